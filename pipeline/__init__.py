@@ -1,0 +1,58 @@
+"""A plain scikit-learn program for tables, run on the CPU or on an NVIDIA GPU.
+
+Public names are imported on first use, so ``import pipeline`` loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.errors import (
+        Busy,
+        CannotWrite,
+        ConfigError,
+        DataError,
+        DeviceUnavailable,
+        PipelineError,
+        Unsupported,
+    )
+    from pipeline.estimator import Accelerated
+    from pipeline.lowering import explain
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Accelerated": "pipeline.estimator",
+    "Busy": "pipeline.errors",
+    "CannotWrite": "pipeline.errors",
+    "ConfigError": "pipeline.errors",
+    "DataError": "pipeline.errors",
+    "DeviceUnavailable": "pipeline.errors",
+    "PipelineError": "pipeline.errors",
+    "Unsupported": "pipeline.errors",
+    "explain": "pipeline.lowering",
+}
+
+__all__ = [
+    "Accelerated",
+    "Busy",
+    "CannotWrite",
+    "ConfigError",
+    "DataError",
+    "DeviceUnavailable",
+    "PipelineError",
+    "Unsupported",
+    "explain",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'pipeline' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -1,0 +1,222 @@
+"""The record of a comparison: the only source of every report.
+
+``results.json`` holds raw timings and metrics, never a conclusion: ratios and
+verdicts are derived from it by :mod:`pipeline.compare.verdicts`, so that a
+reader can derive them anew. Unknown fields, missing fields and wrong types are
+refused when a file is read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from pipeline.errors import DataError
+
+SCHEMA = "pipeline.results/1"
+STAGES = ("read", "preprocess", "copy", "fit", "predict")
+
+Status = Literal["ok", "failed", "skipped"]
+
+
+class _Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Immutable, keyword-only and strict."""
+
+
+class TaskInfo(_Struct):
+    """What is learnt, from what, and how it is judged."""
+
+    name: str
+    title: str
+    target: str
+    split: str
+    rows_train: int
+    rows_test: int
+    columns: int
+    positive_rate: float
+    """Share of the positive class in the test rows, 0 to 1."""
+    margins: dict[str, float]
+    """Metric -> largest absolute difference from the reference that is called equal.
+    Declared in the task's file, before any run."""
+
+
+class DataInfo(_Struct):
+    """The file that every variant read."""
+
+    path: str
+    sha256: str
+    bytes: int
+    licence: str
+    source: str
+
+
+class Gpu(_Struct):
+    """One GPU as its driver describes it."""
+
+    name: str
+    memory_bytes: int
+    driver: str
+    compute_capability: str
+
+
+class Machine(_Struct):
+    """Where the comparison ran."""
+
+    cpu: str
+    cores: int
+    """Logical processors this process may use."""
+    memory_bytes: int
+    system: str
+    python: str
+    packages: dict[str, str]
+    threads: dict[str, str]
+    """Thread pool or environment variable -> setting, as seen in the workers."""
+    load_before: float
+    """One-minute load average before the first run."""
+    gpus: list[Gpu]
+    no_gpu_why: str
+    """Why no GPU was used; empty where one was."""
+
+
+class Source(_Struct):
+    """The code that ran."""
+
+    commit: str
+    """Git revision, or "unknown"."""
+    dirty: bool
+    command: str
+    """What reproduces this file."""
+
+
+class Protocol(_Struct):
+    """How the runs were made."""
+
+    seed: int
+    repeats: int
+    warmups: int
+    order: list[str]
+    """``"spec/variant"`` in the order of the timed runs."""
+    clock: str
+    """What is inside the clock, in words."""
+    isolation: str
+
+
+class Variant(_Struct):
+    """One way to run the program."""
+
+    name: str
+    title: str
+    device: str
+    status: Status
+    why: str
+    """Why it was skipped; empty otherwise."""
+
+
+class Spec(_Struct):
+    """One scikit-learn program."""
+
+    name: str
+    title: str
+    code: str
+    """Its repr."""
+
+
+class Run(_Struct):
+    """One timed run, in seconds of wall time."""
+
+    total: float
+    stages: dict[str, float]
+    """Stage of `STAGES` -> seconds; what the stages leave over is not attributed."""
+
+
+class Placement(_Struct):
+    """Where one step ran and why."""
+
+    step: str
+    implementation: str
+    device: str
+    note: str
+
+
+class Movement(_Struct):
+    """One entry of the residency ledger of the last timed run."""
+
+    step: str
+    call: str
+    device: str
+    seconds: float
+    to_device_bytes: int
+    to_host_bytes: int
+
+
+class Agreement(_Struct):
+    """Predicted probabilities against the reference's, over all test rows."""
+
+    max_difference: float
+    mean_difference: float
+    same_decision: float
+    """Share of rows on the same side of 0.5, 0 to 1."""
+
+
+class Cell(_Struct):
+    """Everything measured for one spec run by one variant."""
+
+    spec: str
+    variant: str
+    status: Status
+    why: str
+    warmup: Run | None
+    """The first run of the process: imports are over, caches are cold."""
+    runs: list[Run]
+    metrics: dict[str, float]
+    agreement: Agreement | None
+    """Against the reference; None for the reference itself."""
+    peak_rss_bytes: int
+    placement: list[Placement]
+    residency: list[Movement]
+
+
+class Results(_Struct):
+    """A whole comparison."""
+
+    schema: Literal["pipeline.results/1"]
+    created: str
+    """ISO 8601, UTC."""
+    task: TaskInfo
+    data: DataInfo
+    machine: Machine
+    source: Source
+    protocol: Protocol
+    variants: list[Variant]
+    specs: list[Spec]
+    cells: list[Cell]
+
+    def cell(self, spec: str, variant: str) -> Cell | None:
+        """Return the cell of a spec and a variant, or None."""
+        for cell in self.cells:
+            if (cell.spec, cell.variant) == (spec, variant):
+                return cell
+        return None
+
+
+def dumps(results: Results) -> bytes:
+    """Return the JSON text; NaN and infinity become null, which `loads` refuses."""
+    return msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n"
+
+
+def load(path: Path) -> Results:
+    """Read and validate a results file.
+
+    Raises
+    ------
+    DataError
+        The file is missing, is not JSON, or does not have the schema.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Results)
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file; make one with `make report`") from error
+    except msgspec.DecodeError as error:
+        raise DataError(f"{path}: not a {SCHEMA} file: {error}") from error

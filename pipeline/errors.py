@@ -1,0 +1,87 @@
+"""Every error a user can meet, with the exit code the command line ends with.
+
+The codes follow ``sysexits.h``: 2 configuration, 65 data, 69 a required GPU is
+absent, 70 a fault of ours, 73 cannot write, 75 another run holds the folder,
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class PipelineError(Exception):
+    """Base of all errors raised on purpose; `exit_code` is the process's status."""
+
+    exit_code = 70
+
+
+class ConfigError(PipelineError, ValueError):
+    """A task, device, parameter or option that cannot be used as given."""
+
+    exit_code = 2
+
+
+class DataError(PipelineError, ValueError):
+    """A table that is missing, damaged, or not what the program was fitted on."""
+
+    exit_code = 65
+
+
+class DeviceUnavailable(PipelineError, RuntimeError):
+    """``device="cuda"`` was asked for and there is no usable GPU."""
+
+    exit_code = 69
+
+
+class CannotWrite(PipelineError, OSError):
+    """The results cannot be written: disk full, read-only folder, a file in the way."""
+
+    exit_code = 73
+
+
+class Busy(PipelineError):
+    """Another process holds the output folder."""
+
+    exit_code = 75
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a step cannot run where it was asked to, as data.
+
+    Parameters
+    ----------
+    step : str
+        Path of the step in the spec, ``"columntransformer.onehotencoder"``.
+    why : str
+        What stands in the way.
+    instead : str
+        The way out.
+    parameter : str, optional
+        The parameter whose value is at fault.
+    """
+
+    step: str
+    why: str
+    instead: str = ""
+    parameter: str | None = None
+
+    def __str__(self) -> str:
+        """One line: step, parameter, cause and way out."""
+        where = f"{self.step}({self.parameter})" if self.parameter else self.step
+        return f"{where}: {self.why}" + (f"; {self.instead}" if self.instead else "")
+
+
+class Unsupported(ConfigError):
+    """A spec, or a part of it, has no faithful equivalent on the device.
+
+    Attributes
+    ----------
+    reasons : tuple of Reason
+        All of them, not just the first.
+    """
+
+    def __init__(self, *reasons: Reason) -> None:
+        self.reasons = reasons
+        super().__init__("\n".join(str(reason) for reason in reasons))

@@ -1,0 +1,216 @@
+"""The only place that knows pandas from cuDF and NumPy from CuPy.
+
+A library is recognised by the name of the module that defines an object's
+type, so nothing is imported to find out. Everything above works on arrays:
+numbers with NaN for missing, or integer codes with -1 for missing beside the
+distinct values they stand for. **NaN and null mean the same thing: missing.**
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pipeline import residency
+from pipeline.errors import DataError
+from pipeline.optional import load
+
+FRAMES = ("pandas", "cudf")
+ARRAYS = ("numpy", "cupy")
+_DEVICE = {"pandas": "cpu", "numpy": "cpu", "cudf": "cuda", "cupy": "cuda"}
+_TO_ARRAY = {"pandas": "to_numpy", "cudf": "to_cupy"}
+
+
+class Coded(NamedTuple):
+    """A column of categories as integers.
+
+    Parameters
+    ----------
+    codes : array of int, shape (n_rows,)
+        Positions in `values`; -1 is missing. On the frame's device.
+    values : numpy.ndarray, shape (n_values,)
+        The distinct values, without missing; on the host.
+    """
+
+    codes: Any
+    values: np.ndarray
+
+
+def library(obj: object) -> str:
+    """Return the root package that defines the type of an object.
+
+    >>> library(pd.DataFrame()), library(np.zeros(1)), library([])
+    ('pandas', 'numpy', 'builtins')
+    """
+    for base in type(obj).__mro__:
+        root = base.__module__.partition(".")[0]
+        if root in _DEVICE:
+            return root
+    return type(obj).__module__.partition(".")[0]
+
+
+def device_of(obj: object) -> str:
+    """Return ``"cpu"`` or ``"cuda"``."""
+    return _DEVICE.get(library(obj), "cpu")
+
+
+def array_module(device: str) -> Any:
+    """Return NumPy for ``"cpu"`` and CuPy for ``"cuda"``."""
+    return load("cupy") if device == "cuda" else np
+
+
+def is_frame(obj: object) -> bool:
+    """Return whether an object is a pandas or cuDF data frame."""
+    return library(obj) in FRAMES and hasattr(obj, "columns")
+
+
+def ingest(X: Any) -> Any:
+    """Return a table as a pandas, cuDF, NumPy or CuPy object, copying nothing it need not.
+
+    Raises
+    ------
+    DataError
+        The object is no table, has no rows, or repeats a column name.
+    """
+    if library(X) == "pyarrow":
+        X = X.to_pandas()
+    if not is_frame(X):
+        X = X if library(X) in ARRAYS else np.asarray(X)
+        if X.ndim != 2:
+            raise DataError(f"X has {X.ndim} dimension(s); a table has 2 (rows, columns)")
+    elif X.columns.has_duplicates:
+        twice = X.columns[X.columns.duplicated()].tolist()
+        raise DataError(f"X has columns with the same name: {twice}; rename them")
+    if X.shape[0] == 0:
+        raise DataError("X has no rows")
+    return X
+
+
+def head(X: Any) -> pd.DataFrame:
+    """Return the first row as a pandas frame: the table's schema, on the host."""
+    first = to_device(X[:1], "cpu")
+    return first if is_frame(first) else pd.DataFrame(first)
+
+
+def column(X: Any, name: Any) -> Any:
+    """Return one column of a frame, by name, or of an array, by position."""
+    return X[name] if is_frame(X) else X[:, name]
+
+
+def numbers(X: Any, name: Any) -> Any:
+    """Return a numeric column as a 1-D array, missing values as NaN.
+
+    Raises
+    ------
+    DataError
+        The column does not hold numbers.
+    """
+    series = column(X, name)
+    kind = series.dtype.kind
+    if kind not in "iufb":
+        raise DataError(
+            f"column {name!r} holds {series.dtype} values where numbers are needed; "
+            "encode it (OneHotEncoder, OrdinalEncoder, TargetEncoder) or leave it out"
+        )
+    if not is_frame(X):
+        return series
+    if kind != "f" and series.hasnans:
+        series = series.astype("float64")
+    return getattr(series, _TO_ARRAY[library(X)])(na_value=np.nan)
+
+
+def categories(X: Any, name: Any) -> Coded:
+    """Return any column as codes into its distinct values."""
+    series = column(X, name)
+    if not is_frame(X):
+        return coded(series)
+    if series.dtype.kind in "iufb":
+        return coded(numbers(X, name))
+    if str(series.dtype) != "category":
+        series = series.astype("category")
+    codes = getattr(series.cat.codes.fillna(-1), _TO_ARRAY[library(X)])()
+    return Coded(codes, host_index(series.cat.categories))
+
+
+def coded(array: Any) -> Coded:
+    """Return a 1-D array as codes into its sorted distinct values; NaN is missing."""
+    xp = array_module(device_of(array))
+    if array.dtype.kind not in "iufb":
+        codes, values = pd.factorize(array, sort=True)
+        return Coded(codes, np.asarray(values, dtype=object))
+    values, codes = xp.unique(array, return_inverse=True)
+    values = to_host(values)
+    if values.dtype.kind == "f" and np.isnan(values[-1:]).any():
+        codes = xp.where(codes == len(values) - 1, -1, codes)
+        values = values[:-1]
+    return Coded(codes, values)
+
+
+def host_index(index: Any) -> np.ndarray:
+    """Return an index of category values as a NumPy array."""
+    if library(index) == "cudf":
+        index = index.to_pandas()
+        residency.moved(to_host=int(index.memory_usage(deep=True)))
+    values = index.to_numpy()
+    return values if values.dtype.kind in "iufb" else values.astype(object)
+
+
+def to_host(array: Any) -> np.ndarray:
+    """Return an array on the host, booking the copy."""
+    if library(array) != "cupy":
+        return np.asarray(array)
+    residency.moved(to_host=int(array.nbytes))
+    copied: np.ndarray = array.get()
+    return copied
+
+
+def to_device(X: Any, device: str) -> Any:
+    """Return a frame or an array on a device, booking the bytes that move."""
+    source = library(X)
+    if _DEVICE.get(source, "cpu") == device:
+        return X
+    if source == "cudf":
+        residency.moved(to_host=nbytes(X))
+        return X.to_pandas()
+    if source == "cupy":
+        return to_host(X)
+    residency.moved(to_device=nbytes(X))
+    if source == "pandas":
+        return load("cudf").from_pandas(X)
+    return load("cupy").asarray(X)
+
+
+def nbytes(X: Any) -> int:
+    """Return the bytes that the values of a table or an array take."""
+    if not is_frame(X):
+        return int(X.nbytes) if hasattr(X, "nbytes") else int(X.memory_usage(index=False))
+    return int(X.memory_usage(index=False).sum())
+
+
+def categorize(X: Any) -> Any:
+    """Return a frame whose text columns are categorical, as XGBoost wants them."""
+    text = [name for name, dtype in X.dtypes.items() if str(dtype) in ("object", "str", "string")]
+    return X.astype(dict.fromkeys(text, "category")) if text else X
+
+
+def select(X: Any, names: Sequence[Any]) -> Any:
+    """Return the columns of a frame in the given order.
+
+    Raises
+    ------
+    DataError
+        Columns are missing.
+    """
+    missing = [name for name in names if name not in X.columns]
+    if missing:
+        raise DataError(f"X lacks the columns {missing} that the model was fitted on")
+    return X if list(X.columns) == list(names) else X[list(names)]
+
+
+def synchronize(device: str) -> None:
+    """Wait until the device has done all that was asked of it."""
+    if device == "cuda":
+        load("cupy").cuda.get_current_stream().synchronize()

@@ -1,0 +1,45 @@
+"""The one place that imports packages by name, when they are needed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+from pipeline.errors import ConfigError
+
+
+def available(package: str) -> bool:
+    """Return whether a package is installed, without importing it.
+
+    >>> available("json"), available("no_such_package")
+    (True, False)
+    """
+    return importlib.util.find_spec(package) is not None
+
+
+def load(path: str) -> Any:
+    """Import ``package.module`` or ``package.module.Name`` and return it.
+
+    >>> load("collections.OrderedDict").__name__
+    'OrderedDict'
+
+    Raises
+    ------
+    ConfigError
+        The package is not installed.
+    """
+    module, _, name = path.rpartition(".")
+    if not module:
+        return _module(path)
+    parent = _module(module)
+    return getattr(parent, name) if hasattr(parent, name) else _module(path)
+
+
+def _module(path: str) -> Any:
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name and path.startswith(error.name):
+            raise ConfigError(f"{error.name} is not installed; run `make setup`") from error
+        raise

@@ -1,0 +1,122 @@
+"""A lowered program: steps with their places, run in order, every move on the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sklearn.pipeline import Pipeline
+
+from pipeline import frames
+from pipeline.residency import record
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where one step of the spec runs.
+
+    Parameters
+    ----------
+    step : str
+        Path in the spec, ``"columntransformer.numbers.simpleimputer"``.
+    implementation : str
+        What runs it; empty when nothing can.
+    device : str
+        ``"cpu"``, ``"cuda"``, or empty.
+    note : str
+        What differs from the spec, or why it does not run on the device asked for.
+    """
+
+    step: str
+    implementation: str
+    device: str
+    note: str = ""
+
+
+class Worker(Protocol):
+    """What a step needs: `Program` and `Model` have it."""
+
+    def fit(self, X: Any, y: Any, **params: Any) -> Any:
+        """Learn."""
+
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Learn and transform."""
+
+    def call(self, method: str, X: Any) -> Any:
+        """Call a fitted method."""
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted scikit-learn estimator."""
+
+
+@dataclass
+class Step:
+    """One step of the pipeline on its device."""
+
+    name: str
+    worker: Worker
+    device: str
+    placements: Sequence[Placement] = field(default_factory=list)
+
+    def bring(self, X: Any) -> Any:
+        """Return X on this step's device."""
+        if frames.device_of(X) == self.device:
+            return X
+        with record(self.name, "copy", self.device):
+            return frames.to_device(X, self.device)
+
+    @contextmanager
+    def timed(self, call: str) -> Iterator[None]:
+        """Book a call of this step, with the device's queue drained."""
+        with record(self.name, call, self.device):
+            yield
+            frames.synchronize(self.device)
+
+
+class Plan:
+    """The steps of a lowered spec.
+
+    Parameters
+    ----------
+    spec : estimator
+        What was lowered.
+    steps : sequence of Step
+    """
+
+    def __init__(self, spec: Any, steps: Sequence[Step]) -> None:
+        self.spec, self.steps = spec, steps
+
+    @property
+    def placements(self) -> list[Placement]:
+        """Where every step runs, inner ones included."""
+        return [placement for step in self.steps for placement in step.placements]
+
+    def fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Fit step by step; `params` go to the last one."""
+        *transformers, last = self.steps
+        for step in transformers:
+            X = step.bring(X)
+            with step.timed("fit_transform"):
+                X = step.worker.fit_transform(X, y)
+        X = last.bring(X)
+        with last.timed("fit"):
+            last.worker.fit(X, y, **params)
+
+    def call(self, method: str, X: Any) -> Any:
+        """Transform step by step, and return the last one's `method`."""
+        for step in self.steps:
+            name = method if step is self.steps[-1] else "transform"
+            X = step.bring(X)
+            with step.timed(name):
+                X = step.worker.call(name, X)
+        return X
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted scikit-learn estimator of the whole spec."""
+        if not isinstance(self.spec, Pipeline):
+            return self.steps[0].worker.to_sklearn()
+        fitted = {step.name: step.worker.to_sklearn() for step in self.steps}
+        steps = [(name, fitted.get(name, how)) for name, how in self.spec.steps]
+        return Pipeline(steps, memory=self.spec.memory, verbose=self.spec.verbose)

@@ -1,0 +1,115 @@
+"""A block: some rows of some columns, in the form the next twin works on.
+
+`Numbers` is a matrix with NaN for missing; `Categories` is codes beside their
+distinct values; `Indicators` is the positions of the ones in a one-hot matrix,
+kept unexpanded until it is written; `Joined` is blocks side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, Protocol
+
+from pipeline import frames
+
+
+class Block(Protocol):
+    """What every form can do."""
+
+    @property
+    def width(self) -> int:
+        """Number of output columns."""
+
+    def write(self, out: Any) -> None:
+        """Fill ``out``, an array of shape (n_rows, width), casting to its dtype."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A matrix of numbers, shape (n_rows, width), float64 unless the source was narrower."""
+
+    values: Any
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return int(self.values.shape[1])
+
+    def write(self, out: Any) -> None:
+        """Copy the values."""
+        out[...] = self.values
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Columns of codes; each with the distinct values its codes point to."""
+
+    columns: Sequence[frames.Coded]
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    def write(self, out: Any) -> None:
+        """Refuse: only an encoder gives categories a place in a matrix."""
+        raise TypeError("categories have no numeric form; an encoder must come first")
+
+
+@dataclass(frozen=True)
+class Indicators:
+    """One-hot columns: per input column, which of `widths` columns holds the one; -1 for none."""
+
+    positions: Sequence[Any]
+    widths: Sequence[int]
+
+    @property
+    def width(self) -> int:
+        """Number of output columns."""
+        return sum(self.widths)
+
+    def write(self, out: Any) -> None:
+        """Compare each position with its column numbers, straight into the output."""
+        xp = frames.array_module(frames.device_of(out))
+        edges = accumulate(self.widths, initial=0)
+        for positions, (start, stop) in zip(self.positions, pairwise(edges), strict=True):
+            xp.equal(positions[:, None], xp.arange(stop - start), out=out[:, start:stop])
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Blocks of the same rows, side by side."""
+
+    blocks: Sequence[Block]
+
+    @property
+    def width(self) -> int:
+        """Number of output columns."""
+        return sum(block.width for block in self.blocks)
+
+    def write(self, out: Any) -> None:
+        """Write each block into its own columns."""
+        edges = accumulate((block.width for block in self.blocks), initial=0)
+        for block, (start, stop) in zip(self.blocks, pairwise(edges), strict=True):
+            block.write(out[:, start:stop])
+
+
+def as_numbers(block: Block, n_rows: int, xp: Any) -> Numbers:
+    """Return a block as a float64 matrix."""
+    if isinstance(block, Numbers):
+        return block
+    values = xp.empty((n_rows, block.width), dtype="float64")
+    block.write(values)
+    return Numbers(values)
+
+
+def as_categories(block: Block) -> Categories:
+    """Return a block as codes; each column of numbers is coded by its distinct values."""
+    if isinstance(block, Categories):
+        return block
+    if not isinstance(block, Numbers):
+        raise TypeError("one-hot columns cannot be encoded again")
+    columns = (block.values[:, j] for j in range(block.width))
+    return Categories([frames.coded(column) for column in columns])

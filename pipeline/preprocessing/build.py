@@ -1,0 +1,156 @@
+"""From a scikit-learn transformer to a tree of nodes, or the reasons why not.
+
+Twins are looked up by exact type: a subclass is another algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+
+from pipeline.errors import ConfigError, Reason, Unsupported
+from pipeline.preprocessing.encoding import OneHotEncoderTwin, OrdinalEncoderTwin
+from pipeline.preprocessing.imputing import SimpleImputerTwin
+from pipeline.preprocessing.nodes import Branch, Chain, Leaf, Node, Parallel, Passthrough
+from pipeline.preprocessing.scaling import StandardScalerTwin
+from pipeline.preprocessing.target_encoding import TargetEncoderTwin
+from pipeline.preprocessing.twin import Twin
+
+_ALL: tuple[type[Twin[Any]], ...] = (
+    OneHotEncoderTwin,
+    OrdinalEncoderTwin,
+    SimpleImputerTwin,
+    StandardScalerTwin,
+    TargetEncoderTwin,
+)
+TWINS: dict[type, type[Twin[Any]]] = {twin.original: twin for twin in _ALL}
+"""scikit-learn class -> our twin."""
+
+
+def leaves(spec: Any, step: str) -> list[tuple[str, Any]]:
+    """Return the transformers inside a spec with their paths, in order.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> [path for path, _ in leaves(make_pipeline(StandardScaler()), "numbers")]
+    ['numbers.standardscaler']
+    """
+    if type(spec) is Pipeline:
+        parts = [(name, how) for name, how in spec.steps if how is not None]
+    elif type(spec) is ColumnTransformer:
+        parts = [(name, how) for name, how, _ in spec.transformers]
+        parts += [("remainder", spec.remainder)] if spec.remainder != "drop" else []
+    else:
+        return [(step, spec)]
+    return [leaf for name, how in parts for leaf in leaves(how, f"{step}.{name}")]
+
+
+def reasons(spec: Any, step: str) -> list[Reason]:
+    """Return why a transformer cannot run on blocks; none when it can."""
+    found = [reason for path, leaf in leaves(spec, step) for reason in _refusals(leaf, path)]
+    return found + _container_refusals(spec, step)
+
+
+def _refusals(leaf: Any, step: str) -> list[Reason]:
+    if isinstance(leaf, str) and leaf in ("passthrough", "drop"):
+        return []
+    twin = TWINS.get(type(leaf))
+    if twin is None:
+        known = ", ".join(sorted(original.__name__ for original in TWINS))
+        return [Reason(step, f"{type(leaf).__name__} has no twin yet", f"there are: {known}")]
+    return twin.refuse(leaf, step)
+
+
+def _container_refusals(spec: Any, step: str) -> list[Reason]:
+    if type(spec) is ColumnTransformer and spec.transformer_weights:
+        return [Reason(step, "is not supported yet", "scale in a step", "transformer_weights")]
+    parts = spec.steps if type(spec) is Pipeline else getattr(spec, "transformers", [])
+    if type(spec) is Pipeline and any(type(how) is ColumnTransformer for _, how in parts[1:]):
+        return [Reason(step, "a ColumnTransformer must come first in its pipeline", "reorder it")]
+    return [r for name, how, *_ in parts for r in _container_refusals(how, f"{step}.{name}")]
+
+
+def build(spec: BaseEstimator, head: pd.DataFrame, step: str) -> Node:
+    """Return the unfitted tree for a transformer.
+
+    Parameters
+    ----------
+    spec : estimator
+        A transformer, a `Pipeline` or a `ColumnTransformer` of them.
+    head : pandas.DataFrame
+        A row of the table: its columns, for selectors.
+    step : str
+        Path of the transformer in the whole spec.
+
+    Raises
+    ------
+    Unsupported
+        Some part has no twin; every reason is in the error.
+    """
+    found = reasons(spec, step)
+    if found:
+        raise Unsupported(*found)
+    return _node(spec, head, step)
+
+
+def _node(spec: Any, head: pd.DataFrame, step: str) -> Node:
+    if isinstance(spec, str):
+        return Passthrough()
+    if type(spec) is Pipeline:
+        return Chain(spec, [_node(how or "passthrough", head, step) for _, how in spec.steps])
+    if type(spec) is ColumnTransformer:
+        return _parallel(spec, head, step)
+    return Leaf(TWINS[type(spec)](spec))
+
+
+def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str) -> Parallel:
+    chosen = [
+        (name, how, selected(head, key, f"{step}.{name}")) for name, how, key in spec.transformers
+    ]
+    used = {column for _, _, names in chosen for column in names}
+    rest = [column for column in head.columns if column not in used]
+    chosen.append(("remainder", spec.remainder, rest))
+    node = Parallel(
+        spec,
+        [
+            Branch(name, _node(how, head[names], f"{step}.{name}"), names)
+            for name, how, names in chosen
+            if names and not (isinstance(how, str) and how == "drop")
+        ],
+    )
+    node.head = head
+    return node
+
+
+def selected(head: pd.DataFrame, key: Any, step: str) -> list[Any]:
+    """Return the columns that a `ColumnTransformer` key selects.
+
+    >>> selected(pd.DataFrame({"a": [1], "b": [2]}), slice(1, None), "step")
+    ['b']
+
+    Raises
+    ------
+    ConfigError
+        A name or a position is not in the table.
+    """
+    key = key(head) if callable(key) else key
+    key = [key] if isinstance(key, str | int) else key
+    try:
+        by_position = _positions(key)
+        return list((head.iloc[:, key] if by_position else head.loc[:, key]).columns)
+    except (KeyError, IndexError) as error:
+        known = list(head.columns)
+        raise ConfigError(f"{step}: {error.args[0]}; the table has the columns {known}") from error
+
+
+def _positions(key: Any) -> bool:
+    if isinstance(key, slice):
+        return not any(isinstance(edge, str) for edge in (key.start, key.stop))
+    array = np.asarray(key) if not isinstance(key, Sequence) else np.array(list(key) or [0])
+    return array.dtype.kind in "iub"

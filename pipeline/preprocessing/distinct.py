@@ -1,0 +1,82 @@
+"""Tallies per distinct value of a column, mergeable across blocks and dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+
+class Distinct(NamedTuple):
+    """Sums per distinct value of one column, on the host.
+
+    Parameters
+    ----------
+    values : numpy.ndarray, shape (n_values,)
+        The distinct values in the order of the dictionary; some may not occur.
+    sums : numpy.ndarray, shape (n_sums, n_values + 1)
+        The first row counts rows; the last column is for missing values.
+    """
+
+    values: np.ndarray
+    sums: np.ndarray
+
+    def present(self) -> np.ndarray:
+        """Return the values that occur, with NaN last if any is missing."""
+        counts = self.sums[0]
+        found = self.values[counts[:-1] > 0]
+        if not counts[-1]:
+            return found
+        kind = found.dtype if found.dtype.kind == "f" else object
+        return np.append(found.astype(kind), np.nan)
+
+    def at(self, values: np.ndarray) -> np.ndarray:
+        """Return the columns of `sums` for the given values, NaN standing for missing."""
+        return self.sums[:, positions(self.values, values)]
+
+
+def positions(dictionary: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return where values stand in a dictionary; -1 for missing or unknown ones.
+
+    >>> positions(np.array(["a", "b"], dtype=object), np.array(["b", "z", np.nan], dtype=object))
+    array([ 1, -1, -1])
+    """
+    return pd.Index(dictionary).get_indexer(pd.Index(values))
+
+
+def merge(a: Distinct, b: Distinct) -> Distinct:
+    """Return the sums of both sets of rows together."""
+    if a.values is b.values:
+        return Distinct(a.values, a.sums + b.sums)
+    unseen = b.values[positions(a.values, b.values) < 0]
+    values = np.concatenate([a.values, unseen])
+    sums = np.zeros((len(a.sums), len(values) + 1))
+    for part in (a, b):
+        sums[:, positions(values, part.values)] += part.sums[:, :-1]
+        sums[:, -1] += part.sums[:, -1]
+    return Distinct(values, sums)
+
+
+def merge_columns(a: Sequence[Distinct], b: Sequence[Distinct]) -> list[Distinct]:
+    """Merge column by column."""
+    return [merge(x, y) for x, y in zip(a, b, strict=True)]
+
+
+def count(codes: Any, n_values: int, xp: Any) -> Any:
+    """Return how often each code occurs, the missing ones (-1) last; on the codes' device."""
+    return xp.roll(xp.bincount(codes.astype("int64") + 1, minlength=n_values + 1), -1)
+
+
+def frame_of(names: Sequence[Any], values: Sequence[np.ndarray]) -> pd.DataFrame:
+    """Return a frame that holds every distinct value of each column at least once.
+
+    Columns with fewer values repeat their first one.
+
+    >>> frame_of(["x"], [np.array([3, 4])])["x"].tolist()
+    [3, 4]
+    """
+    length = max(len(found) for found in values)
+    padded = (np.append(found, found[:1].repeat(length - len(found))) for found in values)
+    return pd.DataFrame(dict(zip(names, padded, strict=True)), columns=list(names))

@@ -1,0 +1,54 @@
+"""Count, mean and sum of squared deviations per column, mergeable.
+
+Merging follows Chan, Golub and LeVeque, "Updating Formulae and a Pairwise
+Algorithm for Computing Sample Variances" (1979): no cancellation, and the
+result does not depend on how the rows were cut, to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline import frames
+
+
+class Moments(NamedTuple):
+    """Statistics of the values that are not missing, one entry a column, on the host."""
+
+    count: np.ndarray
+    mean: np.ndarray
+    squares: np.ndarray
+    """Sum of squared deviations from the mean."""
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Population variance; NaN for a column without values."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.squares / self.count
+
+
+def moments(values: Any, xp: Any) -> Moments:
+    """Return the moments of a matrix with NaN for missing, shape (n_rows, n_columns)."""
+    known = ~xp.isnan(values)
+    count = known.sum(axis=0)
+    total = xp.nansum(values, axis=0)
+    mean = total / xp.maximum(count, 1)
+    squares = xp.nansum((values - mean) ** 2, axis=0)
+    stacked = frames.to_host(xp.stack([count.astype("float64"), mean, squares]))
+    return Moments(*stacked)
+
+
+def merge(a: Moments, b: Moments) -> Moments:
+    """Return the moments of both sets of rows together.
+
+    >>> both = merge(moments(np.array([[1.0], [2.0]]), np), moments(np.array([[6.0]]), np))
+    >>> both.count.item(), both.mean.item(), both.squares.item()
+    (3.0, 3.0, 14.0)
+    """
+    count = a.count + b.count
+    share = b.count / np.maximum(count, 1)
+    step = b.mean - a.mean
+    squares = a.squares + b.squares + step**2 * a.count * share
+    return Moments(count, a.mean + step * share, squares)

@@ -1,0 +1,213 @@
+"""The tree of a preprocessing program: leaves are twins, branches are containers.
+
+`fit` walks the tree once; a leaf makes one pass over the row blocks, each
+block transformed on the fly by the leaves before it. Nothing but the final
+matrix is ever as long as the table.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from pipeline.preprocessing.blocks import (
+    Block,
+    Categories,
+    Joined,
+    Numbers,
+    as_categories,
+    as_numbers,
+)
+from pipeline.preprocessing.table import Table
+from pipeline.preprocessing.twin import Twin
+
+Read = Callable[[slice], Any]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where a node's input comes from: columns of the table, or the blocks of the node before."""
+
+    table: Table
+    names: Sequence[Any] | None
+    blocks: Read | None = None
+
+    def read(self, form: type, rows: slice) -> Any:
+        """Return the rows as `Numbers` or `Categories`."""
+        if self.blocks is not None:
+            return convert(self.blocks(rows), form, rows.stop - rows.start, self.table.xp)
+        assert self.names is not None
+        cut = self.table.categories if form is Categories else self.table.numbers
+        return cut(self.names, rows)
+
+    def prepare(self, form: type) -> None:
+        """Convert the table's columns before threads cut them."""
+        if self.names is not None:
+            self.table.convert(self.names, form)
+
+
+def convert(block: Block, form: type, n_rows: int, xp: Any) -> Any:
+    """Return a block in the form that the next twin reads."""
+    return as_categories(block) if form is Categories else as_numbers(block, n_rows, xp)
+
+
+class Node(ABC):
+    """A part of the program."""
+
+    @abstractmethod
+    def fit(self, source: Columns, y: Any) -> Columns:
+        """Learn from the source; return the source of the node after this one."""
+
+    @abstractmethod
+    def apply(self, source: Columns) -> Read:
+        """Return the function from a row range to the transformed block."""
+
+    @abstractmethod
+    def original(self) -> Any:
+        """Return the fitted scikit-learn transformer."""
+
+
+class Leaf(Node):
+    """One twin."""
+
+    def __init__(self, twin: Twin[Any]) -> None:
+        self.twin = twin
+
+    def fit(self, source: Columns, y: Any) -> Columns:
+        """Reduce the twin's statistic over all blocks."""
+        twin, table = self.twin, source.table
+        twin.names = source.names if source.names and isinstance(source.names[0], str) else None
+        form = self._form(source)
+        source.prepare(form)
+        aligned = [table.xp.asarray(array) for array in twin.aligned(y)]
+
+        def partial(rows: slice) -> Any:
+            return twin.partial(source.read(form, rows), *(array[rows] for array in aligned))
+
+        def training(rows: slice) -> Block:
+            block = source.read(form, rows)
+            return twin.apply_training(block, *(array[rows] for array in aligned))
+
+        twin.finish(table.reduce(partial, twin.merge))
+        return Columns(table, None, training)
+
+    def apply(self, source: Columns) -> Read:
+        """Transform each block."""
+        form = self._form(source)
+        source.prepare(form)
+        return lambda rows: self.twin.apply(source.read(form, rows))
+
+    def _form(self, source: Columns) -> type:
+        return self.twin.form(source.table.X, source.names)
+
+    def original(self) -> Any:
+        """Return the twin's fitted original."""
+        return self.twin.fitted
+
+
+class Passthrough(Node):
+    """Numeric columns as they are."""
+
+    def fit(self, source: Columns, y: Any) -> Columns:
+        """Learn nothing."""
+        return Columns(source.table, None, self.apply(source))
+
+    def apply(self, source: Columns) -> Read:
+        """Return the columns as a matrix."""
+        source.prepare(Numbers)
+        return lambda rows: source.read(Numbers, rows)
+
+    def original(self) -> Any:
+        """Return the word that scikit-learn's containers use for it."""
+        return "passthrough"
+
+
+class Chain(Node):
+    """A `Pipeline` of transformers."""
+
+    def __init__(self, spec: Pipeline, nodes: Sequence[Node]) -> None:
+        self.spec, self.nodes = spec, nodes
+
+    def fit(self, source: Columns, y: Any) -> Columns:
+        """Fit each node on what the one before made of the training rows."""
+        for node in self.nodes:
+            source = node.fit(source, y)
+        return source
+
+    def apply(self, source: Columns) -> Read:
+        """Apply node after node."""
+        read = None
+        for node in self.nodes:
+            read = node.apply(source)
+            source = Columns(source.table, None, read)
+        assert read is not None
+        return read
+
+    def original(self) -> Pipeline:
+        """Return the pipeline of fitted originals."""
+        steps = zip(self.spec.steps, self.nodes, strict=True)
+        return Pipeline([(name, node.original()) for (name, _), node in steps])
+
+
+@dataclass
+class Branch:
+    """One entry of a `ColumnTransformer`."""
+
+    name: str
+    node: Node
+    names: Sequence[Any]
+
+
+class Parallel(Node):
+    """A `ColumnTransformer`: branches over the table's columns, side by side."""
+
+    def __init__(self, spec: ColumnTransformer, branches: Sequence[Branch]) -> None:
+        self.spec, self.branches = spec, branches
+        self.head: Any = None
+
+    def fit(self, source: Columns, y: Any) -> Columns:
+        """Fit the branches one after the other."""
+        table = source.table
+        reads = [b.node.fit(Columns(table, b.names), y).blocks for b in self.branches]
+        return Columns(table, None, lambda rows: Joined([read(rows) for read in reads if read]))
+
+    def apply(self, source: Columns) -> Read:
+        """Apply every branch to its columns."""
+        reads = [b.node.apply(Columns(source.table, b.names)) for b in self.branches]
+        return lambda rows: Joined([read(rows) for read in reads])
+
+    def original(self) -> ColumnTransformer:
+        """Return a fitted `ColumnTransformer`.
+
+        Scikit-learn does its own bookkeeping: it is fitted on one row with the
+        fitted originals frozen in place, which are thawed afterwards.
+        """
+        fitted = {b.name: b.node.original() for b in self.branches}
+        return freeze_fit_thaw(self.spec, fitted, self.head)
+
+
+def freeze_fit_thaw(
+    spec: ColumnTransformer, fitted: dict[str, Any], head: Any
+) -> ColumnTransformer:
+    """Return `spec` fitted on one row, with the given transformers in place of its own."""
+
+    def frozen(name: str, how: Any) -> Any:
+        return FrozenEstimator(fitted[name]) if hasattr(fitted.get(name), "fit") else how
+
+    whole = clone(spec).set_params(
+        transformers=[(name, frozen(name, how), columns) for name, how, columns in spec.transformers],
+        remainder=frozen("remainder", spec.remainder),
+    )
+    whole.fit(head)
+    whole.transformers_ = [
+        (name, getattr(how, "estimator", how) if isinstance(how, FrozenEstimator) else how, columns)
+        for name, how, columns in whole.transformers_
+    ]
+    return whole.set_params(transformers=spec.transformers, remainder=spec.remainder)

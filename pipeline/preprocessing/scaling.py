@@ -1,0 +1,63 @@
+"""StandardScaler on blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+
+from pipeline import frames
+from pipeline.preprocessing.blocks import Numbers
+from pipeline.preprocessing.moments import Moments, merge, moments
+from pipeline.preprocessing.twin import ANY, Twin
+
+
+class StandardScalerTwin(Twin[Moments]):
+    """Subtract the mean and divide by the standard deviation, NaN left as it is."""
+
+    original = StandardScaler
+    honours = {"with_mean": ANY, "with_std": ANY, "copy": ANY}
+    reads = Numbers
+
+    def partial(self, block: Numbers, *aligned: Any) -> Moments:
+        """Count, mean and squares of the block."""
+        return moments(block.values, frames.array_module(frames.device_of(block.values)))
+
+    def merge(self, a: Moments, b: Moments) -> Moments:
+        """Merge two moments."""
+        return merge(a, b)
+
+    def finish(self, stats: Moments) -> None:
+        """Set `mean_`, `var_`, `scale_` and `n_samples_seen_` as scikit-learn does."""
+        spec = self.spec
+        fitted = self.fitted = clone(spec)
+        mean = np.where(stats.count > 0, stats.mean, np.nan)
+        fitted.mean_ = mean if spec.with_mean or spec.with_std else None
+        fitted.var_ = stats.variance if spec.with_std else None
+        fitted.scale_ = _scale(stats, mean) if spec.with_std else None
+        seen = stats.count.astype("int64")
+        fitted.n_samples_seen_ = seen[0] if (seen == seen[0]).all() else seen
+        self.record_names(len(seen))
+
+    def apply(self, block: Numbers) -> Numbers:
+        """Return the scaled block in float64."""
+        xp = frames.array_module(frames.device_of(block.values))
+        values = block.values
+        if self.spec.with_mean:
+            values = values - xp.asarray(self.fitted.mean_)
+        if self.spec.with_std:
+            values = values / xp.asarray(self.fitted.scale_)
+        return Numbers(values)
+
+
+def _scale(stats: Moments, mean: np.ndarray) -> np.ndarray:
+    """Return the standard deviation, 1 for columns that are constant to rounding.
+
+    The bound is scikit-learn's, from Chan, Golub and LeVeque (1983).
+    """
+    variance = stats.variance
+    eps = np.finfo("float64").eps
+    bound = stats.count * eps * variance + (stats.count * mean * eps) ** 2
+    return np.where(variance <= bound, 1.0, np.sqrt(variance))

@@ -1,0 +1,1 @@
+"""Which implementation runs an estimator on a device: a row or a few lines each."""

@@ -1,0 +1,83 @@
+"""XGBoost: the same class on every device, told where to run and checked that it did."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from pipeline import frames
+from pipeline.errors import DeviceUnavailable, Reason
+from pipeline.optional import load
+from pipeline.rules.model import Model
+
+
+class Boosting(Model):
+    """An XGBoost estimator on ``"cpu"`` or ``"cuda"``."""
+
+    def __init__(self, spec: BaseEstimator, device: str) -> None:
+        super().__init__(spec, clone(spec).set_params(device=device))
+        self.device = device
+
+    def fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Fit, then read back where XGBoost ran: without a GPU it merely warns.
+
+        Raises
+        ------
+        DeviceUnavailable
+            XGBoost trained on another device than it was told to.
+        """
+        X = frames.categorize(X) if frames.is_frame(X) else X
+        super().fit(X, y, **params)
+        config = json.loads(self.estimator.get_booster().save_config())
+        ran_on = config["learner"]["generic_param"]["device"]
+        if not ran_on.startswith(self.device):
+            raise DeviceUnavailable(
+                f"XGBoost was told to train on {self.device!r} and trained on {ran_on!r}; "
+                "see `python -m pipeline doctor`"
+            )
+
+    def call(self, method: str, X: Any) -> Any:
+        """Return ``estimator.method(X)``."""
+        return super().call(method, frames.categorize(X) if frames.is_frame(X) else X)
+
+    def to_sklearn(self) -> Any:
+        """Return the user's estimator with the trained booster, free of any device."""
+        lifted = clone(self.spec)
+        lifted.load_model(bytearray(self.estimator.get_booster().save_raw("ubj")))
+        return lifted
+
+
+def unknown_parameters(spec: Any, step: str) -> list[Reason]:
+    """Return a reason for each keyword that XGBoost would ignore with a mere warning.
+
+    XGBoost's classes take any keyword; XGBoost itself is asked which ones it
+    knows, by training nothing on one row.
+    """
+    extra = getattr(spec, "kwargs", None) or {}
+    if not extra:
+        return []
+    xgboost = load("xgboost")
+    matrix = xgboost.DMatrix(np.zeros((1, 1)), label=np.zeros(1))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        xgboost.train({**extra, "verbosity": 1}, matrix, num_boost_round=0).save_config()
+    text = " ".join(str(warning.message) for warning in caught)
+    unused = re.findall(r"Parameters: \{ (.*?) \} are not used", text)
+    names = [name for group in unused for name in re.findall(r'"(\w+)"', group)]
+    return [
+        Reason(step, "XGBoost has no such parameter", _suggestion(name, spec), name)
+        for name in names
+        if name in extra
+    ]
+
+
+def _suggestion(name: str, spec: Any) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, spec._get_param_names(), n=1)
+    return f"did you mean {close[0]!r}?" if close else "see XGBoost's list of parameters"

@@ -1,0 +1,51 @@
+"""An estimator placed on a device: the base of what the rules return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator, clone
+
+from pipeline import frames
+
+
+class Model:
+    """An estimator that runs where its matrix lives, and can be handed back to scikit-learn.
+
+    Parameters
+    ----------
+    spec : estimator
+        The user's unfitted estimator; it is not changed.
+    estimator : estimator
+        What runs in its place.
+    """
+
+    def __init__(self, spec: BaseEstimator, estimator: Any) -> None:
+        self.spec, self.estimator = spec, estimator
+
+    def fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Fit on a matrix or frame of the device; y is on the host."""
+        self.estimator.fit(X, y, **params)
+
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Fit, and return the transformed training rows."""
+        return self.estimator.fit_transform(X, y)
+
+    def call(self, method: str, X: Any) -> Any:
+        """Return ``estimator.method(X)``."""
+        return getattr(self.estimator, method)(X)
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted estimator with the user's own parameters."""
+        return self.estimator
+
+
+class Plain(Model):
+    """The user's estimator as it is, on the host."""
+
+    def __init__(self, spec: BaseEstimator) -> None:
+        super().__init__(spec, clone(spec))
+
+    def fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Fit; a one-column target stays one-dimensional."""
+        super().fit(frames.to_device(X, "cpu"), y, **params)
