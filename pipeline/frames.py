@@ -84,8 +84,9 @@ def ingest(X: Any) -> Any:
     elif X.columns.has_duplicates:
         twice = X.columns[X.columns.duplicated()].tolist()
         raise DataError(f"X has columns with the same name: {twice}; rename them")
-    if X.shape[0] == 0:
-        raise DataError("X has no rows")
+    for axis, what in enumerate(("rows", "columns")):
+        if X.shape[axis] == 0:
+            raise DataError(f"X has no {what}")
     return X
 
 
@@ -103,10 +104,12 @@ def column(X: Any, name: Any) -> Any:
 def numbers(X: Any, name: Any) -> Any:
     """Return a numeric column as a 1-D array, missing values as NaN.
 
+    The type is the one that scikit-learn would see: nullable types become float64.
+
     Raises
     ------
     DataError
-        The column does not hold numbers.
+        The column does not hold numbers, or some are infinite.
     """
     series = column(X, name)
     kind = series.dtype.kind
@@ -115,24 +118,40 @@ def numbers(X: Any, name: Any) -> Any:
             f"column {name!r} holds {series.dtype} values where numbers are needed; "
             "encode it (OneHotEncoder, OrdinalEncoder, TargetEncoder) or leave it out"
         )
-    if not is_frame(X):
-        return series
-    if kind != "f" and series.hasnans:
+    values = _array(series) if is_frame(X) else series
+    if kind == "f" and bool(array_module(device_of(values)).isinf(values).any()):
+        raise DataError(
+            f"column {name!r} holds infinite values; replace them by numbers or by missing values"
+        )
+    return values
+
+
+def _array(series: Any) -> Any:
+    if series.dtype.kind != "f" and (series.hasnans or not isinstance(series.dtype, np.dtype)):
         series = series.astype("float64")
-    return getattr(series, _TO_ARRAY[library(X)])(na_value=np.nan)
+    return getattr(series, _TO_ARRAY[library(series)])(na_value=np.nan)
 
 
 def categories(X: Any, name: Any) -> Coded:
     """Return any column as codes into its distinct values."""
     series = column(X, name)
-    if not is_frame(X):
-        return coded(series)
     if series.dtype.kind in "iufb":
         return coded(numbers(X, name))
-    if str(series.dtype) != "category":
-        series = series.astype("category")
+    if not is_frame(X):
+        return coded(series)
+    numeric = str(series.dtype) == "category"
+    series = series if numeric else series.astype("category")
     codes = getattr(series.cat.codes.fillna(-1), _TO_ARRAY[library(X)])()
-    return Coded(codes, host_index(series.cat.categories))
+    values = host_index(series.cat.categories)
+    if numeric:
+        return Coded(codes, _as_seen(values, has_missing=series.hasnans))
+    return Coded(codes, values.astype(object))
+
+
+def _as_seen(values: np.ndarray, *, has_missing: bool) -> np.ndarray:
+    """Return numeric categories in the type that scikit-learn gives their column."""
+    kind = values.dtype.kind
+    return values.astype("float64") if kind == "b" or kind in "iu" and has_missing else values
 
 
 def coded(array: Any) -> Coded:

@@ -21,11 +21,7 @@ STAGES = ("read", "preprocess", "copy", "fit", "predict")
 Status = Literal["ok", "failed", "skipped"]
 
 
-class _Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Immutable, keyword-only and strict."""
-
-
-class TaskInfo(_Struct):
+class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is learnt, from what, and how it is judged."""
 
     name: str
@@ -42,7 +38,7 @@ class TaskInfo(_Struct):
     Declared in the task's file, before any run."""
 
 
-class DataInfo(_Struct):
+class DataInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The file that every variant read."""
 
     path: str
@@ -52,7 +48,7 @@ class DataInfo(_Struct):
     source: str
 
 
-class Gpu(_Struct):
+class Gpu(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One GPU as its driver describes it."""
 
     name: str
@@ -61,7 +57,7 @@ class Gpu(_Struct):
     compute_capability: str
 
 
-class Machine(_Struct):
+class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the comparison ran."""
 
     cpu: str
@@ -80,7 +76,7 @@ class Machine(_Struct):
     """Why no GPU was used; empty where one was."""
 
 
-class Source(_Struct):
+class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The code that ran."""
 
     commit: str
@@ -90,7 +86,7 @@ class Source(_Struct):
     """What reproduces this file."""
 
 
-class Protocol(_Struct):
+class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the runs were made."""
 
     seed: int
@@ -103,7 +99,7 @@ class Protocol(_Struct):
     isolation: str
 
 
-class Variant(_Struct):
+class Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One way to run the program."""
 
     name: str
@@ -114,7 +110,7 @@ class Variant(_Struct):
     """Why it was skipped; empty otherwise."""
 
 
-class Spec(_Struct):
+class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One scikit-learn program."""
 
     name: str
@@ -123,7 +119,7 @@ class Spec(_Struct):
     """Its repr."""
 
 
-class Run(_Struct):
+class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One timed run, in seconds of wall time."""
 
     total: float
@@ -131,7 +127,7 @@ class Run(_Struct):
     """Stage of `STAGES` -> seconds; what the stages leave over is not attributed."""
 
 
-class Placement(_Struct):
+class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where one step ran and why."""
 
     step: str
@@ -140,7 +136,7 @@ class Placement(_Struct):
     note: str
 
 
-class Movement(_Struct):
+class Movement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One entry of the residency ledger of the last timed run."""
 
     step: str
@@ -151,7 +147,7 @@ class Movement(_Struct):
     to_host_bytes: int
 
 
-class Agreement(_Struct):
+class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Predicted probabilities against the reference's, over all test rows."""
 
     max_difference: float
@@ -160,7 +156,7 @@ class Agreement(_Struct):
     """Share of rows on the same side of 0.5, 0 to 1."""
 
 
-class Cell(_Struct):
+class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything measured for one spec run by one variant."""
 
     spec: str
@@ -178,7 +174,7 @@ class Cell(_Struct):
     residency: list[Movement]
 
 
-class Results(_Struct):
+class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole comparison."""
 
     schema: Literal["pipeline.results/1"]

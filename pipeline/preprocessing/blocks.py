@@ -13,6 +13,7 @@ from itertools import accumulate, pairwise
 from typing import Any, Protocol
 
 from pipeline import frames
+from pipeline.errors import ConfigError
 
 
 class Block(Protocol):
@@ -28,7 +29,7 @@ class Block(Protocol):
 
 @dataclass(frozen=True)
 class Numbers:
-    """A matrix of numbers, shape (n_rows, width), float64 unless the source was narrower."""
+    """A matrix of numbers, shape (n_rows, width), in the type the columns have together."""
 
     values: Any
 
@@ -55,7 +56,10 @@ class Categories:
 
     def write(self, out: Any) -> None:
         """Refuse: only an encoder gives categories a place in a matrix."""
-        raise TypeError("categories have no numeric form; an encoder must come first")
+        raise ConfigError(
+            "categories reach a step that takes numbers; put OneHotEncoder, OrdinalEncoder or "
+            "TargetEncoder before it"
+        )
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Joined:
 
 
 def as_numbers(block: Block, n_rows: int, xp: Any) -> Numbers:
-    """Return a block as a float64 matrix."""
+    """Return a block as a matrix; float64 unless it is one already."""
     if isinstance(block, Numbers):
         return block
     values = xp.empty((n_rows, block.width), dtype="float64")
@@ -105,11 +109,12 @@ def as_numbers(block: Block, n_rows: int, xp: Any) -> Numbers:
     return Numbers(values)
 
 
-def as_categories(block: Block) -> Categories:
+def as_categories(block: Block, n_rows: int, xp: Any) -> Categories:
     """Return a block as codes; each column of numbers is coded by its distinct values."""
     if isinstance(block, Categories):
         return block
-    if not isinstance(block, Numbers):
-        raise TypeError("one-hot columns cannot be encoded again")
-    columns = (block.values[:, j] for j in range(block.width))
-    return Categories([frames.coded(column) for column in columns])
+    if isinstance(block, Joined):
+        parts = [as_categories(part, n_rows, xp) for part in block.blocks]
+        return Categories([column for part in parts for column in part.columns])
+    values = as_numbers(block, n_rows, xp).values
+    return Categories([frames.coded(values[:, j]) for j in range(block.width)])

@@ -5,13 +5,12 @@ Twins are looked up by exact type: a subclass is another algorithm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import Pipeline
 
 from pipeline.errors import ConfigError, Reason, Unsupported
@@ -54,7 +53,7 @@ def leaves(spec: Any, step: str) -> list[tuple[str, Any]]:
 def reasons(spec: Any, step: str) -> list[Reason]:
     """Return why a transformer cannot run on blocks; none when it can."""
     found = [reason for path, leaf in leaves(spec, step) for reason in _refusals(leaf, path)]
-    return found + _container_refusals(spec, step)
+    return found + _container_refusals(spec, step, first=True)
 
 
 def _refusals(leaf: Any, step: str) -> list[Reason]:
@@ -67,13 +66,34 @@ def _refusals(leaf: Any, step: str) -> list[Reason]:
     return twin.refuse(leaf, step)
 
 
-def _container_refusals(spec: Any, step: str) -> list[Reason]:
-    if type(spec) is ColumnTransformer and spec.transformer_weights:
-        return [Reason(step, "is not supported yet", "scale in a step", "transformer_weights")]
-    parts = spec.steps if type(spec) is Pipeline else getattr(spec, "transformers", [])
-    if type(spec) is Pipeline and any(type(how) is ColumnTransformer for _, how in parts[1:]):
-        return [Reason(step, "a ColumnTransformer must come first in its pipeline", "reorder it")]
-    return [r for name, how, *_ in parts for r in _container_refusals(how, f"{step}.{name}")]
+def _container_refusals(spec: Any, step: str, *, first: bool) -> list[Reason]:
+    """Return the reasons against containers; `first`: the table itself comes in."""
+    found: list[Reason] = []
+    if type(spec) is Pipeline:
+        for name, how in spec.steps:
+            found += _container_refusals(how, f"{step}.{name}", first=first)
+            first = first and _left_out(how)
+    elif type(spec) is ColumnTransformer:
+        found += _column_refusals(spec, step, first=first)
+        for name, how in [*((n, h) for n, h, _ in spec.transformers), ("remainder", spec.remainder)]:
+            found += _container_refusals(how, f"{step}.{name}", first=True)
+    return found
+
+
+def _column_refusals(spec: ColumnTransformer, step: str, *, first: bool) -> Iterator[Reason]:
+    if not first:
+        yield Reason(step, "a ColumnTransformer must come first in its pipeline", "reorder it")
+    if spec.transformer_weights:
+        yield Reason(step, "is not supported yet", "scale in a step", "transformer_weights")
+    for name, _, key in spec.transformers:
+        # It would see one row here, and all of them in scikit-learn.
+        if callable(key) and type(key) is not make_column_selector:
+            way_out = "use make_column_selector or list the columns"
+            yield Reason(f"{step}.{name}", "a function may select by the data", way_out)
+
+
+def _left_out(how: Any) -> bool:
+    return how is None or (isinstance(how, str) and how == "passthrough")
 
 
 def build(spec: BaseEstimator, head: pd.DataFrame, step: str) -> Node:
@@ -103,6 +123,7 @@ def _node(spec: Any, head: pd.DataFrame, step: str) -> Node:
     if isinstance(spec, str):
         return Passthrough()
     if type(spec) is Pipeline:
+        _check_names(spec, spec.steps, step)
         return Chain(spec, [_node(how or "passthrough", head, step) for _, how in spec.steps])
     if type(spec) is ColumnTransformer:
         return _parallel(spec, head, step)
@@ -110,6 +131,7 @@ def _node(spec: Any, head: pd.DataFrame, step: str) -> Node:
 
 
 def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str) -> Parallel:
+    _check_names(spec, spec.transformers, step)
     chosen = [
         (name, how, selected(head, key, f"{step}.{name}")) for name, how, key in spec.transformers
     ]
@@ -128,6 +150,13 @@ def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str) -> Paralle
     return node
 
 
+def _check_names(spec: Any, parts: Sequence[Any], step: str) -> None:
+    try:
+        spec._validate_names([name for name, *_ in parts])
+    except ValueError as error:
+        raise ConfigError(f"{step}: {error}") from error
+
+
 def selected(head: pd.DataFrame, key: Any, step: str) -> list[Any]:
     """Return the columns that a `ColumnTransformer` key selects.
 
@@ -137,20 +166,23 @@ def selected(head: pd.DataFrame, key: Any, step: str) -> list[Any]:
     Raises
     ------
     ConfigError
-        A name or a position is not in the table.
+        A name or a position is not in the table, or there is no list of them.
     """
     key = key(head) if callable(key) else key
-    key = [key] if isinstance(key, str | int) else key
+    if isinstance(key, str | int | range):
+        raise ConfigError(f"{step}: the columns {key!r} are not a list; write {_listed(key)!r}")
     try:
-        by_position = _positions(key)
-        return list((head.iloc[:, key] if by_position else head.loc[:, key]).columns)
+        if isinstance(key, slice):
+            by_name = isinstance(key.start, str) or isinstance(key.stop, str)
+            return list((head.loc if by_name else head.iloc)[:, key].columns)
+        index = pd.Index(key)
+        if index.dtype.kind in "iub":
+            return list(head.columns[index.to_numpy()])
+        return list(head.loc[:, index].columns)
     except (KeyError, IndexError) as error:
         known = list(head.columns)
         raise ConfigError(f"{step}: {error.args[0]}; the table has the columns {known}") from error
 
 
-def _positions(key: Any) -> bool:
-    if isinstance(key, slice):
-        return not any(isinstance(edge, str) for edge in (key.start, key.stop))
-    array = np.asarray(key) if not isinstance(key, Sequence) else np.array(list(key) or [0])
-    return array.dtype.kind in "iub"
+def _listed(key: Any) -> list[Any]:
+    return list(key) if isinstance(key, range) else [key]

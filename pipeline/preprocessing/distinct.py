@@ -29,12 +29,17 @@ class Distinct(NamedTuple):
         found = self.values[counts[:-1] > 0]
         if not counts[-1]:
             return found
-        kind = found.dtype if found.dtype.kind == "f" else object
-        return np.append(found.astype(kind), np.nan)
+        missing = nothing(found.dtype)
+        return np.concatenate([found.astype(missing.dtype), missing])
 
     def at(self, values: np.ndarray) -> np.ndarray:
         """Return the columns of `sums` for the given values, NaN standing for missing."""
         return self.sums[:, positions(self.values, values)]
+
+
+def nothing(dtype: np.dtype[Any]) -> np.ndarray:
+    """Return a missing value as an array of one entry, of a type near the given one."""
+    return np.array([np.nan], dtype=dtype if dtype.kind == "f" else object)
 
 
 def positions(dictionary: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -12,9 +12,18 @@ from sklearn.impute import SimpleImputer
 
 from pipeline import frames
 from pipeline.preprocessing.blocks import Categories, Numbers
-from pipeline.preprocessing.distinct import Distinct, count, merge_columns, positions
+from pipeline.preprocessing.distinct import (
+    Distinct,
+    count,
+    frame_of,
+    merge_columns,
+    nothing,
+    positions,
+)
 from pipeline.preprocessing.moments import Moments, merge, moments
 from pipeline.preprocessing.twin import ANY, Twin
+
+AVERAGES = ("mean", "median")
 
 
 class SimpleImputerTwin(Twin[Any]):
@@ -35,6 +44,8 @@ class SimpleImputerTwin(Twin[Any]):
 
     def form(self, X: Any, names: Sequence[Any] | None) -> type:
         """Return `Categories` where a column holds anything but numbers."""
+        if self.spec.strategy in AVERAGES:
+            return Numbers
         columns = [frames.column(X, name) for name in names or ()]
         return Numbers if all(c.dtype.kind in "iufb" for c in columns) else Categories
 
@@ -44,7 +55,7 @@ class SimpleImputerTwin(Twin[Any]):
             return [_tally(column) for column in block.columns]
         xp = frames.array_module(frames.device_of(block.values))
         if self.spec.strategy == "mean":
-            return moments(block.values, xp)
+            return moments(floats(block.values), xp)
         columns = [column[~xp.isnan(column)] for column in block.values.T]
         if self.spec.strategy == "median":
             return [[column] for column in columns]
@@ -61,16 +72,17 @@ class SimpleImputerTwin(Twin[Any]):
     def finish(self, stats: Any) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""
         row = self._statistics(stats)
-        names = list(range(len(row))) if self.names is None else list(self.names)
-        table = pd.DataFrame([row], columns=names)
+        table = frame_of(range(len(row)) if self.names is None else self.names, row)
         named = self.names is not None
         self.fitted = clone(self.spec).fit(table if named else table.to_numpy())
 
-    def _statistics(self, stats: Any) -> list[Any]:
+    def _statistics(self, stats: Any) -> list[np.ndarray]:
+        """Return each column's statistic as an array of one entry, in the column's type."""
         if isinstance(stats, Moments):
-            return [m if n else np.nan for m, n in zip(stats.mean, stats.count, strict=True)]
+            mean = np.where(stats.count > 0, stats.mean, np.nan)
+            return list(mean[:, None])
         if self.spec.strategy == "median":
-            return [_median(parts) for parts in stats]
+            return [np.array([_median(parts)]) for parts in stats]
         return [_most_frequent(column) for column in stats]
 
     def apply(self, block: Numbers | Categories) -> Numbers | Categories:
@@ -81,8 +93,14 @@ class SimpleImputerTwin(Twin[Any]):
             return Categories([_fill(block.columns[j], statistics[j]) for j in kept])
         xp = frames.array_module(frames.device_of(block.values))
         values = block.values if len(kept) == len(statistics) else block.values[:, kept]
-        fill = xp.asarray(statistics[kept].astype("float64"))
+        values = floats(values) if self.spec.strategy in AVERAGES else values
+        fill = xp.asarray(statistics[kept].astype(values.dtype))
         return Numbers(xp.where(xp.isnan(values), fill, values))
+
+
+def floats(values: Any) -> Any:
+    """Return a matrix of floats as it is and any other as float64."""
+    return values if values.dtype.kind == "f" else values.astype("float64")
 
 
 def _tally(column: frames.Coded) -> Distinct:
@@ -97,11 +115,11 @@ def _median(parts: Sequence[Any]) -> float:
     return float(xp.median(values)) if len(values) else np.nan
 
 
-def _most_frequent(column: Distinct) -> Any:
+def _most_frequent(column: Distinct) -> np.ndarray:
     counts = column.sums[0, :-1]
     if not counts.any():
-        return np.nan
-    return min(column.values[counts == counts.max()])
+        return nothing(column.values.dtype)
+    return np.array([min(column.values[counts == counts.max()])], dtype=column.values.dtype)
 
 
 def _fill(column: frames.Coded, value: Any) -> frames.Coded:

@@ -32,12 +32,13 @@ class Moments(NamedTuple):
 def moments(values: Any, xp: Any) -> Moments:
     """Return the moments of a matrix with NaN for missing, shape (n_rows, n_columns)."""
     known = ~xp.isnan(values)
-    count = known.sum(axis=0)
-    total = xp.nansum(values, axis=0)
-    mean = total / xp.maximum(count, 1)
-    squares = xp.nansum((values - mean) ** 2, axis=0)
-    stacked = frames.to_host(xp.stack([count.astype("float64"), mean, squares]))
-    return Moments(*stacked)
+    count = known.sum(axis=0).astype("float64")
+    mean = xp.where(known, values, 0.0).sum(axis=0, dtype="float64") / xp.maximum(count, 1)
+    off = xp.where(known, values - mean, 0.0)
+    # What rounding left in the mean; without it a small variance beside a large mean is lost.
+    rest = off.sum(axis=0) / xp.maximum(count, 1)
+    squares = (off * off).sum(axis=0) - count * rest * rest
+    return Moments(*frames.to_host(xp.stack([count, mean + rest, squares])))
 
 
 def merge(a: Moments, b: Moments) -> Moments:

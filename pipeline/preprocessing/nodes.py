@@ -8,7 +8,8 @@ matrix is ever as long as the table.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from pipeline import frames
+from pipeline.errors import DataError, PipelineError
 from pipeline.preprocessing.blocks import (
     Block,
     Categories,
@@ -55,7 +58,7 @@ class Columns:
 
 def convert(block: Block, form: type, n_rows: int, xp: Any) -> Any:
     """Return a block in the form that the next twin reads."""
-    return as_categories(block) if form is Categories else as_numbers(block, n_rows, xp)
+    return (as_categories if form is Categories else as_numbers)(block, n_rows, xp)
 
 
 class Node(ABC):
@@ -83,10 +86,13 @@ class Leaf(Node):
     def fit(self, source: Columns, y: Any) -> Columns:
         """Reduce the twin's statistic over all blocks."""
         twin, table = self.twin, source.table
-        twin.names = source.names if source.names and isinstance(source.names[0], str) else None
+        twin.names = source.names if frames.is_frame(table.X) else None
         form = self._form(source)
         source.prepare(form)
-        aligned = [table.xp.asarray(array) for array in twin.aligned(y)]
+        if not source.read(form, slice(0, 1)).width:
+            raise DataError(f"{type(twin.spec).__name__}: the steps before it left no column")
+        with blame(twin):
+            aligned = [table.xp.asarray(array) for array in twin.aligned(y)]
 
         def partial(rows: slice) -> Any:
             return twin.partial(source.read(form, rows), *(array[rows] for array in aligned))
@@ -95,7 +101,9 @@ class Leaf(Node):
             block = source.read(form, rows)
             return twin.apply_training(block, *(array[rows] for array in aligned))
 
-        twin.finish(table.reduce(partial, twin.merge))
+        stats = table.reduce(partial, twin.merge)
+        with blame(twin):
+            twin.finish(stats)
         return Columns(table, None, training)
 
     def apply(self, source: Columns) -> Read:
@@ -110,6 +118,24 @@ class Leaf(Node):
     def original(self) -> Any:
         """Return the twin's fitted original."""
         return self.twin.fitted
+
+
+@contextmanager
+def blame(twin: Twin[Any]) -> Iterator[None]:
+    """Say which step and which columns scikit-learn finds fault with.
+
+    Raises
+    ------
+    DataError
+        In the place of scikit-learn's `TypeError` or `ValueError`.
+    """
+    try:
+        yield
+    except PipelineError:
+        raise
+    except (TypeError, ValueError) as error:
+        where = f" on the columns {list(twin.names)}" if twin.names is not None else ""
+        raise DataError(f"{type(twin.spec).__name__}{where}: {error}") from error
 
 
 class Passthrough(Node):
@@ -134,17 +160,19 @@ class Chain(Node):
 
     def __init__(self, spec: Pipeline, nodes: Sequence[Node]) -> None:
         self.spec, self.nodes = spec, nodes
+        # A step left out must not turn a column of text into numbers for the next one.
+        self.active = [n for n in nodes if not isinstance(n, Passthrough)] or list(nodes[:1])
 
     def fit(self, source: Columns, y: Any) -> Columns:
         """Fit each node on what the one before made of the training rows."""
-        for node in self.nodes:
+        for node in self.active:
             source = node.fit(source, y)
         return source
 
     def apply(self, source: Columns) -> Read:
         """Apply node after node."""
         read = None
-        for node in self.nodes:
+        for node in self.active:
             read = node.apply(source)
             source = Columns(source.table, None, read)
         assert read is not None
@@ -206,6 +234,8 @@ def freeze_fit_thaw(
         remainder=frozen("remainder", spec.remainder),
     )
     whole.fit(head)
+    # scikit-learn names the remainder and keeps what was given, for display.
+    whole._remainder = (whole._remainder[0], spec.remainder, *whole._remainder[2:])
     whole.transformers_ = [
         (name, getattr(how, "estimator", how) if isinstance(how, FrozenEstimator) else how, columns)
         for name, how, columns in whole.transformers_

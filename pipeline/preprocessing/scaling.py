@@ -37,7 +37,7 @@ class StandardScalerTwin(Twin[Moments]):
         fitted.mean_ = mean if spec.with_mean or spec.with_std else None
         fitted.var_ = stats.variance if spec.with_std else None
         fitted.scale_ = _scale(stats, mean) if spec.with_std else None
-        seen = stats.count.astype("int64")
+        seen = stats.count if spec.with_mean or spec.with_std else stats.count.astype("int64")
         fitted.n_samples_seen_ = seen[0] if (seen == seen[0]).all() else seen
         self.record_names(len(seen))
 

@@ -9,6 +9,8 @@ from contextvars import copy_context
 from functools import reduce
 from typing import Any, TypeVar
 
+import numpy as np
+
 from pipeline import frames
 from pipeline.preprocessing.blocks import Categories, Numbers
 
@@ -48,10 +50,11 @@ class Table:
                 store[name] = how(self.X, name)
 
     def numbers(self, names: Sequence[Any], rows: slice) -> Numbers:
-        """Return rows of numeric columns as a float64 matrix."""
+        """Return rows of numeric columns as a matrix."""
         columns = [self._numbers[name][rows] for name in names]
-        n_rows = columns[0].shape[0] if columns else 0
-        values = self.xp.empty((n_rows, len(columns)), dtype="float64")
+        # Integers stay integers: as floats, large ones would fall together.
+        dtype = np.result_type(*(column.dtype for column in columns))
+        values = self.xp.empty((columns[0].shape[0], len(columns)), dtype=dtype)
         for j, column in enumerate(columns):
             values[:, j] = column
         return Numbers(values)

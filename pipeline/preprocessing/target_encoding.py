@@ -17,7 +17,7 @@ from sklearn.preprocessing import LabelBinarizer, LabelEncoder, TargetEncoder
 from sklearn.utils.multiclass import type_of_target
 
 from pipeline import frames
-from pipeline.errors import DataError
+from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.blocks import Categories, Numbers
 from pipeline.preprocessing.distinct import Distinct, count
 from pipeline.preprocessing.encoding import UNKNOWN, EncoderTwin
@@ -63,8 +63,10 @@ class TargetEncoderTwin(EncoderTwin):
             raise DataError("TargetEncoder needs the target: pass y to fit")
         target = self._target = read_target(self.spec, np.asarray(y))
         self.n_folds = int(target.folds.max()) + 1
-        # Centred sums keep the digits of the variance when the mean is large.
-        self._centre = target.values.mean(axis=0)
+        # Centred sums keep the digits of the variance when the mean is large; those of
+        # class indicators are exact as they are, so pure categories stay exactly 0 or 1.
+        centred = target.kind == "continuous"
+        self._centre = target.values.mean(axis=0) * centred
         return target.values - self._centre, target.folds
 
     def _tally(self, column: frames.Coded, *aligned: Any) -> Distinct:
@@ -89,8 +91,8 @@ class TargetEncoderTwin(EncoderTwin):
         whole = [table.sum(axis=1, keepdims=True) for table in sums]
         everything = self._encodings(whole, self._totals(np.ones_like(target.folds), 2)[:, 1:])
         fitted.encodings_ = [encoding[0] for column in everything for encoding in column]
-        centre = self._centre
-        fitted.target_mean_ = centre if target.kind == "multiclass" else centre[0]
+        mean = target.values.mean(axis=0)
+        fitted.target_mean_ = mean if target.kind == "multiclass" else mean[0]
         totals = self._totals(target.folds, self.n_folds)
         outside = totals.sum(axis=1, keepdims=True) - totals
         self._held_out = self._encodings(
@@ -187,11 +189,26 @@ def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
     kind = type_of_target(y, input_name="y") if spec.target_type == "auto" else spec.target_type
     if kind not in ("binary", "multiclass", "continuous"):
         raise DataError(f"TargetEncoder cannot use a target of type {kind!r}; pass one column")
+    y = y.reshape(len(y))
     values, classes = _values(kind, y)
-    folds = np.zeros(len(y), dtype="int64")
-    for number, (_, held_out) in enumerate(_splitter(spec, y, kind).split(np.zeros(len(y)), y)):
+    return Target(kind, classes, values, _folds(_splitter(spec, y, kind), y))
+
+
+def _folds(splitter: Any, y: np.ndarray) -> np.ndarray:
+    """Return the fold that holds each row out; the rows outside are what it is learnt from."""
+    folds = np.full(len(y), -1)
+    for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):
+        outside = np.delete(np.arange(len(y)), held_out)
+        if (folds[held_out] >= 0).any() or not np.array_equal(np.sort(train), outside):
+            folds[:] = -1
+            break
         folds[held_out] = number
-    return Target(kind, classes, values, folds)
+    if (folds < 0).any():
+        raise ConfigError(
+            "TargetEncoder: cv must hold out every row exactly once and train on all others; "
+            "pass a number, KFold or StratifiedKFold"
+        )
+    return folds
 
 
 def _values(kind: str, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -199,6 +216,11 @@ def _values(kind: str, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         return y.astype("float64")[:, None], None
     encoder = LabelEncoder() if kind == "binary" else LabelBinarizer()
     encoded = encoder.fit_transform(y).astype("float64")
+    if kind == "multiclass" and len(encoder.classes_) < 3:
+        raise DataError(
+            f"TargetEncoder: target_type='multiclass' and y has {len(encoder.classes_)} labels; "
+            "leave target_type out"
+        )
     return encoded.reshape(len(y), -1), encoder.classes_
 
 

@@ -1,0 +1,134 @@
+# `make` alone lists what can be made. Every target sets up what it needs.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
+
+TASK := flights
+DEVICE := auto
+SEED := 0
+OUT :=
+SPECS :=
+REPEATS :=
+GPU ?= auto
+PYTHON3 := python3 python3.14 python3.13 python3.12 python3.11
+UV := uv
+
+VENV := .venv
+CONTRACT_VENV := .venv-contract
+PYTHON := $(VENV)/bin/python
+CONTRACT_PYTHON := $(CONTRACT_VENV)/bin/python
+
+RUN = $(PYTHON) -m pipeline
+RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)')
+COMPARE_OPTIONS = $(RUN_OPTIONS) $(if $(SPECS),--specs '$(SPECS)') \
+	$(if $(REPEATS),--repeats '$(REPEATS)')
+SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py
+
+.PHONY: help
+help: ## List the targets and variables
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		while IFS='|' read -r target text; do printf '%-26s %s\n' "$$target" "$$text"; done
+	@echo
+	@echo 'Variables, with their defaults, as in `make report TASK=flights DEVICE=cpu`:'
+	@echo '  TASK=flights     what to run; `make list` shows all'
+	@echo '  DEVICE=auto      where: auto, cpu or cuda'
+	@echo '  SEED=0           of the split and of everything random'
+	@echo '  OUT=             folder for the results, if not the usual one'
+	@echo '  SPECS=           programs to compare, with commas; empty for all'
+	@echo '  REPEATS=         timed runs of each; empty for the usual number'
+	@echo '  GPU=auto         packages to install: auto, cpu, cu12 or cu13'
+	@echo '  PYTHON3=         Python to build with, if not the first of 3.11 to 3.14 found'
+	@echo '  PYTHON=          use the environment of this Python as it is'
+
+.PHONY: setup
+ifeq ($(PYTHON),$(VENV)/bin/python)
+setup: ## Make the environment .venv, or bring it up to date
+	@$(SETUP) --venv $(VENV) --extra '$(GPU)'
+else
+setup:
+	@echo "[setup] using $(PYTHON) as it is"
+endif
+
+.PHONY: doctor
+doctor: setup ## Say what this machine has, what is wrong and how to mend it
+	@$(RUN) doctor
+
+.PHONY: list
+list: setup ## List the tasks
+	@$(RUN) list
+
+.PHONY: data
+data: setup ## Fetch and verify the data of TASK
+	$(RUN) data '$(TASK)'
+
+.PHONY: run
+run: data ## Train and judge TASK once, on DEVICE
+	$(RUN) run '$(TASK)' $(RUN_OPTIONS)
+
+.PHONY: compare
+compare: data ## Measure TASK on the CPU and, where there is one, on the GPU
+	$(RUN) compare '$(TASK)' $(COMPARE_OPTIONS)
+
+.PHONY: report
+report: data ## Compare, then write the report and say where it is
+	$(RUN) report '$(TASK)' $(COMPARE_OPTIONS)
+
+.PHONY: test
+test: lint types ## Check style and types, then run the tests
+	$(PYTHON) -m pytest
+
+.PHONY: test-contract
+test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packages (no GPU needed)
+	$(CONTRACT_PYTHON) -m pytest -m contract_live
+
+.PHONY: contract-snapshot
+contract-snapshot: setup-contract ## Renew the recorded signatures of the RAPIDS packages
+	$(CONTRACT_PYTHON) -m tests.contract.snapshot
+
+.PHONY: setup-contract
+setup-contract:
+	@$(SETUP) --venv $(CONTRACT_VENV) --extra cu13
+
+.PHONY: lint
+lint: setup ## Check style and format
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+.PHONY: format
+format: setup ## Mend style and format
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m ruff format .
+
+.PHONY: types
+types: setup ## Check types
+	$(PYTHON) -m mypy
+
+# One resolution for all: what the CPU lock shares with the others has the same version.
+COMPILE = $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--no-emit-index-url --upgrade --quiet --custom-compile-command 'make lock'
+COMPILE_ALL = $(COMPILE) pyproject.toml --group tasks --group dev
+
+.PHONY: lock
+lock: ## Renew requirements/*.txt from pyproject.toml (needs uv)
+	@command -v $(UV) >/dev/null || { echo 'make lock needs uv: python3 -m pip install uv' >&2; exit 2; }
+	$(COMPILE) --group build -o requirements/build.txt
+	$(COMPILE_ALL) --extra cu13 -o requirements/cu13.txt
+	$(COMPILE_ALL) --extra cpu -c requirements/cu13.txt -o requirements/cpu.txt
+	$(COMPILE_ALL) --extra cu12 -c requirements/cpu.txt -o requirements/cu12.txt
+
+.PHONY: clean
+clean: ## Remove what was made: environments, caches, runs and reports; never data
+	rm -rf $(VENV) $(CONTRACT_VENV) runs reports build dist *.egg-info
+	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: clean-venv
+clean-venv: ## Remove the environment .venv
+	rm -rf $(VENV)
+
+.PHONY: clean-data
+clean-data: ## Remove the fetched data
+	rm -rf data

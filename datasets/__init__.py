@@ -1,0 +1,61 @@
+"""Public tables, verified and written once as Parquet: one module per dataset.
+
+``python -m datasets flights`` makes ``data/flights/flights.parquet``. The package
+stands alone: it does not know what the tables are used for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+from datasets.errors import CannotWrite, DataError, UnknownDataset
+
+__all__ = ["CannotWrite", "DataError", "UnknownDataset", "module", "names"]
+
+_NOT_A_DATASET = {"errors"}
+
+
+def names() -> list[str]:
+    """Return the names of all datasets, sorted, without importing any.
+
+    Examples
+    --------
+    >>> "flights" in names()
+    True
+    """
+    stems = {path.stem for path in Path(__file__).parent.glob("[!_]*.py")}
+    return sorted(stems - _NOT_A_DATASET)
+
+
+def module(name: str) -> ModuleType:
+    """Return the module that describes and prepares a dataset.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`.
+
+    Returns
+    -------
+    module
+        With ``prepare(home)`` and the constants described in ``docs/datasets.md``.
+
+    Raises
+    ------
+    UnknownDataset
+        If there is no such dataset; the message lists those there are.
+
+    Examples
+    --------
+    >>> module("flights").TARGET
+    'late'
+    """
+    known = names()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise UnknownDataset(f"no dataset {name!r}; {hint}known: {', '.join(known)}")
+    return importlib.import_module(f"datasets.{name}")

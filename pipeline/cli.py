@@ -1,0 +1,242 @@
+"""The command line: run, compare, report, data, list, explain, doctor.
+
+Only `click` is imported at the top, so ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pipeline.errors import ConfigError
+
+INTERRUPTED = 130
+TERMINATED = 143
+_INTERNAL = 70
+
+
+class _Commands(click.Group):
+    """A group that lists commands in the order of their definition."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in order."""
+        return list(self.commands)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="gpu-tabular-pipeline")
+def commands() -> None:
+    """Run scikit-learn programs for tables on the CPU or on an NVIDIA GPU."""
+
+
+def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `run`, `compare` and `report` share."""
+    options = (
+        click.argument("task"),
+        click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True),
+        click.option("--seed", default=0, help="For everything random.", show_default=True),
+        click.option("--specs", default="", help="Programs, with commas; all by default."),
+        click.option("--split", default=None, help="A split of the task; its first by default."),
+        click.option("--out", type=click.Path(path_type=Path), help="Folder for the results."),
+        click.option("--home", type=click.Path(path_type=Path), default=Path("data"),
+                     help="Folder of the data.", show_default=True),
+        click.option("--set", "changes", multiple=True, metavar="STEP__PARAM=VALUE",
+                     help="Change a parameter of the specs; may be repeated."),
+    )  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@commands.command()
+@_shared
+def run(task: str, out: Path | None, **options: Any) -> None:
+    """Train and judge each program of TASK once; keep models and predictions."""
+    from pipeline.publish import publishing
+    from pipeline.runner import Batch
+
+    what, job, specs = _prepared(task, **options)
+    folder = out or Path("runs") / task
+    with publishing(folder) as draft:
+        Batch(what, job, specs).run(draft, say)
+    say(f"results: {folder}")
+
+
+@commands.command()
+@_shared
+@click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
+def compare(task: str, out: Path | None, **options: Any) -> None:
+    """Measure TASK in plain scikit-learn, on the CPU and on the GPU; keep results.json."""
+    _compare(task, out, **options)
+
+
+@commands.command()
+@_shared
+@click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
+@click.option("--again", is_flag=True, help="Only write the pages anew from results.json.")
+def report(task: str, out: Path | None, again: bool, **options: Any) -> None:
+    """Compare, then write the report as HTML and Markdown."""
+    from pipeline.compare import results
+    from pipeline.compare.report import render
+
+    folder = out or Path("reports") / task
+    if again:
+        render(results.load(folder / "results.json"), folder)
+    else:
+        _compare(task, out, pages=True, **options)
+    say(f"report: {(folder / 'index.html').resolve().as_uri()}")
+
+
+def _compare(
+    task: str, out: Path | None, *, repeats: int, pages: bool = False, **options: Any
+) -> None:
+    from pipeline.compare import results
+    from pipeline.compare.duel import Duel
+    from pipeline.compare.report import render
+    from pipeline.compare.report.terminal import table
+    from pipeline.publish import publishing
+
+    device = options["device"]
+    what, job, specs = _prepared(task, **options)
+    with publishing(out or Path("reports") / task) as draft:
+        measured = Duel(what, job, specs, device, repeats).measure(say)
+        (draft / "results.json").write_bytes(results.dumps(measured))
+        if pages:
+            render(measured, draft)
+    _console().print(table(measured))
+
+
+@commands.command()
+@click.argument("task")
+@click.option("--home", type=click.Path(path_type=Path), default=Path("data"), show_default=True)
+def data(task: str, home: Path) -> None:
+    """Fetch, convert and verify the data of TASK."""
+    from pipeline.task import load
+
+    say(f"data: {load(task).prepare(home)}")
+
+
+@commands.command("list")
+def list_() -> None:
+    """List the tasks."""
+    from pipeline import task
+
+    for name in task.names():
+        click.echo(f"{name:16} {task.summary(name)}")
+
+
+@commands.command()
+@click.argument("task")
+@click.option("--device", default="auto", show_default=True)
+@click.option("--specs", default="", help="Programs, with commas; all by default.")
+def explain(task: str, device: str, specs: str) -> None:
+    """Say where each step of TASK's programs would run, and why; run nothing."""
+    from pipeline import lowering
+    from pipeline.task import load
+
+    what = load(task)
+    for name in _names(specs, what.specs):
+        click.echo(f"{name}\n{lowering.explain(what.spec(name, 0), device)}\n")
+
+
+@commands.command()
+@click.option("--json", is_flag=True, help="As JSON.")
+def doctor(json: bool) -> None:
+    """Say which device will be used and why, and what to mend."""
+    from pipeline import doctor as health
+
+    sys.exit(health.main(json=json))
+
+
+def _prepared(
+    task: str,
+    *,
+    device: str,
+    seed: int,
+    specs: str,
+    split: str | None,
+    home: Path,
+    changes: Sequence[str],
+) -> tuple[Any, Any, list[str]]:
+    """Check everything that can be checked before data is read; then verify the data."""
+    from pipeline import devices, lowering
+    from pipeline.measure import Job
+    from pipeline.task import load
+
+    choice = devices.choose(device)
+    what = load(task)
+    what.split(split)
+    names = _names(specs, what.specs)
+    parsed = dict(_change(text) for text in changes)
+    for name in names:
+        lowering.lower(what.spec(name, seed, parsed), choice.name, fallback=device == "auto")
+    path = what.prepare(home)
+    return what, Job(task, names[0], device, path, seed, split, parsed), names
+
+
+def _names(text: str, known: Any) -> list[str]:
+    from pipeline.task import pick
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    return [pick(name, known, "spec") for name in names] or list(known)
+
+
+def _change(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--set {text}: write it as STEP__PARAM=VALUE")
+    try:
+        return name.strip(), ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError):
+        return name.strip(), value.strip()
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console()
+
+
+def say(text: str) -> None:
+    """Print a line at once, so that a log shows where a run is."""
+    click.echo(text)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM unwind the stack like Ctrl-C, so that drafts and workers go away."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise SystemExit(TERMINATED)
+
+    previous = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def main() -> None:
+    """Run a command; every error that was meant to be read ends in one message and its code."""
+    try:
+        with _terminable():
+            commands(standalone_mode=False)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted; nothing was published", err=True)
+        sys.exit(INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except Exception as error:
+        code = getattr(error, "exit_code", None)
+        if code is None:
+            raise
+        click.echo(f"error: {error}", err=True)
+        sys.exit(code)

@@ -1,0 +1,58 @@
+"""The report of a comparison, derived from its record alone.
+
+`render` writes ``index.html`` and ``report.md``;
+:func:`pipeline.compare.report.terminal.table` is the short form for a terminal.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pipeline.compare.report import html, markdown
+from pipeline.compare.results import Results
+from pipeline.errors import CannotWrite
+
+__all__ = ["render"]
+
+
+def render(results: Results, folder: Path) -> None:
+    """Write ``index.html`` and ``report.md`` into a folder.
+
+    A reader never sees half a file: each is written aside and then renamed. The
+    same results give the same bytes.
+
+    Parameters
+    ----------
+    results : Results
+        The only source of both files.
+    folder : Path
+        Made if it does not exist; where ``results.json`` lies.
+
+    Raises
+    ------
+    CannotWrite
+        The folder is not writable, the disk is full, or a file is in the way.
+    """
+    files = {"index.html": html.page(results), "report.md": markdown.page(results)}
+    for name, text in files.items():
+        _write(folder / name, text)
+
+
+def _write(path: Path, text: str) -> None:
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(text, encoding="utf-8", newline="\n")
+        aside.replace(path)
+    except OSError as error:
+        _discard(aside)
+        reason = error.strerror or error
+        raise CannotWrite(f"{path}: {reason}; name another folder or free this one") from error
+
+
+def _discard(aside: Path) -> None:
+    try:
+        aside.unlink(missing_ok=True)
+    except OSError:
+        return

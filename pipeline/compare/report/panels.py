@@ -1,0 +1,16 @@
+"""The panels of the report, in the order of every form of it."""
+
+from __future__ import annotations
+
+PANELS = {
+    "verdict": "Verdict",
+    "speed": "Speed",
+    "stages": "Stages",
+    "placement": "Where each step ran",
+    "quality": "Quality side by side",
+    "memory": "Memory",
+    "machine": "Machine and fairness",
+    "reproduce": "How to reproduce",
+    "code": "The specs' code",
+}
+"""Anchor -> heading."""

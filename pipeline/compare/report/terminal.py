@@ -1,0 +1,57 @@
+"""The report as one short table for a terminal."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.compare.report.format import MISSING, clean, seconds
+from pipeline.compare.report.tables import TONES, absence, outcome, pairs, span
+from pipeline.compare.results import Results
+from pipeline.compare.statistics import cell_parity, speed
+from pipeline.compare.verdicts import verdict
+
+_STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}
+
+
+def table(results: Results) -> Table:
+    """Return a table with one row per spec and variant, the badge above, the GPU below.
+
+    Words carry every judgement; colours only repeat it.
+    """
+    found = verdict(results)
+    made = Table(title=_text(found.badge), caption=_text(found.gpu), box=SIMPLE_HEAD)
+    for name in ("Spec", "Variant"):
+        made.add_column(name)
+    for name in ("Median, s", "Time ratio", "Interval"):
+        made.add_column(name, justify="right")
+    for name in ("Verdict", "Parity"):
+        made.add_column(name)
+    for spec, variant in pairs(results):
+        made.add_row(*_row(results, spec, variant))
+    return made
+
+
+def _row(results: Results, spec: str, variant: str) -> list[Text]:
+    found, judged = speed(results, spec, variant), cell_parity(results, spec, variant)
+    names = [_text(spec), _text(variant)]
+    if found is None:
+        gaps = [_text(MISSING)] * 3
+        return [*names, *gaps, _text(absence(results, spec, variant), "bad"), _text(MISSING)]
+    timed = [*names, _text(seconds(found.median))]
+    if found.ratio is None:
+        return [*timed, *[_text(MISSING)] * 4]
+    said = outcome(found.ratio)
+    return [
+        *timed,
+        _text(f"{found.ratio.value:.3f}"),
+        _text(span(found.ratio)),
+        _text(said.text, said.tone),
+        _text(judged, TONES.get(judged, "quiet")),
+    ]
+
+
+def _text(value: str, tone: str = "") -> Text:
+    """Make a text in which rich sees no markup and no line break."""
+    return Text(" ".join(clean(value).split()), style=_STYLES.get(tone, ""))

@@ -1,0 +1,210 @@
+"""Numbers derived from the record of a comparison: pure functions, no input, no output.
+
+Times are compared by the ratio of medians, variant over reference, with a
+percentile bootstrap interval; metrics by the margins declared in the task's file
+before any run. What was not measured is None or empty, never estimated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.compare.results import STAGES, Cell, Results
+
+REFERENCE = "reference"
+OTHER = "other"
+RESAMPLES = 2_000
+LEVEL = 0.95
+FEW = 5
+"""With fewer runs on either side the interval covers less often than it says."""
+TOO_FEW = 3
+"""With fewer runs on either side no interval is given."""
+ROUNDING = 1e-12
+"""A difference that equals its margin but for the last bits of a double is equal to it."""
+
+Outcome = Literal["faster", "slower", "no difference shown"]
+Parity = Literal["PASS", "FAIL", "not judged"]
+_Times = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Median time of a variant over the reference's: below 1 the variant is faster.
+
+    Parameters
+    ----------
+    value : float
+        The ratio of medians.
+    interval : tuple of float or None
+        Lower and upper end of the 95 % interval; None where the runs are too few.
+    n : int
+        Runs on the side that has fewer.
+    """
+
+    value: float
+    interval: tuple[float, float] | None
+    n: int
+
+    @property
+    def outcome(self) -> Outcome:
+        """Faster or slower only where the interval leaves 1 out."""
+        if self.interval is None or self.interval[0] <= 1 <= self.interval[1]:
+            return "no difference shown"
+        return "faster" if self.interval[1] < 1 else "slower"
+
+    @property
+    def speed_up(self) -> float:
+        """How many times as fast as the reference: the inverse of the ratio."""
+        return 1 / self.value
+
+    @property
+    def note(self) -> str:
+        """What the interval is worth, in words."""
+        if self.interval is None:
+            return f"no interval, n={self.n}"
+        return f"interval indicative, n={self.n}" if self.n < FEW else "95 % interval"
+
+
+@dataclass(frozen=True)
+class Speed:
+    """The timed runs of one cell, in seconds of wall time.
+
+    Parameters
+    ----------
+    n : int
+        Number of timed runs; the warm-up is not one of them.
+    median, minimum, maximum, iqr : float
+        Order statistics of the totals; `iqr` is the third quartile less the first.
+    ratio : Ratio or None
+        Against the reference; None for the reference itself, or where it has no times.
+    """
+
+    n: int
+    median: float
+    minimum: float
+    maximum: float
+    iqr: float
+    ratio: Ratio | None
+
+
+@dataclass(frozen=True)
+class MetricParity:
+    """One metric of a variant beside the reference's.
+
+    `passed` is None where the task declares no margin for the metric; a declared
+    metric that either side lacks has not passed.
+    """
+
+    metric: str
+    reference: float | None
+    value: float | None
+    difference: float | None
+    margin: float | None
+    passed: bool | None
+
+
+def measured(results: Results, spec: str, variant: str) -> Cell | None:
+    """Return the cell if it ran to its end and has timed runs, else None."""
+    cell = results.cell(spec, variant)
+    return cell if cell is not None and cell.status == "ok" and cell.runs else None
+
+
+def speed(results: Results, spec: str, variant: str) -> Speed | None:
+    """Summarise the timed runs of a cell; None where nothing was timed."""
+    cell = measured(results, spec, variant)
+    if cell is None:
+        return None
+    times = _totals(cell)
+    low, median, high = (float(q) for q in np.quantile(times, [0.25, 0.5, 0.75]))
+    base = None if variant == REFERENCE else measured(results, spec, REFERENCE)
+    against = None if base is None else ratio(times, _totals(base))
+    return Speed(len(times), median, float(times.min()), float(times.max()), high - low, against)
+
+
+def ratio(times: _Times, reference: _Times) -> Ratio | None:
+    """Compare two samples of times by the ratio of their medians.
+
+    Both samples are resampled with replacement, independently and with a fixed
+    seed; the interval is the central 95 % of the resampled ratios.
+
+    Parameters
+    ----------
+    times, reference : ndarray of shape (n_runs,)
+        Seconds.
+
+    Returns
+    -------
+    Ratio or None
+        None where a time is not greater than 0, which no clock should say.
+    """
+    if min(times.min(), reference.min()) <= 0:
+        return None
+    n = min(len(times), len(reference))
+    value = float(np.median(times) / np.median(reference))
+    if n < TOO_FEW:
+        return Ratio(value, None, n)
+    random = np.random.default_rng(0)
+    ratios = _medians(times, random) / _medians(reference, random)
+    low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Ratio(value, (float(low), float(high)), n)
+
+
+def _medians(times: _Times, random: np.random.Generator) -> _Times:
+    picks = random.integers(len(times), size=(RESAMPLES, len(times)))
+    return np.asarray(np.median(times[picks], axis=1), dtype=np.float64)
+
+
+def _totals(cell: Cell) -> _Times:
+    return np.array([run.total for run in cell.runs], dtype=np.float64)
+
+
+def stages(results: Results, spec: str, variant: str) -> dict[str, float]:
+    """Return the median seconds of each stage, and of the rest.
+
+    ``"other"`` is the median total less the medians of the stages, so that all add
+    up to the median total. Medians do not add exactly, so it can fall a little
+    below 0. Empty where nothing was timed.
+    """
+    cell = measured(results, spec, variant)
+    if cell is None:
+        return {}
+    parts = {
+        stage: float(np.median([run.stages.get(stage, 0.0) for run in cell.runs]))
+        for stage in STAGES
+    }
+    return parts | {OTHER: float(np.median(_totals(cell))) - sum(parts.values())}
+
+
+def parity(results: Results, spec: str, variant: str) -> list[MetricParity]:
+    """Compare the metrics of a cell with the reference's; empty where either did not run."""
+    cell, base = measured(results, spec, variant), measured(results, spec, REFERENCE)
+    if cell is None or base is None:
+        return []
+    metrics = dict.fromkeys([*results.task.margins, *base.metrics, *cell.metrics])
+    margins = results.task.margins
+    return [
+        _metric(name, base.metrics.get(name), cell.metrics.get(name), margins.get(name))
+        for name in metrics
+    ]
+
+
+def _metric(
+    name: str, reference: float | None, value: float | None, margin: float | None
+) -> MetricParity:
+    difference = None if reference is None or value is None else value - reference
+    passed = None
+    if margin is not None:
+        passed = difference is not None and abs(difference) <= margin + ROUNDING
+    return MetricParity(name, reference, value, difference, margin, passed)
+
+
+def cell_parity(results: Results, spec: str, variant: str) -> Parity:
+    """Return PASS only where the cell ran and every declared metric is within its margin."""
+    judged = [row.passed for row in parity(results, spec, variant) if row.passed is not None]
+    if not judged or variant == REFERENCE:
+        return "not judged"
+    return "PASS" if all(judged) else "FAIL"

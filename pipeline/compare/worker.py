@@ -1,0 +1,161 @@
+"""A process of its own for one variant of one spec, which runs when it is told to."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import multiprocessing
+import os
+import signal
+import warnings
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from pipeline.measure import Job
+
+_PARENT_DEATH_SIGNAL = 1
+
+
+class WorkerFailed(Exception):
+    """A run raised an error, or the process is gone; the message says which."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a worker sends back after a run: plain data and host arrays."""
+
+    total: float
+    stages: dict[str, float]
+    metrics: dict[str, float]
+    rows_train: int
+    truth: Any
+    probability: Any
+    placements: list[Any]
+    residency: list[Any]
+    peak_rss_bytes: int
+    threads: dict[str, str]
+
+
+class Worker:
+    """A spawned process that runs one job again and again.
+
+    Parameters
+    ----------
+    job : Job
+
+    Examples
+    --------
+    ``with Worker(job) as worker: worker.run()`` returns a `Report` a call.
+    """
+
+    def __init__(self, job: Job) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._channel, other = context.Pipe()
+        self._process = context.Process(
+            target=serve, args=(other, job), daemon=True, name=f"{job.spec}/{job.variant}"
+        )
+        self._process.start()
+        other.close()
+
+    def __enter__(self) -> Worker:
+        """Return the worker."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """End the process."""
+        self._channel.close()
+        self._process.join(timeout=5)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+    def run(self) -> Report:
+        """Run the job once and return its report.
+
+        Raises
+        ------
+        WorkerFailed
+            The run failed; the message is the error's.
+        """
+        try:
+            self._channel.send("run")
+            answer = self._channel.recv()
+        except (EOFError, OSError):
+            self._process.join(timeout=5)
+            raise WorkerFailed(_cause(self._process.exitcode)) from None
+        if isinstance(answer, str):
+            raise WorkerFailed(answer)
+        report: Report = answer
+        return report
+
+
+def _cause(exit_code: int | None) -> str:
+    if exit_code == -signal.SIGKILL:
+        return "the process was killed (SIGKILL), most likely for lack of memory"
+    if exit_code is not None and exit_code < 0:
+        return f"the process was ended by {signal.Signals(-exit_code).name}"
+    return f"the process ended with exit code {exit_code}"
+
+
+def serve(channel: Connection, job: Job) -> None:
+    """Answer each message on the channel with a report, or with an error in words."""
+    _die_with_parent()
+    # Ctrl-C reaches the whole group; the parent ends its workers itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.simplefilter("ignore")
+    while True:
+        try:
+            channel.recv()
+        except EOFError:
+            return
+        try:
+            channel.send(once(job))
+        except (BrokenPipeError, ConnectionResetError):
+            return
+        except Exception as error:
+            channel.send(f"{type(error).__name__}: {error}")
+        gc.collect()
+
+
+def _die_with_parent() -> None:
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() == 1:
+        raise SystemExit
+
+
+def once(job: Job) -> Report:
+    """Run a job in this process and return plain data."""
+    from pipeline import measure, provenance, task
+
+    what = task.load(job.task)
+    outcome = measure.run(what, what.spec(job.spec, job.seed, job.changes), job)
+    return Report(
+        total=outcome.total,
+        stages=outcome.stages,
+        metrics=measure.judge(what, outcome),
+        rows_train=outcome.rows_train,
+        truth=outcome.truth,
+        probability=outcome.probability,
+        placements=outcome.placements,
+        residency=outcome.residency,
+        peak_rss_bytes=peak_rss(),
+        threads=provenance.threads(),
+    )
+
+
+def peak_rss() -> int:
+    """Return the peak resident memory of this process in bytes; 0 where the system won't tell.
+
+    Not `ru_maxrss`, which a child inherits from the process that started it.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0
+    for line in status.read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0

@@ -1,0 +1,64 @@
+"""Reading tables to where they will be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.errors import DataError
+from pipeline.optional import load
+from pipeline.task import Filter
+
+
+def read(
+    path: Path, features: Sequence[str], target: str, rows: Filter, device: str
+) -> tuple[Any, np.ndarray]:
+    """Return the features on a device and the target on the host.
+
+    Parameters
+    ----------
+    path : Path
+        A Parquet file; on the host its page checksums are verified.
+    features : sequence of str
+    target : str
+    rows : list of tuple
+        Conditions, pushed down to the row groups.
+    device : {"cpu", "cuda"}
+
+    Returns
+    -------
+    X : pandas.DataFrame or cudf.DataFrame
+        Dictionary-encoded columns are categorical.
+    y : numpy.ndarray, shape (n_rows,)
+
+    Raises
+    ------
+    DataError
+        The file is missing, damaged, or lacks a column.
+    """
+    wanted = [target] if device == "cuda" else [*features, target]
+    table = _table(path, wanted, rows)
+    y = table.column(target).to_numpy()
+    if device == "cuda":
+        # The target is read to the host: splitters and metrics of scikit-learn use it there.
+        columns = list(features)
+        return load("cudf").read_parquet(path, columns=columns, filters=list(rows))[columns], y
+    return table.drop_columns([target]).to_pandas(), y
+
+
+def _table(path: Path, columns: list[str], rows: Filter) -> pa.Table:
+    try:
+        return pq.read_table(
+            path, columns=columns, filters=list(rows), page_checksum_verification=True
+        )
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file; make it with `make data`") from error
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"{path}: cannot be read: {error}; `make clean-data`, then `make data`"
+        ) from error

@@ -1,0 +1,116 @@
+"""The processor and memory that this process may use, from the system's own files."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where a program runs.
+
+    Parameters
+    ----------
+    system : str
+        Kernel, processor family and C library.
+    cpu : str
+        Name of the processor.
+    cores_present : int
+        Logical processors of the machine.
+    cores : int
+        Those that this process may use: its affinity and its control groups count.
+    memory_bytes : int
+        Memory that this process may use; 0 where unknown.
+    memory_free_bytes : int
+        The part of it that is free now, caches counted as free; 0 where unknown.
+    """
+
+    system: str
+    cpu: str
+    cores_present: int
+    cores: int
+    memory_bytes: int
+    memory_free_bytes: int
+
+
+def describe(root: Path = Path("/")) -> Machine:
+    """Return the present machine.
+
+    Parameters
+    ----------
+    root : Path
+        Folder that holds ``proc`` and ``sys``.
+    """
+    present = os.cpu_count() or 1
+    memory = _meminfo(root)
+    limit = _memory_limit(root)
+    return Machine(
+        system=" ".join([platform.system(), platform.release(), platform.machine()]),
+        cpu=_cpu(root),
+        cores_present=present,
+        cores=max(1, int(min(_affinity(present), _cpu_quota(root)))),
+        memory_bytes=int(min(memory.get("MemTotal", 0), limit)),
+        memory_free_bytes=int(min(memory.get("MemAvailable", 0), limit)),
+    )
+
+
+def _affinity(present: int) -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else present
+
+
+def _cpu(root: Path) -> str:
+    for line in _read(root / "proc/cpuinfo").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Model") and value.strip():
+            return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def _meminfo(root: Path) -> dict[str, int]:
+    lines = (line.split() for line in _read(root / "proc/meminfo").splitlines())
+    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if len(words) == 3}
+
+
+def _cpu_quota(root: Path) -> float:
+    """Return the smallest quota of the process's control groups, in processors."""
+    quotas = [float("inf")]
+    for folder in _control_groups(root, "cpu"):
+        text = _read(folder / "cpu.max") or " ".join(
+            _read(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")
+        )
+        words = text.split()
+        if len(words) == 2 and words[0].isdecimal():
+            quotas.append(int(words[0]) / int(words[1]))
+    return min(quotas)
+
+
+def _memory_limit(root: Path) -> float:
+    """Return the smallest limit of the process's control groups, in bytes."""
+    limits = [float("inf")]
+    for folder in _control_groups(root, "memory"):
+        text = _read(folder / "memory.max") or _read(folder / "memory.limit_in_bytes")
+        if text.strip().isdecimal():
+            limits.append(float(text))
+    return min(limits)
+
+
+def _control_groups(root: Path, controller: str) -> Iterator[Path]:
+    """Yield the folders of the groups this process is in, of version 1 or 2."""
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        _, names, path = line.split(":", 2)
+        if names and controller not in names.split(","):
+            continue
+        top = root / "sys/fs/cgroup" / (controller if names else "")
+        group = top / path.strip("/")
+        yield from (folder for folder in (group, *group.parents) if folder.is_relative_to(top))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,162 @@
+"""One timed run of one spec: from opening the file to predictions on the host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import Pipeline
+
+from pipeline import io
+from pipeline.estimator import Accelerated
+from pipeline.plan import Placement
+from pipeline.residency import Entry
+from pipeline.task import Split, Task
+
+CLOCK = "from opening the Parquet file to predicted probabilities of the test rows on the host"
+_STAGE = {"fit_transform": "preprocess", "transform": "preprocess", "copy": "copy", "fit": "fit"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run; plain data, so that another process can be told.
+
+    Parameters
+    ----------
+    task, spec, variant : str
+        Names; the variant is ``"reference"``, ``"cpu"`` or ``"cuda"``.
+    path : Path
+        The prepared Parquet file.
+    seed : int
+    split : str or None
+        None is the task's default.
+    changes : mapping
+        Nested parameter name -> value, laid over the spec.
+    """
+
+    task: str
+    spec: str
+    variant: str
+    path: Path
+    seed: int = 0
+    split: str | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Outcome:
+    """What a run gave.
+
+    Attributes
+    ----------
+    total : float
+        Seconds of wall time.
+    stages : dict of str to float
+        Stage -> seconds.
+    rows_train : int
+    truth, probability : numpy.ndarray, shape (n_test,)
+        Target and predicted probability of class 1 of the test rows.
+    placements, residency : list
+        Where the steps ran and what moved; empty for the reference's residency.
+    model : object
+        The fitted `Pipeline` or `Accelerated`.
+    """
+
+    total: float = 0.0
+    stages: dict[str, float] = field(default_factory=dict)
+    rows_train: int = 0
+    truth: Any = None
+    probability: Any = None
+    placements: list[Placement] = field(default_factory=list)
+    residency: list[Entry] = field(default_factory=list)
+    model: Any = None
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the block's wall time to a stage."""
+        start = time.perf_counter()
+        yield
+        self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start
+
+
+def run(task: Task, spec: Any, job: Job) -> Outcome:
+    """Read, fit, predict; return the times and the predictions."""
+    _, split = task.split(job.split)
+    outcome = Outcome()
+    start = time.perf_counter()
+    if job.variant == "reference":
+        _reference(task, spec, split, job.path, outcome)
+    else:
+        _accelerated(task, Accelerated(spec, device=job.variant), split, job.path, outcome)
+    outcome.total = time.perf_counter() - start
+    return outcome
+
+
+def _accelerated(
+    task: Task, model: Accelerated, split: Split, path: Path, outcome: Outcome
+) -> None:
+    def read(rows: Any) -> Any:
+        with outcome.stage("read"):
+            return io.read(path, task.features, task.target, rows, str(model.device))
+
+    X, y = read(split.train)
+    outcome.rows_train = len(y)
+    outcome.model = model.fit(X, y)
+    X, outcome.truth = read(split.test)
+    outcome.probability = model.predict_proba(X)[:, 1]
+    outcome.residency = model.residency_.entries
+    outcome.placements = model.plan_.placements
+    for entry in outcome.residency:
+        stage = _STAGE.get(entry.call, "predict")
+        outcome.stages[stage] = outcome.stages.get(stage, 0.0) + entry.seconds
+
+
+def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome) -> None:
+    """The program as people write it: `pandas.read_parquet` and scikit-learn.
+
+    The pipeline's last step is called apart from the others, which is what
+    `Pipeline.fit` does, so that the stages can be timed.
+    """
+
+    def read(rows: Any) -> Any:
+        with outcome.stage("read"):
+            frame = pd.read_parquet(
+                path, columns=[*task.features, task.target], filters=list(rows)
+            )
+            return frame[list(task.features)], frame[task.target].to_numpy()
+
+    before, last = (spec[:-1], spec[-1]) if isinstance(spec, Pipeline) else (None, spec)
+    X, y = read(split.train)
+    outcome.rows_train = len(y)
+    if before is not None and len(before):
+        with outcome.stage("preprocess"):
+            X = before.fit_transform(X, y)
+    with outcome.stage("fit"):
+        last.fit(X, y)
+    X, outcome.truth = read(split.test)
+    if before is not None and len(before):
+        with outcome.stage("preprocess"):
+            X = before.transform(X)
+    with outcome.stage("predict"):
+        outcome.probability = np.asarray(last.predict_proba(X)[:, 1])
+    outcome.model = spec
+    root = type(last).__module__.partition(".")[0]
+    steps = spec.steps if isinstance(spec, Pipeline) else [(type(spec).__name__.lower(), spec)]
+    outcome.placements = [
+        Placement(name, f"{root if part is last else 'sklearn'}.{type(part).__name__}", "cpu")
+        for name, part in steps
+    ]
+
+
+def judge(task: Task, outcome: Outcome) -> dict[str, float]:
+    """Return the task's metrics of the predictions."""
+    return {
+        name: float(metric(outcome.truth, outcome.probability))
+        for name, metric in task.metrics.items()
+    }

@@ -1,0 +1,59 @@
+"""Models as files, without pickle: scikit-learn's through skops, XGBoost's inside it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import ConfigError, DataError
+from pipeline.optional import load as load_name
+
+TRUSTED = [
+    "sklearn.tree._tree.Tree",
+    "xgboost.core.Booster",
+    "xgboost.sklearn.XGBClassifier",
+]
+"""Types beyond skops' own list that a model of ours may hold."""
+
+
+def save(model: Any, path: Path) -> str:
+    """Write a fitted scikit-learn model and return the sha256 of the file.
+
+    Parameters
+    ----------
+    model : estimator
+        What `Accelerated.to_sklearn` returns.
+    path : Path
+        Its parent exists.
+    """
+    load_name("skops.io").dump(model, path)
+    return digest(path)
+
+
+def load(path: Path, sha256: str) -> Any:
+    """Read a model back, after its digest has been checked.
+
+    Raises
+    ------
+    DataError
+        The file is missing or is not the one that was saved.
+    ConfigError
+        The file holds types that are not trusted.
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: no such model; make one with `make run`")
+    found = digest(path)
+    if found != sha256:
+        raise DataError(f"{path}: damaged or replaced: sha256 {found}, recorded {sha256}")
+    skops = load_name("skops.io")
+    strangers = sorted(set(skops.get_untrusted_types(file=path)) - set(TRUSTED))
+    if strangers:
+        raise ConfigError(f"{path}: holds types that are not trusted: {strangers}")
+    return skops.load(path, trusted=TRUSTED)
+
+
+def digest(path: Path) -> str:
+    """Return the sha256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

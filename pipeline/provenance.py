@@ -1,0 +1,134 @@
+"""What a record says of the machine, the packages and the code."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline import devices, gpu
+from pipeline import machine as host
+from pipeline.compare.results import DataInfo, Gpu, Machine, Movement, Placement, Source
+from pipeline.persistence import digest
+from pipeline.residency import Entry
+from pipeline.task import Task
+
+if TYPE_CHECKING:
+    from pipeline import plan
+
+PACKAGES = (
+    "numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "xgboost", "xgboost-cpu",
+    "xgboost-cu13", "cudf-cu12", "cudf-cu13", "cuml-cu12", "cuml-cu13", "cupy-cuda12x",
+    "cupy-cuda13x",
+)  # fmt: skip
+_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
+
+
+def packages() -> dict[str, str]:
+    """Return the versions of the packages that compute."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def threads() -> dict[str, str]:
+    """Return the sizes of this process's thread pools, and the settings that bear on them."""
+    from threadpoolctl import threadpool_info
+
+    pools = {
+        f"{pool['internal_api']} ({Path(pool['filepath']).name})": str(pool["num_threads"])
+        for pool in threadpool_info()
+    }
+    return pools | {name: os.environ[name] for name in _SETTINGS if name in os.environ}
+
+
+def machine(pools: dict[str, str], load: float) -> Machine:
+    """Return the record of this machine.
+
+    Parameters
+    ----------
+    pools : dict
+        What `threads` returned in the process that computed.
+    load : float
+        One-minute load average before the work began.
+    """
+    here, probe, why_not = host.describe(), gpu.probe(), devices.obstacle()
+    return Machine(
+        cpu=here.cpu,
+        cores=here.cores,
+        memory_bytes=here.memory_bytes,
+        system=here.system,
+        python=platform.python_version(),
+        packages=packages(),
+        threads=pools,
+        load_before=load,
+        gpus=[] if why_not else [_gpu(device, probe.driver) for device in probe.devices],
+        no_gpu_why=why_not,
+    )
+
+
+def _gpu(device: gpu.Device, driver: str) -> Gpu:
+    return Gpu(
+        name=device.name,
+        memory_bytes=device.memory_bytes or 0,
+        driver=driver,
+        compute_capability=".".join(map(str, device.compute_capability)),
+    )
+
+
+def source(command: list[str] | None = None) -> Source:
+    """Return the revision of the code, and the command that reproduces the record."""
+    words = command or ["python", "-m", "pipeline", *sys.argv[1:]]
+    return Source(
+        commit=_git("rev-parse", "HEAD") or "unknown",
+        dirty=bool(_git("status", "--porcelain")),
+        command=shlex.join(words),
+    )
+
+
+def _git(*arguments: str) -> str:
+    if not shutil.which("git"):
+        return ""
+    done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def data(task: Task, path: Path) -> DataInfo:
+    """Return the record of the data file."""
+    return DataInfo(
+        path=str(path),
+        sha256=digest(path),
+        bytes=path.stat().st_size,
+        licence=task.licence,
+        source=task.source,
+    )
+
+
+def load_average() -> float:
+    """Return how many processes wanted a processor, averaged over the last minute."""
+    return os.getloadavg()[0]
+
+
+def placements(found: Iterable[plan.Placement]) -> list[Placement]:
+    """Return where the steps ran, as records."""
+    return [
+        Placement(step=p.step, implementation=p.implementation, device=p.device, note=p.note)
+        for p in found
+    ]
+
+
+def movements(found: Iterable[Entry]) -> list[Movement]:
+    """Return the entries of a ledger, as records."""
+    return [Movement(**asdict(entry)) for entry in found]

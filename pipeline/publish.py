@@ -1,0 +1,109 @@
+"""Publishing a folder of results: all of it, or nothing.
+
+Results are written into a hidden sibling, flushed to disk, and exchanged with
+the final folder in one step. A killed run leaves the old results, or the new
+ones; what it left behind is removed by the next run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pipeline.errors import Busy, CannotWrite, PipelineError
+
+_AT_FDCWD = -100
+_EXCHANGE = 2
+
+
+@contextmanager
+def publishing(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder that takes the place of `folder` when the block succeeds.
+
+    Parameters
+    ----------
+    folder : Path
+        The final name.
+
+    Raises
+    ------
+    Busy
+        Another process is publishing to the same name.
+    CannotWrite
+        The disk is full, the folder read-only, or a file is in the way.
+    """
+    try:
+        with _locked(folder), _workplace(folder) as draft:
+            yield draft
+            _flush(draft)
+            _exchange(draft, folder)
+    except OSError as error:
+        if isinstance(error, PipelineError):
+            raise
+        raise CannotWrite(f"{error.filename or folder}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    if folder.exists() and not folder.is_dir():
+        raise CannotWrite(f"{folder}: a file is in the way; remove it or choose another --out")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # The lock file stays: removing it would let two processes lock two files of one name.
+    with (folder.parent / f".{folder.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Busy(
+                f"{folder}: another run is writing here; wait for it or choose another --out"
+            ) from error
+        yield
+
+
+@contextmanager
+def _workplace(folder: Path) -> Iterator[Path]:
+    prefix = f".{folder.name}.draft-"
+    for left in folder.parent.glob(f"{prefix}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    draft = folder.parent / f"{prefix}{os.getpid()}"
+    draft.mkdir()
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _flush(draft: Path) -> None:
+    for path in [*sorted(draft.rglob("*")), draft]:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _exchange(draft: Path, folder: Path) -> None:
+    """Swap the two names; the old results go away with the draft."""
+    if not folder.exists():
+        draft.rename(folder)
+        return
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    names = (os.fsencode(draft), os.fsencode(folder))
+    if renameat2 and renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE) == 0:
+        return
+    code = ctypes.get_errno() if renameat2 else errno.ENOSYS
+    if code not in (errno.ENOSYS, errno.EINVAL):
+        raise OSError(code, os.strerror(code), str(folder))
+    # A file system without exchange: a kill between the two renames leaves the old
+    # results under the draft's name, so they are kept apart until the new ones stand.
+    old = folder.parent / f".{folder.name}.old"
+    shutil.rmtree(old, ignore_errors=True)
+    folder.rename(old)
+    draft.rename(folder)
+    with suppress(OSError):
+        shutil.rmtree(old)

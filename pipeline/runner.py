@@ -1,0 +1,145 @@
+"""A batch run: train each spec of a task once, judge it, keep everything in one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline import measure, persistence, provenance
+from pipeline.compare.results import DataInfo, Machine, Movement, Placement, Source
+from pipeline.measure import Job, Outcome
+from pipeline.task import Task
+
+SCHEMA = "pipeline.run/1"
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of the run folder."""
+
+    file: str
+    sha256: str
+    bytes: int
+
+
+class SpecRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One spec: where it ran, how long, how well; seconds of wall time."""
+
+    spec: str
+    code: str
+    device: str
+    device_why: str
+    rows_train: int
+    rows_test: int
+    total: float
+    stages: dict[str, float]
+    metrics: dict[str, float]
+    placement: list[Placement]
+    residency: list[Movement]
+    model: Part
+    predictions: Part
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``record.json``."""
+
+    schema: Literal["pipeline.run/1"]
+    created: str
+    task: str
+    split: str
+    seed: int
+    data: DataInfo
+    machine: Machine
+    source: Source
+    specs: list[SpecRun]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What to run.
+
+    Parameters
+    ----------
+    task : Task
+    job : Job
+        Data, device (as the variant), seed, split and changed parameters.
+    specs : sequence of str
+    """
+
+    task: Task
+    job: Job
+    specs: Sequence[str]
+
+    def run(self, folder: Path, say: Callable[[str], None]) -> RunRecord:
+        """Run every spec; write models, predictions and ``record.json`` into a folder.
+
+        Parameters
+        ----------
+        folder : Path
+            Exists and is empty.
+        say : callable
+            Gets a line of text for every step.
+        """
+        load = provenance.load_average()
+        runs = [self._one(name, folder, say) for name in self.specs]
+        record = RunRecord(
+            schema=SCHEMA,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            task=self.task.name,
+            split=self.task.split(self.job.split)[0],
+            seed=self.job.seed,
+            data=provenance.data(self.task, self.job.path),
+            machine=provenance.machine(provenance.threads(), load),
+            source=provenance.source(),
+            specs=runs,
+        )
+        text = msgspec.json.format(msgspec.json.encode(record), indent=2)
+        (folder / "record.json").write_bytes(text + b"\n")
+        return record
+
+    def _one(self, name: str, folder: Path, say: Callable[[str], None]) -> SpecRun:
+        say(f"{name}: reading, training, predicting")
+        spec = self.task.spec(name, self.job.seed, self.job.changes)
+        outcome = measure.run(self.task, spec, replace(self.job, spec=name))
+        metrics = measure.judge(self.task, outcome)
+        scores = "  ".join(f"{key} {value:.4f}" for key, value in metrics.items())
+        say(f"{name}: {outcome.total:.2f} s on {outcome.model.device_}  {scores}")
+        return SpecRun(
+            spec=name,
+            code=repr(spec),
+            device=outcome.model.device_,
+            device_why=outcome.model.device_why_,
+            rows_train=outcome.rows_train,
+            rows_test=len(outcome.truth),
+            total=outcome.total,
+            stages=outcome.stages,
+            metrics=metrics,
+            placement=provenance.placements(outcome.placements),
+            residency=provenance.movements(outcome.residency),
+            model=_save_model(outcome, folder, name),
+            predictions=_save_predictions(outcome, folder, name),
+        )
+
+
+def _save_model(outcome: Outcome, folder: Path, name: str) -> Part:
+    path = folder / f"{name}.model.skops"
+    persistence.save(outcome.model.to_sklearn(), path)
+    return _part(path)
+
+
+def _save_predictions(outcome: Outcome, folder: Path, name: str) -> Part:
+    path = folder / f"{name}.predictions.parquet"
+    columns = {"truth": outcome.truth, "probability": np.asarray(outcome.probability)}
+    pq.write_table(pa.table(columns), path, write_page_checksum=True)
+    return _part(path)
+
+
+def _part(path: Path) -> Part:
+    return Part(file=path.name, sha256=persistence.digest(path), bytes=path.stat().st_size)

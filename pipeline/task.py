@@ -1,0 +1,135 @@
+"""A task: a dataset, a split, scikit-learn programs, and how they are judged."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import ConfigError
+
+FOLDER = Path("tasks")
+_LISTED = 30
+Filter = Sequence[tuple[str, str, Any]]
+"""Conditions on columns that a Parquet reader pushes down: ``[("month", "<=", 9)]``."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which rows to learn from and which to judge on."""
+
+    train: Filter
+    test: Filter
+    about: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Everything that is decided before a run.
+
+    Parameters
+    ----------
+    name, title : str
+    prepare : callable
+        ``prepare(home)`` makes the data below a folder if need be, verifies it
+        and returns the path of the Parquet file.
+    features : sequence of str
+        Columns to learn from.
+    target : str
+        Column to predict: 0 or 1.
+    specs : mapping of str to callable
+        ``make(seed)`` returns the unfitted scikit-learn program.
+    splits : mapping of str to Split
+        The first one is the default.
+    metrics : mapping of str to callable
+        ``metric(y_true, probability)``, from :mod:`sklearn.metrics`.
+    margins : mapping of str to float
+        Largest absolute difference from the reference that counts as equal.
+    licence, source : str
+        Of the data.
+    """
+
+    name: str
+    title: str
+    prepare: Callable[[Path], Path]
+    features: Sequence[str]
+    target: str
+    specs: Mapping[str, Callable[[int], Any]]
+    splits: Mapping[str, Split]
+    metrics: Mapping[str, Callable[[Any, Any], float]]
+    margins: Mapping[str, float]
+    licence: str
+    source: str
+
+    def split(self, name: str | None) -> tuple[str, Split]:
+        """Return a split by name, the default one for None."""
+        name = name or next(iter(self.splits))
+        return name, self.splits[pick(name, self.splits, "split")]
+
+    def spec(self, name: str, seed: int, changes: Mapping[str, Any] | None = None) -> Any:
+        """Return an unfitted program.
+
+        Parameters
+        ----------
+        name : str
+            Key of `specs`.
+        seed : int
+            For everything random in it.
+        changes : mapping, optional
+            Nested parameter name -> value, as for scikit-learn's `set_params`.
+
+        Raises
+        ------
+        ConfigError
+            No such spec or parameter.
+        """
+        spec = self.specs[pick(name, self.specs, "spec")](seed)
+        for parameter in changes or {}:
+            pick(parameter, spec.get_params(), f"parameter of {name}")
+        return spec.set_params(**(changes or {}))
+
+
+def pick(name: str, known: Any, what: str) -> str:
+    """Return the name if it is known.
+
+    >>> pick("flihgts", ["flights", "taxi"], "task")
+    Traceback (most recent call last):
+        ...
+    pipeline.errors.ConfigError: unknown task 'flihgts'; did you mean 'flights'? There are: flights, taxi
+    """
+    if name in known:
+        return name
+    close = get_close_matches(name, known, n=1)
+    guess = f" did you mean {close[0]!r}?" if close else ""
+    there_are = f" There are: {', '.join(sorted(known))}" if len(known) <= _LISTED else ""
+    raise ConfigError(f"unknown {what} {name!r};{guess}{there_are}")
+
+
+def names() -> list[str]:
+    """Return the names of the tasks in the folder, importing none."""
+    return sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
+
+
+def summary(name: str) -> str:
+    """Return the first line of a task's docstring, without importing it."""
+    text = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text())) or ""
+    return text.partition("\n")[0]
+
+
+def load(name: str) -> Task:
+    """Import a task by name.
+
+    Raises
+    ------
+    ConfigError
+        There is no such task, or no folder of tasks here.
+    """
+    if not FOLDER.is_dir():
+        raise ConfigError("no folder `tasks` here; run from the root of the repository")
+    pick(name, names(), "task")
+    task: Task = importlib.import_module(f"tasks.{name}").TASK
+    return task

@@ -1,0 +1,1 @@
+"""Tasks: one short file each, run as ``python -m pipeline run NAME``."""

@@ -1,0 +1,95 @@
+"""Will a flight out of New York arrive more than 15 minutes late?
+
+Three programs in plain scikit-learn and XGBoost; each runs as it stands without
+this project.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from xgboost import XGBClassifier
+
+from datasets import flights
+from pipeline.task import Split, Task
+
+NUMBERS, FEW, MANY = flights.NUMERIC, flights.LOW_CARDINALITY, flights.HIGH_CARDINALITY
+
+
+def logistic(seed: int) -> Pipeline:
+    """Linear model on scaled numbers, one-hot and target-encoded categories."""
+    return make_pipeline(
+        make_column_transformer(
+            (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS),
+            (OneHotEncoder(handle_unknown="ignore", sparse_output=False), FEW),
+            (make_pipeline(TargetEncoder(cv=folds(seed)), StandardScaler()), MANY),
+        ),
+        LogisticRegression(),
+    )
+
+
+def forest(seed: int) -> Pipeline:
+    """Random forest on imputed numbers, ordinal and target-encoded categories."""
+    return make_pipeline(
+        make_column_transformer(
+            (SimpleImputer(strategy="median"), NUMBERS),
+            (unseen_as(-1), FEW),
+            (TargetEncoder(cv=folds(seed)), MANY),
+        ),
+        RandomForestClassifier(
+            n_estimators=20, max_depth=12, min_samples_leaf=20, n_jobs=-1, random_state=seed
+        ),
+    )
+
+
+def boosting(seed: int) -> Pipeline:
+    """Gradient boosting that splits on categories and missing values itself."""
+    kinds = ["q"] * len(NUMBERS) + ["c"] * len(FEW) + ["q"] * len(MANY)
+    return make_pipeline(
+        make_column_transformer(
+            ("passthrough", NUMBERS),
+            (unseen_as(np.nan), FEW),
+            (TargetEncoder(cv=folds(seed)), MANY),
+        ),
+        XGBClassifier(
+            n_estimators=50, max_depth=6, learning_rate=0.2, feature_types=kinds,
+            enable_categorical=True, random_state=seed,
+        ),
+    )  # fmt: skip
+
+
+def folds(seed: int) -> StratifiedKFold:
+    """Cross-fitting that gives the same folds each time."""
+    return StratifiedKFold(5, shuffle=True, random_state=seed)
+
+
+def unseen_as(code: float) -> OrdinalEncoder:
+    """Categories as numbers; unseen and missing ones as `code`."""
+    return OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=code, encoded_missing_value=code
+    )
+
+
+TASK = Task(
+    name="flights",
+    title=flights.TITLE,
+    prepare=flights.prepare,
+    features=NUMBERS + FEW + MANY,
+    target=flights.TARGET,
+    specs={"logistic": logistic, "forest": forest, "boosting": boosting},
+    splits={
+        "time": Split([("month", "<=", 9)], [("month", ">", 9)], "January-September, then the rest"),
+        "random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "three quarters at random"),
+    },
+    metrics={"roc_auc": roc_auc_score, "average_precision": average_precision_score, "log_loss": log_loss},
+    margins={"roc_auc": 0.002, "average_precision": 0.004, "log_loss": 0.004},
+    licence=flights.LICENCE,
+    source=flights.SOURCE,
+)

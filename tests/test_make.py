@@ -1,0 +1,162 @@
+"""The Makefile and the checks, without setting anything up and without a network."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAKEFILE = (ROOT / "Makefile").read_text()
+TARGETS = sorted(set(re.findall(r"^\.PHONY: ([a-z-]+)$", MAKEFILE, re.MULTILINE)))
+
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+def make(*arguments: str, root: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
+    # The variables of a make that runs these tests must not reach the one under test.
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    kept |= {"GPU": "auto", **environ}
+    return subprocess.run(
+        ["make", "--no-print-directory", *arguments],
+        cwd=root, env=kept, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def commands(*arguments: str, **environ: str) -> list[str]:
+    done = make("--dry-run", *arguments, **environ)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.fixture
+def copy(tmp_path) -> Path:
+    """Return a folder with the Makefile and what it calls to set up."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")
+    return tmp_path
+
+
+def test_make_alone_lists_every_target_with_a_word_on_it() -> None:
+    listed = re.findall(r"^  make ([a-z-]+) +\S", make().stdout, re.MULTILINE)
+    assert sorted(listed) == sorted(set(TARGETS) - {"setup-contract"})
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_no_target_uses_an_undefined_variable(target) -> None:
+    done = make("--dry-run", target)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("target", ["doctor", "list", "data", "run", "compare", "report", "test"])
+def test_every_target_sets_up_first(target) -> None:
+    assert "tools/setup.py --venv .venv --extra 'auto'" in commands(target)[0]
+
+
+@pytest.mark.parametrize("target", ["test-contract", "contract-snapshot"])
+def test_the_contract_has_an_environment_of_its_own(target) -> None:
+    first, *_, last = commands(target)
+    assert "tools/setup.py --venv .venv-contract --extra cu13" in first
+    assert last.startswith(".venv-contract/bin/python -m ")
+
+
+@pytest.mark.parametrize("target", ["run", "compare", "report"])
+def test_the_data_is_there_before_it_is_used(target) -> None:
+    *_, data, last = commands(target, "TASK=other")
+    assert data == ".venv/bin/python -m pipeline data 'other'"
+    assert last.startswith(f".venv/bin/python -m pipeline {target} 'other' ")
+
+
+def test_the_variables_reach_the_command() -> None:
+    options = ["DEVICE=cpu", "SEED=7", "OUT=a folder", "SPECS=a,b", "REPEATS=3"]
+    assert commands("report", *options)[-1].split("'flights' ")[1] == (
+        "--device 'cpu' --seed '7' --out 'a folder' --specs 'a,b' --repeats '3'"
+    )
+
+
+def test_what_is_not_given_is_left_to_the_program() -> None:
+    assert commands("report")[-1].split("'flights' ")[1].strip() == "--device 'auto' --seed '0'"
+
+
+def test_stray_variables_of_the_shell_change_nothing() -> None:
+    stray = {"OUT": "/elsewhere", "TASK": "x", "SEED": "9", "PYTHON": "python2", "VENV": "/v"}
+    assert commands("run", **stray) == commands("run")
+
+
+def test_the_packages_can_be_chosen_by_an_environment_variable() -> None:
+    assert "--extra 'cu12'" in commands("setup", GPU="cu12")[0]
+
+
+def test_an_environment_of_ones_own_is_used_as_it_is() -> None:
+    lines = commands("report", "PYTHON=python")
+    assert not any("setup.py" in line for line in lines)
+    assert lines[-1].startswith("python -m pipeline report")
+
+
+def test_tests_come_after_style_and_types() -> None:
+    text = "\n".join(commands("test"))
+    order = [text.index(word) for word in ("ruff check", "ruff format", "mypy", "pytest")]
+    assert order == sorted(order)
+
+
+def test_a_failing_step_stops_the_rest(copy) -> None:
+    done = make("test", "PYTHON=false", root=copy)
+    assert done.returncode == 2
+    assert "ruff format" not in done.stdout
+    assert "pytest" not in done.stdout
+
+
+def test_without_a_python_that_fits_nothing_is_made_and_the_way_out_said(copy) -> None:
+    done = make("setup", "PYTHON3=no-such-python", root=copy)
+    assert done.returncode == 2
+    assert "needs Python 3.11 to 3.14" in done.stderr
+    assert not (copy / ".venv").exists()
+
+
+def test_clean_removes_what_was_made_and_never_data(copy) -> None:
+    made = [".venv", ".venv-contract", "runs", "reports", "x.egg-info", "pipeline/__pycache__"]
+    for name in [*made, "data"]:
+        (copy / name).mkdir(parents=True)
+    assert make("clean", root=copy).returncode == 0
+    assert not [name for name in made if (copy / name).exists()]
+    assert (copy / "data").exists()
+
+
+def test_data_is_removed_only_by_name(copy) -> None:
+    for name in ("data", "reports"):
+        (copy / name).mkdir()
+    assert make("clean-data", root=copy).returncode == 0
+    assert not (copy / "data").exists()
+    assert (copy / "reports").exists()
+
+
+def test_lock_without_uv_says_what_to_install(copy) -> None:
+    done = make("lock", "UV=no-such-uv", root=copy)
+    assert done.returncode == 2
+    assert "make lock needs uv" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("failing", "called", "code"),
+    [
+        ("", "test test-contract", 0),
+        ("test", "test", 7),
+        ("test-contract", "test test-contract", 7),
+    ],
+)
+def test_the_checks_run_both_parts_and_fail_with_either(tmp_path, failing, called, code) -> None:
+    fake = tmp_path / "make"
+    fake.write_text(
+        f'#!/bin/sh\necho "$1" >> "{tmp_path}/called"\n[ "$1" != "{failing}" ] || exit 7\n'
+    )
+    fake.chmod(0o755)
+    environ = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [ROOT / ".ci" / "run"], cwd=tmp_path, env=environ, capture_output=True, check=False
+    )
+    assert done.returncode == code
+    assert (tmp_path / "called").read_text().split() == called.split()
