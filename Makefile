@@ -22,9 +22,9 @@ PYTHON := $(VENV)/bin/python
 CONTRACT_PYTHON := $(CONTRACT_VENV)/bin/python
 
 RUN = $(PYTHON) -m pipeline
-RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)')
-COMPARE_OPTIONS = $(RUN_OPTIONS) $(if $(SPECS),--specs '$(SPECS)') \
-	$(if $(REPEATS),--repeats '$(REPEATS)')
+RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)') \
+	$(if $(SPECS),--specs '$(SPECS)')
+COMPARE_OPTIONS = $(RUN_OPTIONS) $(if $(REPEATS),--repeats '$(REPEATS)')
 SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py
 
 .PHONY: help
@@ -37,7 +37,7 @@ help: ## List the targets and variables
 	@echo '  DEVICE=auto      where: auto, cpu or cuda'
 	@echo '  SEED=0           of the split and of everything random'
 	@echo '  OUT=             folder for the results, if not the usual one'
-	@echo '  SPECS=           programs to compare, with commas; empty for all'
+	@echo '  SPECS=           programs of the task, with commas; empty for all'
 	@echo '  REPEATS=         timed runs of each; empty for the usual number'
 	@echo '  GPU=auto         packages to install: auto, cpu, cu12 or cu13'
 	@echo '  PYTHON3=         Python to build with, if not the first of 3.11 to 3.14 found'

@@ -13,13 +13,13 @@ class DataError(Exception):
     exit_code = 65
 
 
-class CannotWrite(Exception):  # noqa: N818
+class CannotWrite(Exception):
     """The dataset cannot be written: disk full, read-only folder, a file in the way."""
 
     exit_code = 73
 
 
-class UnknownDataset(LookupError):  # noqa: N818
+class UnknownDataset(LookupError):
     """No dataset has this name."""
 
     exit_code = 2

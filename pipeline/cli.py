@@ -59,14 +59,16 @@ def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
 @_shared
 def run(task: str, out: Path | None, **options: Any) -> None:
     """Train and judge each program of TASK once; keep models and predictions."""
+    from pipeline.progress import progress
     from pipeline.publish import publishing
     from pipeline.runner import Batch
 
     what, job, specs = _prepared(task, **options)
     folder = out or Path("runs") / task
-    with publishing(folder) as draft:
-        Batch(what, job, specs).run(draft, say)
-    say(f"results: {folder}")
+    batch = Batch(what, job, specs)
+    with publishing(folder) as draft, progress("steps", batch.steps) as line:
+        batch.run(draft, line)
+    click.echo(f"results: {folder}")
 
 
 @commands.command()
@@ -91,26 +93,31 @@ def report(task: str, out: Path | None, again: bool, **options: Any) -> None:
         render(results.load(folder / "results.json"), folder)
     else:
         _compare(task, out, pages=True, **options)
-    say(f"report: {(folder / 'index.html').resolve().as_uri()}")
+    click.echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
 
 
 def _compare(
     task: str, out: Path | None, *, repeats: int, pages: bool = False, **options: Any
 ) -> None:
+    from rich.console import Console
+
     from pipeline.compare import results
     from pipeline.compare.duel import Duel
     from pipeline.compare.report import render
     from pipeline.compare.report.terminal import table
+    from pipeline.progress import progress
     from pipeline.publish import publishing
 
     device = options["device"]
     what, job, specs = _prepared(task, **options)
     with publishing(out or Path("reports") / task) as draft:
-        measured = Duel(what, job, specs, device, repeats).measure(say)
+        duel = Duel(what, job, specs, device, repeats)
+        with progress("runs", duel.runs) as line:
+            measured = duel.measure(line)
         (draft / "results.json").write_bytes(results.dumps(measured))
         if pages:
             render(measured, draft)
-    _console().print(table(measured))
+    Console().print(table(measured))
 
 
 @commands.command()
@@ -120,7 +127,7 @@ def data(task: str, home: Path) -> None:
     """Fetch, convert and verify the data of TASK."""
     from pipeline.task import load
 
-    say(f"data: {load(task).prepare(home)}")
+    click.echo(f"data: {load(task).prepare(home)}")
 
 
 @commands.command("list")
@@ -196,17 +203,6 @@ def _change(text: str) -> tuple[str, Any]:
         return name.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):
         return name.strip(), value.strip()
-
-
-def _console() -> Any:
-    from rich.console import Console
-
-    return Console()
-
-
-def say(text: str) -> None:
-    """Print a line at once, so that a log shows where a run is."""
-    click.echo(text)
 
 
 @contextmanager

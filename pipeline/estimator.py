@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -69,9 +69,9 @@ class Accelerated(BaseEstimator):
     def __init__(
         self,
         spec: BaseEstimator,
-        device: Literal["auto", "cpu", "cuda"] = "auto",
+        device: str = "auto",
         *,
-        dtype: Literal["float32", "float64"] = "float32",
+        dtype: str = "float32",
         fallback: bool | None = None,
     ) -> None:
         self.spec = spec
@@ -114,9 +114,11 @@ class Accelerated(BaseEstimator):
 
     def _learn_schema(self, X: Any, y: Any) -> None:
         self.n_features_in_ = int(X.shape[1])
-        vars(self).pop("feature_names_in_", None)
-        if frames.is_frame(X) and all(isinstance(name, str) for name in X.columns):
-            self.feature_names_in_ = np.array(list(X.columns), dtype=object)
+        self._names = list(X.columns) if frames.is_frame(X) else None
+        if self._names and all(isinstance(name, str) for name in self._names):
+            self.feature_names_in_ = np.array(self._names, dtype=object)
+        elif "feature_names_in_" in vars(self):
+            del self.feature_names_in_
         if is_classifier(self.spec) and y is not None:
             self.classes_ = np.unique(y)
 
@@ -138,14 +140,13 @@ class Accelerated(BaseEstimator):
         return result
 
     def _align(self, X: Any) -> Any:
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None:
+        if self._names is not None:
             if not frames.is_frame(X):
                 raise DataError(
                     "the model was fitted on a frame with column names and X has none; "
-                    f"pass a frame with the columns {list(names)}"
+                    f"pass a frame with the columns {self._names}"
                 )
-            return frames.select(X, list(names))
+            return frames.select(X, self._names)
         if X.shape[1] != self.n_features_in_:
             raise DataError(
                 f"X has {X.shape[1]} features, but Accelerated is expecting "
@@ -203,9 +204,8 @@ def check_target(y: Any, X: Any) -> Any:
     """
     if y is None:
         return None
-    if hasattr(y, "index") and frames.is_frame(X) and not callable(y.index):
-        if len(y) == len(X) and not X.index.equals(y.index):
-            raise DataError("the index of y differs from that of X: rows would not match; align y")
+    if not _aligned(X, y):
+        raise DataError("the index of y differs from that of X: rows would not match; align y")
     y = np.asarray(frames.to_device(y, "cpu"))
     if len(y) != X.shape[0]:
         raise DataError(f"y has {len(y)} values and X has {X.shape[0]} rows")
@@ -213,3 +213,10 @@ def check_target(y: Any, X: Any) -> Any:
     if missing:
         raise DataError(f"y has {missing} missing values; drop these rows")
     return y
+
+
+def _aligned(X: Any, y: Any) -> bool:
+    """Return whether rows match as far as labels can tell; a list has a method `index`."""
+    if not frames.is_frame(X) or callable(getattr(y, "index", None)):
+        return True
+    return len(y) != len(X) or not hasattr(y, "index") or bool(X.index.equals(y.index))

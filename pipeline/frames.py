@@ -73,21 +73,31 @@ def ingest(X: Any) -> Any:
     Raises
     ------
     DataError
-        The object is no table, has no rows, or repeats a column name.
+        The object is no table, has no rows or columns, or repeats a column name.
     """
     if library(X) == "pyarrow":
         X = X.to_pandas()
+    if is_sparse(X):
+        raise DataError("X is sparse and a dense table is needed; pass X.toarray()")
     if not is_frame(X):
         X = X if library(X) in ARRAYS else np.asarray(X)
         if X.ndim != 2:
-            raise DataError(f"X has {X.ndim} dimension(s); a table has 2 (rows, columns)")
+            raise DataError(
+                f"X has {X.ndim} dimension(s) and a table has 2. Reshape your data: "
+                "X.reshape(-1, 1) is one column, X.reshape(1, -1) one row"
+            )
     elif X.columns.has_duplicates:
         twice = X.columns[X.columns.duplicated()].tolist()
         raise DataError(f"X has columns with the same name: {twice}; rename them")
-    for axis, what in enumerate(("rows", "columns")):
-        if X.shape[axis] == 0:
-            raise DataError(f"X has no {what}")
+    for size, what in zip(X.shape, ("sample(s)", "feature(s)"), strict=True):
+        if size == 0:
+            raise DataError(f"X has 0 {what} (shape={X.shape}) while a minimum of 1 is required.")
     return X
+
+
+def is_sparse(X: object) -> bool:
+    """Return whether an object is a SciPy or CuPy sparse matrix."""
+    return hasattr(X, "toarray")
 
 
 def head(X: Any) -> pd.DataFrame:
@@ -116,7 +126,8 @@ def numbers(X: Any, name: Any) -> Any:
     if kind not in "iufb":
         raise DataError(
             f"column {name!r} holds {series.dtype} values where numbers are needed; "
-            "encode it (OneHotEncoder, OrdinalEncoder, TargetEncoder) or leave it out"
+            "convert it (astype), encode it (OneHotEncoder, OrdinalEncoder, TargetEncoder) "
+            "or leave it out"
         )
     values = _array(series) if is_frame(X) else series
     if kind == "f" and bool(array_module(device_of(values)).isinf(values).any()):

@@ -153,7 +153,7 @@ class Explanation:
     placements: tuple[Placement, ...]
 
     def __str__(self) -> str:
-        """A table."""
+        """Return a table."""
         width = max((len(p.step) for p in self.placements), default=0)
         lines = [
             f"{p.step:{width}}  {p.device or '-':4}  {p.implementation or 'no equivalent'}"

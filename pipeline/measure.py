@@ -14,9 +14,13 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from pipeline import io
+from pipeline.devices import choose
 from pipeline.estimator import Accelerated
+from pipeline.lowering import parts
 from pipeline.plan import Placement
+from pipeline.preprocessing.build import leaves
 from pipeline.residency import Entry
+from pipeline.rules.cpu import describe
 from pipeline.task import Split, Task
 
 CLOCK = "from opening the Parquet file to predicted probabilities of the test rows on the host"
@@ -101,9 +105,11 @@ def run(task: Task, spec: Any, job: Job) -> Outcome:
 def _accelerated(
     task: Task, model: Accelerated, split: Split, path: Path, outcome: Outcome
 ) -> None:
+    device = choose(model.device).name
+
     def read(rows: Any) -> Any:
         with outcome.stage("read"):
-            return io.read(path, task.features, task.target, rows, str(model.device))
+            return io.read(path, task.features, task.target, rows, device)
 
     X, y = read(split.train)
     outcome.rows_train = len(y)
@@ -118,7 +124,7 @@ def _accelerated(
 
 
 def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome) -> None:
-    """The program as people write it: `pandas.read_parquet` and scikit-learn.
+    """Run the program as people write it: `pandas.read_parquet` and scikit-learn.
 
     The pipeline's last step is called apart from the others, which is what
     `Pipeline.fit` does, so that the stages can be timed.
@@ -126,9 +132,7 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
 
     def read(rows: Any) -> Any:
         with outcome.stage("read"):
-            frame = pd.read_parquet(
-                path, columns=[*task.features, task.target], filters=list(rows)
-            )
+            frame = pd.read_parquet(path, columns=[*task.features, task.target], filters=list(rows))
             return frame[list(task.features)], frame[task.target].to_numpy()
 
     before, last = (spec[:-1], spec[-1]) if isinstance(spec, Pipeline) else (None, spec)
@@ -146,11 +150,10 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
     with outcome.stage("predict"):
         outcome.probability = np.asarray(last.predict_proba(X)[:, 1])
     outcome.model = spec
-    root = type(last).__module__.partition(".")[0]
-    steps = spec.steps if isinstance(spec, Pipeline) else [(type(spec).__name__.lower(), spec)]
     outcome.placements = [
-        Placement(name, f"{root if part is last else 'sklearn'}.{type(part).__name__}", "cpu")
-        for name, part in steps
+        Placement(step, "scikit-learn" if isinstance(leaf, str) else describe(leaf, step)[0], "cpu")
+        for name, part in parts(spec)
+        for step, leaf in leaves(part, name)
     ]
 
 

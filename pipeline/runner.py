@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from pipeline import measure, persistence, provenance
 from pipeline.compare.results import DataInfo, Machine, Movement, Placement, Source
 from pipeline.measure import Job, Outcome
+from pipeline.progress import Say
 from pipeline.task import Task
 
-SCHEMA = "pipeline.run/1"
+SCHEMA: Final = "pipeline.run/1"
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,7 +78,12 @@ class Batch:
     job: Job
     specs: Sequence[str]
 
-    def run(self, folder: Path, say: Callable[[str], None]) -> RunRecord:
+    @property
+    def steps(self) -> int:
+        """Number of lines that `run` will say."""
+        return 2 * len(self.specs)
+
+    def run(self, folder: Path, say: Say) -> RunRecord:
         """Run every spec; write models, predictions and ``record.json`` into a folder.
 
         Parameters
@@ -104,7 +110,7 @@ class Batch:
         (folder / "record.json").write_bytes(text + b"\n")
         return record
 
-    def _one(self, name: str, folder: Path, say: Callable[[str], None]) -> SpecRun:
+    def _one(self, name: str, folder: Path, say: Say) -> SpecRun:
         say(f"{name}: reading, training, predicting")
         spec = self.task.spec(name, self.job.seed, self.job.changes)
         outcome = measure.run(self.task, spec, replace(self.job, spec=name))

@@ -96,10 +96,10 @@ class Task:
 def pick(name: str, known: Any, what: str) -> str:
     """Return the name if it is known.
 
-    >>> pick("flihgts", ["flights", "taxi"], "task")
+    >>> pick("taxy", ["taxi"], "task")
     Traceback (most recent call last):
         ...
-    pipeline.errors.ConfigError: unknown task 'flihgts'; did you mean 'flights'? There are: flights, taxi
+    pipeline.errors.ConfigError: unknown task 'taxy'; did you mean 'taxi'? There are: taxi
     """
     if name in known:
         return name

@@ -1,4 +1,4 @@
-"""Will a flight out of New York arrive more than 15 minutes late?
+"""Flights out of New York: which ones arrive more than 15 minutes late.
 
 Three programs in plain scikit-learn and XGBoost; each runs as it stands without
 this project.
@@ -85,10 +85,14 @@ TASK = Task(
     target=flights.TARGET,
     specs={"logistic": logistic, "forest": forest, "boosting": boosting},
     splits={
-        "time": Split([("month", "<=", 9)], [("month", ">", 9)], "January-September, then the rest"),
-        "random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "three quarters at random"),
+        "time": Split([("month", "<=", 9)], [("month", ">", 9)], "train January to September"),
+        "random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters"),
     },
-    metrics={"roc_auc": roc_auc_score, "average_precision": average_precision_score, "log_loss": log_loss},
+    metrics={
+        "roc_auc": roc_auc_score,
+        "average_precision": average_precision_score,
+        "log_loss": log_loss,
+    },
     margins={"roc_auc": 0.002, "average_precision": 0.004, "log_loss": 0.004},
     licence=flights.LICENCE,
     source=flights.SOURCE,

@@ -145,7 +145,7 @@ def setup(venv: Path, asked: str) -> None:
         if {**found, "project": ""} != {**wanted, "project": ""}:
             print(why or f"[setup] keeping the {extra} packages", flush=True)
             make(venv, extra, lock)
-        install(venv, "--editable", ROOT, lock=lock)
+        install(venv, "--quiet", "--editable", ROOT, lock=lock)
         write_stamp(venv, extra, wanted)
     print(f"[setup] {venv.name} is ready ({extra})", flush=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from pipeline.compare import results as record
 from pipeline.compare.worker import Report, Worker, WorkerFailed
 from pipeline.errors import PipelineError
 from pipeline.measure import CLOCK, Job
+from pipeline.progress import Say
 from pipeline.task import Task
 
 REFERENCE = "reference"
@@ -25,7 +26,6 @@ TITLES = {
     "cuda": "Accelerated, device='cuda'",
 }
 ISOLATION = "one process per variant and spec, idle while another one runs"
-Say = Callable[[str], None]
 
 
 @dataclass
@@ -116,6 +116,12 @@ class Duel:
     specs: Sequence[str]
     device: str = "auto"
     repeats: int = 5
+
+    @property
+    def runs(self) -> int:
+        """Number of runs, warm-ups included."""
+        able = [variant for variant in variants(self.device) if variant.status == "ok"]
+        return len(self.specs) * len(able) * (self.repeats + 1)
 
     def measure(self, say: Say) -> record.Results:
         """Run everything and return the record.

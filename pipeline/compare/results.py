@@ -9,13 +9,13 @@ refused when a file is read.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from pipeline.errors import DataError
 
-SCHEMA = "pipeline.results/1"
+SCHEMA: Final = "pipeline.results/1"
 STAGES = ("read", "preprocess", "copy", "fit", "predict")
 
 Status = Literal["ok", "failed", "skipped"]

@@ -75,7 +75,8 @@ def _container_refusals(spec: Any, step: str, *, first: bool) -> list[Reason]:
             first = first and _left_out(how)
     elif type(spec) is ColumnTransformer:
         found += _column_refusals(spec, step, first=first)
-        for name, how in [*((n, h) for n, h, _ in spec.transformers), ("remainder", spec.remainder)]:
+        parts = [(name, how) for name, how, _ in spec.transformers]
+        for name, how in [*parts, ("remainder", spec.remainder)]:
             found += _container_refusals(how, f"{step}.{name}", first=True)
     return found
 
@@ -179,7 +180,7 @@ def selected(head: pd.DataFrame, key: Any, step: str) -> list[Any]:
         if index.dtype.kind in "iub":
             return list(head.columns[index.to_numpy()])
         return list(head.loc[:, index].columns)
-    except (KeyError, IndexError) as error:
+    except (IndexError, KeyError, TypeError) as error:
         known = list(head.columns)
         raise ConfigError(f"{step}: {error.args[0]}; the table has the columns {known}") from error
 

@@ -83,7 +83,7 @@ class EncoderTwin(Twin[list[Distinct]]):
         bad = xp.nonzero(table[column.codes] == unknown)[0]
         if len(bad):
             code = int(column.codes[bad[0]])
-            value = "a missing value" if code < 0 else repr(column.values[code : code + 1].tolist()[0])
+            value = "a missing value" if code < 0 else repr(column.values.tolist()[code])
             name = j if self.names is None else self.names[j]
             raise DataError(
                 f"column {name!r} holds {value}, which was not there at fit "

@@ -79,7 +79,7 @@ class SimpleImputerTwin(Twin[Any]):
     def _statistics(self, stats: Any) -> list[np.ndarray]:
         """Return each column's statistic as an array of one entry, in the column's type."""
         if isinstance(stats, Moments):
-            mean = np.where(stats.count > 0, stats.mean, np.nan)
+            mean = np.where(stats.rows > 0, stats.mean, np.nan)
             return list(mean[:, None])
         if self.spec.strategy == "median":
             return [np.array([_median(parts)]) for parts in stats]
@@ -88,7 +88,7 @@ class SimpleImputerTwin(Twin[Any]):
     def apply(self, block: Numbers | Categories) -> Numbers | Categories:
         """Fill the missing values; columns without any value at fit are dropped."""
         statistics = self.fitted.statistics_
-        kept = np.flatnonzero(~pd.isna(statistics))
+        kept = np.flatnonzero(~pd.isna(statistics)).tolist()
         if isinstance(block, Categories):
             return Categories([_fill(block.columns[j], statistics[j]) for j in kept])
         xp = frames.array_module(frames.device_of(block.values))

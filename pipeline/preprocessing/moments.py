@@ -17,7 +17,7 @@ from pipeline import frames
 class Moments(NamedTuple):
     """Statistics of the values that are not missing, one entry a column, on the host."""
 
-    count: np.ndarray
+    rows: np.ndarray
     mean: np.ndarray
     squares: np.ndarray
     """Sum of squared deviations from the mean."""
@@ -26,7 +26,7 @@ class Moments(NamedTuple):
     def variance(self) -> np.ndarray:
         """Population variance; NaN for a column without values."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return self.squares / self.count
+            return self.squares / self.rows
 
 
 def moments(values: Any, xp: Any) -> Moments:
@@ -37,7 +37,7 @@ def moments(values: Any, xp: Any) -> Moments:
     off = xp.where(known, values - mean, 0.0)
     # What rounding left in the mean; without it a small variance beside a large mean is lost.
     rest = off.sum(axis=0) / xp.maximum(count, 1)
-    squares = (off * off).sum(axis=0) - count * rest * rest
+    squares = xp.maximum((off * off).sum(axis=0) - count * rest * rest, 0.0)
     return Moments(*frames.to_host(xp.stack([count, mean + rest, squares])))
 
 
@@ -45,11 +45,11 @@ def merge(a: Moments, b: Moments) -> Moments:
     """Return the moments of both sets of rows together.
 
     >>> both = merge(moments(np.array([[1.0], [2.0]]), np), moments(np.array([[6.0]]), np))
-    >>> both.count.item(), both.mean.item(), both.squares.item()
+    >>> both.rows.item(), both.mean.item(), both.squares.item()
     (3.0, 3.0, 14.0)
     """
-    count = a.count + b.count
-    share = b.count / np.maximum(count, 1)
+    count = a.rows + b.rows
+    share = b.rows / np.maximum(count, 1)
     step = b.mean - a.mean
-    squares = a.squares + b.squares + step**2 * a.count * share
+    squares = a.squares + b.squares + step**2 * a.rows * share
     return Moments(count, a.mean + step * share, squares)

@@ -230,7 +230,9 @@ def freeze_fit_thaw(
         return FrozenEstimator(fitted[name]) if hasattr(fitted.get(name), "fit") else how
 
     whole = clone(spec).set_params(
-        transformers=[(name, frozen(name, how), columns) for name, how, columns in spec.transformers],
+        transformers=[
+            (name, frozen(name, how), columns) for name, how, columns in spec.transformers
+        ],
         remainder=frozen("remainder", spec.remainder),
     )
     whole.fit(head)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from pipeline import frames
@@ -27,6 +26,7 @@ class Program:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.preprocessing import StandardScaler
     >>> Program(StandardScaler()).fit_transform(np.array([[1.0], [3.0]])).tolist()
     [[-1.0], [1.0]]
@@ -56,10 +56,11 @@ class Program:
     def transform(self, X: Any) -> Any:
         """Return the matrix of a table, shape (n_rows, width), C-ordered, on its device."""
         assert self.node is not None
-        table = Table(X)
+        table = Table(X.toarray() if frames.is_sparse(X) else X)
         return self._write(table, self.node.apply(self._columns(table)))
 
     def _fit(self, X: Any, y: Any) -> tuple[Table, Read]:
+        X = X.toarray() if frames.is_sparse(X) else X
         self.node = build(self.spec, frames.head(X), self.step)
         table = Table(X)
         read = self.node.fit(self._columns(table), y).blocks

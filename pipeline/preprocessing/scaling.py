@@ -33,11 +33,11 @@ class StandardScalerTwin(Twin[Moments]):
         """Set `mean_`, `var_`, `scale_` and `n_samples_seen_` as scikit-learn does."""
         spec = self.spec
         fitted = self.fitted = clone(spec)
-        mean = np.where(stats.count > 0, stats.mean, np.nan)
+        mean = np.where(stats.rows > 0, stats.mean, np.nan)
         fitted.mean_ = mean if spec.with_mean or spec.with_std else None
         fitted.var_ = stats.variance if spec.with_std else None
         fitted.scale_ = _scale(stats, mean) if spec.with_std else None
-        seen = stats.count if spec.with_mean or spec.with_std else stats.count.astype("int64")
+        seen = stats.rows if spec.with_mean or spec.with_std else stats.rows.astype("int64")
         fitted.n_samples_seen_ = seen[0] if (seen == seen[0]).all() else seen
         self.record_names(len(seen))
 
@@ -59,5 +59,5 @@ def _scale(stats: Moments, mean: np.ndarray) -> np.ndarray:
     """
     variance = stats.variance
     eps = np.finfo("float64").eps
-    bound = stats.count * eps * variance + (stats.count * mean * eps) ** 2
+    bound = stats.rows * eps * variance + (stats.rows * mean * eps) ** 2
     return np.where(variance <= bound, 1.0, np.sqrt(variance))

@@ -115,8 +115,12 @@ class TargetEncoderTwin(EncoderTwin):
         n_targets = (len(totals) - 1) // 2
         return [
             [
-                self._centre[t] + shrink(table[[0, 1 + 2 * t, 2 + 2 * t]],
-                                         totals[[0, 1 + 2 * t, 2 + 2 * t]], self.spec.smooth)
+                self._centre[t]
+                + shrink(
+                    table[[0, 1 + 2 * t, 2 + 2 * t]],
+                    totals[[0, 1 + 2 * t, 2 + 2 * t]],
+                    self.spec.smooth,
+                )
                 for t in range(n_targets)
             ]
             for table in sums
@@ -134,8 +138,11 @@ class TargetEncoderTwin(EncoderTwin):
         encodings = self.fitted.encodings_[j * n_targets : (j + 1) * n_targets]
         mean = np.atleast_1d(self.fitted.target_mean_)
         return np.stack(
-            [np.where(known == UNKNOWN, m, np.append(e, m)[known]) for e, m in
-             zip(encodings, mean, strict=True)], axis=1
+            [
+                np.where(known == UNKNOWN, m, np.append(e, m)[known])
+                for e, m in zip(encodings, mean, strict=True)
+            ],
+            axis=1,
         )
 
     def apply(self, block: Categories) -> Numbers:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from pipeline.errors import Reason, Unsupported
+from pipeline.errors import Reason
 from pipeline.preprocessing.blocks import Block, Categories, Numbers
 
 S = TypeVar("S")
@@ -51,7 +51,9 @@ class Twin(ABC, Generic[S]):
         default = cls.original().get_params(deep=False)
         params = spec.get_params(deep=False)
         return [
-            Reason(step, f"{name}={value!r} is not supported yet", cls._way_out(name, default), name)
+            Reason(
+                step, f"{name}={value!r} is not supported yet", cls._way_out(name, default), name
+            )
             for name, value in params.items()
             if not _same(value, default[name]) and not cls._honoured(name, value)
         ]

@@ -25,7 +25,7 @@ def table(results: Results) -> Table:
     for name in ("Spec", "Variant"):
         made.add_column(name)
     for name in ("Median, s", "Time ratio", "Interval"):
-        made.add_column(name, justify="right")
+        made.add_column(name, justify="right", no_wrap=True)
     for name in ("Verdict", "Parity"):
         made.add_column(name)
     for spec, variant in pairs(results):

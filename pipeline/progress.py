@@ -1,0 +1,49 @@
+"""Progress of a long command: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+Say = Callable[[str], None]
+
+
+@contextmanager
+def progress(what: str, total: int, console: Console | None = None) -> Iterator[Say]:
+    r"""Yield a function that prints a line and counts one step done.
+
+    Parameters
+    ----------
+    what : str
+        Stands before the bar.
+    total : int
+        Number of lines that will come.
+    console : rich.console.Console, optional
+        Where to write; by default standard output.
+
+    Examples
+    --------
+    >>> import io
+    >>> log = io.StringIO()
+    >>> with progress("runs", 1, Console(file=log)) as say:
+    ...     say("done [1]")
+    >>> log.getvalue()
+    'done [1]\n'
+    """
+    console = console or Console()
+    if not console.is_terminal:
+        yield lambda text: print(text, file=console.file, flush=True)
+        return
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    # Twice a second: drawing must not take processor time from what is measured.
+    with Progress(*columns, console=console, refresh_per_second=2, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+
+        def say(text: str) -> None:
+            bar.console.print(text, markup=False, highlight=False)
+            bar.advance(task)
+
+        yield say

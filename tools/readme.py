@@ -1,0 +1,82 @@
+"""Write the parts of README.md that follow from the code and from measured results.
+
+    python tools/readme.py
+
+The parts stand between ``<!-- name -->`` and ``<!-- /name -->``; a test fails
+when they are out of date.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.compare import results
+from pipeline.compare.statistics import cell_parity, speed
+from pipeline.preprocessing.build import TWINS
+from pipeline.preprocessing.twin import ANY, Twin
+from pipeline.rules.cuda import CUML, XGBOOST
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+MEASURED = Path("docs/results/flights-cpu/results.json")
+
+
+def support() -> str:
+    """Return the table of what runs where, from the rules."""
+    lines = ["| scikit-learn / XGBoost | on `cpu` | on `cuda` | honours |", "|---|---|---|---|"]
+    for original, twin in sorted(TWINS.items(), key=lambda item: item[0].__name__):
+        ours = "ours, NumPy"
+        lines.append(f"| `{original.__name__}` | {ours} | ours, CuPy | {honoured(twin)} |")
+    containers = "`ColumnTransformer`, `Pipeline`"
+    lines.append(f"| {containers} | ours | ours | all but `transformer_weights` |")
+    for original, path in sorted(CUML.items(), key=lambda item: item[0].__name__):
+        name = original.__name__
+        lines.append(f"| `{name}` | scikit-learn | `{path}` | what cuML translates |")
+    for name in XGBOOST:
+        lines.append(f'| `{name}` | XGBoost | XGBoost, `device="cuda"` | all |')
+    lines.append("| anything else | as it is | refused, or on the host with `auto` | |")
+    return "\n".join(lines)
+
+
+def honoured(twin: type[Twin[object]]) -> str:
+    """Return the parameters a twin honours, with the values where not all are."""
+    return ", ".join(
+        f"`{name}`" + ("" if values is ANY else f" ({', '.join(map(str, values))})")
+        for name, values in twin.honours.items()
+    )
+
+
+def measured() -> str:
+    """Return the times of the last `make bench`, with its machine."""
+    found = results.load(ROOT / MEASURED)
+    lines = ["| program | scikit-learn, s | ours, s | ratio | 95 % interval | quality |"]
+    lines.append("|---|---:|---:|---:|:---:|:---:|")
+    for spec in found.specs:
+        reference, ours = speed(found, spec.name, "reference"), speed(found, spec.name, "cpu")
+        if reference is None or ours is None or ours.ratio is None or not ours.ratio.interval:
+            raise SystemExit(f"{MEASURED}: {spec.name} was not measured; run `make bench`")
+        low, high = ours.ratio.interval
+        lines.append(
+            f"| {spec.name} | {reference.median:.2f} | {ours.median:.2f} | {ours.ratio.value:.2f} "
+            f"| {low:.2f}–{high:.2f} | {cell_parity(found, spec.name, 'cpu')} |"
+        )
+    here, task = found.machine, found.task
+    return (
+        "\n".join(lines)
+        + f"\n\nMedians of {found.protocol.repeats} interleaved runs, from opening the file to "
+        f"predictions; {task.rows_train:,} training and {task.rows_test:,} test rows; {here.cpu}, "
+        f"{here.cores} cores, no GPU; {found.created[:10]}."
+    )
+
+
+def updated(text: str) -> str:
+    """Return the text with its generated parts made anew."""
+    for name, make in {"support": support, "measured": measured}.items():
+        before, start, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition(f"<!-- /{name} -->")
+        text = f"{before}{start}{make()}\n{end}{after}"
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(updated(README.read_text()))
