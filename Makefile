@@ -76,6 +76,12 @@ compare: data ## Measure TASK on the CPU and, where there is one, on the GPU
 report: data ## Compare, then write the report and say where it is
 	$(RUN) report '$(TASK)' $(COMPARE_OPTIONS)
 
+.PHONY: bench
+bench: data ## Measure this machine's CPU on TASK for docs/results and the README
+	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' \
+		--out 'docs/results/$(TASK)-cpu'
+	$(PYTHON) -m tools.readme
+
 .PHONY: test
 test: lint types ## Check style and types, then run the tests
 	$(PYTHON) -m pytest

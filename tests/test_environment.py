@@ -21,11 +21,7 @@ PROCESSORS = ("x86_64", "aarch64")
 PIN = re.compile(
     r"^(?P<pin>[^\s#][^\\]*?)(?P<hashes>(?: \\\n    --hash=sha256:[0-9a-f]{64})*)$", re.M
 )
-CONDA_NAMES = {
-    "cuda-toolkit": "cuda-version",
-    "matplotlib": "matplotlib-base",
-    "xgboost-cu13": "xgboost",
-}
+CONDA_NAMES = {"cuda-toolkit": "cuda-version", "xgboost-cu13": "xgboost"}
 
 
 def pins(lock: str) -> dict[Requirement, str]:
@@ -127,14 +123,11 @@ def test_the_extras_exclude_each_other() -> None:
     assert set(PROJECT["project"]["optional-dependencies"]) == set(EXTRAS)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [p for p in (ROOT / "pipeline").rglob("*.*") if p.suffix not in (".py", ".pyc")],
-    ids=str,
-)
-def test_every_file_of_the_library_is_packaged(path) -> None:
-    patterns = PROJECT["tool"]["setuptools"]["package-data"]["*"]
-    assert any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns)
+def test_every_file_of_the_library_is_packaged() -> None:
+    patterns = ["*.py", *PROJECT["tool"]["setuptools"]["package-data"]["*"]]
+    files = [p for p in (ROOT / "pipeline").rglob("*") if p.is_file() and p.suffix != ".pyc"]
+    assert files
+    assert [p.name for p in files if not any(fnmatch.fnmatch(p.name, x) for x in patterns)] == []
 
 
 def conda_requirements() -> dict[str, SpecifierSet]:

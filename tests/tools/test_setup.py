@@ -120,6 +120,18 @@ def test_an_interrupted_renewal_does_not_leave_the_old_stamp(checkout) -> None:
     assert checkout.stamps == []
 
 
+def test_an_environment_that_is_half_removed_does_not_count(checkout, monkeypatch) -> None:
+    checkout.setup()
+
+    def fail(_folder: Path) -> None:
+        raise OSError("interrupted")
+
+    monkeypatch.setattr(setup.shutil, "rmtree", fail)
+    with pytest.raises(OSError, match="interrupted"):
+        checkout.setup("cu13")
+    assert checkout.stamps == []
+
+
 def test_another_extra_replaces_the_environment(checkout) -> None:
     checkout.setup("cpu")
     assert checkout.setup("cu13")[:3] == [".venv", "build.txt", "cu13.txt"]
