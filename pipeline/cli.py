@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import click
 
+from pipeline import __version__
 from pipeline.errors import ConfigError
 
 INTERRUPTED = 130
@@ -31,7 +33,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="gpu-tabular-pipeline")
+@click.version_option(__version__, prog_name="pipeline")
 def commands() -> None:
     """Run scikit-learn programs for tables on the CPU or on an NVIDIA GPU."""
 
@@ -41,7 +43,8 @@ def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.argument("task"),
         click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True),
-        click.option("--seed", default=0, help="For everything random.", show_default=True),
+        click.option("--seed", default=0, type=click.IntRange(0, 2**32 - 1),
+                     help="For everything random.", show_default=True),
         click.option("--specs", default="", help="Programs, with commas; all by default."),
         click.option("--split", default=None, help="A split of the task; its first by default."),
         click.option("--out", type=click.Path(path_type=Path), help="Folder for the results."),
@@ -192,7 +195,7 @@ def _names(text: str, known: Any) -> list[str]:
     from pipeline.task import pick
 
     names = [name.strip() for name in text.split(",") if name.strip()]
-    return [pick(name, known, "spec") for name in names] or list(known)
+    return list(dict.fromkeys(pick(name, known, "spec") for name in names)) or list(known)
 
 
 def _change(text: str) -> tuple[str, Any]:
@@ -201,7 +204,7 @@ def _change(text: str) -> tuple[str, Any]:
         raise ConfigError(f"--set {text}: write it as STEP__PARAM=VALUE")
     try:
         return name.strip(), ast.literal_eval(value.strip())
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return name.strip(), value.strip()
 
 
@@ -233,6 +236,7 @@ def main() -> None:
     except Exception as error:
         code = getattr(error, "exit_code", None)
         if code is None:
-            raise
+            traceback.print_exc()
+            sys.exit(_INTERNAL)
         click.echo(f"error: {error}", err=True)
         sys.exit(code)

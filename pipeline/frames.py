@@ -138,7 +138,8 @@ def numbers(X: Any, name: Any) -> Any:
 
 
 def _array(series: Any) -> Any:
-    if series.dtype.kind != "f" and (series.hasnans or not isinstance(series.dtype, np.dtype)):
+    # cuDF has no way from pandas' nullable types to CuPy.
+    if not isinstance(series.dtype, np.dtype) or (series.dtype.kind != "f" and series.hasnans):
         series = series.astype("float64")
     return getattr(series, _TO_ARRAY[library(series)])(na_value=np.nan)
 
@@ -208,9 +209,27 @@ def to_device(X: Any, device: str) -> Any:
     if source == "cupy":
         return to_host(X)
     residency.moved(to_device=nbytes(X))
-    if source == "pandas":
+    return _upload(X) if source == "pandas" else load("cupy").asarray(X)
+
+
+def _upload(X: pd.DataFrame) -> Any:
+    try:
         return load("cudf").from_pandas(X)
-    return load("cupy").asarray(X)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        for name in X.columns if X.shape[1] > 1 else ():
+            _upload(X[[name]])
+        raise DataError(
+            f"cuDF cannot hold the column {X.columns[0]!r}: {error}; convert it (astype) "
+            "or leave it out"
+        ) from error
+
+
+def matrix(X: Any) -> Any:
+    """Return a frame of numbers as one matrix, missing values as NaN; an array as it is."""
+    if not is_frame(X):
+        return X
+    xp = array_module(device_of(X))
+    return xp.stack([numbers(X, name).astype("float64") for name in X.columns], axis=1)
 
 
 def nbytes(X: Any) -> int:

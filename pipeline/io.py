@@ -59,6 +59,8 @@ def _table(path: Path, columns: list[str], rows: Filter) -> pa.Table:
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file; make it with `make data`") from error
     except (pa.ArrowException, OSError) as error:
+        # Arrow adds the whole schema to some of its messages.
+        cause = str(error).partition("\n")[0]
         raise DataError(
-            f"{path}: cannot be read: {error}; `make clean-data`, then `make data`"
+            f"{path}: cannot be read: {cause}; `make clean-data`, then `make data`"
         ) from error

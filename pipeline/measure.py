@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from pipeline import io
 from pipeline.devices import choose
+from pipeline.errors import DataError
 from pipeline.estimator import Accelerated
 from pipeline.lowering import parts
 from pipeline.plan import Placement
@@ -158,8 +160,22 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
 
 
 def judge(task: Task, outcome: Outcome) -> dict[str, float]:
-    """Return the task's metrics of the predictions."""
-    return {
-        name: float(metric(outcome.truth, outcome.probability))
-        for name, metric in task.metrics.items()
-    }
+    """Return the task's metrics of the predictions.
+
+    Raises
+    ------
+    DataError
+        A metric has no finite value, which a record could hold.
+    """
+    return {name: _score(name, metric, outcome) for name, metric in task.metrics.items()}
+
+
+def _score(name: str, metric: Any, outcome: Outcome) -> float:
+    what = f"{name} of the {len(outcome.truth)} test rows"
+    try:
+        value = float(metric(outcome.truth, outcome.probability))
+    except ValueError as error:
+        raise DataError(f"{what}: {error}") from error
+    if not math.isfinite(value):
+        raise DataError(f"{what} is {value}; do they hold both classes?")
+    return value

@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load as load_name
 
 TRUSTED = [
+    "numpy.dtype",
+    "sklearn.model_selection._split.KFold",
+    "sklearn.model_selection._split.StratifiedKFold",
     "sklearn.tree._tree.Tree",
     "xgboost.core.Booster",
     "xgboost.sklearn.XGBClassifier",
@@ -37,7 +41,7 @@ def load(path: Path, sha256: str) -> Any:
     Raises
     ------
     DataError
-        The file is missing or is not the one that was saved.
+        The file is missing, is not the one that was saved, or holds no model.
     ConfigError
         The file holds types that are not trusted.
     """
@@ -47,7 +51,10 @@ def load(path: Path, sha256: str) -> Any:
     if found != sha256:
         raise DataError(f"{path}: damaged or replaced: sha256 {found}, recorded {sha256}")
     skops = load_name("skops.io")
-    strangers = sorted(set(skops.get_untrusted_types(file=path)) - set(TRUSTED))
+    try:
+        strangers = sorted(set(skops.get_untrusted_types(file=path)) - set(TRUSTED))
+    except (BadZipFile, KeyError) as error:
+        raise DataError(f"{path}: not a model: {error}") from error
     if strangers:
         raise ConfigError(f"{path}: holds types that are not trusted: {strangers}")
     return skops.load(path, trusted=TRUSTED)

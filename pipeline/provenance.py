@@ -11,8 +11,12 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from importlib import metadata
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
+from pprint import pformat
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import BaseEstimator
 
 from pipeline import devices, gpu
 from pipeline import machine as host
@@ -29,6 +33,7 @@ PACKAGES = (
     "xgboost-cu13", "cudf-cu12", "cudf-cu13", "cuml-cu12", "cuml-cu13", "cupy-cuda12x",
     "cupy-cuda13x",
 )  # fmt: skip
+_WIDTH = 96
 _SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
 
 
@@ -119,6 +124,43 @@ def data(task: Task, path: Path) -> DataInfo:
 def load_average() -> float:
     """Return how many processes wanted a processor, averaged over the last minute."""
     return os.getloadavg()[0]
+
+
+def code(value: Any, indent: int = 0) -> str:
+    """Return a spec as an expression, with each parameter that is not the default.
+
+    Its repr would not do: scikit-learn leaves out what is after 700 characters.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> code(LogisticRegression(C=0.5, max_iter=100))
+    'LogisticRegression(C=0.5)'
+    """
+    if isinstance(value, BaseEstimator):
+        changed = _changed(value).items()
+        parts = [f"{name}={code(part, indent + 4)}" for name, part in changed]
+        return _enclosed(f"{type(value).__name__}(", parts, ")", indent)
+    if isinstance(value, list | tuple) and any(isinstance(v, BaseEstimator | tuple) for v in value):
+        opening, closing = "[]" if isinstance(value, list) else "()"
+        return _enclosed(opening, [code(part, indent + 4) for part in value], closing, indent)
+    return pformat(value, width=_WIDTH - indent, compact=True).replace("\n", "\n" + " " * indent)
+
+
+def _changed(spec: BaseEstimator) -> dict[str, Any]:
+    known = signature(type(spec)).parameters
+    defaults = {name: parameter.default for name, parameter in known.items()}
+    if "kwargs" in known:
+        # XGBoost's classes do not name the parameters that they inherit.
+        defaults |= type(spec)().get_params(deep=False)
+    found = spec.get_params(deep=False).items()
+    return {name: v for name, v in found if repr(v) != repr(defaults.get(name))}
+
+
+def _enclosed(opening: str, parts: list[str], closing: str, indent: int) -> str:
+    line = opening + ", ".join(parts) + closing
+    if "\n" not in line and len(line) + indent <= _WIDTH:
+        return line
+    inner = "".join(f"{' ' * (indent + 4)}{part},\n" for part in parts)
+    return f"{opening}\n{inner}{' ' * indent}{closing}"
 
 
 def placements(found: Iterable[plan.Placement]) -> list[Placement]:

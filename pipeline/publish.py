@@ -13,11 +13,14 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 
 from pipeline.errors import Busy, CannotWrite, PipelineError
 
+RECORDS = ("record.json", "results.json")
+"""Files that make a folder known as results, which the next ones may replace."""
 _AT_FDCWD = -100
 _EXCHANGE = 2
 
@@ -29,30 +32,32 @@ def publishing(folder: Path) -> Iterator[Path]:
     Parameters
     ----------
     folder : Path
-        The final name.
+        The final name; a symbolic link stays, and what it points to is replaced.
 
     Raises
     ------
     Busy
         Another process is publishing to the same name.
     CannotWrite
-        The disk is full, the folder read-only, or a file is in the way.
+        The disk is full, the folder read-only, a file is in the way, or the folder
+        holds something else than results.
     """
     try:
+        folder = folder.resolve()
         with _locked(folder), _workplace(folder) as draft:
             yield draft
-            _flush(draft)
+            _flush(*sorted(draft.rglob("*")), draft)
             _exchange(draft, folder)
+            _flush(folder.parent)
+    except (PipelineError, BrokenPipeError):
+        raise
     except OSError as error:
-        if isinstance(error, PipelineError):
-            raise
         raise CannotWrite(f"{error.filename or folder}: {error.strerror or error}") from error
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    if folder.exists() and not folder.is_dir():
-        raise CannotWrite(f"{folder}: a file is in the way; remove it or choose another --out")
+    _check(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # The lock file stays: removing it would let two processes lock two files of one name.
     with (folder.parent / f".{folder.name}.lock").open("w") as lock:
@@ -65,21 +70,34 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
+def _check(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise CannotWrite(f"{folder}: a file is in the way; remove it or choose another --out")
+    known = any((folder / name).is_file() for name in RECORDS)
+    if folder.exists() and any(folder.iterdir()) and not known:
+        raise CannotWrite(
+            f"{folder}: holds something else than results, which would be lost; "
+            "empty it or choose another --out"
+        )
+
+
 @contextmanager
 def _workplace(folder: Path) -> Iterator[Path]:
     prefix = f".{folder.name}.draft-"
-    for left in folder.parent.glob(f"{prefix}*"):
+    for left in folder.parent.glob(f"{escape(prefix)}*"):
         shutil.rmtree(left, ignore_errors=True)
+    _recover(folder)
     draft = folder.parent / f"{prefix}{os.getpid()}"
     draft.mkdir()
     try:
         yield draft
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+        _recover(folder)
 
 
-def _flush(draft: Path) -> None:
-    for path in [*sorted(draft.rglob("*")), draft]:
+def _flush(*paths: Path) -> None:
+    for path in paths:
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -99,11 +117,19 @@ def _exchange(draft: Path, folder: Path) -> None:
     code = ctypes.get_errno() if renameat2 else errno.ENOSYS
     if code not in (errno.ENOSYS, errno.EINVAL):
         raise OSError(code, os.strerror(code), str(folder))
-    # A file system without exchange: a kill between the two renames leaves the old
-    # results under the draft's name, so they are kept apart until the new ones stand.
-    old = folder.parent / f".{folder.name}.old"
-    shutil.rmtree(old, ignore_errors=True)
-    folder.rename(old)
+    # A file system without exchange: after a kill between the two renames, the next
+    # run puts the old results back.
+    folder.rename(_aside(folder))
     draft.rename(folder)
-    with suppress(OSError):
-        shutil.rmtree(old)
+
+
+def _aside(folder: Path) -> Path:
+    return folder.parent / f".{folder.name}.old"
+
+
+def _recover(folder: Path) -> None:
+    """Give old results their name again, or remove them once the new ones have it."""
+    old = _aside(folder)
+    if old.is_dir() and not folder.exists():
+        old.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)

@@ -119,7 +119,7 @@ class Batch:
         say(f"{name}: {outcome.total:.2f} s on {outcome.model.device_}  {scores}")
         return SpecRun(
             spec=name,
-            code=repr(spec),
+            code=provenance.code(spec),
             device=outcome.model.device_,
             device_why=outcome.model.device_why_,
             rows_train=outcome.rows_train,

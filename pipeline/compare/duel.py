@@ -22,8 +22,8 @@ from pipeline.task import Task
 REFERENCE = "reference"
 TITLES = {
     REFERENCE: "plain scikit-learn",
-    "cpu": "Accelerated, device='cpu'",
-    "cuda": "Accelerated, device='cuda'",
+    "cpu": "Accelerated on the CPU",
+    "cuda": "Accelerated on a GPU",
 }
 ISOLATION = "one process per variant and spec, idle while another one runs"
 
@@ -226,7 +226,7 @@ class Duel:
     def _describe(self, name: str) -> record.Spec:
         make: Any = self.task.specs[name]
         title = (make.__doc__ or name).strip().partition("\n")[0]
-        code = repr(self.task.spec(name, self.job.seed, self.job.changes))
+        code = provenance.code(self.task.spec(name, self.job.seed, self.job.changes))
         return record.Spec(name=name, title=title, code=code)
 
 

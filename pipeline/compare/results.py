@@ -116,7 +116,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: str
     title: str
     code: str
-    """Its repr."""
+    """As an expression, with each parameter that is not the default."""
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

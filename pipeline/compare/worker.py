@@ -8,7 +8,10 @@ import multiprocessing
 import os
 import signal
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -56,17 +59,18 @@ class Worker:
         self._process = context.Process(
             target=serve, args=(other, job), daemon=True, name=f"{job.spec}/{job.variant}"
         )
-        self._process.start()
+        with _no_interrupt():
+            self._process.start()
         other.close()
 
     def __enter__(self) -> Worker:
         """Return the worker."""
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        """End the process."""
+    def __exit__(self, kind: object, *exc: object) -> None:
+        """End the process; at once if there was an error or an interrupt."""
         self._channel.close()
-        self._process.join(timeout=5)
+        self._process.join(timeout=5 if kind is None else 0)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
@@ -91,6 +95,18 @@ class Worker:
         return report
 
 
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach: the parent ends its workers itself."""
+    # It is started with the first process, and lets the signal through again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _cause(exit_code: int | None) -> str:
     if exit_code == -signal.SIGKILL:
         return "the process was killed (SIGKILL), most likely for lack of memory"
@@ -102,28 +118,29 @@ def _cause(exit_code: int | None) -> str:
 def serve(channel: Connection, job: Job) -> None:
     """Answer each message on the channel with a report, or with an error in words."""
     _die_with_parent()
-    # Ctrl-C reaches the whole group; the parent ends its workers itself.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter("ignore")
     while True:
         try:
             channel.recv()
-        except EOFError:
+            channel.send(_answer(job))
+        except (EOFError, OSError):
             return
-        try:
-            channel.send(once(job))
-        except (BrokenPipeError, ConnectionResetError):
-            return
-        except Exception as error:
-            channel.send(f"{type(error).__name__}: {error}")
         gc.collect()
+
+
+def _answer(job: Job) -> Report | str:
+    try:
+        return once(job)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
 
 
 def _die_with_parent() -> None:
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
         prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() == 1:
+    parent = multiprocessing.parent_process()
+    if parent is not None and os.getppid() != parent.pid:
         raise SystemExit
 
 

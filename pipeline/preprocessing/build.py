@@ -5,7 +5,7 @@ Twins are looked up by exact type: a subclass is another algorithm.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -173,16 +173,30 @@ def selected(head: pd.DataFrame, key: Any, step: str) -> list[Any]:
     if isinstance(key, str | int | range):
         raise ConfigError(f"{step}: the columns {key!r} are not a list; write {_listed(key)!r}")
     try:
-        if isinstance(key, slice):
-            by_name = isinstance(key.start, str) or isinstance(key.stop, str)
-            return list((head.loc if by_name else head.iloc)[:, key].columns)
-        index = pd.Index(key)
-        if index.dtype.kind in "iub":
-            return list(head.columns[index.to_numpy()])
-        return list(head.loc[:, index].columns)
-    except (IndexError, KeyError, TypeError) as error:
+        return list(_picked(head.columns, key))
+    except (LookupError, TypeError, ValueError) as error:
         known = list(head.columns)
-        raise ConfigError(f"{step}: {error.args[0]}; the table has the columns {known}") from error
+        raise ConfigError(
+            f"{step}: the columns {key!r} cannot be selected ({error.args[0]}); the table has the "
+            f"columns {known}"
+        ) from error
+
+
+def _picked(columns: pd.Index, key: Any) -> Iterable[Any]:
+    if isinstance(key, slice):
+        if isinstance(key.start, str) or isinstance(key.stop, str):
+            known = list(columns)
+            start, stop = (e if e is None else known.index(e) for e in (key.start, key.stop))
+            # By name, the last column is included.
+            key = slice(start, None if stop is None else stop + 1, key.step)
+        return columns[key]
+    index = pd.Index(key)
+    if index.dtype.kind in "iub":
+        return columns[index.to_numpy()]
+    missing = [name for name in index if name not in columns]
+    if missing:
+        raise KeyError(f"there is no {missing}")
+    return index
 
 
 def _listed(key: Any) -> list[Any]:

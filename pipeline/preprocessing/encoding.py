@@ -65,8 +65,8 @@ class EncoderTwin(Twin[list[Distinct]]):
         cached = self._cache[j]
         if cached is not None and cached[0] is column.values:
             return cached[1]
-        xp = frames.array_module(frames.device_of(column.codes))
-        table = xp.asarray(self.table_of(j, self._known(j, column.values)))
+        table = self.table_of(j, self._known(j, column.values))
+        table = frames.to_device(table, frames.device_of(column.codes))
         self._cache[j] = (column.values, table)
         return table
 

@@ -94,7 +94,7 @@ class SimpleImputerTwin(Twin[Any]):
         xp = frames.array_module(frames.device_of(block.values))
         values = block.values if len(kept) == len(statistics) else block.values[:, kept]
         values = floats(values) if self.spec.strategy in AVERAGES else values
-        fill = xp.asarray(statistics[kept].astype(values.dtype))
+        fill = frames.to_device(statistics[kept].astype(values.dtype), frames.device_of(values))
         return Numbers(xp.where(xp.isnan(values), fill, values))
 
 

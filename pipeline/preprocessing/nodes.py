@@ -92,7 +92,7 @@ class Leaf(Node):
         if not source.read(form, slice(0, 1)).width:
             raise DataError(f"{type(twin.spec).__name__}: the steps before it left no column")
         with blame(twin):
-            aligned = [table.xp.asarray(array) for array in twin.aligned(y)]
+            aligned = [frames.to_device(array, table.device) for array in twin.aligned(y)]
 
         def partial(rows: slice) -> Any:
             return twin.partial(source.read(form, rows), *(array[rows] for array in aligned))

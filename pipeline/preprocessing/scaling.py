@@ -43,12 +43,11 @@ class StandardScalerTwin(Twin[Moments]):
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block in float64."""
-        xp = frames.array_module(frames.device_of(block.values))
         values = block.values
         if self.spec.with_mean:
-            values = values - xp.asarray(self.fitted.mean_)
+            values = values - frames.to_device(self.fitted.mean_, frames.device_of(values))
         if self.spec.with_std:
-            values = values / xp.asarray(self.fitted.scale_)
+            values = values / frames.to_device(self.fitted.scale_, frames.device_of(values))
         return Numbers(values)
 
 

@@ -154,11 +154,14 @@ class TargetEncoderTwin(EncoderTwin):
     def apply_training(self, block: Categories, *aligned: Any) -> Numbers:
         """Return for each row the encodings learnt from the rows outside its fold."""
         folds = aligned[1]
-        xp = frames.array_module(frames.device_of(folds))
+        device = frames.device_of(folds)
+        xp = frames.array_module(device)
         found = []
         for j, column in enumerate(block.columns):
-            known = xp.asarray(self._known(j, column.values))[column.codes]
-            found += [xp.asarray(encoding)[folds, known] for encoding in self._held_out[j]]
+            known = frames.to_device(self._known(j, column.values), device)[column.codes]
+            found += [
+                frames.to_device(encoding, device)[folds, known] for encoding in self._held_out[j]
+            ]
         return Numbers(xp.stack(found, axis=1))
 
 

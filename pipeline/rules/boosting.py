@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from pipeline import frames
+from pipeline import frames, residency
 from pipeline.errors import DeviceUnavailable, Reason
 from pipeline.optional import load
 from pipeline.rules.model import Model
@@ -32,6 +32,7 @@ class Boosting(Model):
             XGBoost trained on another device than it was told to.
         """
         X = frames.categorize(X) if frames.is_frame(X) else X
+        self._moved(to_device=y.nbytes)
         super().fit(X, y, **params)
         config = json.loads(self.estimator.get_booster().save_config())
         ran_on = config["learner"]["generic_param"]["device"]
@@ -42,8 +43,14 @@ class Boosting(Model):
             )
 
     def call(self, method: str, X: Any) -> Any:
-        """Return ``estimator.method(X)``."""
-        return super().call(method, frames.categorize(X) if frames.is_frame(X) else X)
+        """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
+        result = super().call(method, frames.categorize(X) if frames.is_frame(X) else X)
+        self._moved(to_host=result.nbytes)
+        return result
+
+    def _moved(self, **booked: int) -> None:
+        if self.device == "cuda":
+            residency.moved(**booked)
 
     def to_sklearn(self) -> Any:
         """Return the user's estimator with the trained booster, free of any device."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 
-from pipeline import frames
+from pipeline import frames, residency
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
 from pipeline.rules.model import Model
@@ -49,12 +49,23 @@ class Cuml(Model):
         DataError
             The matrix holds missing values, which cuML does not take.
         """
-        xp = frames.array_module(frames.device_of(X))
+        X, xp = frames.matrix(X), frames.array_module(frames.device_of(X))
         if bool(xp.isnan(X).any()):
             raise DataError(
                 f"{self.step}: cuML does not take missing values; impute them in a step before"
             )
+        residency.moved(to_device=y.nbytes)
+        self.text_labels = y.dtype.kind not in "iufb"
         super().fit(X, y, **params)
+
+    def call(self, method: str, X: Any) -> Any:
+        """Return ``estimator.method(X)``, on the device."""
+        X = frames.matrix(X)
+        if method != "predict" or not self.text_labels:
+            return super().call(method, X)
+        # CuPy has no arrays of text; cuML would raise.
+        with load("cuml.using_output_type")("cudf"):
+            return super().call(method, X)
 
     def to_sklearn(self) -> Any:
         """Return cuML's own conversion, with the parameters of the spec."""

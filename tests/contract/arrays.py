@@ -1,0 +1,202 @@
+"""A stand-in for CuPy: NumPy inside, CuPy's manners outside.
+
+Stricter than CuPy where that keeps the code honest: NumPy's own functions are
+refused on its arrays, CuPy's functions take no host array but to upload it,
+and one-dimensional arrays are not iterated over, one kernel an element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tests.contract.recorder import RECORDER, OnDevice, Refused
+from tests.contract.verify import frozen
+
+OWNER = "cupy.ndarray"
+UPLOADS = ("array", "asarray")
+NUMERIC = "biufc"
+OPERATORS = (
+    "add sub mul truediv floordiv mod pow and or xor matmul eq ne lt le gt ge neg abs invert "
+    "radd rsub rmul rtruediv rfloordiv rmod rpow rand ror rxor iadd isub imul itruediv iand ior"
+)
+SCALARS = np.generic | str | int | float | complex | type | np.dtype | slice | type(...) | None
+
+
+def wrap(result: Any) -> Any:
+    """Return a NumPy result as CuPy would: arrays on the device, even for one number."""
+    if isinstance(result, np.ndarray | np.generic):
+        return ndarray(np.asarray(result))
+    if isinstance(result, tuple | list):
+        return type(result)(map(wrap, result))
+    return result
+
+
+def unwrap(value: Any) -> Any:
+    """Return an argument for NumPy, refusing a host array."""
+    if isinstance(value, ndarray):
+        return value._host
+    if isinstance(value, np.ndarray):
+        raise Refused(f"an array of {value.shape} is on the host; CuPy takes its own arrays")
+    if type(value) in (tuple, list):
+        return type(value)(map(unwrap, value))
+    if isinstance(value, SCALARS):
+        return value
+    raise Refused(f"CuPy takes no {type(value).__name__}")
+
+
+def _key(index: Any) -> Any:
+    """Return an index; CuPy uploads one that is an array on the host."""
+    if isinstance(index, tuple):
+        return tuple(map(_key, index))
+    if isinstance(index, np.ndarray | list):
+        uploaded = np.asarray(index)
+        RECORDER.copied("device", "index", uploaded.nbytes)
+        return uploaded
+    return unwrap(index)
+
+
+class ndarray(OnDevice):  # noqa: N801
+    """The stand-in of `cupy.ndarray`."""
+
+    __module__ = "cupy"
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, host: np.ndarray) -> None:
+        if host.dtype.kind not in NUMERIC:
+            raise Refused(f"CuPy has no arrays of {host.dtype}")
+        self._host = host
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not frozen().has(OWNER, name):
+            raise AttributeError(f"'cupy.ndarray' object has no attribute {name!r}")
+        member = getattr(self._host, name)
+        if not callable(member):
+            RECORDER.call(OWNER, name)
+            return wrap(member) if isinstance(member, np.ndarray) else member
+        return _recorded(OWNER, name, member)
+
+    def get(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        """Copy to the host, on purpose."""
+        RECORDER.call(OWNER, "get", args, kwargs)
+        RECORDER.copied("host", "explicit", self._host.nbytes)
+        return self._host.copy()
+
+    def item(self, *args: Any) -> Any:
+        """Read one value."""
+        RECORDER.call(OWNER, "item", args)
+        return self._scalar()
+
+    def tolist(self) -> Any:
+        """Copy to the host, as a list."""
+        RECORDER.call(OWNER, "tolist", ())
+        RECORDER.copied("host", "explicit", self._host.nbytes)
+        return self._host.tolist()
+
+    def _scalar(self) -> Any:
+        RECORDER.copied("host", "scalar", self._host.itemsize)
+        return self._host.item()
+
+    def __bool__(self) -> bool:
+        RECORDER.call(OWNER, "__bool__", ())
+        return bool(self._scalar())
+
+    def __int__(self) -> int:
+        RECORDER.call(OWNER, "__int__", ())
+        return int(self._scalar())
+
+    def __float__(self) -> float:
+        RECORDER.call(OWNER, "__float__", ())
+        return float(self._scalar())
+
+    def __len__(self) -> int:
+        return len(self._host)
+
+    def __iter__(self) -> Iterator[Any]:
+        RECORDER.call(OWNER, "__iter__", ())
+        if self._host.ndim < 2:
+            raise Refused("iterating over a device array takes one kernel an element")
+        return (ndarray(row) for row in self._host)
+
+    def __getitem__(self, index: Any) -> Any:
+        RECORDER.call(OWNER, "__getitem__", (index,))
+        return wrap(self._host[_key(index)])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        RECORDER.call(OWNER, "__setitem__", (index, value))
+        self._host[_key(index)] = unwrap(value)
+
+
+def _recorded(owner: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        RECORDER.call(owner, name, args, kwargs)
+        kwargs = {key: unwrap(value) for key, value in kwargs.items()}
+        return wrap(function(*map(unwrap, args), **kwargs))
+
+    return call
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def method(self: ndarray, *operands: Any) -> Any:
+        return _recorded(OWNER, name, getattr(self._host, name))(*operands)
+
+    return method
+
+
+for _name in OPERATORS.split():
+    setattr(ndarray, f"__{_name}__", _operator(f"__{_name}__"))
+
+
+def _upload(name: str) -> Callable[..., Any]:
+    def call(source: Any, *args: Any, **kwargs: Any) -> ndarray:
+        RECORDER.call("cupy", name, (source, *args), kwargs)
+        if isinstance(source, ndarray):
+            return ndarray(getattr(np, name)(source._host, *args, **kwargs))
+        host = np.array(source, *args, **kwargs)
+        RECORDER.copied("device", "explicit", host.nbytes)
+        return ndarray(host)
+
+    return call
+
+
+class _Stream:
+    """Nothing runs in the background here, so there is nothing to wait for."""
+
+    def synchronize(self) -> None:
+        RECORDER.call("cupy.cuda.Stream", "synchronize", ())
+
+
+class _Cuda(ModuleType):
+    """The stand-in of `cupy.cuda`."""
+
+    def get_current_stream(self) -> _Stream:
+        RECORDER.call("cupy.cuda", "get_current_stream", ())
+        return _Stream()
+
+
+class Module(ModuleType):
+    """The stand-in of the module `cupy`."""
+
+    ndarray = ndarray
+
+    def __init__(self) -> None:
+        super().__init__("cupy")
+        self.cuda = _Cuda("cupy.cuda")
+
+    def asnumpy(self, array: ndarray) -> np.ndarray:
+        """Copy to the host, on purpose."""
+        return array.get()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not frozen().has("cupy", name):
+            raise AttributeError(f"module 'cupy' has no attribute {name!r}")
+        if name in UPLOADS:
+            return _upload(name)
+        member = getattr(np, name)
+        if isinstance(member, type) or not callable(member):
+            RECORDER.call("cupy", name)
+            return member
+        return _recorded("cupy", name, member)

@@ -1,0 +1,112 @@
+"""Programs and tables that the GPU path is tried on; nothing here needs a GPU."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+
+ROWS = 240
+NUMBERS = ["amount", "count", "visits"]
+
+
+def table(n_rows: int = ROWS, seed: int = 0) -> pd.DataFrame:
+    """Return a table of every kind of column; all categories occur in the first 240 rows."""
+    rng = np.random.default_rng(seed)
+    row = np.arange(n_rows)
+    made = pd.DataFrame(
+        {
+            "amount": rng.normal(100, 20, n_rows),
+            "count": rng.integers(0, 9, n_rows),
+            "visits": pd.array(rng.integers(0, 5, n_rows), dtype="Int64"),
+            "member": rng.random(n_rows) < 0.3,
+            "colour": np.array(["red", "green", "blue"], dtype=object)[row % 3],
+            "town": [f"town {number:02}" for number in row % 40],
+            "size": pd.Categorical(np.array(["M", "S", "L"])[row % 3 - 1], ["S", "M", "L", "XL"]),
+        }
+    )
+    made.loc[row % 7 == 1, ["amount", "visits"]] = pd.NA
+    made.loc[row % 11 == 1, ["colour", "size"]] = None
+    return made
+
+
+def target(X: pd.DataFrame, n_classes: int = 2) -> np.ndarray:
+    """Return labels that depend on the table."""
+    rng = np.random.default_rng(1)
+    score = X["count"] + X["town"].str[-2:].astype(int) / 4 + rng.normal(0, 2, len(X))
+    return (score > 9).to_numpy().astype("int64") + (n_classes > 2) * (score > 12).to_numpy()
+
+
+def folds() -> StratifiedKFold:
+    """Return splits that do not depend on the run."""
+    return StratifiedKFold(5, shuffle=True, random_state=0)
+
+
+def preprocessing() -> Any:
+    """Return what a usual program does before its estimator."""
+    return make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS),
+        (OneHotEncoder(handle_unknown="ignore"), ["colour", "size"]),
+        (TargetEncoder(cv=folds()), ["town"]),
+    )
+
+
+def imputed(columns: list[str], **params: Any) -> Any:
+    """Return an imputer on some columns."""
+    return make_column_transformer((SimpleImputer(**params), columns))
+
+
+def imputed_text(**params: Any) -> Any:
+    """Return an imputer on text, and the encoder that makes numbers of it."""
+    how = make_pipeline(SimpleImputer(**params), OneHotEncoder())
+    return make_column_transformer((how, ["colour"]))
+
+
+class Case(NamedTuple):
+    """A spec, and the number of classes of its target."""
+
+    spec: Any
+    n_classes: int = 2
+
+
+ORDINAL = OrdinalEncoder(
+    handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2
+)
+TRANSFORMERS = {
+    "usual": Case(preprocessing()),
+    "one-hot of text, categories, bools": Case(
+        make_column_transformer((OneHotEncoder(), ["colour", "size", "member", "count", "visits"]))
+    ),
+    "ordinal": Case(make_column_transformer((ORDINAL, ["colour", "size", "town", "visits"]))),
+    "target, three classes": Case(
+        make_column_transformer((TargetEncoder(cv=folds()), ["town", "colour"])), 3
+    ),
+    "mean": Case(imputed(NUMBERS)),
+    "median": Case(imputed(NUMBERS, strategy="median")),
+    "most frequent number": Case(imputed(["count", "visits"], strategy="most_frequent")),
+    "constant number": Case(imputed(NUMBERS, strategy="constant", fill_value=-1.0)),
+    "most frequent text": Case(imputed_text(strategy="most_frequent")),
+    "constant text": Case(imputed_text(strategy="constant", fill_value="none")),
+    "numbers as they are": Case(make_column_transformer(("passthrough", ["amount", "count"]))),
+    "scaled": Case(make_column_transformer((StandardScaler(), [*NUMBERS, "member"]))),
+}
+"""Programs that end in a matrix."""
+
+CLASSIFIERS = {
+    "logistic": Case(make_pipeline(preprocessing(), LogisticRegression(C=0.5))),
+    "forest": Case(
+        make_pipeline(
+            preprocessing(), RandomForestClassifier(20, max_leaf_nodes=15, random_state=0)
+        )
+    ),
+    "logistic, three classes": Case(make_pipeline(preprocessing(), LogisticRegression()), 3),
+}
+"""Programs that end in an estimator with a cuML twin."""

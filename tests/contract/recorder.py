@@ -1,0 +1,100 @@
+"""What our code asked of the stand-ins, and which bytes it moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class Refused(TypeError):
+    """The stand-in does not do this: the real library refuses it, or would copy to the host."""
+
+
+class OnDevice:
+    """What every object on the device refuses: to turn into a NumPy array by itself."""
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise Refused(f"implicit conversion of {_name(self)} to a NumPy array is not allowed")
+
+    def __array_ufunc__(self, ufunc: Any, *args: Any, **kwargs: Any) -> Any:
+        raise Refused(f"numpy.{ufunc.__name__} on {_name(self)}; use its own module")
+
+    def __array_function__(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        raise Refused(f"numpy.{function.__name__} on {_name(self)}; use its own module")
+
+
+def _name(obj: object) -> str:
+    return f"{type(obj).__module__.partition('.')[0]}.{type(obj).__name__}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One use of a library; `args` is None where an attribute was read."""
+
+    owner: str
+    name: str
+    args: tuple[Any, ...] | None = None
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.owner}.{self.name}" + ("" if self.args is None else "()")
+
+
+class Copy(NamedTuple):
+    """Bytes between host and device.
+
+    `how` is ``"scalar"`` where a single value is read as a side effect.
+    """
+
+    to: str
+    how: str
+    nbytes: int
+
+
+class Recorder:
+    """Collects calls and copies while it is not paused."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.copies: list[Copy] = []
+        self._paused = 0
+
+    def call(
+        self, owner: str, name: str, args: tuple[Any, ...] | None = None, kwargs: Any = None
+    ) -> None:
+        """Note a call, or the reading of an attribute."""
+        if not self._paused:
+            self.calls.append(Call(owner, name, args, dict(kwargs or {})))
+
+    def copied(self, to: str, how: str, nbytes: int) -> None:
+        """Note bytes that crossed."""
+        if not self._paused:
+            self.copies.append(Copy(to, how, int(nbytes)))
+
+    def nbytes(self, to: str, *hows: str) -> int:
+        """Return the bytes that went ``"to"`` the host or the device, in the named ways or all."""
+        return sum(c.nbytes for c in self.copies if c.to == to and (not hows or c.how in hows))
+
+    def scalars(self) -> int:
+        """Return how often a single value was read from the device."""
+        return sum(copy.how == "scalar" for copy in self.copies)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.calls.clear()
+        self.copies.clear()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Note nothing inside the block."""
+        self._paused += 1
+        try:
+            yield
+        finally:
+            self._paused -= 1
+
+
+RECORDER = Recorder()
+"""The one that all stand-ins report to."""

@@ -1,0 +1,76 @@
+"""Put the stand-ins where `import cudf`, `import cupy` and `import cuml` find them."""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipeline import devices
+from pipeline.gpu import Device, Probe
+from tests.contract import arrays, models, tables
+from tests.contract.recorder import RECORDER
+from tests.contract.verify import frozen
+
+GPU = Probe("590.44", "13.0", (Device("a stand-in", 2**34, (9, 0)),))
+
+
+class Cudf(ModuleType):
+    """The stand-in of the module `cudf`."""
+
+    DataFrame = tables.DataFrame
+    Series = tables.Series
+    Index = tables.Index
+
+    def from_pandas(self, table: Any, **options: Any) -> Any:
+        """Upload a frame or a series; NaN becomes null."""
+        RECORDER.call("cudf", "from_pandas", (table,), options)
+        if isinstance(table, pd.Series):
+            RECORDER.copied("device", "explicit", tables.memory(table))
+            return tables.Series(*upload(table))
+        columns = {name: upload(table[name]) for name in table.columns}
+        RECORDER.copied("device", "explicit", tables.memory(table))
+        host = pd.DataFrame({name: column for name, (column, _) in columns.items()})
+        return tables.DataFrame(
+            host.set_axis(table.columns, axis=1),
+            {name: dtype for name, (_, dtype) in columns.items() if dtype},
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not frozen().has("cudf", name):
+            raise AttributeError(f"module 'cudf' has no attribute {name!r}")
+        return tables.recorded("cudf", name, getattr(pd, name))
+
+
+def upload(column: pd.Series) -> tuple[pd.Series, Any]:
+    """Return a column as cuDF would hold it, and its type where pandas has no such column.
+
+    Follows `cudf.core.column.as_column`.
+    """
+    if column.dtype == "float16":
+        raise TypeError("Unsupported type float16")
+    if column.dtype != object:
+        return column.copy(), None
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind == "boolean":
+        return column.astype("boolean"), np.dtype(bool)
+    if kind not in ("string", "empty"):
+        raise TypeError(f"Cannot convert a {kind} of object type")
+    return column.astype("str"), None
+
+
+def install(patch: pytest.MonkeyPatch) -> None:
+    """Replace the three packages and the search for a GPU until the patch is undone."""
+    RECORDER.clear()
+    cupy = arrays.Module()
+    found = {"cudf": Cudf("cudf"), "cupy": cupy, "cupy.cuda": cupy.cuda, **models.modules()}
+    for name, module in found.items():
+        module.__spec__ = ModuleSpec(name, None)
+        patch.setitem(sys.modules, name, module)
+    patch.setattr(devices, "obstacle", lambda: "")
+    patch.setattr(devices.gpu, "probe", lambda: GPU)

@@ -1,0 +1,111 @@
+"""What crosses between host and device: the input once, small state, predictions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from pipeline import Accelerated
+from pipeline.residency import Entry
+from tests.contract.cases import CLASSIFIERS, ROWS, table, target
+from tests.contract.recorder import RECORDER, Recorder
+
+LOGISTIC = CLASSIFIERS["logistic"].spec
+STATE = 20_000
+"""Bytes that the state of the program may take: some 60 categories, 5 folds, 8 bytes each."""
+
+
+class Trip(NamedTuple):
+    """What one call moved: as the ledger books it, and as the stand-ins saw it."""
+
+    entries: list[Entry]
+    booked: int
+    seen: int
+    scalars: int
+
+
+def fit(n_rows: int) -> tuple[Accelerated, Trip]:
+    X = table(n_rows)
+    RECORDER.clear()
+    model = Accelerated(clone(LOGISTIC), device="cuda").fit(X, target(X))
+    return model, trip(model.residency_.entries)
+
+
+def predict(model: Accelerated, n_rows: int) -> Trip:
+    """Return the moves of the prediction: the ledger's entries after those of two fitted steps."""
+    RECORDER.clear()
+    model.predict_proba(table(n_rows))
+    return trip(model.residency_.entries[3:])
+
+
+def trip(entries: list[Entry]) -> Trip:
+    return Trip(
+        entries,
+        sum(entry.to_host_bytes for entry in entries),
+        RECORDER.nbytes("host", "explicit"),
+        RECORDER.scalars(),
+    )
+
+
+def test_input_is_copied_to_the_device_once(device: Recorder) -> None:
+    model, fitted = fit(ROWS)
+    copies = [entry for entry in fitted.entries if entry.call == "copy"]
+    assert [(entry.step, entry.device) for entry in copies] == [("input", "cuda")]
+    assert copies[0].to_device_bytes == table().memory_usage(index=False).sum()
+    assert sum(call.name == "from_pandas" for call in device.calls) == 1
+
+
+def test_every_step_runs_on_the_device(device: Recorder) -> None:
+    model, fitted = fit(ROWS)
+    assert {entry.device for entry in fitted.entries} == {"cuda"}
+    assert {placement.device for placement in model.plan_.placements} == {"cuda"}
+
+
+@pytest.mark.parametrize("n_rows", [ROWS, 4 * ROWS])
+def test_ledger_books_every_copy_to_the_host(n_rows: int, device: Recorder) -> None:
+    model, fitted = fit(n_rows)
+    assert fitted.booked == fitted.seen > 0
+    predicted = predict(model, n_rows)
+    assert predicted.booked == predicted.seen > 0
+
+
+def test_state_that_comes_back_does_not_grow_with_the_rows(device: Recorder) -> None:
+    _, small = fit(ROWS)
+    _, large = fit(4 * ROWS)
+    assert small.booked == large.booked < STATE
+    assert small.scalars == large.scalars
+
+
+def test_single_values_read_from_the_device_are_few(device: Recorder) -> None:
+    model, fitted = fit(ROWS)
+    n_columns = table().shape[1]
+    assert fitted.scalars <= 4 * n_columns
+    assert predict(model, ROWS).scalars <= 4 * n_columns
+
+
+def test_only_predictions_grow_with_the_rows(device: Recorder) -> None:
+    model, _ = fit(ROWS)
+    small, large = predict(model, ROWS), predict(model, 4 * ROWS)
+    for moved, n_rows in ((small, ROWS), (large, 4 * ROWS)):
+        output = moved.entries[-1]
+        assert (output.step, output.device) == ("output", "cpu")
+        assert output.to_host_bytes == n_rows * 2 * np.dtype("float32").itemsize
+    assert small.booked - small.entries[-1].to_host_bytes == (
+        large.booked - large.entries[-1].to_host_bytes
+    )
+    assert small.scalars == large.scalars
+
+
+def test_ledger_books_every_copy_to_the_device(device: Recorder) -> None:
+    model, fitted = fit(ROWS)
+    booked = sum(entry.to_device_bytes for entry in fitted.entries)
+    assert booked == device.nbytes("device")
+
+
+def test_the_queue_is_drained_before_a_step_is_timed(device: Recorder) -> None:
+    model, fitted = fit(ROWS)
+    steps = [entry for entry in fitted.entries if entry.call != "copy"]
+    assert sum(call.name == "synchronize" for call in device.calls) == len(steps) == 2

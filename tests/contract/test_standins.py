@@ -1,0 +1,142 @@
+"""The manners of the stand-ins: what they copy, refuse and take for missing."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipeline import devices, frames
+from pipeline.optional import available
+from tests.contract import arrays, standins
+from tests.contract.recorder import Recorder, Refused
+
+NULLS = {
+    "float": pd.Series([1.5, None, 2.5]),
+    "nullable int": pd.Series([1, None, 2], dtype="Int64"),
+    "object bool": pd.Series([True, None, False], dtype=object),
+}
+
+
+def upload(series: pd.Series) -> Any:
+    return sys.modules["cudf"].from_pandas(series)
+
+
+def test_our_code_takes_them_for_the_real_libraries(device: Recorder) -> None:
+    cudf, cupy = sys.modules["cudf"], sys.modules["cupy"]
+    frame = cudf.from_pandas(pd.DataFrame({"x": [1]}))
+    for made, library in (
+        (frame, "cudf"),
+        (frame["x"], "cudf"),
+        (frame.index, "cudf"),
+        (cupy.asarray([1]), "cupy"),
+    ):
+        assert frames.library(made) == library
+        assert frames.device_of(made) == "cuda"
+    assert available("cuml")
+
+
+def test_they_are_gone_afterwards() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        standins.install(patch)
+        assert isinstance(sys.modules["cudf"], standins.Cudf)
+        assert devices.obstacle() == ""
+    assert not isinstance(sys.modules.get("cudf"), standins.Cudf)
+    assert not isinstance(sys.modules.get("cupy"), arrays.Module)
+
+
+def test_copies_are_noted_with_their_direction(device: Recorder) -> None:
+    array = sys.modules["cupy"].asarray(np.zeros(4))
+    array.get()
+    assert bool(array.sum() == 0)
+    assert [(copy.to, copy.how, copy.nbytes) for copy in device.copies] == [
+        ("device", "explicit", 32),
+        ("host", "explicit", 32),
+        ("host", "scalar", 1),
+    ]
+
+
+def test_results_stay_on_the_device(device: Recorder) -> None:
+    cupy = sys.modules["cupy"]
+    array = cupy.asarray(np.arange(6.0).reshape(2, 3))
+    for result in (array.sum(), array.T, array[0], array * 2, cupy.stack([array, array]), -array):
+        assert isinstance(result, cupy.ndarray)
+    values, codes = cupy.unique(array, return_inverse=True)
+    assert isinstance(values, cupy.ndarray)
+    assert isinstance(codes, cupy.ndarray)
+
+
+def test_views_share_memory(device: Recorder) -> None:
+    array = sys.modules["cupy"].empty((2, 2))
+    array[:1][...] = 7.0
+    assert array.get()[0].tolist() == [7.0, 7.0]
+
+
+def test_uploaded_array_is_a_copy(device: Recorder) -> None:
+    host = np.zeros(2)
+    sys.modules["cupy"].asarray(host)[0] = 1.0
+    assert host.tolist() == [0.0, 0.0]
+
+
+def test_upload_turns_missing_into_null(device: Recorder) -> None:
+    for series in NULLS.values():
+        assert upload(series).hasnans
+
+
+@pytest.mark.parametrize("name", ["float", "object bool"])
+def test_nulls_become_the_value_they_are_told(name: str, device: Recorder) -> None:
+    column = upload(NULLS[name])
+    column = column.astype("float64") if column.dtype.kind == "b" else column
+    found = column.to_cupy(na_value=-1.0).get()
+    assert found[1] == -1.0
+
+
+def test_bool_with_nulls_does_not_become_an_array(device: Recorder) -> None:
+    column = upload(NULLS["object bool"])
+    assert column.dtype == np.dtype(bool)
+    with pytest.raises(ValueError, match="no nulls"):
+        column.to_cupy()
+
+
+def test_nullable_int_keeps_its_type_and_has_no_way_to_cupy(device: Recorder) -> None:
+    column = upload(NULLS["nullable int"])
+    assert column.dtype == pd.Int64Dtype()
+    with pytest.raises(TypeError, match="Cannot interpret"):
+        column.to_cupy(na_value=np.nan)
+    assert np.isnan(column.astype("float64").to_cupy(na_value=np.nan).get()[1])
+
+
+def test_codes_of_nulls_are_null_until_filled(device: Recorder) -> None:
+    codes = upload(pd.Series(["b", None, "a"], dtype="category")).cat.codes
+    assert codes.dtype == np.dtype("int8")
+    assert codes.hasnans
+    filled = codes.fillna(-1).to_cupy()
+    assert filled.dtype == np.dtype("int8")
+    assert filled.get().tolist() == [1, -1, 0]
+
+
+def test_names_that_the_real_class_lacks_are_lacking(device: Recorder) -> None:
+    column = upload(NULLS["float"])
+    assert not hasattr(column, "nbytes")
+    assert hasattr(NULLS["float"], "nbytes")
+
+
+@pytest.mark.parametrize(
+    ("series", "why"),
+    [
+        (pd.Series([1.0], dtype="float16"), "float16"),
+        (pd.Series(["a", 1], dtype=object), "mixed-integer"),
+    ],
+)
+def test_what_cudf_cannot_hold_is_refused(series: pd.Series, why: str, device: Recorder) -> None:
+    with pytest.raises(TypeError, match=why):
+        upload(series)
+
+
+def test_cuml_takes_no_matrix_from_the_host(device: Recorder) -> None:
+    model = sys.modules["cuml.linear_model"].LogisticRegression(C=1.0)
+    with pytest.raises(Refused):
+        model.fit(np.zeros((4, 1)), np.array([0, 1, 0, 1]))

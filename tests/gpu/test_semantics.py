@@ -1,0 +1,183 @@
+"""What signatures cannot show: the semantics of cuDF and CuPy that our code relies on.
+
+Each test is a row of docs/gpu-semantics.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipeline import frames
+from pipeline.devices import obstacle
+from pipeline.optional import load
+from pipeline.preprocessing.distinct import count
+from pipeline.preprocessing.moments import moments
+
+NO_GPU = obstacle()
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
+
+TEXT = ["b", "a", None, "Z", "é", "a"]
+"""Sorted by code point: Z, a, b, é."""
+
+
+def frame(**columns: object) -> object:
+    return load("cudf").from_pandas(pd.DataFrame(columns))
+
+
+def array(*values: object, dtype: str | None = None) -> object:
+    return load("cupy").asarray(np.array(values, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "Float64"])
+def test_nan_and_null_are_both_missing(dtype: str) -> None:
+    values = frames.numbers(frame(x=pd.Series([1.5, None, 2.5], dtype=dtype)), "x")
+    assert values.dtype.kind == "f"
+    np.testing.assert_array_equal(values.get(), [1.5, np.nan, 2.5])
+
+
+def test_nan_that_is_no_null_is_missing_too() -> None:
+    X = load("cudf").DataFrame({"x": array(1.5, np.nan, 2.5)}, nan_as_null=False)
+    np.testing.assert_array_equal(frames.numbers(X, "x").get(), [1.5, np.nan, 2.5])
+    assert frames.categories(X, "x").codes.get().tolist() == [0, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [([1, None, 3], "Int64"), ([True, None, False], "boolean"), ([True, None, False], "object")],
+)
+def test_nulls_of_integers_and_bools_become_nan(values: list[object], dtype: str) -> None:
+    found = frames.numbers(frame(x=pd.Series(values, dtype=dtype)), "x")
+    np.testing.assert_array_equal(found.get(), [float(values[0]), np.nan, float(values[2])])
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "bool", "boolean"])
+def test_columns_without_nulls_keep_their_values(dtype: str) -> None:
+    found = frames.numbers(frame(x=pd.Series([1, 0, 1], dtype=dtype)), "x")
+    assert found.get().astype(int).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["str", "object"])
+def test_text_becomes_categories_in_the_order_of_code_points(dtype: str) -> None:
+    codes, values = frames.categories(frame(x=pd.Series(TEXT, dtype=dtype)), "x")
+    assert values.tolist() == ["Z", "a", "b", "é"]
+    assert codes.get().tolist() == [2, 1, -1, 0, 3, 1]
+
+
+def test_categories_keep_their_own_order_and_unused_values() -> None:
+    column = pd.Series(["S", "M", None], dtype=pd.CategoricalDtype(["S", "M", "L"]))
+    codes, values = frames.categories(frame(x=column), "x")
+    assert values.tolist() == ["S", "M", "L"]
+    assert codes.get().tolist() == [0, 1, -1]
+
+
+@pytest.mark.parametrize(("n_categories", "dtype"), [(3, "int8"), (200, "int16")])
+def test_codes_are_signed(n_categories: int, dtype: str) -> None:
+    column = pd.Series([f"{number:03}" for number in range(n_categories)], dtype="category")
+    codes = frames.categories(frame(x=column), "x").codes
+    assert codes.dtype == dtype
+    assert codes.get().tolist() == list(range(n_categories))
+
+
+def test_unique_puts_one_nan_last() -> None:
+    codes, values = frames.coded(array(2.0, np.nan, 1.0, np.nan, 2.0))
+    assert values.tolist() == [1.0, 2.0]
+    assert codes.get().tolist() == [1, -1, 0, -1, 1]
+
+
+def test_unique_takes_bools() -> None:
+    codes, values = frames.coded(array(True, False, True))
+    assert values.tolist() == [False, True]
+    assert codes.get().tolist() == [1, 0, 1]
+
+
+def test_counts_are_integers_and_missing_is_last() -> None:
+    counts = count(array(0, -1, 2, 2, -1, dtype="int8"), 4, load("cupy"))
+    assert counts.dtype.kind == "i"
+    assert counts.get().tolist() == [1, 0, 2, 0, 2]
+
+
+def test_no_rows_are_counted_as_zero() -> None:
+    cupy = load("cupy")
+    assert count(cupy.empty(0, dtype="int64"), 2, cupy).get().tolist() == [0, 0, 0]
+
+
+def test_weighted_counts_are_float64() -> None:
+    cupy = load("cupy")
+    sums = cupy.bincount(array(0, 1, 0), weights=array(0.5, 2.0, 0.25), minlength=3)
+    assert sums.dtype == "float64"
+    assert sums.get().tolist() == [0.75, 2.0, 0.0]
+
+
+def test_weighted_counts_are_stable_to_rounding() -> None:
+    rng = np.random.default_rng(0)
+    keys, weights = rng.integers(0, 10, 200_000), rng.normal(size=200_000)
+    cupy = load("cupy")
+    found = cupy.bincount(cupy.asarray(keys), weights=cupy.asarray(weights))
+    np.testing.assert_allclose(found.get(), np.bincount(keys, weights), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_negative_codes_gather_from_the_end(dtype: str) -> None:
+    table = array(10.0, 20.0, 30.0)
+    assert table[array(0, -1, 1, -2, dtype=dtype)].get().tolist() == [10.0, 30.0, 20.0, 20.0]
+
+
+def test_two_index_arrays_gather_together() -> None:
+    table = array([0.0, 1.0, 2.0], [3.0, 4.0, 5.0])
+    assert table[array(1, 0, 1), array(0, -1, 2)].get().tolist() == [3.0, 2.0, 5.0]
+
+
+def test_index_out_of_bounds_wraps_without_an_error() -> None:
+    assert array(10.0, 20.0, 30.0)[array(3)].get().tolist() == [10.0]
+
+
+def test_remainder_of_a_negative_number_is_positive() -> None:
+    assert (array(-1, 0, 2) % 4).get().tolist() == [3, 0, 2]
+
+
+def test_comparison_is_written_as_zeros_and_ones() -> None:
+    cupy = load("cupy")
+    out = cupy.full((3, 4), 7.0, dtype="float32")
+    cupy.equal(array(0, 1, -1)[:, None], cupy.arange(2), out=out[:, 1:3])
+    assert out.get().tolist() == [[7.0, 1.0, 0.0, 7.0], [7.0, 0.0, 1.0, 7.0], [7.0, 0.0, 0.0, 7.0]]
+
+
+def test_choice_between_integers_and_a_float_is_float64() -> None:
+    cupy = load("cupy")
+    assert cupy.where(array(True, False), array(1, 2), 0.0).dtype == "float64"
+    assert cupy.where(array(True), array(1.0, dtype="float32"), 0.0).dtype == "float32"
+
+
+def test_integers_and_bools_are_never_nan() -> None:
+    cupy = load("cupy")
+    assert not bool(cupy.isnan(array(1, 2)).any())
+    assert not bool(cupy.isnan(array(True)).any())
+
+
+@pytest.mark.parametrize("values", [[3.0, 1.0, 2.0], [4.0, 1.0, 2.0, 3.0], [5.0]])
+def test_median_of_odd_and_even_counts(values: list[float]) -> None:
+    assert float(load("cupy").median(array(*values))) == np.median(values)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_moments_do_not_lose_a_small_variance_beside_a_large_mean(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    host = rng.normal(1e4, 1.0, (100_000, 2)).astype(dtype)
+    host[::7, 1] = np.nan
+    cupy = load("cupy")
+    found, expected = moments(cupy.asarray(host), cupy), moments(host.astype("float64"), np)
+    np.testing.assert_array_equal(found.rows, expected.rows)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-6)
+    np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-2)
+
+
+def test_infinite_values_are_found() -> None:
+    with pytest.raises(ValueError, match="'x' holds infinite values"):
+        frames.numbers(frame(x=[1.0, np.inf]), "x")
+
+
+def test_booked_bytes_are_those_of_the_values() -> None:
+    assert frames.nbytes(array(1.0, 2.0)) == 16
+    assert 32 <= frames.nbytes(frame(x=[1, 2], y=[3, 4])) <= 256
