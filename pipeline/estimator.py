@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -106,7 +108,7 @@ class Accelerated(BaseEstimator):
         X = frames.ingest(X)
         y = check_target(y, X)
         with ledger() as book:
-            plan.fit(self._bring(X, choice.name), y, **params)
+            plan.fit(self._bring(X, choice.name), y, **_of_last_step(self.spec, params))
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self._fit_ledger, self.residency_ = plan, book, book
         self._learn_schema(X, y)
@@ -147,6 +149,7 @@ class Accelerated(BaseEstimator):
                     f"pass a frame with the columns {self._names}"
                 )
             return frames.select(X, self._names)
+        X = frames.matrix(X)
         if X.shape[1] != self.n_features_in_:
             raise DataError(
                 f"X has {X.shape[1]} features, but Accelerated is expecting "
@@ -186,12 +189,20 @@ class Accelerated(BaseEstimator):
         return self.plan_.to_sklearn()
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags of the spec."""
-        return get_tags(self.spec)
+        """Return the tags of the spec; sparse tables are refused at the door."""
+        tags = get_tags(self.spec)
+        tags.input_tags.sparse = False
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` has been called."""
         return hasattr(self, "plan_")
+
+
+def _of_last_step(spec: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Accept scikit-learn's ``step__name`` beside the bare name."""
+    prefix = f"{spec.steps[-1][0]}__" if isinstance(spec, Pipeline) else ""
+    return {name.removeprefix(prefix): value for name, value in params.items()}
 
 
 def check_target(y: Any, X: Any) -> Any:
@@ -209,7 +220,7 @@ def check_target(y: Any, X: Any) -> Any:
     y = np.asarray(frames.to_device(y, "cpu"))
     if len(y) != X.shape[0]:
         raise DataError(f"y has {len(y)} values and X has {X.shape[0]} rows")
-    missing = int(np.sum(y != y))
+    missing = int(pd.isna(y).sum())
     if missing:
         raise DataError(f"y has {missing} missing values; drop these rows")
     return y

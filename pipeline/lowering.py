@@ -119,6 +119,10 @@ def validate(spec: BaseEstimator) -> None:
     ConfigError
         A value is out of range, or XGBoost does not know a keyword.
     """
+    if type(spec) is Pipeline:
+        build.check_names(spec, spec.steps, "pipeline")
+        if not list(parts(spec)):
+            raise ConfigError("the pipeline has no step left: all are 'passthrough'")
     for name, part in parts(spec):
         if not isinstance(part, BaseEstimator):
             raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")

@@ -59,7 +59,7 @@ class Worker:
         self._process = context.Process(
             target=serve, args=(other, job), daemon=True, name=f"{job.spec}/{job.variant}"
         )
-        with _no_interrupt():
+        with _undisturbed():
             self._process.start()
         other.close()
 
@@ -96,15 +96,22 @@ class Worker:
 
 
 @contextmanager
-def _no_interrupt() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach: the parent ends its workers itself."""
-    # It is started with the first process, and lets the signal through again.
+def _undisturbed() -> Iterator[None]:
+    """Start a process whole, and deaf to Ctrl-C: the parent ends its workers itself."""
+    # It is started with the first process, and would let the signal through again.
     resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    came: list[int] = []
+    ends = (signal.SIGINT, signal.SIGTERM)
+    handlers = {end: signal.signal(end, lambda number, frame: came.append(number)) for end in ends}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for end, handler in handlers.items():
+            signal.signal(end, handler)
+    for number in came:
+        signal.raise_signal(number)
 
 
 def _cause(exit_code: int | None) -> str:

@@ -124,7 +124,7 @@ def _node(spec: Any, head: pd.DataFrame, step: str) -> Node:
     if isinstance(spec, str):
         return Passthrough()
     if type(spec) is Pipeline:
-        _check_names(spec, spec.steps, step)
+        check_names(spec, spec.steps, step)
         return Chain(spec, [_node(how or "passthrough", head, step) for _, how in spec.steps])
     if type(spec) is ColumnTransformer:
         return _parallel(spec, head, step)
@@ -132,7 +132,7 @@ def _node(spec: Any, head: pd.DataFrame, step: str) -> Node:
 
 
 def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str) -> Parallel:
-    _check_names(spec, spec.transformers, step)
+    check_names(spec, spec.transformers, step)
     chosen = [
         (name, how, selected(head, key, f"{step}.{name}")) for name, how, key in spec.transformers
     ]
@@ -151,7 +151,8 @@ def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str) -> Paralle
     return node
 
 
-def _check_names(spec: Any, parts: Sequence[Any], step: str) -> None:
+def check_names(spec: Any, parts: Sequence[Any], step: str) -> None:
+    """Raise `ConfigError` where a container names two steps alike."""
     try:
         spec._validate_names([name for name, *_ in parts])
     except ValueError as error:

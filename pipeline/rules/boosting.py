@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from pipeline import frames, residency
-from pipeline.errors import DeviceUnavailable, Reason
+from pipeline.errors import DataError, DeviceUnavailable, Reason
 from pipeline.optional import load
 from pipeline.rules.model import Model
 
@@ -44,7 +44,17 @@ class Boosting(Model):
 
     def call(self, method: str, X: Any) -> Any:
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
-        result = super().call(method, frames.categorize(X) if frames.is_frame(X) else X)
+        X = frames.categorize(X) if frames.is_frame(X) else X
+        try:
+            result = super().call(method, X)
+        except ValueError as error:
+            found = re.search(r"for the (\d+)th \(0-based\) column: `(.*)`", str(error))
+            if not found:
+                raise
+            name, value = X.columns[int(found[1])], found[2]
+            raise DataError(
+                f"column {name!r} holds {value!r}, which was not there at fit; clean the column"
+            ) from error
         self._moved(to_host=result.nbytes)
         return result
 
@@ -56,6 +66,9 @@ class Boosting(Model):
         """Return the user's estimator with the trained booster, free of any device."""
         lifted = clone(self.spec)
         lifted.load_model(bytearray(self.estimator.get_booster().save_raw("ubj")))
+        # load_model writes these too; set_params would wake the device of the spec.
+        for name in ("base_score", "booster", "feature_types"):
+            setattr(lifted, name, getattr(self.spec, name))
         return lifted
 
 
@@ -86,5 +99,6 @@ def unknown_parameters(spec: Any, step: str) -> list[Reason]:
 def _suggestion(name: str, spec: Any) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(name, spec._get_param_names(), n=1)
+    known = set(spec.get_params()) - set(spec.kwargs)
+    close = get_close_matches(name, known, n=1)
     return f"did you mean {close[0]!r}?" if close else "see XGBoost's list of parameters"

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from xgboost import XGBClassifier, XGBRegressor
+
+from pipeline.errors import DataError, DeviceUnavailable
+from pipeline.rules.boosting import Boosting, unknown_parameters
+
+ROWS = 200
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"n": rng.normal(size=ROWS), "c": rng.choice(list("abc"), ROWS)})
+    X.loc[::6, "n"] = np.nan
+    return X
+
+
+@pytest.fixture
+def labels(table: pd.DataFrame) -> np.ndarray:
+    return ((table["c"] == "b") | (table["n"] > 0.5)).to_numpy().astype(int)
+
+
+def native(**params: Any) -> XGBClassifier:
+    return XGBClassifier(n_estimators=5, max_depth=3, n_jobs=1, enable_categorical=True, **params)
+
+
+def test_text_of_a_frame_is_categorical(table: pd.DataFrame, labels: np.ndarray) -> None:
+    model = Boosting(native(), "cpu")
+    model.fit(table, labels)
+    typed = table.astype({"c": "category"})
+    expected = native().fit(typed, labels).predict_proba(typed)
+    np.testing.assert_array_equal(model.call("predict_proba", table), expected)
+
+
+def test_codes_of_new_frames_do_not_matter(table: pd.DataFrame, labels: np.ndarray) -> None:
+    """Alone, "c" would be the first category of its frame, and "a" of another."""
+    model = Boosting(native(), "cpu")
+    model.fit(table, labels)
+    batch = model.call("predict_proba", table)
+    for value in "abc":
+        rows = (table["c"] == value).to_numpy()
+        np.testing.assert_array_equal(model.call("predict_proba", table[rows]), batch[rows])
+    np.testing.assert_array_equal(model.call("predict_proba", table[:1])[0], batch[0])
+
+
+def test_hand_over_predicts_alike_and_has_the_device_of_the_spec(
+    table: pd.DataFrame, labels: np.ndarray
+) -> None:
+    spec = native(device="cuda:3")
+    model = Boosting(spec, "cpu")
+    model.fit(table, labels)
+    plain = pickle.loads(pickle.dumps(model.to_sklearn()))
+    assert type(plain) is XGBClassifier
+    assert plain.device == "cuda:3"
+    plain.set_params(device="cpu")
+    typed = table.astype({"c": "category"})
+    np.testing.assert_array_equal(plain.predict(typed), model.call("predict", table))
+    assert plain.classes_.tolist() == [0, 1]
+
+
+def test_hand_over_has_the_parameters_of_the_spec(table: pd.DataFrame, labels: np.ndarray) -> None:
+    model = Boosting(native(), "cpu")
+    model.fit(table, labels)
+    found, asked = model.to_sklearn().get_params(), native().get_params()
+    assert {name: found[name] for name in asked if repr(found[name]) != repr(asked[name])} == {}
+
+
+def test_the_types_of_a_matrix_are_honoured(table: pd.DataFrame, labels: np.ndarray) -> None:
+    X = np.column_stack([table["n"], table["c"].astype("category").cat.codes]).astype("float32")
+    spec = native(feature_types=["q", "c"])
+    model = Boosting(spec, "cpu")
+    model.fit(X, labels)
+    expected = clone(spec).fit(X, labels).predict_proba(X)
+    np.testing.assert_array_equal(model.call("predict_proba", X), expected)
+    np.testing.assert_array_equal(model.to_sklearn().predict_proba(X), expected)
+    assert model.to_sklearn().feature_types == ["q", "c"]
+
+
+def test_parameters_of_fit_reach_xgboost(table: pd.DataFrame, labels: np.ndarray) -> None:
+    X, weights = table[["n"]], np.where(labels == 1, 5.0, 1.0)
+    model = Boosting(native(), "cpu")
+    model.fit(X, labels, sample_weight=weights)
+    expected = native().fit(X, labels, sample_weight=weights).predict_proba(X)
+    np.testing.assert_array_equal(model.call("predict_proba", X), expected)
+    assert (expected != native().fit(X, labels).predict_proba(X)).any()
+
+
+class Elsewhere:
+    """A booster that tells where it ran."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+
+    def fit(self, X: Any, y: Any) -> None:
+        pass
+
+    def get_booster(self) -> Elsewhere:
+        return self
+
+    def save_config(self) -> str:
+        return f'{{"learner": {{"generic_param": {{"device": "{self.device}"}}}}}}'
+
+
+@pytest.mark.parametrize("device", ["cpu", "sycl"])
+def test_training_elsewhere_is_an_error(device: str, labels: np.ndarray) -> None:
+    model = Boosting(XGBClassifier(), "cuda")
+    model.estimator = Elsewhere(device)
+    with pytest.raises(DeviceUnavailable, match=f"'cuda' and trained on '{device}'"):
+        model.fit(np.zeros((ROWS, 1)), labels)
+
+
+def test_any_gpu_is_the_gpu(labels: np.ndarray) -> None:
+    model = Boosting(XGBClassifier(), "cuda")
+    model.estimator = Elsewhere("cuda:1")
+    assert model.fit(np.zeros((ROWS, 1)), labels) is None
+
+
+@pytest.mark.parametrize(
+    ("params", "unknown"),
+    [
+        ({}, []),
+        ({"max_depth": 3}, []),
+        ({"nthread": 1, "eta": 0.1}, []),
+        ({"max_dpth": 3}, ["max_dpth"]),
+        ({"max_dpth": 3, "eta": 0.1, "subsmaple": 0.5}, ["max_dpth", "subsmaple"]),
+    ],
+    ids=str,
+)
+def test_keywords_that_xgboost_would_ignore_are_found(
+    params: dict[str, Any], unknown: list[str]
+) -> None:
+    for spec in (XGBClassifier(**params), XGBRegressor(**params)):
+        found = unknown_parameters(spec, "model")
+        assert [reason.parameter for reason in found] == unknown
+        assert all(reason.why == "XGBoost has no such parameter" for reason in found)
+        assert all(reason.step == "model" for reason in found)
+
+
+def test_a_misspelt_keyword_is_answered_with_the_right_one() -> None:
+    (reason,) = unknown_parameters(XGBClassifier(max_dpth=3), "model")
+    assert reason.instead == "did you mean 'max_depth'?"
+
+
+def test_unseen_categories_are_an_error_in_plain_words(
+    table: pd.DataFrame, labels: np.ndarray
+) -> None:
+    model = Boosting(native(), "cpu")
+    model.fit(table, labels)
+    with pytest.raises(DataError, match="'new'"):
+        model.call("predict", table.assign(c="new"))

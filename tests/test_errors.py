@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from pipeline import errors
+from pipeline.errors import Reason, Unsupported
+
+CODES = {
+    "PipelineError": (70, Exception),
+    "ConfigError": (2, ValueError),
+    "DataError": (65, ValueError),
+    "DeviceUnavailable": (69, RuntimeError),
+    "CannotWrite": (73, OSError),
+    "Busy": (75, Exception),
+    "Unsupported": (2, ValueError),
+}
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_errors_have_their_exit_code_and_builtin_base(name: str) -> None:
+    error = getattr(errors, name)
+    assert issubclass(error, errors.PipelineError)
+    assert (error.exit_code, issubclass(error, CODES[name][1])) == (CODES[name][0], True)
+
+
+def test_the_table_names_every_error() -> None:
+    found = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    assert found - {"Reason"} == set(CODES)
+
+
+@pytest.mark.parametrize(
+    ("reason", "line"),
+    [
+        (Reason("a.b", "has no twin"), "a.b: has no twin"),
+        (Reason("a", "is refused", "use None"), "a: is refused; use None"),
+        (Reason("a", "is refused", "use None", "drop"), "a(drop): is refused; use None"),
+    ],
+)
+def test_reason_is_one_line(reason: Reason, line: str) -> None:
+    assert str(reason) == line
+
+
+def test_unsupported_keeps_all_reasons_as_data() -> None:
+    reasons = Reason("a", "x"), Reason("b", "y", parameter="p")
+    error = Unsupported(*reasons)
+    assert error.reasons == reasons
+    assert str(error) == "a: x\nb(p): y"
