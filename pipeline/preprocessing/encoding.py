@@ -7,6 +7,7 @@ per dictionary, and every row is one gather on the device.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,35 @@ from pipeline.preprocessing.blocks import Block, Categories, Indicators, Numbers
 from pipeline.preprocessing.distinct import Distinct, count, frame_of, merge_columns, positions
 from pipeline.preprocessing.twin import ANY, Twin
 
+Make = Callable[[int, np.ndarray], np.ndarray]
 UNKNOWN = -2
 """Position of a value that was not there at fit; -1 would be "no column" for one-hot."""
+
+
+class Tables:
+    """Look-up tables of an encoder's columns, each kept for the last dictionary seen.
+
+    Parameters
+    ----------
+    known : callable
+        ``known(j, values)`` returns where a dictionary's entries stand at column `j`.
+    make : callable
+        ``make(j, known)`` returns what each entry becomes, the last one for missing.
+    """
+
+    def __init__(self, known: Make, make: Make) -> None:
+        self._known, self._make = known, make
+        self._kept: dict[int, tuple[np.ndarray, Any]] = {}
+
+    def of(self, j: int, column: frames.Coded) -> Any:
+        """Return the table of column `j` on its device."""
+        kept = self._kept.get(j)
+        if kept is not None and kept[0] is column.values:
+            return kept[1]
+        table = self._make(j, self._known(j, column.values))
+        table = frames.to_device(table, frames.device_of(column.codes))
+        self._kept[j] = (column.values, table)
+        return table
 
 
 class EncoderTwin(Twin[list[Distinct]]):
@@ -46,7 +74,7 @@ class EncoderTwin(Twin[list[Distinct]]):
         names = list(range(len(stats))) if self.names is None else list(self.names)
         table = frame_of(names, [column.present() for column in stats])
         self.fitted = self.fit_original(table if self.names is not None else table.to_numpy())
-        self._cache: list[tuple[np.ndarray, Any] | None] = [None] * len(stats)
+        self.tables = Tables(self.known, self.table_of)
 
     def fit_original(self, table: Any) -> Any:
         """Return the spec fitted by scikit-learn on a table that holds every distinct value."""
@@ -60,22 +88,13 @@ class EncoderTwin(Twin[list[Distinct]]):
         for missing; `UNKNOWN` where the value was not there at fit.
         """
 
-    def lookup(self, j: int, column: frames.Coded) -> Any:
-        """Return the look-up table of a column on its device; kept for the last dictionary."""
-        cached = self._cache[j]
-        if cached is not None and cached[0] is column.values:
-            return cached[1]
-        table = self.table_of(j, self._known(j, column.values))
-        table = frames.to_device(table, frames.device_of(column.codes))
-        self._cache[j] = (column.values, table)
-        return table
-
-    def _known(self, j: int, values: np.ndarray) -> np.ndarray:
+    def known(self, j: int, values: np.ndarray) -> np.ndarray:
+        """Return the positions of a dictionary's entries as `table_of` takes them."""
         learnt = self.fitted.categories_[j]
         has_missing = len(learnt) > 0 and learnt[-1] != learnt[-1]
-        known = positions(learnt[:-1] if has_missing else learnt, values)
-        known = np.where(known < 0, UNKNOWN, known)
-        return np.append(known, len(learnt) - 1 if has_missing else UNKNOWN)
+        found = positions(learnt[:-1] if has_missing else learnt, values)
+        found = np.where(found < 0, UNKNOWN, found)
+        return np.append(found, len(learnt) - 1 if has_missing else UNKNOWN)
 
     def check_known(self, j: int, column: frames.Coded, table: Any, unknown: Any) -> None:
         """Raise if a row holds a value that the table marks as unknown."""
@@ -111,7 +130,7 @@ class OneHotEncoderTwin(EncoderTwin):
         """Return the positions of the ones."""
         found = []
         for j, column in enumerate(block.columns):
-            table = self.lookup(j, column)
+            table = self.tables.of(j, column)
             if self.spec.handle_unknown == "error":
                 self.check_known(j, column, table, UNKNOWN)
             found.append(table[column.codes])
@@ -142,7 +161,7 @@ class OrdinalEncoderTwin(EncoderTwin):
         """Return a matrix of positions."""
         found = []
         for j, column in enumerate(block.columns):
-            table = self.lookup(j, column)
+            table = self.tables.of(j, column)
             if self.spec.handle_unknown == "error":
                 self.check_known(j, column, table, -np.inf)
             found.append(table[column.codes])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import reduce
@@ -71,13 +72,21 @@ class Table:
 
     def each(self, function: Callable[[slice], T]) -> list[T]:
         """Call a function on every row range, on all cores, and return results in order."""
+        return list(self._results(function))
+
+    def _results(self, function: Callable[[slice], T]) -> Iterator[T]:
         slices = self.slices()
         if len(slices) == 1:
-            return [function(slices[0])]
+            yield function(slices[0])
+            return
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            futures = [pool.submit(copy_context().run, function, rows) for rows in slices]
-            return [future.result() for future in futures]
+            futures = deque(pool.submit(copy_context().run, function, rows) for rows in slices)
+            while futures:
+                yield futures.popleft().result()
 
     def reduce(self, partial: Callable[[slice], T], merge: Callable[[T, T], T]) -> T:
-        """Merge the statistics of all blocks, left to right, whatever thread made them."""
-        return reduce(merge, self.each(partial))
+        """Merge the statistics of all blocks, left to right, whatever thread made them.
+
+        Each is let go once it is merged: those of encoders are as long as their dictionaries.
+        """
+        return reduce(merge, self._results(partial))

@@ -20,7 +20,7 @@ from pipeline import frames
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.blocks import Categories, Numbers
 from pipeline.preprocessing.distinct import Distinct, count
-from pipeline.preprocessing.encoding import UNKNOWN, EncoderTwin
+from pipeline.preprocessing.encoding import UNKNOWN, EncoderTwin, Tables
 from pipeline.preprocessing.twin import ANY
 
 
@@ -98,6 +98,7 @@ class TargetEncoderTwin(EncoderTwin):
         self._held_out = self._encodings(
             [table.sum(axis=1, keepdims=True) - table for table in sums], outside
         )
+        self._held_out_tables = Tables(self.known, self.held_out_table_of)
         del self._target
 
     def _by_fold(self, column: Distinct, learnt: np.ndarray) -> np.ndarray:
@@ -145,24 +146,27 @@ class TargetEncoderTwin(EncoderTwin):
             axis=1,
         )
 
+    def held_out_table_of(self, j: int, known: np.ndarray) -> np.ndarray:
+        """Return the encodings of each entry for each fold, shape (n_values, n_folds, n_targets).
+
+        Every value of the training rows is known; entries that do not occur get any number.
+        """
+        known = known.clip(min=-1)
+        return np.stack([encoding[:, known].T for encoding in self._held_out[j]], axis=2)
+
     def apply(self, block: Categories) -> Numbers:
         """Return the encodings learnt from all rows."""
         xp = frames.array_module(frames.device_of(block.columns[0].codes))
-        found = [self.lookup(j, c)[c.codes] for j, c in enumerate(block.columns)]
+        found = [self.tables.of(j, c)[c.codes] for j, c in enumerate(block.columns)]
         return Numbers(xp.concatenate(found, axis=1))
 
     def apply_training(self, block: Categories, *aligned: Any) -> Numbers:
         """Return for each row the encodings learnt from the rows outside its fold."""
         folds = aligned[1]
-        device = frames.device_of(folds)
-        xp = frames.array_module(device)
-        found = []
-        for j, column in enumerate(block.columns):
-            known = frames.to_device(self._known(j, column.values), device)[column.codes]
-            found += [
-                frames.to_device(encoding, device)[folds, known] for encoding in self._held_out[j]
-            ]
-        return Numbers(xp.stack(found, axis=1))
+        xp = frames.array_module(frames.device_of(folds))
+        tables = self._held_out_tables
+        found = [tables.of(j, c)[c.codes, folds] for j, c in enumerate(block.columns)]
+        return Numbers(xp.concatenate(found, axis=1))
 
 
 def shrink(sums: np.ndarray, totals: np.ndarray, smooth: float | str) -> np.ndarray:
