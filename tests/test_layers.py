@@ -24,7 +24,7 @@ LAYERS = [
 
 TWINS = {"scaling", "imputing", "encoding", "target_encoding"}
 INSIDE_PREPROCESSING = [
-    {"blocks", "distinct", "moments"},
+    {"blocks", "distinct", "f_tests", "moments", "quantiles"},
     {"twin", "table"},
     TWINS,
     {"nodes"},

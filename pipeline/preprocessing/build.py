@@ -16,17 +16,30 @@ from sklearn.pipeline import Pipeline
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.preprocessing.encoding import OneHotEncoderTwin, OrdinalEncoderTwin
 from pipeline.preprocessing.imputing import SimpleImputerTwin
+from pipeline.preprocessing.missing import MissingIndicatorTwin
 from pipeline.preprocessing.nodes import Branch, Chain, Leaf, Node, Parallel, Passthrough
+from pipeline.preprocessing.polynomial import PolynomialFeaturesTwin
+from pipeline.preprocessing.ranges import MaxAbsScalerTwin, MinMaxScalerTwin
+from pipeline.preprocessing.rows import BinarizerTwin, NormalizerTwin
 from pipeline.preprocessing.scaling import StandardScalerTwin
+from pipeline.preprocessing.selection import SelectKBestTwin, VarianceThresholdTwin
 from pipeline.preprocessing.target_encoding import TargetEncoderTwin
 from pipeline.preprocessing.twin import Twin
 
 _ALL: tuple[type[Twin[Any]], ...] = (
+    BinarizerTwin,
+    MaxAbsScalerTwin,
+    MinMaxScalerTwin,
+    MissingIndicatorTwin,
+    NormalizerTwin,
     OneHotEncoderTwin,
     OrdinalEncoderTwin,
+    PolynomialFeaturesTwin,
+    SelectKBestTwin,
     SimpleImputerTwin,
     StandardScalerTwin,
     TargetEncoderTwin,
+    VarianceThresholdTwin,
 )
 TWINS: dict[type, type[Twin[Any]]] = {twin.original: twin for twin in _ALL}
 """scikit-learn class -> our twin."""

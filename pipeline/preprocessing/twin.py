@@ -52,7 +52,10 @@ class Twin(ABC, Generic[S]):
         params = spec.get_params(deep=False)
         return [
             Reason(
-                step, f"{name}={value!r} is not supported yet", cls._way_out(name, default), name
+                step,
+                f"{name}={_shown(value)} is not supported yet",
+                cls._way_out(name, default),
+                name,
             )
             for name, value in params.items()
             if not _same(value, default[name]) and not cls._honoured(name, value)
@@ -68,7 +71,7 @@ class Twin(ABC, Generic[S]):
     @classmethod
     def _way_out(cls, name: str, default: dict[str, Any]) -> str:
         known = cls.honours.get(name, (default[name],))
-        return f"use {' or '.join(repr(value) for value in known)}, or run the step in scikit-learn"
+        return f"use {' or '.join(map(_shown, known))}, or run the step in scikit-learn"
 
     def form(self, X: Any, names: Sequence[Any] | None) -> type:
         """Return the form of block to read for these columns; None: for an earlier block."""
@@ -103,6 +106,11 @@ class Twin(ABC, Generic[S]):
         self.fitted.n_features_in_ = n_features
         if self.names is not None and all(isinstance(name, str) for name in self.names):
             self.fitted.feature_names_in_ = np.array(self.names, dtype=object)
+
+
+def _shown(value: Any) -> str:
+    """Return a function's name, which says more than its address."""
+    return getattr(value, "__name__", None) or repr(value)
 
 
 def _same(value: Any, other: Any) -> bool:

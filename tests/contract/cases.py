@@ -8,11 +8,22 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.impute import SimpleImputer
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif, f_regression
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import (
+    Binarizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+    TargetEncoder,
+)
 
 ROWS = 240
 NUMBERS = ["amount", "count", "visits"]
@@ -70,6 +81,11 @@ def imputed_text(**params: Any) -> Any:
     return make_column_transformer((how, ["colour"]))
 
 
+def after_imputing(*steps: Any) -> Any:
+    """Return steps on numbers without holes."""
+    return make_column_transformer((make_pipeline(SimpleImputer(), *steps), NUMBERS))
+
+
 class Case(NamedTuple):
     """A spec, and the number of classes of its target."""
 
@@ -97,6 +113,14 @@ TRANSFORMERS = {
     "constant text": Case(imputed_text(strategy="constant", fill_value="none")),
     "numbers as they are": Case(make_column_transformer(("passthrough", ["amount", "count"]))),
     "scaled": Case(make_column_transformer((StandardScaler(), [*NUMBERS, "member"]))),
+    "between bounds": Case(after_imputing(MinMaxScaler(clip=True), MaxAbsScaler())),
+    "rows": Case(after_imputing(Normalizer("l1"), Binarizer(threshold=0.01))),
+    "products": Case(after_imputing(StandardScaler(), PolynomialFeatures(3))),
+    "varied": Case(after_imputing(VarianceThreshold(0.5))),
+    "best of few classes": Case(after_imputing(SelectKBest(f_classif, k=2)), 3),
+    "best of numbers": Case(after_imputing(SelectKBest(f_regression, k=2))),
+    "holes": Case(make_column_transformer((MissingIndicator(), ["amount", "visits"]))),
+    "holes in text": Case(make_column_transformer((MissingIndicator(), ["colour", "size"]))),
 }
 """Programs that end in a matrix."""
 

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.impute import KNNImputer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pipeline import Accelerated, DataError, Unsupported, explain
 from tests.contract.cases import table, target
@@ -17,7 +18,7 @@ from tests.contract.verify import faults
 
 HALF_SUPPORTED = make_pipeline(
     make_column_transformer(
-        (MinMaxScaler(), ["amount"]),
+        (KNNImputer(), ["amount"]),
         (OneHotEncoder(min_frequency=3, handle_unknown="ignore"), ["colour"]),
     ),
     LogisticRegression(warm_start=True),
@@ -30,7 +31,7 @@ def test_strict_mode_tells_every_reason(device: Recorder) -> None:
         Accelerated(HALF_SUPPORTED, device="cuda").fit(X, target(X))
     found = [(reason.step, reason.parameter) for reason in caught.value.reasons]
     assert found == [
-        ("columntransformer.minmaxscaler", None),
+        ("columntransformer.knnimputer", None),
         ("columntransformer.onehotencoder", "min_frequency"),
         ("logisticregression", None),
     ]
@@ -65,10 +66,10 @@ def test_fallback_runs_the_step_on_the_host_and_books_the_copies(device: Recorde
 
 def test_fallback_in_the_middle_brings_the_data_back(device: Recorder) -> None:
     X = table()[["amount", "count"]].fillna(0)
-    spec = make_pipeline(StandardScaler(), MinMaxScaler(), LogisticRegression())
+    spec = make_pipeline(StandardScaler(), KNNImputer(), LogisticRegression())
     model = Accelerated(spec, device="cuda", fallback=True).fit(X, target(table()))
     moves = [(e.step, e.device) for e in model.residency_.entries if e.call == "copy"]
-    assert moves == [("input", "cuda"), ("minmaxscaler", "cpu"), ("logisticregression", "cuda")]
+    assert moves == [("input", "cuda"), ("knnimputer", "cpu"), ("logisticregression", "cuda")]
     assert faults(device.calls) == []
 
 
