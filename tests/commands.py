@@ -1,0 +1,93 @@
+"""The command line in this process or in one of its own, and what is checked of every fault."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from pipeline import cli
+from pipeline.publish import publishing
+
+ROOT = Path(__file__).parents[1]
+OLD = "the results of an earlier run"
+
+
+class Done(NamedTuple):
+    """What a command said, and the code it ended with."""
+
+    code: int
+    out: str
+    err: str
+
+
+def call(*arguments: object) -> Done:
+    """Run a command in this process, from the root of the repository."""
+    out, err = io.StringIO(), io.StringIO()
+    code: object = 0
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(ROOT)
+        patch.setattr(sys, "argv", ["pipeline", *map(str, arguments)])
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+    return Done(int(str(code)), out.getvalue(), err.getvalue())
+
+
+def python(*arguments: object) -> Done:
+    """Run this Python in a process of its own, from the root of the repository."""
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        capture_output=True, text=True, cwd=ROOT, timeout=60, check=False,
+    )  # fmt: skip
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@contextmanager
+def started(
+    *arguments: object, cwd: Path = ROOT, **options: object
+) -> Iterator[subprocess.Popen[str]]:
+    """Start this Python in a process group of its own; it ends with the block."""
+    process = subprocess.Popen(
+        [sys.executable, *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
+        env=os.environ | {"PYTHONPATH": f"{cwd}{os.pathsep}{ROOT}"},
+        start_new_session=True, **options,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def assert_one_message(done: Done, code: int, *words: str) -> None:
+    """Check that a command ended with a code and one line on stderr that has some words."""
+    assert done.code == code, done.err
+    assert done.err.startswith("error: ")
+    assert done.err.count("\n") == 1, done.err
+    for word in words:
+        assert word in done.err
+    assert "results:" not in done.out
+
+
+def old_results(folder: Path) -> Path:
+    """Publish results, to see whether they survive; return the folder."""
+    with publishing(folder) as draft:
+        (draft / "record.json").write_text(OLD)
+    return folder
+
+
+def intact(folder: Path) -> bool:
+    """Return whether the old results are there, and nothing beside them but the lock."""
+    beside = {path.name for path in folder.parent.iterdir()}
+    clean = beside == {folder.name, f".{folder.name}.lock"}
+    return clean and (folder / "record.json").read_text() == OLD

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from pipeline import lowering, measure, task
+from pipeline.measure import Job
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted(ROOT.glob("tasks/[!_]*.py"))
+NAMES = [path.stem for path in FILES]
+TASKS = {name: importlib.import_module(f"tasks.{name}").TASK for name in NAMES}
+SPECS = [(name, spec) for name in NAMES for spec in TASKS[name].specs]
+NOT_RANDOM = {"LogisticRegression", "TargetEncoder"}
+"""Their `random_state` has no effect: solver "lbfgs", and a splitter with a seed of its own."""
+
+
+def parts(value: Any) -> Iterator[BaseEstimator]:
+    """Yield a spec and all estimators inside it."""
+    if isinstance(value, BaseEstimator):
+        yield value
+        value = list(value.get_params(deep=False).values())
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from parts(inner)
+
+
+@pytest.fixture(scope="module")
+def data(small_home: Path) -> dict[str, Path]:
+    """Return the file of each dataset that there is a small copy of."""
+    return {path.name: path / f"{path.name}.parquet" for path in small_home.iterdir()}
+
+
+def test_there_is_a_task() -> None:
+    assert "flights" in NAMES
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_a_task_is_short_and_says_what_it_is(path: Path) -> None:
+    text = path.read_text()
+    assert len(text.splitlines()) < 100
+    assert ast.get_docstring(ast.parse(text))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_task_is_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    what = task.load(name)
+    assert what.name == name
+    assert all((what.title, what.licence, what.source, what.specs, what.splits))
+    assert set(what.margins) == set(what.metrics), "what is measured is judged"
+    assert all(0 < margin < 0.1 for margin in what.margins.values())
+    assert what.target not in what.features
+    assert len(set(what.features)) == len(what.features)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_splits_part_the_rows_and_use_no_feature(name: str, data: dict[str, Path]) -> None:
+    what = TASKS[name]
+    everything = pq.read_metadata(data[name]).num_rows
+    for split in what.splits.values():
+        assert split.about
+        rows = [pq.read_table(data[name], filters=list(side)).num_rows for side in
+                (split.train, split.test, [*split.train, *split.test])]  # fmt: skip
+        assert rows[0] > rows[1] > 0
+        assert rows[2] == 0
+        assert rows[0] + rows[1] == everything
+        assert not {column for column, *_ in (*split.train, *split.test)} & set(what.features)
+
+
+@pytest.mark.parametrize(("name", "spec"), SPECS)
+def test_a_spec_is_plain_scikit_learn_and_says_what_it_is(name: str, spec: str) -> None:
+    made = TASKS[name].spec(spec, 0)
+    libraries = {type(part).__module__.partition(".")[0] for part in parts(made)}
+    assert libraries <= {"sklearn", "xgboost"}
+    assert is_classifier(made)
+    assert TASKS[name].specs[spec].__doc__
+    with pytest.raises(Exception, match="not fitted"):
+        check_is_fitted(made)
+
+
+@pytest.mark.parametrize(("name", "spec"), SPECS)
+def test_a_spec_can_be_cloned_and_is_made_anew_each_time(name: str, spec: str) -> None:
+    made = TASKS[name].spec(spec, 3)
+    assert repr(clone(made)) == repr(made)
+    assert TASKS[name].spec(spec, 3) is not made
+    lowering.validate(made)
+
+
+@pytest.mark.parametrize(("name", "spec"), SPECS)
+def test_the_seed_fixes_everything_random(name: str, spec: str) -> None:
+    open_ended = [
+        f"{type(part).__name__}.random_state"
+        for part in parts(TASKS[name].spec(spec, 3))
+        if "random_state" in part.get_params(deep=False)
+        and part.get_params(deep=False)["random_state"] is None
+        and type(part).__name__ not in NOT_RANDOM
+    ]
+    assert open_ended == []
+
+
+@pytest.mark.parametrize("variant", ["reference", "cpu"])
+@pytest.mark.parametrize(("name", "spec"), SPECS)
+def test_a_spec_runs_and_learns(name: str, spec: str, variant: str, data: dict[str, Path]) -> None:
+    what = TASKS[name]
+    job = Job(name, spec, variant, data[name])
+    first, second = (measure.run(what, what.spec(spec, 0), job) for _ in range(2))
+    np.testing.assert_allclose(first.probability, second.probability, rtol=0, atol=1e-9)
+    assert measure.judge(what, first)["roc_auc"] > 0.6
+
+
+@pytest.mark.parametrize(("name", "spec"), SPECS)
+def test_a_spec_runs_whole_on_a_gpu_as_far_as_the_rules_know(name: str, spec: str) -> None:
+    explained = lowering.explain(TASKS[name].spec(spec, 0), device="cuda")
+    assert [p.step for p in explained.placements if p.device != "cuda"] == []
+
+
+def test_another_seed_is_another_forest(small_flights: Path) -> None:
+    what = TASKS["flights"]
+    job = Job("flights", "forest", "cpu", small_flights)
+    one, other = (
+        measure.run(what, what.spec("forest", seed), replace(job, seed=seed)) for seed in (0, 1)
+    )
+    assert np.abs(one.probability - other.probability).max() > 1e-3
