@@ -15,7 +15,7 @@ from pipeline.plan import Placement, Plan, Step
 from pipeline.preprocessing import build
 from pipeline.preprocessing.program import Program
 from pipeline.rules import cpu, cuda
-from pipeline.rules.boosting import unknown_parameters
+from pipeline.rules.boosting import bad_parameters
 from pipeline.rules.model import Plain
 
 RULES = {"cpu": cpu, "cuda": cuda}
@@ -119,14 +119,18 @@ def validate(spec: BaseEstimator) -> None:
     ConfigError
         A value is out of range, or XGBoost does not know a keyword.
     """
-    if type(spec) is Pipeline:
-        build.check_names(spec, spec.steps, "pipeline")
-        if not list(parts(spec)):
-            raise ConfigError("the pipeline has no step left: all are 'passthrough'")
-    for name, part in parts(spec):
+    try:
+        if type(spec) is Pipeline:
+            build.check_names(spec, spec.steps, "pipeline")
+        found = [(n, part, build.leaves(part, n)) for n, part in parts(spec)]
+    except TypeError as error:
+        raise ConfigError(f"the steps are not lists of names and estimators: {error}") from error
+    if not found:
+        raise ConfigError("the pipeline has no step left: all are 'passthrough'")
+    for name, part, leaves in found:
         if not isinstance(part, BaseEstimator):
             raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
-        for path, leaf in build.leaves(part, name):
+        for path, leaf in leaves:
             _validate(leaf, path)
 
 
@@ -136,9 +140,9 @@ def _validate(leaf: Any, path: str) -> None:
             clone(leaf)._validate_params()
         except ValueError as error:
             raise ConfigError(f"{path}: {error}") from error
-    unknown = unknown_parameters(leaf, path) if cpu.is_xgboost(leaf) else []
-    if unknown:
-        raise Unsupported(*unknown)
+    bad = bad_parameters(leaf, path) if cpu.is_xgboost(leaf) else []
+    if bad:
+        raise Unsupported(*bad)
 
 
 @dataclass(frozen=True)

@@ -72,28 +72,53 @@ class Boosting(Model):
         return lifted
 
 
-def unknown_parameters(spec: Any, step: str) -> list[Reason]:
-    """Return a reason for each keyword that XGBoost would ignore with a mere warning.
+def bad_parameters(spec: Any, step: str) -> list[Reason]:
+    """Return a reason for each parameter that XGBoost refuses, or ignores with a mere warning.
 
-    XGBoost's classes take any keyword; XGBoost itself is asked which ones it
-    knows, by training nothing on one row.
+    XGBoost's classes take any keyword and any value; XGBoost itself is asked,
+    by training nothing on one row.
     """
-    extra = getattr(spec, "kwargs", None) or {}
-    if not extra:
-        return []
-    xgboost = load("xgboost")
-    matrix = xgboost.DMatrix(np.zeros((1, 1)), label=np.zeros(1))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        xgboost.train({**extra, "verbosity": 1}, matrix, num_boost_round=0).save_config()
-    text = " ".join(str(warning.message) for warning in caught)
-    unused = re.findall(r"Parameters: \{ (.*?) \} are not used", text)
+    if spec.n_estimators is not None and spec.n_estimators < 1:
+        found = f"{spec.n_estimators!r} trees would be trained without a word"
+        return [Reason(step, found, "use 1 or more", "n_estimators")]
+    # What needs the real table, several classes or groups is judged when it is trained.
+    params = {
+        name: value
+        for name, value in spec.get_xgb_params().items()
+        if isinstance(value, str | int | float) and value == value and name != "objective"
+    }
+    objective = spec.objective
+    if isinstance(objective, str) and not objective.startswith(("multi:", "rank:", "survival:")):
+        params["objective"] = objective
+    told = _trial({**params, "verbosity": 1, "device": "cpu"})
+    if isinstance(told, ValueError):
+        return [Reason(step, f"XGBoost: {_first_line(told)}", "mend the value")]
+    unused = re.findall(r"Parameters: \{ (.*?) \} are not used", told)
     names = [name for group in unused for name in re.findall(r'"(\w+)"', group)]
     return [
         Reason(step, "XGBoost has no such parameter", _suggestion(name, spec), name)
         for name in names
-        if name in extra
+        if name in (spec.kwargs or {})
     ]
+
+
+def _trial(params: dict[str, Any]) -> str | ValueError:
+    """Return XGBoost's warnings about parameters, or its error."""
+    xgboost = load("xgboost")
+    matrix = xgboost.DMatrix(np.zeros((1, 1)), label=np.zeros(1))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            xgboost.train(params, matrix, num_boost_round=0).save_config()
+        except ValueError as error:  # XGBoostError is one
+            return error
+    return " ".join(str(warning.message) for warning in caught)
+
+
+def _first_line(error: Exception) -> str:
+    """Return what XGBoost says, without the place in its source and the stack trace."""
+    text = str(error).strip().partition("\n")[0]
+    return re.sub(r"^\[[\d:]+\] \S+: ", "", text)
 
 
 def _suggestion(name: str, spec: Any) -> str:

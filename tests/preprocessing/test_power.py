@@ -85,9 +85,7 @@ def data(spec: Any, positive: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame
 
 @pytest.mark.parametrize("spec", TRANSFORMERS, ids=repr)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_equals_sklearn(
-    spec: Any, positive: pd.DataFrame, mixed: pd.DataFrame, dtype: str
-) -> None:
+def test_equals_sklearn(spec: Any, positive: pd.DataFrame, mixed: pd.DataFrame, dtype: str) -> None:
     X = data(spec, positive, mixed)
     assert_near(spec, X, X[::-1] * 1.5, dtype)
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline.errors import DataError, DeviceUnavailable
-from pipeline.rules.boosting import Boosting, unknown_parameters
+from pipeline.rules.boosting import Boosting, bad_parameters
 
 ROWS = 200
 
@@ -138,14 +138,14 @@ def test_keywords_that_xgboost_would_ignore_are_found(
     params: dict[str, Any], unknown: list[str]
 ) -> None:
     for spec in (XGBClassifier(**params), XGBRegressor(**params)):
-        found = unknown_parameters(spec, "model")
+        found = bad_parameters(spec, "model")
         assert [reason.parameter for reason in found] == unknown
         assert all(reason.why == "XGBoost has no such parameter" for reason in found)
         assert all(reason.step == "model" for reason in found)
 
 
 def test_a_misspelt_keyword_is_answered_with_the_right_one() -> None:
-    (reason,) = unknown_parameters(XGBClassifier(max_dpth=3), "model")
+    (reason,) = bad_parameters(XGBClassifier(max_dpth=3), "model")
     assert reason.instead == "did you mean 'max_depth'?"
 
 
@@ -156,3 +156,37 @@ def test_unseen_categories_are_an_error_in_plain_words(
     model.fit(table, labels)
     with pytest.raises(DataError, match="'new'"):
         model.call("predict", table.assign(c="new"))
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"max_depth": -3}, "max_depth"),
+        ({"objective": "foo"}, "foo"),
+        ({"subsample": 7.0}, "subsample"),
+        ({"tree_method": "gpu_hist"}, "gpu_hist"),
+        ({"n_estimators": 0}, "0 trees"),
+    ],
+)
+def test_bad_values_are_found_before_training(params: dict, said: str) -> None:
+    (reason,) = bad_parameters(XGBClassifier(**params), "boosting")
+    assert said in str(reason)
+    assert "Stack trace" not in str(reason)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        XGBClassifier(),
+        XGBClassifier(objective="multi:softprob", n_estimators=5),
+        XGBClassifier(device="cuda", enable_categorical=True, feature_types=["q", "c"]),
+        XGBClassifier(
+            objective=lambda truth, guess: (guess, guess), eval_metric=["auc", "logloss"]
+        ),
+        XGBClassifier(monotone_constraints={"a": 1}, interaction_constraints=[["a", "b"]]),
+        XGBClassifier(booster="dart", rate_drop=0.1),
+        XGBClassifier(num_class=3, objective="multi:softmax", scale_pos_weight=3, missing=-1),
+    ],
+)
+def test_good_values_pass(spec: XGBClassifier) -> None:
+    assert bad_parameters(spec, "boosting") == []
