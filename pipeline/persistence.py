@@ -12,6 +12,8 @@ from pipeline.optional import load as load_name
 
 TRUSTED = [
     "numpy.dtype",
+    "scipy._lib.array_api_compat.numpy._aliases.asarray",
+    "scipy.interpolate._bsplines.BSpline",
     "sklearn.model_selection._split.KFold",
     "sklearn.model_selection._split.StratifiedKFold",
     "sklearn.tree._tree.Tree",

@@ -98,7 +98,7 @@ def source(command: list[str] | None = None) -> Source:
     words = command or ["python", "-m", "pipeline", *sys.argv[1:]]
     return Source(
         commit=_git("rev-parse", "HEAD") or "unknown",
-        dirty=bool(_git("status", "--porcelain")),
+        dirty=bool(_git("status", "--porcelain", "--untracked-files=no")),
         command=shlex.join(words),
     )
 

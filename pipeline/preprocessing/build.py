@@ -14,20 +14,26 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import Pipeline
 
 from pipeline.errors import ConfigError, Reason, Unsupported
+from pipeline.preprocessing.binning import KBinsDiscretizerTwin
 from pipeline.preprocessing.encoding import OneHotEncoderTwin, OrdinalEncoderTwin
 from pipeline.preprocessing.imputing import SimpleImputerTwin
 from pipeline.preprocessing.missing import MissingIndicatorTwin
 from pipeline.preprocessing.nodes import Branch, Chain, Leaf, Node, Parallel, Passthrough
 from pipeline.preprocessing.polynomial import PolynomialFeaturesTwin
+from pipeline.preprocessing.power import PowerTransformerTwin
+from pipeline.preprocessing.quantile_transform import QuantileTransformerTwin
 from pipeline.preprocessing.ranges import MaxAbsScalerTwin, MinMaxScalerTwin
+from pipeline.preprocessing.robust import RobustScalerTwin
 from pipeline.preprocessing.rows import BinarizerTwin, NormalizerTwin
 from pipeline.preprocessing.scaling import StandardScalerTwin
 from pipeline.preprocessing.selection import SelectKBestTwin, VarianceThresholdTwin
+from pipeline.preprocessing.splines import SplineTransformerTwin
 from pipeline.preprocessing.target_encoding import TargetEncoderTwin
 from pipeline.preprocessing.twin import Twin
 
 _ALL: tuple[type[Twin[Any]], ...] = (
     BinarizerTwin,
+    KBinsDiscretizerTwin,
     MaxAbsScalerTwin,
     MinMaxScalerTwin,
     MissingIndicatorTwin,
@@ -35,8 +41,12 @@ _ALL: tuple[type[Twin[Any]], ...] = (
     OneHotEncoderTwin,
     OrdinalEncoderTwin,
     PolynomialFeaturesTwin,
+    PowerTransformerTwin,
+    QuantileTransformerTwin,
+    RobustScalerTwin,
     SelectKBestTwin,
     SimpleImputerTwin,
+    SplineTransformerTwin,
     StandardScalerTwin,
     TargetEncoderTwin,
     VarianceThresholdTwin,

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from tests.contract.recorder import RECORDER, OnDevice, Refused
 from tests.contract.verify import frozen
@@ -175,6 +176,17 @@ class _Cuda(ModuleType):
     def get_current_stream(self) -> _Stream:
         RECORDER.call("cupy.cuda", "get_current_stream", ())
         return _Stream()
+
+
+class Special(ModuleType):
+    """The stand-in of `cupyx.scipy.special`."""
+
+    OWNER = "cupyx.scipy.special"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not frozen().has(self.OWNER, name):
+            raise AttributeError(f"module {self.OWNER!r} has no attribute {name!r}")
+        return _recorded(self.OWNER, name, getattr(special, name))
 
 
 class Module(ModuleType):

@@ -15,12 +15,17 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
+    KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -87,10 +92,11 @@ def after_imputing(*steps: Any) -> Any:
 
 
 class Case(NamedTuple):
-    """A spec, and the number of classes of its target."""
+    """A spec, the number of classes of its target, and how near scikit-learn it comes."""
 
     spec: Any
     n_classes: int = 2
+    atol: float = 1e-9
 
 
 ORDINAL = OrdinalEncoder(
@@ -119,6 +125,19 @@ TRANSFORMERS = {
     "varied": Case(after_imputing(VarianceThreshold(0.5))),
     "best of few classes": Case(after_imputing(SelectKBest(f_classif, k=2)), 3),
     "best of numbers": Case(after_imputing(SelectKBest(f_regression, k=2))),
+    "between quartiles": Case(after_imputing(RobustScaler(unit_variance=True))),
+    "bins": Case(after_imputing(KBinsDiscretizer(4, encode="onehot-dense", subsample=None))),
+    "quantiles": Case(after_imputing(QuantileTransformer(n_quantiles=50))),
+    "normal": Case(
+        after_imputing(QuantileTransformer(n_quantiles=50, output_distribution="normal"))
+    ),
+    "power": Case(after_imputing(PowerTransformer())),
+    "power of positives": Case(
+        after_imputing(MinMaxScaler((1, 2)), PowerTransformer(method="box-cox")),
+        # The optimum is flat: the variance of logarithms is rounded differently from SciPy's.
+        atol=1e-7,
+    ),
+    "splines": Case(after_imputing(SplineTransformer(4, extrapolation="linear"))),
     "holes": Case(make_column_transformer((MissingIndicator(), ["amount", "visits"]))),
     "holes in text": Case(make_column_transformer((MissingIndicator(), ["colour", "size"]))),
 }

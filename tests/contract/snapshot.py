@@ -32,6 +32,7 @@ OWNERS = {
     "cupy.cuda": "cupy.cuda",
     "cupy.cuda.Stream": "cupy.cuda.Stream",
     "cupy.ndarray": "cupy.ndarray",
+    "cupyx.scipy.special": "cupyx.scipy.special",
 }
 """Name of the owner in a recorded call -> where the real one is."""
 

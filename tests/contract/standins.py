@@ -69,6 +69,8 @@ def install(patch: pytest.MonkeyPatch) -> None:
     RECORDER.clear()
     cupy = arrays.Module()
     found = {"cudf": Cudf("cudf"), "cupy": cupy, "cupy.cuda": cupy.cuda, **models.modules()}
+    found |= {name: ModuleType(name) for name in ("cupyx", "cupyx.scipy")}
+    found |= {arrays.Special.OWNER: arrays.Special(arrays.Special.OWNER)}
     for name, module in found.items():
         module.__spec__ = ModuleSpec(name, None)
         patch.setitem(sys.modules, name, module)

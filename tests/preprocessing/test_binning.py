@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -14,8 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
 from pipeline.errors import DataError, Unsupported
-from pipeline.preprocessing import build, table
-from pipeline.preprocessing.binning import KBinsDiscretizerTwin
+from pipeline.preprocessing import table
 from pipeline.preprocessing.program import Program
 from tests.preprocessing.columns import frame
 from tests.preprocessing.parity import (
@@ -42,13 +40,6 @@ BINNERS = [
     KBinsDiscretizer(subsample=None),
     KBinsDiscretizer(subsample=ROWS, random_state=0),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(build.TWINS, KBinsDiscretizer, KBinsDiscretizerTwin)
-        yield
 
 
 def assert_parity(spec: Any, X: Any, new: Any = None, dtype: str = "float64") -> Program:

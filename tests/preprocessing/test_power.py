@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer
 
 from pipeline.errors import DataError
-from pipeline.preprocessing import build, table
+from pipeline.preprocessing import table
 from pipeline.preprocessing.power import (
     PowerTransformerTwin,
     best_box_cox,
@@ -32,13 +31,6 @@ TRANSFORMERS = [
     for method in METHODS
     for standardize, copy in ((True, True), (False, True), (True, False))
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(build.TWINS, PowerTransformer, PowerTransformerTwin)
-        yield
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer
 
 from pipeline.errors import Unsupported
-from pipeline.preprocessing import build, table
+from pipeline.preprocessing import table
 from pipeline.preprocessing.program import Program
-from pipeline.preprocessing.quantile_transform import QuantileTransformerTwin, table_of
+from pipeline.preprocessing.quantile_transform import table_of
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, close, quiet, sklearn_fit
 from tests.strategies import bounded, tables
@@ -31,13 +30,6 @@ TRANSFORMERS = [
     QuantileTransformer(n_quantiles=10, subsample=None, copy=False),
     QuantileTransformer(n_quantiles=10, subsample=ROWS, random_state=0),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(build.TWINS, QuantileTransformer, QuantileTransformerTwin)
-        yield
 
 
 @pytest.fixture

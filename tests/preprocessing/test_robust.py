@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -12,9 +11,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler
 
-from pipeline.preprocessing import build, table
+from pipeline.preprocessing import table
 from pipeline.preprocessing.program import Program
-from pipeline.preprocessing.robust import RobustScalerTwin
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, close, quiet, sklearn_fit
 from tests.strategies import bounded, tables
@@ -32,13 +30,6 @@ SCALERS = [
     ),
     RobustScaler(copy=False),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(build.TWINS, RobustScaler, RobustScalerTwin)
-        yield
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -15,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
 from pipeline.errors import DataError, Unsupported
-from pipeline.preprocessing import build, table
+from pipeline.preprocessing import table
 from pipeline.preprocessing.program import Program
-from pipeline.preprocessing.splines import Basis, SplineTransformerTwin, splines
+from pipeline.preprocessing.splines import Basis, splines
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet, sklearn_fit
 from tests.strategies import bounded, tables
@@ -39,13 +38,6 @@ OTHERS = [
     SplineTransformer(order="F"),
     SplineTransformer(sparse_output=True),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def registered() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(build.TWINS, SplineTransformer, SplineTransformerTwin)
-        yield
 
 
 @pytest.fixture

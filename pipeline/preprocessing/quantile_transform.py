@@ -1,0 +1,127 @@
+"""QuantileTransformer on blocks."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.base import clone
+from sklearn.preprocessing import QuantileTransformer
+from sklearn.utils import check_random_state, resample
+
+from pipeline import frames
+from pipeline.preprocessing.blocks import Numbers
+from pipeline.preprocessing.quantiles import Rows, merge, quantile, special, take
+from pipeline.preprocessing.twin import ANY, Twin
+
+NEAR_BOUND = 1e-7
+"""Values this near to the least or greatest are sent to the end of the normal distribution."""
+
+
+class QuantileTransformerTwin(Twin[Rows]):
+    """Replace each value by its rank among the training rows, uniform or as a normal variate.
+
+    Above `subsample` rows, the quantiles are learnt from the rows that
+    scikit-learn draws for the same `random_state`; with ``subsample=None`` they
+    are those of all rows.
+    """
+
+    original = QuantileTransformer
+    honours = {
+        "n_quantiles": ANY,
+        "output_distribution": ("uniform", "normal"),
+        "subsample": ANY,
+        "random_state": ANY,
+        "copy": ANY,
+    }
+    reads = Numbers
+
+    def partial(self, block: Numbers, *aligned: object) -> Rows:
+        """Keep the values."""
+        return Rows([block.values])
+
+    def merge(self, a: Rows, b: Rows) -> Rows:
+        """Put the rows one after the other."""
+        return merge(a, b)
+
+    def finish(self, stats: Rows) -> None:
+        """Fit scikit-learn's transformer on the quantiles themselves."""
+        # scikit-learn checks the parameters.
+        self._fit(np.zeros((1, stats.n_columns)), self.spec.n_quantiles, self.spec.subsample)
+        n_quantiles = min(self.spec.n_quantiles, stats.n_rows)
+        levels = np.linspace(0, 1, n_quantiles) * 100 / 100
+        found = quantile(self._drawn(stats), levels)
+        # Three times each, so that no rounding of a rank mixes two of them.
+        self._fit(np.repeat(found, 3, axis=0)[1:-1], n_quantiles, None)
+        references = self.fitted.references_
+        self._tables = [table_of(column, references) for column in self.fitted.quantiles_.T]
+        self.record_names(stats.n_columns)
+
+    def _drawn(self, stats: Rows) -> Rows:
+        """Return the rows that the quantiles are learnt from."""
+        size = self.spec.subsample
+        if size is None or stats.n_rows <= size:
+            return stats
+        generator = check_random_state(self.spec.random_state)
+        options = {"n_samples": size, "random_state": generator}
+        return take(stats, resample(np.arange(stats.n_rows), replace=False, **options))
+
+    def apply(self, block: Numbers) -> Numbers:
+        """Interpolate between the quantiles."""
+        xp = frames.array_module(frames.device_of(block.values))
+        columns = xp.ascontiguousarray(block.values.T.astype("float64"))
+        shape = _normal if self.spec.output_distribution == "normal" else _uniform
+        pairs = zip(columns, self._tables, strict=True)
+        return Numbers(xp.stack([shape(x, *xp.asarray(table)) for x, table in pairs], axis=1))
+
+    def _fit(self, table: np.ndarray, n_quantiles: int, subsample: int | None) -> None:
+        params = {"n_quantiles": n_quantiles, "subsample": subsample}
+        with warnings.catch_warnings():
+            # Of columns without any value; they stay without any.
+            warnings.simplefilter("ignore")
+            fitted = clone(self.spec).set_params(**params).fit(table)
+        self.fitted = fitted.set_params(**self.spec.get_params())
+
+
+def table_of(quantiles: np.ndarray, references: np.ndarray) -> np.ndarray:
+    """Return what interpolation needs at each quantile, shape (4, n_quantiles).
+
+    The rows are the quantile, the rank right of it, the slope up to the next
+    one, and the rank at it: the middle of the ranks that share its value.
+
+    >>> table_of(np.array([1.0, 1.0, 3.0]), np.array([0.0, 0.5, 1.0]))[2:].tolist()
+    [[0.0, 0.25, 0.0], [0.25, 0.25, 1.0]]
+    """
+    steps = np.diff(quantiles, append=quantiles[-1:])
+    rises = np.diff(references, append=references[-1:])
+    slopes = np.divide(rises, steps, out=np.zeros_like(steps), where=steps != 0)
+    first, after = (np.searchsorted(quantiles, quantiles, side=side) for side in ("left", "right"))
+    middle = 0.5 * (references[first] + references[after - 1])
+    return np.stack([quantiles, references, slopes, middle])
+
+
+def _ranks(x: Any, quantiles: Any, *tables: Any) -> Any:
+    """Return ranks from 0 to 1; beyond the quantiles, that of the nearest one."""
+    xp = frames.array_module(frames.device_of(x))
+    at = xp.maximum(xp.searchsorted(quantiles, x, side="right") - 1, 0)
+    base, slope, middle = (table[at] for table in tables)
+    beyond = x - quantiles[at]
+    return xp.where(beyond == 0, middle, base + slope * xp.maximum(beyond, 0.0))
+
+
+def _uniform(x: Any, quantiles: Any, *tables: Any) -> Any:
+    xp = frames.array_module(frames.device_of(x))
+    ranks = _ranks(x, quantiles, *tables)
+    ranks = xp.where(x == quantiles[-1], 1.0, ranks)
+    return xp.where(x == quantiles[0], 0.0, ranks)
+
+
+def _normal(x: Any, quantiles: Any, *tables: Any) -> Any:
+    xp = frames.array_module(frames.device_of(x))
+    ranks = _ranks(x, quantiles, *tables)
+    ranks = xp.where(x + NEAR_BOUND > quantiles[-1], 1.0, ranks)
+    ranks = xp.where(x - NEAR_BOUND < quantiles[0], 0.0, ranks)
+    nearest = NEAR_BOUND - np.spacing(1)
+    return xp.clip(special("ndtri", x)(ranks), float(ndtri(nearest)), float(ndtri(1 - nearest)))

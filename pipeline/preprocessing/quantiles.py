@@ -1,0 +1,239 @@
+"""Exact order statistics of columns, whatever the blocks they came in.
+
+Blocks are only put aside, so joining them costs nothing. Each column is then
+gathered once and partitioned at the ranks that are needed, which for a few
+takes a CPU a third of the time of sorting. The interpolation between two ranks is
+NumPy's, for all nine methods of Hyndman and Fan, "Sample Quantiles in
+Statistical Packages" (1996).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from pipeline import frames
+from pipeline.optional import load
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MANY = 512
+"""More ranks than this are found faster by sorting."""
+
+_OFFSETS = {
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3.0, 1 / 3.0),
+    "normal_unbiased": (3 / 8.0, 3 / 8.0),
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All values seen, on their device.
+
+    Parameters
+    ----------
+    blocks : list of array, each of shape (n_block_rows, n_columns)
+        In the order of the rows.
+    """
+
+    blocks: list[Any]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, missing values included."""
+        return sum(len(block) for block in self.blocks)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.blocks[0].shape[1])
+
+    @property
+    def xp(self) -> Any:
+        """The module of the arrays."""
+        return frames.array_module(frames.device_of(self.blocks[0]))
+
+    def column(self, j: int) -> Any:
+        """Return a copy of one column, shape (n_rows,)."""
+        return self.xp.concatenate([block[:, j] for block in self.blocks])
+
+
+class Extent(NamedTuple):
+    """Bounds of the values that are not missing, one entry a column, on the host.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows seen, missing values included.
+    known : numpy.ndarray of int, shape (n_columns,)
+        Values that are not missing.
+    low, high : numpy.ndarray, shape (n_columns,)
+        Least and greatest value; inf and -inf where there is none.
+    """
+
+    n_rows: int
+    known: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def merge(a: Rows, b: Rows) -> Rows:
+    """Return the rows of both, in this order; the values stay where they are."""
+    return Rows(a.blocks + b.blocks)
+
+
+def take(stat: Rows, chosen: np.ndarray) -> Rows:
+    """Return the rows at the given positions, in ascending order; some may occur repeatedly.
+
+    >>> take(Rows([np.array([[5], [6], [7]])]), np.array([2, 0, 2])).column(0).tolist()
+    [5, 7, 7]
+    """
+    chosen = np.sort(chosen)
+    edges = list(accumulate((len(block) for block in stat.blocks), initial=0))
+    cuts = np.searchsorted(chosen, edges)
+    parts = zip(stat.blocks, edges, pairwise(cuts), strict=False)
+    return Rows(
+        [block[stat.xp.asarray(chosen[a:b] - start)] for block, start, (a, b) in parts if a < b]
+    )
+
+
+def extent(values: Any) -> Extent:
+    """Return the bounds of a matrix with NaN for missing, shape (n_rows, n_columns)."""
+    xp = frames.array_module(frames.device_of(values))
+    known = ~xp.isnan(values)
+    low, high = values, values
+    if values.dtype.kind == "f":
+        low, high = xp.where(known, values, np.inf), xp.where(known, values, -np.inf)
+    bounds = frames.to_host(xp.stack([low.min(axis=0), high.max(axis=0)]))
+    return Extent(len(values), frames.to_host(known.sum(axis=0)), *bounds)
+
+
+def merge_extents(a: Extent, b: Extent) -> Extent:
+    """Return the bounds of both sets of rows together."""
+    low, high = np.minimum(a.low, b.low), np.maximum(a.high, b.high)
+    return Extent(a.n_rows + b.n_rows, a.known + b.known, low, high)
+
+
+def extent_of(stat: Rows) -> Extent:
+    """Return the bounds of all rows."""
+    return reduce(merge_extents, (extent(block) for block in stat.blocks))
+
+
+def quantile(stat: Rows, q: Any, method: str = "linear") -> np.ndarray:
+    """Return quantiles of each column, missing values left out, as `numpy.nanquantile` does.
+
+    Parameters
+    ----------
+    stat : Rows
+    q : array-like of float, shape (n_quantiles,)
+        Between 0 and 1.
+    method : str
+        One of NumPy's nine continuous and discontinuous methods.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (n_quantiles, n_columns)
+        On the host; NaN for columns without values.
+
+    Examples
+    --------
+    >>> quantile(Rows([np.array([[1.0], [2.0], [np.nan], [4.0]])]), [0.5, 0.75]).ravel().tolist()
+    [2.0, 3.0]
+    """
+    counts = frames.to_host(sum((~stat.xp.isnan(block)).sum(axis=0) for block in stat.blocks))
+    places = [ranks(int(n), np.asarray(q, dtype="float64"), method) for n in counts]
+
+    def at(j: int) -> Any:
+        return _at_ranks(stat.column(j), np.stack(places[j][:2]))
+
+    found = frames.to_host(stat.xp.stack(each(at, range(stat.n_columns), stat.blocks[0])))
+    values = found if found.dtype.kind == "f" else found.astype("float64")
+    pairs = zip(values, places, strict=True)
+    return np.stack([_between(low, high, share) for (low, high), (*_, share) in pairs], axis=1)
+
+
+def ranks(n: int, q: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the two ranks that each quantile lies between, and how far it is to the second.
+
+    >>> [array.tolist() for array in ranks(4, np.array([0.5]), "linear")]
+    [[1], [2], [0.5]]
+    """
+    place = _place(n, q, method)
+    below = np.floor(place)
+    share = place - below
+    if method == "inverted_cdf":
+        share = np.where(share == 0, 0.0, 1.0)
+    elif method == "averaged_inverted_cdf":
+        share = np.where(share == 0, 0.5, 1.0)
+    elif method == "closest_observation":
+        share = np.where((share == 0) & (below % 2 == 1), 0.0, 1.0)
+    last = max(n - 1, 0)
+    lower, upper = (np.clip(rank, 0, last).astype("int64") for rank in (below, below + 1))
+    return lower, upper, share
+
+
+def _place(n: int, q: np.ndarray, method: str) -> np.ndarray:
+    """Return fractional ranks; written as in NumPy, for the last bit decides whose rank it is."""
+    if method == "linear":
+        return (n - 1) * q
+    if method == "closest_observation":
+        return n * q - 1 - 0.5
+    if method in _OFFSETS:
+        alpha, beta = _OFFSETS[method]
+        return n * q + (alpha + q * (1 - alpha - beta)) - 1
+    return n * q - 1
+
+
+def _at_ranks(column: Any, wanted: np.ndarray) -> Any:
+    """Return the values at ranks; the column is reordered."""
+    distinct = np.unique(wanted)
+    # CuPy would sort too, but for some sizes by a kernel that has no place for NaN.
+    if len(distinct) > MANY or frames.device_of(column) == "cuda":
+        column.sort()
+    else:
+        column.partition(distinct.tolist())
+    xp = frames.array_module(frames.device_of(column))
+    return column[xp.asarray(wanted)]
+
+
+def _between(lower: np.ndarray, upper: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Interpolate from the nearer end, so that equal ends give exactly their value."""
+    step = upper - lower
+    return np.where(share >= 0.5, upper - step * (1 - share), lower + step * share)
+
+
+def each(function: Callable[[T], R], items: Sequence[T], like: Any) -> list[R]:
+    """Call a function for each item, on all cores where the array `like` is on the CPU."""
+    if frames.device_of(like) != "cpu" or len(items) == 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(function, items))
+
+
+def special(name: str, like: Any) -> Any:
+    """Return a function of SciPy or CuPy's equal, whichever takes the array `like`."""
+    prefix = "cupyx.scipy.special" if frames.device_of(like) == "cuda" else "scipy.special"
+    return load(f"{prefix}.{name}")
+
+
+def blamed(twin: Any, bad: np.ndarray) -> str:
+    """Return the start of a message on the columns marked in `bad`.
+
+    >>> from types import SimpleNamespace
+    >>> blamed(SimpleNamespace(spec=1, names=["a", "b"]), np.array([False, True]))
+    "int: the columns ['b'] hold"
+    """
+    positions = np.flatnonzero(bad).tolist()
+    names = positions if twin.names is None else [twin.names[j] for j in positions]
+    return f"{type(twin.spec).__name__}: the columns {names} hold"
