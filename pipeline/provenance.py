@@ -20,8 +20,8 @@ from sklearn.base import BaseEstimator
 
 from pipeline import devices, gpu
 from pipeline import machine as host
-from pipeline.compare.results import DataInfo, Gpu, Machine, Movement, Placement, Source
 from pipeline.persistence import digest
+from pipeline.records import DataInfo, Gpu, Machine, Movement, Placement, Source
 from pipeline.residency import Entry
 from pipeline.task import Task
 

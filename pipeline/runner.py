@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline import measure, persistence, provenance
-from pipeline.compare.results import DataInfo, Machine, Movement, Placement, Source
 from pipeline.measure import Job, Outcome
 from pipeline.progress import Say
+from pipeline.records import DataInfo, Machine, Movement, Placement, Source
 from pipeline.task import Task
 
 SCHEMA: Final = "pipeline.run/1"

@@ -10,15 +10,17 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LAYERS = [
-    {"errors", "gpu"},
-    {"optional"},
-    {"residency"},
-    {"frames", "devices"},
-    {"preprocessing"},
+    {"errors", "gpu", "machine", "progress", "records"},
+    {"optional", "publish", "residency"},
+    {"devices", "frames", "persistence", "task"},
+    {"io", "preprocessing"},
     {"rules"},
     {"plan"},
-    {"lowering"},
+    {"lowering", "provenance"},
     {"estimator"},
+    {"measure"},
+    {"compare", "doctor", "runner"},
+    {"cli"},
 ]
 """From the ground up; a module that is not named stands above all of them."""
 

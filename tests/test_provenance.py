@@ -21,7 +21,7 @@ from xgboost import XGBClassifier
 
 import tasks.flights
 from pipeline import devices, gpu, plan, provenance
-from pipeline.compare.results import Gpu, Movement, Placement
+from pipeline.records import Gpu, Movement, Placement
 from pipeline.residency import Entry
 from tasks.flights import TASK
 

@@ -41,9 +41,13 @@ def support() -> str:
 def honoured(twin: type[Twin[object]]) -> str:
     """Return the parameters a twin honours, with the values where not all are."""
     return ", ".join(
-        f"`{name}`" + ("" if values is ANY else f" ({', '.join(map(str, values))})")
+        f"`{name}`" + ("" if values is ANY else f" ({', '.join(map(_shown, values))})")
         for name, values in twin.honours.items()
     )
+
+
+def _shown(value: object) -> str:
+    return str(getattr(value, "__name__", value))
 
 
 def measured() -> str:

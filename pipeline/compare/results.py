@@ -14,6 +14,7 @@ from typing import Final, Literal
 import msgspec
 
 from pipeline.errors import DataError
+from pipeline.records import DataInfo, Machine, Movement, Placement, Source
 
 SCHEMA: Final = "pipeline.results/1"
 STAGES = ("read", "preprocess", "copy", "fit", "predict")
@@ -36,54 +37,6 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     margins: dict[str, float]
     """Metric -> largest absolute difference from the reference that is called equal.
     Declared in the task's file, before any run."""
-
-
-class DataInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The file that every variant read."""
-
-    path: str
-    sha256: str
-    bytes: int
-    licence: str
-    source: str
-
-
-class Gpu(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One GPU as its driver describes it."""
-
-    name: str
-    memory_bytes: int
-    driver: str
-    compute_capability: str
-
-
-class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the comparison ran."""
-
-    cpu: str
-    cores: int
-    """Logical processors this process may use."""
-    memory_bytes: int
-    system: str
-    python: str
-    packages: dict[str, str]
-    threads: dict[str, str]
-    """Thread pool or environment variable -> setting, as seen in the workers."""
-    load_before: float
-    """One-minute load average before the first run."""
-    gpus: list[Gpu]
-    no_gpu_why: str
-    """Why no GPU was used; empty where one was."""
-
-
-class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The code that ran."""
-
-    commit: str
-    """Git revision, or "unknown"."""
-    dirty: bool
-    command: str
-    """What reproduces this file."""
 
 
 class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -125,26 +78,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     total: float
     stages: dict[str, float]
     """Stage of `STAGES` -> seconds; what the stages leave over is not attributed."""
-
-
-class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where one step ran and why."""
-
-    step: str
-    implementation: str
-    device: str
-    note: str
-
-
-class Movement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One entry of the residency ledger of the last timed run."""
-
-    step: str
-    call: str
-    device: str
-    seconds: float
-    to_device_bytes: int
-    to_host_bytes: int
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

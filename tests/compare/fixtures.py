@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
+from pipeline import records
 from pipeline.compare import results as record
 from pipeline.compare.results import Results
 
@@ -46,12 +47,12 @@ def cell(spec: str, variant: str, totals: list[float]) -> record.Cell:
     )
 
 
-def placement(variant: str) -> list[record.Placement]:
+def placement(variant: str) -> list[records.Placement]:
     """Return where the steps of a variant ran; on a GPU, the first stays on the host."""
     library = {"reference": "sklearn", "cpu": "numpy", "cuda": "cuml"}[variant]
     device = "cuda" if variant == "cuda" else "cpu"
     return [
-        record.Placement(
+        records.Placement(
             step=step,
             implementation=f"{library} {name}",
             device="cpu" if index == 0 else device,
@@ -61,11 +62,11 @@ def placement(variant: str) -> list[record.Placement]:
     ]
 
 
-def ledger(variant: str) -> list[record.Movement]:
+def ledger(variant: str) -> list[records.Movement]:
     """Return a residency ledger; only a GPU moves bytes."""
     moved = 48 * 2**20 if variant == "cuda" else 0
     return [
-        record.Movement(
+        records.Movement(
             step=step,
             call=call,
             device="cuda" if variant == "cuda" else "cpu",
@@ -112,7 +113,7 @@ def normal(n: int = 7) -> Results:
         schema="pipeline.results/1",
         created="2026-01-02T03:04:05Z",
         task=_task(),
-        data=record.DataInfo(
+        data=records.DataInfo(
             path="data/flights.parquet",
             sha256="ab" * 32,
             bytes=7_654_321,
@@ -120,7 +121,7 @@ def normal(n: int = 7) -> Results:
             source="Bureau of Transportation Statistics",
         ),
         machine=_machine(),
-        source=record.Source(
+        source=records.Source(
             commit="0123abc", dirty=False, command="python -m pipeline compare flights"
         ),
         protocol=record.Protocol(
@@ -154,8 +155,8 @@ def _task() -> record.TaskInfo:
     )
 
 
-def _machine() -> record.Machine:
-    return record.Machine(
+def _machine() -> records.Machine:
+    return records.Machine(
         cpu="Example CPU 3000",
         cores=8,
         memory_bytes=32 * 2**30,
@@ -181,7 +182,7 @@ def with_gpu() -> Results:
     cells = [cell(s, "cuda", totals(s, "cuda", 7)) for s in SPECS]
     slow = [round(1.3 * run.total, 6) for run in _cell(base, "logistic", "reference").runs]
     cells[0] = cell("logistic", "cuda", slow)
-    gpu = record.Gpu(
+    gpu = records.Gpu(
         name="Synthetic GPU 1",
         memory_bytes=16 * 2**30,
         driver="0.0",

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from pipeline import records
 from pipeline.compare import results
 from pipeline.errors import DataError
 from tests.compare import fixtures
@@ -62,7 +63,8 @@ def load(tmp_path: Path, data: Any) -> results.Results:
 
 
 def test_every_kind_of_object_is_tested() -> None:
-    kinds = [kind for kind in vars(results).values() if isinstance(kind, msgspec.StructMeta)]
+    everything = [*vars(results).values(), *vars(records).values()]
+    kinds = {kind for kind in everything if isinstance(kind, msgspec.StructMeta)}
     assert {frozenset(at(example(), path)) for path in PATHS} == {
         frozenset(kind.__struct_fields__) for kind in kinds
     }

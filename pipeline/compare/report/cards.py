@@ -6,7 +6,8 @@ from itertools import groupby
 
 from pipeline.compare.report.format import integer, share, size
 from pipeline.compare.report.table import Table, row
-from pipeline.compare.results import Gpu, Results
+from pipeline.compare.results import Results
+from pipeline.records import Gpu
 
 Card = list[tuple[str, str]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pipeline import records
 from pipeline.compare import results as record
 from pipeline.compare.report.format import MISSING, difference, metric, seconds, share, size
 from pipeline.compare.report.table import Cell, Row, Table, row
@@ -160,7 +161,7 @@ def movement_table(results: Results) -> Table:
     )
 
 
-def _movements(spec: str, variant: str, ledger: list[record.Movement]) -> Row:
+def _movements(spec: str, variant: str, ledger: list[records.Movement]) -> Row:
     return row(
         spec,
         variant,
@@ -185,7 +186,7 @@ def ledger_tables(results: Results) -> list[Table]:
     ]
 
 
-def _entry(entry: record.Movement) -> Row:
+def _entry(entry: records.Movement) -> Row:
     moved = size(entry.to_device_bytes), size(entry.to_host_bytes)
     return row(entry.step, entry.call, entry.device, seconds(entry.seconds), *moved)
 

@@ -21,7 +21,9 @@ def table(results: Results) -> Table:
     Words carry every judgement; colours only repeat it.
     """
     found = verdict(results)
-    made = Table(title=_text(found.badge), caption=_text(found.gpu), box=SIMPLE_HEAD, pad_edge=False)
+    made = Table(
+        title=_text(found.badge), caption=_text(found.gpu), box=SIMPLE_HEAD, pad_edge=False
+    )
     for name in ("Spec", "Variant"):
         made.add_column(name, no_wrap=True)
     for name in ("Median, s", "Time ratio", "Interval"):

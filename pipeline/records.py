@@ -1,0 +1,76 @@
+"""The parts that the records of runs and of comparisons share.
+
+Unknown fields, missing fields and wrong types are refused when a record is read.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class DataInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file that every variant read."""
+
+    path: str
+    sha256: str
+    bytes: int
+    licence: str
+    source: str
+
+
+class Gpu(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One GPU as its driver describes it."""
+
+    name: str
+    memory_bytes: int
+    driver: str
+    compute_capability: str
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the comparison ran."""
+
+    cpu: str
+    cores: int
+    """Logical processors this process may use."""
+    memory_bytes: int
+    system: str
+    python: str
+    packages: dict[str, str]
+    threads: dict[str, str]
+    """Thread pool or environment variable -> setting, as seen in the workers."""
+    load_before: float
+    """One-minute load average before the first run."""
+    gpus: list[Gpu]
+    no_gpu_why: str
+    """Why no GPU was used; empty where one was."""
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The code that ran."""
+
+    commit: str
+    """Git revision, or "unknown"."""
+    dirty: bool
+    command: str
+    """What reproduces this file."""
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where one step ran and why."""
+
+    step: str
+    implementation: str
+    device: str
+    note: str
+
+
+class Movement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One entry of the residency ledger of the last timed run."""
+
+    step: str
+    call: str
+    device: str
+    seconds: float
+    to_device_bytes: int
+    to_host_bytes: int
