@@ -20,7 +20,6 @@ LAYERS = [
     {"estimator"},
     {"measure"},
     {"compare", "doctor", "runner"},
-    {"cli"},
 ]
 """From the ground up; a module that is not named stands above all of them."""
 
