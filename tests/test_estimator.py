@@ -9,12 +9,12 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomTreesEmbedding
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline.preprocessing import table as blocks
@@ -121,10 +121,9 @@ def test_functions_that_select_columns_give_what_sklearn_gives(selector: Any) ->
 
 
 def test_a_sparse_step_before_a_twin() -> None:
-    spec = make_pipeline(
-        OneHotEncoder(max_categories=2), StandardScaler(with_mean=False), LogisticRegression()
-    )
-    X = TABLE[["c1", "c2"]]
+    trees = RandomTreesEmbedding(5, max_depth=2, random_state=0)
+    spec = make_pipeline(trees, StandardScaler(with_mean=False), LogisticRegression())
+    X = TABLE[["n2"]]
     expected = clone(spec).fit(X, WORDS).predict_proba(X)
     model = on_cpu(spec, dtype="float64").fit(X, WORDS)
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-4)

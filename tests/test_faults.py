@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,7 +13,7 @@ import pytest
 from datasets import flights
 from pipeline import cli, errors
 from tasks.flights import TASK
-from tests.commands import ROOT, assert_one_message, call, intact, old_results
+from tests.commands import ROOT, assert_one_message, call, intact, old_results, python
 
 
 @pytest.fixture(autouse=True)
@@ -34,15 +32,6 @@ def home(small_home: Path, tmp_path: Path) -> Path:
 def out(tmp_path: Path) -> Path:
     """Return a folder with old results."""
     return old_results(tmp_path / "out" / "results")
-
-
-@pytest.fixture
-def no_room(home: Path, out: Path) -> Iterator[None]:
-    """Let no file grow beyond 1 kB."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 BAD_INPUT = {
@@ -174,8 +163,13 @@ def test_something_in_the_way_ends_with_73(home: Path, tmp_path: Path, way: str)
     assert left.read_text() == "mine"
 
 
-def test_a_file_that_may_not_grow_ends_with_73(no_room: None, home: Path, out: Path) -> None:
-    done = call("run", "flights", "--device", "cpu", "--home", home, "--out", out)
+def test_a_file_that_may_not_grow_ends_with_73(home: Path, out: Path) -> None:
+    limited = (
+        "import resource, sys; from pipeline.cli import main;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); sys.argv[0] = 'pipeline'; main()"
+    )
+    options = ["--device", "cpu", "--home", home, "--out", out]
+    done = python("-c", limited, "run", "flights", *options)
     assert_one_message(done, 73, "File too large")
     assert intact(out)
 

@@ -29,6 +29,7 @@ INSIDE_PREPROCESSING = [
     {"twin", "table"},
     TWINS,
     {"nodes"},
+    {"union"},
     {"build"},
     {"program"},
 ]

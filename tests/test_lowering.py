@@ -93,7 +93,11 @@ def test_unknown_devices_are_refused() -> None:
     [
         (PCA(), "pca", "PCA has no twin yet"),
         (NMF(), "nmf", "NMF has no twin yet"),
-        (OneHotEncoder(drop="first"), "onehotencoder", "drop: drop='first' is not supported yet"),
+        (
+            SimpleImputer(missing_values=-1),
+            "simpleimputer",
+            "missing_values: missing_values=-1 is not supported yet",
+        ),
     ],
 )
 def test_on_the_cpu_a_transformer_without_a_twin_runs_as_it_is(
@@ -109,15 +113,15 @@ def test_on_the_cpu_a_transformer_without_a_twin_runs_as_it_is(
 
 def test_on_cuda_all_reasons_come_at_once() -> None:
     spec = make_pipeline(
-        preprocessing(OneHotEncoder(drop="first", min_frequency=3)),
+        preprocessing(SimpleImputer(missing_values=-1, strategy=np.max)),
         PCA(),
         HistGradientBoostingClassifier(),
     )
     with pytest.raises(Unsupported) as caught:
         lower(spec, "cuda")
     assert [(r.step.rpartition(".")[2], r.parameter) for r in caught.value.reasons] == [
-        ("onehotencoder", "drop"),
-        ("onehotencoder", "min_frequency"),
+        ("simpleimputer", "missing_values"),
+        ("simpleimputer", "strategy"),
         ("pca", None),
         ("histgradientboostingclassifier", None),
     ]

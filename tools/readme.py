@@ -27,8 +27,8 @@ def support() -> str:
     for original, twin in sorted(TWINS.items(), key=lambda item: item[0].__name__):
         ours = "ours, NumPy"
         lines.append(f"| `{original.__name__}` | {ours} | ours, CuPy | {honoured(twin)} |")
-    containers = "`ColumnTransformer`, `Pipeline`"
-    lines.append(f"| {containers} | ours | ours | all but `transformer_weights` |")
+    containers = "`ColumnTransformer`, `FeatureUnion`, `Pipeline`"
+    lines.append(f"| {containers} | ours | ours | all |")
     for original, path in sorted(CUML.items(), key=lambda item: item[0].__name__):
         name = original.__name__
         lines.append(f"| `{name}` | scikit-learn | `{path}` | what cuML translates |")

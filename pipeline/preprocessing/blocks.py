@@ -2,7 +2,8 @@
 
 `Numbers` is a matrix with NaN for missing; `Categories` is codes beside their
 distinct values; `Indicators` is the positions of the ones in a one-hot matrix,
-kept unexpanded until it is written; `Joined` is blocks side by side.
+kept unexpanded until it is written; `Joined` is blocks side by side; `Scaled` is
+a block times a number.
 """
 
 from __future__ import annotations
@@ -98,6 +99,40 @@ class Joined:
         edges = accumulate((block.width for block in self.blocks), initial=0)
         for block, (start, stop) in zip(self.blocks, pairwise(edges), strict=True):
             block.write(out[:, start:stop])
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A block whose values are multiplied by a number when they are written."""
+
+    block: Block
+    weight: float
+
+    @property
+    def width(self) -> int:
+        """Number of output columns."""
+        return self.block.width
+
+    def write(self, out: Any) -> None:
+        """Write the block and multiply in place."""
+        self.block.write(out)
+        out *= self.weight
+
+
+def scaled(block: Block, weight: float | None) -> Block:
+    """Return a block times a weight; None leaves it as it is.
+
+    >>> import numpy as np
+    >>> scaled(Numbers(np.array([[1, 2]])), 3).values.tolist()
+    [[3, 6]]
+    """
+    if weight is None:
+        return block
+    if isinstance(block, Numbers):
+        return Numbers(block.values * weight)
+    if isinstance(block, Joined):
+        return Joined([scaled(part, weight) for part in block.blocks])
+    return Scaled(block, weight)
 
 
 def as_numbers(block: Block, n_rows: int, xp: Any) -> Numbers:

@@ -11,14 +11,16 @@ from typing import Any
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.preprocessing.binning import KBinsDiscretizerTwin
-from pipeline.preprocessing.encoding import OneHotEncoderTwin, OrdinalEncoderTwin
+from pipeline.preprocessing.functions import FunctionTransformerTwin
 from pipeline.preprocessing.imputing import SimpleImputerTwin
 from pipeline.preprocessing.missing import MissingIndicatorTwin
 from pipeline.preprocessing.nodes import Branch, Chain, Leaf, Node, Parallel, Passthrough
+from pipeline.preprocessing.one_hot import OneHotEncoderTwin
+from pipeline.preprocessing.ordinal import OrdinalEncoderTwin
 from pipeline.preprocessing.polynomial import PolynomialFeaturesTwin
 from pipeline.preprocessing.power import PowerTransformerTwin
 from pipeline.preprocessing.quantile_transform import QuantileTransformerTwin
@@ -30,9 +32,11 @@ from pipeline.preprocessing.selection import SelectKBestTwin, VarianceThresholdT
 from pipeline.preprocessing.splines import SplineTransformerTwin
 from pipeline.preprocessing.target_encoding import TargetEncoderTwin
 from pipeline.preprocessing.twin import Twin
+from pipeline.preprocessing.union import Union
 
 _ALL: tuple[type[Twin[Any]], ...] = (
     BinarizerTwin,
+    FunctionTransformerTwin,
     KBinsDiscretizerTwin,
     MaxAbsScalerTwin,
     MinMaxScalerTwin,
@@ -68,6 +72,8 @@ def leaves(spec: Any, step: str) -> list[tuple[str, Any]]:
     elif type(spec) is ColumnTransformer:
         parts = [(name, how) for name, how, _ in spec.transformers]
         parts += [("remainder", spec.remainder)] if spec.remainder != "drop" else []
+    elif type(spec) is FeatureUnion:
+        parts = spec.transformer_list
     else:
         return [(step, spec)]
     return [leaf for name, how in parts for leaf in leaves(how, f"{step}.{name}")]
@@ -101,19 +107,29 @@ def _container_refusals(spec: Any, step: str, *, first: bool) -> list[Reason]:
         parts = [(name, how) for name, how, _ in spec.transformers]
         for name, how in [*parts, ("remainder", spec.remainder)]:
             found += _container_refusals(how, f"{step}.{name}", first=True)
+    elif type(spec) is FeatureUnion:
+        found += _weight_refusals(spec, step)
+        for name, how in spec.transformer_list:
+            found += _container_refusals(how, f"{step}.{name}", first=first)
     return found
 
 
 def _column_refusals(spec: ColumnTransformer, step: str, *, first: bool) -> Iterator[Reason]:
     if not first:
         yield Reason(step, "a ColumnTransformer must come first in its pipeline", "reorder it")
-    if spec.transformer_weights:
-        yield Reason(step, "is not supported yet", "scale in a step", "transformer_weights")
+    yield from _weight_refusals(spec, step)
     for name, _, key in spec.transformers:
         # It would see one row here, and all of them in scikit-learn.
         if callable(key) and type(key) is not make_column_selector:
             way_out = "use make_column_selector or list the columns"
             yield Reason(f"{step}.{name}", "a function may select by the data", way_out)
+
+
+def _weight_refusals(spec: ColumnTransformer | FeatureUnion, step: str) -> Iterator[Reason]:
+    for name, weight in (spec.transformer_weights or {}).items():
+        if weight is not None and not isinstance(weight, int | float):
+            why = f"the weight of {name!r} is {weight!r}"
+            yield Reason(step, why, "use a Python number", "transformer_weights")
 
 
 def _left_out(how: Any) -> bool:
@@ -126,7 +142,7 @@ def build(spec: BaseEstimator, head: pd.DataFrame, step: str) -> Node:
     Parameters
     ----------
     spec : estimator
-        A transformer, a `Pipeline` or a `ColumnTransformer` of them.
+        A transformer, or a `Pipeline`, `ColumnTransformer` or `FeatureUnion` of them.
     head : pandas.DataFrame
         A row of the table: its columns, for selectors.
     step : str
@@ -151,6 +167,8 @@ def _node(spec: Any, head: pd.DataFrame, step: str) -> Node:
         return Chain(spec, [_node(how or "passthrough", head, step) for _, how in spec.steps])
     if type(spec) is ColumnTransformer:
         return _parallel(spec, head, step)
+    if type(spec) is FeatureUnion:
+        return _union(spec, head, step)
     return Leaf(TWINS[type(spec)](spec))
 
 
@@ -172,6 +190,24 @@ def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str) -> Paralle
     )
     node.head = head
     return node
+
+
+def _union(spec: FeatureUnion, head: pd.DataFrame, step: str) -> Union:
+    check_names(spec, spec.transformer_list, step)
+    if not spec.transformer_list:
+        raise ConfigError(f"{step}: the FeatureUnion has no transformers; leave it out")
+    try:
+        spec._validate_transformer_weights()
+    except ValueError as error:
+        raise ConfigError(f"{step}: {error}") from error
+    return Union(
+        spec,
+        [
+            (name, _node(how, head, f"{step}.{name}"))
+            for name, how in spec.transformer_list
+            if not (isinstance(how, str) and how == "drop")
+        ],
+    )
 
 
 def check_names(spec: Any, parts: Sequence[Any], step: str) -> None:

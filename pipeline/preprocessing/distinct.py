@@ -32,10 +32,6 @@ class Distinct(NamedTuple):
         missing = nothing(found.dtype)
         return np.concatenate([found.astype(missing.dtype), missing])
 
-    def at(self, values: np.ndarray) -> np.ndarray:
-        """Return the columns of `sums` for the given values, NaN standing for missing."""
-        return self.sums[:, positions(self.values, values)]
-
 
 def nothing(dtype: np.dtype[Any]) -> np.ndarray:
     """Return a missing value as an array of one entry, of a type near the given one."""

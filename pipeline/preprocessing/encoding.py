@@ -1,6 +1,6 @@
-"""OneHotEncoder and OrdinalEncoder on blocks of codes.
+"""What encoders share: categories are tallied on blocks of codes, then looked up.
 
-Both are a look-up: the dictionary of a block is translated on the host, once
+Every encoder is a look-up: the dictionary of a block is translated on the host, once
 per dictionary, and every row is one gather on the device.
 """
 
@@ -11,18 +11,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from pipeline import frames
-from pipeline.errors import DataError
-from pipeline.preprocessing.blocks import Block, Categories, Indicators, Numbers
+from pipeline.errors import ConfigError, DataError
+from pipeline.preprocessing.blocks import Categories
 from pipeline.preprocessing.distinct import Distinct, count, frame_of, merge_columns, positions
-from pipeline.preprocessing.twin import ANY, Twin
+from pipeline.preprocessing.twin import Twin
 
 Make = Callable[[int, np.ndarray], np.ndarray]
 UNKNOWN = -2
-"""Position of a value that was not there at fit; -1 would be "no column" for one-hot."""
+"""Position of a value that was not there at fit."""
 
 
 class Tables:
@@ -73,12 +73,53 @@ class EncoderTwin(Twin[list[Distinct]]):
         """Fit scikit-learn's encoder on a table of the values that occur."""
         names = list(range(len(stats))) if self.names is None else list(self.names)
         table = frame_of(names, [column.present() for column in stats])
-        self.fitted = self.fit_original(table if self.names is not None else table.to_numpy())
+        self._check_lists(stats)
+        try:
+            fitted = self.fit_original(table if self.names is not None else table.to_numpy(), stats)
+        except ValueError as error:
+            if "Found unknown categories" in str(error):
+                self._blame_unlisted(stats, error)
+            raise
+        self.fitted = fitted.set_params(**self.spec.get_params(deep=False))
         self.tables = Tables(self.known, self.table_of)
 
-    def fit_original(self, table: Any) -> Any:
+    def fit_original(self, table: Any, stats: list[Distinct]) -> Any:
         """Return the spec fitted by scikit-learn on a table that holds every distinct value."""
-        return clone(self.spec).fit(table)
+        return fit_counted(self.prepared(), table, stats)
+
+    def prepared(self) -> Any:
+        """Return the spec to fit: in the lists of categories, None and NA are missing as well."""
+        spec = clone(self.spec)
+        if isinstance(spec.categories, str):
+            return spec
+        return spec.set_params(categories=[with_nan(listed) for listed in spec.categories])
+
+    def _check_lists(self, stats: list[Distinct]) -> None:
+        if isinstance(self.spec.categories, str):
+            return
+        for j, listed in enumerate(self.spec.categories[: len(stats)]):
+            if np.ndim(listed) != 1 or not len(listed):
+                raise ConfigError(
+                    f"{type(self.spec).__name__}: categories[{j}] is {listed!r}; list the values "
+                    f"of the column {self._name(j)!r}, or leave the column out"
+                )
+
+    def _blame_unlisted(self, stats: list[Distinct], error: ValueError) -> None:
+        """Name the first column and value that are not in the lists of categories."""
+        for j, (column, listed) in enumerate(zip(stats, self.spec.categories, strict=True)):
+            occurs = column.sums[0] > 0
+            found = find(np.array(with_nan(listed), dtype=object), column.values)
+            bad = np.flatnonzero(occurs & (found == UNKNOWN))
+            if len(bad):
+                value = shown(column.values, int(bad[0]))
+                raise DataError(
+                    f"column {self._name(j)!r} holds {value}, which is not in categories[{j}] "
+                    f"({type(self.spec).__name__} has handle_unknown='error'); add it to the "
+                    "list, clean the column, or set handle_unknown to let unknown values pass"
+                ) from error
+
+    def _name(self, j: int) -> Any:
+        return j if self.names is None else self.names[j]
 
     @abstractmethod
     def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
@@ -90,80 +131,92 @@ class EncoderTwin(Twin[list[Distinct]]):
 
     def known(self, j: int, values: np.ndarray) -> np.ndarray:
         """Return the positions of a dictionary's entries as `table_of` takes them."""
-        learnt = self.fitted.categories_[j]
-        has_missing = len(learnt) > 0 and learnt[-1] != learnt[-1]
-        found = positions(learnt[:-1] if has_missing else learnt, values)
-        found = np.where(found < 0, UNKNOWN, found)
-        return np.append(found, len(learnt) - 1 if has_missing else UNKNOWN)
+        return find(self.fitted.categories_[j], values)
 
     def check_known(self, j: int, column: frames.Coded, table: Any, unknown: Any) -> None:
         """Raise if a row holds a value that the table marks as unknown."""
         xp = frames.array_module(frames.device_of(column.codes))
         bad = xp.nonzero(table[column.codes] == unknown)[0]
         if len(bad):
-            code = int(column.codes[bad[0]])
-            value = "a missing value" if code < 0 else repr(column.values.tolist()[code])
-            name = j if self.names is None else self.names[j]
+            value = shown(column.values, int(column.codes[bad[0]]))
             raise DataError(
-                f"column {name!r} holds {value}, which was not there at fit "
+                f"column {self._name(j)!r} holds {value}, which was not there at fit "
                 f"({type(self.spec).__name__} has handle_unknown='error'); clean the column, or "
                 "set handle_unknown to let unknown values pass"
             )
 
 
-class OneHotEncoderTwin(EncoderTwin):
-    """One column per category; unknown values give zeros with ``handle_unknown="ignore"``."""
-
-    original = OneHotEncoder
-    honours = {
-        "handle_unknown": ("error", "ignore"),
-        "sparse_output": ANY,
-        "dtype": ANY,
-        "feature_name_combiner": ANY,
-    }
-
-    def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
-        """Return column positions as they are."""
-        return known.astype("int32")
-
-    def apply(self, block: Categories) -> Block:
-        """Return the positions of the ones."""
-        found = []
-        for j, column in enumerate(block.columns):
-            table = self.tables.of(j, column)
-            if self.spec.handle_unknown == "error":
-                self.check_known(j, column, table, UNKNOWN)
-            found.append(table[column.codes])
-        return Indicators(found, [len(learnt) for learnt in self.fitted.categories_])
+def with_nan(listed: Any) -> list[Any]:
+    """Return a list of categories with NaN in the place of None and NA."""
+    return [np.nan if pd.isna(value) else value for value in listed]
 
 
-class OrdinalEncoderTwin(EncoderTwin):
-    """The position of each value among the sorted categories, as a number."""
+def shown(values: np.ndarray, code: int) -> str:
+    """Return the entry of a dictionary as text; -1 and the one after the last are missing."""
+    missing = code < 0 or code == len(values)
+    return "a missing value" if missing else repr(values.tolist()[code])
 
-    original = OrdinalEncoder
-    honours = {
-        "handle_unknown": ("error", "use_encoded_value"),
-        "unknown_value": ANY,
-        "encoded_missing_value": ANY,
-        "dtype": ANY,
-    }
 
-    def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
-        """Return the numbers that stand for each entry; -inf marks an unknown one."""
-        unknown = self.spec.unknown_value if self.spec.handle_unknown != "error" else -np.inf
-        table = np.where(known == UNKNOWN, unknown, known.astype("float64"))
-        learnt = self.fitted.categories_[j]
-        if len(learnt) and learnt[-1] != learnt[-1]:
-            table[-1] = self.spec.encoded_missing_value
-        return table
+def has_missing(learnt: np.ndarray) -> bool:
+    """Return whether NaN, which is always the last one, is among the categories."""
+    return len(learnt) > 0 and bool(learnt[-1] != learnt[-1])
 
-    def apply(self, block: Categories) -> Block:
-        """Return a matrix of positions."""
-        found = []
-        for j, column in enumerate(block.columns):
-            table = self.tables.of(j, column)
-            if self.spec.handle_unknown == "error":
-                self.check_known(j, column, table, -np.inf)
-            found.append(table[column.codes])
-        xp = frames.array_module(frames.device_of(block.columns[0].codes))
-        return Numbers(xp.stack(found, axis=1))
+
+def find(learnt: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return where a dictionary's entries, and then missing, stand among categories.
+
+    >>> find(np.array(["b", "a"], dtype=object), np.array(["a", "z"], dtype=object))
+    array([ 1, -2, -2])
+    """
+    found = positions(learnt[:-1] if has_missing(learnt) else learnt, values)
+    found = np.where(found < 0, UNKNOWN, found)
+    return np.append(found, len(learnt) - 1 if has_missing(learnt) else UNKNOWN)
+
+
+def sums_at(column: Distinct, learnt: np.ndarray) -> np.ndarray:
+    """Return the columns of `sums` for categories; zeros for those that do not occur."""
+    found = find(learnt, column.values)
+    sums = np.zeros((len(column.sums), len(learnt)))
+    sums[:, found[found != UNKNOWN]] = column.sums[:, found != UNKNOWN]
+    return sums
+
+
+def fit_counted(encoder: Any, table: Any, stats: list[Distinct]) -> Any:
+    """Fit an encoder on distinct values as if each came as often as the statistics say.
+
+    scikit-learn groups infrequent categories by the counts that it takes from
+    the table; only they are replaced, on the way into its own private method.
+    """
+    group = encoder._fit_infrequent_category_mapping
+
+    def by_true_counts(n_samples: int, counts: Any, missing_indices: dict[int, int]) -> None:
+        learnt = zip(stats, encoder.categories_, strict=True)
+        true = [sums_at(column, values)[0].astype("int64") for column, values in learnt]
+        group(int(stats[0].sums[0].sum()), true, missing_indices)
+
+    encoder._fit_infrequent_category_mapping = by_true_counts
+    encoder.fit(table)
+    del encoder._fit_infrequent_category_mapping
+    return encoder
+
+
+def infrequent(fitted: Any, j: int) -> np.ndarray | None:
+    """Return the infrequent categories of column `j`; None where nothing is grouped."""
+    groups = getattr(fitted, "infrequent_categories_", None)
+    return None if groups is None else groups[j]
+
+
+def grouped(fitted: Any, j: int, learnt: np.ndarray) -> np.ndarray:
+    """Return the places of categories of column `j`, infrequent ones sharing the last place."""
+    group = infrequent(fitted, j)
+    if group is None:
+        return np.arange(len(learnt))
+    rare = np.zeros(len(learnt), dtype=bool)
+    rare[positions(learnt, group)] = True
+    return np.where(rare, (~rare).sum(), np.cumsum(~rare) - 1)
+
+
+def look_up(of_categories: np.ndarray, known: np.ndarray, unknown: Any) -> np.ndarray:
+    """Return what a dictionary's entries become."""
+    rows = np.where(known == UNKNOWN, len(of_categories), known)
+    return np.append(of_categories, unknown)[rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,13 +20,23 @@ from pipeline.preprocessing.distinct import (
     nothing,
     positions,
 )
+from pipeline.preprocessing.missing import is_missing
 from pipeline.preprocessing.moments import Moments, merge, moments
 from pipeline.preprocessing.twin import ANY, Twin
 
 AVERAGES = ("mean", "median")
 
 
-class SimpleImputerTwin(Twin[Any]):
+class Seen(NamedTuple):
+    """What is known of some rows."""
+
+    values: Any
+    """Of the values that are there; the type depends on the strategy."""
+    missing: np.ndarray
+    """Which columns miss values, on the host; none do where no indicator is asked for."""
+
+
+class SimpleImputerTwin(Twin[Seen]):
     """Replace missing values by a statistic of each column.
 
     The statistic of a block depends on the strategy: `Moments` for the mean,
@@ -39,6 +49,8 @@ class SimpleImputerTwin(Twin[Any]):
         "fill_value": ANY,
         "copy": ANY,
         "missing_values": (np.nan, None, pd.NA),
+        "add_indicator": (False, True),
+        "keep_empty_features": (False, True),
     }
     reads = Numbers
 
@@ -49,8 +61,14 @@ class SimpleImputerTwin(Twin[Any]):
         columns = [frames.column(X, name) for name in names or ()]
         return Numbers if all(c.dtype.kind in "iufb" for c in columns) else Categories
 
-    def partial(self, block: Numbers | Categories, *aligned: Any) -> Any:
+    def partial(self, block: Numbers | Categories, *aligned: Any) -> Seen:
         """Return what the strategy needs to know of the block."""
+        missing = np.zeros(block.width, dtype=bool)
+        if self.spec.add_indicator:
+            missing = frames.to_host(is_missing(block).any(axis=0))
+        return Seen(self._values(block), missing)
+
+    def _values(self, block: Numbers | Categories) -> Any:
         if isinstance(block, Categories):
             return [_tally(column) for column in block.columns]
         xp = frames.array_module(frames.device_of(block.values))
@@ -61,20 +79,30 @@ class SimpleImputerTwin(Twin[Any]):
             return [[column] for column in columns]
         return [_tally(frames.coded(column)) for column in columns]
 
-    def merge(self, a: Any, b: Any) -> Any:
+    def merge(self, a: Seen, b: Seen) -> Seen:
         """Merge the statistics of two blocks."""
+        return Seen(self._merged(a.values, b.values), a.missing | b.missing)
+
+    def _merged(self, a: Any, b: Any) -> Any:
         if isinstance(a, Moments):
             return merge(a, b)
         if self.spec.strategy == "median":
             return [x + y for x, y in zip(a, b, strict=True)]
         return merge_columns(a, b)
 
-    def finish(self, stats: Any) -> None:
+    def finish(self, stats: Seen) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""
-        row = self._statistics(stats)
+        row = [self._marked(found) for found in self._statistics(stats.values)]
         table = frame_of(range(len(row)) if self.names is None else self.names, row)
         named = self.names is not None
         self.fitted = clone(self.spec).fit(table if named else table.to_numpy())
+        if self.spec.add_indicator:
+            self.fitted.indicator_._fit(stats.missing[None], precomputed=True)
+
+    def _marked(self, found: np.ndarray) -> np.ndarray:
+        """Return a statistic with None for NaN where that is what scikit-learn looks for."""
+        unmarked = found.dtype.kind == "O" and self.spec.missing_values is None and pd.isna(found)
+        return np.array([None], dtype=object) if unmarked else found
 
     def _statistics(self, stats: Any) -> list[np.ndarray]:
         """Return each column's statistic as an array of one entry, in the column's type."""
@@ -86,9 +114,23 @@ class SimpleImputerTwin(Twin[Any]):
         return [_most_frequent(column) for column in stats]
 
     def apply(self, block: Numbers | Categories) -> Numbers | Categories:
-        """Fill the missing values; columns without any value at fit are dropped."""
+        """Fill the missing values, and put the indicators behind.
+
+        Columns without any value at fit are dropped, unless `keep_empty_features`.
+        """
+        filled = self._filled(block)
+        if not self.spec.add_indicator or not len(self.fitted.indicator_.features_):
+            return filled
+        mask = is_missing(block)
+        device = frames.device_of(mask)
+        columns = frames.to_device(self.fitted.indicator_.features_, device)
+        mask = frames.array_module(device).take(mask, columns, axis=1)
+        return _beside(filled, mask)
+
+    def _filled(self, block: Numbers | Categories) -> Numbers | Categories:
         statistics = self.fitted.statistics_
-        kept = np.flatnonzero(~pd.isna(statistics)).tolist()
+        there = ~pd.isna(statistics) | self.spec.keep_empty_features
+        kept = np.flatnonzero(there).tolist()
         if isinstance(block, Categories):
             return Categories([_fill(block.columns[j], statistics[j]) for j in kept])
         xp = frames.array_module(frames.device_of(block.values))
@@ -96,6 +138,17 @@ class SimpleImputerTwin(Twin[Any]):
         values = floats(values) if self.spec.strategy in AVERAGES else values
         fill = frames.to_device(statistics[kept].astype(values.dtype), frames.device_of(values))
         return Numbers(xp.where(xp.isnan(values), fill, values))
+
+
+def _beside(filled: Numbers | Categories, mask: Any) -> Numbers | Categories:
+    """Return the filled columns and the mask in one block, as scikit-learn stacks them."""
+    if isinstance(filled, Categories):
+        flags = np.array([False, True], dtype=object)
+        columns = [frames.Coded(column.astype("int32"), flags) for column in mask.T]
+        return Categories([*filled.columns, *columns])
+    xp = frames.array_module(frames.device_of(mask))
+    values = filled.values
+    return Numbers(xp.concatenate([values, mask.astype(values.dtype)], axis=1))
 
 
 def floats(values: Any) -> Any:
@@ -125,6 +178,8 @@ def _most_frequent(column: Distinct) -> np.ndarray:
 def _fill(column: frames.Coded, value: Any) -> frames.Coded:
     xp = frames.array_module(frames.device_of(column.codes))
     values = column.values
+    if isinstance(value, str) and values.dtype.kind != "O":
+        values = values.astype(object)
     position = int(positions(values, np.array([value], dtype=values.dtype))[0])
     if position < 0:
         position, values = len(values), np.append(values, value)

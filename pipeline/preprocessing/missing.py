@@ -50,7 +50,7 @@ class MissingIndicatorTwin(Twin[Holes]):
     def partial(self, block: Numbers | Categories, *aligned: Any) -> Holes:
         """Return which columns of the block miss values."""
         dtype = block.values.dtype if isinstance(block, Numbers) else np.dtype(object)
-        return Holes(frames.to_host(_mask(block).any(axis=0)), dtype)
+        return Holes(frames.to_host(is_missing(block).any(axis=0)), dtype)
 
     def merge(self, a: Holes, b: Holes) -> Holes:
         """Return which columns miss values in either."""
@@ -74,7 +74,7 @@ class MissingIndicatorTwin(Twin[Holes]):
         DataError
             A column misses values that had none at fit, and `error_on_new`.
         """
-        mask = _mask(block)
+        mask = is_missing(block)
         kept = self.fitted.features_
         if len(kept) == block.width:
             return Numbers(mask)
@@ -94,7 +94,8 @@ class MissingIndicatorTwin(Twin[Holes]):
             )
 
 
-def _mask(block: Numbers | Categories) -> Any:
+def is_missing(block: Numbers | Categories) -> Any:
+    """Return which values of a block are missing, shape (n_rows, width), on its device."""
     if isinstance(block, Numbers):
         return frames.array_module(frames.device_of(block.values)).isnan(block.values)
     xp = frames.array_module(frames.device_of(block.columns[0].codes))

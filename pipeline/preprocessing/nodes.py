@@ -1,8 +1,7 @@
 """The tree of a preprocessing program: leaves are twins, branches are containers.
 
 `fit` walks the tree once; a leaf makes one pass over the row blocks, each
-block transformed on the fly by the leaves before it. Nothing but the final
-matrix is ever as long as the table.
+block transformed on the fly by the leaves before it.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from pipeline.preprocessing.blocks import (
     Numbers,
     as_categories,
     as_numbers,
+    scaled,
 )
 from pipeline.preprocessing.table import Table
 from pipeline.preprocessing.twin import Twin
@@ -36,7 +36,10 @@ Read = Callable[[slice], Any]
 
 @dataclass(frozen=True)
 class Columns:
-    """Where a node's input comes from: columns of the table, or the blocks of the node before."""
+    """Where a node's input comes from: columns of the table, or the blocks of the node before.
+
+    Blocks have names where scikit-learn would hand on a frame with the same columns.
+    """
 
     table: Table
     names: Sequence[Any] | None
@@ -52,7 +55,7 @@ class Columns:
 
     def prepare(self, form: type) -> None:
         """Convert the table's columns before threads cut them."""
-        if self.names is not None:
+        if self.blocks is None and self.names is not None:
             self.table.convert(self.names, form)
 
 
@@ -71,6 +74,10 @@ class Node(ABC):
     @abstractmethod
     def apply(self, source: Columns) -> Read:
         """Return the function from a row range to the transformed block."""
+
+    def names(self, source: Columns) -> Sequence[Any] | None:
+        """Return the columns of the frame that scikit-learn would hand on; None for an array."""
+        return None
 
     @abstractmethod
     def original(self) -> Any:
@@ -104,7 +111,11 @@ class Leaf(Node):
         stats = table.reduce(partial, twin.merge)
         with blame(twin):
             twin.finish(stats)
-        return Columns(table, None, training)
+        return Columns(table, self.names(source), training)
+
+    def names(self, source: Columns) -> Sequence[Any] | None:
+        """Return the source's columns where the twin keeps them."""
+        return source.names if self.twin.keeps_names() else None
 
     def apply(self, source: Columns) -> Read:
         """Transform each block."""
@@ -143,7 +154,11 @@ class Passthrough(Node):
 
     def fit(self, source: Columns, y: Any) -> Columns:
         """Learn nothing."""
-        return Columns(source.table, None, self.apply(source))
+        return Columns(source.table, self.names(source), self.apply(source))
+
+    def names(self, source: Columns) -> Sequence[Any] | None:
+        """Return the source's columns."""
+        return source.names
 
     def apply(self, source: Columns) -> Read:
         """Return the columns as a matrix."""
@@ -174,9 +189,14 @@ class Chain(Node):
         read = None
         for node in self.active:
             read = node.apply(source)
-            source = Columns(source.table, None, read)
+            source = Columns(source.table, node.names(source), read)
         assert read is not None
         return read
+
+    def names(self, source: Columns) -> Sequence[Any] | None:
+        """Return the source's columns where every node keeps them."""
+        kept = all(node.names(source) is not None for node in self.active)
+        return source.names if kept else None
 
     def original(self) -> Pipeline:
         """Return the pipeline of fitted originals."""
@@ -204,12 +224,16 @@ class Parallel(Node):
         """Fit the branches one after the other."""
         table = source.table
         reads = [b.node.fit(Columns(table, b.names), y).blocks for b in self.branches]
-        return Columns(table, None, lambda rows: Joined([read(rows) for read in reads if read]))
+        return Columns(table, None, self._joined([read for read in reads if read]))
 
     def apply(self, source: Columns) -> Read:
         """Apply every branch to its columns."""
-        reads = [b.node.apply(Columns(source.table, b.names)) for b in self.branches]
-        return lambda rows: Joined([read(rows) for read in reads])
+        return self._joined([b.node.apply(Columns(source.table, b.names)) for b in self.branches])
+
+    def _joined(self, reads: Sequence[Read]) -> Read:
+        weights = self.spec.transformer_weights or {}
+        pairs = [(r, weights.get(b.name)) for r, b in zip(reads, self.branches, strict=True)]
+        return lambda rows: Joined([scaled(read(rows), weight) for read, weight in pairs])
 
     def original(self) -> ColumnTransformer:
         """Return a fitted `ColumnTransformer`.

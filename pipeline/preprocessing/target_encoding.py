@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.preprocessing import LabelBinarizer, LabelEncoder, TargetEncoder
 from sklearn.utils.multiclass import type_of_target
@@ -20,7 +19,7 @@ from pipeline import frames
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.blocks import Categories, Numbers
 from pipeline.preprocessing.distinct import Distinct, count
-from pipeline.preprocessing.encoding import UNKNOWN, EncoderTwin, Tables
+from pipeline.preprocessing.encoding import UNKNOWN, EncoderTwin, Tables, find, sums_at
 from pipeline.preprocessing.twin import ANY
 
 
@@ -50,6 +49,7 @@ class TargetEncoderTwin(EncoderTwin):
 
     original = TargetEncoder
     honours = {
+        "categories": ANY,
         "target_type": ANY,
         "smooth": ANY,
         "cv": ANY,
@@ -95,6 +95,7 @@ class TargetEncoderTwin(EncoderTwin):
         fitted.target_mean_ = mean if target.kind == "multiclass" else mean[0]
         totals = self._totals(target.folds, self.n_folds)
         outside = totals.sum(axis=1, keepdims=True) - totals
+        self._unlisted_mean = self._centre + outside[1::2, -1] / outside[0, -1]
         self._held_out = self._encodings(
             [table.sum(axis=1, keepdims=True) - table for table in sums], outside
         )
@@ -103,7 +104,11 @@ class TargetEncoderTwin(EncoderTwin):
 
     def _by_fold(self, column: Distinct, learnt: np.ndarray) -> np.ndarray:
         """Return sums of shape (1 + 2 n_targets, n_folds, n_categories)."""
-        return column.at(learnt)[1:].reshape(-1, self.n_folds, len(learnt))
+        sums = sums_at(column, learnt)[1:]
+        # scikit-learn counts the rows of values that are not listed to the first category.
+        unlisted = find(learnt, column.values) == UNKNOWN
+        sums[:, 0] += column.sums[1:, unlisted].sum(axis=1)
+        return sums.reshape(-1, self.n_folds, len(learnt))
 
     def _totals(self, folds: np.ndarray, n_folds: int) -> np.ndarray:
         """Return rows, sums and sums of squares of the target, shape (1 + 2 n_targets, n_folds)."""
@@ -127,11 +132,10 @@ class TargetEncoderTwin(EncoderTwin):
             for table in sums
         ]
 
-    def fit_original(self, table: Any) -> Any:
+    def fit_original(self, table: Any, stats: list[Distinct]) -> Any:
         """Let scikit-learn sort the categories; `finish` replaces the encodings."""
-        spec = clone(self.spec).set_params(target_type="continuous", smooth=1.0)
-        fitted = spec.fit(table, np.zeros(len(table)))
-        return fitted.set_params(**self.spec.get_params())
+        spec = self.prepared().set_params(target_type="continuous", smooth=1.0)
+        return spec.fit(table, np.zeros(len(table)))
 
     def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
         """Return the encodings of each entry, one column a target."""
@@ -149,10 +153,12 @@ class TargetEncoderTwin(EncoderTwin):
     def held_out_table_of(self, j: int, known: np.ndarray) -> np.ndarray:
         """Return the encodings of each entry for each fold, shape (n_values, n_folds, n_targets).
 
-        Every value of the training rows is known; entries that do not occur get any number.
+        Unlisted values get the mean outside the last fold, as scikit-learn's last split gives it
+        to the rows of all folds; entries that do not occur get any number.
         """
-        known = known.clip(min=-1)
-        return np.stack([encoding[:, known].T for encoding in self._held_out[j]], axis=2)
+        columns = zip(self._held_out[j], self._unlisted_mean, strict=True)
+        rows = np.maximum(known, 0)
+        return np.stack([np.where(known == UNKNOWN, m, e[:, rows]).T for e, m in columns], axis=2)
 
     def apply(self, block: Categories) -> Numbers:
         """Return the encodings learnt from all rows."""

@@ -77,6 +77,10 @@ class Twin(ABC, Generic[S]):
         """Return the form of block to read for these columns; None: for an earlier block."""
         return self.reads
 
+    def keeps_names(self) -> bool:
+        """Return whether scikit-learn makes a frame with the same columns of a frame."""
+        return False
+
     def aligned(self, y: Any) -> tuple[Any, ...]:
         """Return host arrays with one entry a row that `partial` needs beside its block."""
         return ()

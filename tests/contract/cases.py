@@ -6,15 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import make_column_transformer
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif, f_regression
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
+    FunctionTransformer,
     KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
@@ -107,12 +109,43 @@ TRANSFORMERS = {
     "one-hot of text, categories, bools": Case(
         make_column_transformer((OneHotEncoder(), ["colour", "size", "member", "count", "visits"]))
     ),
+    "one-hot, first dropped": Case(
+        make_column_transformer((OneHotEncoder(drop="first"), ["colour", "size", "member"]))
+    ),
+    "one-hot, infrequent together": Case(
+        make_column_transformer(
+            (
+                OneHotEncoder(max_categories=3, handle_unknown="warn"),
+                ["colour", "town", "visits"],
+            )
+        )
+    ),
+    "one-hot of given categories": Case(
+        make_column_transformer(
+            (
+                OneHotEncoder(categories=[["green", "red", "pink"]], handle_unknown="ignore"),
+                ["colour"],
+            )
+        )
+    ),
+    "ordinal, infrequent together": Case(
+        make_column_transformer((clone(ORDINAL).set_params(min_frequency=0.2), ["size", "visits"]))
+    ),
+    "ordinal of given categories": Case(
+        make_column_transformer(
+            (clone(ORDINAL).set_params(categories=[["L", "M"], range(5)]), ["size", "count"])
+        )
+    ),
     "ordinal": Case(make_column_transformer((ORDINAL, ["colour", "size", "town", "visits"]))),
     "target, three classes": Case(
         make_column_transformer((TargetEncoder(cv=folds()), ["town", "colour"])), 3
     ),
     "mean": Case(imputed(NUMBERS)),
     "median": Case(imputed(NUMBERS, strategy="median")),
+    "imputed with indicators": Case(imputed(NUMBERS, add_indicator=True)),
+    "imputed text with indicators": Case(
+        imputed_text(strategy="most_frequent", add_indicator=True, keep_empty_features=True)
+    ),
     "most frequent number": Case(imputed(["count", "visits"], strategy="most_frequent")),
     "constant number": Case(imputed(NUMBERS, strategy="constant", fill_value=-1.0)),
     "most frequent text": Case(imputed_text(strategy="most_frequent")),
@@ -139,6 +172,33 @@ TRANSFORMERS = {
     ),
     "splines": Case(after_imputing(SplineTransformer(4, extrapolation="linear"))),
     "holes": Case(make_column_transformer((MissingIndicator(), ["amount", "visits"]))),
+    "weighted": Case(
+        ColumnTransformer(
+            [("n", after_imputing(StandardScaler()), NUMBERS), ("c", OneHotEncoder(), ["colour"])],
+            transformer_weights={"n": 2.0, "c": 0.5},
+        )
+    ),
+    "union": Case(
+        after_imputing(
+            FeatureUnion(
+                [("s", StandardScaler()), ("p", "passthrough"), ("b", KBinsDiscretizer(3))],
+                transformer_weights={"s": 3.0, "b": 0.5},
+            )
+        )
+    ),
+    "functions": Case(
+        after_imputing(
+            FunctionTransformer(np.abs),
+            FunctionTransformer(np.log1p, np.expm1, feature_names_out="one-to-one"),
+            FunctionTransformer(validate=True),
+        )
+    ),
+    "function of a table": Case(
+        make_column_transformer(
+            (make_pipeline(FunctionTransformer(np.sqrt), StandardScaler()), ["count", "visits"]),
+            (make_pipeline(FunctionTransformer(), OneHotEncoder()), ["colour"]),
+        )
+    ),
     "holes in text": Case(make_column_transformer((MissingIndicator(), ["colour", "size"]))),
 }
 """Programs that end in a matrix."""

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.impute import KNNImputer
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -19,7 +19,7 @@ from tests.contract.verify import faults
 HALF_SUPPORTED = make_pipeline(
     make_column_transformer(
         (KNNImputer(), ["amount"]),
-        (OneHotEncoder(min_frequency=3, handle_unknown="ignore"), ["colour"]),
+        (SimpleImputer(missing_values=-1), ["count"]),
     ),
     LogisticRegression(warm_start=True),
 )
@@ -32,7 +32,7 @@ def test_strict_mode_tells_every_reason(device: Recorder) -> None:
     found = [(reason.step, reason.parameter) for reason in caught.value.reasons]
     assert found == [
         ("columntransformer.knnimputer", None),
-        ("columntransformer.onehotencoder", "min_frequency"),
+        ("columntransformer.simpleimputer", "missing_values"),
         ("logisticregression", None),
     ]
     assert "warm_start=True" in str(caught.value)

@@ -13,6 +13,7 @@ from pipeline.preprocessing.blocks import (
     Numbers,
     as_categories,
     as_numbers,
+    scaled,
 )
 
 NUMBERS = Numbers(np.array([[1.5, 2.0], [3.5, np.nan]]))
@@ -43,6 +44,26 @@ def test_joined_writes_side_by_side() -> None:
 def test_nothing_joined_has_no_width() -> None:
     assert Joined([]).width == 0
     assert written(Joined([])).shape == (2, 0)
+
+
+def test_scaled_multiplies_each_form_and_leaves_the_block_as_it_is() -> None:
+    both = Joined([ONE_HOT, NUMBERS])
+    times_two = scaled(both, 2)
+    assert times_two.width == 7
+    assert written(times_two)[0].tolist() == [0, 0, 2, 2, 0, 3, 4]
+    assert written(both)[0].tolist() == [0, 0, 1, 1, 0, 1.5, 2]
+    assert scaled(both, None) is both
+
+
+def test_scaled_keeps_whole_numbers_whole() -> None:
+    whole = scaled(Numbers(np.array([[2**62]])), -1)
+    assert as_numbers(whole, 1, np).values.tolist() == [[-(2**62)]]
+    assert as_numbers(scaled(ONE_HOT, 0.5), 2, np).values[0].tolist() == [0, 0, 0.5, 0.5, 0]
+
+
+def test_categories_cannot_be_scaled() -> None:
+    with pytest.raises(ConfigError, match="put OneHotEncoder"):
+        as_categories(scaled(TEXT, 2.0), 2, np)
 
 
 def test_categories_have_no_place_in_a_matrix() -> None:

@@ -27,6 +27,10 @@ class OwnPipeline(Pipeline):
     pass
 
 
+class OwnUnion(FeatureUnion):
+    pass
+
+
 def only(name: str, how: Any, columns: Any, **params: Any) -> ColumnTransformer:
     return ColumnTransformer([(name, how, columns)], **params)
 
@@ -107,7 +111,8 @@ def test_leaves_are_found_in_order_with_paths() -> None:
         (PCA(), ["s"]),
         (OwnScaler(), ["s"]),
         (OwnPipeline([("a", StandardScaler())]), ["s"]),
-        (FeatureUnion([("a", StandardScaler())]), ["s"]),
+        (FeatureUnion([("a", PCA()), ("b", StandardScaler())]), ["s.a"]),
+        (OwnUnion([("a", StandardScaler())]), ["s"]),
         (make_pipeline(StandardScaler(), NMF()), ["s.nmf"]),
         (only("x", NMF(), ["a"]), ["s.x"]),
         (only("x", "drop", ["a"], remainder=NMF()), ["s.remainder"]),
@@ -126,19 +131,19 @@ def test_reasons_from_everywhere_come_at_once() -> None:
     spec = ColumnTransformer(
         [
             ("p", PCA(), ["a"]),
-            ("o", OneHotEncoder(drop="first", max_categories=3), ["t"]),
+            ("i", SimpleImputer(missing_values=-1, strategy=np.max), ["t"]),
             ("f", StandardScaler(), lambda X: ["b"]),
         ],
         remainder=NMF(),
-        transformer_weights={"p": 2.0},
+        transformer_weights={"p": "heavy"},
     )
     with pytest.raises(Unsupported) as caught:
         build(spec, HEAD, "ct")
     found = [(reason.step, reason.parameter) for reason in caught.value.reasons]
     assert found == [
         ("ct.p", None),
-        ("ct.o", "drop"),
-        ("ct.o", "max_categories"),
+        ("ct.i", "missing_values"),
+        ("ct.i", "strategy"),
         ("ct.remainder", None),
         ("ct", "transformer_weights"),
         ("ct.f", None),
@@ -176,7 +181,7 @@ def test_column_transformer_after_a_step_left_out_is_first(nothing: Any) -> None
 
 
 def test_containers_in_the_remainder_are_looked_into() -> None:
-    weighted = only("n", StandardScaler(), ["a"], transformer_weights={"n": 2.0})
+    weighted = only("n", StandardScaler(), ["a"], transformer_weights={"n": [2.0]})
     (reason,) = reasons(only("x", "drop", ["t"], remainder=weighted), "s")
     assert (reason.step, reason.parameter) == ("s.remainder", "transformer_weights")
 

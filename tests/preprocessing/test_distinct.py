@@ -97,12 +97,6 @@ def test_nothing_is_one_missing_value() -> None:
     assert nothing(np.dtype("int64")).dtype == object
 
 
-def test_at_gives_missing_and_known_values() -> None:
-    counts = tally(["b", "a", "b", None])
-    wanted = np.array(["a", "b", np.nan], dtype=object)
-    assert counts.at(wanted).tolist() == [[1.0, 2.0, 1.0]]
-
-
 def test_positions_of_large_integers_are_exact() -> None:
     known = np.array([2**62, 2**62 + 1])
     assert positions(known, np.array([2**62 + 1, 2**62 + 2])).tolist() == [1, -1]

@@ -182,10 +182,11 @@ def test_markers_of_missing_numbers(numbers: pd.DataFrame, marker: Any) -> None:
     assert_parity(SimpleImputer(missing_values=marker), numbers)
 
 
-def test_none_marks_missing_text() -> None:
-    X = pd.DataFrame({"t": pd.Series(["b", None, "a", "b"], dtype=object)})
-    spec = encoded(missing_values=None, strategy="most_frequent")
-    close(Program(spec, "float64").fit_transform(X), sklearn_fit(spec, X)[1])
+@pytest.mark.parametrize("keep", [False, True])
+def test_none_marks_missing_text(keep: bool) -> None:
+    X = pd.DataFrame({"t": ["b", None, "a"], "z": [None] * 3}, dtype=object)
+    params = {"missing_values": None, "add_indicator": True, "keep_empty_features": keep}
+    assert_parity(encoded(strategy="most_frequent", **params), X)
 
 
 def test_mixed_table_goes_to_an_encoder(numbers: pd.DataFrame) -> None:
@@ -209,6 +210,78 @@ def test_arrays(numbers: pd.DataFrame) -> None:
     for strategy in STRATEGIES:
         assert_parity(SimpleImputer(strategy=strategy), numbers.to_numpy())
         assert_parity(SimpleImputer(strategy=strategy), numbers[["b"]].to_numpy())
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_indicators_and_empty_columns(
+    numbers: pd.DataFrame, strategy: str, keep: bool, dtype: str
+) -> None:
+    X = numbers.assign(z=np.nan)
+    new = pd.DataFrame({"a": [np.nan, 1], "b": [np.nan, 2], "c": [5.0, np.nan], "z": [np.nan, 3]})
+    spec = SimpleImputer(strategy=strategy, add_indicator=True, keep_empty_features=keep)
+    program = assert_parity(spec, X, new=new, dtype=dtype)
+    assert program.width == 3 + keep + 3
+    spec = SimpleImputer(strategy=strategy, keep_empty_features=keep)
+    assert assert_parity(spec, X, new=new, dtype=dtype).width == 3 + keep
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_indicators_where_nothing_is_missing_at_fit(numbers: pd.DataFrame, strategy: str) -> None:
+    spec = SimpleImputer(strategy=strategy, add_indicator=True)
+    assert assert_parity(spec, numbers[["b"]]).width == 1
+    assert_parity(spec, numbers.to_numpy())
+
+
+@pytest.mark.parametrize("strategy", FREQUENT)
+@pytest.mark.parametrize("keep", [False, True])
+def test_indicators_and_empty_columns_of_text(strategy: str, keep: bool) -> None:
+    X = pd.DataFrame({"t": ["a", np.nan, "b", "a"], "u": list("xyxy")}).astype(object)
+    X["z"] = pd.Series([np.nan] * 4, dtype=object)
+    new = pd.DataFrame(
+        {"t": ["b", np.nan], "u": [np.nan, "y"], "z": [np.nan, np.nan]}, dtype=object
+    )
+    spec = encoded(strategy=strategy, add_indicator=True, keep_empty_features=keep)
+    program = assert_parity(spec, X, new=new)
+    assert program.width == 2 + (strategy == "constant") + 2 + keep + 2 + 1
+
+
+@pytest.mark.parametrize("fill_value", [None, "gone"])
+def test_empty_numbers_beside_text_are_filled_with_text(fill_value: Any) -> None:
+    X = pd.DataFrame({"t": ["a", None, "b"], "z": [np.nan] * 3})
+    spec = encoded(strategy="constant", fill_value=fill_value, keep_empty_features=True)
+    close(Program(spec, "float64").fit_transform(X), sklearn_fit(spec, X)[1])
+
+
+def test_indicators_of_numbers_stay_numbers_for_an_encoder(numbers: pd.DataFrame) -> None:
+    spec = encoded(strategy="most_frequent", add_indicator=True)
+    assert_parity(spec, numbers.round(1))
+
+
+def test_nothing_but_indicators(numbers: pd.DataFrame) -> None:
+    X = numbers[["a"]].assign(a=np.nan)
+    program = assert_parity(SimpleImputer(add_indicator=True), X)
+    assert program.transform(X).tolist() == [[1.0]] * len(X)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("n_blocks", [1, 2, 7, 64])
+def test_indicators_do_not_depend_on_the_blocks(
+    numbers: pd.DataFrame, strategy: str, n_blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.preprocessing.table.CHUNK_ROWS", -(-len(numbers) // n_blocks))
+    X = numbers.assign(late=np.where(np.arange(len(numbers)) == len(numbers) - 1, np.nan, 2.0))
+    program = assert_parity(SimpleImputer(strategy=strategy, add_indicator=True), X)
+    assert program.to_sklearn().indicator_.features_.tolist() == [0, 2, 3]
+
+
+@bounded
+@given(X=tables("numbers"), strategy=st.sampled_from(STRATEGIES), keep=st.booleans())
+def test_any_numbers_with_indicators(X: pd.DataFrame, strategy: str, keep: bool) -> None:
+    spec = SimpleImputer(strategy=strategy, add_indicator=True, keep_empty_features=keep)
+    if X.notna().any().any():
+        assert_parity(spec, X.clip(-(2**40), 2**40))
 
 
 @bounded

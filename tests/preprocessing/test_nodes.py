@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import ConfigError, DataError, Unsupported
 from pipeline.preprocessing.program import Program
 from tests.preprocessing.parity import assert_parity, close, quiet, sklearn_fit
 
@@ -84,6 +84,21 @@ SPECS = {
         ("c", Pipeline([("off", "passthrough"), ("o", ONE_HOT)]), ["c1"]),
         ("p", Pipeline([("off", "passthrough")]), ["n2"]),
     ),
+    "weighted": columns(
+        ("n", NUMBERS, ["n1"]),
+        ("c", ONE_HOT, ["c1", "c2"]),
+        ("p", "passthrough", ["b"]),
+        remainder=StandardScaler(),
+        transformer_weights={"n": 2, "c": 0.5, "p": 3.0, "remainder": -1.0, "nobody": 9},
+    ),
+    "weighted to nothing, or not at all": columns(
+        ("n", NUMBERS, ["n1"]), ("c", ONE_HOT, ["c1"]), transformer_weights={"n": 0, "c": None}
+    ),
+    "weighted twice": columns(
+        ("in", columns(("n", NUMBERS, ["n1"]), transformer_weights={"n": 2.0}), ["n1"]),
+        ("c", make_pipeline(ONE_HOT, StandardScaler(with_mean=False)), ["c1"]),
+        transformer_weights={"in": 3.0, "c": 0.1},
+    ),
     "dense one-hot": columns(("c", OneHotEncoder(sparse_output=False), ["c2"])),
 }
 
@@ -129,6 +144,20 @@ def test_imputed_columns_are_encoded_together() -> None:
     )
     spec = make_pipeline(imputed, OneHotEncoder(handle_unknown="ignore"))
     close(Program(spec, "float64").fit_transform(table()), sklearn_fit(spec, table())[1])
+
+
+def test_a_weight_that_is_no_number_is_refused() -> None:
+    spec = columns(("n", NUMBERS, ["n1", "n2"]), transformer_weights={"n": np.array([1.0, 2.0])})
+    with pytest.raises(Unsupported, match="the weight of 'n' is array.*use a Python number"):
+        Program(spec).fit(table())
+
+
+def test_text_cannot_be_weighted() -> None:
+    imputed = columns(
+        ("c", SimpleImputer(strategy="most_frequent"), ["c1"]), transformer_weights={"c": 2}
+    )
+    with pytest.raises(ConfigError, match="categories reach a step that takes numbers"):
+        Program(make_pipeline(imputed, ONE_HOT)).fit(table())
 
 
 def test_nothing_selected_is_a_matrix_without_columns() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from pipeline.errors import Unsupported
 from pipeline.preprocessing.build import TWINS
@@ -16,20 +16,7 @@ REFUSED = [
     (SimpleImputer(missing_values=0), "missing_values"),
     (SimpleImputer(missing_values=""), "missing_values"),
     (SimpleImputer(strategy=np.max), "strategy"),
-    (SimpleImputer(add_indicator=True), "add_indicator"),
-    (SimpleImputer(keep_empty_features=True), "keep_empty_features"),
-    (OneHotEncoder(categories=[["a", "b"]]), "categories"),
-    (OneHotEncoder(drop="first"), "drop"),
-    (OneHotEncoder(drop="if_binary"), "drop"),
-    (OneHotEncoder(drop=["a"]), "drop"),
-    (OneHotEncoder(handle_unknown="infrequent_if_exist"), "handle_unknown"),
-    (OneHotEncoder(handle_unknown="warn"), "handle_unknown"),
-    (OneHotEncoder(min_frequency=3), "min_frequency"),
-    (OneHotEncoder(max_categories=9), "max_categories"),
-    (OrdinalEncoder(categories=[["a", "b"]]), "categories"),
-    (OrdinalEncoder(min_frequency=0.1), "min_frequency"),
-    (OrdinalEncoder(max_categories=9), "max_categories"),
-    (TargetEncoder(categories=[["a", "b"]]), "categories"),
+    (FunctionTransformer(feature_names_out=len), "feature_names_out"),
 ]
 
 
@@ -63,12 +50,12 @@ def test_defaults_are_honoured(original: type) -> None:
 
 
 def test_all_reasons_come_at_once() -> None:
-    spec = OneHotEncoder(drop="first", min_frequency=2, max_categories=4)
+    spec = SimpleImputer(missing_values=-1, strategy=np.max)
     with pytest.raises(Unsupported) as caught:
         Program(spec).fit(np.zeros((2, 1)))
     found = {reason.parameter for reason in caught.value.reasons}
-    assert found == {"drop", "min_frequency", "max_categories"}
-    assert str(caught.value).count("\n") == 2
+    assert found == {"missing_values", "strategy"}
+    assert str(caught.value).count("\n") == 1
 
 
 @pytest.mark.parametrize("value", [np.nan, float("nan"), None])
@@ -81,7 +68,7 @@ def test_a_flag_is_not_a_number(value: bool, equal: int) -> None:
     spec = SimpleImputer()
     spec.add_indicator = equal
     assert len(TWINS[SimpleImputer].refuse(spec, "step")) == 1
-    assert len(TWINS[SimpleImputer].refuse(SimpleImputer(add_indicator=value), "step")) == value
+    assert TWINS[SimpleImputer].refuse(SimpleImputer(add_indicator=value), "step") == []
 
 
 def test_the_spec_is_cloned() -> None:

@@ -1,0 +1,124 @@
+"""OneHotEncoder on blocks of codes: one gather a column, kept as positions of the ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.preprocessing import OneHotEncoder
+
+from pipeline import frames
+from pipeline.errors import ConfigError
+from pipeline.preprocessing.blocks import Block, Categories, Indicators
+from pipeline.preprocessing.distinct import Distinct
+from pipeline.preprocessing.encoding import (
+    UNKNOWN,
+    EncoderTwin,
+    Tables,
+    grouped,
+    infrequent,
+    look_up,
+)
+from pipeline.preprocessing.twin import ANY
+
+NO_COLUMN = -1
+"""Position of a category whose output column is dropped."""
+
+
+class OneHotEncoderTwin(EncoderTwin):
+    """One column per category that is neither dropped nor grouped with other infrequent ones.
+
+    Where scikit-learn warns of unknown values, so does this, naming the same
+    columns: once more whenever a block of rows adds a column to them.
+    """
+
+    original = OneHotEncoder
+    honours = {
+        "categories": ANY,
+        "drop": ANY,
+        "handle_unknown": ANY,
+        "min_frequency": ANY,
+        "max_categories": ANY,
+        "sparse_output": ANY,
+        "dtype": ANY,
+        "feature_name_combiner": ANY,
+    }
+
+    def finish(self, stats: list[Distinct]) -> None:
+        """Fit scikit-learn's encoder, and note the output column of each category."""
+        super().finish(stats)
+        self._places = [self._places_of(j) for j in range(len(stats))]
+        self._unknown = Tables(self.known, self.unknown_of)
+        self._warned: dict[int, np.ndarray] = {}
+
+    def fit_original(self, table: Any, stats: list[Distinct]) -> Any:
+        """Fit, and word scikit-learn's refusal to drop one of the infrequent categories."""
+        try:
+            return super().fit_original(table, stats)
+        except AttributeError as error:
+            if self.spec.drop is None or isinstance(self.spec.drop, str):
+                raise
+            # scikit-learn calls a method that text lacks while it makes its message.
+            raise ConfigError(
+                f"OneHotEncoder: drop={self.spec.drop!r} names a category that is infrequent and "
+                "so has no column of its own; name another one, or drop='first'"
+            ) from error
+
+    def _places_of(self, j: int) -> np.ndarray:
+        """Return the output column of each category, and last that of unknown values."""
+        learnt = self.fitted.categories_[j]
+        places = grouped(self.fitted, j, learnt)
+        joins = infrequent(self.fitted, j) is not None and self.spec.handle_unknown in (
+            "infrequent_if_exist",
+            "warn",
+        )
+        places = np.append(places, places.max() if joins else UNKNOWN)
+        drop = self.fitted.drop_idx_
+        if drop is None or drop[j] is None:
+            return places
+        dropped = places[drop[j]]
+        return np.where(places == dropped, NO_COLUMN, places - (places > dropped))
+
+    def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
+        """Return the output column of each entry."""
+        places = self._places[j]
+        return look_up(places[:-1], known, places[-1]).astype("int32")
+
+    def unknown_of(self, j: int, known: np.ndarray) -> np.ndarray:
+        """Return which entries are unknown."""
+        return known == UNKNOWN
+
+    def apply(self, block: Categories) -> Block:
+        """Return the positions of the ones."""
+        found = []
+        for j, column in enumerate(block.columns):
+            table = self.tables.of(j, column)
+            if self.spec.handle_unknown == "error":
+                self.check_known(j, column, table, UNKNOWN)
+            found.append(table[column.codes])
+        self._warn(block.columns)
+        return Indicators(found, [int(places[:-1].max()) + 1 for places in self._places])
+
+    def _warn(self, columns: Sequence[frames.Coded]) -> None:
+        """Warn of columns with unknown values, where scikit-learn does."""
+        how = self.spec.handle_unknown
+        if how == "error" or (how != "warn" and self.spec.drop is None):
+            return
+        seen = enumerate(columns)
+        before = {j for j, column in seen if self._warned.get(j) is column.values}
+        added = [
+            j
+            for j, column in enumerate(columns)
+            if j not in before and bool(self._unknown.of(j, column)[column.codes].any())
+        ]
+        self._warned.update((j, columns[j].values) for j in added)
+        if added:
+            place = "all zeros" if how == "ignore" else "the infrequent category."
+            warnings.warn(
+                f"Found unknown categories in columns {sorted(before.union(added))} during "
+                f"transform. These unknown categories will be encoded as {place}",
+                UserWarning,
+                stacklevel=2,
+            )

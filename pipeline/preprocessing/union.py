@@ -1,0 +1,72 @@
+"""FeatureUnion as a node: branches that all read the same columns, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import FeatureUnion
+from sklearn.preprocessing import FunctionTransformer
+
+from pipeline import frames
+from pipeline.preprocessing.blocks import Joined, scaled
+from pipeline.preprocessing.nodes import Columns, Node, Passthrough, Read
+
+
+class Union(Node):
+    """A `FeatureUnion`: every branch gets every column.
+
+    Behind another step, each branch makes that step's blocks anew, so that
+    nothing is kept that is as long as the table.
+
+    Parameters
+    ----------
+    spec : FeatureUnion
+        Unfitted; its weights are used.
+    branches : sequence of (str, Node)
+        The branches that are not dropped.
+    """
+
+    def __init__(self, spec: FeatureUnion, branches: Sequence[tuple[str, Node]]) -> None:
+        self.spec, self.branches = spec, branches
+        self.weights = spec.transformer_weights or {}
+        self.row: Any = None
+
+    def fit(self, source: Columns, y: Any) -> Columns:
+        """Fit the branches one after the other."""
+        self.row = _row(source)
+        reads = [node.fit(source, y).blocks for _, node in self.branches]
+        return Columns(source.table, None, self._joined([read for read in reads if read]))
+
+    def apply(self, source: Columns) -> Read:
+        """Apply every branch."""
+        return self._joined([node.apply(source) for _, node in self.branches])
+
+    def _joined(self, reads: Sequence[Read]) -> Read:
+        weights = [self.weights.get(name) for name, _ in self.branches]
+        pairs = list(zip(reads, weights, strict=True))
+        return lambda rows: Joined([scaled(read(rows), weight) for read, weight in pairs])
+
+    def original(self) -> FeatureUnion:
+        """Return a `FeatureUnion` of fitted originals."""
+        fitted = {name: self._fitted(node) for name, node in self.branches}
+        params = self.spec.get_params(deep=False)
+        parts = [(name, fitted.get(name, "drop")) for name, _ in self.spec.transformer_list]
+        return FeatureUnion(**params | {"transformer_list": parts})
+
+    def _fitted(self, node: Node) -> Any:
+        # What scikit-learn's own fit puts in the place of the word.
+        if isinstance(node, Passthrough):
+            return FunctionTransformer(feature_names_out="one-to-one").fit(self.row)
+        return node.original()
+
+
+def _row(source: Columns) -> Any:
+    """Return a row of zeros with the source's columns: a frame where they have names."""
+    if source.names is None:
+        assert source.blocks is not None
+        return np.zeros((1, source.blocks(slice(0, 1)).width))
+    row = np.zeros((1, len(source.names)))
+    return pd.DataFrame(row, columns=list(source.names)) if frames.is_frame(source.table.X) else row
