@@ -1,8 +1,9 @@
-"""Data for the tests: the real flights, and every 54th of them."""
+"""Data for the tests: the real flights, and every 54th of them; and a Ctrl-C that works."""
 
 from __future__ import annotations
 
 import json
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +13,15 @@ import pytest
 from datasets import _store, flights
 
 EVERY = 54
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C even where a shell started us in the background, deaf to it.
+
+    The processes that the tests start, and then interrupt, inherit the deafness.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
