@@ -1,9 +1,8 @@
 """Exact order statistics of columns, whatever the blocks they came in.
 
 Blocks are only put aside, so joining them costs nothing. Each column is then
-gathered once and partitioned at the ranks that are needed, which for a few
-takes a CPU a third of the time of sorting. The interpolation between two ranks is
-NumPy's, for all nine methods of Hyndman and Fan, "Sample Quantiles in
+gathered once and partitioned at the ranks that are needed; for many ranks it
+is sorted. The interpolation between two ranks is NumPy's, for all nine methods of Hyndman and Fan, "Sample Quantiles in
 Statistical Packages" (1996).
 """
 
@@ -26,7 +25,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MANY = 512
-"""More ranks than this are found faster by sorting."""
+"""With more ranks than this a column is sorted."""
 
 _OFFSETS = {
     "interpolated_inverted_cdf": (0.0, 1.0),
