@@ -2,8 +2,8 @@
 
 Blocks are only put aside, so joining them costs nothing. Each column is then
 gathered once and partitioned at the ranks that are needed; for many ranks it
-is sorted. The interpolation between two ranks is NumPy's, for all nine methods of Hyndman and Fan, "Sample Quantiles in
-Statistical Packages" (1996).
+is sorted. The interpolation between two ranks is NumPy's, for all nine methods
+of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996).
 """
 
 from __future__ import annotations
