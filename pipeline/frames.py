@@ -8,15 +8,16 @@ distinct values they stand for. **NaN and null mean the same thing: missing.**
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from pipeline import residency
+from pipeline import instants, residency
 from pipeline.errors import DataError
 from pipeline.optional import load
+from pipeline.values import EXACT, as_floats, no_numbers, refuse_infinite
 
 FRAMES = ("pandas", "cudf")
 ARRAYS = ("numpy", "cupy")
@@ -68,31 +69,15 @@ def is_frame(obj: object) -> bool:
 
 
 def ingest(X: Any) -> Any:
-    """Return a table as a pandas, cuDF, NumPy or CuPy object, copying nothing it need not.
+    """Return a table as `pipeline.ingest.ingest` does."""
+    from pipeline.ingest import ingest as made
 
-    Raises
-    ------
-    DataError
-        The object is no table, has no rows or columns, or repeats a column name.
-    """
-    if library(X) == "pyarrow":
-        X = X.to_pandas()
-    if is_sparse(X):
-        raise DataError("X is sparse and a dense table is needed; pass X.toarray()")
-    if not is_frame(X):
-        X = X if library(X) in ARRAYS else np.asarray(X)
-        if X.ndim != 2:
-            raise DataError(
-                f"X has {X.ndim} dimension(s) and a table has 2. Reshape your data: "
-                "X.reshape(-1, 1) is one column, X.reshape(1, -1) one row"
-            )
-    elif X.columns.has_duplicates:
-        twice = X.columns[X.columns.duplicated()].tolist()
-        raise DataError(f"X has columns with the same name: {twice}; rename them")
-    for size, what in zip(X.shape, ("sample(s)", "feature(s)"), strict=True):
-        if size == 0:
-            raise DataError(f"X has 0 {what} (shape={X.shape}) while a minimum of 1 is required.")
-    return X
+    return made(X)
+
+
+def is_partitioned(X: object) -> bool:
+    """Return whether an object is a Dask or dask-cuDF frame."""
+    return hasattr(X, "npartitions") and hasattr(X, "to_delayed")
 
 
 def is_sparse(X: object) -> bool:
@@ -124,16 +109,9 @@ def numbers(X: Any, name: Any) -> Any:
     series = column(X, name)
     kind = series.dtype.kind
     if kind not in "iufb":
-        raise DataError(
-            f"column {name!r} holds {series.dtype} values where numbers are needed; "
-            "convert it (astype), encode it (OneHotEncoder, OrdinalEncoder, TargetEncoder) "
-            "or leave it out"
-        )
+        raise no_numbers(name, series.dtype)
     values = _array(series) if is_frame(X) else series
-    if kind == "f" and bool(array_module(device_of(values)).isinf(values).any()):
-        raise DataError(
-            f"column {name!r} holds infinite values; replace them by numbers or by missing values"
-        )
+    refuse_infinite(values, name, array_module(device_of(values)))
     return values
 
 
@@ -144,26 +122,76 @@ def _array(series: Any) -> Any:
     return getattr(series, _TO_ARRAY[library(series)])(na_value=np.nan)
 
 
+def datetimes(X: Any, name: Any) -> Any:
+    """Return dates as nanoseconds since 1970, `instants.MISSING` for missing ones.
+
+    A column with a time zone is read by the clock on its wall, which is what calendars show.
+
+    Returns
+    -------
+    array of int64, shape (n_rows,)
+
+    Raises
+    ------
+    DataError
+        The column holds no dates, or some outside the years that nanoseconds reach.
+    """
+    return instants.wall_clock(column(X, name), name, array_module(device_of(X)))
+
+
 def categories(X: Any, name: Any) -> Coded:
-    """Return any column as codes into its distinct values."""
+    """Return any column as codes into its distinct values.
+
+    Raises
+    ------
+    DataError
+        Values are infinite; dates are missing; or integers would fall together as float64,
+        the type of integer columns with missing values.
+    """
     series = column(X, name)
-    if series.dtype.kind in "iufb":
-        return coded(numbers(X, name))
+    kind = series.dtype.kind
+    if kind in "iufb":
+        return coded(numbers(X, name)) if kind not in "iu" else _integers(X, name)
+    if kind in "mM":
+        return _dates(series, name)
     if not is_frame(X):
         return coded(series)
-    numeric = str(series.dtype) == "category"
-    series = series if numeric else series.astype("category")
+    declared = str(series.dtype) == "category"
+    series = series if declared else series.astype("category")
     codes = getattr(series.cat.codes.fillna(-1), _TO_ARRAY[library(X)])()
     values = host_index(series.cat.categories)
-    if numeric:
-        return Coded(codes, _as_seen(values, has_missing=series.hasnans))
+    if declared:
+        return Coded(codes, _as_seen(values, name, has_missing=bool(series.hasnans)))
     return Coded(codes, values.astype(object))
 
 
-def _as_seen(values: np.ndarray, *, has_missing: bool) -> np.ndarray:
-    """Return numeric categories in the type that scikit-learn gives their column."""
+def _integers(X: Any, name: Any) -> Coded:
+    """Return integers as codes; where they are float64 to scikit-learn, make sure none merge."""
+    found = coded(numbers(X, name))
+    if found.values.dtype.kind == "f" and (abs(found.values) >= EXACT).any():
+        series = column(X, name)
+        plain = "uint64" if series.dtype.kind == "u" else "int64"
+        exact = getattr(series.fillna(0).astype(plain), _TO_ARRAY[library(X)])()
+        as_floats(coded(exact).values, name)
+    return found
+
+
+def _dates(series: Any, name: Any) -> Coded:
+    counts, unit = instants.ticks(series, local=False)
+    codes, values = coded(counts)
+    if values[0] == instants.MISSING:
+        raise DataError(
+            f"column {name!r} holds missing dates, which no encoder of scikit-learn takes; "
+            "fill them, or take parts of the dates (CalendarFeatures)"
+        )
+    return Coded(codes, instants.dates_of(values, unit, series.dtype))
+
+
+def _as_seen(values: np.ndarray, name: Any, *, has_missing: bool) -> np.ndarray:
+    """Return declared categories in the type that scikit-learn gives their column."""
     kind = values.dtype.kind
-    return values.astype("float64") if kind == "b" or kind in "iu" and has_missing else values
+    refuse_infinite(values, name, np)
+    return as_floats(values, name) if kind == "b" or kind in "iu" and has_missing else values
 
 
 def coded(array: Any) -> Coded:
@@ -237,6 +265,30 @@ def nbytes(X: Any) -> int:
     if not is_frame(X):
         return int(X.nbytes) if hasattr(X, "nbytes") else int(X.memory_usage(index=False))
     return int(X.memory_usage(index=False).sum())
+
+
+def beside(matrix: Any, names: Sequence[Any], X: Any, kept: Mapping[Any, Any]) -> Any:
+    """Return a frame of a matrix and, beside it, some columns of a table.
+
+    Parameters
+    ----------
+    matrix : array, shape (n_rows, n_names)
+    names : sequence
+        Of the matrix' columns.
+    X : frame or array
+        Gives the index, where it has one, and the columns.
+    kept : mapping
+        Name in the result -> column of `X`; text becomes categorical.
+    """
+    module = load({"cpu": "pandas", "cuda": "cudf"}[device_of(matrix)])
+    index = X.index if is_frame(X) else None
+    made = module.DataFrame(matrix, columns=list(names), index=index)
+    if not kept:
+        return made
+    taken = X[list(kept.values())] if is_frame(X) else module.DataFrame(X)[list(kept.values())]
+    taken = categorize(taken)
+    taken.columns = list(kept)
+    return module.concat([made, taken], axis=1)
 
 
 def categorize(X: Any) -> Any:

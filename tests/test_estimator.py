@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from xgboost import XGBClassifier
 
+from pipeline.preprocessing import parallel
 from pipeline.preprocessing import table as blocks
 from tests.programs import MODELS, NUMBERS, TABLE, WORDS, on_cpu, preprocessing, program
 
@@ -194,7 +195,7 @@ def test_number_of_cores_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(blocks, "CHUNK_ROWS", 16)
     found = []
     for cores in (1, 4):
-        monkeypatch.setattr(blocks.os, "sched_getaffinity", lambda pid, n=cores: range(n))
+        monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda pid, n=cores: range(n))
         found.append(on_cpu().fit(TABLE, NUMBERS).predict_proba(TABLE).tobytes())
     assert found[0] == found[1]
 

@@ -25,18 +25,19 @@ LAYERS = [
 
 TWINS = {"scaling", "imputing", "encoding", "target_encoding"}
 INSIDE_PREPROCESSING = [
-    {"blocks", "distinct", "f_tests", "moments", "quantiles"},
-    {"twin", "table"},
+    {"blocks", "distinct", "moments", "parallel"},
+    {"f_tests", "quantiles", "table"},
+    {"twin"},
     TWINS,
     {"nodes"},
-    {"union"},
-    {"build"},
+    {"output", "union"},
+    {"build", "partitions"},
     {"program"},
 ]
 """As above; a module that is not named is a twin, and twins may use each other."""
 
 GPU_PACKAGES = {"cudf", "cuml", "cupy", "dask", "dask_cudf", "dask_cuda", "rmm"}
-MAY_LOAD = {"frames.py", "io.py"}
+MAY_LOAD = {"frames.py", "io.py", "partitions.py"}
 """What reads tables, and what works on them, loads cuDF and CuPy when it needs them."""
 
 MAX_LINES = 300

@@ -1,16 +1,16 @@
 """A block: some rows of some columns, in the form the next twin works on.
 
 `Numbers` is a matrix with NaN for missing; `Categories` is codes beside their
-distinct values; `Indicators` is the positions of the ones in a one-hot matrix,
-kept unexpanded until it is written; `Joined` is blocks side by side; `Scaled` is
-a block times a number.
+distinct values; `Dates` is points in time; `Indicators` is the positions of the
+ones in a one-hot matrix, kept unexpanded until it is written; `Joined` is blocks
+side by side; `Scaled` is a block times a number; `Kept` is columns of the table
+that a frame takes over as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import Any, Protocol
 
 from pipeline import frames
@@ -24,8 +24,8 @@ class Block(Protocol):
     def width(self) -> int:
         """Number of output columns."""
 
-    def write(self, out: Any) -> None:
-        """Fill ``out``, an array of shape (n_rows, width), casting to its dtype."""
+    def write(self, out: Any, start: int = 0) -> None:
+        """Fill columns of ``out``, rows of a C-ordered matrix of zeros, casting to its dtype."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Numbers:
         """Number of columns."""
         return int(self.values.shape[1])
 
-    def write(self, out: Any) -> None:
+    def write(self, out: Any, start: int = 0) -> None:
         """Copy the values."""
-        out[...] = self.values
+        out[:, start : start + self.width] = self.values
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,44 @@ class Categories:
         """Number of columns."""
         return len(self.columns)
 
-    def write(self, out: Any) -> None:
+    def write(self, out: Any, start: int = 0) -> None:
         """Refuse: only an encoder gives categories a place in a matrix."""
         raise ConfigError(
             "categories reach a step that takes numbers; put OneHotEncoder, OrdinalEncoder or "
             "TargetEncoder before it"
         )
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Points in time, shape (n_rows, width): nanoseconds since 1970, or `MISSING`."""
+
+    values: Any
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return int(self.values.shape[1])
+
+    def write(self, out: Any, start: int = 0) -> None:
+        """Refuse: only a transformer of dates makes numbers of them."""
+        raise ConfigError("dates reach a step that takes numbers; put CalendarFeatures before it")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Columns of the table that a frame takes over as they are."""
+
+    names: Sequence[Any]
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    def write(self, out: Any, start: int = 0) -> None:
+        """Refuse: only a frame has a place for columns of any type."""
+        raise ConfigError(f"the columns {list(self.names)} cannot be written into a matrix")
 
 
 @dataclass(frozen=True)
@@ -75,12 +107,16 @@ class Indicators:
         """Number of output columns."""
         return sum(self.widths)
 
-    def write(self, out: Any) -> None:
-        """Compare each position with its column numbers, straight into the output."""
+    def write(self, out: Any, start: int = 0) -> None:
+        """Set the ones; zeros are there already."""
         xp = frames.array_module(frames.device_of(out))
-        edges = accumulate(self.widths, initial=0)
-        for positions, (start, stop) in zip(self.positions, pairwise(edges), strict=True):
-            xp.equal(positions[:, None], xp.arange(stop - start), out=out[:, start:stop])
+        rows = xp.arange(len(out)) * out.shape[1]
+        for positions, width in zip(self.positions, self.widths, strict=True):
+            some, held = rows, positions
+            if bool((positions < 0).any()):
+                some, held = rows[positions >= 0], positions[positions >= 0]
+            out.reshape(-1)[some + (held + start)] = 1
+            start += width
 
 
 @dataclass(frozen=True)
@@ -94,11 +130,11 @@ class Joined:
         """Number of output columns."""
         return sum(block.width for block in self.blocks)
 
-    def write(self, out: Any) -> None:
+    def write(self, out: Any, start: int = 0) -> None:
         """Write each block into its own columns."""
-        edges = accumulate((block.width for block in self.blocks), initial=0)
-        for block, (start, stop) in zip(self.blocks, pairwise(edges), strict=True):
-            block.write(out[:, start:stop])
+        for block in self.blocks:
+            block.write(out, start)
+            start += block.width
 
 
 @dataclass(frozen=True)
@@ -113,10 +149,10 @@ class Scaled:
         """Number of output columns."""
         return self.block.width
 
-    def write(self, out: Any) -> None:
+    def write(self, out: Any, start: int = 0) -> None:
         """Write the block and multiply in place."""
-        self.block.write(out)
-        out *= self.weight
+        self.block.write(out, start)
+        out[:, start : start + self.width] *= self.weight
 
 
 def scaled(block: Block, weight: float | None) -> Block:
@@ -135,11 +171,20 @@ def scaled(block: Block, weight: float | None) -> Block:
     return Scaled(block, weight)
 
 
+def flat(block: Block) -> list[Block]:
+    """Return the blocks side by side that a block is made of.
+
+    >>> len(flat(Joined([Kept(["a"]), Joined([Kept(["b"])])])))
+    2
+    """
+    return [p for b in block.blocks for p in flat(b)] if isinstance(block, Joined) else [block]
+
+
 def as_numbers(block: Block, n_rows: int, xp: Any) -> Numbers:
     """Return a block as a matrix; float64 unless it is one already."""
     if isinstance(block, Numbers):
         return block
-    values = xp.empty((n_rows, block.width), dtype="float64")
+    values = xp.zeros((n_rows, block.width), dtype="float64")
     block.write(values)
     return Numbers(values)
 
@@ -153,3 +198,16 @@ def as_categories(block: Block, n_rows: int, xp: Any) -> Categories:
         return Categories([column for part in parts for column in part.columns])
     values = as_numbers(block, n_rows, xp).values
     return Categories([frames.coded(values[:, j]) for j in range(block.width)])
+
+
+def as_dates(block: Block) -> Dates:
+    """Return a block of dates as it is.
+
+    Raises
+    ------
+    ConfigError
+        A step before it has made numbers or categories of the dates.
+    """
+    if isinstance(block, Dates):
+        return block
+    raise ConfigError("CalendarFeatures reads dates; put it first in its pipeline")

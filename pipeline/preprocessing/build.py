@@ -6,6 +6,7 @@ Twins are looked up by exact type: a subclass is another algorithm.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -136,7 +137,44 @@ def _left_out(how: Any) -> bool:
     return how is None or (isinstance(how, str) and how == "passthrough")
 
 
-def build(spec: BaseEstimator, head: pd.DataFrame, step: str) -> Node:
+def obstacles_to_batches(spec: Any, step: str) -> list[Reason]:
+    """Return why a transformer cannot learn batch by batch; none when it can."""
+    found = reasons(spec, step)
+    if type(spec) is Pipeline:
+        active = [how for _, how in spec.steps if not _left_out(how)]
+        if len(active) > 1:
+            why = "a step learns from what the one before makes, which changes with every batch"
+            found.append(Reason(step, why, "fit on all rows at once"))
+    for path, leaf in leaves(spec, step):
+        twin = TWINS.get(type(leaf))
+        if twin is not None and twin.aligned is not Twin.aligned:
+            why = f"{type(leaf).__name__} needs the target of all rows"
+            found.append(Reason(path, why, "fit on all rows at once"))
+    return found
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a tree is built.
+
+    Parameters
+    ----------
+    framed : bool
+        A frame is made, which has a place for columns of any type.
+    keeps : bool
+        Statistics are kept, so that each `fit` adds to those before.
+    rank_error : float
+        Of medians and quantiles, as a share of the rows; 0 is exact.
+    """
+
+    framed: bool = False
+    keeps: bool = False
+    rank_error: float = 0.0
+
+
+def build(
+    spec: BaseEstimator, head: pd.DataFrame, step: str, options: Options | None = None
+) -> Node:
     """Return the unfitted tree for a transformer.
 
     Parameters
@@ -147,6 +185,7 @@ def build(spec: BaseEstimator, head: pd.DataFrame, step: str) -> Node:
         A row of the table: its columns, for selectors.
     step : str
         Path of the transformer in the whole spec.
+    options : Options, optional
 
     Raises
     ------
@@ -156,23 +195,28 @@ def build(spec: BaseEstimator, head: pd.DataFrame, step: str) -> Node:
     found = reasons(spec, step)
     if found:
         raise Unsupported(*found)
-    return _node(spec, head, step)
+    return _node(spec, head, step, options or Options())
 
 
-def _node(spec: Any, head: pd.DataFrame, step: str) -> Node:
+def _node(spec: Any, head: pd.DataFrame, step: str, options: Options) -> Node:
     if isinstance(spec, str):
-        return Passthrough()
+        return Passthrough(framed=options.framed)
     if type(spec) is Pipeline:
         check_names(spec, spec.steps, step)
-        return Chain(spec, [_node(how or "passthrough", head, step) for _, how in spec.steps])
+        nodes = [_node(how or "passthrough", head, step, options) for _, how in spec.steps]
+        return Chain(spec, nodes)
     if type(spec) is ColumnTransformer:
-        return _parallel(spec, head, step)
+        return _parallel(spec, head, step, options)
     if type(spec) is FeatureUnion:
-        return _union(spec, head, step)
-    return Leaf(TWINS[type(spec)](spec))
+        return _union(spec, head, step, options)
+    twin = TWINS[type(spec)](spec)
+    twin.rank_error = options.rank_error
+    return Leaf(twin, keeps=options.keeps)
 
 
-def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str) -> Parallel:
+def _parallel(
+    spec: ColumnTransformer, head: pd.DataFrame, step: str, options: Options
+) -> Parallel:
     check_names(spec, spec.transformers, step)
     chosen = [
         (name, how, selected(head, key, f"{step}.{name}")) for name, how, key in spec.transformers
@@ -183,7 +227,7 @@ def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str) -> Paralle
     node = Parallel(
         spec,
         [
-            Branch(name, _node(how, head[names], f"{step}.{name}"), names)
+            Branch(name, _node(how, head[names], f"{step}.{name}", options), names)
             for name, how, names in chosen
             if names and not (isinstance(how, str) and how == "drop")
         ],
@@ -192,7 +236,7 @@ def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str) -> Paralle
     return node
 
 
-def _union(spec: FeatureUnion, head: pd.DataFrame, step: str) -> Union:
+def _union(spec: FeatureUnion, head: pd.DataFrame, step: str, options: Options) -> Union:
     check_names(spec, spec.transformer_list, step)
     if not spec.transformer_list:
         raise ConfigError(f"{step}: the FeatureUnion has no transformers; leave it out")
@@ -203,7 +247,7 @@ def _union(spec: FeatureUnion, head: pd.DataFrame, step: str) -> Union:
     return Union(
         spec,
         [
-            (name, _node(how, head, f"{step}.{name}"))
+            (name, _node(how, head, f"{step}.{name}", options))
             for name, how in spec.transformer_list
             if not (isinstance(how, str) and how == "drop")
         ],

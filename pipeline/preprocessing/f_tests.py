@@ -1,10 +1,8 @@
 """F-tests of columns against a target, from sums that can be merged.
 
-The sums are of deviations, merged as in `moments`. A mean is kept as an origin
-and the little that it differs from it, so that means of values far from zero
-differ exactly. Origins come from values of the column, so the deviations of a
-constant are exactly zero, however the rows are cut: it is never mistaken for
-rounding that tells something.
+The sums are `moments`, of each class of rows or of all. Origins come from values
+of the column, so the deviations of a constant are exactly zero, however the rows
+are cut: it is never mistaken for rounding that tells something.
 """
 
 from __future__ import annotations
@@ -15,45 +13,29 @@ import numpy as np
 from scipy import special
 
 from pipeline import frames
+from pipeline.preprocessing import moments
+from pipeline.preprocessing.moments import Moments
 
 Test = tuple[np.ndarray, np.ndarray]
 """F statistics and p-values, shape (n_columns,)."""
 
 
-class Deviations(NamedTuple):
-    """Moments of groups of rows, on the host.
-
-    Parameters
-    ----------
-    rows : numpy.ndarray, shape (n_groups, 1)
-    origin, rest : numpy.ndarray, shape (n_groups, n_columns)
-        The mean is their sum.
-    squares : numpy.ndarray, shape (n_groups, n_columns)
-        Sum of squared deviations from the mean.
-    """
-
-    rows: np.ndarray
-    origin: np.ndarray
-    rest: np.ndarray
-    squares: np.ndarray
-
-
 class Joint(NamedTuple):
-    """Deviations of the columns and, last, of the target, with their products.
+    """Moments of the columns and, last, of the target, with their products.
 
     Parameters
     ----------
-    deviations : Deviations
+    moments : Moments
         Of one group and ``n_columns + 1`` columns.
     products : numpy.ndarray, shape (1, n_columns + 1)
         Sum of each column's deviations times the target's.
     """
 
-    deviations: Deviations
+    moments: Moments
     products: np.ndarray
 
 
-def by_class(values: Any, codes: Any, n_classes: int) -> Deviations:
+def by_class(values: Any, codes: Any, n_classes: int) -> Moments:
     """Return the deviations of the rows of each class from its mean.
 
     Parameters
@@ -80,7 +62,7 @@ def by_class(values: Any, codes: Any, n_classes: int) -> Deviations:
     rest = total(off) / xp.maximum(rows, 1)
     off -= rest[codes]
     found = xp.stack([xp.broadcast_to(rows, rest.shape), origin, rest, total(off * off)])
-    return Deviations(*frames.to_host(found))
+    return Moments(*frames.to_host(found))
 
 
 def jointly(values: Any, y: Any) -> Joint:
@@ -101,45 +83,26 @@ def jointly(values: Any, y: Any) -> Joint:
     products = (off * off[:, -1:]).sum(axis=0)[None]
     rows = xp.full_like(rest, both.shape[0])
     *deviations, products = frames.to_host(xp.stack([rows, origin, rest, squares, products]))
-    return Joint(Deviations(*deviations), products)
+    return Joint(Moments(*deviations), products)
 
 
 def merge(a: Any, b: Any) -> Any:
-    """Return the `Deviations`, or the `Joint`, of both sets of rows together.
+    """Return the `Moments`, or the `Joint`, of both sets of rows together.
 
     >>> one, two = (by_class(np.array([[x]]), np.array([0]), 1) for x in (1.0, 4.0))
     >>> both = merge(one, two)
     >>> (both.origin + both.rest).item(), both.squares.item()
     (2.5, 4.5)
     """
-    if isinstance(a, Deviations):
-        return _merge_deviations(a, b)
-    step, rows = _step(a.deviations, b.deviations), a.deviations.rows
-    share = _share(a.deviations, b.deviations)
-    products = a.products + b.products + step * step[:, -1:] * rows * share
-    return Joint(_merge_deviations(a.deviations, b.deviations), products)
+    if isinstance(a, Moments):
+        return moments.merge(a, b)
+    step = moments.between(a.moments, b.moments)
+    weight = a.moments.rows * moments.share_of(a.moments, b.moments)
+    products = a.products + b.products + step * step[:, -1:] * weight
+    return Joint(moments.merge(a.moments, b.moments), products)
 
 
-def _merge_deviations(a: Deviations, b: Deviations) -> Deviations:
-    step, share, empty = _step(a, b), _share(a, b), a.rows == 0
-    return Deviations(
-        a.rows + b.rows,
-        np.where(empty, b.origin, a.origin),
-        np.where(empty, b.rest, a.rest + step * share),
-        a.squares + b.squares + step * step * a.rows * share,
-    )
-
-
-def _share(a: Deviations, b: Deviations) -> np.ndarray:
-    return b.rows / np.maximum(a.rows + b.rows, 1)
-
-
-def _step(a: Deviations, b: Deviations) -> np.ndarray:
-    """Return how far the means of `b` lie from those of `a`."""
-    return (b.origin - a.origin) + (b.rest - a.rest)
-
-
-def analysis(classes: Deviations) -> Test:
+def analysis(classes: Moments) -> Test:
     """Return the one-way analysis of variance of each column; NaN for a constant."""
     n_rows, n_classes = classes.rows[:, 0].sum(), len(classes.rows)
     off = (classes.origin - classes.origin[0]) + (classes.rest - classes.rest[0])
@@ -158,8 +121,8 @@ def regression(joint: Joint) -> Test:
     As in scikit-learn, the statistic is 0 for a constant, and the greatest
     number for a perfect fit. Two rows or less have no p-values: NaN.
     """
-    free = joint.deviations.rows[0, 0] - 2
-    squares, products = joint.deviations.squares[0], joint.products[0]
+    free = joint.moments.rows[0, 0] - 2
+    squares, products = joint.moments.squares[0], joint.products[0]
     with np.errstate(invalid="ignore", divide="ignore"):
         explained = products[:-1] ** 2 / (squares[:-1] * squares[-1])
         explained = np.where(np.isnan(explained), 0.0, np.minimum(explained, 1.0))

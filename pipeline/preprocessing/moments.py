@@ -1,8 +1,9 @@
 """Count, mean and sum of squared deviations per column, mergeable.
 
 Merging follows Chan, Golub and LeVeque, "Updating Formulae and a Pairwise
-Algorithm for Computing Sample Variances" (1979): no cancellation, and the
-result does not depend on how the rows were cut, to rounding.
+Algorithm for Computing Sample Variances" (1979). A mean is kept as an origin
+and the little that it differs from it, so that means far from zero differ
+exactly: the result does not depend on how the rows were cut, to rounding.
 """
 
 from __future__ import annotations
@@ -15,12 +16,28 @@ from pipeline import frames
 
 
 class Moments(NamedTuple):
-    """Statistics of the values that are not missing, one entry a column, on the host."""
+    """Statistics of the values that are not missing, on the host.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray, shape (n_columns,)
+        One number of rows for all columns, or for each; or a column of them, one a group
+        of rows, which the others then have one row for as well.
+    origin, rest : numpy.ndarray, shape (n_columns,)
+        The mean is their sum.
+    squares : numpy.ndarray, shape (n_columns,)
+        Sum of squared deviations from the mean.
+    """
 
     rows: np.ndarray
-    mean: np.ndarray
+    origin: np.ndarray
+    rest: np.ndarray
     squares: np.ndarray
-    """Sum of squared deviations from the mean."""
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean; 0 for a column without values."""
+        return self.origin + self.rest
 
     @property
     def variance(self) -> np.ndarray:
@@ -33,12 +50,12 @@ def moments(values: Any, xp: Any) -> Moments:
     """Return the moments of a matrix with NaN for missing, shape (n_rows, n_columns)."""
     known = ~xp.isnan(values)
     count = known.sum(axis=0).astype("float64")
-    mean = xp.where(known, values, 0.0).sum(axis=0, dtype="float64") / xp.maximum(count, 1)
-    off = xp.where(known, values - mean, 0.0)
-    # What rounding left in the mean; without it a small variance beside a large mean is lost.
-    rest = off.sum(axis=0) / xp.maximum(count, 1)
+    some = xp.maximum(count, 1)
+    origin = xp.where(known, values, 0.0).sum(axis=0, dtype="float64") / some
+    off = xp.where(known, values - origin, 0.0)
+    rest = off.sum(axis=0) / some
     squares = xp.maximum((off * off).sum(axis=0) - count * rest * rest, 0.0)
-    return Moments(*frames.to_host(xp.stack([count, mean + rest, squares])))
+    return Moments(*frames.to_host(xp.stack([count, origin, rest, squares])))
 
 
 def merge(a: Moments, b: Moments) -> Moments:
@@ -48,8 +65,20 @@ def merge(a: Moments, b: Moments) -> Moments:
     >>> both.rows.item(), both.mean.item(), both.squares.item()
     (3.0, 3.0, 14.0)
     """
-    count = a.rows + b.rows
-    share = b.rows / np.maximum(count, 1)
-    step = b.mean - a.mean
-    squares = a.squares + b.squares + step**2 * a.rows * share
-    return Moments(count, a.mean + step * share, squares)
+    step, share, empty = between(a, b), share_of(a, b), a.rows == 0
+    return Moments(
+        a.rows + b.rows,
+        np.where(empty, b.origin, a.origin),
+        np.where(empty, b.rest, a.rest + step * share),
+        a.squares + b.squares + step * step * a.rows * share,
+    )
+
+
+def share_of(a: Moments, b: Moments) -> np.ndarray:
+    """Return the share of all rows that `b` holds."""
+    return b.rows / np.maximum(a.rows + b.rows, 1)
+
+
+def between(a: Moments, b: Moments) -> np.ndarray:
+    """Return how far the means of `b` lie from those of `a`."""
+    return (b.origin - a.origin) + (b.rest - a.rest)

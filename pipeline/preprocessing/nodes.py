@@ -17,50 +17,61 @@ from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from pipeline import frames
 from pipeline.errors import DataError, PipelineError
 from pipeline.preprocessing.blocks import (
     Block,
     Categories,
+    Dates,
     Joined,
+    Kept,
     Numbers,
     as_categories,
+    as_dates,
     as_numbers,
     scaled,
 )
-from pipeline.preprocessing.table import Table
+from pipeline.preprocessing.table import Data, Part
 from pipeline.preprocessing.twin import Twin
 
-Read = Callable[[slice], Any]
+Read = Callable[[Part], Any]
+"""From rows of a table to a block. It holds no table, so it can be sent to where a part is."""
 
 
 @dataclass(frozen=True)
 class Columns:
     """Where a node's input comes from: columns of the table, or the blocks of the node before.
 
-    Blocks have names where scikit-learn would hand on a frame with the same columns.
+    Parameters
+    ----------
+    names : sequence or None
+        The columns; None after a step that makes an array of them in scikit-learn.
+    framed : bool
+        The columns have names; otherwise `names` are positions.
+    blocks : callable, optional
+        What the node before makes of a part.
     """
 
-    table: Table
     names: Sequence[Any] | None
+    framed: bool
     blocks: Read | None = None
 
-    def read(self, form: type, rows: slice) -> Any:
-        """Return the rows as `Numbers` or `Categories`."""
-        if self.blocks is not None:
-            return convert(self.blocks(rows), form, rows.stop - rows.start, self.table.xp)
-        assert self.names is not None
-        cut = self.table.categories if form is Categories else self.table.numbers
-        return cut(self.names, rows)
+    def reader(self, form: type) -> Read:
+        """Return what reads a part's rows in a form."""
+        names, blocks = self.names, self.blocks
+        if blocks is not None:
+            return lambda part: convert(blocks(part), form, part.n_rows, part.table.xp)
+        assert names is not None
+        return lambda part: part.read(names, form)
 
-    def prepare(self, form: type) -> None:
-        """Convert the table's columns before threads cut them."""
-        if self.blocks is None and self.names is not None:
-            self.table.convert(self.names, form)
+    def then(self, names: Sequence[Any] | None, blocks: Read) -> Columns:
+        """Return the source of the node after this one."""
+        return Columns(names, self.framed, blocks)
 
 
 def convert(block: Block, form: type, n_rows: int, xp: Any) -> Any:
     """Return a block in the form that the next twin reads."""
+    if form is Dates:
+        return as_dates(block)
     return (as_categories if form is Categories else as_numbers)(block, n_rows, xp)
 
 
@@ -68,12 +79,12 @@ class Node(ABC):
     """A part of the program."""
 
     @abstractmethod
-    def fit(self, source: Columns, y: Any) -> Columns:
-        """Learn from the source; return the source of the node after this one."""
+    def fit(self, table: Data, source: Columns, y: Any) -> Columns:
+        """Learn from all rows of the source; return the source of the node after this one."""
 
     @abstractmethod
     def apply(self, source: Columns) -> Read:
-        """Return the function from a row range to the transformed block."""
+        """Return the function from a part to the transformed block."""
 
     def names(self, source: Columns) -> Sequence[Any] | None:
         """Return the columns of the frame that scikit-learn would hand on; None for an array."""
@@ -85,33 +96,41 @@ class Node(ABC):
 
 
 class Leaf(Node):
-    """One twin."""
+    """One twin.
 
-    def __init__(self, twin: Twin[Any]) -> None:
-        self.twin = twin
+    Parameters
+    ----------
+    twin : Twin
+    keeps : bool
+        Keep the statistic, so that the next `fit` adds to it.
+    """
 
-    def fit(self, source: Columns, y: Any) -> Columns:
+    def __init__(self, twin: Twin[Any], *, keeps: bool = False) -> None:
+        self.twin, self.keeps = twin, keeps
+        self.form: type = twin.reads
+        self.stats: Any = None
+
+    def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Reduce the twin's statistic over all blocks."""
-        twin, table = self.twin, source.table
-        twin.names = source.names if frames.is_frame(table.X) else None
-        form = self._form(source)
-        source.prepare(form)
-        if not source.read(form, slice(0, 1)).width:
+        twin = self.twin
+        twin.names = source.names if source.framed else None
+        self.form = twin.form(table.like, source.names)
+        read = source.reader(self.form)
+        if not read(table.first()).width:
             raise DataError(f"{type(twin.spec).__name__}: the steps before it left no column")
         with blame(twin):
-            aligned = [frames.to_device(array, table.device) for array in twin.aligned(y)]
+            aligned = table.bring(twin.aligned(y))
+        stats = table.reduce(lambda part: twin.partial(read(part), *part.of(aligned)), twin.merge)
+        self._finish(stats)
+        return source.then(
+            self.names(source), lambda part: twin.apply_training(read(part), *part.of(aligned))
+        )
 
-        def partial(rows: slice) -> Any:
-            return twin.partial(source.read(form, rows), *(array[rows] for array in aligned))
-
-        def training(rows: slice) -> Block:
-            block = source.read(form, rows)
-            return twin.apply_training(block, *(array[rows] for array in aligned))
-
-        stats = table.reduce(partial, twin.merge)
-        with blame(twin):
-            twin.finish(stats)
-        return Columns(table, self.names(source), training)
+    def _finish(self, stats: Any) -> None:
+        if self.keeps:
+            stats = self.stats = stats if self.stats is None else self.twin.merge(self.stats, stats)
+        with blame(self.twin):
+            self.twin.finish(stats)
 
     def names(self, source: Columns) -> Sequence[Any] | None:
         """Return the source's columns where the twin keeps them."""
@@ -119,12 +138,8 @@ class Leaf(Node):
 
     def apply(self, source: Columns) -> Read:
         """Transform each block."""
-        form = self._form(source)
-        source.prepare(form)
-        return lambda rows: self.twin.apply(source.read(form, rows))
-
-    def _form(self, source: Columns) -> type:
-        return self.twin.form(source.table.X, source.names)
+        twin, read = self.twin, source.reader(self.form)
+        return lambda part: twin.apply(read(part))
 
     def original(self) -> Any:
         """Return the twin's fitted original."""
@@ -150,20 +165,31 @@ def blame(twin: Twin[Any]) -> Iterator[None]:
 
 
 class Passthrough(Node):
-    """Numeric columns as they are."""
+    """Columns as they are.
 
-    def fit(self, source: Columns, y: Any) -> Columns:
+    Parameters
+    ----------
+    framed : bool
+        A frame is made, which has a place for columns of any type; a matrix takes numbers.
+    """
+
+    def __init__(self, *, framed: bool = False) -> None:
+        self.framed = framed
+
+    def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Learn nothing."""
-        return Columns(source.table, self.names(source), self.apply(source))
+        return source.then(self.names(source), self.apply(source))
 
     def names(self, source: Columns) -> Sequence[Any] | None:
         """Return the source's columns."""
         return source.names
 
     def apply(self, source: Columns) -> Read:
-        """Return the columns as a matrix."""
-        source.prepare(Numbers)
-        return lambda rows: source.read(Numbers, rows)
+        """Return the columns as a matrix, or as they are."""
+        if self.framed and source.blocks is None and source.names is not None:
+            kept = Kept(source.names)
+            return lambda part: kept
+        return source.reader(Numbers)
 
     def original(self) -> Any:
         """Return the word that scikit-learn's containers use for it."""
@@ -178,10 +204,10 @@ class Chain(Node):
         # A step left out must not turn a column of text into numbers for the next one.
         self.active = [n for n in nodes if not isinstance(n, Passthrough)] or list(nodes[:1])
 
-    def fit(self, source: Columns, y: Any) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Fit each node on what the one before made of the training rows."""
         for node in self.active:
-            source = node.fit(source, y)
+            source = node.fit(table, source, y)
         return source
 
     def apply(self, source: Columns) -> Read:
@@ -189,7 +215,7 @@ class Chain(Node):
         read = None
         for node in self.active:
             read = node.apply(source)
-            source = Columns(source.table, node.names(source), read)
+            source = source.then(node.names(source), read)
         assert read is not None
         return read
 
@@ -202,6 +228,12 @@ class Chain(Node):
         """Return the pipeline of fitted originals."""
         steps = zip(self.spec.steps, self.nodes, strict=True)
         return Pipeline([(name, node.original()) for (name, _), node in steps])
+
+
+def joined(reads: Sequence[Read | None], weights: Sequence[float | None]) -> Read:
+    """Return what puts the blocks of branches side by side, each times its weight."""
+    pairs = [(read, w) for read, w in zip(reads, weights, strict=True) if read is not None]
+    return lambda part: Joined([scaled(read(part), weight) for read, weight in pairs])
 
 
 @dataclass
@@ -220,20 +252,18 @@ class Parallel(Node):
         self.spec, self.branches = spec, branches
         self.head: Any = None
 
-    def fit(self, source: Columns, y: Any) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Fit the branches one after the other."""
-        table = source.table
-        reads = [b.node.fit(Columns(table, b.names), y).blocks for b in self.branches]
-        return Columns(table, None, self._joined([read for read in reads if read]))
+        reads = [b.node.fit(table, Columns(b.names, source.framed), y).blocks for b in self.branches]
+        return source.then(None, self._joined(reads))
 
     def apply(self, source: Columns) -> Read:
         """Apply every branch to its columns."""
-        return self._joined([b.node.apply(Columns(source.table, b.names)) for b in self.branches])
+        return self._joined([b.node.apply(Columns(b.names, source.framed)) for b in self.branches])
 
-    def _joined(self, reads: Sequence[Read]) -> Read:
+    def _joined(self, reads: Sequence[Read | None]) -> Read:
         weights = self.spec.transformer_weights or {}
-        pairs = [(r, weights.get(b.name)) for r, b in zip(reads, self.branches, strict=True)]
-        return lambda rows: Joined([scaled(read(rows), weight) for read, weight in pairs])
+        return joined(reads, [weights.get(branch.name) for branch in self.branches])
 
     def original(self) -> ColumnTransformer:
         """Return a fitted `ColumnTransformer`.

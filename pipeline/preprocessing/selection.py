@@ -14,7 +14,7 @@ from pipeline import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing import f_tests, moments, ranges
 from pipeline.preprocessing.blocks import Numbers
-from pipeline.preprocessing.f_tests import Deviations, Joint
+from pipeline.preprocessing.f_tests import Joint
 from pipeline.preprocessing.moments import Moments
 from pipeline.preprocessing.ranges import Extremes
 from pipeline.preprocessing.rows import require_finite
@@ -128,7 +128,7 @@ class SelectKBestTwin(_SelectorTwin[Any]):
             )
         return (y.astype("float64"),)
 
-    def partial(self, block: Numbers, *aligned: Any) -> Deviations | Joint:
+    def partial(self, block: Numbers, *aligned: Any) -> Moments | Joint:
         """Return the deviations in each class, or those of columns and target together."""
         require_finite(self, block.values)
         values = block.values.astype("float64", copy=False)
@@ -140,7 +140,7 @@ class SelectKBestTwin(_SelectorTwin[Any]):
         """Merge the statistics of two blocks."""
         return f_tests.merge(a, b)
 
-    def finish(self, stats: Deviations | Joint) -> None:
+    def finish(self, stats: Moments | Joint) -> None:
         """Set `scores_` and `pvalues_`."""
         if isinstance(stats, Joint):
             scores, pvalues = f_tests.regression(stats)

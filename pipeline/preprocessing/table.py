@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any, TypeVar
+from threading import Lock
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from pipeline import frames
-from pipeline.preprocessing.blocks import Categories, Numbers
+from pipeline.preprocessing.blocks import Categories, Dates, Numbers
+from pipeline.preprocessing.parallel import each
 
 T = TypeVar("T")
 
@@ -21,72 +20,121 @@ CHUNK_ROWS = 16_384
 """Rows a CPU thread works on at a time: a block of 20 float64 columns is 2.6 MB,
 which stays in the caches between the steps. A GPU takes all rows at once."""
 
+READERS: dict[type, Callable[[Any, Any], Any]] = {
+    Numbers: frames.numbers,
+    Categories: frames.categories,
+    Dates: frames.datetimes,
+}
+"""Form of a block -> what makes an array, or `frames.Coded`, of a column."""
+
+
+class Data(Protocol):
+    """What a program is fitted on: the rows of one table, or of many."""
+
+    @property
+    def like(self) -> Any:
+        """A frame or an array with the columns and types of the table."""
+
+    def first(self) -> Part:
+        """Return the first row."""
+
+    def bring(self, aligned: Sequence[Any]) -> list[Any]:
+        """Return host arrays with one entry a row in a place from where parts can take theirs."""
+
+    def reduce(self, partial: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
+        """Merge the statistics of all parts."""
+
 
 class Table:
-    """The columns of a frame as arrays, converted once and cut into blocks by rows.
+    """The columns of a frame as arrays, converted when first read and cut into blocks by rows.
 
     Parameters
     ----------
     X : frame or array, shape (n_rows, n_columns)
         Where it lives is where the blocks live.
+    start : int
+        Number of rows that the partitions before this one hold.
     """
 
-    def __init__(self, X: Any) -> None:
-        self.X = X
+    def __init__(self, X: Any, start: int = 0) -> None:
+        self.X, self.start = X, start
         self.device = frames.device_of(X)
         self.xp = frames.array_module(self.device)
         self.n_rows = int(X.shape[0])
-        self._numbers: dict[Any, Any] = {}
-        self._categories: dict[Any, frames.Coded] = {}
+        self._columns: dict[type, dict[Any, Any]] = {form: {} for form in READERS}
+        self._lock = Lock()
 
-    def convert(self, names: Sequence[Any], form: type) -> None:
-        """Convert columns once, before threads cut them into blocks."""
-        store, how = (
-            (self._categories, frames.categories)
-            if form is Categories
-            else (self._numbers, frames.numbers)
-        )
-        for name in names:
-            if name not in store:
-                store[name] = how(self.X, name)
+    @property
+    def like(self) -> Any:
+        """A frame or an array with the columns and types of the table."""
+        return self.X
 
-    def numbers(self, names: Sequence[Any], rows: slice) -> Numbers:
-        """Return rows of numeric columns as a matrix."""
-        columns = [self._numbers[name][rows] for name in names]
-        # Integers stay integers: as floats, large ones would fall together.
-        dtype = np.result_type(*(column.dtype for column in columns))
-        values = self.xp.empty((columns[0].shape[0], len(columns)), dtype=dtype)
-        for j, column in enumerate(columns):
-            values[:, j] = column
-        return Numbers(values)
+    def columns(self, form: type, names: Sequence[Any]) -> list[Any]:
+        """Return whole columns as arrays; each is converted once, whichever thread asks."""
+        store = self._columns[form]
+        with self._lock:
+            new = [name for name in names if name not in store]
+            made = (each if self.device == "cpu" else map)(lambda n: READERS[form](self.X, n), new)
+            store.update(zip(new, made, strict=True))
+        return [store[name] for name in names]
 
-    def categories(self, names: Sequence[Any], rows: slice) -> Categories:
-        """Return rows of columns as codes."""
-        columns = (self._categories[name] for name in names)
-        return Categories([frames.Coded(c.codes[rows], c.values) for c in columns])
+    def first(self) -> Part:
+        """Return the first row."""
+        return Part(self, slice(0, min(1, self.n_rows)))
 
-    def slices(self) -> list[slice]:
-        """Return the row ranges of the blocks."""
+    def parts(self) -> list[Part]:
+        """Return the blocks' rows."""
         step = self.n_rows if self.device == "cuda" else CHUNK_ROWS
-        return [slice(i, min(i + step, self.n_rows)) for i in range(0, self.n_rows, step)]
+        edges = range(0, self.n_rows, step or 1)
+        return [Part(self, slice(i, min(i + step, self.n_rows))) for i in edges]
 
-    def each(self, function: Callable[[slice], T]) -> list[T]:
-        """Call a function on every row range, on all cores, and return results in order."""
-        return list(self._results(function))
+    def bring(self, aligned: Sequence[Any]) -> list[Any]:
+        """Return host arrays with one entry a row where the table is."""
+        return [frames.to_device(array, self.device) for array in aligned]
 
-    def _results(self, function: Callable[[slice], T]) -> Iterator[T]:
-        slices = self.slices()
-        if len(slices) == 1:
-            yield function(slices[0])
-            return
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            futures = deque(pool.submit(copy_context().run, function, rows) for rows in slices)
-            while futures:
-                yield futures.popleft().result()
-
-    def reduce(self, partial: Callable[[slice], T], merge: Callable[[T, T], T]) -> T:
-        """Merge the statistics of all blocks, left to right, whatever thread made them.
+    def reduce(self, partial: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
+        """Merge the statistics of all blocks, in order, whatever thread made them.
 
         Each is let go once it is merged: those of encoders are as long as their dictionaries.
         """
-        return reduce(merge, self._results(partial))
+        return reduce(merge, each(partial, self.parts()))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows of a table."""
+
+    table: Table
+    rows: slice
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.rows.stop - self.rows.start)
+
+    def read(self, names: Sequence[Any], form: type) -> Any:
+        """Return the rows of some columns as a block."""
+        columns = self.table.columns(form, names)
+        if form is Categories:
+            return Categories([frames.Coded(c.codes[self.rows], c.values) for c in columns])
+        return form(side_by_side([column[self.rows] for column in columns], self.table.xp))
+
+    def of(self, aligned: Sequence[Any]) -> list[Any]:
+        """Return the entries of these rows in arrays as long as the whole table."""
+        start = self.table.start
+        rows = slice(start + self.rows.start, start + self.rows.stop)
+        return [frames.to_device(array[rows], self.table.device) for array in aligned]
+
+
+def side_by_side(columns: Sequence[Any], xp: Any) -> Any:
+    """Return columns as a matrix in which each is contiguous.
+
+    >>> side_by_side([np.array([1, 2]), np.array([3, 4])], np).tolist()
+    [[1, 3], [2, 4]]
+    """
+    # Integers stay integers: as floats, large ones would fall together.
+    dtype = np.result_type(*(column.dtype for column in columns))
+    values = xp.empty((len(columns), columns[0].shape[0]), dtype=dtype)
+    for j, column in enumerate(columns):
+        values[j] = column
+    return values.T

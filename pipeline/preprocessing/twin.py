@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from pipeline.errors import Reason
-from pipeline.preprocessing.blocks import Block, Categories, Numbers
+from pipeline.preprocessing.blocks import Block, Categories, Dates, Numbers
 
 S = TypeVar("S")
 
@@ -38,7 +38,9 @@ class Twin(ABC, Generic[S]):
 
     original: ClassVar[type[BaseEstimator]]
     honours: ClassVar[dict[str, tuple[Any, ...]]]
-    reads: ClassVar[type[Numbers] | type[Categories]]
+    reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]]
+    rank_error: float = 0.0
+    """Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact."""
 
     def __init__(self, spec: BaseEstimator) -> None:
         self.spec = clone(spec)

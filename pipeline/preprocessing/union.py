@@ -10,9 +10,8 @@ import pandas as pd
 from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import FunctionTransformer
 
-from pipeline import frames
-from pipeline.preprocessing.blocks import Joined, scaled
-from pipeline.preprocessing.nodes import Columns, Node, Passthrough, Read
+from pipeline.preprocessing.nodes import Columns, Node, Passthrough, Read, joined
+from pipeline.preprocessing.table import Data
 
 
 class Union(Node):
@@ -34,20 +33,19 @@ class Union(Node):
         self.weights = spec.transformer_weights or {}
         self.row: Any = None
 
-    def fit(self, source: Columns, y: Any) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Fit the branches one after the other."""
-        self.row = _row(source)
-        reads = [node.fit(source, y).blocks for _, node in self.branches]
-        return Columns(source.table, None, self._joined([read for read in reads if read]))
+        self.row = _row(table, source)
+        return source.then(
+            None, self._joined([node.fit(table, source, y).blocks for _, node in self.branches])
+        )
 
     def apply(self, source: Columns) -> Read:
         """Apply every branch."""
         return self._joined([node.apply(source) for _, node in self.branches])
 
-    def _joined(self, reads: Sequence[Read]) -> Read:
-        weights = [self.weights.get(name) for name, _ in self.branches]
-        pairs = list(zip(reads, weights, strict=True))
-        return lambda rows: Joined([scaled(read(rows), weight) for read, weight in pairs])
+    def _joined(self, reads: Sequence[Read | None]) -> Read:
+        return joined(reads, [self.weights.get(name) for name, _ in self.branches])
 
     def original(self) -> FeatureUnion:
         """Return a `FeatureUnion` of fitted originals."""
@@ -63,10 +61,10 @@ class Union(Node):
         return node.original()
 
 
-def _row(source: Columns) -> Any:
+def _row(table: Data, source: Columns) -> Any:
     """Return a row of zeros with the source's columns: a frame where they have names."""
     if source.names is None:
         assert source.blocks is not None
-        return np.zeros((1, source.blocks(slice(0, 1)).width))
+        return np.zeros((1, source.blocks(table.first()).width))
     row = np.zeros((1, len(source.names)))
-    return pd.DataFrame(row, columns=list(source.names)) if frames.is_frame(source.table.X) else row
+    return pd.DataFrame(row, columns=list(source.names)) if source.framed else row

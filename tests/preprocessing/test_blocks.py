@@ -22,7 +22,7 @@ TEXT = Categories([Coded(np.array([1, -1]), np.array(["a", "b"], dtype=object))]
 
 
 def written(block: Block) -> np.ndarray:
-    out = np.full((2, block.width), 9.0, dtype="float32")
+    out = np.zeros((2, block.width), dtype="float32")
     block.write(out)
     return out
 

@@ -18,8 +18,8 @@ def of(values: list[float]) -> Moments:
 
 
 def assert_same(a: Moments, b: Moments) -> None:
-    for ours, theirs in zip(a, b, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-6)
+    for name in ("rows", "mean", "squares"):
+        np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-12, atol=1e-6)
 
 
 @bounded
@@ -52,7 +52,7 @@ def test_values_of_known_columns() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
 def test_statistics_are_float64(dtype: str) -> None:
     found = moments(np.array([[0], [1], [1]]).astype(dtype), np)
-    assert [array.dtype for array in found] == [np.dtype("float64")] * 3
+    assert [array.dtype for array in found] == [np.dtype("float64")] * 4
     np.testing.assert_allclose(found.variance, [2 / 9], rtol=1e-15)
 
 
@@ -65,7 +65,18 @@ def test_variance_beside_a_large_mean() -> None:
     values = np.array([[1e9], [1e9 + 1], [1e9 + 2]])
     assert moments(values, np).variance[0] == pytest.approx(2 / 3, rel=1e-12)
     blocks = [moments(values[i : i + 1], np) for i in range(3)]
-    assert reduce(merge, blocks).variance[0] == pytest.approx(2 / 3, rel=1e-7)
+    assert reduce(merge, blocks).variance[0] == pytest.approx(2 / 3, rel=1e-15)
+
+
+@pytest.mark.parametrize("n_blocks", [2, 7, 64])
+def test_shuffled_blocks_beside_a_large_mean(n_blocks: int) -> None:
+    rng = np.random.default_rng(0)
+    values = 1e9 + rng.normal(0, 1, (6400, 1))
+    blocks = [moments(block, np) for block in np.array_split(values, n_blocks)]
+    rng.shuffle(blocks)
+    whole, found = moments(values, np), reduce(merge, blocks)
+    np.testing.assert_allclose(found.variance, whole.variance, rtol=1e-13)
+    np.testing.assert_allclose(found.mean, whole.mean, rtol=1e-15)
 
 
 def test_variance_is_never_negative() -> None:

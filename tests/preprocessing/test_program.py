@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 
+from pipeline.preprocessing import parallel
 from pipeline.preprocessing import table as blocks
 from pipeline.preprocessing.program import Program
 from tests.preprocessing.parity import PRIVATE, assert_parity
@@ -87,7 +88,7 @@ def assert_equally_fitted(ours: Program, other: Program) -> None:
 
 def fit_in_blocks(spec: Any, n_blocks: int, patch: pytest.MonkeyPatch) -> tuple[Program, Any]:
     patch.setattr(blocks, "CHUNK_ROWS", ROWS // n_blocks)
-    assert len(blocks.Table(table()).slices()) == n_blocks
+    assert len(blocks.Table(table()).parts()) == n_blocks
     program = Program(spec, "float64")
     return program, program.fit_transform(table(), target())
 
@@ -121,7 +122,7 @@ def test_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> N
     spec = make_column_transformer(*(t[1:] for n in programs() for t in programs()[n].transformers))
     results = []
     for cores in (1, 2, 5):
-        monkeypatch.setattr(blocks.os, "sched_getaffinity", lambda pid, n=cores: range(n))
+        monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda pid, n=cores: range(n))
         results.append(Program(spec, "float32").fit_transform(table(), target()).tobytes())
     assert results[0] == results[1] == results[2]
 

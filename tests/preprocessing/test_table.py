@@ -1,16 +1,16 @@
 from __future__ import annotations
 
-import threading
 import time
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from pipeline import frames
 from pipeline.preprocessing import table as module
 from pipeline.preprocessing.blocks import Categories, Numbers
-from pipeline.preprocessing.table import Table
-from pipeline.residency import ledger, moved, record
+from pipeline.preprocessing.parallel import each
+from pipeline.preprocessing.table import Part, Table
 
 
 @pytest.fixture
@@ -25,64 +25,59 @@ def frame() -> pd.DataFrame:
 
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 9, 10])
 @pytest.mark.usefixtures("small_blocks")
-def test_slices_cover_every_row_once(n_rows: int, frame: pd.DataFrame) -> None:
-    slices = Table(frame[:n_rows]).slices()
-    rows = [row for part in slices for row in range(part.start, part.stop)]
+def test_parts_cover_every_row_once(n_rows: int, frame: pd.DataFrame) -> None:
+    parts = Table(frame[:n_rows]).parts()
+    rows = [row for part in parts for row in range(part.rows.start, part.rows.stop)]
     assert rows == list(range(n_rows))
-    assert all(part.stop - part.start <= 3 for part in slices)
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_results_come_in_order_whatever_thread_is_first(frame: pd.DataFrame) -> None:
-    def slow_start(rows: slice) -> int:
-        time.sleep(0.02 if rows.start == 0 else 0)
-        return rows.start
-
-    assert Table(frame).each(slow_start) == [0, 3, 6, 9]
+    assert all(part.n_rows <= 3 for part in parts)
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_reduce_merges_left_to_right(frame: pd.DataFrame) -> None:
     table = Table(frame)
-    assert table.reduce(lambda rows: f"{rows.start}", lambda a, b: f"({a} {b})") == (
+    assert table.reduce(lambda part: f"{part.rows.start}", lambda a, b: f"({a} {b})") == (
         "(((0 3) 6) 9)"
     )
 
 
-def test_one_block_stays_in_the_calling_thread(frame: pd.DataFrame) -> None:
-    assert Table(frame).each(lambda rows: threading.get_ident()) == [threading.get_ident()]
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_threads_report_to_the_ledger_of_the_call(frame: pd.DataFrame) -> None:
-    with ledger() as book, record("step", "fit", "cpu"):
-        Table(frame).each(lambda rows: moved(to_host=rows.stop - rows.start))
-    assert book.host_bytes == 10
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_an_error_in_a_thread_reaches_the_caller(frame: pd.DataFrame) -> None:
-    def fail(rows: slice) -> None:
-        if rows.start == 6:
-            raise KeyError("block 6")
-
-    with pytest.raises(KeyError, match="block 6"):
-        Table(frame).each(fail)
+def test_a_part_takes_its_rows_of_arrays_for_the_whole_table(frame: pd.DataFrame) -> None:
+    part = Part(Table(frame, start=100), slice(2, 4))
+    assert [array.tolist() for array in part.of([np.arange(200)])] == [[102, 103]]
 
 
 def test_columns_keep_the_type_they_have_together(frame: pd.DataFrame) -> None:
-    table = Table(frame)
-    table.convert(["i", "f"], Numbers)
-    assert table.numbers(["i"], slice(2, 4)).values.tolist() == [[2], [3]]
-    assert table.numbers(["i"], slice(2, 4)).values.dtype == "int64"
-    assert table.numbers(["i", "f"], slice(0, 1)).values.dtype == "float64"
+    part = Part(Table(frame), slice(2, 4))
+    assert part.read(["i"], Numbers).values.tolist() == [[2], [3]]
+    assert part.read(["i"], Numbers).values.dtype == "int64"
+    assert part.read(["i", "f"], Numbers).values.dtype == "float64"
 
 
-def test_columns_are_converted_once(frame: pd.DataFrame) -> None:
+def test_columns_of_a_block_are_contiguous(frame: pd.DataFrame) -> None:
+    block = Part(Table(frame), slice(0, 9)).read(["i", "f"], Numbers)
+    assert block.values[:, 0].flags.c_contiguous
+
+
+def test_columns_are_converted_once_whichever_thread_asks(
+    frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def slow(X: pd.DataFrame, name: str) -> np.ndarray:
+        asked.append(name)
+        time.sleep(0.01)
+        return frames.numbers(X, name)
+
+    monkeypatch.setitem(module.READERS, Numbers, slow)
     table = Table(frame)
-    table.convert(["t"], Categories)
-    first = table.categories(["t"], slice(0, 5)).columns[0]
-    table.convert(["t"], Categories)
-    second = table.categories(["t"], slice(5, 10)).columns[0]
+    parts = [Part(table, slice(i, i + 1)) for i in range(10)]
+    assert [b.values[0, 0] for b in each(lambda p: p.read(["i"], Numbers), parts)] == [*range(10)]
+    assert asked == ["i"]
+
+
+def test_parts_share_the_dictionary(frame: pd.DataFrame) -> None:
+    table = Table(frame)
+    first, second = (
+        Part(table, rows).read(["t"], Categories).columns[0] for rows in (slice(0, 5), slice(5, 10))
+    )
     assert first.values is second.values
     assert first.codes.tolist() == second.codes.tolist() == [0, 1, 2, 3, 4]

@@ -1,0 +1,70 @@
+"""What a program hands on: one matrix, or a frame where scikit-learn's `set_output` asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+# There is no public way to read what `set_output` and `set_config` have set.
+from sklearn.utils._set_output import _get_output_config
+
+from pipeline import frames
+from pipeline.preprocessing.blocks import Block, Kept, flat
+from pipeline.preprocessing.nodes import Read
+from pipeline.preprocessing.parallel import each
+from pipeline.preprocessing.table import Part, Table
+
+
+def container(spec: Any) -> str:
+    """Return what scikit-learn would return for a spec: "default", "pandas" or "polars".
+
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> container(StandardScaler().set_output(transform="pandas"))
+    'pandas'
+    """
+    return str(_get_output_config("transform", spec)["dense"])
+
+
+def matrix(table: Table, read: Read, dtype: str) -> Any:
+    """Return the blocks of a table as one matrix, shape (n_rows, width), C-ordered.
+
+    Columns that only a frame can take over are left out.
+    """
+    width = sum(block.width for block in numeric(read(table.first())))
+    # Zeros that the system provides cost no more than memory that holds anything.
+    out = table.xp.zeros((table.n_rows, width), dtype=dtype)
+
+    def fill(part: Part) -> None:
+        start = 0
+        for block in numeric(read(part)):
+            block.write(out[part.rows], start)
+            start += block.width
+
+    for _ in each(fill, table.parts()):
+        pass
+    return out
+
+
+def numeric(block: Block) -> list[Block]:
+    """Return the blocks that have a place in a matrix."""
+    return [part for part in flat(block) if not isinstance(part, Kept)]
+
+
+def frame(table: Table, read: Read, dtype: str, names: Sequence[Any]) -> Any:
+    """Return the blocks of a table as a frame with the given column names.
+
+    Numbers have one type; columns that were passed on are as they were, but that
+    text is categorical, as XGBoost wants it.
+    """
+    made: list[Any] = []
+    kept: dict[Any, Any] = {}
+    start = 0
+    for block in flat(read(table.first())):
+        here = names[start : start + block.width]
+        start += block.width
+        if isinstance(block, Kept):
+            kept.update(zip(here, block.names, strict=True))
+        else:
+            made += list(here)
+    values = matrix(table, read, dtype)
+    return frames.beside(values, made, table.X, kept)[list(names)]

@@ -1,0 +1,118 @@
+"""The rows of a Dask frame: every partition is a table, statistics are merged as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial, reduce
+from itertools import accumulate
+from typing import Any, TypeVar
+
+from pipeline import frames
+from pipeline.errors import DataError
+from pipeline.optional import load
+from pipeline.preprocessing import output
+from pipeline.preprocessing.nodes import Read
+from pipeline.preprocessing.table import Part, Table
+
+T = TypeVar("T")
+
+FAN_IN = 8
+"""Statistics that are merged by one task."""
+
+
+class Partitions:
+    """A Dask or dask-cuDF frame.
+
+    Every leaf of a program makes one pass over the partitions; where they are
+    expensive to make and fit in the workers' memory, `persist` the frame first.
+
+    Parameters
+    ----------
+    X : dask.dataframe.DataFrame
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self._parts = X.to_delayed()
+
+    @property
+    def like(self) -> Any:
+        """An empty frame with the columns and types."""
+        return self.X._meta
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """Rows of each partition; the partitions are made for it."""
+        delayed = load("dask.delayed")
+        return list(load("dask.compute")(*(delayed(len)(part) for part in self._parts)))
+
+    def first(self) -> Part:
+        """Return the first row.
+
+        Raises
+        ------
+        DataError
+            There is none.
+        """
+        row = self.X.head(1, npartitions=-1)
+        if not len(row):
+            raise DataError("X has 0 sample(s) while a minimum of 1 is required: no partition has rows")
+        return Table(row).first()
+
+    def bring(self, aligned: Sequence[Any]) -> list[Any]:
+        """Return the host arrays: workers take their own rows to their device."""
+        return list(aligned)
+
+    def reduce(self, function: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
+        """Merge the statistics of all partitions, neighbours first."""
+        delayed = load("dask.delayed")
+        stats = self.each(partial(table_statistic, function, merge))
+        join = delayed(partial(merged, merge), pure=False)
+        while len(stats) > 1:
+            stats = [join(stats[i : i + FAN_IN]) for i in range(0, len(stats), FAN_IN)]
+        found: T = stats[0].compute()
+        return found
+
+    def each(self, function: Callable[[Any, int], Any]) -> list[Any]:
+        """Return a task for each partition, given the partition and the rows before it."""
+        task = load("dask.delayed")(function, pure=False)
+        starts = accumulate(self.lengths, initial=0)
+        return [task(part, start) for part, start in zip(self._parts, starts, strict=False)]
+
+    def write(self, read: Read, dtype: str, names: Sequence[Any]) -> Any:
+        """Return a Dask array of the matrices, or a Dask frame where there are names."""
+        if names:
+            framed = partial(table_frame, read, dtype, names)
+            head = self.first().table
+            meta = output.frame(head, read, dtype, names)[:0]
+            return load("dask.dataframe.from_delayed")(self.each(framed), meta=meta)
+        first = self.first()
+        width = sum(block.width for block in output.numeric(read(first)))
+        tasks = zip(self.each(partial(table_matrix, read, dtype)), self.lengths, strict=True)
+        meta = first.table.xp.empty((0, 0), dtype=dtype)
+        whole = load("dask.array.from_delayed")
+        arrays = [whole(task, (n, width), dtype=dtype, meta=meta) for task, n in tasks]
+        return load("dask.array.concatenate")(arrays)
+
+
+def table_statistic(
+    function: Callable[[Part], T], merge: Callable[[T, T], T], X: Any, start: int
+) -> T | None:
+    """Return the statistic of a partition; None where it has no rows."""
+    return Table(X, start).reduce(function, merge) if len(X) else None
+
+
+def merged(merge: Callable[[T, T], T], stats: Sequence[T | None]) -> T | None:
+    """Return the statistic of all; None stands for no rows."""
+    some = [stat for stat in stats if stat is not None]
+    return reduce(merge, some) if some else None
+
+
+def table_matrix(read: Read, dtype: str, X: Any, start: int) -> Any:
+    """Return the matrix of a partition."""
+    return output.matrix(Table(X, start), read, dtype)
+
+
+def table_frame(read: Read, dtype: str, names: Sequence[Any], X: Any, start: int) -> Any:
+    """Return the frame of a partition."""
+    return output.frame(Table(X, start), read, dtype, names)
