@@ -53,7 +53,7 @@ def merge(a: Distinct, b: Distinct) -> Distinct:
         return Distinct(a.values, a.sums + b.sums)
     unseen = b.values[positions(a.values, b.values) < 0]
     values = np.concatenate([a.values, unseen])
-    sums = np.zeros((len(a.sums), len(values) + 1))
+    sums = np.zeros((len(a.sums), len(values) + 1), dtype=a.sums.dtype)
     for part in (a, b):
         sums[:, positions(values, part.values)] += part.sums[:, :-1]
         sums[:, -1] += part.sums[:, -1]
@@ -67,17 +67,24 @@ def merge_columns(a: Sequence[Distinct], b: Sequence[Distinct]) -> list[Distinct
 
 def count(codes: Any, n_values: int, xp: Any) -> Any:
     """Return how often each code occurs, the missing ones (-1) last; on the codes' device."""
-    return xp.roll(xp.bincount(codes.astype("int64") + 1, minlength=n_values + 1), -1)
+    return xp.bincount(place(codes, n_values, xp), minlength=n_values + 1)
 
 
-def frame_of(names: Sequence[Any], values: Sequence[np.ndarray]) -> pd.DataFrame:
-    """Return a frame that holds every distinct value of each column at least once.
+def place(codes: Any, n_values: int, xp: Any) -> Any:
+    """Return codes as positions of which the last one is for the missing ones.
 
-    Columns with fewer values repeat their first one.
-
-    >>> frame_of(["x"], [np.array([3, 4])])["x"].tolist()
-    [3, 4]
+    >>> place(np.array([1, -1, 0]), 2, np).tolist()
+    [1, 2, 0]
     """
-    length = max(len(found) for found in values)
-    padded = (np.append(found, found[:1].repeat(length - len(found))) for found in values)
-    return pd.DataFrame(dict(zip(names, padded, strict=True)), columns=list(names))
+    codes = codes.astype("int64")
+    return xp.where(codes < 0, n_values, codes)
+
+
+def table_of(columns: Sequence[np.ndarray], names: Sequence[Any] | None) -> Any:
+    """Return columns of one length as a frame with these names, or without names as an array.
+
+    >>> table_of([np.array([3, 4])], None).tolist()
+    [[3], [4]]
+    """
+    table = pd.DataFrame(dict(enumerate(columns)))
+    return table.to_numpy() if names is None else table.set_axis(list(names), axis=1)

@@ -7,7 +7,7 @@ per dictionary, and every row is one gather on the device.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.base import clone
 from pipeline import frames
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.blocks import Categories
-from pipeline.preprocessing.distinct import Distinct, count, frame_of, merge_columns, positions
+from pipeline.preprocessing.distinct import Distinct, count, merge_columns, positions, table_of
 from pipeline.preprocessing.twin import Twin
 
 Make = Callable[[int, np.ndarray], np.ndarray]
@@ -71,11 +71,9 @@ class EncoderTwin(Twin[list[Distinct]]):
 
     def finish(self, stats: list[Distinct]) -> None:
         """Fit scikit-learn's encoder on a table of the values that occur."""
-        names = list(range(len(stats))) if self.names is None else list(self.names)
-        table = frame_of(names, [column.present() for column in stats])
         self._check_lists(stats)
         try:
-            fitted = self.fit_original(table if self.names is not None else table.to_numpy(), stats)
+            fitted = self.fit_original(stats)
         except ValueError as error:
             if "Found unknown categories" in str(error):
                 self._blame_unlisted(stats, error)
@@ -83,9 +81,10 @@ class EncoderTwin(Twin[list[Distinct]]):
         self.fitted = fitted.set_params(**self.spec.get_params(deep=False))
         self.tables = Tables(self.known, self.table_of)
 
-    def fit_original(self, table: Any, stats: list[Distinct]) -> Any:
-        """Return the spec fitted by scikit-learn on a table that holds every distinct value."""
-        return fit_counted(self.prepared(), table, stats)
+    def fit_original(self, stats: list[Distinct]) -> Any:
+        """Return the spec fitted by scikit-learn on the distinct values of each column."""
+        encoder = self.prepared()
+        return fit_counted(encoder, stats, self.names, encoder.fit)
 
     def prepared(self) -> Any:
         """Return the spec to fit: in the lists of categories, None and NA are missing as well."""
@@ -181,13 +180,23 @@ def sums_at(column: Distinct, learnt: np.ndarray) -> np.ndarray:
     return sums
 
 
-def fit_counted(encoder: Any, table: Any, stats: list[Distinct]) -> Any:
+def fit_counted(
+    encoder: Any,
+    stats: Sequence[Distinct],
+    names: Sequence[Any] | None,
+    fit: Callable[[Any], Any],
+) -> Any:
     """Fit an encoder on distinct values as if each came as often as the statistics say.
 
-    scikit-learn groups infrequent categories by the counts that it takes from
-    the table; only they are replaced, on the way into its own private method.
+    scikit-learn takes a table apart into columns, and counts their values, each in a
+    private method. On the way into these it is given columns that differ in length, and
+    the true counts; all else is its own.
     """
     group = encoder._fit_infrequent_category_mapping
+    present = [column.present() for column in stats]
+    alone = [None] * len(present) if names is None else [[name] for name in names]
+    tables = map(table_of, ([values] for values in present), alone)
+    apart = [encoder._check_X(table, ensure_all_finite="allow-nan")[0][0] for table in tables]
 
     def by_true_counts(n_samples: int, counts: Any, missing_indices: dict[int, int]) -> None:
         learnt = zip(stats, encoder.categories_, strict=True)
@@ -195,8 +204,9 @@ def fit_counted(encoder: Any, table: Any, stats: list[Distinct]) -> Any:
         group(int(stats[0].sums[0].sum()), true, missing_indices)
 
     encoder._fit_infrequent_category_mapping = by_true_counts
-    encoder.fit(table)
-    del encoder._fit_infrequent_category_mapping
+    encoder._check_X = lambda X, **options: (apart, 1, len(apart))
+    fit(table_of([values[:1] for values in present], names))
+    del encoder._fit_infrequent_category_mapping, encoder._check_X
     return encoder
 
 

@@ -31,7 +31,7 @@ from pipeline.preprocessing.blocks import (
     scaled,
 )
 from pipeline.preprocessing.table import Data, Part
-from pipeline.preprocessing.twin import Twin
+from pipeline.preprocessing.twin import Twin, container
 
 Read = Callable[[Part], Any]
 """From rows of a table to a block. It holds no table, so it can be sent to where a part is."""
@@ -63,10 +63,6 @@ class Columns:
         assert names is not None
         return lambda part: part.read(names, form)
 
-    def then(self, names: Sequence[Any] | None, blocks: Read) -> Columns:
-        """Return the source of the node after this one."""
-        return Columns(names, self.framed, blocks)
-
 
 def convert(block: Block, form: type, n_rows: int, xp: Any) -> Any:
     """Return a block in the form that the next twin reads."""
@@ -78,6 +74,8 @@ def convert(block: Block, form: type, n_rows: int, xp: Any) -> Any:
 class Node(ABC):
     """A part of the program."""
 
+    spec: Any = None
+
     @abstractmethod
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Learn from all rows of the source; return the source of the node after this one."""
@@ -86,13 +84,18 @@ class Node(ABC):
     def apply(self, source: Columns) -> Read:
         """Return the function from a part to the transformed block."""
 
-    def names(self, source: Columns) -> Sequence[Any] | None:
-        """Return the columns of the frame that scikit-learn would hand on; None for an array."""
-        return None
-
     @abstractmethod
     def original(self) -> Any:
         """Return the fitted scikit-learn transformer."""
+
+    def then(self, source: Columns, blocks: Read) -> Columns:
+        """Return the source of the node after this one.
+
+        scikit-learn hands on an array, or where `set_output` asks for it a frame.
+        """
+        if container(self.spec) == "default":
+            return Columns(None, source.framed, blocks)
+        return Columns(self.original().get_feature_names_out(), True, blocks)
 
 
 class Leaf(Node):
@@ -106,7 +109,7 @@ class Leaf(Node):
     """
 
     def __init__(self, twin: Twin[Any], *, keeps: bool = False) -> None:
-        self.twin, self.keeps = twin, keeps
+        self.twin, self.spec, self.keeps = twin, twin.spec, keeps
         self.form: type = twin.reads
         self.stats: Any = None
 
@@ -122,9 +125,7 @@ class Leaf(Node):
             aligned = table.bring(twin.aligned(y))
         stats = table.reduce(lambda part: twin.partial(read(part), *part.of(aligned)), twin.merge)
         self._finish(stats)
-        return source.then(
-            self.names(source), lambda part: twin.apply_training(read(part), *part.of(aligned))
-        )
+        return self.then(source, lambda part: twin.apply_training(read(part), *part.of(aligned)))
 
     def _finish(self, stats: Any) -> None:
         if self.keeps:
@@ -132,9 +133,11 @@ class Leaf(Node):
         with blame(self.twin):
             self.twin.finish(stats)
 
-    def names(self, source: Columns) -> Sequence[Any] | None:
+    def then(self, source: Columns, blocks: Read) -> Columns:
         """Return the source's columns where the twin keeps them."""
-        return source.names if self.twin.keeps_names() else None
+        if self.twin.keeps_names():
+            return Columns(source.names, source.framed, blocks)
+        return super().then(source, blocks)
 
     def apply(self, source: Columns) -> Read:
         """Transform each block."""
@@ -178,11 +181,11 @@ class Passthrough(Node):
 
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Learn nothing."""
-        return source.then(self.names(source), self.apply(source))
+        return self.then(source, self.apply(source))
 
-    def names(self, source: Columns) -> Sequence[Any] | None:
+    def then(self, source: Columns, blocks: Read) -> Columns:
         """Return the source's columns."""
-        return source.names
+        return Columns(source.names, source.framed, blocks)
 
     def apply(self, source: Columns) -> Read:
         """Return the columns as a matrix, or as they are."""
@@ -215,14 +218,15 @@ class Chain(Node):
         read = None
         for node in self.active:
             read = node.apply(source)
-            source = source.then(node.names(source), read)
+            source = node.then(source, read)
         assert read is not None
         return read
 
-    def names(self, source: Columns) -> Sequence[Any] | None:
-        """Return the source's columns where every node keeps them."""
-        kept = all(node.names(source) is not None for node in self.active)
-        return source.names if kept else None
+    def then(self, source: Columns, blocks: Read) -> Columns:
+        """Return the source as node after node hands it on."""
+        for node in self.active:
+            source = node.then(source, blocks)
+        return source
 
     def original(self) -> Pipeline:
         """Return the pipeline of fitted originals."""
@@ -254,8 +258,10 @@ class Parallel(Node):
 
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Fit the branches one after the other."""
-        reads = [b.node.fit(table, Columns(b.names, source.framed), y).blocks for b in self.branches]
-        return source.then(None, self._joined(reads))
+        reads = [
+            b.node.fit(table, Columns(b.names, source.framed), y).blocks for b in self.branches
+        ]
+        return self.then(source, self._joined(reads))
 
     def apply(self, source: Columns) -> Read:
         """Apply every branch to its columns."""

@@ -53,10 +53,10 @@ class OneHotEncoderTwin(EncoderTwin):
         self._unknown = Tables(self.known, self.unknown_of)
         self._warned: dict[int, np.ndarray] = {}
 
-    def fit_original(self, table: Any, stats: list[Distinct]) -> Any:
+    def fit_original(self, stats: list[Distinct]) -> Any:
         """Fit, and word scikit-learn's refusal to drop one of the infrequent categories."""
         try:
-            return super().fit_original(table, stats)
+            return super().fit_original(stats)
         except AttributeError as error:
             if self.spec.drop is None or isinstance(self.spec.drop, str):
                 raise

@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-# There is no public way to read what `set_output` and `set_config` have set.
-from sklearn.utils._set_output import _get_output_config
-
 from pipeline import frames
 from pipeline.preprocessing.blocks import Block, Kept, flat
 from pipeline.preprocessing.nodes import Read
 from pipeline.preprocessing.parallel import each
 from pipeline.preprocessing.table import Part, Table
-
-
-def container(spec: Any) -> str:
-    """Return what scikit-learn would return for a spec: "default", "pandas" or "polars".
-
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> container(StandardScaler().set_output(transform="pandas"))
-    'pandas'
-    """
-    return str(_get_output_config("transform", spec)["dense"])
 
 
 def matrix(table: Table, read: Read, dtype: str) -> Any:

@@ -56,7 +56,9 @@ class Partitions:
         """
         row = self.X.head(1, npartitions=-1)
         if not len(row):
-            raise DataError("X has 0 sample(s) while a minimum of 1 is required: no partition has rows")
+            raise DataError(
+                "X has 0 sample(s) while a minimum of 1 is required: no partition has rows"
+            )
         return Table(row).first()
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from pipeline import frames
@@ -14,6 +13,7 @@ from pipeline.preprocessing.build import Options, build, obstacles_to_batches
 from pipeline.preprocessing.nodes import Columns, Node, Read
 from pipeline.preprocessing.partitions import Partitions
 from pipeline.preprocessing.table import Table
+from pipeline.preprocessing.twin import container
 
 
 class Program:
@@ -52,7 +52,7 @@ class Program:
         self.spec, self.dtype, self.step, self.rank_error = spec, dtype, step, rank_error
         self.node: Node | None = None
         self.width = 0
-        self.framed = output.container(spec) != "default"
+        self.framed = container(spec) != "default"
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Program:
         """Learn the statistics of a table.

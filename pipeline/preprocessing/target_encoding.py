@@ -8,40 +8,25 @@ encodings of all rows and those of the rows outside each fold.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
-from sklearn.preprocessing import LabelBinarizer, LabelEncoder, TargetEncoder
-from sklearn.utils.multiclass import type_of_target
+from sklearn.preprocessing import TargetEncoder
 
 from pipeline import frames
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import DataError
 from pipeline.preprocessing.blocks import Categories, Numbers
-from pipeline.preprocessing.distinct import Distinct, count
-from pipeline.preprocessing.encoding import UNKNOWN, EncoderTwin, Tables, find, sums_at
+from pipeline.preprocessing.distinct import Distinct, place
+from pipeline.preprocessing.encoding import (
+    UNKNOWN,
+    EncoderTwin,
+    Tables,
+    find,
+    fit_counted,
+    sums_at,
+)
+from pipeline.preprocessing.targets import read_target
 from pipeline.preprocessing.twin import ANY
-
-
-class Target(NamedTuple):
-    """What the encoder knows of y.
-
-    Parameters
-    ----------
-    kind : str
-        ``"binary"``, ``"multiclass"`` or ``"continuous"``.
-    classes : numpy.ndarray or None
-        The labels, sorted; None for a continuous target.
-    values : numpy.ndarray, shape (n_rows, n_targets)
-        y as float64: one column, or one indicator a class.
-    folds : numpy.ndarray of int, shape (n_rows,)
-        The fold in which each row is held out.
-    """
-
-    kind: str
-    classes: np.ndarray | None
-    values: np.ndarray
-    folds: np.ndarray
 
 
 class TargetEncoderTwin(EncoderTwin):
@@ -58,49 +43,57 @@ class TargetEncoderTwin(EncoderTwin):
     }
 
     def aligned(self, y: Any) -> tuple[Any, ...]:
-        """Return the target, centred, and the folds."""
+        """Return the folds, and the target: centred, or as a number for class and fold."""
         if y is None:
             raise DataError("TargetEncoder needs the target: pass y to fit")
-        target = self._target = read_target(self.spec, np.asarray(y))
-        self.n_folds = int(target.folds.max()) + 1
-        # Centred sums keep the digits of the variance when the mean is large; those of
-        # class indicators are exact as they are, so pure categories stay exactly 0 or 1.
-        centred = target.kind == "continuous"
-        self._centre = target.values.mean(axis=0) * centred
-        return target.values - self._centre, target.folds
+        kind, classes, values, folds = read_target(self.spec, np.asarray(y))
+        self._kind, self._classes = kind, classes
+        self.n_folds = int(folds.max()) + 1
+        # Rows of two labels, or of several if each gets a column, need only be counted.
+        self.n_counted = 0
+        if classes is not None and (kind == "multiclass" or len(classes) == 2):
+            self.n_counted = len(classes)
+            self._centre = 0.0
+            return folds, folds * len(classes) + values
+        # Centred sums keep the digits of the variance when the mean is large.
+        self._centre = float(values.mean()) if kind == "continuous" else 0.0
+        return folds, values - self._centre
 
     def _tally(self, column: frames.Coded, *aligned: Any) -> Distinct:
-        """Per fold: rows, then sum and sum of squares of each target column."""
-        values, folds = aligned
+        """Count rows; then per fold those of each class, or rows, sum and squares of the target."""
+        folds, values = aligned
         xp = frames.array_module(frames.device_of(column.codes))
         size = len(column.values) + 1
-        keys = folds * size + column.codes.astype("int64") % size
-        weights = [None, *(w for v in values.T for w in (v, v * v))]
-        sums = [xp.bincount(keys, weights=w, minlength=self.n_folds * size) for w in weights]
-        stacked = xp.stack([s.astype("float64").reshape(self.n_folds, size) for s in sums])
-        by_fold = frames.to_host(stacked).reshape(-1, size)
-        rows = frames.to_host(count(column.codes, size - 1, xp))[None].astype("float64")
-        return Distinct(column.values, np.concatenate([rows, by_fold]))
+        places = place(column.codes, size - 1, xp)
+        if self.n_counted:
+            n = self.n_folds * self.n_counted
+            sums = xp.bincount(values * size + places, minlength=n * size).reshape(n, size)
+        else:
+            n, keys = self.n_folds, folds * size + places
+            weights = (None, values, values * values)
+            parts = [xp.bincount(keys, weights=w, minlength=n * size) for w in weights]
+            sums = xp.concatenate([part.astype("float64") for part in parts]).reshape(-1, size)
+        rows = sums[:n].sum(axis=0, keepdims=True)
+        return Distinct(column.values, frames.to_host(xp.concatenate([rows, sums])))
 
     def finish(self, stats: list[Distinct]) -> None:
         """Set `encodings_` from all rows, and keep those of each fold for the training rows."""
         super().finish(stats)
-        target, fitted = self._target, self.fitted
-        fitted.target_type_, fitted.classes_ = target.kind, target.classes
+        fitted = self.fitted
+        fitted.target_type_, fitted.classes_ = self._kind, self._classes
         sums = [self._by_fold(c, fitted.categories_[j]) for j, c in enumerate(stats)]
-        whole = [table.sum(axis=1, keepdims=True) for table in sums]
-        everything = self._encodings(whole, self._totals(np.ones_like(target.folds), 2)[:, 1:])
+        totals = self._expanded(stats[0].sums[1:].sum(axis=1, keepdims=True))[..., 0]
+        overall = totals.sum(axis=1, keepdims=True)
+        everything = self._encodings([t.sum(axis=1, keepdims=True) for t in sums], overall)
         fitted.encodings_ = [encoding[0] for column in everything for encoding in column]
-        mean = target.values.mean(axis=0)
-        fitted.target_mean_ = mean if target.kind == "multiclass" else mean[0]
-        totals = self._totals(target.folds, self.n_folds)
-        outside = totals.sum(axis=1, keepdims=True) - totals
+        mean = self._centre + overall[1::2, 0] / overall[0, 0]
+        fitted.target_mean_ = mean if self._kind == "multiclass" else mean[0]
+        outside = overall - totals
         self._unlisted_mean = self._centre + outside[1::2, -1] / outside[0, -1]
         self._held_out = self._encodings(
             [table.sum(axis=1, keepdims=True) - table for table in sums], outside
         )
         self._held_out_tables = Tables(self.known, self.held_out_table_of)
-        del self._target
 
     def _by_fold(self, column: Distinct, learnt: np.ndarray) -> np.ndarray:
         """Return sums of shape (1 + 2 n_targets, n_folds, n_categories)."""
@@ -108,34 +101,33 @@ class TargetEncoderTwin(EncoderTwin):
         # scikit-learn counts the rows of values that are not listed to the first category.
         unlisted = find(learnt, column.values) == UNKNOWN
         sums[:, 0] += column.sums[1:, unlisted].sum(axis=1)
-        return sums.reshape(-1, self.n_folds, len(learnt))
+        return self._expanded(sums)
 
-    def _totals(self, folds: np.ndarray, n_folds: int) -> np.ndarray:
-        """Return rows, sums and sums of squares of the target, shape (1 + 2 n_targets, n_folds)."""
-        centred = self._target.values - self._centre
-        weights = [None, *(w for v in centred.T for w in (v, v * v))]
-        return np.stack([np.bincount(folds, weights=w, minlength=n_folds) for w in weights])
+    def _expanded(self, sums: np.ndarray) -> np.ndarray:
+        """Return rows, sums and sums of squares of each target, by fold."""
+        if not self.n_counted:
+            return sums.reshape(3, self.n_folds, -1)
+        counts = sums.reshape(self.n_folds, self.n_counted, -1).swapaxes(0, 1)
+        # The target is 1 in the rows of a class, so its sum and sum of squares are their number.
+        targets = counts if self._kind == "multiclass" else counts[1:]
+        return np.concatenate([counts.sum(axis=0, keepdims=True), targets.repeat(2, axis=0)])
 
     def _encodings(self, sums: list[np.ndarray], totals: np.ndarray) -> list[list[np.ndarray]]:
         """Return per column and target the encodings, shape (n_folds, n_categories)."""
-        n_targets = (len(totals) - 1) // 2
+        rows = [[0, 1 + 2 * t, 2 + 2 * t] for t in range(len(totals) // 2)]
         return [
-            [
-                self._centre[t]
-                + shrink(
-                    table[[0, 1 + 2 * t, 2 + 2 * t]],
-                    totals[[0, 1 + 2 * t, 2 + 2 * t]],
-                    self.spec.smooth,
-                )
-                for t in range(n_targets)
-            ]
+            [self._centre + shrink(table[r], totals[r], self.spec.smooth) for r in rows]
             for table in sums
         ]
 
-    def fit_original(self, table: Any, stats: list[Distinct]) -> Any:
-        """Let scikit-learn sort the categories; `finish` replaces the encodings."""
-        spec = self.prepared().set_params(target_type="continuous", smooth=1.0)
-        return spec.fit(table, np.zeros(len(table)))
+    def fit_original(self, stats: list[Distinct]) -> Any:
+        """Let scikit-learn sort the categories; `finish` sets the encodings."""
+        encoder = self.prepared()
+
+        def fit(row: Any) -> Any:
+            return encoder._fit(row, handle_unknown="ignore", ensure_all_finite="allow-nan")
+
+        return fit_counted(encoder, stats, self.names, fit)
 
     def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
         """Return the encodings of each entry, one column a target."""
@@ -168,7 +160,7 @@ class TargetEncoderTwin(EncoderTwin):
 
     def apply_training(self, block: Categories, *aligned: Any) -> Numbers:
         """Return for each row the encodings learnt from the rows outside its fold."""
-        folds = aligned[1]
+        folds = aligned[0]
         xp = frames.array_module(frames.device_of(folds))
         tables = self._held_out_tables
         found = [tables.of(j, c)[c.codes, folds] for j, c in enumerate(block.columns)]
@@ -202,50 +194,3 @@ def shrink(sums: np.ndarray, totals: np.ndarray, smooth: float | str) -> np.ndar
         weight = variance * rows / (variance * rows + within)
         shrunk = weight * (total / rows) + (1 - weight) * mean
         return np.where(np.isnan(weight), mean, shrunk)
-
-
-def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
-    """Return the target as numbers, and the folds that scikit-learn's encoder would make."""
-    kind = type_of_target(y, input_name="y") if spec.target_type == "auto" else spec.target_type
-    if kind not in ("binary", "multiclass", "continuous"):
-        raise DataError(f"TargetEncoder cannot use a target of type {kind!r}; pass one column")
-    y = y.reshape(len(y))
-    values, classes = _values(kind, y)
-    return Target(kind, classes, values, _folds(_splitter(spec, y, kind), y))
-
-
-def _folds(splitter: Any, y: np.ndarray) -> np.ndarray:
-    """Return the fold that holds each row out; the rows outside are what it is learnt from."""
-    folds = np.full(len(y), -1)
-    for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):
-        outside = np.delete(np.arange(len(y)), held_out)
-        if (folds[held_out] >= 0).any() or not np.array_equal(np.sort(train), outside):
-            folds[:] = -1
-            break
-        folds[held_out] = number
-    if (folds < 0).any():
-        raise ConfigError(
-            "TargetEncoder: cv must hold out every row exactly once and train on all others; "
-            "pass a number, KFold or StratifiedKFold"
-        )
-    return folds
-
-
-def _values(kind: str, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    if kind == "continuous":
-        return y.astype("float64")[:, None], None
-    encoder = LabelEncoder() if kind == "binary" else LabelBinarizer()
-    encoded = encoder.fit_transform(y).astype("float64")
-    if kind == "multiclass" and len(encoder.classes_) < 3:
-        raise DataError(
-            f"TargetEncoder: target_type='multiclass' and y has {len(encoder.classes_)} labels; "
-            "leave target_type out"
-        )
-    return encoded.reshape(len(y), -1), encoder.classes_
-
-
-def _splitter(spec: TargetEncoder, y: np.ndarray, kind: str) -> Any:
-    options: dict[str, Any] = {"shuffle": True if spec.shuffle == "deprecated" else spec.shuffle}
-    if spec.random_state != "deprecated":
-        options["random_state"] = spec.random_state
-    return check_cv(spec.cv, y, classifier=kind != "continuous", **options)

@@ -36,9 +36,8 @@ class Union(Node):
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Fit the branches one after the other."""
         self.row = _row(table, source)
-        return source.then(
-            None, self._joined([node.fit(table, source, y).blocks for _, node in self.branches])
-        )
+        reads = [node.fit(table, source, y).blocks for _, node in self.branches]
+        return self.then(source, self._joined(reads))
 
     def apply(self, source: Columns) -> Read:
         """Apply every branch."""

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from pipeline.preprocessing.distinct import (
     Distinct,
     count,
-    frame_of,
     merge,
     merge_columns,
     nothing,
+    place,
     positions,
+    table_of,
 )
 from tests.strategies import bounded, cuts, words
 
@@ -106,7 +107,11 @@ def test_count_puts_missing_last() -> None:
     assert count(np.array([0, -1, 2, 0, -1], dtype="int8"), 4, np).tolist() == [2, 0, 1, 0, 2]
 
 
-def test_frame_repeats_the_first_value_of_shorter_columns() -> None:
-    table = frame_of(["x", "y"], [np.array([1, 2, 3]), np.array(["a"], dtype=object)])
-    assert table["y"].tolist() == ["a", "a", "a"]
+def test_places_do_not_overflow_small_codes() -> None:
+    assert place(np.array([127, -1], dtype="int8"), 128, np).tolist() == [127, 128]
+
+
+def test_a_table_keeps_the_types_of_named_columns() -> None:
+    table = table_of([np.array([1]), np.array(["a"], dtype=object)], ["x", "y"])
     assert table["x"].dtype == "int64"
+    assert table["y"].tolist() == ["a"]

@@ -1,0 +1,101 @@
+"""What a target encoder knows of y: its labels as numbers, and the folds of its rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.preprocessing import TargetEncoder
+from sklearn.utils.multiclass import type_of_target
+
+from pipeline.errors import ConfigError, DataError
+
+
+class Target(NamedTuple):
+    """y as numbers, with its folds.
+
+    Parameters
+    ----------
+    kind : str
+        ``"binary"``, ``"multiclass"`` or ``"continuous"``.
+    classes : numpy.ndarray or None
+        The labels, sorted; None for a continuous target.
+    values : numpy.ndarray, shape (n_rows,)
+        The position of each label among the classes, or y as float64.
+    folds : numpy.ndarray of int, shape (n_rows,)
+        The fold in which each row is held out.
+    """
+
+    kind: str
+    classes: np.ndarray | None
+    values: np.ndarray
+    folds: np.ndarray
+
+
+def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
+    """Return the target as numbers, and the folds that scikit-learn's encoder would make.
+
+    Raises
+    ------
+    ConfigError
+        The splits are no folds.
+    DataError
+        The target is of a type that cannot be encoded.
+    """
+    kind = type_of_target(y, input_name="y") if spec.target_type == "auto" else spec.target_type
+    if kind not in ("binary", "multiclass", "continuous"):
+        raise DataError(f"TargetEncoder cannot use a target of type {kind!r}; pass one column")
+    y = y.reshape(len(y))
+    if kind == "continuous":
+        return Target(kind, None, y.astype("float64"), _folds(_splitter(spec, y, kind), y))
+    codes, classes = labels(y)
+    if kind == "multiclass" and len(classes) < 3:
+        raise DataError(
+            f"TargetEncoder: target_type='multiclass' and y has {len(classes)} labels; "
+            "leave target_type out"
+        )
+    # Small integers are sorted in a fraction of the time, to the same folds.
+    stratify = codes.astype(np.min_scalar_type(len(classes))) if spec.target_type == "auto" else y
+    splitter = _splitter(spec, stratify, kind)
+    known = type(splitter) in (KFold, StratifiedKFold)
+    return Target(kind, classes, codes, _folds(splitter, stratify if known else y))
+
+
+def labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each label's position, and the sorted labels, as `LabelEncoder` does.
+
+    >>> codes, classes = labels(np.array(["no", "yes", "no"]))
+    >>> codes.tolist(), classes.tolist()
+    ([0, 1, 0], ['no', 'yes'])
+    """
+    codes, classes = pd.factorize(y, sort=True)
+    return codes, np.asarray(classes).astype(y.dtype)
+
+
+def _folds(splitter: Any, y: np.ndarray) -> np.ndarray:
+    """Return the fold that holds each row out; the rows outside are what it is learnt from."""
+    folds = np.full(len(y), -1)
+    whole = True
+    for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):
+        if type(splitter) not in (KFold, StratifiedKFold):
+            whole &= bool((folds[held_out] < 0).all()) and _outside(train, held_out, len(y))
+        folds[held_out] = number
+    if not whole or (folds < 0).any():
+        raise ConfigError(
+            "TargetEncoder: cv must hold out every row exactly once and train on all others; "
+            "pass a number, KFold or StratifiedKFold"
+        )
+    return folds
+
+
+def _outside(train: np.ndarray, held_out: np.ndarray, n_rows: int) -> bool:
+    return np.array_equal(np.sort(train), np.delete(np.arange(n_rows), held_out))
+
+
+def _splitter(spec: TargetEncoder, y: np.ndarray, kind: str) -> Any:
+    options: dict[str, Any] = {"shuffle": True if spec.shuffle == "deprecated" else spec.shuffle}
+    if spec.random_state != "deprecated":
+        options["random_state"] = spec.random_state
+    return check_cv(spec.cv, y, classifier=kind != "continuous", **options)
