@@ -24,6 +24,7 @@ CONTRACT_PYTHON := $(CONTRACT_VENV)/bin/python
 RUN = $(PYTHON) -m pipeline
 RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)') \
 	$(if $(SPECS),--specs '$(SPECS)')
+BENCH = $(PYTHON) -m tools.bench --seed '$(SEED)' --repeats '$(or $(REPEATS),7)'
 COMPARE_OPTIONS = $(RUN_OPTIONS) $(if $(REPEATS),--repeats '$(REPEATS)')
 SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py
 
@@ -44,10 +45,14 @@ help: ## List the targets and variables
 	@echo '  PYTHON=          use the environment of this Python as it is'
 
 .PHONY: setup
+.PHONY: setup-bench
 ifeq ($(PYTHON),$(VENV)/bin/python)
 setup: ## Make the environment .venv, or bring it up to date
 	@$(SETUP) --venv $(VENV) --extra '$(GPU)'
+setup-bench: setup ## Add what the preprocessing is measured against to .venv
+	@$(SETUP) --venv $(VENV) --extra '$(GPU)' --with bench
 else
+setup-bench: setup
 setup:
 	@echo "[setup] using $(PYTHON) as it is"
 endif
@@ -77,9 +82,15 @@ report: data ## Compare, then write the report and say where it is
 	$(RUN) report '$(TASK)' $(COMPARE_OPTIONS)
 
 .PHONY: bench
-bench: data ## Measure this machine's CPU on TASK for docs/results and the README
+bench: data setup-bench ## Measure this machine's CPU on TASK, then the preprocessing, for docs
 	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' \
 		--out 'docs/results/$(TASK)-cpu'
+	$(BENCH)
+	$(PYTHON) -m tools.readme
+
+.PHONY: bench-preprocessing
+bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn, skrub and Polars
+	$(BENCH)
 	$(PYTHON) -m tools.readme
 
 .PHONY: test
@@ -124,6 +135,7 @@ lock: ## Renew requirements/*.txt from pyproject.toml (needs uv)
 	$(COMPILE_ALL) --extra cu13 -o requirements/cu13.txt
 	$(COMPILE_ALL) --extra cpu -c requirements/cu13.txt -o requirements/cpu.txt
 	$(COMPILE_ALL) --extra cu12 -c requirements/cpu.txt -o requirements/cu12.txt
+	$(COMPILE) --group bench -c requirements/cu13.txt -c requirements/cpu.txt -o requirements/bench.txt
 
 .PHONY: clean
 clean: ## Remove what was made: environments, caches, runs and reports; never data

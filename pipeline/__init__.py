@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     )
     from pipeline.estimator import Accelerated
     from pipeline.lowering import explain
+    from pipeline.preprocessing.calendar import CalendarFeatures
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Accelerated": "pipeline.estimator",
     "Busy": "pipeline.errors",
+    "CalendarFeatures": "pipeline.preprocessing.calendar",
     "CannotWrite": "pipeline.errors",
     "ConfigError": "pipeline.errors",
     "DataError": "pipeline.errors",
@@ -38,6 +40,7 @@ _HOME = {
 __all__ = [
     "Accelerated",
     "Busy",
+    "CalendarFeatures",
     "CannotWrite",
     "ConfigError",
     "DataError",

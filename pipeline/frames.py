@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pipeline import instants, residency
+from pipeline import instants, residency, sparse
 from pipeline.errors import DataError
 from pipeline.optional import load
-from pipeline.values import EXACT, as_floats, no_numbers, refuse_infinite
+from pipeline.values import as_floats, as_seen, missing_dates, no_numbers, refuse_infinite
 
 FRAMES = ("pandas", "cudf")
 ARRAYS = ("numpy", "cupy")
-_DEVICE = {"pandas": "cpu", "numpy": "cpu", "cudf": "cuda", "cupy": "cuda"}
+_DEVICE = {"pandas": "cpu", "numpy": "cpu", "cudf": "cuda", "cupy": "cuda", "cupyx": "cuda"}
 _TO_ARRAY = {"pandas": "to_numpy", "cudf": "to_cupy"}
 
 
@@ -53,9 +53,9 @@ def library(obj: object) -> str:
     return type(obj).__module__.partition(".")[0]
 
 
-def device_of(obj: object) -> str:
+def device_of(obj: Any) -> str:
     """Return ``"cpu"`` or ``"cuda"``."""
-    return _DEVICE.get(library(obj), "cpu")
+    return _DEVICE.get(library(obj._meta if is_partitioned(obj) else obj), "cpu")
 
 
 def array_module(device: str) -> Any:
@@ -66,13 +66,6 @@ def array_module(device: str) -> Any:
 def is_frame(obj: object) -> bool:
     """Return whether an object is a pandas or cuDF data frame."""
     return library(obj) in FRAMES and hasattr(obj, "columns")
-
-
-def ingest(X: Any) -> Any:
-    """Return a table as `pipeline.ingest.ingest` does."""
-    from pipeline.ingest import ingest as made
-
-    return made(X)
 
 
 def is_partitioned(X: object) -> bool:
@@ -123,13 +116,9 @@ def _array(series: Any) -> Any:
 
 
 def datetimes(X: Any, name: Any) -> Any:
-    """Return dates as nanoseconds since 1970, `instants.MISSING` for missing ones.
+    """Return dates as an array of nanoseconds since 1970, `instants.MISSING` for missing ones.
 
     A column with a time zone is read by the clock on its wall, which is what calendars show.
-
-    Returns
-    -------
-    array of int64, shape (n_rows,)
 
     Raises
     ------
@@ -161,14 +150,16 @@ def categories(X: Any, name: Any) -> Coded:
     codes = getattr(series.cat.codes.fillna(-1), _TO_ARRAY[library(X)])()
     values = host_index(series.cat.categories)
     if declared:
-        return Coded(codes, _as_seen(values, name, has_missing=bool(series.hasnans)))
+        if values.dtype.kind == "f" and np.isinf(values).any():
+            refuse_infinite(_array(series.astype("float64")), name, array_module(device_of(X)))
+        return Coded(codes, as_seen(values, name, has_missing=bool(series.hasnans)))
     return Coded(codes, values.astype(object))
 
 
 def _integers(X: Any, name: Any) -> Coded:
     """Return integers as codes; where they are float64 to scikit-learn, make sure none merge."""
     found = coded(numbers(X, name))
-    if found.values.dtype.kind == "f" and (abs(found.values) >= EXACT).any():
+    if found.values.dtype.kind == "f" and (abs(found.values) >= 2**53).any():
         series = column(X, name)
         plain = "uint64" if series.dtype.kind == "u" else "int64"
         exact = getattr(series.fillna(0).astype(plain), _TO_ARRAY[library(X)])()
@@ -177,21 +168,11 @@ def _integers(X: Any, name: Any) -> Coded:
 
 
 def _dates(series: Any, name: Any) -> Coded:
-    counts, unit = instants.ticks(series, local=False)
+    counts, unit = instants.ticks(series)
     codes, values = coded(counts)
-    if values[0] == instants.MISSING:
-        raise DataError(
-            f"column {name!r} holds missing dates, which no encoder of scikit-learn takes; "
-            "fill them, or take parts of the dates (CalendarFeatures)"
-        )
+    if len(values) and values[0] == instants.MISSING:
+        raise missing_dates(name)
     return Coded(codes, instants.dates_of(values, unit, series.dtype))
-
-
-def _as_seen(values: np.ndarray, name: Any, *, has_missing: bool) -> np.ndarray:
-    """Return declared categories in the type that scikit-learn gives their column."""
-    kind = values.dtype.kind
-    refuse_infinite(values, name, np)
-    return as_floats(values, name) if kind == "b" or kind in "iu" and has_missing else values
 
 
 def coded(array: Any) -> Coded:
@@ -214,7 +195,7 @@ def host_index(index: Any) -> np.ndarray:
         index = index.to_pandas()
         residency.moved(to_host=int(index.memory_usage(deep=True)))
     values = index.to_numpy()
-    return values if values.dtype.kind in "iufb" else values.astype(object)
+    return values if values.dtype.kind in "iufbmM" else values.astype(object)
 
 
 def to_host(array: Any) -> np.ndarray:
@@ -231,6 +212,8 @@ def to_device(X: Any, device: str) -> Any:
     source = library(X)
     if _DEVICE.get(source, "cpu") == device:
         return X
+    if is_sparse(X):
+        return sparse.to_host(X) if device == "cpu" else sparse.to_gpu(X)
     if source == "cudf":
         residency.moved(to_host=nbytes(X))
         return X.to_pandas()

@@ -47,14 +47,16 @@ def read(
     if device == "cuda":
         # The target is read to the host: splitters and metrics of scikit-learn use it there.
         columns = list(features)
-        return load("cudf").read_parquet(path, columns=columns, filters=list(rows))[columns], y
+        return load("cudf").read_parquet(path, columns=columns, filters=list(rows) or None)[
+            columns
+        ], y
     return table.drop_columns([target]).to_pandas(), y
 
 
 def _table(path: Path, columns: list[str], rows: Filter) -> pa.Table:
     try:
         return pq.read_table(
-            path, columns=columns, filters=list(rows), page_checksum_verification=True
+            path, columns=columns, filters=list(rows) or None, page_checksum_verification=True
         )
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file; make it with `make data`") from error

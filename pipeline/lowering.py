@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
 from pipeline.devices import choose
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.plan import Placement, Plan, Step
-from pipeline.preprocessing import build
+from pipeline.preprocessing import build, refusals
 from pipeline.preprocessing.program import Program
-from pipeline.rules import cpu, cuda
+from pipeline.rules import cpu, cuda, text
 from pipeline.rules.boosting import bad_parameters
+from pipeline.rules.documents import reads_text
 from pipeline.rules.model import Plain
 
 RULES = {"cpu": cpu, "cuda": cuda}
 BLOCKS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
 
+Rows = Literal["dense", "sparse", "unknown"]
+"""What a step hands to the next one; text vectorizers make sparse rows."""
+
 
 def lower(
-    spec: BaseEstimator, device: str, *, fallback: bool = False, dtype: str = "float32"
+    spec: BaseEstimator,
+    device: str,
+    *,
+    fallback: bool = False,
+    dtype: str = "float32",
+    rank_error: float = 0.0,
 ) -> Plan:
     """Return the unfitted plan that is equivalent to a spec on a device.
 
@@ -36,6 +47,8 @@ def lower(
         Run what the device cannot on the host, instead of raising.
     dtype : {"float32", "float64"}
         Type of the matrix that preprocessing hands to the estimator.
+    rank_error : float
+        Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
 
     Raises
     ------
@@ -47,10 +60,9 @@ def lower(
     validate(spec)
     steps: list[Step] = []
     reasons: list[Reason] = []
-    for name, part in parts(spec):
-        found = obstacles(part, name, device)
+    for name, part, found in walk(spec, device):
         if not found:
-            steps.append(_place(name, part, device, dtype))
+            steps.append(_place(name, part, device, dtype=dtype, rank_error=rank_error))
         elif device == "cpu" or fallback:
             steps.append(_on_host(name, part, found, asked=device))
         else:
@@ -70,27 +82,62 @@ def parts(spec: BaseEstimator) -> Iterator[tuple[str, Any]]:
         yield type(spec).__name__.lower(), spec
 
 
+def walk(spec: BaseEstimator, device: str) -> Iterator[tuple[str, Any, list[Reason]]]:
+    """Return the steps with their names and what stands in their way on a device."""
+    rows: Rows = "dense"
+    for name, part in parts(spec):
+        found = obstacles(part, name, device, rows)
+        yield name, part, found
+        rows = _made(part, name, rows, as_it_is=bool(found))
+
+
+def _made(part: Any, name: str, rows: Rows, *, as_it_is: bool) -> Rows:
+    if text.handles(part):
+        return "sparse"
+    texts = any(text.handles(leaf) for _, leaf in refusals.leaves(part, name))
+    return "unknown" if as_it_is and (texts or rows != "dense") else "dense"
+
+
 def is_transformer(part: Any) -> bool:
     """Return whether a step only transforms."""
     return hasattr(part, "transform") and not hasattr(part, "predict")
 
 
-def obstacles(part: Any, name: str, device: str) -> list[Reason]:
+def on_blocks(part: Any) -> bool:
+    """Return whether a step is preprocessing of a table; text has rules like estimators."""
+    return is_transformer(part) and not text.handles(part)
+
+
+def obstacles(part: Any, name: str, device: str, rows: Rows = "dense") -> list[Reason]:
     """Return why a step cannot run on a device; none when it can."""
-    if is_transformer(part):
-        return build.reasons(part, name)
+    if on_blocks(part):
+        return _off_blocks(part, name, rows)
     try:
         RULES[device].describe(part, name)
     except Unsupported as error:
         return list(error.reasons)
-    return []
+    dense_only = cuda.needs_dense(part, name) if (device, rows) == ("cuda", "sparse") else None
+    return [dense_only] if dense_only else []
 
 
-def _place(name: str, part: Any, device: str, dtype: str) -> Step:
+def _off_blocks(part: Any, name: str, rows: Rows) -> list[Reason]:
+    if rows != "dense":
+        way_out = "leave it out, or run it with scikit-learn: device='auto'"
+        return [
+            Reason(name, "it follows text, whose rows are sparse, and blocks are dense", way_out)
+        ]
+    texts = {path: leaf for path, leaf in refusals.leaves(part, name) if text.handles(leaf)}
+    return [
+        text.inside(texts[reason.step], reason.step) if reason.step in texts else reason
+        for reason in refusals.reasons(part, name)
+    ]
+
+
+def _place(name: str, part: Any, device: str, *, dtype: str, rank_error: float) -> Step:
     places = list(placements(name, part, device))
-    if is_transformer(part):
-        return Step(name, Program(part, dtype, name), device, places)
-    return Step(name, RULES[device].place(part, name), device, places)
+    if on_blocks(part):
+        return Step(name, Program(part, dtype, name, rank_error=rank_error), device, places)
+    return Step(name, RULES[device].place(part, name, dtype), device, places)
 
 
 def _on_host(name: str, part: Any, found: list[Reason], *, asked: str) -> Step:
@@ -102,11 +149,11 @@ def _on_host(name: str, part: Any, found: list[Reason], *, asked: str) -> Step:
 
 def placements(name: str, part: Any, device: str) -> Iterator[Placement]:
     """Return where each inner step of a supported step runs."""
-    if not is_transformer(part):
+    if not on_blocks(part):
         implementation, note = RULES[device].describe(part, name)
         yield Placement(name, implementation, device, note)
         return
-    for path, leaf in build.leaves(part, name):
+    for path, leaf in refusals.leaves(part, name):
         if not (isinstance(leaf, str) and leaf == "drop"):
             yield Placement(path, BLOCKS[device], device)
 
@@ -122,7 +169,7 @@ def validate(spec: BaseEstimator) -> None:
     try:
         if type(spec) is Pipeline:
             build.check_names(spec, spec.steps, "pipeline")
-        found = [(n, part, build.leaves(part, n)) for n, part in parts(spec)]
+        found = [(n, part, refusals.leaves(part, n)) for n, part in parts(spec)]
     except TypeError as error:
         raise ConfigError(f"the steps are not lists of names and estimators: {error}") from error
     if not found:
@@ -132,6 +179,7 @@ def validate(spec: BaseEstimator) -> None:
             raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
         for path, leaf in leaves:
             _validate(leaf, path)
+    _validate_rows(spec)
 
 
 def _validate(leaf: Any, path: str) -> None:
@@ -143,6 +191,16 @@ def _validate(leaf: Any, path: str) -> None:
     bad = bad_parameters(leaf, path) if cpu.is_xgboost(leaf) else []
     if bad:
         raise Unsupported(*bad)
+
+
+def _validate_rows(spec: BaseEstimator) -> None:
+    """Refuse what scikit-learn would refuse only after it has read all texts."""
+    for (before, maker), (name, taker) in pairwise(parts(spec)):
+        known = type(taker).__module__.startswith("sklearn.") and not reads_text(taker)
+        if text.handles(maker) and known and not get_tags(taker).input_tags.sparse:
+            why = f"{type(taker).__name__} takes no sparse rows, which {before} makes"
+            way_out = "put a TruncatedSVD before it, or use one that does, as LogisticRegression"
+            raise Unsupported(Reason(name, why, way_out))
 
 
 @dataclass(frozen=True)
@@ -189,8 +247,7 @@ def explain(spec: BaseEstimator, device: str = "auto") -> Explanation:
     validate(spec)
     name = device if device in RULES else choose(device).name
     rows: list[Placement] = []
-    for step, part in parts(spec):
-        found = obstacles(part, step, name)
+    for step, part, found in walk(spec, name):
         if not found:
             rows += placements(step, part, name)
         elif name == "cpu":

@@ -20,7 +20,7 @@ from pipeline.errors import DataError
 from pipeline.estimator import Accelerated
 from pipeline.lowering import parts
 from pipeline.plan import Placement
-from pipeline.preprocessing.build import leaves
+from pipeline.preprocessing.refusals import leaves
 from pipeline.residency import Entry
 from pipeline.rules.cpu import describe
 from pipeline.task import Split, Task

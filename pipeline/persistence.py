@@ -12,6 +12,7 @@ from pipeline.optional import load as load_name
 
 TRUSTED = [
     "numpy.dtype",
+    "pipeline.preprocessing.calendar.CalendarFeatures",
     "scipy._lib.array_api_compat.numpy._aliases.asarray",
     "scipy.interpolate._bsplines.BSpline",
     "sklearn.model_selection._split.KFold",

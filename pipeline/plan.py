@@ -44,6 +44,9 @@ class Worker(Protocol):
     def fit_transform(self, X: Any, y: Any) -> Any:
         """Learn and transform."""
 
+    def partial_fit(self, X: Any, y: Any, **params: Any) -> Any:
+        """Learn from more rows."""
+
     def call(self, method: str, X: Any) -> Any:
         """Call a fitted method."""
 
@@ -96,13 +99,20 @@ class Plan:
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit step by step; `params` go to the last one."""
         *transformers, last = self.steps
-        for step in transformers:
-            X = step.bring(X)
-            with step.timed("fit_transform"):
-                X = step.worker.fit_transform(X, y)
-        X = last.bring(X)
+        X = last.bring(_fit_transform(transformers, X, y))
         with last.timed("fit"):
             last.worker.fit(X, y, **params)
+
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Fit step by step, and return what the last one makes of the training rows."""
+        return _fit_transform(self.steps, X, y)
+
+    def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Let the only step learn from more rows."""
+        (step,) = self.steps
+        X = step.bring(X)
+        with step.timed("partial_fit"):
+            step.worker.partial_fit(X, y, **params)
 
     def call(self, method: str, X: Any) -> Any:
         """Transform step by step, and return the last one's `method`."""
@@ -120,3 +130,11 @@ class Plan:
         fitted = {step.name: step.worker.to_sklearn() for step in self.steps}
         steps = [(name, fitted.get(name, how)) for name, how in self.spec.steps]
         return Pipeline(steps, memory=self.spec.memory, verbose=self.spec.verbose)
+
+
+def _fit_transform(steps: Sequence[Step], X: Any, y: Any) -> Any:
+    for step in steps:
+        X = step.bring(X)
+        with step.timed("fit_transform"):
+            X = step.worker.fit_transform(X, y)
+    return X

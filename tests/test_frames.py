@@ -6,14 +6,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from scipy.sparse import csr_array, csr_matrix
 
 from pipeline import frames
 from pipeline.errors import DataError
 from pipeline.residency import ledger, record
 from tests.preprocessing.columns import (
-    ALL_MISSING,
     BOOLEANS,
     CATEGORICAL,
     MIXED,
@@ -22,7 +19,6 @@ from tests.preprocessing.columns import (
     TEXT,
     frame,
 )
-from tests.strategies import bounded, tables
 
 EVERY = CATEGORICAL | OURS_ALONE
 
@@ -68,40 +64,6 @@ def test_is_frame(obj: object, expected: bool) -> None:
 
 def test_array_module_of_the_host() -> None:
     assert frames.array_module("cpu") is np
-
-
-@pytest.mark.parametrize("X", [pd.DataFrame({"a": [1]}), np.zeros((2, 1))], ids=["frame", "array"])
-def test_ingest_copies_nothing(X: Any) -> None:
-    assert frames.ingest(X) is X
-
-
-def test_ingest_reads_arrow_tables_and_lists() -> None:
-    X = frames.ingest(pa.table({"a": [1, 2], "t": ["x", None]}))
-    assert X["a"].tolist() == [1, 2]
-    assert X["t"].isna().tolist() == [False, True]
-    assert frames.ingest([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]
-
-
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        ([1.0, 2.0], r"1 dimension.*Reshape your data: X\.reshape\(-1, 1\) is one column"),
-        (pd.Series([1.0, 2.0]), "1 dimension"),
-        (np.zeros((2, 2, 2)), "3 dimension"),
-        (3, "0 dimension"),
-        (None, "0 dimension"),
-        (csr_matrix([[1.0]]), r"X is sparse.*pass X\.toarray\(\)"),
-        (csr_array([[1.0]]), "X is sparse"),
-        (pd.DataFrame({"a": []}), r"0 sample\(s\) \(shape=\(0, 1\)\)"),
-        (np.zeros((0, 2)), r"0 sample\(s\)"),
-        (pd.DataFrame(index=range(3)), r"0 feature\(s\) \(shape=\(3, 0\)\)"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), r"the same name: \['a'\]; rename them"),
-    ],
-    ids=str,
-)
-def test_ingest_refuses_what_is_no_table(X: Any, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        frames.ingest(X)
 
 
 def test_head_is_the_first_row_with_its_types() -> None:
@@ -175,58 +137,29 @@ def test_numbers_refuse_what_only_looks_like_numbers(column: pd.Series) -> None:
 def test_infinite_values_are_refused_by_name(dtype: str) -> None:
     X = pd.DataFrame({"x": pd.Series([1.0, -np.inf], dtype=dtype)})
     for read in (frames.numbers, frames.categories):
-        with pytest.raises(DataError, match="column 'x' holds infinite values; replace them"):
+        with pytest.raises(DataError, match=r"column 'x' holds infinite .*first is in row 1\)$"):
             read(X, "x")
     with pytest.raises(DataError, match="column 0 holds infinite"):
         frames.categories(np.array([[np.inf]]), 0)
 
 
-@pytest.mark.parametrize("kind", EVERY)
-def test_categories_stand_for_the_values(kind: str) -> None:
-    X = frame(kind, EVERY)
-    codes, values = frames.categories(X, kind)
-    missing = X[kind].isna().to_numpy()
-    np.testing.assert_array_equal(codes < 0, missing)
-    found = values[codes[~missing]]
-    assert (found == X[kind].astype(object).to_numpy()[~missing]).all()
-    assert not pd.isna(values).any()
-
-
-@pytest.mark.parametrize("kind", [kind for kind in EVERY if "unused" not in kind])
-def test_values_of_categories_are_distinct(kind: str) -> None:
-    values = frames.categories(frame(kind, EVERY), kind).values
-    assert len(set(values.tolist())) == len(values)
-
-
-@pytest.mark.parametrize("kind", ALL_MISSING)
-def test_categories_of_nothing(kind: str) -> None:
-    codes, values = frames.categories(frame(kind), kind)
-    assert (codes == -1).all()
-    assert len(values) == 0
-
-
-def test_categories_of_object_arrays() -> None:
-    X = np.array([["b", 2], [None, 1], ["a", 2]], dtype=object)
-    codes, values = frames.categories(X, 0)
-    assert codes.tolist() == [1, -1, 0]
-    assert values.tolist() == ["a", "b"]
+def test_infinite_categories_are_refused_by_row() -> None:
+    X = pd.DataFrame({"x": pd.Series([2.0, 1.0, np.inf], dtype="category")})
+    with pytest.raises(DataError, match="column 'x' holds infinite .*row 2"):
+        frames.categories(X, "x")
 
 
 @pytest.mark.parametrize(
-    ("array", "codes", "values"),
+    ("column", "way_out"),
     [
-        (np.array([3.0, np.nan, 1.0, np.nan]), [1, -1, 0, -1], [1.0, 3.0]),
-        (np.array([np.nan, np.nan]), [-1, -1], []),
-        (np.array([2**62 + 1, 2**62]), [1, 0], [2**62, 2**62 + 1]),
-        (np.array([True, False]), [1, 0], [False, True]),
-        (np.array(["b", "a"]), [1, 0], ["a", "b"]),
+        (pd.to_datetime(pd.Series(["2020-01-01"])), "CalendarFeatures"),
+        (pd.to_timedelta(pd.Series([1]), unit="D"), r"\.dt\.total_seconds"),
     ],
-    ids=["float", "nothing", "int", "bool", "text"],
+    ids=["date", "duration"],
 )
-def test_coded_sorts_and_leaves_missing_out(array: Any, codes: Any, values: Any) -> None:
-    found = frames.coded(array)
-    assert found.codes.tolist() == codes
-    assert found.values.tolist() == values
+def test_times_where_numbers_are_needed_name_the_way_out(column: Any, way_out: str) -> None:
+    with pytest.raises(DataError, match=f"column 'x' holds .*needed; .*{way_out}"):
+        frames.numbers(pd.DataFrame({"x": column}), "x")
 
 
 def test_to_device_of_the_same_device_is_the_same_object() -> None:
@@ -271,13 +204,3 @@ def test_categorize_leaves_a_frame_without_text_alone() -> None:
 
 def test_synchronize_has_nothing_to_wait_for_on_the_host() -> None:
     assert frames.synchronize("cpu") is None
-
-
-@bounded
-@given(X=tables())
-def test_any_column_is_its_codes(X: pd.DataFrame) -> None:
-    for name in X.columns:
-        codes, values = frames.categories(X, name)
-        missing = X[name].isna().to_numpy()
-        np.testing.assert_array_equal(codes < 0, missing)
-        assert values[codes[~missing]].tolist() == X[name].astype(object)[~missing].tolist()

@@ -12,10 +12,13 @@ ROOT = Path(__file__).parents[1]
 LAYERS = [
     {"errors", "gpu", "machine", "progress", "records"},
     {"optional", "publish", "residency"},
-    {"devices", "frames", "persistence", "task"},
-    {"io", "preprocessing"},
+    {"devices", "persistence", "sparse", "task", "values", "zones"},
+    {"instants"},
+    {"frames"},
+    {"containers", "ingest", "io", "schema"},
+    {"preprocessing"},
     {"rules"},
-    {"plan"},
+    {"intake", "plan"},
     {"lowering", "provenance"},
     {"estimator"},
     {"measure"},
@@ -25,13 +28,17 @@ LAYERS = [
 
 TWINS = {"scaling", "imputing", "encoding", "target_encoding"}
 INSIDE_PREPROCESSING = [
-    {"blocks", "distinct", "moments", "parallel"},
-    {"f_tests", "quantiles", "table"},
+    {"blocks", "civil", "distinct", "extent", "handover", "moments", "parallel"},
+    {"f_tests", "summary", "table"},
+    {"quantiles"},
     {"twin"},
     TWINS,
     {"nodes"},
     {"output", "union"},
-    {"build", "partitions"},
+    {"partitions", "twins"},
+    {"refusals"},
+    {"selecting"},
+    {"build"},
     {"program"},
 ]
 """As above; a module that is not named is a twin, and twins may use each other."""

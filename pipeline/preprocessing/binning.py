@@ -8,20 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.preprocessing import KBinsDiscretizer
-from sklearn.utils import resample
 
 from pipeline import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing.blocks import Block, Indicators, Numbers
-from pipeline.preprocessing.quantiles import (
-    Extent,
-    Rows,
-    blamed,
-    extent_of,
-    merge,
-    quantile,
-    take,
-)
+from pipeline.preprocessing.quantiles import Values, blamed, drawn, gather, merge, quantile
 from pipeline.preprocessing.rows import require_finite
 from pipeline.preprocessing.twin import ANY, Twin
 
@@ -29,14 +20,16 @@ NARROW = 1e-8
 """Bins that are not wider are left out, as in scikit-learn."""
 
 
-class KBinsDiscretizerTwin(Twin[Rows]):
+class KBinsDiscretizerTwin(Twin[Values]):
     """Replace each value by the number of its bin, or by an indicator of it.
 
     Above `subsample` rows, the edges are learnt from the rows that scikit-learn
-    draws for the same `random_state`. Indicators are written to the dense output
-    matrix for both ``encode="onehot"`` and ``"onehot-dense"``. ``strategy="kmeans"``
-    is not honoured: values half-way between two centres go to either by rounding,
-    and the bins with them.
+    draws for the same `random_state`. With a `rank_error` they are learnt from
+    all rows, the quantiles within this bound, and nothing is drawn.
+
+    Indicators are written to the dense output matrix for both ``encode="onehot"``
+    and ``"onehot-dense"``. ``strategy="kmeans"`` is not honoured: values half-way
+    between two centres go to either by rounding, and the bins with them.
     """
 
     original = KBinsDiscretizer
@@ -51,50 +44,42 @@ class KBinsDiscretizerTwin(Twin[Rows]):
     }
     reads = Numbers
 
-    def partial(self, block: Numbers, *aligned: object) -> Rows:
-        """Keep the values."""
+    def partial(self, block: Numbers, *aligned: object) -> Values:
+        """Keep the values, or a summary of them."""
         require_finite(self, block.values)
-        return Rows([block.values])
+        return gather(block.values, self.rank_error)
 
-    def merge(self, a: Rows, b: Rows) -> Rows:
-        """Put the rows one after the other."""
+    def merge(self, a: Values, b: Values) -> Values:
+        """Put the rows, or what is known of them, together."""
         return merge(a, b)
 
-    def finish(self, stats: Rows) -> None:
+    def finish(self, stats: Values) -> None:
         """Set `bin_edges_`, `n_bins_` and the encoder of one-hot output."""
-        spec, dtype = self.spec, stats.blocks[0].dtype
+        spec, dtype = self.spec, stats.dtype
         _fit_quietly(spec, np.zeros((1, stats.n_columns), dtype=dtype))
-        drawn = self._drawn(stats)
-        bins = np.broadcast_to(spec.n_bins, stats.n_columns)
-        edges = self._edges(drawn, extent_of(drawn), bins)
+        learnt_from = drawn(stats, spec.subsample, spec.random_state, replace=True)
+        edges = self._edges(learnt_from, np.broadcast_to(spec.n_bins, stats.n_columns))
         self._check_bins(edges)
         self.fitted = self._fit_to(edges, dtype)
         self.record_names(stats.n_columns)
 
-    def _drawn(self, stats: Rows) -> Rows:
-        """Return the rows that the edges are learnt from."""
-        size = self.spec.subsample
-        if size is None or stats.n_rows <= size:
-            return stats
-        options = {"n_samples": size, "random_state": self.spec.random_state}
-        return take(stats, resample(np.arange(stats.n_rows), replace=True, **options))
-
-    def _edges(self, drawn: Rows, bounds: Extent, bins: np.ndarray) -> list[np.ndarray]:
+    def _edges(self, stats: Values, bins: np.ndarray) -> list[np.ndarray]:
+        bounds = stats.extent
         ends = list(zip(bounds.low, bounds.high, bins, strict=True))
         if self.spec.strategy == "uniform":
             found = [np.linspace(low, high, n + 1) for low, high, n in ends]
         else:
-            found = self._quantiles(drawn, bins)
+            found = self._quantiles(stats, bins)
         everything = np.array([-np.inf, np.inf])
         return [
             everything if low == high else edges
             for (low, high, _), edges in zip(ends, found, strict=True)
         ]
 
-    def _quantiles(self, drawn: Rows, bins: np.ndarray) -> list[np.ndarray]:
+    def _quantiles(self, stats: Values, bins: np.ndarray) -> list[np.ndarray]:
         method = self.spec.quantile_method
         found = {
-            n: quantile(drawn, np.linspace(0, 100, n + 1) / 100, method) for n in set(bins.tolist())
+            n: quantile(stats, np.linspace(0, 100, n + 1) / 100, method) for n in set(bins.tolist())
         }
         return [_wide(found[n][:, j]) for j, n in enumerate(bins.tolist())]
 

@@ -11,17 +11,19 @@ from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 
 from pipeline import frames
+from pipeline.preprocessing import quantiles
 from pipeline.preprocessing.blocks import Categories, Numbers
 from pipeline.preprocessing.distinct import (
     Distinct,
     count,
-    frame_of,
     merge_columns,
     nothing,
     positions,
+    table_of,
 )
 from pipeline.preprocessing.missing import is_missing
 from pipeline.preprocessing.moments import Moments, merge, moments
+from pipeline.preprocessing.quantiles import Values, gather, quantile
 from pipeline.preprocessing.twin import ANY, Twin
 
 AVERAGES = ("mean", "median")
@@ -40,7 +42,8 @@ class SimpleImputerTwin(Twin[Seen]):
     """Replace missing values by a statistic of each column.
 
     The statistic of a block depends on the strategy: `Moments` for the mean,
-    the values themselves for the median (exact), `Distinct` for the others.
+    `Distinct` for the most frequent value and for a constant, and the values
+    themselves for the median. It is exact, or within `rank_error` of the middle.
     """
 
     original = SimpleImputer
@@ -74,9 +77,9 @@ class SimpleImputerTwin(Twin[Seen]):
         xp = frames.array_module(frames.device_of(block.values))
         if self.spec.strategy == "mean":
             return moments(floats(block.values), xp)
-        columns = [column[~xp.isnan(column)] for column in block.values.T]
         if self.spec.strategy == "median":
-            return [[column] for column in columns]
+            return gather(block.values, self.rank_error)
+        columns = (column[~xp.isnan(column)] for column in block.values.T)
         return [_tally(frames.coded(column)) for column in columns]
 
     def merge(self, a: Seen, b: Seen) -> Seen:
@@ -86,16 +89,14 @@ class SimpleImputerTwin(Twin[Seen]):
     def _merged(self, a: Any, b: Any) -> Any:
         if isinstance(a, Moments):
             return merge(a, b)
-        if self.spec.strategy == "median":
-            return [x + y for x, y in zip(a, b, strict=True)]
+        if isinstance(a, Values):
+            return quantiles.merge(a, b)
         return merge_columns(a, b)
 
     def finish(self, stats: Seen) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""
         row = [self._marked(found) for found in self._statistics(stats.values)]
-        table = frame_of(range(len(row)) if self.names is None else self.names, row)
-        named = self.names is not None
-        self.fitted = clone(self.spec).fit(table if named else table.to_numpy())
+        self.fitted = clone(self.spec).fit(table_of(row, self.names))
         if self.spec.add_indicator:
             self.fitted.indicator_._fit(stats.missing[None], precomputed=True)
 
@@ -109,8 +110,8 @@ class SimpleImputerTwin(Twin[Seen]):
         if isinstance(stats, Moments):
             mean = np.where(stats.rows > 0, stats.mean, np.nan)
             return list(mean[:, None])
-        if self.spec.strategy == "median":
-            return [np.array([_median(parts)]) for parts in stats]
+        if isinstance(stats, Values):
+            return list(quantile(stats, [0.5]).T)
         return [_most_frequent(column) for column in stats]
 
     def apply(self, block: Numbers | Categories) -> Numbers | Categories:
@@ -160,12 +161,6 @@ def _tally(column: frames.Coded) -> Distinct:
     xp = frames.array_module(frames.device_of(column.codes))
     counts = count(column.codes, len(column.values), xp)
     return Distinct(column.values, frames.to_host(counts)[None].astype("float64"))
-
-
-def _median(parts: Sequence[Any]) -> float:
-    xp = frames.array_module(frames.device_of(parts[0]))
-    values = xp.concatenate(parts)
-    return float(xp.median(values)) if len(values) else np.nan
 
 
 def _most_frequent(column: Distinct) -> np.ndarray:

@@ -12,11 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from pipeline.containers import container
 from pipeline.errors import DataError, PipelineError
 from pipeline.preprocessing.blocks import (
     Block,
@@ -30,8 +29,9 @@ from pipeline.preprocessing.blocks import (
     as_numbers,
     scaled,
 )
+from pipeline.preprocessing.handover import freeze_fit_thaw
 from pipeline.preprocessing.table import Data, Part
-from pipeline.preprocessing.twin import Twin, container
+from pipeline.preprocessing.twin import Twin
 
 Read = Callable[[Part], Any]
 """From rows of a table to a block. It holds no table, so it can be sent to where a part is."""
@@ -279,27 +279,3 @@ class Parallel(Node):
         """
         fitted = {b.name: b.node.original() for b in self.branches}
         return freeze_fit_thaw(self.spec, fitted, self.head)
-
-
-def freeze_fit_thaw(
-    spec: ColumnTransformer, fitted: dict[str, Any], head: Any
-) -> ColumnTransformer:
-    """Return `spec` fitted on one row, with the given transformers in place of its own."""
-
-    def frozen(name: str, how: Any) -> Any:
-        return FrozenEstimator(fitted[name]) if hasattr(fitted.get(name), "fit") else how
-
-    whole = clone(spec).set_params(
-        transformers=[
-            (name, frozen(name, how), columns) for name, how, columns in spec.transformers
-        ],
-        remainder=frozen("remainder", spec.remainder),
-    )
-    whole.fit(head)
-    # scikit-learn names the remainder and keeps what was given, for display.
-    whole._remainder = (whole._remainder[0], spec.remainder, *whole._remainder[2:])
-    whole.transformers_ = [
-        (name, getattr(how, "estimator", how) if isinstance(how, FrozenEstimator) else how, columns)
-        for name, how, columns in whole.transformers_
-    ]
-    return whole.set_params(transformers=spec.transformers, remainder=spec.remainder)

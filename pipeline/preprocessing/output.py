@@ -1,4 +1,4 @@
-"""What a program hands on: one matrix, or a frame where scikit-learn's `set_output` asks for one."""
+"""What a program hands on: one matrix, or a frame where `set_output` asks for it."""
 
 from __future__ import annotations
 

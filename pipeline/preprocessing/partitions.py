@@ -7,7 +7,6 @@ from functools import cached_property, partial, reduce
 from itertools import accumulate
 from typing import Any, TypeVar
 
-from pipeline import frames
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.preprocessing import output
@@ -56,9 +55,7 @@ class Partitions:
         """
         row = self.X.head(1, npartitions=-1)
         if not len(row):
-            raise DataError(
-                "X has 0 sample(s) while a minimum of 1 is required: no partition has rows"
-            )
+            raise DataError("X has 0 sample(s) while a minimum of 1 is required")
         return Table(row).first()
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:

@@ -7,13 +7,14 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from pipeline import frames
+from pipeline.containers import container
 from pipeline.errors import Unsupported
 from pipeline.preprocessing import output
-from pipeline.preprocessing.build import Options, build, obstacles_to_batches
+from pipeline.preprocessing.build import Options, build
 from pipeline.preprocessing.nodes import Columns, Node, Read
 from pipeline.preprocessing.partitions import Partitions
+from pipeline.preprocessing.refusals import obstacles_to_batches
 from pipeline.preprocessing.table import Table
-from pipeline.preprocessing.twin import container
 
 
 class Program:
@@ -66,7 +67,7 @@ class Program:
         self._fit(X, y, keeps=False)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Program:
+    def partial_fit(self, X: Any, y: Any = None, **params: Any) -> Program:
         """Add the statistics of more rows to those of the calls before.
 
         Raises

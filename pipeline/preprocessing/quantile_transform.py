@@ -9,23 +9,23 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.preprocessing import QuantileTransformer
-from sklearn.utils import check_random_state, resample
 
 from pipeline import frames
 from pipeline.preprocessing.blocks import Numbers
-from pipeline.preprocessing.quantiles import Rows, merge, quantile, special, take
+from pipeline.preprocessing.quantiles import Values, drawn, gather, merge, quantile, special
 from pipeline.preprocessing.twin import ANY, Twin
 
 NEAR_BOUND = 1e-7
 """Values this near to the least or greatest are sent to the end of the normal distribution."""
 
 
-class QuantileTransformerTwin(Twin[Rows]):
+class QuantileTransformerTwin(Twin[Values]):
     """Replace each value by its rank among the training rows, uniform or as a normal variate.
 
     Above `subsample` rows, the quantiles are learnt from the rows that
     scikit-learn draws for the same `random_state`; with ``subsample=None`` they
-    are those of all rows.
+    are those of all rows. With a `rank_error` they are those of all rows within
+    this bound, and nothing is drawn, whatever `subsample` says.
     """
 
     original = QuantileTransformer
@@ -38,35 +38,27 @@ class QuantileTransformerTwin(Twin[Rows]):
     }
     reads = Numbers
 
-    def partial(self, block: Numbers, *aligned: object) -> Rows:
-        """Keep the values."""
-        return Rows([block.values])
+    def partial(self, block: Numbers, *aligned: object) -> Values:
+        """Keep the values, or a summary of them."""
+        return gather(block.values, self.rank_error)
 
-    def merge(self, a: Rows, b: Rows) -> Rows:
-        """Put the rows one after the other."""
+    def merge(self, a: Values, b: Values) -> Values:
+        """Put the rows, or what is known of them, together."""
         return merge(a, b)
 
-    def finish(self, stats: Rows) -> None:
+    def finish(self, stats: Values) -> None:
         """Fit scikit-learn's transformer on the quantiles themselves."""
         # scikit-learn checks the parameters.
         self._fit(np.zeros((1, stats.n_columns)), self.spec.n_quantiles, self.spec.subsample)
         n_quantiles = min(self.spec.n_quantiles, stats.n_rows)
         levels = np.linspace(0, 1, n_quantiles) * 100 / 100
-        found = quantile(self._drawn(stats), levels)
+        learnt_from = drawn(stats, self.spec.subsample, self.spec.random_state, replace=False)
+        found = quantile(learnt_from, levels)
         # Three times each, so that no rounding of a rank mixes two of them.
         self._fit(np.repeat(found, 3, axis=0)[1:-1], n_quantiles, None)
         references = self.fitted.references_
         self._tables = [table_of(column, references) for column in self.fitted.quantiles_.T]
         self.record_names(stats.n_columns)
-
-    def _drawn(self, stats: Rows) -> Rows:
-        """Return the rows that the quantiles are learnt from."""
-        size = self.spec.subsample
-        if size is None or stats.n_rows <= size:
-            return stats
-        generator = check_random_state(self.spec.random_state)
-        options = {"n_samples": size, "random_state": generator}
-        return take(stats, resample(np.arange(stats.n_rows), replace=False, **options))
 
     def apply(self, block: Numbers) -> Numbers:
         """Interpolate between the quantiles."""

@@ -1,25 +1,32 @@
-"""Exact order statistics of columns, whatever the blocks they came in.
+"""Order statistics of columns, whatever the blocks they came in.
 
-Blocks are only put aside, so joining them costs nothing. Each column is then
-gathered once and partitioned at the ranks that are needed; for many ranks it
-is sorted. The interpolation between two ranks is NumPy's, for all nine methods
-of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996).
+They are exact: blocks are only put aside, so joining them costs nothing, and
+each column is then gathered once and partitioned at the ranks that are needed;
+for many ranks it is sorted. Or, where the user allows for a `rank_error`, they
+are those of a `summary`, which takes little room.
+
+The interpolation between two ranks is NumPy's, for all nine methods of Hyndman
+and Fan, "Sample Quantiles in Statistical Packages" (1996). In a summary either
+of the two values may be off by the bound, so the method is a convention there
+and no gain in accuracy; where the summary is exact, so is the quantile.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.utils import resample
 
 from pipeline import frames
 from pipeline.optional import load
+from pipeline.preprocessing import extent, parallel
+from pipeline.preprocessing.extent import Extent
+from pipeline.preprocessing.summary import Summary, size_for, summary
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -63,33 +70,74 @@ class Rows:
         """The module of the arrays."""
         return frames.array_module(frames.device_of(self.blocks[0]))
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type that the blocks have together."""
+        return np.result_type(*(block.dtype for block in self.blocks))
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Number of values that are not missing, shape (n_columns,)."""
+        return frames.to_host(sum((~self.xp.isnan(block)).sum(axis=0) for block in self.blocks))
+
+    @property
+    def extent(self) -> Extent:
+        """Number of rows, least and greatest values."""
+        return reduce(extent.merge, map(extent.extent, self.blocks))
+
     def column(self, j: int) -> Any:
         """Return a copy of one column, shape (n_rows,)."""
         return self.xp.concatenate([block[:, j] for block in self.blocks])
 
+    def merge(self, other: Rows) -> Rows:
+        """Return the rows of both, in this order; the values stay where they are."""
+        return Rows(self.blocks + other.blocks)
 
-class Extent(NamedTuple):
-    """Bounds of the values that are not missing, one entry a column, on the host.
+    def at(self, wanted: np.ndarray) -> np.ndarray:
+        """Return the values of the wanted ranks, as `Summary.at` does."""
+
+        def found(j: int) -> Any:
+            return _at_ranks(self.column(j), wanted[j])
+
+        return frames.to_host(self.xp.stack(each(found, range(self.n_columns), self.blocks[0])))
+
+
+Values = Rows | Summary
+"""What quantiles can be learnt from."""
+
+
+def gather(values: Any, rank_error: float) -> Values:
+    """Return what quantiles can be learnt from: the rows, or a summary of bounded size.
 
     Parameters
     ----------
-    n_rows : int
-        Rows seen, missing values included.
-    known : numpy.ndarray of int, shape (n_columns,)
-        Values that are not missing.
-    low, high : numpy.ndarray, shape (n_columns,)
-        Least and greatest value; inf and -inf where there is none.
+    values : array, shape (n_rows, n_columns)
+        NaN is missing.
+    rank_error : float
+        Share of the values by which the rank of a quantile may be off; 0 is exact.
+
+    Raises
+    ------
+    ConfigError
+        `rank_error` is no share of the rows.
     """
-
-    n_rows: int
-    known: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    return summary(values, size_for(rank_error)) if rank_error else Rows([values])
 
 
-def merge(a: Rows, b: Rows) -> Rows:
-    """Return the rows of both, in this order; the values stay where they are."""
-    return Rows(a.blocks + b.blocks)
+def merge(a: Any, b: Any) -> Values:
+    """Return the values of both, which are of the same kind."""
+    return a.merge(b)
+
+
+def drawn(stat: Values, size: int | None, random_state: Any, *, replace: bool) -> Values:
+    """Return the rows that scikit-learn draws where there are more than `size`.
+
+    A summary stands for all rows: nothing is drawn from it.
+    """
+    if size is None or stat.n_rows <= size or isinstance(stat, Summary):
+        return stat
+    options = {"n_samples": size, "random_state": random_state}
+    return take(stat, resample(np.arange(stat.n_rows), replace=replace, **options))
 
 
 def take(stat: Rows, chosen: np.ndarray) -> Rows:
@@ -107,34 +155,12 @@ def take(stat: Rows, chosen: np.ndarray) -> Rows:
     )
 
 
-def extent(values: Any) -> Extent:
-    """Return the bounds of a matrix with NaN for missing, shape (n_rows, n_columns)."""
-    xp = frames.array_module(frames.device_of(values))
-    known = ~xp.isnan(values)
-    low, high = values, values
-    if values.dtype.kind == "f":
-        low, high = xp.where(known, values, np.inf), xp.where(known, values, -np.inf)
-    bounds = frames.to_host(xp.stack([low.min(axis=0), high.max(axis=0)]))
-    return Extent(len(values), frames.to_host(known.sum(axis=0)), *bounds)
-
-
-def merge_extents(a: Extent, b: Extent) -> Extent:
-    """Return the bounds of both sets of rows together."""
-    low, high = np.minimum(a.low, b.low), np.maximum(a.high, b.high)
-    return Extent(a.n_rows + b.n_rows, a.known + b.known, low, high)
-
-
-def extent_of(stat: Rows) -> Extent:
-    """Return the bounds of all rows."""
-    return reduce(merge_extents, (extent(block) for block in stat.blocks))
-
-
-def quantile(stat: Rows, q: Any, method: str = "linear") -> np.ndarray:
+def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
     """Return quantiles of each column, missing values left out, as `numpy.nanquantile` does.
 
     Parameters
     ----------
-    stat : Rows
+    stat : Rows or Summary
     q : array-like of float, shape (n_quantiles,)
         Between 0 and 1.
     method : str
@@ -150,13 +176,9 @@ def quantile(stat: Rows, q: Any, method: str = "linear") -> np.ndarray:
     >>> quantile(Rows([np.array([[1.0], [2.0], [np.nan], [4.0]])]), [0.5, 0.75]).ravel().tolist()
     [2.0, 3.0]
     """
-    counts = frames.to_host(sum((~stat.xp.isnan(block)).sum(axis=0) for block in stat.blocks))
-    places = [ranks(int(n), np.asarray(q, dtype="float64"), method) for n in counts]
-
-    def at(j: int) -> Any:
-        return _at_ranks(stat.column(j), np.stack(places[j][:2]))
-
-    found = frames.to_host(stat.xp.stack(each(at, range(stat.n_columns), stat.blocks[0])))
+    levels = np.asarray(q, dtype="float64")
+    places = [ranks(int(n), levels, method) for n in stat.counts]
+    found = stat.at(np.stack([place[:2] for place in places]))
     values = found if found.dtype.kind == "f" else found.astype("float64")
     pairs = zip(values, places, strict=True)
     return np.stack([_between(low, high, share) for (low, high), (*_, share) in pairs], axis=1)
@@ -208,16 +230,14 @@ def _at_ranks(column: Any, wanted: np.ndarray) -> Any:
 
 def _between(lower: np.ndarray, upper: np.ndarray, share: np.ndarray) -> np.ndarray:
     """Interpolate from the nearer end, so that equal ends give exactly their value."""
-    step = upper - lower
-    return np.where(share >= 0.5, upper - step * (1 - share), lower + step * share)
+    with np.errstate(invalid="ignore"):
+        step = np.where(lower == upper, 0.0, upper - lower)
+        return np.where(share >= 0.5, upper - step * (1 - share), lower + step * share)
 
 
 def each(function: Callable[[T], R], items: Sequence[T], like: Any) -> list[R]:
     """Call a function for each item, on all cores where the array `like` is on the CPU."""
-    if frames.device_of(like) != "cpu" or len(items) == 1:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        return list(pool.map(function, items))
+    return list((parallel.each if frames.device_of(like) == "cpu" else map)(function, items))
 
 
 def special(name: str, like: Any) -> Any:

@@ -3,75 +3,40 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from pipeline import frames
+from pipeline.preprocessing import extent
 from pipeline.preprocessing.blocks import Numbers
+from pipeline.preprocessing.extent import Extent
 from pipeline.preprocessing.twin import ANY, Twin
 
 
-class Extremes(NamedTuple):
-    """The least and the greatest value of each column, on the host.
-
-    Parameters
-    ----------
-    rows : int
-        All rows, also those with missing values.
-    low, high : numpy.ndarray of float64, shape (n_columns,)
-        Infinity and minus infinity for a column without values.
-    """
-
-    rows: int
-    low: np.ndarray
-    high: np.ndarray
-
-
-def extremes(values: Any, xp: Any) -> Extremes:
-    """Return the extremes of a matrix with NaN for missing, shape (n_rows, n_columns).
-
-    >>> extremes(np.array([[1.0, np.nan], [4.0, np.nan]]), np)
-    Extremes(rows=2, low=array([ 1., inf]), high=array([  4., -inf]))
-    """
-    if values.dtype.kind == "f":
-        missing = xp.isnan(values)
-        low = xp.where(missing, xp.inf, values).min(axis=0)
-        high = xp.where(missing, -xp.inf, values).max(axis=0)
-    else:
-        low, high = values.min(axis=0), values.max(axis=0)
-    both = xp.stack([low, high]).astype("float64")
-    return Extremes(int(values.shape[0]), *frames.to_host(both))
-
-
-def merge(a: Extremes, b: Extremes) -> Extremes:
-    """Return the extremes of both sets of rows together."""
-    return Extremes(a.rows + b.rows, np.minimum(a.low, b.low), np.maximum(a.high, b.high))
-
-
-class _RangeTwin(Twin[Extremes]):
+class _RangeTwin(Twin[Extent]):
     """What both scalers share: scikit-learn fits itself on a table of the extremes."""
 
     reads = Numbers
 
-    def partial(self, block: Numbers, *aligned: Any) -> Extremes:
-        """Return the extremes of the block."""
-        return extremes(block.values, frames.array_module(frames.device_of(block.values)))
+    def partial(self, block: Numbers, *aligned: Any) -> Extent:
+        """Return the bounds of the block."""
+        return extent.extent(block.values)
 
-    def merge(self, a: Extremes, b: Extremes) -> Extremes:
-        """Merge two pairs of extremes."""
-        return merge(a, b)
+    def merge(self, a: Extent, b: Extent) -> Extent:
+        """Merge the bounds of two blocks."""
+        return extent.merge(a, b)
 
-    def finish(self, stats: Extremes) -> None:
-        """Fit scikit-learn's scaler on two rows, the extremes; they are all it looks for."""
-        empty = stats.low > stats.high
-        table = np.where(empty, np.nan, np.stack([stats.low, stats.high]))
+    def finish(self, stats: Extent) -> None:
+        """Fit scikit-learn's scaler on two rows, the bounds; they are all it looks for."""
+        table = np.stack([stats.low, stats.high]).astype("float64")
+        table[:, stats.empty] = np.nan
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "All-NaN", RuntimeWarning)
             self.fitted = clone(self.spec).fit(table)
-        self.fitted.n_samples_seen_ = stats.rows
+        self.fitted.n_samples_seen_ = stats.n_rows
         self.record_names(len(stats.low))
 
 

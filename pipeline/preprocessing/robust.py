@@ -9,14 +9,15 @@ from sklearn.preprocessing import RobustScaler
 
 from pipeline import frames
 from pipeline.preprocessing.blocks import Numbers
-from pipeline.preprocessing.quantiles import Rows, merge, quantile
+from pipeline.preprocessing.quantiles import Values, gather, merge, quantile
 from pipeline.preprocessing.twin import ANY, Twin
 
 
-class RobustScalerTwin(Twin[Rows]):
+class RobustScalerTwin(Twin[Values]):
     """Subtract the median and divide by a range of quantiles, NaN left as it is.
 
-    The quantiles are exact, and in float64 for columns of float32 too.
+    The quantiles are in float64 for columns of float32 too. They are exact, or
+    within `rank_error` of the ranks asked for.
     """
 
     original = RobustScaler
@@ -29,15 +30,15 @@ class RobustScalerTwin(Twin[Rows]):
     }
     reads = Numbers
 
-    def partial(self, block: Numbers, *aligned: object) -> Rows:
-        """Keep the values."""
-        return Rows([block.values])
+    def partial(self, block: Numbers, *aligned: object) -> Values:
+        """Keep the values, or a summary of them."""
+        return gather(block.values, self.rank_error)
 
-    def merge(self, a: Rows, b: Rows) -> Rows:
-        """Put the rows one after the other."""
+    def merge(self, a: Values, b: Values) -> Values:
+        """Put the rows, or what is known of them, together."""
         return merge(a, b)
 
-    def finish(self, stats: Rows) -> None:
+    def finish(self, stats: Values) -> None:
         """Set `center_` and `scale_` as scikit-learn does."""
         spec = self.spec
         # scikit-learn checks the parameters.
@@ -50,7 +51,7 @@ class RobustScalerTwin(Twin[Rows]):
             fitted.scale_ = fitted.scale_ / (of_normal[1] - of_normal[0])
         self.record_names(stats.n_columns)
 
-    def _quantiles(self, stats: Rows) -> np.ndarray:
+    def _quantiles(self, stats: Values) -> np.ndarray:
         spec = self.spec
         if not spec.with_centering and not spec.with_scaling:
             return np.full((3, stats.n_columns), np.nan)

@@ -12,11 +12,11 @@ from sklearn.utils import check_X_y
 
 from pipeline import frames
 from pipeline.errors import DataError
-from pipeline.preprocessing import f_tests, moments, ranges
+from pipeline.preprocessing import extent, f_tests, moments
 from pipeline.preprocessing.blocks import Numbers
+from pipeline.preprocessing.extent import Extent
 from pipeline.preprocessing.f_tests import Joint
 from pipeline.preprocessing.moments import Moments
-from pipeline.preprocessing.ranges import Extremes
 from pipeline.preprocessing.rows import require_finite
 from pipeline.preprocessing.twin import ANY, Twin
 
@@ -45,7 +45,7 @@ class Spread(NamedTuple):
     """What `VarianceThreshold` looks at."""
 
     moments: Moments
-    extremes: Extremes
+    extent: Extent
 
 
 class VarianceThresholdTwin(_SelectorTwin[Spread]):
@@ -60,13 +60,13 @@ class VarianceThresholdTwin(_SelectorTwin[Spread]):
     honours = {"threshold": ANY}
 
     def partial(self, block: Numbers, *aligned: Any) -> Spread:
-        """Return moments and extremes of the block."""
+        """Return moments and bounds of the block."""
         xp = frames.array_module(frames.device_of(block.values))
-        return Spread(moments.moments(block.values, xp), ranges.extremes(block.values, xp))
+        return Spread(moments.moments(block.values, xp), extent.extent(block.values))
 
     def merge(self, a: Spread, b: Spread) -> Spread:
         """Merge both parts."""
-        return Spread(moments.merge(a.moments, b.moments), ranges.merge(a.extremes, b.extremes))
+        return Spread(moments.merge(a.moments, b.moments), extent.merge(a.extent, b.extent))
 
     def finish(self, stats: Spread) -> None:
         """Set `variances_`.
@@ -76,7 +76,7 @@ class VarianceThresholdTwin(_SelectorTwin[Spread]):
         DataError
             No column would be left, or a column holds infinite values.
         """
-        n_columns = len(stats.extremes.low)
+        n_columns = len(stats.extent.low)
         # scikit-learn checks the threshold; two rows so far apart pass it.
         self.fitted = clone(self.spec).fit([[0.0] * n_columns, [WIDE] * n_columns])
         self.fitted.variances_ = _variances(stats, exact=self.spec.threshold == 0)
@@ -90,7 +90,7 @@ class VarianceThresholdTwin(_SelectorTwin[Spread]):
 
 def _variances(stats: Spread, *, exact: bool) -> np.ndarray:
     """Return the variances; `exact`: or the range where that is less, as scikit-learn does."""
-    rows, low, high = stats.extremes
+    low, high = (bound.astype("float64") for bound in stats.extent[1:])
     if np.isneginf(low).any() or np.isposinf(high).any():
         raise DataError("VarianceThreshold: a column holds infinite values; leave it out")
     variance = stats.moments.variance
@@ -98,7 +98,7 @@ def _variances(stats: Spread, *, exact: bool) -> np.ndarray:
         return variance
     span = high - low
     variance = np.where(span == 0, 0.0, variance)
-    return np.where(stats.moments.rows == rows, np.minimum(variance, span), variance)
+    return np.where(stats.moments.rows == stats.extent.n_rows, np.minimum(variance, span), variance)
 
 
 class SelectKBestTwin(_SelectorTwin[Any]):

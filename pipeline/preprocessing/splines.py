@@ -12,16 +12,10 @@ from sklearn.preprocessing import SplineTransformer
 
 from pipeline import frames
 from pipeline.errors import DataError, Reason
+from pipeline.preprocessing import extent
 from pipeline.preprocessing.blocks import Numbers
-from pipeline.preprocessing.quantiles import (
-    Extent,
-    Rows,
-    blamed,
-    extent,
-    merge,
-    merge_extents,
-    quantile,
-)
+from pipeline.preprocessing.extent import Extent
+from pipeline.preprocessing.quantiles import Values, blamed, gather, merge, quantile
 from pipeline.preprocessing.twin import ANY, Twin
 
 LEAST_DEGREE = {"constant": 1, "linear": 2}
@@ -68,7 +62,8 @@ class SplineTransformerTwin(Twin[Any]):
     """Replace each column by the values of its B-splines.
 
     The splines are computed by the recursion of de Boor and Cox, in the order
-    of operations of SciPy. The output is dense and in C order, whatever
+    of operations of SciPy. Knots at quantiles are exact, or within `rank_error`
+    of the ranks asked for. The output is dense and in C order, whatever
     `sparse_output` and `order` say.
     """
 
@@ -96,10 +91,12 @@ class SplineTransformerTwin(Twin[Any]):
             found.append(Reason(step, why, way_out, "extrapolation"))
         return found
 
-    def partial(self, block: Numbers, *aligned: object) -> Rows | Extent:
-        """Keep the values for quantiles, and else their bounds."""
+    def partial(self, block: Numbers, *aligned: object) -> Values | Extent:
+        """Keep the values for quantiles, or a summary of them, and else their bounds."""
         self._check_missing(block.values)
-        return Rows([block.values]) if self._by_quantiles() else extent(block.values)
+        if self._by_quantiles():
+            return gather(block.values, self.rank_error)
+        return extent.extent(block.values)
 
     def _by_quantiles(self) -> bool:
         return isinstance(self.spec.knots, str) and self.spec.knots == "quantile"
@@ -114,13 +111,13 @@ class SplineTransformerTwin(Twin[Any]):
                     "or set handle_missing='zeros'"
                 )
 
-    def merge(self, a: Any, b: Any) -> Rows | Extent:
+    def merge(self, a: Any, b: Any) -> Values | Extent:
         """Merge the statistics of two blocks."""
-        return merge(a, b) if isinstance(a, Rows) else merge_extents(a, b)
+        return extent.merge(a, b) if isinstance(a, Extent) else merge(a, b)
 
-    def finish(self, stats: Rows | Extent) -> None:
+    def finish(self, stats: Values | Extent) -> None:
         """Fit scikit-learn's transformer on a table with the same bounds or quantiles."""
-        table = self._quantiles(stats) if isinstance(stats, Rows) else _bounds(stats)
+        table = _bounds(stats) if isinstance(stats, Extent) else self._quantiles(stats)
         with warnings.catch_warnings():
             # Of columns without any value; they become zeros.
             warnings.simplefilter("ignore")
@@ -130,7 +127,7 @@ class SplineTransformerTwin(Twin[Any]):
         self._basis = Basis(np.stack([s.t for s in splines]), degree, splines[0].c.shape[1])
         self._edges = self._lower_edge(), self._upper_edge()
 
-    def _quantiles(self, stats: Rows) -> np.ndarray:
+    def _quantiles(self, stats: Values) -> np.ndarray:
         found = quantile(stats, np.linspace(0, 1, self.spec.n_knots) * 100 / 100)
         # Three times each, so that no rounding of a rank mixes two of them.
         return np.repeat(found, 3, axis=0)[1:-1] if stats.n_rows > 1 else found[:1]
@@ -188,8 +185,8 @@ class SplineTransformerTwin(Twin[Any]):
 
 def _bounds(stats: Extent) -> np.ndarray:
     """Return a table with the same bounds; of one row if there was only one."""
-    low, high = (np.where(stats.known > 0, bound, np.nan) for bound in (stats.low, stats.high))
-    return np.stack([low, high])[: stats.n_rows]
+    table = np.where(stats.empty, np.nan, np.stack([stats.low, stats.high]))
+    return table[: stats.n_rows]
 
 
 def _continue(out: Any, values: Any, beyond: Any, edge: Edge) -> None:

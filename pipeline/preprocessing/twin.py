@@ -14,9 +14,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-# There is no public way to read what `set_output` and `set_config` have set.
-from sklearn.utils._set_output import _get_output_config
-
 from pipeline.errors import Reason
 from pipeline.preprocessing.blocks import Block, Categories, Dates, Numbers
 
@@ -115,16 +112,6 @@ class Twin(ABC, Generic[S]):
         self.fitted.n_features_in_ = n_features
         if self.names is not None and all(isinstance(name, str) for name in self.names):
             self.fitted.feature_names_in_ = np.array(self.names, dtype=object)
-
-
-def container(spec: Any) -> str:
-    """Return what scikit-learn would make for a spec: "default", "pandas" or "polars".
-
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> container(StandardScaler().set_output(transform="pandas"))
-    'pandas'
-    """
-    return str(_get_output_config("transform", spec)["dense"])
 
 
 def _shown(value: Any) -> str:

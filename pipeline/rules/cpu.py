@@ -8,8 +8,8 @@ from pipeline.rules.boosting import Boosting
 from pipeline.rules.model import Model, Plain
 
 
-def place(spec: Any, step: str) -> Model:
-    """Return the estimator, placed on the CPU."""
+def place(spec: Any, step: str, dtype: str = "float32") -> Model:
+    """Return the estimator, placed on the CPU; its types are its own."""
     return Boosting(spec, "cpu") if is_xgboost(spec) else Plain(spec)
 
 

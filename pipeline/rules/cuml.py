@@ -42,7 +42,7 @@ class Cuml(Model):
         self.step = step
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
-        """Fit on a CuPy matrix.
+        """Fit on a CuPy matrix, dense or sparse.
 
         Raises
         ------
@@ -50,7 +50,7 @@ class Cuml(Model):
             The matrix holds missing values, which cuML does not take.
         """
         X, xp = frames.matrix(X), frames.array_module(frames.device_of(X))
-        if bool(xp.isnan(X).any()):
+        if bool(xp.isnan(X.data if frames.is_sparse(X) else X).any()):
             raise DataError(
                 f"{self.step}: cuML does not take missing values; impute them in a step before"
             )

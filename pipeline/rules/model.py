@@ -31,6 +31,10 @@ class Model:
         """Fit, and return the transformed training rows."""
         return self.estimator.fit_transform(X, y)
 
+    def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Learn from more rows."""
+        self.estimator.partial_fit(X, y, **params)
+
     def call(self, method: str, X: Any) -> Any:
         """Return ``estimator.method(X)``."""
         return getattr(self.estimator, method)(X)

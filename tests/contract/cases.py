@@ -32,8 +32,12 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
+from pipeline.preprocessing.calendar import CalendarFeatures
+from pipeline.preprocessing.civil import FEATURES
+
 ROWS = 240
 NUMBERS = ["amount", "count", "visits"]
+DATES = ["joined", "seen"]
 
 
 def table(n_rows: int = ROWS, seed: int = 0) -> pd.DataFrame:
@@ -49,10 +53,13 @@ def table(n_rows: int = ROWS, seed: int = 0) -> pd.DataFrame:
             "colour": np.array(["red", "green", "blue"], dtype=object)[row % 3],
             "town": [f"town {number:02}" for number in row % 40],
             "size": pd.Categorical(np.array(["M", "S", "L"])[row % 3 - 1], ["S", "M", "L", "XL"]),
+            "joined": np.datetime64("1969-11-30T23:59:59", "us") + row * np.timedelta64(7919, "m"),
         }
     )
     made.loc[row % 7 == 1, ["amount", "visits"]] = pd.NA
     made.loc[row % 11 == 1, ["colour", "size"]] = None
+    made["seen"] = made["joined"].dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")
+    made.loc[row % 5 == 1, ["joined", "seen"]] = None
     return made
 
 
@@ -197,6 +204,21 @@ TRANSFORMERS = {
         make_column_transformer(
             (make_pipeline(FunctionTransformer(np.sqrt), StandardScaler()), ["count", "visits"]),
             (make_pipeline(FunctionTransformer(), OneHotEncoder()), ["colour"]),
+        )
+    ),
+    "calendar": Case(
+        make_column_transformer((CalendarFeatures(FEATURES, epoch="2000-02-29"), DATES))
+    ),
+    "calendar, going around": Case(
+        make_column_transformer(
+            (
+                make_pipeline(
+                    CalendarFeatures(("month", "hour"), cyclical=True),
+                    SimpleImputer(),
+                    StandardScaler(),
+                ),
+                DATES,
+            )
         )
     ),
     "holes in text": Case(make_column_transformer((MissingIndicator(), ["colour", "size"]))),

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier as ForestOriginal
 from sklearn.linear_model import LogisticRegression as LogisticOriginal
 
-from tests.contract import arrays, tables
+from tests.contract import arrays, tables, text
 from tests.contract.recorder import RECORDER, Refused
 
 
@@ -77,7 +77,7 @@ class _Model:
 def _host(X: Any) -> np.ndarray:
     with RECORDER.paused():
         X = X.to_cupy(na_value=np.nan) if isinstance(X, tables.DataFrame) else X
-    if not isinstance(X, arrays.ndarray):
+    if not isinstance(X, arrays.ndarray | text.csr_matrix):
         raise Refused(f"a {type(X).__name__} from the host was handed to cuML")
     return X._host
 

@@ -17,6 +17,11 @@ from tests.contract.signatures import describe
 
 FILE = Path(__file__).with_name("snapshot.json")
 
+TEXT = [
+    f"cuml.feature_extraction.text.{name}"
+    for name in ("CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer")
+]
+
 OWNERS = {
     "cudf": "cudf",
     "cudf.DataFrame": "cudf.DataFrame",
@@ -27,11 +32,13 @@ OWNERS = {
     "cudf.Series.str": "cudf.core.accessors.string.StringMethods",
     "cuml": "cuml",
     "cuml.ensemble.RandomForestClassifier": "cuml.ensemble.RandomForestClassifier",
+    **{path: path for path in TEXT},
     "cuml.linear_model.LogisticRegression": "cuml.linear_model.LogisticRegression",
     "cupy": "cupy",
     "cupy.cuda": "cupy.cuda",
     "cupy.cuda.Stream": "cupy.cuda.Stream",
     "cupy.ndarray": "cupy.ndarray",
+    "cupyx.scipy.sparse.csr_matrix": "cupyx.scipy.sparse.csr_matrix",
     "cupyx.scipy.special": "cupyx.scipy.special",
 }
 """Name of the owner in a recorded call -> where the real one is."""

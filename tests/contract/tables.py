@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tests.contract import arrays
+from tests.contract.casts import as_counts, memory
 from tests.contract.recorder import RECORDER, OnDevice, Refused
 from tests.contract.verify import frozen
 
@@ -136,13 +137,6 @@ for _name in OPERATORS.split():
     setattr(_Table, f"__{_name}__", _operator(f"__{_name}__"))
 
 
-def memory(host: Any) -> int:
-    """Return the bytes of a table as `pipeline.frames` counts them."""
-    if isinstance(host, pd.Index):
-        return int(host.memory_usage(deep=True))
-    return int(np.sum(host.memory_usage(index=False)))
-
-
 class Index(_Table):
     """The stand-in of `cudf.Index`."""
 
@@ -190,7 +184,14 @@ class Series(_Table):
 
     @property
     def cat(self) -> Categories:
-        return Categories(self._host)
+        return Categories("cudf.Series.cat", self._host.cat)
+
+    def astype(self, *args: Any, **kwargs: Any) -> Series:
+        """Cast; dates become counts of their unit."""
+        if self.dtype.kind not in "mM" or args != ("int64",):
+            return member(self.OWNER, self._host, "astype", self._wrap)(*args, **kwargs)
+        RECORDER.call(self.OWNER, "astype", args, kwargs)
+        return Series(as_counts(self._host), np.dtype("int64"))
 
     def to_cupy(self, *args: Any, **kwargs: Any) -> arrays.ndarray:
         """Return the values; nulls must be told what to become."""
@@ -214,32 +215,6 @@ class Series(_Table):
         return self._host.to_numpy(*args, **kwargs)
 
 
-class Categories:
-    """The stand-in of `cudf.Series.cat`."""
-
-    __module__ = "cudf.core.accessors.categorical"
-    OWNER = "cudf.Series.cat"
-
-    def __init__(self, host: pd.Series) -> None:
-        self._host = host.cat
-
-    @property
-    def codes(self) -> Series:
-        """Codes with nulls where the values are null; pandas has -1 there."""
-        RECORDER.call(self.OWNER, "codes")
-        codes = self._host.codes
-        masked = codes.astype(f"Int{8 * codes.dtype.itemsize}")
-        return Series(masked.mask(codes < 0, pd.NA), codes.dtype)
-
-    @property
-    def categories(self) -> Index:
-        RECORDER.call(self.OWNER, "categories")
-        return Index(self._host.categories)
-
-    def __getattr__(self, name: str) -> Any:
-        return member(self.OWNER, self._host, name)
-
-
 class Accessor:
     """The stand-in of `cudf.Series.str` and `cudf.Series.dt`."""
 
@@ -248,6 +223,25 @@ class Accessor:
 
     def __getattr__(self, name: str) -> Any:
         return member(self._owner, self._host, name)
+
+
+class Categories(Accessor):
+    """The stand-in of `cudf.Series.cat`."""
+
+    __module__ = "cudf.core.accessors.categorical"
+
+    @property
+    def codes(self) -> Series:
+        """Codes with nulls where the values are null; pandas has -1 there."""
+        RECORDER.call(self._owner, "codes")
+        codes = self._host.codes
+        masked = codes.astype(f"Int{8 * codes.dtype.itemsize}")
+        return Series(masked.mask(codes < 0, pd.NA), codes.dtype)
+
+    @property
+    def categories(self) -> Index:
+        RECORDER.call(self._owner, "categories")
+        return Index(self._host.categories)
 
 
 class Rows:
@@ -288,6 +282,11 @@ class DataFrame(_Table):
         if isinstance(result, pd.Series) and result.name in self._host.columns:
             return Series(result, self._plain.get(result.name))
         return DataFrame(result, self._plain) if isinstance(result, pd.DataFrame) else wrap(result)
+
+    def __setitem__(self, name: Any, column: Series) -> None:
+        RECORDER.call(self.OWNER, "__setitem__", (name, column))
+        self._host[name] = unwrap(column)
+        self._plain = {**self._plain, name: column._plain}
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._host.columns)

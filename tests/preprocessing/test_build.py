@@ -12,8 +12,10 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.preprocessing.build import build, leaves, reasons, selected
+from pipeline.preprocessing.build import build
 from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.refusals import leaves, reasons
+from pipeline.preprocessing.selecting import selected
 
 HEAD = pd.DataFrame({"a": [1.0], "b": [2], "t": ["x"]})
 BOTH = {"a": StandardScaler(), "b": StandardScaler()}

@@ -8,21 +8,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.utils import resample
 
+from pipeline.errors import ConfigError
 from pipeline.preprocessing.quantiles import (
     MANY,
     Rows,
     blamed,
+    drawn,
     each,
-    extent,
-    extent_of,
+    gather,
     merge,
-    merge_extents,
     quantile,
     ranks,
     special,
     take,
 )
+from pipeline.preprocessing.summary import Summary
 from tests.strategies import bounded, cuts, exact
 
 METHODS = [
@@ -116,28 +118,51 @@ def test_ranks_stay_inside_the_column() -> None:
         assert max(upper) <= 2
 
 
+def test_equal_infinities_have_themselves_for_a_median() -> None:
+    stat = Rows([np.array([[-np.inf], [np.inf], [np.inf], [np.inf]])])
+    assert quantile(stat, [0.5, 0.7, 1.0]).ravel().tolist() == [np.inf] * 3
+
+
+def test_values_are_gathered_as_the_user_wants() -> None:
+    assert isinstance(gather(matrix(), 0.0), Rows)
+    assert isinstance(gather(matrix(), 0.01), Summary)
+
+
+@pytest.mark.parametrize("rank_error", [-0.1, 1, 2.0, np.nan, 1e-20])
+def test_bounds_that_are_no_share_of_the_rows_are_refused(rank_error: float) -> None:
+    with pytest.raises(ConfigError, match="use 0 for exact quantiles"):
+        gather(matrix(), rank_error)
+
+
 @pytest.mark.parametrize("n_blocks", BLOCKS)
-def test_extent_for_any_blocks(n_blocks: int) -> None:
-    X = matrix()
-    parts = [extent(part) for part in np.array_split(X, n_blocks)]
-    for found in (reduce(merge_extents, parts), extent_of(cut(X, n_blocks))):
-        assert found.n_rows == 200
-        assert found.known.tolist() == [200, 200, 200, 133]
-        np.testing.assert_array_equal(found.low, np.nanmin(X, axis=0))
-        np.testing.assert_array_equal(found.high, np.nanmax(X, axis=0))
+def test_rows_know_counts_type_and_extent(n_blocks: int) -> None:
+    stat = cut(matrix(), n_blocks)
+    assert stat.counts.tolist() == [200, 200, 200, 133]
+    assert stat.dtype == "float64"
+    assert stat.extent.n_rows == 200
+    np.testing.assert_array_equal(stat.extent.low, np.nanmin(matrix(), axis=0))
 
 
-def test_extent_of_a_column_without_values() -> None:
-    found = extent(np.array([[np.nan, 1.0]]))
-    assert found.known.tolist() == [0, 1]
-    assert found.low.tolist() == [np.inf, 1.0]
-    assert found.high.tolist() == [-np.inf, 1.0]
+def test_type_is_that_of_all_blocks() -> None:
+    blocks = [np.zeros((1, 1), dtype="int64"), np.zeros((1, 1), dtype="float32")]
+    assert Rows(blocks).dtype == "float64"
+    assert Rows(blocks[1:]).dtype == "float32"
 
 
-def test_extent_keeps_integers_apart_that_are_one_float() -> None:
-    found = extent(np.array([[2**62], [2**62 + 1]]))
-    assert found.low.tolist() == [2**62]
-    assert found.high.tolist() == [2**62 + 1]
+@pytest.mark.parametrize("replace", [False, True])
+def test_rows_are_drawn_where_there_are_more(replace: bool) -> None:
+    stat = cut(matrix(), 7)
+    chosen = resample(np.arange(200), replace=replace, n_samples=30, random_state=5)
+    found = drawn(stat, 30, 5, replace=replace)
+    assert isinstance(found, Rows)
+    np.testing.assert_array_equal(found.column(2), matrix()[np.sort(chosen), 2])
+    assert drawn(stat, 200, 5, replace=replace) is stat
+    assert drawn(stat, None, 5, replace=replace) is stat
+
+
+def test_nothing_is_drawn_from_a_summary() -> None:
+    stat = gather(matrix(), 0.01)
+    assert drawn(stat, 30, 5, replace=False) is stat
 
 
 @bounded

@@ -14,10 +14,6 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 from pipeline.errors import DataError
 from pipeline.preprocessing import table
 from pipeline.preprocessing.program import Program
-from pipeline.preprocessing.ranges import (
-    extremes,
-    merge,
-)
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import (
     assert_both_refuse,
@@ -27,7 +23,7 @@ from tests.preprocessing.parity import (
     quiet,
     sklearn_fit,
 )
-from tests.strategies import bounded, cuts, tables
+from tests.strategies import bounded, tables
 
 FEATURE_RANGES = [(0, 1), (-1, 1), (-2.5, 0.3)]
 SCALERS: list[Any] = [
@@ -169,30 +165,9 @@ def test_inside_a_pipeline(scaler: Any, numbers: pd.DataFrame) -> None:
     assert_parity(make_pipeline(SimpleImputer(), scaler), numbers)
 
 
-def test_merge_keeps_the_columns_that_only_one_block_knows() -> None:
-    a = extremes(np.array([[np.nan, 2.0]]), np)
-    b = extremes(np.array([[5.0, np.nan], [4.0, np.nan]]), np)
-    assert merge(a, b).rows == 3
-    assert merge(a, b).low.tolist() == [4.0, 2.0]
-    assert merge(a, b).high.tolist() == [5.0, 2.0]
-
-
 @bounded
 @given(X=tables("numbers"))
 def test_any_table_of_numbers(X: pd.DataFrame) -> None:
     for scaler in SCALERS:
         with quiet():
             assert_parity(scaler, X)
-
-
-@bounded
-@given(X=tables("numbers").flatmap(lambda X: cuts(len(X)).map(lambda found: (X, found))))
-def test_any_cut(X: tuple[pd.DataFrame, list[slice]]) -> None:
-    values, blocks = X[0].to_numpy("float64"), X[1]
-    found = extremes(values[blocks[0]], np)
-    for rows in blocks[1:]:
-        found = merge(found, extremes(values[rows], np))
-    whole = extremes(values, np)
-    assert found.rows == whole.rows
-    np.testing.assert_array_equal(found.low, whole.low)
-    np.testing.assert_array_equal(found.high, whole.high)

@@ -114,7 +114,8 @@ def test_infinity_is_refused_like_in_sklearn(numbers: pd.DataFrame) -> None:
     numbers.loc[3, "b"] = -np.inf
     message = assert_both_refuse(StandardScaler(), numbers)
     assert message == (
-        "column 'b' holds infinite values; replace them by numbers or by missing values"
+        "column 'b' holds infinite values; replace them by numbers or by missing values "
+        "(the first is in row 3)"
     )
 
 

@@ -8,8 +8,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from pipeline.errors import Unsupported
-from pipeline.preprocessing.build import TWINS
 from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.twins import TWINS
 
 REFUSED = [
     (SimpleImputer(missing_values=-1), "missing_values"),

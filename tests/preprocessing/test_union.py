@@ -14,8 +14,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler, TargetEncoder
 
 from pipeline.errors import ConfigError, DataError
-from pipeline.preprocessing.build import leaves, reasons
 from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.refusals import leaves, reasons
 from tests.preprocessing.parity import assert_parity, quiet, sklearn_fit
 
 ROWS = 150

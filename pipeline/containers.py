@@ -1,0 +1,59 @@
+"""The container that scikit-learn's `set_output` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+# There is no public way to read what `set_output` and `set_config` have set.
+from sklearn.utils._set_output import _get_output_config
+
+from pipeline import frames
+from pipeline.errors import ConfigError
+from pipeline.optional import load
+
+CONTAINERS = ("default", "pandas", "polars")
+
+
+def container(spec: Any) -> str:
+    """Return what scikit-learn would make for an estimator: "default", "pandas" or "polars".
+
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> container(StandardScaler().set_output(transform="pandas"))
+    'pandas'
+    """
+    return str(_get_output_config("transform", spec)["dense"])
+
+
+def contained(values: Any, how: str, names: Sequence[Any], index: Any) -> Any:
+    """Return a host matrix or frame in a container.
+
+    Parameters
+    ----------
+    values : array or pandas.DataFrame, shape (n_rows, n_columns)
+    how : {"default", "pandas", "polars"}
+    names : sequence of str
+        Of the columns, where `values` is an array.
+    index : pandas.Index or None
+        Of the rows, where `values` is an array.
+
+    Raises
+    ------
+    ConfigError
+        `values` is sparse, and frames are dense.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> contained(np.array([[1.0]]), "pandas", ["x"], None).to_dict("list")
+    {'x': [1.0]}
+    """
+    if how == "default":
+        return values
+    if frames.is_sparse(values):
+        raise ConfigError(f"set_output(transform={how!r}) and the output is sparse; use 'default'")
+    if not frames.is_frame(values):
+        values = pd.DataFrame(values, columns=list(names), index=index)
+    return load("polars.from_pandas")(values) if how == "polars" else values

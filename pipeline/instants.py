@@ -1,0 +1,103 @@
+"""Dates and durations as whole numbers, by the same lines for pandas, NumPy and cuDF."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pipeline import zones
+from pipeline.errors import DataError
+
+MISSING = int(np.iinfo("int64").min)
+"""Stands for a missing date; it is what NaT is in memory."""
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+class Ticks(NamedTuple):
+    """Points in time, or durations, as counts of a unit.
+
+    Parameters
+    ----------
+    counts : array of int64, shape (n_rows,)
+        `MISSING` where there is none.
+    unit : {"s", "ms", "us", "ns"}
+    """
+
+    counts: Any
+    unit: str
+
+
+def zone(dtype: Any) -> str | None:
+    """Return the time zone of a type of dates, None without one.
+
+    >>> zone(pd.DatetimeTZDtype(tz="Asia/Tokyo")), zone(np.dtype("datetime64[ns]"))
+    ('Asia/Tokyo', None)
+    """
+    found = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
+    return None if found is None else str(found)
+
+
+def ticks(series: Any) -> Ticks:
+    """Return a column of dates or durations as counts.
+
+    Parameters
+    ----------
+    series : Series or array
+        Of a datetime or timedelta type; with a time zone, it is counted in UTC.
+    """
+    if zone(series.dtype):
+        series = series.dt.tz_convert(None)
+    unit = _unit(series.dtype)
+    if hasattr(series, "to_cupy"):
+        return Ticks(series.astype("int64").fillna(MISSING).to_cupy(), unit)
+    dtype = f"{series.dtype.kind}8[{unit}]"
+    return Ticks(np.asarray(series.astype(dtype)).view("int64"), unit)
+
+
+def _unit(dtype: Any) -> str:
+    arrow = getattr(dtype, "pyarrow_dtype", None)
+    unit = np.datetime_data(dtype)[0] if arrow is None else getattr(arrow, "unit", "s")
+    return unit if unit in _NANOSECONDS else "s"
+
+
+def wall_clock(series: Any, name: Any, xp: Any) -> Any:
+    """Return dates as nanoseconds since 1970 by the clock on their wall.
+
+    Raises
+    ------
+    DataError
+        The column holds no dates, or some that nanoseconds do not reach.
+    """
+    if series.dtype.kind != "M":
+        raise DataError(
+            f"column {name!r} holds {series.dtype} values where dates are needed; "
+            "pandas.to_datetime makes dates of text"
+        )
+    counts, unit = ticks(series)
+    factor = _NANOSECONDS[unit]
+    if zone(series.dtype):
+        counts = zones.local(counts, 10**9 // factor, zone(series.dtype), xp)
+    # The absolute value of MISSING has no place in int64 and stays negative.
+    far = abs(counts) > np.iinfo("int64").max // factor
+    if factor > 1 and bool(far.any()):
+        row = int(far.argmax())
+        raise DataError(
+            f"column {name!r} holds a date outside the years 1678 to 2261, which nanoseconds do "
+            f"not reach (the first is in row {row}); replace it by a missing value"
+        )
+    return counts if factor == 1 else xp.where(counts == MISSING, MISSING, counts * factor)
+
+
+def dates_of(counts: np.ndarray, unit: str, dtype: Any) -> np.ndarray:
+    """Return counts as the values that scikit-learn sees in a column of a type.
+
+    >>> dates_of(np.array([86400]), "s", np.dtype("datetime64[s]"))
+    array(['1970-01-02T00:00:00'], dtype='datetime64[s]')
+    """
+    values = counts.view(f"{dtype.kind}8[{unit}]")
+    if not zone(dtype):
+        return values
+    return pd.DatetimeIndex(values, tz="UTC").tz_convert(zone(dtype)).astype(object).to_numpy()

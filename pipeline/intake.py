@@ -1,0 +1,164 @@
+"""What a model takes in: a table of known columns, partitions of one, or documents.
+
+The same policy for every device, applied before a row goes to one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from pipeline import frames
+from pipeline.errors import DataError
+from pipeline.ingest import ingest
+from pipeline.preprocessing.selecting import columns_read
+from pipeline.rules.documents import documents, reads_text
+from pipeline.schema import Schema
+
+
+class Intake(Protocol):
+    """What is remembered of the training rows, to judge others by."""
+
+    @property
+    def names(self) -> list[Any] | None:
+        """The names of the columns; None without names."""
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of columns; None for documents."""
+
+    def take(self, X: Any) -> Any:
+        """Return rows as the model expects them, or raise `DataError`."""
+
+
+def learn(spec: Any, X: Any) -> tuple[Intake, Any]:
+    """Return the intake of a model that is fitted on X, and X as the model expects it.
+
+    Raises
+    ------
+    DataError
+        X is nothing that the spec reads.
+    """
+    if reads_text(spec):
+        return Documents(), documents(X)
+    if frames.is_partitioned(X):
+        return Partitioned(X), X
+    X = ingest(X)
+    schema = Schema.learn(X, columns_read(spec, frames.head(X)))
+    return Rows(schema), schema.check(X).X
+
+
+class Rows:
+    """Rows of a table with a schema.
+
+    Columns that the model was not fitted on are left out, with one warning for each set.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.told: list[list[Any]] = []
+
+    @property
+    def names(self) -> list[Any] | None:
+        """The names of the columns, in the order of the fit."""
+        return self.schema.names
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of columns."""
+        return self.schema.n_features
+
+    def take(self, X: Any) -> Any:
+        """Return a table with the fitted columns, in their order."""
+        X, extra = self.schema.check(ingest(X))
+        if extra and extra not in self.told:
+            self.told.append(extra)
+            warnings.warn(
+                f"X has columns that the model was not fitted on; they are left out: {extra}",
+                UserWarning,
+                stacklevel=2,
+            )
+        return X
+
+
+class Partitioned:
+    """Partitions of a table; what their columns hold is judged where they are."""
+
+    def __init__(self, X: Any) -> None:
+        self.columns = list(X.columns)
+
+    @property
+    def names(self) -> list[Any] | None:
+        """The names of the columns, in the order of the fit."""
+        return self.columns
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of columns."""
+        return len(self.columns)
+
+    def take(self, X: Any) -> Any:
+        """Return a frame with the fitted columns, in their order."""
+        return frames.select(X if frames.is_partitioned(X) else ingest(X), self.columns)
+
+
+class Documents:
+    """Texts, one a row."""
+
+    names = None
+    n_features = None
+
+    def take(self, X: Any) -> Any:
+        """Return the texts as a series."""
+        return documents(X)
+
+
+def whole(X: Any, step: str) -> None:
+    """Refuse partitions for a step that needs all rows in one table.
+
+    Raises
+    ------
+    DataError
+        X has partitions.
+    """
+    if frames.is_partitioned(X):
+        raise DataError(
+            f"{step} needs all rows in one table and X has partitions; pass X.compute(), or fit "
+            "the transformers alone on the partitions"
+        )
+
+
+def check_target(y: Any, X: Any) -> Any:
+    """Return the target as a host array.
+
+    Raises
+    ------
+    DataError
+        Its length or index differs from the table's, or it has missing values.
+    """
+    if y is None:
+        return None
+    if not _aligned(X, y):
+        raise DataError("the index of y differs from that of X: rows would not match; align y")
+    y = np.asarray(frames.to_device(y, "cpu"))
+    if not frames.is_partitioned(X) and len(y) != X.shape[0]:
+        raise DataError(f"y has {len(y)} values and X has {X.shape[0]} rows")
+    missing = int(pd.isna(y).sum())
+    if missing:
+        raise DataError(f"y has {missing} missing values; drop these rows")
+    return y
+
+
+def _aligned(X: Any, y: Any) -> bool:
+    """Return whether rows match as far as labels can tell; a list has a method `index`."""
+    if not hasattr(X, "index") or callable(getattr(y, "index", None)):
+        return True
+    return (
+        frames.is_partitioned(X)
+        or len(y) != len(X)
+        or not hasattr(y, "index")
+        or bool(X.index.equals(y.index))
+    )

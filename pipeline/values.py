@@ -1,0 +1,86 @@
+"""What the values of a column must be, and the errors where they are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline.errors import DataError
+
+_ENCODE = "convert it (astype), encode it (OneHotEncoder, OrdinalEncoder, TargetEncoder)"
+_WAYS = {
+    "M": "take its parts (CalendarFeatures), count the time from a day (subtract it)",
+    "m": "count it in a unit (.dt.total_seconds())",
+}
+
+
+def no_numbers(name: Any, dtype: Any) -> DataError:
+    """Return the error for a column that holds no numbers where they are needed.
+
+    >>> str(no_numbers("gap", np.dtype("timedelta64[s]")))[:59]
+    "column 'gap' holds timedelta64[s] values where numbers are "
+    """
+    way_out = _WAYS.get(dtype.kind, _ENCODE)
+    return DataError(
+        f"column {name!r} holds {dtype} values where numbers are needed; {way_out} or leave it out"
+    )
+
+
+def missing_dates(name: Any) -> DataError:
+    """Return the error for missing dates where categories are needed."""
+    return DataError(
+        f"column {name!r} holds missing dates, which no encoder of scikit-learn takes; "
+        "fill them, or take parts of the dates (CalendarFeatures)"
+    )
+
+
+def refuse_infinite(values: Any, name: Any, xp: Any) -> None:
+    """Check the numbers of a column.
+
+    Raises
+    ------
+    DataError
+        Some are infinite.
+    """
+    infinite = xp.isinf(values) if values.dtype.kind == "f" else None
+    if infinite is not None and bool(infinite.any()):
+        raise DataError(
+            f"column {name!r} holds infinite values; replace them by numbers or by missing values "
+            f"(the first is in row {int(infinite.argmax())})"
+        )
+
+
+def as_floats(values: np.ndarray, name: Any) -> np.ndarray:
+    """Return distinct numbers as float64, in which they are still distinct.
+
+    Raises
+    ------
+    DataError
+        Two integers would become one number.
+    """
+    floats = values.astype("float64")
+    order = np.argsort(floats, kind="stable")
+    same = np.flatnonzero(np.diff(floats[order]) == 0)
+    if len(same):
+        a, b = sorted(values[order[same[0] : same[0] + 2]].tolist())
+        raise DataError(
+            f"column {name!r} holds {a} and {b}, which are one number as float64, the type of "
+            "integers with missing values in scikit-learn; make the column text "
+            "(astype('string')), or int64 if nothing is missing"
+        )
+    return floats
+
+
+def as_seen(values: np.ndarray, name: Any, *, has_missing: bool) -> np.ndarray:
+    """Return declared categories in the type that scikit-learn gives their column.
+
+    Raises
+    ------
+    DataError
+        Dates are missing, or two integers would become one number.
+    """
+    kind = values.dtype.kind
+    if kind in "mM" and has_missing:
+        raise missing_dates(name)
+    return as_floats(values, name) if kind == "b" or kind in "iu" and has_missing else values

@@ -1,0 +1,107 @@
+"""Dates, huge integers and the policy for tables, on the GPU path."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipeline import frames
+from pipeline.errors import DataError
+from pipeline.ingest import ingest
+from pipeline.schema import Schema
+from tests.contract.recorder import Recorder
+from tests.contract.verify import faults
+
+DATES = pd.Series(pd.to_datetime(["2020-03-01 12:00", "1969-12-31 23:00", "2020-03-01 12:00"]))
+TIMES = {
+    "us": DATES,
+    "s": DATES.astype("datetime64[s]"),
+    "zone": DATES.dt.tz_localize("Asia/Tokyo"),
+}
+HUGE = [2**53, 2**53 + 1, None]
+
+
+def upload(**columns: Any) -> tuple[pd.DataFrame, Any]:
+    """Return a table on the host and the same on the device."""
+    X = ingest(pd.DataFrame(columns))
+    return X, frames.to_device(X, "cuda")
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_dates_are_the_same_numbers(kind: str, device: Recorder) -> None:
+    host, X = upload(d=TIMES[kind].where([True, True, False]))
+    found = frames.datetimes(X, "d")
+    assert frames.library(found) == "cupy"
+    assert frames.to_host(found).tolist() == frames.datetimes(host, "d").tolist()
+    assert faults(device.calls) == []
+
+
+@pytest.mark.parametrize("kind", [*TIMES, "duration"])
+def test_dates_are_the_same_categories(kind: str, device: Recorder) -> None:
+    host, X = upload(d=(TIMES | {"duration": DATES - DATES[0]})[kind])
+    found, expected = frames.categories(X, "d"), frames.categories(host, "d")
+    assert frames.to_host(found.codes).tolist() == expected.codes.tolist()
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert found.values.dtype == expected.values.dtype
+    assert faults(device.calls) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "read"),
+    [
+        (pd.Series([1.0, np.inf]), frames.numbers),
+        (pd.Series([1.0, np.inf]), frames.categories),
+        (pd.Series(HUGE, dtype="Int64"), frames.categories),
+        (DATES, frames.numbers),
+        (DATES.where([True, False, True]), frames.categories),
+        (pd.Series(["a"]), frames.datetimes),
+        (pd.Series(np.array(["2020", "3000"], dtype="datetime64[s]")), frames.datetimes),
+    ],
+    ids=["inf", "inf category", "huge", "date", "missing date", "text", "far"],
+)
+def test_the_same_columns_are_refused(column: pd.Series, read: Any, device: Recorder) -> None:
+    messages = []
+    for X in upload(x=column):
+        with pytest.raises(DataError, match="column 'x' holds") as caught:
+            read(X, "x")
+        messages.append(str(caught.value).replace("object", "str"))
+    assert messages[0] == messages[1]
+    assert faults(device.calls) == []
+
+
+def test_huge_integers_without_holes_stay_apart(device: Recorder) -> None:
+    _, X = upload(x=np.array(HUGE[:2], dtype="int64"))
+    assert frames.categories(X, "x").values.tolist() == HUGE[:2]
+
+
+def test_the_policy_holds_for_frames_of_the_device(device: Recorder) -> None:
+    host, X = upload(n=[1.0, 2.0, 3.0], t=["a", "b", "a"], d=TIMES["zone"])
+    schema = Schema.learn(host)
+    assert schema.check(X).X is X
+    _, other = upload(
+        more=[1, 2, 3], d=TIMES["zone"].dt.tz_convert("UTC"), t=["b", None, "c"], n=[None] * 3
+    )
+    found, extra = schema.check(other)
+    assert (list(found.columns), extra) == (["n", "t", "d"], ["more"])
+    dates = frames.to_host(frames.datetimes(found, "d"))
+    assert dates.tolist() == frames.datetimes(host, "d").tolist()
+    _, wrong = upload(n=["low", "high", None], t=["a", "b", "c"], d=TIMES["zone"])
+    with pytest.raises(DataError, match="column 'n' holds text, such as 'low' in row 0"):
+        schema.check(wrong)
+    assert faults(device.calls) == []
+
+
+def test_missing_text_becomes_missing_numbers(device: Recorder) -> None:
+    schema = Schema.learn(pd.DataFrame({"n": [1.0]}))
+    _, X = upload(n=pd.Series([None, None], dtype="str"))
+    found = frames.to_host(frames.numbers(schema.check(X).X, "n"))
+    assert np.isnan(found).all()
+    assert faults(device.calls) == []
+
+
+def test_stand_ins_are_in_place(device: Recorder) -> None:
+    assert frames.library(upload(x=[1])[1]) == "cudf" == sys.modules["cudf"].__name__

@@ -1,0 +1,104 @@
+"""Dates, integers and tables at the door: what cuDF must do as pandas does.
+
+Each test is a row of docs/data.md or docs/gpu-semantics.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipeline import frames
+from pipeline.devices import obstacle
+from pipeline.errors import DataError
+from pipeline.ingest import ingest
+from pipeline.schema import Schema, kind_of
+
+NO_GPU = obstacle()
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
+
+HOURS = pd.Series(pd.date_range("2020-01-01", "2020-12-31 23:00", freq="h", tz="UTC"))
+ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"]
+
+
+def both(**columns: Any) -> tuple[pd.DataFrame, Any]:
+    host = ingest(pd.DataFrame(columns))
+    return host, frames.to_device(host, "cuda")
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_dates_become_the_same_nanoseconds(unit: str) -> None:
+    text = ["2020-02-29 12:30:15", None, "1969-12-31 23:59:59", "1700-01-01 00:00:00"]
+    host, X = both(d=pd.Series(pd.to_datetime(text)).astype(f"datetime64[{unit}]"))
+    assert frames.datetimes(X, "d").get().tolist() == frames.datetimes(host, "d").tolist()
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_wall_clocks_agree_through_a_year(zone: str) -> None:
+    host, X = both(d=HOURS.dt.tz_convert(zone))
+    np.testing.assert_array_equal(frames.datetimes(X, "d").get(), frames.datetimes(host, "d"))
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_dates_are_the_same_categories(zone: str | None) -> None:
+    host, X = both(d=HOURS[::-1].dt.tz_convert(zone))
+    found, expected = frames.categories(X, "d"), frames.categories(host, "d")
+    np.testing.assert_array_equal(found.codes.get(), expected.codes)
+    np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_durations_are_the_same_categories() -> None:
+    host, X = both(d=HOURS - HOURS[100])
+    np.testing.assert_array_equal(
+        frames.categories(X, "d").values, frames.categories(host, "d").values
+    )
+
+
+@pytest.mark.parametrize("values", [[2**53, 2**53 + 1], [2**53, 2**53 + 1, None]])
+def test_huge_integers_never_merge(values: list[int | None]) -> None:
+    _, X = both(x=pd.Series(values, dtype="Int64"))
+    with pytest.raises(DataError, match="which are one number as float64"):
+        frames.categories(X, "x")
+
+
+def test_the_first_infinite_row_is_told() -> None:
+    _, X = both(x=[1.0, np.nan, -np.inf, np.inf])
+    with pytest.raises(DataError, match="first is in row 2"):
+        frames.numbers(X, "x")
+
+
+def test_kinds_are_those_of_the_host() -> None:
+    host, X = both(
+        n=[1.5, None],
+        i=pd.Series([1, None], dtype="Int64"),
+        b=pd.Series([True, None], dtype="boolean"),
+        t=["a", None],
+        c=pd.Series(["a", None], dtype="category"),
+        k=pd.Series([3, None], dtype="category"),
+        d=pd.Series(pd.to_datetime(["2020-01-01", None])),
+        z=HOURS[:2].dt.tz_convert("Europe/Berlin"),
+        g=HOURS[:2] - HOURS[0],
+    )
+    assert [kind_of(X[name]) for name in host] == [kind_of(host[name]) for name in host]
+
+
+def test_the_policy_holds_for_frames_of_the_device() -> None:
+    host, _ = both(n=[1.0, 2.0], t=["a", "b"], d=HOURS[:2].dt.tz_convert("Europe/Berlin"))
+    _, X = both(d=HOURS[:2], more=[1, 2], t=["b", None], n=[None, None])
+    found, extra = Schema.learn(host).check(X)
+    assert (list(found.columns), extra) == (["n", "t", "d"], ["more"])
+    np.testing.assert_array_equal(frames.datetimes(found, "d").get(), frames.datetimes(host, "d"))
+
+
+@pytest.mark.parametrize("kind", ["str", "category", "datetime64[ns]", "float64"])
+@pytest.mark.parametrize("fitted", ["n", "t", "d"])
+def test_a_column_without_values_is_missing_values_of_its_kind(kind: str, fitted: str) -> None:
+    host, _ = both(n=[1.0, 2.0], t=["a", "b"], d=pd.to_datetime(["2020-01-01", "2021-01-01"]))
+    _, X = both(**{fitted: pd.Series([None, None]).astype(kind)})
+    found = Schema.learn(host[[fitted]]).check(X).X
+    read = {"n": frames.numbers, "t": frames.categories, "d": frames.datetimes}[fitted]
+    read(found, fitted)
+    assert bool(found[fitted].isnull().all())

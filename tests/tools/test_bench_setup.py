@@ -1,0 +1,90 @@
+"""What the benchmark needs beside everything else: its lock, and how it is installed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.test_environment import PROJECT, PYTHONS, ROOT, pins, versions
+from tests.test_make import commands
+from tests.tools.test_setup import ALL, Checkout, checkout
+from tools import setup
+
+__all__ = ["checkout"]
+
+
+def add(checkout: Checkout, group: str = "bench") -> list[str]:
+    checkout.commands.clear()
+    setup.setup(checkout.venv, "cpu", group)
+    return [command[-1].rpartition("/")[2] for command in checkout.commands]
+
+
+@pytest.fixture
+def with_lock(checkout) -> Checkout:
+    (checkout.root / "requirements" / "bench.txt").write_text("polars==1\n")
+    return checkout
+
+
+def test_a_group_comes_after_the_environment_and_once(with_lock) -> None:
+    assert add(with_lock) == [*ALL, with_lock.root.name, "bench.txt"]
+    assert {"--require-hashes", "--no-deps"} <= set(with_lock.commands[-1])
+    assert add(with_lock) == []
+
+
+def test_a_group_is_added_to_what_is_there(with_lock) -> None:
+    with_lock.setup()
+    assert add(with_lock) == ["bench.txt"]
+    assert with_lock.setup() == []
+
+
+def test_a_new_environment_or_a_new_lock_adds_it_again(with_lock) -> None:
+    add(with_lock)
+    (with_lock.root / "requirements" / "bench.txt").write_text("polars==2\n")
+    assert add(with_lock) == ["bench.txt"]
+    (with_lock.root / "requirements" / "cpu.txt").write_text("other==2\n")
+    assert add(with_lock)[-1] == "bench.txt"
+
+
+def test_a_group_that_was_interrupted_does_not_count(with_lock) -> None:
+    with_lock.setup()
+    with_lock.fail_at = 1
+    with pytest.raises(setup.SetupError):
+        add(with_lock)
+    with_lock.fail_at = 0
+    assert add(with_lock) == ["bench.txt"]
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("extra", ["cpu", "cu12", "cu13"])
+def test_the_shared_packages_have_the_same_versions(extra, python) -> None:
+    bench, other = versions("bench", python), versions(extra, python)
+    assert {name: v for name, v in bench.items() if other.get(name, v) != v} == {}
+    assert {"numpy", "pandas", "scikit-learn"} <= set(bench) & set(other)
+
+
+def test_the_lock_has_what_the_group_declares() -> None:
+    names = {re.match(r"[\w-]+", text)[0] for text in PROJECT["dependency-groups"]["bench"]}
+    assert names == {"polars", "skrub"}
+    assert names <= set(versions("bench", "3.12"))
+
+
+def test_every_pin_is_exact_and_hashed_and_no_index_is_named() -> None:
+    found = pins("bench")
+    assert all(hashes and str(pin.specifier).startswith("==") for pin, hashes in found.items())
+    text = (ROOT / "requirements" / "bench.txt").read_text()
+    assert re.findall(r"://|^-.*| @ |file:|^[./].*", text, re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("target", ["bench", "bench-preprocessing"])
+def test_make_adds_the_group_before_it_measures(target) -> None:
+    lines = commands(target, "REPEATS=3", "SEED=5")
+    added = next(i for i, line in enumerate(lines) if line.endswith("--with bench"))
+    measured = lines.index(".venv/bin/python -m tools.bench --seed '5' --repeats '3'")
+    assert added < measured
+    assert lines[-1] == ".venv/bin/python -m tools.readme"
+
+
+def test_only_the_benchmark_adds_the_group() -> None:
+    assert not any("--with" in line for line in commands("test"))
+    assert not any("setup.py" in line for line in commands("bench", "PYTHON=python"))
