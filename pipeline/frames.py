@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from pipeline import instants, residency, sparse
+from pipeline.dictionaries import encoded
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.values import as_floats, as_seen, missing_dates, no_numbers, refuse_infinite
@@ -145,6 +146,8 @@ def categories(X: Any, name: Any) -> Coded:
         return _dates(series, name)
     if not is_frame(X):
         return coded(series)
+    if isinstance(series.dtype, pd.StringDtype) and library(X) == "pandas":
+        return Coded(*encoded(series))
     declared = str(series.dtype) == "category"
     series = series if declared else series.astype("category")
     codes = getattr(series.cat.codes.fillna(-1), _TO_ARRAY[library(X)])()

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = [
     {"errors", "gpu", "machine", "progress", "records"},
     {"optional", "publish", "residency"},
-    {"devices", "persistence", "sparse", "task", "values", "zones"},
+    {"devices", "dictionaries", "persistence", "sparse", "task", "values", "zones"},
     {"instants"},
     {"frames"},
     {"containers", "ingest", "io", "schema"},
