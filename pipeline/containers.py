@@ -1,8 +1,8 @@
-"""The container that scikit-learn's `set_output` asks for."""
+"""Frames that are made: of a matrix, of its names, of what scikit-learn's `set_output` asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -25,6 +25,38 @@ def container(spec: Any) -> str:
     'pandas'
     """
     return str(_get_output_config("transform", spec)["dense"])
+
+
+def beside(matrix: Any, names: Sequence[Any], X: Any, kept: Mapping[Any, Any]) -> Any:
+    """Return a frame of a matrix and, beside it, some columns of a table.
+
+    Parameters
+    ----------
+    matrix : array, shape (n_rows, n_names)
+    names : sequence
+        Of the matrix' columns.
+    X : frame or array
+        Gives the index, where it has one, and the columns.
+    kept : mapping
+        Name in the result -> column of `X`; text becomes categorical.
+    """
+    module = load({"cpu": "pandas", "cuda": "cudf"}[frames.device_of(matrix)])
+    index = X.index if frames.is_frame(X) else None
+    made = module.DataFrame(matrix, columns=list(names), index=index)
+    if not kept:
+        return made
+    taken = (
+        X[list(kept.values())] if frames.is_frame(X) else module.DataFrame(X)[list(kept.values())]
+    )
+    taken = categorize(taken)
+    taken.columns = list(kept)
+    return module.concat([made, taken], axis=1)
+
+
+def categorize(X: Any) -> Any:
+    """Return a frame whose text columns are categorical, as XGBoost wants them."""
+    text = [name for name, dtype in X.dtypes.items() if str(dtype) in ("object", "str", "string")]
+    return X.astype(dict.fromkeys(text, "category")) if text else X
 
 
 def contained(values: Any, how: str, names: Sequence[Any], index: Any) -> Any:

@@ -8,7 +8,7 @@ distinct values they stand for. **NaN and null mean the same thing: missing.**
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -251,36 +251,6 @@ def nbytes(X: Any) -> int:
     if not is_frame(X):
         return int(X.nbytes) if hasattr(X, "nbytes") else int(X.memory_usage(index=False))
     return int(X.memory_usage(index=False).sum())
-
-
-def beside(matrix: Any, names: Sequence[Any], X: Any, kept: Mapping[Any, Any]) -> Any:
-    """Return a frame of a matrix and, beside it, some columns of a table.
-
-    Parameters
-    ----------
-    matrix : array, shape (n_rows, n_names)
-    names : sequence
-        Of the matrix' columns.
-    X : frame or array
-        Gives the index, where it has one, and the columns.
-    kept : mapping
-        Name in the result -> column of `X`; text becomes categorical.
-    """
-    module = load({"cpu": "pandas", "cuda": "cudf"}[device_of(matrix)])
-    index = X.index if is_frame(X) else None
-    made = module.DataFrame(matrix, columns=list(names), index=index)
-    if not kept:
-        return made
-    taken = X[list(kept.values())] if is_frame(X) else module.DataFrame(X)[list(kept.values())]
-    taken = categorize(taken)
-    taken.columns = list(kept)
-    return module.concat([made, taken], axis=1)
-
-
-def categorize(X: Any) -> Any:
-    """Return a frame whose text columns are categorical, as XGBoost wants them."""
-    text = [name for name, dtype in X.dtypes.items() if str(dtype) in ("object", "str", "string")]
-    return X.astype(dict.fromkeys(text, "category")) if text else X
 
 
 def select(X: Any, names: Sequence[Any]) -> Any:

@@ -88,21 +88,25 @@ class Partitioned:
     """Partitions of a table; what their columns hold is judged where they are."""
 
     def __init__(self, X: Any) -> None:
-        self.columns = list(X.columns)
+        self.columns = list(X.columns) if hasattr(X, "columns") else None
+        self.n_features: int | None = int(X.shape[1])
 
     @property
     def names(self) -> list[Any] | None:
         """The names of the columns, in the order of the fit."""
         return self.columns
 
-    @property
-    def n_features(self) -> int | None:
-        """The number of columns."""
-        return len(self.columns)
-
     def take(self, X: Any) -> Any:
-        """Return a frame with the fitted columns, in their order."""
-        return frames.select(X if frames.is_partitioned(X) else ingest(X), self.columns)
+        """Return a table with the fitted columns, in their order."""
+        X = X if frames.is_partitioned(X) else ingest(X)
+        if self.columns is not None and hasattr(X, "columns"):
+            return frames.select(X, self.columns)
+        if self.columns is not None or X.shape[1] != self.n_features:
+            raise DataError(f"X has {X.shape[1]} features without names; pass {self._wanted()}")
+        return X
+
+    def _wanted(self) -> str:
+        return f"{self.n_features}" if self.columns is None else f"the columns {self.columns}"
 
 
 class Documents:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pipeline import frames
+from pipeline import containers, frames
 from pipeline.errors import DataError
 from pipeline.instants import zone
 
@@ -180,7 +180,7 @@ fitted on numbers; convert it (pandas.to_numeric)
                 "the model was fitted on a frame with column names and X has none; "
                 f"pass a frame with the columns {self.names}"
             )
-        return X if frames.is_frame(X) else frames.beside(X, self.names, X, {})
+        return X if frames.is_frame(X) else containers.beside(X, self.names, X, {})
 
 
 def _fit(series: Any, name: Any, fitted: Column) -> Any:

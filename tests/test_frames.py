@@ -188,19 +188,5 @@ def test_select_names_every_missing_column() -> None:
         frames.select(pd.DataFrame({"a": [1]}), ["z", "a", "y"])
 
 
-@pytest.mark.parametrize("kind", ["str", "object", "string", "str, missing"])
-def test_categorize_makes_text_categorical(kind: str) -> None:
-    X = frame(kind, EVERY).assign(n=1.0)
-    found = frames.categorize(X)
-    assert str(found[kind].dtype) == "category"
-    assert found["n"].dtype == "float64"
-    assert str(X[kind].dtype) != "category"
-
-
-def test_categorize_leaves_a_frame_without_text_alone() -> None:
-    X = frame("int").assign(c=pd.Series(["a"]).astype("category"))
-    assert frames.categorize(X) is X
-
-
 def test_synchronize_has_nothing_to_wait_for_on_the_host() -> None:
     assert frames.synchronize("cpu") is None

@@ -15,7 +15,8 @@ LAYERS = [
     {"devices", "dictionaries", "persistence", "sparse", "task", "values", "zones"},
     {"instants"},
     {"frames"},
-    {"containers", "ingest", "io", "schema"},
+    {"containers"},
+    {"ingest", "io", "schema"},
     {"preprocessing"},
     {"rules"},
     {"intake", "plan"},
@@ -28,9 +29,9 @@ LAYERS = [
 
 TWINS = {"scaling", "imputing", "encoding", "target_encoding"}
 INSIDE_PREPROCESSING = [
-    {"blocks", "civil", "distinct", "extent", "handover", "moments", "parallel"},
-    {"f_tests", "summary", "table"},
-    {"quantiles"},
+    {"blocks", "civil", "distinct", "extent", "handover", "parallel"},
+    {"moments", "summary", "table"},
+    {"f_tests", "quantiles"},
     {"twin"},
     TWINS,
     {"nodes"},

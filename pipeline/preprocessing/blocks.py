@@ -180,6 +180,20 @@ def flat(block: Block) -> list[Block]:
     return [p for b in block.blocks for p in flat(b)] if isinstance(block, Joined) else [block]
 
 
+def filled(values: Any, missing: Any, fill: Any) -> Any:
+    """Return a matrix with a value, or one a column, where it is missing.
+
+    >>> import numpy as np
+    >>> filled(np.array([[1.0, 2.0]]), np.array([[False, True]]), 0.5).tolist()
+    [[1.0, 0.5]]
+    """
+    if not bool(missing.any()):
+        return values
+    values = values.copy(order="K")
+    frames.array_module(frames.device_of(values)).copyto(values, fill, where=missing)
+    return values
+
+
 def as_numbers(block: Block, n_rows: int, xp: Any) -> Numbers:
     """Return a block as a matrix; float64 unless it is one already."""
     if isinstance(block, Numbers):

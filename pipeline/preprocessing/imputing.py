@@ -12,7 +12,7 @@ from sklearn.impute import SimpleImputer
 
 from pipeline import frames
 from pipeline.preprocessing import quantiles
-from pipeline.preprocessing.blocks import Categories, Numbers
+from pipeline.preprocessing.blocks import Categories, Numbers, filled
 from pipeline.preprocessing.distinct import (
     Distinct,
     count,
@@ -138,17 +138,17 @@ class SimpleImputerTwin(Twin[Seen]):
         values = block.values if len(kept) == len(statistics) else block.values[:, kept]
         values = floats(values) if self.spec.strategy in AVERAGES else values
         fill = frames.to_device(statistics[kept].astype(values.dtype), frames.device_of(values))
-        return Numbers(xp.where(xp.isnan(values), fill, values))
+        return Numbers(filled(values, xp.isnan(values), fill))
 
 
-def _beside(filled: Numbers | Categories, mask: Any) -> Numbers | Categories:
-    """Return the filled columns and the mask in one block, as scikit-learn stacks them."""
-    if isinstance(filled, Categories):
+def _beside(block: Numbers | Categories, mask: Any) -> Numbers | Categories:
+    """Return the block columns and the mask in one block, as scikit-learn stacks them."""
+    if isinstance(block, Categories):
         flags = np.array([False, True], dtype=object)
         columns = [frames.Coded(column.astype("int32"), flags) for column in mask.T]
-        return Categories([*filled.columns, *columns])
+        return Categories([*block.columns, *columns])
     xp = frames.array_module(frames.device_of(mask))
-    values = filled.values
+    values = block.values
     return Numbers(xp.concatenate([values, mask.astype(values.dtype)], axis=1))
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline import frames
+from pipeline.preprocessing.blocks import filled
 
 
 class Moments(NamedTuple):
@@ -48,12 +49,12 @@ class Moments(NamedTuple):
 
 def moments(values: Any, xp: Any) -> Moments:
     """Return the moments of a matrix with NaN for missing, shape (n_rows, n_columns)."""
-    known = ~xp.isnan(values)
-    count = known.sum(axis=0).astype("float64")
-    some = xp.maximum(count, 1)
-    origin = xp.where(known, values, 0.0).sum(axis=0, dtype="float64") / some
-    off = xp.where(known, values - origin, 0.0)
-    rest = off.sum(axis=0) / some
+    missing = xp.isnan(values)
+    count = len(values) - missing.sum(axis=0, dtype="float64")
+    known = xp.maximum(count, 1)
+    origin = filled(values, missing, 0.0).sum(axis=0, dtype="float64") / known
+    off = filled(values - origin, missing, 0.0)
+    rest = off.sum(axis=0) / known
     squares = xp.maximum((off * off).sum(axis=0) - count * rest * rest, 0.0)
     return Moments(*frames.to_host(xp.stack([count, origin, rest, squares])))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline import frames
+from pipeline import containers
 from pipeline.preprocessing.blocks import Block, Kept, flat
 from pipeline.preprocessing.nodes import Read
 from pipeline.preprocessing.parallel import each
@@ -54,4 +54,4 @@ def frame(table: Table, read: Read, dtype: str, names: Sequence[Any]) -> Any:
         else:
             made += list(here)
     values = matrix(table, read, dtype)
-    return frames.beside(values, made, table.X, kept)[list(names)]
+    return containers.beside(values, made, table.X, kept)[list(names)]

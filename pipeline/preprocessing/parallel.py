@@ -9,8 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
 R = TypeVar("R")
+
+# The C library hands large pieces back to the system as soon as they are free, and the next
+# block has to be given pages anew. Once a piece was freed, it keeps those up to that size.
+np.empty(31 * 2**20, dtype="uint8")
 
 
 def each(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:

@@ -20,24 +20,32 @@ FAN_IN = 8
 
 
 class Partitions:
-    """A Dask or dask-cuDF frame.
+    """A Dask or dask-cuDF frame, or a Dask array.
 
     Every leaf of a program makes one pass over the partitions; where they are
     expensive to make and fit in the workers' memory, `persist` the frame first.
 
     Parameters
     ----------
-    X : dask.dataframe.DataFrame
+    X : dask.dataframe.DataFrame or dask.array.Array
+
+    Raises
+    ------
+    DataError
+        An array is cut between its columns.
     """
 
     def __init__(self, X: Any) -> None:
         self.X = X
-        self._parts = X.to_delayed()
+        self._framed = hasattr(X, "columns")
+        if not self._framed and (X.ndim != 2 or X.numblocks[1] != 1):
+            raise DataError("X is cut between its columns; pass X.rechunk({1: -1})")
+        self._parts = list(X.to_delayed() if self._framed else X.to_delayed().ravel())
 
     @property
     def like(self) -> Any:
-        """An empty frame with the columns and types."""
-        return self.X._meta
+        """An empty frame, or an array, with the columns and types."""
+        return self.X._meta if self._framed else self.X
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -53,7 +61,7 @@ class Partitions:
         DataError
             There is none.
         """
-        row = self.X.head(1, npartitions=-1)
+        row = self.X.head(1, npartitions=-1) if self._framed else self.X[:1].compute()
         if not len(row):
             raise DataError("X has 0 sample(s) while a minimum of 1 is required")
         return Table(row).first()

@@ -21,16 +21,19 @@ def leaves(spec: Any, step: str) -> list[tuple[str, Any]]:
     >>> [path for path, _ in leaves(make_pipeline(StandardScaler()), "numbers")]
     ['numbers.standardscaler']
     """
-    if type(spec) is Pipeline:
-        parts = [(name, how) for name, how in spec.steps if how is not None]
-    elif type(spec) is ColumnTransformer:
-        parts = [(name, how) for name, how, _ in spec.transformers]
-        parts += [("remainder", spec.remainder)] if spec.remainder != "drop" else []
-    elif type(spec) is FeatureUnion:
-        parts = spec.transformer_list
-    else:
+    if type(spec) not in (Pipeline, ColumnTransformer, FeatureUnion):
         return [(step, spec)]
-    return [leaf for name, how in parts for leaf in leaves(how, f"{step}.{name}")]
+    return [leaf for name, how in parts(spec) for leaf in leaves(how, f"{step}.{name}")]
+
+
+def parts(spec: Any) -> list[tuple[str, Any]]:
+    """Return the names and transformers that a container holds; none for a transformer."""
+    if type(spec) is Pipeline:
+        return [(name, how) for name, how in spec.steps if how is not None]
+    if type(spec) is ColumnTransformer:
+        held = [(name, how) for name, how, _ in spec.transformers]
+        return held + ([("remainder", spec.remainder)] if spec.remainder != "drop" else [])
+    return list(spec.transformer_list) if type(spec) is FeatureUnion else []
 
 
 def reasons(spec: Any, step: str) -> list[Reason]:
@@ -93,15 +96,19 @@ def left_out(how: Any) -> bool:
 
 def obstacles_to_batches(spec: Any, step: str) -> list[Reason]:
     """Return why a transformer cannot learn batch by batch; none when it can."""
-    found = reasons(spec, step)
-    if type(spec) is Pipeline:
-        active = [how for _, how in spec.steps if not left_out(how)]
-        if len(active) > 1:
-            why = "a step learns from what the one before makes, which changes with every batch"
-            found.append(Reason(step, why, "fit on all rows at once"))
+    found = reasons(spec, step) + list(_chains(spec, step))
     for path, leaf in leaves(spec, step):
         twin = TWINS.get(type(leaf))
         if twin is not None and twin.aligned is not Twin.aligned:
             why = f"{type(leaf).__name__} needs the target of all rows"
             found.append(Reason(path, why, "fit on all rows at once"))
     return found
+
+
+def _chains(spec: Any, step: str) -> Iterator[Reason]:
+    """Return a reason for every pipeline with more than one step."""
+    if type(spec) is Pipeline and sum(not left_out(how) for _, how in spec.steps) > 1:
+        why = "a step learns from what the one before makes, which changes with every batch"
+        yield Reason(step, why, "fit on all rows at once")
+    for name, how in parts(spec):
+        yield from _chains(how, f"{step}.{name}")

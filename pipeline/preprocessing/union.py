@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import FunctionTransformer
 
@@ -49,9 +50,8 @@ class Union(Node):
     def original(self) -> FeatureUnion:
         """Return a `FeatureUnion` of fitted originals."""
         fitted = {name: self._fitted(node) for name, node in self.branches}
-        params = self.spec.get_params(deep=False)
         parts = [(name, fitted.get(name, "drop")) for name, _ in self.spec.transformer_list]
-        return FeatureUnion(**params | {"transformer_list": parts})
+        return clone(self.spec).set_params(transformer_list=parts)
 
     def _fitted(self, node: Node) -> Any:
         # What scikit-learn's own fit puts in the place of the word.

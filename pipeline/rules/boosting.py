@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from pipeline import frames, residency
+from pipeline import containers, frames, residency
 from pipeline.errors import DataError, DeviceUnavailable, Reason
 from pipeline.optional import load
 from pipeline.rules.model import Model
@@ -31,7 +31,7 @@ class Boosting(Model):
         DeviceUnavailable
             XGBoost trained on another device than it was told to.
         """
-        X = frames.categorize(X) if frames.is_frame(X) else X
+        X = containers.categorize(X) if frames.is_frame(X) else X
         self._moved(to_device=y.nbytes)
         super().fit(X, y, **params)
         config = json.loads(self.estimator.get_booster().save_config())
@@ -44,7 +44,7 @@ class Boosting(Model):
 
     def call(self, method: str, X: Any) -> Any:
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
-        X = frames.categorize(X) if frames.is_frame(X) else X
+        X = containers.categorize(X) if frames.is_frame(X) else X
         try:
             result = super().call(method, X)
         except ValueError as error:

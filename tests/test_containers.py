@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+
+from pipeline import containers
+from pipeline.errors import ConfigError
+from tests.preprocessing.columns import CATEGORICAL, OURS_ALONE, frame
+
+EVERY = CATEGORICAL | OURS_ALONE
+MATRIX = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize("kind", ["str", "object", "string", "str, missing"])
+def test_categorize_makes_text_categorical(kind: str) -> None:
+    X = frame(kind, EVERY).assign(n=1.0)
+    found = containers.categorize(X)
+    assert str(found[kind].dtype) == "category"
+    assert found["n"].dtype == "float64"
+    assert str(X[kind].dtype) != "category"
+
+
+def test_categorize_leaves_a_frame_without_text_alone() -> None:
+    X = frame("int").assign(c=pd.Series(["a"]).astype("category"))
+    assert containers.categorize(X) is X
+
+
+def test_columns_beside_a_matrix_keep_their_type_and_text_becomes_categorical() -> None:
+    X = pd.DataFrame({"t": ["a", "b"], "i": [2**60, 1]}, index=[7, 9])
+    found = containers.beside(MATRIX, ["x", "y"], X, {"words": "t", "big": "i"})
+    assert found.columns.tolist() == ["x", "y", "words", "big"]
+    assert found.index.tolist() == [7, 9]
+    assert found["big"].tolist() == [2**60, 1]
+    assert str(found["words"].dtype) == "category"
+
+
+def test_containers_of_a_matrix() -> None:
+    assert containers.contained(MATRIX, "default", [], None) is MATRIX
+    found = containers.contained(MATRIX, "pandas", ["x", "y"], pd.Index([7, 9]))
+    assert found.loc[9, "y"] == 4.0
+    assert containers.contained(found, "pandas", [], None) is found
+
+
+def test_polars_keeps_names_and_values() -> None:
+    pytest.importorskip("polars")
+    found = containers.contained(MATRIX, "polars", ["x", "y"], None)
+    assert found.columns == ["x", "y"]
+    assert found["y"].to_list() == [2.0, 4.0]
+
+
+def test_sparse_rows_have_no_frame() -> None:
+    with pytest.raises(
+        ConfigError, match=r"set_output\(transform='pandas'\) and the output is sparse"
+    ):
+        containers.contained(csr_matrix(MATRIX), "pandas", ["x", "y"], None)

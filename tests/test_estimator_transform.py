@@ -1,0 +1,170 @@
+"""`Accelerated` around transformers: containers, names, batches, cross-fitting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+    TargetEncoder,
+)
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated
+from pipeline.errors import ConfigError, Unsupported
+from tests.preprocessing.parity import dense
+from tests.programs import NUMBERS, TABLE, on_cpu
+
+N = [name for name in TABLE if TABLE[name].dtype.kind in "iuf"]
+C = ["c1", "c2"]
+SCALED = make_column_transformer(
+    (make_pipeline(SimpleImputer(), StandardScaler()), N),
+    (OneHotEncoder(sparse_output=False, handle_unknown="ignore"), C),
+)
+
+
+def test_fit_transform_encodes_rows_by_the_other_folds() -> None:
+    spec = TargetEncoder(cv=4, random_state=0, shuffle=True)
+    with pytest.warns(FutureWarning):
+        expected = clone(spec).fit_transform(TABLE[C], NUMBERS)
+    model = on_cpu(spec, dtype="float64")
+    found = model.fit_transform(TABLE[C], NUMBERS)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert np.abs(model.transform(TABLE[C]) - found).max() > 0.001
+
+
+def test_names_are_sklearns() -> None:
+    model = on_cpu(SCALED).fit(TABLE)
+    expected = clone(SCALED).fit(TABLE).get_feature_names_out()
+    assert model.get_feature_names_out().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("way", ["of the spec", "of the model", "of the session"])
+def test_frames_come_where_they_are_asked_for(way: str) -> None:
+    spec = clone(SCALED)
+    with config_context(transform_output="pandas"):
+        expected = clone(SCALED).fit_transform(TABLE)
+    model = on_cpu(spec, dtype="float64")
+    if way == "of the spec":
+        spec.set_output(transform="pandas")
+    elif way == "of the model":
+        assert model.set_output(transform="pandas") is model
+    with config_context(transform_output="pandas" if way == "of the session" else None):
+        found = model.fit_transform(TABLE)
+        again = model.transform(TABLE)
+    pd.testing.assert_frame_equal(found, expected.astype("float64"), rtol=1e-6)
+    pd.testing.assert_frame_equal(again, found)
+
+
+def test_the_choice_is_cloned_and_can_be_taken_back() -> None:
+    model = clone(on_cpu(SCALED).set_output(transform="pandas")).fit(TABLE)
+    assert isinstance(model.transform(TABLE), pd.DataFrame)
+    assert isinstance(model.set_output(transform="default").transform(TABLE), np.ndarray)
+    assert isinstance(model.set_output().transform(TABLE), np.ndarray)
+    with pytest.raises(
+        ConfigError, match="transform='arrow' is not one of default, pandas, polars"
+    ):
+        model.set_output(transform="arrow")
+
+
+def test_polars_in_polars_out() -> None:
+    polars = pytest.importorskip("polars")
+    X = polars.from_pandas(TABLE[N])
+    found = (
+        on_cpu(StandardScaler(), dtype="float64").set_output(transform="polars").fit_transform(X)
+    )
+    assert found.columns == N
+    expected = on_cpu(StandardScaler(), dtype="float64").fit_transform(TABLE[N])
+    np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-12)
+
+
+def test_xgboost_gets_categories_through_a_column_transformer() -> None:
+    before = make_column_transformer((SimpleImputer(), N), ("passthrough", C))
+    before.set_output(transform="pandas")
+    booster = XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True, random_state=0)
+    X = TABLE.astype(dict.fromkeys(C, "category"))
+    reference = make_pipeline(clone(before), clone(booster)).fit(X, NUMBERS)
+    model = on_cpu(make_pipeline(before, booster)).fit(X, NUMBERS)
+    np.testing.assert_allclose(
+        model.predict_proba(X), reference.predict_proba(X), rtol=1e-4, atol=1e-6
+    )
+    text = on_cpu(make_pipeline(before, booster)).fit(TABLE, NUMBERS)
+    np.testing.assert_allclose(text.predict_proba(TABLE), model.predict_proba(X), rtol=1e-6)
+
+
+BATCHED = {
+    "scaler": StandardScaler(),
+    "range": MinMaxScaler(),
+    "largest": MaxAbsScaler(),
+    "median": RobustScaler(),
+    "imputer": SimpleImputer(strategy="median"),
+    "columns": make_column_transformer(
+        (MinMaxScaler(), N), (OneHotEncoder(), ["c1"]), (OrdinalEncoder(), ["c2"])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_batches_give_what_all_rows_give(name: str) -> None:
+    X = TABLE if name == "columns" else TABLE[N]
+    model, whole = on_cpu(BATCHED[name], dtype="float64"), on_cpu(BATCHED[name], dtype="float64")
+    for rows in np.array_split(np.arange(len(X)), 5):
+        assert model.partial_fit(X.iloc[rows]) is model
+    expected = whole.fit(X).transform(X)
+    np.testing.assert_allclose(model.transform(X), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(dense(model.to_sklearn().transform(X)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        (SCALED, "a step learns from what the one before makes"),
+        (TargetEncoder(), "TargetEncoder needs the target of all rows"),
+    ],
+    ids=["chain", "target"],
+)
+def test_what_needs_all_rows_says_so(spec: object, why: str) -> None:
+    with pytest.raises(Unsupported, match=why):
+        on_cpu(spec).partial_fit(TABLE, NUMBERS)
+
+
+def test_estimators_that_learn_in_batches_do() -> None:
+    X = TABLE[N].fillna(0.0).to_numpy()
+    spec = SGDClassifier(random_state=0)
+    model, reference = on_cpu(spec), clone(spec)
+    for rows in np.array_split(np.arange(len(X)), 3):
+        model.partial_fit(X[rows], NUMBERS[rows], classes=[0, 1])
+        reference.partial_fit(X[rows], NUMBERS[rows], classes=[0, 1])
+    np.testing.assert_array_equal(model.predict(X), reference.predict(X))
+    assert not hasattr(on_cpu(LogisticRegression()), "partial_fit")
+
+
+def test_quantiles_may_be_approximate_within_the_bound() -> None:
+    X = np.random.default_rng(0).normal(size=(40_000, 1)) ** 3
+    spec = KBinsDiscretizer(10, encode="ordinal", quantile_method="linear")
+    model = on_cpu(spec, rank_error=0.01).fit(X)
+    edges = model.to_sklearn().bin_edges_[0][1:-1]
+    ranks = np.searchsorted(np.sort(X[:, 0]), edges) / len(X)
+    assert np.abs(ranks - np.arange(1, 10) / 10).max() <= 0.011
+    with pytest.raises(ConfigError, match="rank_error=0.7 is not a number from 0 to 0.5"):
+        on_cpu(spec, rank_error=0.7).fit(X)
+
+
+def test_a_model_of_rows_has_no_transform() -> None:
+    model = Accelerated(LogisticRegression())
+    assert not hasattr(model, "transform")
+    assert not hasattr(model, "fit_transform")
+    assert not hasattr(model, "set_output")
