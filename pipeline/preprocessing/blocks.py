@@ -39,6 +39,11 @@ class Numbers:
         """Number of columns."""
         return int(self.values.shape[1])
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[0])
+
     def write(self, out: Any, start: int = 0) -> None:
         """Copy the values."""
         out[:, start : start + self.width] = self.values
@@ -54,6 +59,11 @@ class Categories:
     def width(self) -> int:
         """Number of columns."""
         return len(self.columns)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.columns[0].codes.shape[0])
 
     def write(self, out: Any, start: int = 0) -> None:
         """Refuse: only an encoder gives categories a place in a matrix."""

@@ -44,7 +44,9 @@ def positions(dictionary: np.ndarray, values: np.ndarray) -> np.ndarray:
     >>> positions(np.array(["a", "b"], dtype=object), np.array(["b", "z", np.nan], dtype=object))
     array([ 1, -1, -1])
     """
-    return pd.Index(dictionary).get_indexer(pd.Index(values))
+    # Told the type, pandas does not look for a better one.
+    known, wanted = (pd.Index(array, dtype=array.dtype) for array in (dictionary, values))
+    return known.get_indexer(wanted)
 
 
 def merge(a: Distinct, b: Distinct) -> Distinct:

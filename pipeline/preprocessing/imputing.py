@@ -36,6 +36,7 @@ class Seen(NamedTuple):
     """Of the values that are there; the type depends on the strategy."""
     missing: np.ndarray
     """Which columns miss values, on the host; none do where no indicator is asked for."""
+    n_rows: int
 
 
 class SimpleImputerTwin(Twin[Seen]):
@@ -69,7 +70,7 @@ class SimpleImputerTwin(Twin[Seen]):
         missing = np.zeros(block.width, dtype=bool)
         if self.spec.add_indicator:
             missing = frames.to_host(is_missing(block).any(axis=0))
-        return Seen(self._values(block), missing)
+        return Seen(self._values(block), missing, block.n_rows)
 
     def _values(self, block: Numbers | Categories) -> Any:
         if isinstance(block, Categories):
@@ -84,7 +85,8 @@ class SimpleImputerTwin(Twin[Seen]):
 
     def merge(self, a: Seen, b: Seen) -> Seen:
         """Merge the statistics of two blocks."""
-        return Seen(self._merged(a.values, b.values), a.missing | b.missing)
+        values = self._merged(a.values, b.values)
+        return Seen(values, a.missing | b.missing, a.n_rows + b.n_rows)
 
     def _merged(self, a: Any, b: Any) -> Any:
         if isinstance(a, Moments):
@@ -92,6 +94,16 @@ class SimpleImputerTwin(Twin[Seen]):
         if isinstance(a, Values):
             return quantiles.merge(a, b)
         return merge_columns(a, b)
+
+    def moments_behind(self, stats: Seen) -> Moments | None:
+        """Return the moments of columns whose missing values have become the mean."""
+        known = stats.values
+        if not isinstance(known, Moments) or self.spec.add_indicator:
+            return None
+        fill, none = np.where(known.rows > 0, known.mean, 0.0), np.zeros_like(known.rows)
+        every = merge(known, Moments(stats.n_rows - known.rows, fill, none, none))
+        kept = (known.rows > 0) | self.spec.keep_empty_features
+        return Moments(*(array[kept] for array in every))
 
     def finish(self, stats: Seen) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""
@@ -119,14 +131,14 @@ class SimpleImputerTwin(Twin[Seen]):
 
         Columns without any value at fit are dropped, unless `keep_empty_features`.
         """
-        filled = self._filled(block)
+        whole = self._filled(block)
         if not self.spec.add_indicator or not len(self.fitted.indicator_.features_):
-            return filled
+            return whole
         mask = is_missing(block)
         device = frames.device_of(mask)
         columns = frames.to_device(self.fitted.indicator_.features_, device)
         mask = frames.array_module(device).take(mask, columns, axis=1)
-        return _beside(filled, mask)
+        return _beside(whole, mask)
 
     def _filled(self, block: Numbers | Categories) -> Numbers | Categories:
         statistics = self.fitted.statistics_

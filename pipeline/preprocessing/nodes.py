@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.compose import ColumnTransformer
@@ -30,6 +30,7 @@ from pipeline.preprocessing.blocks import (
     scaled,
 )
 from pipeline.preprocessing.handover import freeze_fit_thaw
+from pipeline.preprocessing.moments import Moments
 from pipeline.preprocessing.table import Data, Part
 from pipeline.preprocessing.twin import Twin
 
@@ -49,11 +50,14 @@ class Columns:
         The columns have names; otherwise `names` are positions.
     blocks : callable, optional
         What the node before makes of a part.
+    moments : Moments, optional
+        Of all rows, where the node before knows them.
     """
 
     names: Sequence[Any] | None
     framed: bool
     blocks: Read | None = None
+    moments: Moments | None = None
 
     def reader(self, form: type) -> Read:
         """Return what reads a part's rows in a form."""
@@ -123,9 +127,14 @@ class Leaf(Node):
             raise DataError(f"{type(twin.spec).__name__}: the steps before it left no column")
         with blame(twin):
             aligned = table.bring(twin.aligned(y))
-        stats = table.reduce(lambda part: twin.partial(read(part), *part.of(aligned)), twin.merge)
+        stats = None if source.moments is None else twin.from_moments(source.moments)
+        if stats is None:
+            stats = table.reduce(
+                lambda part: twin.partial(read(part), *part.of(aligned)), twin.merge
+            )
         self._finish(stats)
-        return self.then(source, lambda part: twin.apply_training(read(part), *part.of(aligned)))
+        after = self.then(source, lambda part: twin.apply_training(read(part), *part.of(aligned)))
+        return replace(after, moments=twin.moments_behind(stats))
 
     def _finish(self, stats: Any) -> None:
         if self.keeps:

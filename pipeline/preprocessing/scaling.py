@@ -25,6 +25,10 @@ class StandardScalerTwin(Twin[Moments]):
         """Count, mean and squares of the block."""
         return moments(block.values, frames.array_module(frames.device_of(block.values)))
 
+    def from_moments(self, moments: Moments) -> Moments:
+        """Return the moments: there is nothing else to learn."""
+        return moments
+
     def merge(self, a: Moments, b: Moments) -> Moments:
         """Merge two moments."""
         return merge(a, b)

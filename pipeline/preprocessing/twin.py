@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, clone
 
 from pipeline.errors import Reason
 from pipeline.preprocessing.blocks import Block, Categories, Dates, Numbers
+from pipeline.preprocessing.moments import Moments
 
 S = TypeVar("S")
 
@@ -94,6 +95,14 @@ class Twin(ABC, Generic[S]):
     @abstractmethod
     def merge(self, a: S, b: S) -> S:
         """Return the statistic of two blocks' rows together."""
+
+    def moments_behind(self, stats: S) -> Moments | None:
+        """Return the moments of what `apply` makes, where they follow from the statistic."""
+        return None
+
+    def from_moments(self, moments: Moments) -> S | None:
+        """Return the statistic of rows of which the moments are known, where they are enough."""
+        return None
 
     @abstractmethod
     def finish(self, stats: S) -> None:

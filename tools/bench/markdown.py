@@ -71,7 +71,7 @@ def _targets(results: Results) -> str:
             found.case,
             found.phase,
             found.variant,
-            found.against + (", scikit-learn's fastest" if found.fastest else ""),
+            found.against,
             f"{found.wanted:.0f}×",
             times_as_fast(found.found),
             "yes" if found.met else "**no**",
