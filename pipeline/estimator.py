@@ -144,7 +144,7 @@ class Accelerated(BaseEstimator):
         X = self._intake.take(X)
         with ledger() as book:
             self.plan_.partial_fit(
-                self._bring(X, self.device_), intake.check_target(y, X), **params
+                self._bring(X, self.plan_.entrance), intake.check_target(y, X), **params
             )
         self._fit_ledger = self.residency_ = book
         return self
@@ -169,7 +169,7 @@ class Accelerated(BaseEstimator):
             intake.whole(X, type(self.spec).__name__)
         y = intake.check_target(y, X)
         with ledger() as book:
-            made = how(plan, self._bring(X, choice.name), y)
+            made = how(plan, self._bring(X, plan.entrance), y)
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self._fit_ledger, self.residency_ = plan, book, book
         self._intake: intake.Intake = takes
@@ -199,7 +199,7 @@ class Accelerated(BaseEstimator):
         check_is_fitted(self, "plan_")
         X = self._intake.take(X)
         with ledger() as book:
-            result = self._on_host(self.plan_.call(method, self._bring(X, self.device_)))
+            result = self._on_host(self.plan_.call(method, self._bring(X, self.plan_.entrance)))
         self.residency_ = Ledger([*self._fit_ledger.entries, *book.entries])
         return X, result
 

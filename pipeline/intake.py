@@ -15,6 +15,7 @@ from pipeline import frames
 from pipeline.errors import DataError
 from pipeline.ingest import ingest
 from pipeline.preprocessing.selecting import columns_read
+from pipeline.rules import labels
 from pipeline.rules.documents import documents, reads_text
 from pipeline.schema import Schema
 
@@ -44,6 +45,8 @@ def learn(spec: Any, X: Any) -> tuple[Intake, Any]:
     """
     if reads_text(spec):
         return Documents(), documents(X)
+    if labels.handles(spec):
+        return Labels(), labels.column(X)
     if frames.is_partitioned(X):
         return Partitioned(X), X
     X = ingest(X)
@@ -118,6 +121,17 @@ class Documents:
     def take(self, X: Any) -> Any:
         """Return the texts as a series."""
         return documents(X)
+
+
+class Labels:
+    """Labels, one a row."""
+
+    names = None
+    n_features = None
+
+    def take(self, X: Any) -> Any:
+        """Return the labels as a host array."""
+        return labels.column(X)
 
 
 def whole(X: Any, step: str) -> None:

@@ -16,7 +16,7 @@ from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.plan import Placement, Plan, Step
 from pipeline.preprocessing import build, refusals
 from pipeline.preprocessing.program import Program
-from pipeline.rules import cpu, cuda, text
+from pipeline.rules import cpu, cuda, labels, text
 from pipeline.rules.boosting import bad_parameters
 from pipeline.rules.documents import reads_text
 from pipeline.rules.model import Plain
@@ -61,7 +61,11 @@ def lower(
     steps: list[Step] = []
     reasons: list[Reason] = []
     for name, part, found in walk(spec, device):
-        if not found:
+        if labels.handles(part):
+            steps.append(
+                Step(name, labels.Labels(part), "cpu", list(placements(name, part, "cpu")))
+            )
+        elif not found:
             steps.append(_place(name, part, device, dtype=dtype, rank_error=rank_error))
         elif device == "cpu" or fallback:
             steps.append(_on_host(name, part, found, asked=device))
@@ -110,6 +114,8 @@ def on_blocks(part: Any) -> bool:
 
 def obstacles(part: Any, name: str, device: str, rows: Rows = "dense") -> list[Reason]:
     """Return why a step cannot run on a device; none when it can."""
+    if labels.handles(part):
+        return []
     if on_blocks(part):
         return _off_blocks(part, name, rows)
     try:
@@ -149,6 +155,9 @@ def _on_host(name: str, part: Any, found: list[Reason], *, asked: str) -> Step:
 
 def placements(name: str, part: Any, device: str) -> Iterator[Placement]:
     """Return where each inner step of a supported step runs."""
+    if labels.handles(part):
+        yield Placement(name, "pipeline.rules.labels", "cpu", "labels live on the host")
+        return
     if not on_blocks(part):
         implementation, note = RULES[device].describe(part, name)
         yield Placement(name, implementation, device, note)

@@ -92,6 +92,11 @@ class Plan:
         self.spec, self.steps = spec, steps
 
     @property
+    def entrance(self) -> str:
+        """The device of the first step."""
+        return self.steps[0].device
+
+    @property
     def placements(self) -> list[Placement]:
         """Where every step runs, inner ones included."""
         return [placement for step in self.steps for placement in step.placements]

@@ -39,7 +39,7 @@ def test_example_runs(
     capsys: pytest.CaptureFixture[str],
     small_home: Path,
 ) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL))
     (tmp_path / "data").symlink_to(small_home)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -48,3 +48,4 @@ def test_example_runs(
     assert "cuml.linear_model.LogisticRegression" in printed
     assert "predict_proba" in printed
     assert type(names["plain"]).__module__.startswith("sklearn.")
+    assert type(names["prepare"].transform(names["X"])).__name__ == "DataFrame"

@@ -15,6 +15,7 @@ from pipeline.compare.statistics import cell_parity, speed
 from pipeline.preprocessing.twin import ANY, Twin
 from pipeline.preprocessing.twins import TWINS
 from pipeline.rules.cuda import CUML, XGBOOST
+from pipeline.rules.text import CUML as VECTORIZERS
 from tools.bench import markdown, schema
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,11 +31,14 @@ def support() -> str:
     for original, twin in sorted(TWINS.items(), key=lambda item: item[0].__name__):
         ours = "ours, NumPy"
         lines.append(f"| `{original.__name__}` | {ours} | ours, CuPy | {honoured(twin)} |")
+    lines.append("| `LabelEncoder` | ours, pandas | ours, on the host | all |")
     containers = "`ColumnTransformer`, `FeatureUnion`, `Pipeline`"
     lines.append(f"| {containers} | ours | ours | all |")
     for original, path in sorted(CUML.items(), key=lambda item: item[0].__name__):
         name = original.__name__
         lines.append(f"| `{name}` | scikit-learn | `{path}` | what cuML translates |")
+    for original, path in sorted(VECTORIZERS.items(), key=lambda item: item[0].__name__):
+        lines.append(f"| `{original.__name__}` | scikit-learn | `{path}` | see `explain` |")
     for name in XGBOOST:
         lines.append(f'| `{name}` | XGBoost | XGBoost, `device="cuda"` | all |')
     lines.append("| anything else | as it is | refused, or on the host with `auto` | |")
@@ -83,8 +87,15 @@ def preprocessing() -> str:
     return markdown.part(schema.load(ROOT / PREPROCESSING))
 
 
+def faster() -> str:
+    """Return how the preprocessing compares with scikit-learn's, in short."""
+    if not (ROOT / PREPROCESSING).exists():
+        return "Not measured yet: `make bench-preprocessing` does it."
+    return markdown.brief(schema.load(ROOT / PREPROCESSING))
+
+
 DOCUMENTS = {
-    README: {"support": support, "measured": measured},
+    README: {"support": support, "measured": measured, "faster": faster},
     BENCHMARKS: {"preprocessing": preprocessing},
 }
 

@@ -76,10 +76,13 @@ def labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _folds(splitter: Any, y: np.ndarray) -> np.ndarray:
     """Return the fold that holds each row out; the rows outside are what it is learnt from."""
+    if type(splitter) is StratifiedKFold:
+        # What `split` makes its indices from: the fold of each row.
+        return np.asarray(splitter._make_test_folds(None, y))
     folds = np.full(len(y), -1)
     whole = True
     for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):
-        if type(splitter) not in (KFold, StratifiedKFold):
+        if type(splitter) is not KFold:
             whole &= bool((folds[held_out] < 0).all()) and _outside(train, held_out, len(y))
         folds[held_out] = number
     if not whole or (folds < 0).any():

@@ -43,6 +43,12 @@ def test_the_document_follows_the_record(tmp_path, monkeypatch) -> None:
     assert "old" not in text
 
 
+def test_the_short_table_has_a_row_for_each_case_phase_and_opponent() -> None:
+    rows = markdown.brief(RECORD).partition("\n\n")[0].splitlines()[2:]
+    assert len(rows) == 2 * 2
+    assert re.search(r"fit_transform \| sklearn-object \| .*6\.0× \(6\.0–6\.0\)", rows[1])
+
+
 def test_what_was_not_measured_is_not_claimed(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(readme, "PREPROCESSING", tmp_path / "results.json")
     assert readme.preprocessing() == "Not measured yet: `make bench-preprocessing` does it."

@@ -80,7 +80,7 @@ def transform(job: Job, file: Path) -> Memory:
     rehearse(job, program)
     rss.give_back()
     empty = rss.now()
-    X, _ = variant.read(case)
+    X = variant.read(case)[0]
     rss.give_back()
     rss.reset()
     before = rss.now()
