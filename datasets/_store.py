@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -163,6 +164,9 @@ def _alone(home: Path, dataset: str) -> Iterator[None]:
 
 
 def _publish(folder: Path, card: Card, build: Build) -> None:
+    # An interrupt amid the import of compiled code ends in another error: import it before.
+    for module in ("pyarrow.compute", "pyarrow.csv", "pyarrow.parquet"):
+        import_module(module)
     draft = folder.with_name(f".{card.dataset}.{os.getpid()}.tmp")
     for dead in folder.parent.glob(f".{card.dataset}.*.tmp"):
         log.info("%s: removing what a dead run left, %s", card.dataset, dead)
