@@ -43,14 +43,10 @@ def beside(matrix: Any, names: Sequence[Any], X: Any, kept: Mapping[Any, Any]) -
     module = load({"cpu": "pandas", "cuda": "cudf"}[frames.device_of(matrix)])
     index = X.index if frames.is_frame(X) else None
     made = module.DataFrame(matrix, columns=list(names), index=index)
-    if not kept:
-        return made
-    taken = (
-        X[list(kept.values())] if frames.is_frame(X) else module.DataFrame(X)[list(kept.values())]
-    )
-    taken = categorize(taken)
-    taken.columns = list(kept)
-    return module.concat([made, taken], axis=1)
+    table = X if frames.is_frame(X) else module.DataFrame(X)
+    for name, source in kept.items():
+        made[name] = categorize(table[[source]])[source]
+    return made
 
 
 def categorize(X: Any) -> Any:

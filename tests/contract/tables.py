@@ -261,8 +261,17 @@ class DataFrame(_Table):
     __module__ = "cudf.core.dataframe"
     OWNER = "cudf.DataFrame"
 
-    def __init__(self, host: pd.DataFrame, plain: dict[Any, np.dtype] | None = None) -> None:
-        super().__init__(host)
+    def __init__(
+        self,
+        data: pd.DataFrame | arrays.ndarray,
+        plain: dict[Any, np.dtype] | None = None,
+        **options: Any,
+    ) -> None:
+        if isinstance(data, arrays.ndarray):
+            RECORDER.call(self.OWNER, "__init__", (data,), options)
+            given = {name: unwrap(value) for name, value in options.items()}
+            data = pd.DataFrame(data._host, **given)
+        super().__init__(data)
         self._plain = plain or {}
 
     @property

@@ -1,0 +1,53 @@
+"""Frames and batches on the GPU path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from pipeline import Accelerated
+from tests.contract.cases import NUMBERS, table
+from tests.contract.recorder import Recorder
+from tests.contract.verify import faults
+
+FRAMED = {
+    "numbers": make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS),
+        (OneHotEncoder(sparse_output=False), ["colour"]),
+    ),
+    "passed on": make_column_transformer(
+        (MinMaxScaler(), ["amount"]), ("passthrough", ["colour", "size", "count"])
+    ),
+}
+
+
+def made(name: str, device: str) -> pd.DataFrame:
+    spec = FRAMED[name].set_output(transform="pandas")
+    model = Accelerated(spec, device=device, dtype="float64")
+    frame = model.fit_transform(table())
+    pd.testing.assert_frame_equal(model.transform(table()), frame)
+    return frame
+
+
+@pytest.mark.parametrize("name", FRAMED)
+def test_frames_are_those_of_the_cpu(name: str, device: Recorder) -> None:
+    found, expected = made(name, "cuda"), made(name, "cpu")
+    pd.testing.assert_frame_equal(found, expected, check_categorical=False)
+    assert faults(device.calls) == []
+
+
+def test_batches_are_merged_as_on_the_cpu(device: Recorder) -> None:
+    spec = make_column_transformer((MinMaxScaler(), ["amount"]), (OrdinalEncoder(), ["town"]))
+    X, results = table(), []
+    for where in ("cuda", "cpu"):
+        model = Accelerated(spec, device=where, dtype="float64")
+        for rows in np.array_split(np.arange(len(X)), 4):
+            model.partial_fit(X.iloc[rows])
+        results.append(model.transform(X))
+    np.testing.assert_allclose(*results, rtol=1e-12)
+    assert faults(device.calls) == []
