@@ -5,7 +5,14 @@ Unknown fields, missing fields and wrong types are refused when a record is read
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TypeVar
+
 import msgspec
+
+from pipeline.errors import DataError
+
+R = TypeVar("R", bound=msgspec.Struct)
 
 
 class DataInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,3 +81,34 @@ class Movement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     seconds: float
     to_device_bytes: int
     to_host_bytes: int
+
+
+def dumps(record: msgspec.Struct) -> bytes:
+    """Return the JSON text; NaN and infinity become null, which reading refuses."""
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+
+
+def load(path: Path, kind: type[R], *, schema: str, command: str) -> R:
+    """Read and validate a record.
+
+    Parameters
+    ----------
+    path : Path
+    kind : type
+        Of the record.
+    schema : str
+        Its name, for messages.
+    command : str
+        What makes such a file.
+
+    Raises
+    ------
+    DataError
+        The file is missing, is not JSON, or does not have the schema.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file; make one with `{command}`") from error
+    except msgspec.DecodeError as error:
+        raise DataError(f"{path}: not a {schema} file: {error}") from error

@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LAYERS = [
-    {"errors", "gpu", "machine", "progress", "records"},
-    {"optional", "publish", "residency"},
+    {"errors", "gpu", "machine", "progress"},
+    {"optional", "publish", "records", "residency"},
     {"devices", "dictionaries", "persistence", "sparse", "task", "values", "zones"},
     {"instants"},
     {"frames"},

@@ -13,8 +13,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from pipeline.errors import DataError
+from pipeline import records
 from pipeline.records import DataInfo, Machine, Movement, Placement, Source
+from pipeline.records import dumps as dumps
 
 SCHEMA: Final = "pipeline.results/1"
 STAGES = ("read", "preprocess", "copy", "fit", "predict")
@@ -130,11 +131,6 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return None
 
 
-def dumps(results: Results) -> bytes:
-    """Return the JSON text; NaN and infinity become null, which `loads` refuses."""
-    return msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n"
-
-
 def load(path: Path) -> Results:
     """Read and validate a results file.
 
@@ -143,9 +139,4 @@ def load(path: Path) -> Results:
     DataError
         The file is missing, is not JSON, or does not have the schema.
     """
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Results)
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; make one with `make report`") from error
-    except msgspec.DecodeError as error:
-        raise DataError(f"{path}: not a {SCHEMA} file: {error}") from error
+    return records.load(path, Results, schema=SCHEMA, command="make report")

@@ -12,9 +12,10 @@ from typing import Final, Literal
 
 import msgspec
 
+from pipeline import records
 from pipeline.compare.results import Protocol
-from pipeline.errors import DataError
 from pipeline.records import DataInfo, Machine, Source
+from pipeline.records import dumps as dumps
 
 SCHEMA: Final = "preprocessing.results/1"
 REFERENCE: Final = "sklearn-str"
@@ -125,11 +126,6 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return None
 
 
-def dumps(results: Results) -> bytes:
-    """Return the JSON text."""
-    return msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n"
-
-
 def load(path: Path) -> Results:
     """Read and validate a results file.
 
@@ -138,9 +134,4 @@ def load(path: Path) -> Results:
     DataError
         The file is missing, is not JSON, or does not have the schema.
     """
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Results)
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; make it with `make bench-preprocessing`") from error
-    except msgspec.DecodeError as error:
-        raise DataError(f"{path}: not a {SCHEMA} file: {error}") from error
+    return records.load(path, Results, schema=SCHEMA, command="make bench-preprocessing")
