@@ -97,7 +97,7 @@ def source(command: list[str] | None = None) -> Source:
     """Return the revision of the code, and the command that reproduces the record."""
     words = command or ["python", "-m", "pipeline", *sys.argv[1:]]
     # What another measurement wrote just before is no change of the code.
-    code = ("--untracked-files=no", "--", ".", ":(exclude)docs/results")
+    code = ("--untracked-files=no", "--", ":/", ":(top,exclude)docs/results")
     return Source(
         commit=_git("rev-parse", "HEAD") or "unknown",
         dirty=bool(_git("status", "--porcelain", *code)),

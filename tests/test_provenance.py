@@ -100,6 +100,19 @@ def test_the_source_is_the_commit_and_whether_it_is_all(checkout: Path) -> None:
 
 
 @needs_git
+def test_results_are_no_change_of_the_code(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = checkout / "docs" / "results"
+    results.mkdir(parents=True)
+    (results / "results.json").write_text("1")
+    git("add", ".")
+    assert not provenance.source().dirty
+    monkeypatch.chdir(results)
+    assert not provenance.source().dirty
+    (checkout / "code.py").write_text("2")
+    assert provenance.source().dirty
+
+
+@needs_git
 def test_outside_of_a_repository_the_commit_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
