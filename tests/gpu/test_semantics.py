@@ -12,6 +12,7 @@ import pytest
 from pipeline import frames
 from pipeline.devices import obstacle
 from pipeline.optional import load
+from pipeline.preprocessing.blocks import Indicators, filled
 from pipeline.preprocessing.distinct import count
 from pipeline.preprocessing.moments import moments
 
@@ -137,11 +138,20 @@ def test_remainder_of_a_negative_number_is_positive() -> None:
     assert (array(-1, 0, 2) % 4).get().tolist() == [3, 0, 2]
 
 
-def test_comparison_is_written_as_zeros_and_ones() -> None:
+def test_ones_are_set_through_a_flat_view() -> None:
     cupy = load("cupy")
-    out = cupy.full((3, 4), 7.0, dtype="float32")
-    cupy.equal(array(0, 1, -1)[:, None], cupy.arange(2), out=out[:, 1:3])
-    assert out.get().tolist() == [[7.0, 1.0, 0.0, 7.0], [7.0, 0.0, 1.0, 7.0], [7.0, 0.0, 0.0, 7.0]]
+    out = cupy.zeros((4, 4), dtype="float32")
+    rows = out[1:]
+    Indicators([array(0, 1, -1)], [2]).write(rows, 1)
+    assert out.get().tolist() == [[0.0] * 4, [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0] * 4]
+
+
+def test_holes_are_filled_column_by_column() -> None:
+    cupy = load("cupy")
+    values = cupy.asfortranarray(cupy.asarray([[1.0, cupy.nan], [cupy.nan, 4.0]]))
+    made = filled(values, cupy.isnan(values), array(7.0, 8.0))
+    assert made.get().tolist() == [[1.0, 8.0], [7.0, 4.0]]
+    assert bool(cupy.isnan(values).any())
 
 
 def test_choice_between_integers_and_a_float_is_float64() -> None:
