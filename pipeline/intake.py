@@ -6,12 +6,16 @@ The same policy for every device, applied before a row goes to one.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
+from types import MethodType
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
-from pipeline import frames
+from pipeline import containers, frames
 from pipeline.errors import DataError
 from pipeline.ingest import ingest
 from pipeline.preprocessing.selecting import columns_read
@@ -49,9 +53,33 @@ def learn(spec: Any, X: Any) -> tuple[Intake, Any]:
         return Labels(), labels.column(X)
     if frames.is_partitioned(X):
         return Partitioned(X), X
-    X = ingest(X)
+    given, X = X, _table(X)
     schema = Schema.learn(X, columns_read(spec, frames.head(X)))
-    return Rows(schema), schema.check(X).X
+    try:
+        return Rows(schema), schema.check(X).X
+    except DataError as error:
+        raise _of_type(error, given) from error
+
+
+class CellTypeError(DataError, TypeError):
+    """A cell holds what is neither a number nor text; scikit-learn's is a `TypeError` as well."""
+
+
+def _of_type(error: DataError, given: Any) -> DataError:
+    if not isinstance(given, np.ndarray) or given.dtype != object:
+        return error
+    for value in given.flat:
+        if isinstance(value, dict | list | tuple | set | np.ndarray):
+            held = type(value).__name__
+            return CellTypeError(f"{error}; argument must be a string or a number, not {held!r}")
+    return error
+
+
+def _table(X: Any) -> Any:
+    kind = getattr(getattr(X, "dtype", None), "kind", "")
+    if kind == "c":
+        raise DataError(f"Complex data not supported: X holds {X.dtype} values; pass real numbers")
+    return ingest(X)
 
 
 class Rows:
@@ -76,7 +104,7 @@ class Rows:
 
     def take(self, X: Any) -> Any:
         """Return a table with the fitted columns, in their order."""
-        X, extra = self.schema.check(ingest(X))
+        X, extra = self.schema.check(_table(X))
         if extra and extra not in self.told:
             self.told.append(extra)
             warnings.warn(
@@ -180,3 +208,73 @@ def _aligned(X: Any, y: Any) -> bool:
         or not hasattr(y, "index")
         or bool(X.index.equals(y.index))
     )
+
+
+def classes(y: np.ndarray) -> Any:
+    """Return the labels of a target, sorted; a list with those of each of several targets.
+
+    >>> classes(np.array([2, 1, 2])).tolist()
+    [1, 2]
+    """
+    several = y.ndim == 2 and y.shape[1] > 1
+    return [np.unique(column) for column in y.T] if several else np.unique(y)
+
+
+def eval_sets(sets: Any, takes: Intake) -> Iterator[tuple[Any, Any]]:
+    """Return the tables and targets of XGBoost's `eval_set`, held to the columns of the fit.
+
+    Raises
+    ------
+    DataError
+        It is no list of pairs, or a table or target cannot be used.
+    """
+    for pair in sets:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise DataError("eval_set is not a list of pairs; pass [(X_valid, y_valid)]")
+        X = takes.take(pair[0])
+        yield (containers.categorize(X) if frames.is_frame(X) else X), check_target(pair[1], X)
+
+
+def of_last_step(spec: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters of `fit` by their bare names; ``step__name`` may name the last step.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> of_last_step(Pipeline([("ridge", Ridge())]), {"ridge__sample_weight": None})
+    {'sample_weight': None}
+    """
+    prefix = f"{spec.steps[-1][0]}__" if isinstance(spec, Pipeline) else ""
+    return {name.removeprefix(prefix): value for name, value in params.items()}
+
+
+def takes_weights(spec: Any) -> bool:
+    """Return whether all of a spec learns from weighted rows; a `Pipeline` says it does not.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> takes_weights(Ridge()), takes_weights(KNeighborsRegressor())
+    (True, False)
+    """
+    # Transformers on blocks have no weights.
+    if not hasattr(spec, "fit") or not hasattr(spec, "predict"):
+        return False
+    return bool(has_fit_parameter(spec, "sample_weight"))
+
+
+class weighted:  # noqa: N801 - a decorator
+    """A `fit` with `sample_weight`, which only the models show whose spec has it.
+
+    Meta-estimators of scikit-learn read the signature to know whether to pass weights.
+    """
+
+    def __init__(self, fit: Callable[..., Any]) -> None:
+        def plain(self: Any, X: Any, y: Any = None, **params: Any) -> Any:
+            return fit(self, X, y, **params)
+
+        plain.__doc__, plain.__name__, plain.__qualname__ = fit.__doc__, "fit", fit.__qualname__
+        self.fit, self.plain, self.__doc__ = fit, plain, fit.__doc__
+
+    def __get__(self, model: Any, owner: type | None = None) -> Callable[..., Any]:
+        """Return the method of a model, or the function of the class."""
+        if model is None:
+            return self.fit
+        return MethodType(self.fit if takes_weights(model.spec) else self.plain, model)

@@ -6,31 +6,33 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from pipeline import frames, intake
 from pipeline.containers import CONTAINERS, contained, container
 from pipeline.devices import choose
 from pipeline.errors import ConfigError
-from pipeline.lowering import is_transformer, lower
+from pipeline.estimator.answers import Answers, Books, spec_has
+from pipeline.lowering import is_transformer, lower, obstacles, on_blocks, parts
 from pipeline.plan import Plan
-from pipeline.residency import Ledger, ledger, record
-
-
-def _spec_has(name: str) -> Any:
-    return available_if(lambda self: hasattr(self.spec, name))
-
+from pipeline.residency import ledger
 
 _learns_in_batches = available_if(
-    lambda self: hasattr(self.spec, "partial_fit") or is_transformer(self.spec)
+    lambda self: (
+        hasattr(self.spec, "partial_fit")
+        or runs_on_blocks(self.spec)
+        and len(list(parts(self.spec))) == 1
+    )
 )
 
 
-class Accelerated(BaseEstimator):
+def runs_on_blocks(spec: Any) -> bool:
+    """Return whether a spec is preprocessing that runs on blocks of rows, whatever the device."""
+    return on_blocks(spec) and not obstacles(spec, "spec", "cpu")
+
+
+class Accelerated(Answers):
     """A scikit-learn spec, fitted and applied on a device.
 
     Parameters
@@ -59,7 +61,7 @@ class Accelerated(BaseEstimator):
         The lowered program; ``plan_.placements`` says where each step runs.
     residency_ : Ledger
         What ran where, how long, and which bytes moved: the last `fit`, then the
-        last prediction.
+        prediction that ended last, never a mixture of two.
     classes_ : numpy.ndarray
         The labels, for classifiers.
     n_features_in_ : int
@@ -93,7 +95,8 @@ class Accelerated(BaseEstimator):
         self.fallback = fallback
         self.rank_error = rank_error
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Accelerated:
+    @intake.weighted
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Accelerated:
         """Fit the spec.
 
         Parameters
@@ -102,8 +105,11 @@ class Accelerated(BaseEstimator):
             pandas, Polars, Arrow, cuDF, NumPy or CuPy; for a transformer also Dask or
             dask-cuDF; texts where the first step reads text.
         y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+            Where the last step has them.
         **params
-            Passed to the `fit` of the last step.
+            Passed to the `fit` of the last step, as ``name`` or ``step__name``. The tables
+            of XGBoost's ``eval_set`` are prepared like X, by what was learnt from X.
 
         Raises
         ------
@@ -114,16 +120,37 @@ class Accelerated(BaseEstimator):
         DataError
             The table or the target cannot be used.
         """
-        self._learn(X, y, lambda plan, X, y: plan.fit(X, y, **_of_last_step(self.spec, params)))
+        params = intake.of_last_step(self.spec, params)
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
+        if params and runs_on_blocks(self.spec):
+            raise ConfigError(f"{type(self.spec).__name__} takes X and y alone: {[*params]} given")
+
+        def fit_steps(plan: Plan, X: Any, y: Any, takes: intake.Intake) -> None:
+            head, last = _split(plan)
+            X = head.fit_transform(X, y)
+            last.fit(X, y, **_prepared(params, head, takes))
+
+        self._learn(X, y, fit_steps)
         return self
 
-    @_spec_has("transform")
+    @spec_has("fit_predict")
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and return the labels of the training rows on the host, shape (n_rows,)."""
+
+        def fit_predict_steps(plan: Plan, X: Any, y: Any, takes: intake.Intake) -> Any:
+            head, last = _split(plan)
+            return last.call("fit_predict", head.fit_transform(X, y))
+
+        return np.asarray(self._on_host(self._learn(X, y, fit_predict_steps)[1]))
+
+    @spec_has("transform")
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return what becomes of the training rows on the host, as `transform` does.
 
         A `TargetEncoder` encodes each of them by the other folds.
         """
-        taken, made = self._learn(X, y, Plan.fit_transform)
+        taken, made = self._learn(X, y, lambda plan, X, y, _: plan.fit_transform(X, y))
         return self._contained(self._on_host(made), taken)
 
     @_learns_in_batches
@@ -139,14 +166,14 @@ class Accelerated(BaseEstimator):
             A step needs all rows, or what another one makes of them.
         """
         if not hasattr(self, "plan_"):
-            self._learn(X, y, lambda plan, X, y: plan.partial_fit(X, y, **params))
+            self._learn(X, y, lambda plan, X, y, _: plan.partial_fit(X, y, **params))
             return self
         X = self._intake.take(X)
         with ledger() as book:
             self.plan_.partial_fit(
                 self._bring(X, self.plan_.entrance), intake.check_target(y, X), **params
             )
-        self._fit_ledger = self.residency_ = book
+        self._books = Books(book)
         return self
 
     def _learn(self, X: Any, y: Any, how: Any) -> tuple[Any, Any]:
@@ -169,10 +196,10 @@ class Accelerated(BaseEstimator):
             intake.whole(X, type(self.spec).__name__)
         y = intake.check_target(y, X)
         with ledger() as book:
-            made = how(plan, self._bring(X, plan.entrance), y)
+            made = how(plan, self._bring(X, plan.entrance), y, takes)
         self.device_, self.device_why_ = choice.name, choice.why
-        self.plan_, self._fit_ledger, self.residency_ = plan, book, book
-        self._intake: intake.Intake = takes
+        self.plan_, self._books = plan, Books(book)
+        self._intake = takes
         self._set_attributes(y)
         return X, made
 
@@ -186,45 +213,9 @@ class Accelerated(BaseEstimator):
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
         if is_classifier(self.spec) and y is not None:
-            self.classes_ = np.unique(y)
+            self.classes_ = intake.classes(y)
 
-    def _bring(self, X: Any, device: str) -> Any:
-        if frames.device_of(X) == device:
-            return X
-        with record("input", "copy", device):
-            return frames.to_device(X, device)
-
-    def _call(self, method: str, X: Any) -> tuple[Any, Any]:
-        """Return the rows as they were taken, and the result on the host."""
-        check_is_fitted(self, "plan_")
-        X = self._intake.take(X)
-        with ledger() as book:
-            result = self._on_host(self.plan_.call(method, self._bring(X, self.plan_.entrance)))
-        self.residency_ = Ledger([*self._fit_ledger.entries, *book.entries])
-        return X, result
-
-    def _on_host(self, result: Any) -> Any:
-        if frames.device_of(result) == "cpu" or frames.is_partitioned(result):
-            return result
-        with record("output", "copy", "cpu"):
-            return frames.to_device(result, "cpu")
-
-    @_spec_has("predict")
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the predicted labels or values on the host, shape (n_rows,)."""
-        return np.asarray(self._call("predict", X)[1])
-
-    @_spec_has("predict_proba")
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the class probabilities on the host, shape (n_rows, n_classes)."""
-        return np.asarray(self._call("predict_proba", X)[1])
-
-    @_spec_has("decision_function")
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the decision values on the host."""
-        return np.asarray(self._call("decision_function", X)[1])
-
-    @_spec_has("transform")
+    @spec_has("transform")
     def transform(self, X: Any) -> Any:
         """Return the transformed table on the host, shape (n_rows, n_outputs).
 
@@ -239,7 +230,7 @@ class Accelerated(BaseEstimator):
             return made
         return contained(made, how, self.get_feature_names_out(), getattr(taken, "index", None))
 
-    @_spec_has("transform")
+    @spec_has("transform")
     def set_output(self, *, transform: str | None = None) -> Accelerated:
         """Choose what `transform` and `fit_transform` return.
 
@@ -254,26 +245,18 @@ class Accelerated(BaseEstimator):
             self._sklearn_output_config = {"transform": transform}
         return self
 
-    @_spec_has("get_feature_names_out")
+    @spec_has("get_feature_names_out")
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of `transform`, as the fitted spec has them."""
         return np.asarray(self.to_sklearn().get_feature_names_out(input_features), dtype=object)
 
-    @_spec_has("predict")
-    def score(self, X: Any, y: Any) -> float:
-        """Return the accuracy of a classifier, or R² of a regressor."""
-        measure = accuracy_score if is_classifier(self.spec) else r2_score
-        return float(measure(np.asarray(frames.to_device(y, "cpu")), self.predict(X)))
-
-    def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn or XGBoost estimator; it needs no GPU and not us."""
-        check_is_fitted(self, "plan_")
-        return self.plan_.to_sklearn()
-
     def __sklearn_tags__(self) -> Any:
         """Return the tags of the spec; sparse tables are refused at the door."""
         tags = get_tags(self.spec)
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse, tags.requires_fit = False, True
+        if tags.transformer_tags is not None:
+            kept = tags.transformer_tags.preserves_dtype
+            tags.transformer_tags.preserves_dtype = [t for t in kept if t == self.dtype]
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -281,7 +264,13 @@ class Accelerated(BaseEstimator):
         return hasattr(self, "plan_")
 
 
-def _of_last_step(spec: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Accept scikit-learn's ``step__name`` beside the bare name."""
-    prefix = f"{spec.steps[-1][0]}__" if isinstance(spec, Pipeline) else ""
-    return {name.removeprefix(prefix): value for name, value in params.items()}
+def _split(plan: Plan) -> tuple[Plan, Plan]:
+    return Plan(plan.spec, plan.steps[:-1]), Plan(plan.spec, plan.steps[-1:])
+
+
+def _prepared(params: dict[str, Any], head: Plan, takes: intake.Intake) -> dict[str, Any]:
+    """Prepare the tables of XGBoost's `eval_set` as the training rows were."""
+    if not params.get("eval_set"):
+        return params
+    sets = intake.eval_sets(params["eval_set"], takes)
+    return {**params, "eval_set": [(head.call("transform", X), y) for X, y in sets]}

@@ -1,0 +1,130 @@
+"""What a fitted model answers, each answer on the host and on the record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from pipeline import frames
+from pipeline.intake import Intake
+from pipeline.plan import Plan
+from pipeline.residency import Ledger, ledger, record
+
+
+def spec_has(name: str) -> Any:
+    """Return a decorator: the method is there where the spec has the one of this name.
+
+    Some, as `StackingClassifier`, have it once they are fitted.
+    """
+    return available_if(lambda model: hasattr(model.spec, name) or _fitted_has(model, name))
+
+
+def _fitted_has(model: Any, name: str) -> bool:
+    if not hasattr(model, "plan_"):
+        return False
+    last = model.spec.steps[-1][1] if isinstance(model.spec, Pipeline) else model.spec
+    fitted = getattr(model.plan_.steps[-1].worker, "estimator", None)
+    return type(fitted) is type(last) and hasattr(fitted, name)
+
+
+class Books:
+    """The ledgers of a model; a prediction changes them and not the model."""
+
+    def __init__(self, fit: Ledger) -> None:
+        self.fit = self.last = fit
+
+    def close(self, call: Ledger) -> None:
+        """Put the ledger of a call in the place of that of the call before, as a whole."""
+        self.last = Ledger([*self.fit.entries, *call.entries])
+
+
+class Answers(BaseEstimator):
+    """The methods of a fitted model that change nothing in it."""
+
+    spec: Any
+    plan_: Plan
+    _books: Books
+    _intake: Intake
+
+    @property
+    def residency_(self) -> Ledger:
+        """What ran where: the last fit, then the prediction that ended last."""
+        return self._books.last
+
+    def _bring(self, X: Any, device: str) -> Any:
+        if frames.device_of(X) == device:
+            return X
+        with record("input", "copy", device):
+            return frames.to_device(X, device)
+
+    def _call(self, method: str, X: Any) -> tuple[Any, Any]:
+        """Return the rows as they were taken, and the result on the host."""
+        check_is_fitted(self, "plan_")
+        X = self._intake.take(X)
+        with ledger() as book:
+            result = self._on_host(self.plan_.call(method, self._bring(X, self.plan_.entrance)))
+        self._books.close(book)
+        return X, result
+
+    def _on_host(self, result: Any) -> Any:
+        if frames.device_of(result) == "cpu" or frames.is_partitioned(result):
+            return result
+        with record("output", "copy", "cpu"):
+            return frames.to_device(result, "cpu")
+
+    @spec_has("predict")
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted labels or values on the host, shape (n_rows,)."""
+        return np.asarray(self._call("predict", X)[1])
+
+    @spec_has("predict_proba")
+    def predict_proba(self, X: Any) -> Any:
+        """Return the class probabilities on the host, shape (n_rows, n_classes).
+
+        A list of them, one a target, where scikit-learn returns a list.
+        """
+        return _arrays(self._call("predict_proba", X)[1])
+
+    @spec_has("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of what `predict_proba` returns."""
+        return _arrays(self._call("predict_log_proba", X)[1])
+
+    @spec_has("decision_function")
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the decision values on the host."""
+        return np.asarray(self._call("decision_function", X)[1])
+
+    @spec_has("score_samples")
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the score of each row on the host, shape (n_rows,)."""
+        return np.asarray(self._call("score_samples", X)[1])
+
+    @spec_has("inverse_transform")
+    def inverse_transform(self, X: Any) -> Any:
+        """Return the rows that `transform` made X of, computed by scikit-learn on the host."""
+        return self.to_sklearn().inverse_transform(X)
+
+    @spec_has("score")
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy of a classifier, R² of a regressor, else the spec's own score."""
+        if not (is_classifier(self.spec) or is_regressor(self.spec)):
+            return float(self._call("score", X)[1])
+        measure = accuracy_score if is_classifier(self.spec) else r2_score
+        y = np.asarray(frames.to_device(y, "cpu"))
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted scikit-learn or XGBoost estimator; it needs no GPU and not us."""
+        check_is_fitted(self, "plan_")
+        return self.plan_.to_sklearn()
+
+
+def _arrays(result: Any) -> Any:
+    return [np.asarray(each) for each in result] if isinstance(result, list) else np.asarray(result)

@@ -1,0 +1,255 @@
+"""What scikit-learn builds around an estimator, around `Accelerated` and inside it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn
+from scipy.stats import loguniform
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.decomposition import PCA
+from sklearn.ensemble import AdaBoostClassifier, StackingClassifier, VotingClassifier
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+    cross_validate,
+)
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import has_fit_parameter
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated, explain
+from pipeline.errors import ConfigError, DataError
+from tests.programs import NUMBERS, TABLE, WORDS, on_cpu, preprocessing, program
+
+X = TABLE[["n2"]].assign(n3=TABLE["n1"].fillna(0.0)).to_numpy()
+WEIGHTS = np.random.default_rng(1).uniform(0.5, 3.0, len(X))
+
+
+def exact(spec: Any = None) -> Accelerated:
+    return on_cpu(spec, dtype="float64")
+
+
+GRID = {"logisticregression__C": [1e-3, 1.0]}
+AROUND = {
+    "grid": lambda of, prefix: GridSearchCV(of, {f"{prefix}{k}": v for k, v in GRID.items()}, cv=2),
+    "random": lambda of, prefix: RandomizedSearchCV(
+        of,
+        {f"{prefix}logisticregression__C": loguniform(1e-3, 1)},
+        n_iter=2,
+        cv=2,
+        random_state=0,
+    ),
+    "halving": lambda of, prefix: HalvingGridSearchCV(
+        of, {f"{prefix}{k}": v for k, v in GRID.items()}, cv=2, random_state=0
+    ),
+    "calibration": lambda of, prefix: CalibratedClassifierCV(of, cv=2),
+    "voting": lambda of, prefix: VotingClassifier(
+        [("a", of), ("b", clone(of))], voting="soft", weights=[1, 2]
+    ),
+    "stacking": lambda of, prefix: StackingClassifier([("a", of)], cv=2),
+    "one-vs-rest": lambda of, prefix: OneVsRestClassifier(of),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_around_it_as_around_a_plain_pipeline(name: str) -> None:
+    """On matrices, since some of these convert tables before they pass them on."""
+    plain = make_pipeline(StandardScaler(), LogisticRegression())
+    ours = AROUND[name](exact(plain), "spec__").fit(X, WORDS)
+    theirs = AROUND[name](plain, "").fit(X, WORDS)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+@pytest.mark.parametrize("name", ["grid", "calibration", "voting", "stacking"])
+def test_inside_it_they_run_as_they_are(name: str) -> None:
+    inner = AROUND[name](make_pipeline(StandardScaler(), LogisticRegression()), "")
+    spec = make_pipeline(StandardScaler(), inner)
+    model = exact(spec).fit(X, WORDS)
+    expected = clone(spec).fit(X, WORDS)
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-6)
+    assert f"sklearn.{type(inner).__name__}" in str(explain(spec, device="cpu"))
+
+
+def test_cross_validation_of_several_measures() -> None:
+    measures = {"scoring": ["accuracy", "roc_auc", "neg_log_loss"], "cv": 3}
+    ours, theirs = (cross_validate(of, TABLE, WORDS, **measures) for of in (exact(), program()))
+    for name in ("test_accuracy", "test_roc_auc", "test_neg_log_loss"):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5)
+
+
+def test_parameters_deep_in_the_spec() -> None:
+    model = exact(make_pipeline(preprocessing(), LogisticRegression()))
+    deep = "spec__columntransformer__pipeline__simpleimputer__strategy"
+    model.set_params(**{deep: "median", "spec__logisticregression__C": 0.25})
+    again = clone(model)
+    assert again.get_params()[deep] == "median"
+    assert again.spec.named_steps["logisticregression"].C == 0.25
+    assert again.spec is not model.spec
+
+
+def test_weights_are_shown_where_the_spec_has_them() -> None:
+    assert has_fit_parameter(exact(LogisticRegression()), "sample_weight")
+    assert not has_fit_parameter(exact(KNeighborsClassifier()), "sample_weight")
+    boosted = AdaBoostClassifier(exact(DecisionTreeClassifier(max_depth=1)), n_estimators=3)
+    plain = AdaBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=3)
+    ours, theirs = boosted.fit(X, WORDS).predict(X), plain.fit(X, WORDS).predict(X)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_preprocessing_has_no_parameters_of_fit() -> None:
+    with pytest.raises(ConfigError, match=r"StandardScaler takes X and y alone.*sample_weight"):
+        exact(StandardScaler()).fit(X, sample_weight=WEIGHTS)
+
+
+@pytest.mark.parametrize("spec", [LogisticRegression(), Ridge()], ids=["accuracy", "R2"])
+def test_score_is_weighted(spec: Any) -> None:
+    model, plain = exact(spec).fit(X, NUMBERS), clone(spec).fit(X, NUMBERS)
+    expected = plain.score(X, NUMBERS, sample_weight=WEIGHTS)
+    assert model.score(X, NUMBERS, sample_weight=WEIGHTS) == pytest.approx(expected, rel=1e-12)
+    assert model.score(X, NUMBERS, sample_weight=WEIGHTS) != model.score(X, NUMBERS)
+
+
+@pytest.mark.parametrize("spec", [KMeans(2, random_state=0), PCA(1), GaussianMixture(2)], ids=str)
+def test_score_is_the_specs_own_where_it_is_no_prediction(spec: Any) -> None:
+    spec.set_params(**({"random_state": 0}))
+    found = exact(spec).fit(X).score(X)
+    assert found == pytest.approx(clone(spec).fit(X).score(X), rel=1e-9)
+
+
+@pytest.fixture
+def routing() -> Iterator[None]:
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.usefixtures("routing")
+def test_weights_are_routed_where_they_are_asked_for() -> None:
+    def searched(of: Any, prefix: str) -> Any:
+        of = of.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        return GridSearchCV(of, {f"{prefix}C": [1e-3, 1.0]}, cv=2)
+
+    ours = searched(exact(LogisticRegression()), "spec__").fit(X, WORDS, sample_weight=WEIGHTS)
+    theirs = searched(LogisticRegression(), "").fit(X, WORDS, sample_weight=WEIGHTS)
+    without = GridSearchCV(LogisticRegression(), {"C": [1e-3, 1.0]}, cv=2).fit(X, WORDS)
+    score = "mean_test_score"
+    np.testing.assert_allclose(ours.cv_results_[score], theirs.cv_results_[score], rtol=1e-9)
+    assert (ours.cv_results_[score] != without.cv_results_[score]).all()
+
+
+def boosted() -> Pipeline:
+    model = XGBClassifier(
+        n_estimators=30, max_depth=2, learning_rate=0.9, early_stopping_rounds=2, n_jobs=1
+    )
+    return program(model)
+
+
+def test_eval_sets_are_prepared_as_the_training_rows_are() -> None:
+    seen, held = TABLE[:160], TABLE[160:]
+    labels, held_labels = NUMBERS[:160], NUMBERS[160:]
+    model = exact(boosted()).fit(seen, labels, eval_set=[(held, held_labels)], verbose=False)
+    prepare, last = boosted().named_steps["columntransformer"], boosted()[-1]
+    ready = prepare.fit_transform(seen, labels)
+    last.fit(ready, labels, eval_set=[(prepare.transform(held), held_labels)], verbose=False)
+    assert 0 < last.best_iteration < 29
+    expected = last.predict_proba(prepare.transform(held))
+    np.testing.assert_allclose(model.predict_proba(held), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        ([TABLE], "not a list of pairs"),
+        ([(TABLE.drop(columns="n2"), NUMBERS)], "n2"),
+        ([(TABLE, NUMBERS[1:])], "239 values"),
+    ],
+    ids=["no pair", "other columns", "other rows"],
+)
+def test_bad_eval_sets_are_refused(sets: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        exact(boosted()).fit(TABLE, NUMBERS, eval_set=sets)
+
+
+METHODS = {
+    "predict_log_proba": LogisticRegression(),
+    "decision_function": LogisticRegression(),
+    "score_samples": GaussianMixture(2, random_state=0),
+    "inverse_transform": make_pipeline(StandardScaler(), MinMaxScaler()),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_further_methods_are_those_of_the_spec(method: str) -> None:
+    spec = METHODS[method]
+    found = getattr(exact(spec).fit(X, NUMBERS), method)(X)
+    expected = getattr(clone(spec).fit(X, NUMBERS), method)(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    assert not hasattr(exact(DBSCAN()), method)
+
+
+@pytest.mark.parametrize("spec", [DBSCAN(eps=1.0), KMeans(2, n_init=1, random_state=0)], ids=str)
+def test_fit_predict_labels_the_training_rows(spec: Any) -> None:
+    whole = make_pipeline(StandardScaler(), spec)
+    model = exact(whole)
+    np.testing.assert_array_equal(model.fit_predict(X), clone(whole).fit_predict(X))
+    assert [entry.step for entry in model.residency_.entries][-1] == type(spec).__name__.lower()
+    assert not hasattr(exact(LogisticRegression()), "fit_predict")
+
+
+def test_probabilities_of_several_targets_are_a_list() -> None:
+    targets = np.column_stack([WORDS, NUMBERS.astype(str)])
+    model = exact(KNeighborsClassifier()).fit(X, targets)
+    expected = KNeighborsClassifier().fit(X, targets).predict_proba(X)
+    found = model.predict_proba(X)
+    assert [each.tolist() for each in model.classes_] == [["no", "yes"], ["0", "1"]]
+    assert len(found) == 2
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_prediction_changes_nothing_in_the_model() -> None:
+    model = exact().fit(TABLE, WORDS)
+    before = dict(vars(model))
+    model.predict(TABLE)
+    assert vars(model) == before
+    assert model.residency_.entries[-1].call == "predict"
+
+
+def test_a_fitted_model_goes_through_pickle_with_its_books() -> None:
+    model = exact(boosted()).fit(TABLE, NUMBERS, eval_set=[(TABLE, NUMBERS)], verbose=False)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.residency_ == model.residency_
+    np.testing.assert_array_equal(again.predict_proba(TABLE), model.predict_proba(TABLE))
+
+
+def test_eight_threads_never_see_a_mixture_of_two_books() -> None:
+    model = exact().fit(TABLE, WORDS)
+    fit = len(model.residency_.entries)
+    methods = ["predict", "predict_proba"] * 4
+    tails: list[list[str]] = []
+
+    def serve(method: str) -> None:
+        for _ in range(10):
+            getattr(model, method)(TABLE)
+            tails.append([entry.call for entry in model.residency_.entries[fit:]])
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(serve, methods))
+    assert len(tails) == 80
+    assert {tuple(tail) for tail in tails} <= {("transform", m) for m in methods}
