@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         Unsupported,
     )
     from pipeline.estimator import Accelerated
-    from pipeline.lowering import explain
+    from pipeline.explaining import explain
     from pipeline.preprocessing.calendar import CalendarFeatures
 
 __version__ = "0.1.0"
@@ -34,7 +34,7 @@ _HOME = {
     "DeviceUnavailable": "pipeline.errors",
     "PipelineError": "pipeline.errors",
     "Unsupported": "pipeline.errors",
-    "explain": "pipeline.lowering",
+    "explain": "pipeline.explaining",
 }
 
 __all__ = [

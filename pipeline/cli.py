@@ -148,12 +148,12 @@ def list_() -> None:
 @click.option("--specs", default="", help="Programs, with commas; all by default.")
 def explain(task: str, device: str, specs: str) -> None:
     """Say where each step of TASK's programs would run, and why; run nothing."""
-    from pipeline import lowering
+    from pipeline import explaining
     from pipeline.task import load
 
     what = load(task)
     for name in _names(specs, what.specs):
-        click.echo(f"{name}\n{lowering.explain(what.spec(name, 0), device)}\n")
+        click.echo(f"{name}\n{explaining.explain(what.spec(name, 0), device)}\n")
 
 
 @commands.command()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -11,7 +10,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from pipeline.devices import choose
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.plan import Placement, Plan, Step
 from pipeline.preprocessing import build, refusals
@@ -66,9 +64,11 @@ def lower(
                 Step(name, labels.Labels(part), "cpu", list(placements(name, part, "cpu")))
             )
         elif not found:
-            steps.append(_place(name, part, device, dtype=dtype, rank_error=rank_error))
+            steps.append(
+                _place(name, part, device, fallback=fallback, dtype=dtype, rank_error=rank_error)
+            )
         elif device == "cpu" or fallback:
-            steps.append(_on_host(name, part, found, asked=device))
+            steps.append(on_host(name, part, found, asked=device))
         else:
             reasons += found
     if reasons:
@@ -98,6 +98,8 @@ def walk(spec: BaseEstimator, device: str) -> Iterator[tuple[str, Any, list[Reas
 def _made(part: Any, name: str, rows: Rows, *, as_it_is: bool) -> Rows:
     if text.handles(part):
         return "sparse"
+    if cuda.knows(part) and not type(part).__name__.endswith("Projection"):
+        return "dense"
     texts = any(text.handles(leaf) for _, leaf in refusals.leaves(part, name))
     return "unknown" if as_it_is and (texts or rows != "dense") else "dense"
 
@@ -107,9 +109,14 @@ def is_transformer(part: Any) -> bool:
     return hasattr(part, "transform") and not hasattr(part, "predict")
 
 
+def needs_all_rows(spec: Any) -> bool:
+    """Return whether some step of a spec cannot work on the partitions of a table."""
+    return any(not is_transformer(part) or cuda.knows(part) for _, part in parts(spec))
+
+
 def on_blocks(part: Any) -> bool:
-    """Return whether a step is preprocessing of a table; text has rules like estimators."""
-    return is_transformer(part) and not text.handles(part)
+    """Return whether a step is preprocessing of a table; text, PCA and FastICA are models."""
+    return is_transformer(part) and not (text.handles(part) or cuda.knows(part))
 
 
 def obstacles(part: Any, name: str, device: str, rows: Rows = "dense") -> list[Reason]:
@@ -139,14 +146,22 @@ def _off_blocks(part: Any, name: str, rows: Rows) -> list[Reason]:
     ]
 
 
-def _place(name: str, part: Any, device: str, *, dtype: str, rank_error: float) -> Step:
+def _place(
+    name: str, part: Any, device: str, *, fallback: bool, dtype: str, rank_error: float
+) -> Step:
     places = list(placements(name, part, device))
     if on_blocks(part):
         return Step(name, Program(part, dtype, name, rank_error=rank_error), device, places)
-    return Step(name, RULES[device].place(part, name, dtype), device, places)
+
+    def host(found: Sequence[Reason]) -> Step:
+        return on_host(name, part, found, asked=device)
+
+    model = RULES[device].place(part, name, dtype)
+    return Step(name, model, device, places, host if fallback and device != "cpu" else None)
 
 
-def _on_host(name: str, part: Any, found: list[Reason], *, asked: str) -> Step:
+def on_host(name: str, part: Any, found: Sequence[Reason], *, asked: str) -> Step:
+    """Return a step that runs on the host, as the user wrote it, and says why."""
     why = "; ".join(f"{r.parameter}: {r.why}" if r.parameter else r.why for r in found)
     implementation, _ = cpu.describe(part, name)
     note = f"on the host: {why}" if asked != "cpu" else f"as it is: {why}"
@@ -210,57 +225,3 @@ def _validate_rows(spec: BaseEstimator) -> None:
             why = f"{type(taker).__name__} takes no sparse rows, which {before} makes"
             way_out = "put a TruncatedSVD before it, or use one that does, as LogisticRegression"
             raise Unsupported(Reason(name, why, way_out))
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Where each step of a spec would run, and why; print it.
-
-    Parameters
-    ----------
-    device : str
-        The device that was explained.
-    placements : tuple of Placement
-        One a step; `implementation` is empty where there is none.
-    """
-
-    device: str
-    placements: tuple[Placement, ...]
-
-    def __str__(self) -> str:
-        """Return a table."""
-        width = max((len(p.step) for p in self.placements), default=0)
-        lines = [
-            f"{p.step:{width}}  {p.device or '-':4}  {p.implementation or 'no equivalent'}"
-            + (f"  ({p.note})" if p.note else "")
-            for p in self.placements
-        ]
-        return "\n".join(lines)
-
-
-def explain(spec: BaseEstimator, device: str = "auto") -> Explanation:
-    """Return where each step would run, without running anything and without a GPU.
-
-    Parameters
-    ----------
-    spec : estimator
-    device : {"auto", "cpu", "cuda"}
-        ``"cuda"`` is explained on machines without a GPU as well.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> print(explain(LogisticRegression(C=0.5), device="cpu"))
-    logisticregression  cpu   sklearn.LogisticRegression
-    """
-    validate(spec)
-    name = device if device in RULES else choose(device).name
-    rows: list[Placement] = []
-    for step, part, found in walk(spec, name):
-        if not found:
-            rows += placements(step, part, name)
-        elif name == "cpu":
-            rows += _on_host(step, part, found, asked="cpu").placements
-        else:
-            rows += [Placement(reason.step, "", "", f"{reason}") for reason in found]
-    return Explanation(name, tuple(rows))

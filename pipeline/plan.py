@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from sklearn.pipeline import Pipeline
 
 from pipeline import frames
+from pipeline.errors import Reason, Unsupported
 from pipeline.residency import record
 
 
@@ -47,7 +48,7 @@ class Worker(Protocol):
     def partial_fit(self, X: Any, y: Any, **params: Any) -> Any:
         """Learn from more rows."""
 
-    def call(self, method: str, X: Any) -> Any:
+    def call(self, method: str, X: Any, **params: Any) -> Any:
         """Call a fitted method."""
 
     def to_sklearn(self) -> Any:
@@ -56,12 +57,25 @@ class Worker(Protocol):
 
 @dataclass
 class Step:
-    """One step of the pipeline on its device."""
+    """One step of the pipeline on its device.
+
+    Parameters
+    ----------
+    name : str
+    worker : Worker
+        What runs it.
+    device : {"cpu", "cuda"}
+    placements : sequence of Placement
+    on_host : callable, optional
+        Makes the step on the host, for the reasons it is given. Without it, data that the
+        worker cannot learn from are an error.
+    """
 
     name: str
     worker: Worker
     device: str
     placements: Sequence[Placement] = field(default_factory=list)
+    on_host: Callable[[Sequence[Reason]], Step] | None = None
 
     def bring(self, X: Any) -> Any:
         """Return X on this step's device."""
@@ -69,6 +83,18 @@ class Step:
             return X
         with record(self.name, "copy", self.device):
             return frames.to_device(X, self.device)
+
+    def learn(self, call: str, X: Any, y: Any, **params: Any) -> Any:
+        """Call a method that learns; on the host if the data stand in the way and it may."""
+        X = self.bring(X)
+        try:
+            with self.timed(call):
+                return getattr(self.worker, call)(X, y, **params)
+        except Unsupported as refused:
+            if self.on_host is None:
+                raise
+            vars(self).update(vars(self.on_host(refused.reasons)))
+        return self.learn(call, X, y, **params)
 
     @contextmanager
     def timed(self, call: str) -> Iterator[None]:
@@ -104,29 +130,32 @@ class Plan:
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit step by step; `params` go to the last one."""
         *transformers, last = self.steps
-        X = last.bring(_fit_transform(transformers, X, y))
-        with last.timed("fit"):
-            last.worker.fit(X, y, **params)
+        last.learn("fit", _fit_transform(transformers, X, y), y, **params)
 
     def fit_transform(self, X: Any, y: Any) -> Any:
         """Fit step by step, and return what the last one makes of the training rows."""
         return _fit_transform(self.steps, X, y)
 
+    def fit_predict(self, X: Any, y: Any) -> Any:
+        """Fit step by step, and return the labels that the last one gives the training rows."""
+        *transformers, last = self.steps
+        return last.learn("fit_predict", _fit_transform(transformers, X, y), y)
+
     def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
         """Let the only step learn from more rows."""
         (step,) = self.steps
-        X = step.bring(X)
-        with step.timed("partial_fit"):
-            step.worker.partial_fit(X, y, **params)
+        step.learn("partial_fit", X, y, **params)
 
-    def call(self, method: str, X: Any) -> Any:
-        """Transform step by step, and return the last one's `method`."""
-        for step in self.steps:
-            name = method if step is self.steps[-1] else "transform"
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        """Transform step by step, and return the last one's `method`; `params` go to it."""
+        *transformers, last = self.steps
+        for step in transformers:
             X = step.bring(X)
-            with step.timed(name):
-                X = step.worker.call(name, X)
-        return X
+            with step.timed("transform"):
+                X = step.worker.call("transform", X)
+        X = last.bring(X)
+        with last.timed(method):
+            return last.worker.call(method, X, **params)
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn estimator of the whole spec."""
@@ -139,7 +168,5 @@ class Plan:
 
 def _fit_transform(steps: Sequence[Step], X: Any, y: Any) -> Any:
     for step in steps:
-        X = step.bring(X)
-        with step.timed("fit_transform"):
-            X = step.worker.fit_transform(X, y)
+        X = step.learn("fit_transform", X, y)
     return X

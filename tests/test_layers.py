@@ -21,7 +21,7 @@ LAYERS = [
     {"rules"},
     {"intake", "plan"},
     {"lowering", "provenance"},
-    {"estimator"},
+    {"estimator", "explaining"},
     {"measure"},
     {"compare", "doctor", "runner"},
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from pathlib import Path
 
@@ -31,6 +32,13 @@ def test_stale_parts_are_found() -> None:
 def test_links_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", TEXT):
         assert (readme.ROOT / target).exists(), target
+
+
+def test_the_guide_to_rules_is_true() -> None:
+    guide = readme.RULES.read_text()
+    assert readme.updated(guide, readme.RULES) == guide, "run `python -m tools.readme`"
+    flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+    assert doctest.testfile(str(readme.RULES), module_relative=False, optionflags=flags) == (0, 7)
 
 
 def test_example_runs(

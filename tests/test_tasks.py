@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from pipeline import lowering, measure, task
+from pipeline import explaining, lowering, measure, task
 from pipeline.measure import Job
 
 ROOT = Path(__file__).parents[1]
@@ -121,7 +121,7 @@ def test_a_spec_runs_and_learns(name: str, spec: str, variant: str, data: dict[s
 
 @pytest.mark.parametrize(("name", "spec"), SPECS)
 def test_a_spec_runs_whole_on_a_gpu_as_far_as_the_rules_know(name: str, spec: str) -> None:
-    explained = lowering.explain(TASKS[name].spec(spec, 0), device="cuda")
+    explained = explaining.explain(TASKS[name].spec(spec, 0), device="cuda")
     assert [p.step for p in explained.placements if p.device != "cuda"] == []
 
 

@@ -8,41 +8,73 @@ when they are out of date.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pipeline.compare import results
 from pipeline.compare.statistics import cell_parity, speed
 from pipeline.preprocessing.twin import ANY, Twin
 from pipeline.preprocessing.twins import TWINS
-from pipeline.rules.cuda import CUML, XGBOOST
+from pipeline.rules.array_api import ESTIMATORS, SWITCH
+from pipeline.rules.tables import CUML, SUBSTITUTES, XGBOOST
 from pipeline.rules.text import CUML as VECTORIZERS
 from tools.bench import markdown, schema
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 BENCHMARKS = ROOT / "docs" / "benchmarks.md"
+RULES = ROOT / "docs" / "estimators.md"
 MEASURED = Path("docs/results/flights-cpu/results.json")
 PREPROCESSING = Path("docs/results/preprocessing-cpu/results.json")
 
 
 def support() -> str:
     """Return the table of what runs where, from the rules."""
-    lines = ["| scikit-learn / XGBoost | on `cpu` | on `cuda` | honours |", "|---|---|---|---|"]
+    lines = ["| preprocessing | on `cpu` | on `cuda` | honours |", "|---|---|---|---|"]
     for original, twin in sorted(TWINS.items(), key=lambda item: item[0].__name__):
         ours = "ours, NumPy"
         lines.append(f"| `{original.__name__}` | {ours} | ours, CuPy | {honoured(twin)} |")
     lines.append("| `LabelEncoder` | ours, pandas | ours, on the host | all |")
     containers = "`ColumnTransformer`, `FeatureUnion`, `Pipeline`"
     lines.append(f"| {containers} | ours | ours | all |")
-    for original, path in sorted(CUML.items(), key=lambda item: item[0].__name__):
-        name = original.__name__
-        lines.append(f"| `{name}` | scikit-learn | `{path}` | what cuML translates |")
-    for original, path in sorted(VECTORIZERS.items(), key=lambda item: item[0].__name__):
-        lines.append(f"| `{original.__name__}` | scikit-learn | `{path}` | see `explain` |")
-    for name in XGBOOST:
-        lines.append(f'| `{name}` | XGBoost | XGBoost, `device="cuda"` | all |')
-    lines.append("| anything else | as it is | refused, or on the host with `auto` | |")
+    lines += ["", "| estimators | on `cpu` | on `cuda` |", "|---|---|---|"]
+    for names, on_cpu, on_cuda in groups():
+        lines.append(f"| {', '.join(f'`{name}`' for name in names)} | {on_cpu} | {on_cuda} |")
+    lines.append("| anything else | as it is | refused, or on the host with `auto` |")
     return "\n".join(lines)
+
+
+def groups() -> Iterator[tuple[list[str], str, str]]:
+    """Return the estimators that run alike, with what runs them on the CPU and on a GPU."""
+    ours = {name for name, rule in CUML.items() if rule.own}
+    umap = {name for name in CUML if name.startswith("umap.")}
+    yield _short(CUML.keys() - ours - umap), "scikit-learn", "cuML, as cuML translates them"
+    yield _short(ours), "scikit-learn", "cuML, as we translate them"
+    yield _short(umap), "umap-learn", "cuML, as cuML translates it"
+    yield sorted(kind.__name__ for kind in VECTORIZERS), "scikit-learn", "cuML, see `explain`"
+    on_cupy = f"scikit-learn on CuPy, with `{SWITCH}=1` in the environment"
+    yield _short(ESTIMATORS), "scikit-learn", on_cupy
+    yield list(XGBOOST), "XGBoost", 'XGBoost, `device="cuda"`'
+
+
+def _short(names: Iterable[str]) -> list[str]:
+    return sorted(name.rpartition(".")[2] for name in names)
+
+
+def estimators() -> str:
+    """Return the table of the rules, one row an estimator."""
+    lines = ["| estimator | cuML's class | sparse rows | `sample_weight` | several targets |"]
+    lines.append("|---|---|:---:|:---:|:---:|")
+    for name, rule in sorted(CUML.items(), key=lambda item: item[0].rpartition(".")[2]):
+        can = ["yes" if each else "" for each in (rule.sparse, rule.weights, rule.targets)]
+        lines.append(f"| `{name.rpartition('.')[2]}` | `{rule.twin}` | {' | '.join(can)} |")
+    return "\n".join(lines)
+
+
+def nearest() -> str:
+    """Return the table of what has no faithful twin, with the nearest that has."""
+    rows = (f"| `{name}` | {instead} |" for name, instead in SUBSTITUTES.items())
+    return "\n".join(["| no faithful twin | the nearest on the GPU |", "|---|---|", *rows])
 
 
 def honoured(twin: type[Twin[object]]) -> str:
@@ -97,6 +129,7 @@ def faster() -> str:
 DOCUMENTS = {
     README: {"support": support, "measured": measured, "faster": faster},
     BENCHMARKS: {"preprocessing": preprocessing},
+    RULES: {"estimators": estimators, "nearest": nearest},
 }
 
 

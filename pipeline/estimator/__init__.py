@@ -14,7 +14,7 @@ from pipeline.containers import CONTAINERS, contained, container
 from pipeline.devices import choose
 from pipeline.errors import ConfigError
 from pipeline.estimator.answers import Answers, Books, spec_has
-from pipeline.lowering import is_transformer, lower, obstacles, on_blocks, parts
+from pipeline.lowering import lower, needs_all_rows, obstacles, on_blocks, parts
 from pipeline.plan import Plan
 from pipeline.residency import ledger
 
@@ -140,11 +140,11 @@ class Accelerated(Answers):
 
         def fit_predict_steps(plan: Plan, X: Any, y: Any, takes: intake.Intake) -> Any:
             head, last = _split(plan)
-            return last.call("fit_predict", head.fit_transform(X, y))
+            return last.fit_predict(head.fit_transform(X, y), y)
 
         return np.asarray(self._on_host(self._learn(X, y, fit_predict_steps)[1]))
 
-    @spec_has("transform")
+    @spec_has("fit_transform")
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return what becomes of the training rows on the host, as `transform` does.
 
@@ -192,7 +192,7 @@ class Accelerated(Answers):
             rank_error=self.rank_error,
         )
         takes, X = intake.learn(self.spec, X)
-        if not is_transformer(self.spec):
+        if needs_all_rows(self.spec):
             intake.whole(X, type(self.spec).__name__)
         y = intake.check_target(y, X)
         with ledger() as book:

@@ -63,25 +63,55 @@ class Answers(BaseEstimator):
         with record("input", "copy", device):
             return frames.to_device(X, device)
 
-    def _call(self, method: str, X: Any) -> tuple[Any, Any]:
+    def _call(self, method: str, X: Any, **params: Any) -> tuple[Any, Any]:
         """Return the rows as they were taken, and the result on the host."""
         check_is_fitted(self, "plan_")
         X = self._intake.take(X)
         with ledger() as book:
-            result = self._on_host(self.plan_.call(method, self._bring(X, self.plan_.entrance)))
+            there = self._bring(X, self.plan_.entrance)
+            result = self._on_host(self.plan_.call(method, there, **params))
         self._books.close(book)
         return X, result
 
     def _on_host(self, result: Any) -> Any:
+        if isinstance(result, tuple):
+            return tuple(self._on_host(each) for each in result)
         if frames.device_of(result) == "cpu" or frames.is_partitioned(result):
             return result
         with record("output", "copy", "cpu"):
             return frames.to_device(result, "cpu")
 
     @spec_has("predict")
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the predicted labels or values on the host, shape (n_rows,)."""
-        return np.asarray(self._call("predict", X)[1])
+    def predict(self, X: Any, **params: Any) -> Any:
+        """Return the predicted labels or values on the host, shape (n_rows,).
+
+        Parameters
+        ----------
+        X : table
+        **params
+            Passed to the last step, as ``return_std``; then the result may be a tuple.
+        """
+        made = self._call("predict", X, **params)[1]
+        return made if isinstance(made, tuple) else np.asarray(made)
+
+    @spec_has("kneighbors")
+    def kneighbors(
+        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """Return the distances and the row numbers of the nearest training rows, on the host.
+
+        Parameters
+        ----------
+        X : table
+            Unlike scikit-learn's, it must be given.
+        n_neighbors : int, optional
+            That of the spec by default.
+        return_distance : bool, default=True
+            Whether to return the distances too, before the row numbers; each has the shape
+            (n_rows, n_neighbors).
+        """
+        asked = {"n_neighbors": n_neighbors, "return_distance": return_distance}
+        return self._call("kneighbors", X, **asked)[1]
 
     @spec_has("predict_proba")
     def predict_proba(self, X: Any) -> Any:

@@ -116,9 +116,9 @@ class Program:
     def _names(self) -> list[Any]:
         return list(self.to_sklearn().get_feature_names_out()) if self.framed else []
 
-    def call(self, method: str, X: Any) -> Any:
+    def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return the matrix: `transform` is the one method of a program."""
-        return getattr(self, method)(X)
+        return getattr(self, method)(X, **params)
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn transformer."""

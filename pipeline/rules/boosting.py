@@ -28,12 +28,22 @@ class Boosting(Model):
 
         Raises
         ------
+        DataError
+            The labels of a classifier are not 0, 1, …, n - 1.
         DeviceUnavailable
             XGBoost trained on another device than it was told to.
         """
         X = containers.categorize(X) if frames.is_frame(X) else X
         self._moved(to_device=y.nbytes)
-        super().fit(X, y, **params)
+        try:
+            super().fit(X, y, **params)
+        except ValueError as error:
+            if "Invalid classes inferred" not in str(error):
+                raise
+            raise DataError(
+                f"{type(self.spec).__name__} takes the classes 0, 1, …, n - 1 and y holds "
+                f"{np.unique(y).tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
+            ) from error
         config = json.loads(self.estimator.get_booster().save_config())
         ran_on = config["learner"]["generic_param"]["device"]
         if not ran_on.startswith(self.device):
@@ -42,11 +52,11 @@ class Boosting(Model):
                 "see `python -m pipeline doctor`"
             )
 
-    def call(self, method: str, X: Any) -> Any:
+    def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
         X = containers.categorize(X) if frames.is_frame(X) else X
         try:
-            result = super().call(method, X)
+            result = super().call(method, X, **params)
         except ValueError as error:
             found = re.search(r"for the (\d+)th \(0-based\) column: `(.*)`", str(error))
             if not found:
@@ -81,14 +91,14 @@ def bad_parameters(spec: Any, step: str) -> list[Reason]:
     if spec.n_estimators is not None and spec.n_estimators < 1:
         found = f"{spec.n_estimators!r} trees would be trained without a word"
         return [Reason(step, found, "use 1 or more", "n_estimators")]
-    # What needs the real table, several classes or groups is judged when it is trained.
+    # What needs the real table or several classes is judged when it is trained.
     params = {
         name: value
         for name, value in spec.get_xgb_params().items()
         if isinstance(value, str | int | float) and value == value and name != "objective"
     }
     objective = spec.objective
-    if isinstance(objective, str) and not objective.startswith(("multi:", "rank:", "survival:")):
+    if isinstance(objective, str) and not objective.startswith("multi:"):
         params["objective"] = objective
     told = _trial({**params, "verbosity": 1, "device": "cpu"})
     if isinstance(told, ValueError):
@@ -106,6 +116,8 @@ def _trial(params: dict[str, Any]) -> str | ValueError:
     """Return XGBoost's warnings about parameters, or its error."""
     xgboost = load("xgboost")
     matrix = xgboost.DMatrix(np.zeros((1, 1)), label=np.zeros(1))
+    if params.get("objective", "").startswith("rank:"):
+        matrix.set_group([1])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

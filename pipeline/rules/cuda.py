@@ -1,33 +1,16 @@
-"""On a GPU: cuML's estimators by table, XGBoost by its own parameter.
-
-To add an estimator that cuML translates itself, add a row to `CUML`.
-"""
+"""On a GPU: XGBoost by its own parameter, cuML's estimators by table, or scikit-learn on CuPy."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-
 from pipeline.errors import Reason, Unsupported
 from pipeline.optional import available
-from pipeline.rules import cuml, text
+from pipeline.rules import array_api, cuml, text
 from pipeline.rules.boosting import Boosting
 from pipeline.rules.cpu import is_xgboost
 from pipeline.rules.model import Model
-
-CUML: dict[type, str] = {
-    LogisticRegression: "cuml.linear_model.LogisticRegression",
-    RandomForestClassifier: "cuml.ensemble.RandomForestClassifier",
-}
-"""scikit-learn class -> cuML class. By exact type: a subclass is another algorithm."""
-
-TAKES_SPARSE = frozenset({LogisticRegression})
-"""Those of `CUML` that take sparse rows."""
-
-XGBOOST = ("XGBClassifier",)
-"""XGBoost classes that run on a GPU with ``device="cuda"``."""
+from pipeline.rules.tables import SUBSTITUTES, XGBOOST, rule
 
 
 def place(spec: Any, step: str, dtype: str = "float32") -> Model:
@@ -46,47 +29,71 @@ def place(spec: Any, step: str, dtype: str = "float32") -> Model:
     Unsupported
         There is none, or not for these parameters.
     """
-    if is_xgboost(spec) and type(spec).__name__ in XGBOOST:
+    if _boosts(spec):
         return Boosting(spec, "cuda")
     if text.handles(spec):
         return text.Vectorizer(spec, step, dtype)
-    if type(spec) in CUML:
-        return cuml.Cuml(spec, CUML[type(spec)], step)
+    if found := rule(spec):
+        return cuml.Cuml(spec, found, step)
+    if array_api.handles(spec):
+        return array_api.OnCupy(spec, step)
     raise Unsupported(no_twin(spec, step))
 
 
 def describe(spec: Any, step: str) -> tuple[str, str]:
     """Return the name of the implementation and a note, or raise `Unsupported`."""
-    if is_xgboost(spec) and type(spec).__name__ in XGBOOST:
+    if _boosts(spec):
         return f"xgboost.{type(spec).__name__}(device='cuda')", ""
     if text.handles(spec):
         return text.describe(spec, step)
-    if type(spec) not in CUML:
+    if array_api.handles(spec):
+        return array_api.describe(spec, step)
+    found = rule(spec)
+    if not found:
         raise Unsupported(no_twin(spec, step))
-    path = CUML[type(spec)]
-    if not available("cuml"):
-        return path, "cuML is not installed here: parameters not checked"
-    lost = cuml.dropped(path, spec, step)
-    return path, f"without effect in cuML: {', '.join(lost)}" if lost else ""
+    if found.own:
+        found.own.translate(spec, step)
+    elif not available("cuml"):
+        return found.twin, "cuML is not installed here: parameters not checked"
+    lost = cuml.dropped(found, spec, step)
+    return found.twin, f"without effect in cuML: {', '.join(lost)}" if lost else ""
+
+
+def knows(spec: Any) -> bool:
+    """Return whether an estimator is in a table here, with a twin (PCA) or without (FastICA)."""
+    return rule(spec) is not None or array_api.handles(spec) or _substitute(spec) is not None
+
+
+def _boosts(spec: Any) -> bool:
+    return is_xgboost(spec) and type(spec).__name__ in XGBOOST
 
 
 def no_twin(spec: Any, step: str) -> Reason:
-    """Return the reason for an estimator that is in no table."""
-    known = ", ".join(sorted([original.__name__ for original in CUML] + list(XGBOOST)))
-    return Reason(
-        step,
-        f"{type(spec).__name__} has no rule for the GPU",
-        f"use one of {known}, or device='auto' to run this step on the CPU",
-    )
+    """Return the reason for an estimator that is in no table, with the nearest that is."""
+    name = type(spec).__name__
+    on_host = "device='auto' to run this step on the CPU"
+    if nearest := _substitute(spec):
+        instead = f"the nearest on the GPU is {nearest}; use it, or {on_host}"
+    elif {"estimator", "estimators"} & set(spec.get_params(deep=False)):
+        instead = f"put Accelerated around the estimators inside it, or use {on_host}"
+    else:
+        instead = f"use {on_host}"
+    return Reason(step, f"{name} has no rule for the GPU", instead)
+
+
+def _substitute(spec: Any) -> str | None:
+    scikit_learns = type(spec).__module__.startswith("sklearn.")
+    return SUBSTITUTES.get(type(spec).__name__) if scikit_learns else None
 
 
 def needs_dense(spec: Any, step: str) -> Reason | None:
     """Return the reason against an estimator after a text vectorizer, if there is one."""
-    if type(spec) in TAKES_SPARSE or text.handles(spec):
+    found = rule(spec)
+    if text.handles(spec) or (found and found.sparse):
         return None
-    known = ", ".join(sorted(original.__name__ for original in TAKES_SPARSE))
     return Reason(
         step,
         f"{type(spec).__name__} takes no sparse rows on the GPU, which text makes",
-        f"use {known}, or device='auto' to run this step on the CPU",
+        "use one that does, as LogisticRegression, MultinomialNB or PCA, "
+        "or device='auto' to run this step on the CPU",
     )

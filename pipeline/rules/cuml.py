@@ -1,4 +1,4 @@
-"""cuML estimators, by cuML's own translation of parameters.
+"""cuML estimators, by cuML's own translation of parameters where it has one.
 
 cuML refuses a value it cannot honour with a reason, which is passed on; what
 it drops in silence is found here by translating with and without the value.
@@ -6,14 +6,20 @@ it drops in silence is found here by translating with and without the value.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
 
 from pipeline import frames, residency
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
 from pipeline.rules.model import Model
+from pipeline.rules.tables import Rule
+
+ON_HOST = "run the step on the CPU with device='auto'"
 
 
 class Cuml(Model):
@@ -23,8 +29,7 @@ class Cuml(Model):
     ----------
     spec : estimator
         The scikit-learn estimator.
-    path : str
-        Dotted name of the cuML class.
+    rule : Rule
     step : str
         Path of the step, for messages.
 
@@ -34,62 +39,140 @@ class Cuml(Model):
         cuML has no equivalent of some parameter value.
     """
 
-    def __init__(self, spec: BaseEstimator, path: str, step: str) -> None:
-        twin = load(path)
+    def __init__(self, spec: BaseEstimator, rule: Rule, step: str) -> None:
         # Not from_sklearn: that needs a GPU, and sets output_type="numpy",
         # which would copy every result to the host.
-        super().__init__(spec, twin(**translate(twin, spec, step)))
-        self.step = step
+        params = translate(rule, spec, step)
+        super().__init__(spec, load(rule.twin)(**params))
+        self.rule, self.step = rule, step
+        self.text_labels = False
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit on a CuPy matrix, dense or sparse.
 
         Raises
         ------
+        Unsupported
+            cuML cannot learn from such data, and scikit-learn can.
         DataError
-            The matrix holds missing values, which cuML does not take.
+            The matrix holds missing values, which neither takes.
         """
-        X, xp = frames.matrix(X), frames.array_module(frames.device_of(X))
-        if bool(xp.isnan(X.data if frames.is_sparse(X) else X).any()):
-            raise DataError(
-                f"{self.step}: cuML does not take missing values; impute them in a step before"
-            )
-        residency.moved(to_device=y.nbytes)
-        self.text_labels = y.dtype.kind not in "iufb"
+        X = self._learnable(X, y, params)
         super().fit(X, y, **params)
 
-    def call(self, method: str, X: Any) -> Any:
-        """Return ``estimator.method(X)``, on the device."""
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Fit, and return the transformed training rows, on the device."""
+        return super().fit_transform(self._learnable(X, y, {}), y)
+
+    def fit_predict(self, X: Any, y: Any) -> Any:
+        """Fit, and return the labels of the training rows, on the device."""
+        return super().fit_predict(self._learnable(X, y, {}), y)
+
+    def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Learn from more rows."""
+        classes = {"classes": params.pop("classes")} if "classes" in params else {}
+        X = self._learnable(X, y, params)
+        super().partial_fit(X, y, **params, **classes)
+
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        """Return ``estimator.method(X)``, on the device.
+
+        Raises
+        ------
+        Unsupported
+            cuML's class lacks the method.
+        """
+        if not hasattr(self.estimator, method):
+            why = f"cuML's {type(self.spec).__name__} has no {method}"
+            raise Unsupported(Reason(self.step, why, f"use to_sklearn().{method}(X)"))
         X = frames.matrix(X)
+        if _has_missing(X):
+            raise self._missing()
         if method != "predict" or not self.text_labels:
-            return super().call(method, X)
+            return super().call(method, X, **params)
         # CuPy has no arrays of text; cuML would raise.
         with load("cuml.using_output_type")("cudf"):
-            return super().call(method, X)
+            return super().call(method, X, **params)
 
     def to_sklearn(self) -> Any:
-        """Return cuML's own conversion, with the parameters of the spec."""
+        """Return the fitted scikit-learn estimator, with the parameters of the spec."""
+        if self.rule.own:
+            return self.rule.own.lift(self.estimator, self.spec)
         return self.estimator.as_sklearn().set_params(**self.spec.get_params(deep=False))
 
+    def _learnable(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
+        X = frames.matrix(X)
+        found = [*self._beyond_cuml(y, params)]
+        if _has_missing(X):
+            if not get_tags(self.spec).input_tags.allow_nan:
+                raise self._missing()
+            way_out = f"impute them in a step before, or {ON_HOST}"
+            found.append(Reason(self.step, "cuML does not take missing values", way_out))
+        if found:
+            raise Unsupported(*found)
+        moving = [each for each in (y, params.get("sample_weight")) if each is not None]
+        residency.moved(to_device=sum(np.asarray(each).nbytes for each in moving))
+        self.text_labels = y is not None and y.dtype.kind not in "iufb"
+        return X
 
-def translate(twin: Any, spec: BaseEstimator, step: str) -> dict[str, Any]:
-    """Return cuML's parameters for a scikit-learn estimator."""
+    def _beyond_cuml(self, y: Any, params: dict[str, Any]) -> Iterator[Reason]:
+        name = type(self.spec).__name__
+        for param, value in params.items():
+            if value is not None and not (param == "sample_weight" and self.rule.weights):
+                why = f"the fit of cuML's {name} takes no {param}"
+                yield Reason(self.step, why, f"leave it out, or {ON_HOST}")
+        if y is None:
+            return
+        if np.ndim(y) == 2 and y.shape[1] > 1 and not self.rule.targets:
+            why = f"cuML's {name} learns one target and y has {y.shape[1]}"
+            yield Reason(self.step, why, f"fit one model a target, or {ON_HOST}")
+        elif self.rule.two_classes and (n_classes := len(np.unique(y))) > 2:
+            why = f"cuML's {name} tells two classes apart and y has {n_classes}"
+            way_out = f"use OneVsRestClassifier(Accelerated({name}())), or {ON_HOST}"
+            yield Reason(self.step, why, way_out)
+
+    def _missing(self) -> DataError:
+        why = f"{self.step}: cuML does not take missing values"
+        return DataError(f"{why}; impute them in a step before")
+
+
+def _has_missing(X: Any) -> bool:
+    xp = frames.array_module(frames.device_of(X))
+    values = X.data if frames.is_sparse(X) else X
+    return values.dtype.kind == "f" and bool(xp.isnan(values).any())
+
+
+def translate(rule: Rule, spec: BaseEstimator, step: str) -> dict[str, Any]:
+    """Return cuML's parameters for a scikit-learn estimator.
+
+    Raises
+    ------
+    Unsupported
+        cuML has no equivalent of some parameter value.
+    """
+    if rule.own:
+        return rule.own.translate(spec, step)
     try:
-        params: dict[str, Any] = twin._params_from_cpu(spec)
+        params: dict[str, Any] = load(rule.twin)._params_from_cpu(spec)
     except ValueError as error:
-        way_out = "change the parameter, or run the step on the CPU with device='auto'"
-        raise Unsupported(Reason(step, f"cuML: {error}", way_out)) from error
-    return params
+        raise Unsupported(
+            Reason(step, f"cuML: {error}", f"change the parameter, or {ON_HOST}")
+        ) from error
+    return params | dict(rule.fixed)
 
 
-def dropped(path: str, spec: BaseEstimator, step: str) -> list[str]:
+def dropped(rule: Rule, spec: BaseEstimator, step: str) -> list[str]:
     """Return the parameters that differ from their default and make no difference to cuML."""
-    twin, defaults = load(path), type(spec)().get_params(deep=False)
-    whole = translate(twin, spec, step)
+    defaults = type(spec)().get_params(deep=False)
+    whole = translate(rule, spec, step)
     lost = []
     for name, value in spec.get_params(deep=False).items():
-        if value != defaults[name]:
+        if repr(value) != repr(defaults[name]):
             without = clone(spec).set_params(**{name: defaults[name]})
-            if translate(twin, without, step) == whole:
+            try:
+                same = repr(translate(rule, without, step)) == repr(whole)
+            except Unsupported:  # the default itself, as SpectralClustering's affinity
+                same = False
+            if same:
                 lost.append(f"{name}={value!r}")
     return lost

@@ -62,7 +62,7 @@ class Labels(Model):
         codes, self.estimator.classes_ = labels(X)
         return codes
 
-    def call(self, method: str, X: Any) -> Any:
+    def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return the positions of labels, or the labels at positions.
 
         Raises
@@ -71,7 +71,7 @@ class Labels(Model):
             A label was not there at fit.
         """
         if method != "transform":
-            return super().call(method, X)
+            return super().call(method, X, **params)
         classes = self.estimator.classes_
         codes = pd.Index(classes, dtype=classes.dtype).get_indexer(pd.Index(X, dtype=X.dtype))
         if (codes < 0).any():

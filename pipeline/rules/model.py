@@ -31,13 +31,17 @@ class Model:
         """Fit, and return the transformed training rows."""
         return self.estimator.fit_transform(X, y)
 
+    def fit_predict(self, X: Any, y: Any) -> Any:
+        """Fit, and return the labels of the training rows."""
+        return self.estimator.fit_predict(X, y)
+
     def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
         """Learn from more rows."""
         self.estimator.partial_fit(X, y, **params)
 
-    def call(self, method: str, X: Any) -> Any:
-        """Return ``estimator.method(X)``."""
-        return getattr(self.estimator, method)(X)
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        """Return ``estimator.method(X, **params)``."""
+        return getattr(self.estimator, method)(X, **params)
 
     def to_sklearn(self) -> Any:
         """Return the fitted estimator with the user's own parameters."""

@@ -222,13 +222,13 @@ class Vectorizer(Model):
         """Learn, and return the sparse rows of the training texts, on the device."""
         return self._ask("fit_transform", X)
 
-    def call(self, method: str, X: Any) -> Any:
+    def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return ``estimator.method(X)``."""
-        return self._ask(method, X)
+        return self._ask(method, X, **params)
 
-    def _ask(self, method: str, X: Any) -> Any:
+    def _ask(self, method: str, X: Any, **params: Any) -> Any:
         try:
-            return getattr(self.estimator, method)(frames.matrix(X))
+            return getattr(self.estimator, method)(frames.matrix(X), **params)
         except RuntimeError as error:
             if "Insufficient number of characters" not in str(error):
                 raise

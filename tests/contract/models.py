@@ -1,21 +1,25 @@
-"""A stand-in for the two cuML classes of our rules: scikit-learn inside, cuML's manners outside.
+"""Stand-ins for cuML's estimators: scikit-learn inside, cuML's manners outside.
 
-Its translation of parameters repeats cuML's for the values that the tests use;
-`test_live.py` holds it against the real one.
+Their methods are those that the real classes have, and their translation of
+parameters repeats what the real ones answered; both are frozen by
+`tests.contract.snapshot` and held against the real ones by `test_live.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import RandomForestClassifier as ForestOriginal
-from sklearn.linear_model import LogisticRegression as LogisticOriginal
 
-from tests.contract import arrays, tables, text
+from pipeline.rules.tables import CUML, Rule
+from tests.contract import arrays, specs, tables, text
+from tests.contract.methods import ASKING, LEARNING
 from tests.contract.recorder import RECORDER, Refused
 
 
@@ -24,54 +28,85 @@ class UnsupportedOnGPU(ValueError):
 
 
 class _Model:
-    OWNER = ""
+    OWNER: str
     original: type[BaseEstimator]
+    rule: Rule
 
     def __init__(self, **params: Any) -> None:
         RECORDER.call(self.OWNER, "__init__", (), params)
         self.params = params
 
-    @classmethod
-    def _params_from_cpu(cls, model: BaseEstimator) -> dict[str, Any]:
+    def __getattr__(self, name: str) -> Any:
+        """Return a fitted attribute, where a rule of ours reads it."""
+        if self.rule.own is None or not name.endswith("_") or "_fitted" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         with RECORDER.paused():
-            return cls.translated(model)
+            return _attribute(self._fitted, name)
 
-    @classmethod
-    def translated(cls, model: BaseEstimator) -> dict[str, Any]:
-        raise NotImplementedError(cls)
+    def _unfitted(self) -> BaseEstimator:
+        if self.rule.own is None:
+            return specs.spec_of(self.original, self.params)
+        return self.original(**{name: self.params[name] for name in self.rule.own.same})
 
-    def params_to_cpu(self) -> dict[str, Any]:
-        """Return the parameters for scikit-learn."""
-        return self.params
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit; X must be on the device, y may be on the host."""
-        RECORDER.call(self.OWNER, "fit", (X, y), {"sample_weight": sample_weight})
-        RECORDER.copied("device", "explicit", y.nbytes)
+def _attribute(fitted: BaseEstimator, name: str) -> Any:
+    if name == "sigma_":
+        return arrays.ndarray(fitted.var_)
+    value = getattr(fitted, name)
+    if isinstance(value, list):
+        # CategoricalNB: cuML pads the categories of all columns to the same number.
+        most = max(each.shape[1] for each in value)
+        value = np.stack([np.pad(each, ((0, 0), (0, most - each.shape[1]))) for each in value])
+    if sparse.issparse(value):
+        return text.csr_matrix.made(value)
+    on_device = isinstance(value, np.ndarray) and name != "classes_"
+    return arrays.ndarray(value) if on_device else value
+
+
+def _params_from_cpu(cls: type[_Model], model: BaseEstimator) -> dict[str, Any]:
+    answer = specs.frozen()[repr(model)]
+    if "refused" in answer:
+        raise UnsupportedOnGPU(answer["refused"])
+    return dict(answer["params"])
+
+
+def _learning(name: str) -> Callable[..., Any]:
+    def learn(self: _Model, X: Any, y: Any = None, **given: Any) -> Any:
+        """Learn; X must be on the device, y and weights may be on the host."""
+        RECORDER.call(self.OWNER, name, (X, y), given)
+        for each in (y, given.get("sample_weight")):
+            if each is not None:
+                RECORDER.copied("device", "explicit", each.nbytes)
         with RECORDER.paused():
-            self._fitted = self.original(**self.params_to_cpu()).fit(_host(X), y, sample_weight)
-        return self
+            if name != "partial_fit" or "_fitted" not in vars(self):
+                self._fitted = self._unfitted()
+            made = getattr(self._fitted, name)(_host(X), y, **given)
+        return self if made is self._fitted else _answer(made)
 
-    def predict(self, X: Any) -> Any:
-        """Return labels in the kind of array that is asked for, or that X is."""
-        RECORDER.call(self.OWNER, "predict", (X,))
-        labels = self._fitted.predict(_host(X))
-        if using_output_type.current == "cudf":
-            return tables.Series(pd.Series(labels))
-        if labels.dtype.kind not in "iufb":
-            # cuml.internals.outputs.ClassLabels.to_output
-            raise TypeError(f"output_type='cupy' doesn't support outputs of dtype {labels.dtype}")
-        return arrays.ndarray(labels)
+    return learn
 
-    def predict_proba(self, X: Any) -> arrays.ndarray:
-        """Return probabilities on the device."""
-        RECORDER.call(self.OWNER, "predict_proba", (X,))
-        return arrays.ndarray(self._fitted.predict_proba(_host(X)))
 
-    def as_sklearn(self) -> BaseEstimator:
-        """Return the fitted scikit-learn estimator."""
-        RECORDER.call(self.OWNER, "as_sklearn", ())
-        return self._fitted
+def _asking(name: str) -> Callable[..., Any]:
+    def ask(self: _Model, X: Any, **given: Any) -> Any:
+        """Return an answer in the kind of array that is asked for, or that X is."""
+        RECORDER.call(self.OWNER, name, (X,), given)
+        with RECORDER.paused():
+            return _answer(getattr(self._fitted, name)(_host(X), **given))
+
+    return ask
+
+
+def _answer(made: Any) -> Any:
+    if isinstance(made, tuple):
+        return tuple(_answer(each) for each in made)
+    if not isinstance(made, np.ndarray):
+        return made
+    if using_output_type.current == "cudf":
+        return tables.Series(pd.Series(made))
+    if made.dtype.kind not in "iufb":
+        # cuml.internals.outputs.ClassLabels.to_output
+        raise TypeError(f"output_type='cupy' doesn't support outputs of dtype {made.dtype}")
+    return arrays.ndarray(made)
 
 
 def _host(X: Any) -> np.ndarray:
@@ -82,69 +117,31 @@ def _host(X: Any) -> np.ndarray:
     return X._host
 
 
-class LogisticRegression(_Model):
-    """The stand-in of `cuml.linear_model.LogisticRegression`."""
-
-    __module__ = "cuml.linear_model.logistic_regression"
-    OWNER = "cuml.linear_model.LogisticRegression"
-    original = LogisticOriginal
-
-    @classmethod
-    def translated(cls, model: BaseEstimator) -> dict[str, Any]:
-        """Return cuML's parameters; `solver` and `random_state` are lost."""
-        if model.warm_start:
-            raise UnsupportedOnGPU("`warm_start=True` is not supported")
-        if model.intercept_scaling != 1:
-            raise UnsupportedOnGPU(
-                f"`intercept_scaling={model.intercept_scaling}` is not supported"
-            )
-        ridge = model.l1_ratio in (None, 0)
-        return {
-            "penalty": "l2" if ridge else "elasticnet",
-            "l1_ratio": None if ridge else model.l1_ratio,
-            "solver": "qn",
-            **_same(model, "tol", "C", "fit_intercept", "class_weight", "max_iter"),
-        }
-
-    def params_to_cpu(self) -> dict[str, Any]:
-        """Return the parameters for scikit-learn."""
-        own = {"penalty", "l1_ratio", "solver"}
-        return {name: value for name, value in self.params.items() if name not in own}
+def _as_sklearn(self: _Model) -> BaseEstimator:
+    """Return the fitted scikit-learn estimator."""
+    RECORDER.call(self.OWNER, "as_sklearn", ())
+    return self._fitted
 
 
-class RandomForestClassifier(_Model):
-    """The stand-in of `cuml.ensemble.RandomForestClassifier`."""
+def standin(path: str, rule: Rule) -> type[_Model]:
+    """Return the stand-in of a rule's cuML class, with the methods that the real one has.
 
-    __module__ = "cuml.ensemble.randomforestclassifier"
-    OWNER = "cuml.ensemble.RandomForestClassifier"
-    original = ForestOriginal
+    Parameters
+    ----------
+    path : str
+        Dotted name of the scikit-learn class.
+    rule : Rule
+    """
+    from tests.contract.verify import frozen
 
-    @classmethod
-    def translated(cls, model: BaseEstimator) -> dict[str, Any]:
-        """Return cuML's parameters."""
-        for name, plain in (("warm_start", False), ("ccp_alpha", 0.0)):
-            if getattr(model, name) != plain:
-                raise UnsupportedOnGPU(f"`{name}={getattr(model, name)}` is not supported")
-        if model.criterion not in ("gini", "entropy"):
-            raise UnsupportedOnGPU(f"`criterion={model.criterion!r}` is not supported")
-        sampled = {} if model.max_samples is None else {"max_samples": model.max_samples}
-        same = (
-            "n_estimators max_depth min_samples_split min_samples_leaf max_features "
-            "min_impurity_decrease bootstrap random_state oob_score class_weight"
-        )
-        return {
-            "split_criterion": model.criterion,
-            "max_leaves": -1 if model.max_leaf_nodes is None else model.max_leaf_nodes,
-            **_same(model, *same.split()),
-            **sampled,
-        }
-
-    def params_to_cpu(self) -> dict[str, Any]:
-        """Return the parameters for scikit-learn."""
-        params = dict(self.params)
-        leaves = params.pop("max_leaves")
-        params["criterion"] = params.pop("split_criterion")
-        return params | {"max_leaf_nodes": None if leaves == -1 else leaves}
+    module, _, name = path.rpartition(".")
+    made: dict[str, Any] = {each: _learning(each) for each in LEARNING}
+    made |= {each: _asking(each) for each in ASKING}
+    made |= {"as_sklearn": _as_sklearn, "_params_from_cpu": classmethod(_params_from_cpu)}
+    had = {each: made[each] for each in made if frozen().has(rule.twin, each)}
+    original = getattr(import_module(module), name)
+    about = {"OWNER": rule.twin, "original": original, "rule": rule}
+    return type(name, (_Model,), {**had, **about, "__module__": rule.twin.rpartition(".")[0]})
 
 
 class using_output_type:  # noqa: N801
@@ -164,14 +161,16 @@ class using_output_type:  # noqa: N801
         using_output_type.current = ""
 
 
-def _same(model: BaseEstimator, *names: str) -> dict[str, Any]:
-    return {name: getattr(model, name) for name in names}
-
-
 def modules() -> dict[str, ModuleType]:
     """Return the stand-ins of `cuml` and its modules, by name."""
-    made = {name: ModuleType(name) for name in ("cuml", "cuml.linear_model", "cuml.ensemble")}
+    made = {"cuml": ModuleType("cuml")}
     made["cuml"].using_output_type = using_output_type
-    made["cuml.linear_model"].LogisticRegression = LogisticRegression
-    made["cuml.ensemble"].RandomForestClassifier = RandomForestClassifier
+    for path, rule in CUML.items():
+        if path.startswith("umap."):
+            continue
+        module, _, name = rule.twin.rpartition(".")
+        parts = module.split(".")
+        for end in range(1, len(parts) + 1):
+            made.setdefault(".".join(parts[:end]), ModuleType(".".join(parts[:end])))
+        setattr(made[module], name, standin(path, rule))
     return made

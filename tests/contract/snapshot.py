@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tests.contract import methods, specs
 from tests.contract.guards import guards
 from tests.contract.signatures import describe
 
@@ -31,9 +32,7 @@ OWNERS = {
     "cudf.Series.dt": "cudf.core.series.DatetimeProperties",
     "cudf.Series.str": "cudf.core.accessors.string.StringMethods",
     "cuml": "cuml",
-    "cuml.ensemble.RandomForestClassifier": "cuml.ensemble.RandomForestClassifier",
-    **{path: path for path in TEXT},
-    "cuml.linear_model.LogisticRegression": "cuml.linear_model.LogisticRegression",
+    **{path: path for path in [*TEXT, *specs.TWINS]},
     "cupy": "cupy",
     "cupy.cuda": "cupy.cuda",
     "cupy.cuda.Stream": "cupy.cuda.Stream",
@@ -48,8 +47,10 @@ OPERATORS = (
     "ior isub iter itruediv le len lt matmul mod mul ne neg or pos pow radd rand rfloordiv "
     "rmod rmul ror rpow rsub rtruediv rxor setitem sub truediv xor"
 )
-PRIVATE = frozenset(f"__{name}__" for name in OPERATORS.split()) | {"_params_from_cpu"}
-"""Names with an underscore that are kept: the operators, and what our rules use."""
+PRIVATE = frozenset(f"__{name}__" for name in OPERATORS.split())
+"""Names with an underscore that are kept: the operators."""
+OF_ESTIMATORS = {"_params_from_cpu", "as_sklearn", *methods.LEARNING, *methods.ASKING}
+"""What our rules use of an estimator."""
 PACKAGES = ("cudf", "cuml", "cupy")
 
 Entry = dict[str, Any]
@@ -59,7 +60,7 @@ def take() -> dict[str, Any]:
     """Return the contract of the installed packages, ready for JSON."""
     return {
         "versions": {package: import_module(package).__version__ for package in PACKAGES},
-        "owners": {owner: dict(members(find(path))) for owner, path in OWNERS.items()},
+        "owners": {owner: dict(members(find(path), owner)) for owner, path in OWNERS.items()},
     }
 
 
@@ -72,16 +73,20 @@ def find(path: str) -> Any:
         return getattr(import_module(module), name)
 
 
-def members(owner: Any) -> Iterator[tuple[str, Entry]]:
-    """Return the public names of a module or class, and the `PRIVATE` ones that matter."""
+def members(owner: Any, path: str) -> Iterator[tuple[str, Entry]]:
+    """Return the names of a module or class that matter: `OF_ESTIMATORS`, or the public ones."""
     for name in sorted(dir(owner)):
-        if name.startswith("_") and name not in PRIVATE:
+        if name not in OF_ESTIMATORS if path in specs.TWINS else _hidden(name):
             continue
         member = getattr(owner, name, None)
         if not inspect.ismodule(member):
             yield name, _entry(owner, name, member)
     if inspect.isclass(owner):
         yield "__init__", _entry(owner, "__init__", owner.__init__)
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith("_") and name not in PRIVATE
 
 
 def _entry(owner: Any, name: str, member: Any) -> Entry:
@@ -114,9 +119,11 @@ def render(contract: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write the file."""
+    """Write the files."""
     FILE.write_text(render(take()), encoding="utf-8")
-    print(f"{FILE}: {FILE.stat().st_size:,} bytes")
+    specs.FILE.write_text(specs.render(specs.take()), encoding="utf-8")
+    for file in (FILE, specs.FILE):
+        print(f"{file}: {file.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -14,62 +14,23 @@ from typing import Any
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.utils import get_tags
 
 from pipeline import Accelerated, Unsupported
 from pipeline.optional import available, load
-from pipeline.rules import cuda, cuml
-from tests.contract import cases, models, snapshot, standins
+from pipeline.rules import cuml
+from pipeline.rules.tables import CUML, rule
+from tests.contract import cases, methods, snapshot, specs, standins
 from tests.contract.recorder import RECORDER
+from tests.contract.specs import HONOURED, LOST, REFUSED
 from tests.contract.verify import Contract, faults, frozen
+from tests.estimators import CASES
 
 MISSING = [package for package in snapshot.PACKAGES if not available(package)]
 
 pytestmark = [
     pytest.mark.contract_live,
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
-]
-
-PATHS = {
-    LogisticRegression: "cuml.linear_model.LogisticRegression",
-    RandomForestClassifier: "cuml.ensemble.RandomForestClassifier",
-}
-STANDINS = {
-    LogisticRegression: models.LogisticRegression,
-    RandomForestClassifier: models.RandomForestClassifier,
-}
-HONOURED = [
-    LogisticRegression(C=0.5),
-    LogisticRegression(tol=1e-3),
-    LogisticRegression(max_iter=50),
-    LogisticRegression(fit_intercept=False),
-    LogisticRegression(class_weight="balanced"),
-    LogisticRegression(l1_ratio=0.5),
-    RandomForestClassifier(n_estimators=20),
-    RandomForestClassifier(criterion="entropy"),
-    RandomForestClassifier(max_depth=3),
-    RandomForestClassifier(min_samples_split=5),
-    RandomForestClassifier(min_samples_leaf=4),
-    RandomForestClassifier(max_features=0.5),
-    RandomForestClassifier(max_leaf_nodes=15),
-    RandomForestClassifier(min_impurity_decrease=0.1),
-    RandomForestClassifier(bootstrap=False),
-    RandomForestClassifier(random_state=0),
-    RandomForestClassifier(class_weight="balanced"),
-    RandomForestClassifier(max_samples=0.5),
-]
-REFUSED = [
-    (LogisticRegression(warm_start=True), "warm_start=True"),
-    (LogisticRegression(intercept_scaling=2.0), "intercept_scaling=2.0"),
-    (RandomForestClassifier(warm_start=True), "warm_start=True"),
-    (RandomForestClassifier(ccp_alpha=0.5), "ccp_alpha=0.5"),
-    (RandomForestClassifier(criterion="log_loss"), "criterion='log_loss'"),
-]
-LOST = [
-    (LogisticRegression(solver="saga", random_state=0), ["random_state=0", "solver='saga'"]),
-    (LogisticRegression(n_jobs=2, C=0.5), ["n_jobs=2"]),
-    (RandomForestClassifier(n_jobs=2, verbose=1, max_depth=3), ["n_jobs=2", "verbose=1"]),
 ]
 
 
@@ -113,36 +74,52 @@ def test_our_calls_fit_the_packages(
     assert faults(RECORDER.calls, Contract(offered)) == []
 
 
-@pytest.mark.parametrize("original", cuda.CUML, ids=lambda original: original.__name__)
-def test_twin_exists_and_takes_the_default(original: type[BaseEstimator]) -> None:
-    twin = load(cuda.CUML[original])
-    params = cuml.translate(twin, original(), "step")
+ON_CUML = [case.spec for case in CASES if rule(case.spec)]
+
+
+@pytest.mark.parametrize("spec", ON_CUML, ids=names(ON_CUML))
+def test_twin_takes_the_parameters_and_keeps_them_when_cloned(spec: BaseEstimator) -> None:
+    twin = load(rule(spec).twin)
+    params = cuml.translate(rule(spec), spec, "step")
     assert params.items() <= clone(twin(**params)).get_params().items()
-    for method in ("fit", "predict", "predict_proba", "as_sklearn"):
-        assert callable(getattr(twin, method))
 
 
-@pytest.mark.parametrize("original", cuda.CUML, ids=lambda original: original.__name__)
-def test_twin_hands_over_its_labels(original: type[BaseEstimator]) -> None:
-    assert '"classes_"' in inspect.getsource(load(cuda.CUML[original])._attrs_to_cpu)
+@pytest.mark.parametrize("spec", ON_CUML, ids=names(ON_CUML))
+def test_twin_has_the_methods_that_we_use(spec: BaseEstimator) -> None:
+    twin = load(rule(spec).twin)
+    public = {name for name in (*methods.LEARNING, *methods.ASKING) if hasattr(spec, name)}
+    missing = {name for name in public if not hasattr(twin, name)}
+    assert missing <= ABSENT.get(type(spec).__name__, set())
+    assert hasattr(twin, "as_sklearn") != bool(rule(spec).own)
 
 
-def test_fitted_attributes_exist() -> None:
-    assert {"coef_", "intercept_"} <= set(dir(load(PATHS[LogisticRegression])))
+ABSENT = {"IsolationForest": {"score"}, "PCA": {"score", "score_samples"}}
+"""What scikit-learn's class can and cuML's cannot: refused with a way out when it is called."""
+
+
+@pytest.mark.parametrize("path", CUML, ids=lambda path: path.rpartition(".")[2])
+def test_a_rule_says_of_its_class_what_the_class_says_of_itself(path: str) -> None:
+    row = CUML[path]
+    twin = load(row.twin)
+    assert row.weights == ("sample_weight" in inspect.signature(twin.fit).parameters)
+    if path.startswith("sklearn."):
+        # With its usual init="pca", TSNE takes no sparse rows anywhere.
+        both = get_tags(load(path)()).input_tags.sparse and not path.endswith(".TSNE")
+        assert row.sparse == (both and "sparse" in twin().__sklearn_tags__().X_types_gpu)
 
 
 @pytest.mark.parametrize("spec", HONOURED, ids=names(HONOURED))
 def test_honoured_value_reaches_cuml_and_survives_clone(spec: BaseEstimator) -> None:
-    twin = load(cuda.CUML[type(spec)])
-    params = cuml.translate(twin, spec, "step")
-    assert params != cuml.translate(twin, type(spec)(), "step")
-    assert params.items() <= clone(twin(**params)).get_params().items()
+    row = rule(spec)
+    params = cuml.translate(row, spec, "step")
+    assert params != cuml.translate(row, type(spec)(), "step")
+    assert params.items() <= clone(load(row.twin)(**params)).get_params().items()
 
 
 @pytest.mark.parametrize(("spec", "why"), REFUSED, ids=names(REFUSED))
 def test_refused_value_is_our_error_with_its_reason(spec: BaseEstimator, why: str) -> None:
     with pytest.raises(Unsupported, match="cuML: ") as caught:
-        cuml.translate(load(cuda.CUML[type(spec)]), spec, "path.of.step")
+        cuml.translate(rule(spec), spec, "path.of.step")
     (reason,) = caught.value.reasons
     assert reason.step == "path.of.step"
     assert why in reason.why
@@ -151,22 +128,11 @@ def test_refused_value_is_our_error_with_its_reason(spec: BaseEstimator, why: st
 
 @pytest.mark.parametrize(("spec", "lost"), LOST, ids=names(LOST))
 def test_value_that_cuml_drops_is_told(spec: BaseEstimator, lost: list[str]) -> None:
-    assert cuml.dropped(cuda.CUML[type(spec)], spec, "step") == lost
+    assert cuml.dropped(rule(spec), spec, "step") == lost
 
 
-@pytest.mark.parametrize("spec", HONOURED, ids=names(HONOURED))
-def test_standin_translates_as_cuml_does(spec: BaseEstimator) -> None:
-    real = load(PATHS[type(spec)])._params_from_cpu(spec)
-    assert STANDINS[type(spec)].translated(spec) == real
-
-
-@pytest.mark.parametrize(("spec", "why"), REFUSED, ids=names(REFUSED))
-def test_standin_refuses_as_cuml_does(spec: BaseEstimator, why: str) -> None:
-    with pytest.raises(ValueError, match="is not supported") as real:
-        load(PATHS[type(spec)])._params_from_cpu(spec)
-    with pytest.raises(models.UnsupportedOnGPU) as ours:
-        STANDINS[type(spec)].translated(spec)
-    assert str(ours.value) == str(real.value)
+def test_translations_are_what_cuml_answers() -> None:
+    assert json.loads(specs.render(specs.take())) == specs.frozen(), "run `make contract-snapshot`"
 
 
 def test_cupy_knows_no_nullable_types() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from pipeline import devices, frames
 from pipeline.optional import available
@@ -137,6 +138,7 @@ def test_what_cudf_cannot_hold_is_refused(series: pd.Series, why: str, device: R
 
 
 def test_cuml_takes_no_matrix_from_the_host(device: Recorder) -> None:
-    model = sys.modules["cuml.linear_model"].LogisticRegression(C=1.0)
+    twin = sys.modules["cuml.linear_model"].LogisticRegression
+    model = twin(**twin._params_from_cpu(LogisticRegression()))
     with pytest.raises(Refused):
         model.fit(np.zeros((4, 1)), np.array([0, 1, 0, 1]))

@@ -22,7 +22,7 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from pipeline import Accelerated, DataError
 from pipeline.optional import available, load
-from pipeline.rules import cuda, text
+from pipeline.rules import text
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults
 
@@ -212,11 +212,6 @@ class TestLive:
         assert set(load(text.CUML[original])().get_params()) <= shared | ours | without
         refused = {"input", "strip_accents", "token_pattern", "encoding", "decode_error"}
         assert set(original().get_params()) <= shared | ours | refused
-
-    @pytest.mark.parametrize("original", cuda.CUML, ids=lambda original: original.__name__)
-    def test_estimators_that_take_sparse_rows_are_those_of_the_table(self, original: type) -> None:
-        tags = load(cuda.CUML[original])().__sklearn_tags__()
-        assert tags.input_tags.sparse is (original in cuda.TAKES_SPARSE)
 
     def test_rows_bear_the_name_that_our_code_looks_for(self) -> None:
         rows = load("cupyx.scipy.sparse.csr_matrix")

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from xgboost import XGBClassifier, XGBRegressor
+from xgboost import XGBClassifier, XGBRanker, XGBRegressor
 
 from pipeline.errors import DataError, DeviceUnavailable
 from pipeline.rules.boosting import Boosting, bad_parameters
@@ -190,3 +190,15 @@ def test_bad_values_are_found_before_training(params: dict, said: str) -> None:
 )
 def test_good_values_pass(spec: XGBClassifier) -> None:
     assert bad_parameters(spec, "boosting") == []
+
+
+def test_labels_that_xgboost_cannot_take_are_named_with_the_way_out(table: pd.DataFrame) -> None:
+    model = Boosting(native(), "cpu")
+    with pytest.raises(DataError, match=r"y holds \[1, 2\]; pass LabelEncoder"):
+        model.fit(table, np.resize([1, 2], ROWS))
+
+
+def test_a_ranker_is_judged_on_a_query(table: pd.DataFrame) -> None:
+    assert bad_parameters(XGBRanker(objective="rank:ndcg"), "rank") == []
+    (found,) = bad_parameters(XGBRanker(objective="rank:ndgc"), "rank")
+    assert "rank:ndgc" in found.why

@@ -3,14 +3,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
-from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier
+from sklearn import svm
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.linear_model import LogisticRegression, RidgeCV, SGDClassifier
+from sklearn.naive_bayes import MultinomialNB
+from xgboost import XGBClassifier
 
+from pipeline import explain
 from pipeline.errors import Unsupported
 from pipeline.optional import available
-from pipeline.rules import cuda
+from pipeline.rules import cuda, tables
 from pipeline.rules.boosting import Boosting
+from tests.estimators import CASES, Case, named
 
 
 class OwnLogistic(LogisticRegression):
@@ -21,28 +30,75 @@ class OwnBoosting(XGBClassifier):
     pass
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        Ridge(),
-        HistGradientBoostingClassifier(),
-        LogisticRegressionCV(),
-        OwnLogistic(),
-        OwnBoosting(),
-        XGBRegressor(),
-        XGBRFClassifier(),
-    ],
-    ids=lambda spec: type(spec).__name__,
-)
-def test_estimators_without_a_rule_are_refused_with_those_that_have_one(spec: Any) -> None:
+def refusal(spec: Any) -> list[Any]:
+    found = []
     for ask in (cuda.place, cuda.describe):
         with pytest.raises(Unsupported) as caught:
             ask(spec, "model")
-        (reason,) = caught.value.reasons
-        assert reason.step == "model"
-        assert reason.why == f"{type(spec).__name__} has no rule for the GPU"
-        for name in ("LogisticRegression", "RandomForestClassifier", "XGBClassifier", "auto"):
-            assert name in reason.instead
+        found.append(caught.value.reasons)
+    assert found[0] == found[1]
+    assert all(reason.step == "model" for reason in found[0])
+    return list(found[0])
+
+
+@pytest.mark.parametrize("spec", [OwnLogistic(), OwnBoosting()], ids=lambda s: type(s).__name__)
+def test_a_subclass_is_another_algorithm(spec: Any) -> None:
+    (reason,) = refusal(spec)
+    assert reason.why == f"{type(spec).__name__} has no rule for the GPU"
+    assert reason.instead == "use device='auto' to run this step on the CPU"
+
+
+@pytest.mark.parametrize(
+    ("spec", "nearest"),
+    [
+        (HistGradientBoostingClassifier(), "XGBClassifier"),
+        (SGDClassifier(), "LogisticRegression or LinearSVC"),
+        (svm.NuSVC(), "SVC"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_nearest_substitute_is_named_and_not_used(spec: Any, nearest: str) -> None:
+    (reason,) = refusal(spec)
+    assert f"the nearest on the GPU is {nearest}; use it, or device='auto'" in reason.instead
+
+
+def test_what_holds_estimators_goes_outside() -> None:
+    (reason,) = refusal(VotingClassifier([("logistic", LogisticRegression())]))
+    assert "put Accelerated around the estimators inside it" in reason.instead
+
+
+def test_substitutes_have_rules_themselves_or_are_searches_over_one() -> None:
+    ruled = {name.rpartition(".")[2] for name in tables.CUML} | set(tables.XGBOOST)
+    for name, instead in tables.SUBSTITUTES.items():
+        assert name not in ruled
+        assert any(known in instead for known in ruled)
+
+
+@pytest.mark.parametrize(
+    ("spec", "parameters"),
+    [
+        (AgglomerativeClustering(), ["linkage"]),
+        (AgglomerativeClustering(linkage="single", compute_distances=True), ["compute_distances"]),
+        (MultinomialNB(alpha=[1.0, 2.0], force_alpha=False), ["alpha", "force_alpha"]),
+    ],
+    ids=lambda value: "",
+)
+def test_our_translations_refuse_what_cuml_lacks(spec: Any, parameters: list[str]) -> None:
+    found = refusal(spec)
+    assert [reason.parameter for reason in found] == parameters
+    assert all("device='auto'" in reason.instead for reason in found)
+
+
+def test_scikit_learn_on_cupy_is_switched_on_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SCIPY_ARRAY_API", raising=False)
+    (reason,) = refusal(RidgeCV())
+    assert "export SCIPY_ARRAY_API=1" in reason.instead
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    assert cuda.describe(RidgeCV(), "model") == ("sklearn.RidgeCV on CuPy", "")
+    (reason,) = refusal(RidgeCV(cv=3))
+    assert (reason.parameter, reason.why) == ("cv", "3 is not computed on CuPy")
 
 
 def test_xgboost_is_the_same_class_with_a_device() -> None:
@@ -62,7 +118,15 @@ def test_without_cuml_the_class_is_named_and_nothing_is_promised(spec: Any) -> N
     assert note == "cuML is not installed here: parameters not checked"
 
 
-def test_the_table_names_scikit_learn_classes_by_their_cuml_twins() -> None:
-    for original, path in cuda.CUML.items():
-        assert original.__module__.startswith("sklearn.")
-        assert path.rpartition(".")[2] == original.__name__
+@pytest.mark.parametrize("case", [c for c in CASES if tables.rule(c.spec)], ids=named)
+def test_every_estimator_of_the_table_is_explained(case: Case) -> None:
+    (placed,) = explain(case.spec, "cuda").placements
+    assert placed.device == "cuda"
+    assert placed.implementation == tables.CUML[tables.public_name(case.spec)].twin
+
+
+def test_the_table_names_estimators_by_their_cuml_twins_in_order() -> None:
+    for original, row in tables.CUML.items():
+        twin = row.twin.rpartition(".")[2].removeprefix("_Sklearn")
+        assert twin == original.rpartition(".")[2]
+    assert list(tables.CUML) == sorted(tables.CUML)

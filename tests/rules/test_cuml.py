@@ -6,20 +6,22 @@ from sklearn.linear_model import LogisticRegression
 
 from pipeline.errors import DataError, Unsupported
 from pipeline.rules.cuml import Cuml, dropped, translate
-from tests.rules.fakes import PATH, CumlLogistic
+from pipeline.rules.tables import Rule
+from tests.rules.fakes import PATH
 
+RULE = Rule(PATH)
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 0.0]], dtype="float32")
 y = np.array([0, 0, 1, 1])
 
 
 def test_parameters_are_translated_by_cuml_itself() -> None:
     spec = LogisticRegression(C=0.25, fit_intercept=False)
-    assert translate(CumlLogistic, spec, "s") == {"C": 0.25, "fit_intercept": False}
+    assert translate(RULE, spec, "s") == {"C": 0.25, "fit_intercept": False}
 
 
 def test_refused_values_become_a_reason_with_the_way_out() -> None:
     with pytest.raises(Unsupported) as caught:
-        Cuml(LogisticRegression(dual=True), PATH, "model")
+        Cuml(LogisticRegression(dual=True), RULE, "model")
     (reason,) = caught.value.reasons
     assert (reason.step, reason.why) == ("model", "cuML: `dual=True` is not supported")
     assert "device='auto'" in reason.instead
@@ -27,14 +29,14 @@ def test_refused_values_become_a_reason_with_the_way_out() -> None:
 
 def test_what_cuml_drops_in_silence_is_found() -> None:
     spec = LogisticRegression(C=0.5, solver="saga", random_state=7, warm_start=True)
-    found = dropped(PATH, spec, "s")
+    found = dropped(RULE, spec, "s")
     assert sorted(found) == ["random_state=7", "solver='saga'", "warm_start=True"]
-    assert dropped(PATH, LogisticRegression(), "s") == []
+    assert dropped(RULE, LogisticRegression(), "s") == []
 
 
 def test_fits_and_predicts_with_the_parameters_of_the_spec() -> None:
     spec = LogisticRegression(C=0.5)
-    model = Cuml(spec, PATH, "model")
+    model = Cuml(spec, RULE, "model")
     model.fit(X, y)
     assert model.estimator.C == 0.5
     assert model.call("predict", X).tolist() == spec.fit(X, y).predict(X).tolist()
@@ -42,7 +44,7 @@ def test_fits_and_predicts_with_the_parameters_of_the_spec() -> None:
 
 def test_hand_over_has_every_parameter_of_the_spec() -> None:
     spec = LogisticRegression(C=0.5, solver="saga", random_state=7)
-    model = Cuml(spec, PATH, "model")
+    model = Cuml(spec, RULE, "model")
     model.fit(X, y)
     plain = model.to_sklearn()
     assert type(plain) is LogisticRegression
@@ -51,6 +53,6 @@ def test_hand_over_has_every_parameter_of_the_spec() -> None:
 
 
 def test_missing_values_are_refused_with_the_way_out() -> None:
-    model = Cuml(LogisticRegression(), PATH, "forest")
+    model = Cuml(LogisticRegression(), RULE, "forest")
     with pytest.raises(DataError, match="^forest: cuML does not take missing.*impute them"):
         model.fit(np.where(X == 0, np.nan, X), y)

@@ -259,9 +259,10 @@ def test_dense_rows_made_of_text_go_to_estimators_that_need_them() -> None:
     spec = make_pipeline(
         TfidfVectorizer(), TruncatedSVD(2, random_state=0), StandardScaler(), GaussianNB()
     )
+    assert [step.device for step in lower(spec, "cpu").steps] == ["cpu"] * 4
     reference = clone(spec).fit(TEXTS, y).predict_proba(TEXTS)
-    found = Accelerated(spec, device="cpu").fit(TEXTS, y).predict_proba(TEXTS)
-    np.testing.assert_array_equal(found, reference)
+    found = Accelerated(spec, device="cpu", dtype="float64").fit(TEXTS, y).predict_proba(TEXTS)
+    np.testing.assert_allclose(found, reference, rtol=1e-12)
 
 
 def test_a_step_without_a_twin_does_not_take_the_next_off_the_blocks() -> None:

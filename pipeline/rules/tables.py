@@ -1,0 +1,194 @@
+"""Which cuML class stands in for which estimator: one row each.
+
+To add an estimator that cuML translates itself, add a row to `CUML`; the
+contract tests then hold the row to the real class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.rules import untranslated
+from pipeline.rules.untranslated import Own
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How cuML stands in for one estimator.
+
+    Parameters
+    ----------
+    twin : str
+        Dotted name of the cuML class.
+    sparse : bool
+        It takes sparse rows.
+    weights : bool
+        Its `fit` takes `sample_weight`.
+    targets : bool
+        It takes several targets.
+    two_classes : bool
+        It is the same algorithm for two classes only.
+    fixed : mapping
+        Parameters of cuML's own without which it would solve another problem.
+    own : Own, optional
+        Our translation, where cuML has none.
+    """
+
+    twin: str
+    sparse: bool = False
+    weights: bool = False
+    targets: bool = False
+    two_classes: bool = False
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    own: Own | None = None
+
+
+CUML = {
+    "sklearn.cluster.AgglomerativeClustering": Rule(
+        "cuml.cluster.AgglomerativeClustering", own=untranslated.AGGLOMERATIVE
+    ),
+    "sklearn.cluster.DBSCAN": Rule("cuml.cluster.DBSCAN", weights=True),
+    # cuML's public HDBSCAN speaks for the package hdbscan, whose min_samples is one less.
+    "sklearn.cluster.HDBSCAN": Rule("cuml.accel._overrides.sklearn.cluster._SklearnHDBSCAN"),
+    "sklearn.cluster.KMeans": Rule("cuml.cluster.KMeans", weights=True),
+    "sklearn.cluster.SpectralClustering": Rule("cuml.cluster.SpectralClustering"),
+    "sklearn.covariance.EmpiricalCovariance": Rule("cuml.covariance.EmpiricalCovariance"),
+    "sklearn.covariance.LedoitWolf": Rule("cuml.covariance.LedoitWolf"),
+    "sklearn.decomposition.IncrementalPCA": Rule("cuml.decomposition.IncrementalPCA", sparse=True),
+    "sklearn.decomposition.PCA": Rule("cuml.decomposition.PCA", sparse=True),
+    "sklearn.decomposition.TruncatedSVD": Rule("cuml.decomposition.TruncatedSVD"),
+    "sklearn.ensemble.IsolationForest": Rule("cuml.ensemble.IsolationForest"),
+    "sklearn.ensemble.RandomForestClassifier": Rule(
+        "cuml.ensemble.RandomForestClassifier", weights=True
+    ),
+    "sklearn.ensemble.RandomForestRegressor": Rule(
+        "cuml.ensemble.RandomForestRegressor", weights=True
+    ),
+    "sklearn.kernel_ridge.KernelRidge": Rule(
+        "cuml.kernel_ridge.KernelRidge", weights=True, targets=True
+    ),
+    "sklearn.linear_model.ElasticNet": Rule(
+        "cuml.linear_model.ElasticNet", sparse=True, weights=True
+    ),
+    "sklearn.linear_model.Lasso": Rule("cuml.linear_model.Lasso", sparse=True, weights=True),
+    "sklearn.linear_model.LinearRegression": Rule(
+        "cuml.linear_model.LinearRegression", sparse=True, weights=True, targets=True
+    ),
+    "sklearn.linear_model.LogisticRegression": Rule(
+        "cuml.linear_model.LogisticRegression", sparse=True, weights=True
+    ),
+    "sklearn.linear_model.Ridge": Rule(
+        "cuml.linear_model.Ridge", sparse=True, weights=True, targets=True
+    ),
+    "sklearn.manifold.SpectralEmbedding": Rule("cuml.manifold.SpectralEmbedding"),
+    "sklearn.manifold.TSNE": Rule("cuml.manifold.TSNE"),
+    "sklearn.naive_bayes.BernoulliNB": Rule(
+        "cuml.naive_bayes.BernoulliNB", sparse=True, own=untranslated.BERNOULLI
+    ),
+    "sklearn.naive_bayes.CategoricalNB": Rule(
+        "cuml.naive_bayes.CategoricalNB", own=untranslated.CATEGORICAL
+    ),
+    "sklearn.naive_bayes.ComplementNB": Rule(
+        "cuml.naive_bayes.ComplementNB", sparse=True, own=untranslated.COMPLEMENT
+    ),
+    "sklearn.naive_bayes.GaussianNB": Rule(
+        "cuml.naive_bayes.GaussianNB", weights=True, own=untranslated.GAUSSIAN
+    ),
+    "sklearn.naive_bayes.MultinomialNB": Rule(
+        "cuml.naive_bayes.MultinomialNB", sparse=True, own=untranslated.MULTINOMIAL
+    ),
+    "sklearn.neighbors.KNeighborsClassifier": Rule(
+        "cuml.neighbors.KNeighborsClassifier", sparse=True, targets=True
+    ),
+    "sklearn.neighbors.KNeighborsRegressor": Rule(
+        "cuml.neighbors.KNeighborsRegressor", sparse=True, targets=True
+    ),
+    "sklearn.neighbors.KernelDensity": Rule("cuml.neighbors.KernelDensity", weights=True),
+    "sklearn.neighbors.NearestNeighbors": Rule("cuml.neighbors.NearestNeighbors", sparse=True),
+    "sklearn.random_projection.GaussianRandomProjection": Rule(
+        "cuml.random_projection.GaussianRandomProjection",
+        sparse=True,
+        own=untranslated.GAUSSIAN_PROJECTION,
+    ),
+    "sklearn.random_projection.SparseRandomProjection": Rule(
+        "cuml.random_projection.SparseRandomProjection",
+        sparse=True,
+        own=untranslated.SPARSE_PROJECTION,
+    ),
+    # liblinear's penalty is on the intercept too, and always L2 in LinearSVR; cuML's own
+    # translation leaves out the first and makes the second L1.
+    "sklearn.svm.LinearSVC": Rule(
+        "cuml.svm.LinearSVC", weights=True, fixed={"penalized_intercept": True}
+    ),
+    "sklearn.svm.LinearSVR": Rule(
+        "cuml.svm.LinearSVR", weights=True, fixed={"penalized_intercept": True, "penalty": "l2"}
+    ),
+    "sklearn.svm.SVC": Rule("cuml.svm.SVC", sparse=True, weights=True, two_classes=True),
+    "sklearn.svm.SVR": Rule("cuml.svm.SVR", sparse=True, weights=True),
+    "umap.umap_.UMAP": Rule("cuml.manifold.UMAP", sparse=True),
+}
+"""Name of the estimator -> cuML's class, in the order of the names."""
+
+XGBOOST = ("XGBClassifier", "XGBRFClassifier", "XGBRFRegressor", "XGBRanker", "XGBRegressor")
+"""XGBoost's classes, which run on a GPU with ``device="cuda"``."""
+
+SUBSTITUTES = {
+    "AdaBoostClassifier": "XGBClassifier",
+    "AdaBoostRegressor": "XGBRegressor",
+    "BaggingClassifier": "RandomForestClassifier",
+    "BaggingRegressor": "RandomForestRegressor",
+    "BayesianRidge": "Ridge",
+    "BisectingKMeans": "KMeans",
+    "DecisionTreeClassifier": "XGBClassifier(n_estimators=1)",
+    "DecisionTreeRegressor": "XGBRegressor(n_estimators=1)",
+    "ElasticNetCV": "GridSearchCV around Accelerated(ElasticNet())",
+    "ExtraTreesClassifier": "RandomForestClassifier",
+    "ExtraTreesRegressor": "RandomForestRegressor",
+    "FastICA": "PCA",
+    "GaussianProcessRegressor": "KernelRidge",
+    "GradientBoostingClassifier": "XGBClassifier",
+    "GradientBoostingRegressor": "XGBRegressor",
+    "HistGradientBoostingClassifier": "XGBClassifier",
+    "HistGradientBoostingRegressor": "XGBRegressor",
+    "HuberRegressor": "LinearSVR",
+    "Isomap": "SpectralEmbedding",
+    "KernelPCA": "PCA",
+    "LassoCV": "GridSearchCV around Accelerated(Lasso())",
+    "LocalOutlierFactor": "IsolationForest",
+    "LocallyLinearEmbedding": "SpectralEmbedding",
+    "LogisticRegressionCV": "GridSearchCV around Accelerated(LogisticRegression())",
+    "MDS": "TSNE",
+    "MiniBatchKMeans": "KMeans",
+    "NMF": "TruncatedSVD",
+    "NuSVC": "SVC",
+    "NuSVR": "SVR",
+    "OPTICS": "HDBSCAN",
+    "OneClassSVM": "IsolationForest",
+    "PassiveAggressiveClassifier": "LinearSVC",
+    "PassiveAggressiveRegressor": "LinearSVR",
+    "Perceptron": "LinearSVC",
+    "RidgeClassifier": "LogisticRegression",
+    "SGDClassifier": "LogisticRegression or LinearSVC",
+    "SGDRegressor": "Ridge or ElasticNet",
+}
+"""What has no faithful twin -> the nearest estimator that has a rule; never put in its place."""
+
+
+def public_name(spec: Any) -> str:
+    """Return the name under which an estimator's exact class is imported.
+
+    A subclass has another one: it is another algorithm.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> public_name(Ridge())
+    'sklearn.linear_model.Ridge'
+    """
+    kind = type(spec)
+    return f"{kind.__module__.partition('._')[0]}.{kind.__name__}"
+
+
+def rule(spec: Any) -> Rule | None:
+    """Return the row of an estimator, if there is one."""
+    return CUML.get(public_name(spec))

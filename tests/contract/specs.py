@@ -1,0 +1,162 @@
+"""Parameter values that cuML honours, refuses, or drops: what its own translation says of them.
+
+``python -m tests.contract.snapshot`` asks the real cuML and freezes the answers,
+which the stand-ins then repeat.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sklearn import cluster, decomposition, linear_model, manifold, neighbors, svm
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomForestRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression
+
+from pipeline.rules.tables import CUML, rule
+from tests.contract import cases
+from tests.estimators import CASES
+
+FILE = Path(__file__).with_name("translations.json")
+
+HONOURED = [
+    cluster.DBSCAN(min_samples=3),
+    cluster.HDBSCAN(min_samples=4),
+    cluster.KMeans(init="random"),
+    cluster.KMeans(tol=0.5),
+    decomposition.PCA(whiten=True),
+    decomposition.TruncatedSVD(n_components=3),
+    IsolationForest(contamination=0.25),
+    KernelRidge(gamma=0.5),
+    linear_model.ElasticNet(l1_ratio=0.25),
+    linear_model.Lasso(selection="random"),
+    linear_model.LinearRegression(fit_intercept=False),
+    linear_model.Ridge(alpha=0.5),
+    LogisticRegression(C=0.5),
+    LogisticRegression(tol=1e-3),
+    LogisticRegression(max_iter=50),
+    LogisticRegression(fit_intercept=False),
+    LogisticRegression(class_weight="balanced"),
+    LogisticRegression(l1_ratio=0.5),
+    manifold.TSNE(perplexity=10.0),
+    neighbors.KNeighborsClassifier(weights="distance"),
+    neighbors.KNeighborsRegressor(n_neighbors=3),
+    neighbors.KernelDensity(kernel="tophat"),
+    RandomForestClassifier(n_estimators=20),
+    RandomForestClassifier(criterion="entropy"),
+    RandomForestClassifier(max_depth=3),
+    RandomForestClassifier(min_samples_split=5),
+    RandomForestClassifier(min_samples_leaf=4),
+    RandomForestClassifier(max_features=0.5),
+    RandomForestClassifier(max_leaf_nodes=15),
+    RandomForestClassifier(min_impurity_decrease=0.1),
+    RandomForestClassifier(bootstrap=False),
+    RandomForestClassifier(random_state=0),
+    RandomForestClassifier(class_weight="balanced"),
+    RandomForestClassifier(max_samples=0.5),
+    RandomForestRegressor(criterion="poisson"),
+    svm.LinearSVC(penalty="l1"),
+    svm.LinearSVR(loss="squared_epsilon_insensitive"),
+    svm.SVC(kernel="linear"),
+    svm.SVR(epsilon=0.5),
+]
+REFUSED = [
+    (cluster.DBSCAN(metric="manhattan"), "metric='manhattan'"),
+    (cluster.DBSCAN(algorithm="kd_tree"), "algorithm='kd_tree'"),
+    (cluster.HDBSCAN(metric="cosine"), "metric='cosine'"),
+    (cluster.HDBSCAN(store_centers="both"), "store_centers='both'"),
+    (cluster.SpectralClustering(), "affinity='rbf'"),
+    (decomposition.PCA(n_components="mle"), "n_components='mle'"),
+    (IsolationForest(warm_start=True), "warm_start=True"),
+    (linear_model.ElasticNet(positive=True), "positive=True"),
+    (linear_model.Lasso(precompute=True), "`precompute`"),
+    (linear_model.LinearRegression(positive=True), "positive=True"),
+    (linear_model.Ridge(positive=True), "positive=True"),
+    (LogisticRegression(warm_start=True), "warm_start=True"),
+    (LogisticRegression(intercept_scaling=2.0), "intercept_scaling=2.0"),
+    (manifold.SpectralEmbedding(affinity="rbf"), "affinity='rbf'"),
+    (manifold.TSNE(n_components=3), "`n_components=2`"),
+    (neighbors.KNeighborsClassifier(metric="hamming"), "metric='hamming'"),
+    (neighbors.KernelDensity(metric="haversine"), "metric='haversine'"),
+    (RandomForestClassifier(warm_start=True), "warm_start=True"),
+    (RandomForestClassifier(ccp_alpha=0.5), "ccp_alpha=0.5"),
+    (RandomForestClassifier(criterion="log_loss"), "criterion='log_loss'"),
+    (RandomForestRegressor(criterion="absolute_error"), "criterion='absolute_error'"),
+    (svm.LinearSVC(multi_class="crammer_singer"), "multi_class=crammer_singer"),
+    (svm.SVC(probability=True), "probability=True"),
+]
+LOST = [
+    (cluster.KMeans(algorithm="elkan"), ["algorithm='elkan'"]),
+    (decomposition.PCA(random_state=0), ["random_state=0"]),
+    (linear_model.Ridge(solver="sag", alpha=0.5), ["solver='sag'"]),
+    (LogisticRegression(solver="saga", random_state=0), ["random_state=0", "solver='saga'"]),
+    (LogisticRegression(n_jobs=2, C=0.5), ["n_jobs=2"]),
+    (
+        LogisticRegression(solver="saga", random_state=0, C=0.5),
+        ["random_state=0", "solver='saga'"],
+    ),
+    (neighbors.KNeighborsRegressor(leaf_size=10), ["leaf_size=10"]),
+    (RandomForestClassifier(n_jobs=2, verbose=1, max_depth=3), ["n_jobs=2", "verbose=1"]),
+    (svm.SVC(shrinking=False), ["shrinking=False"]),
+]
+
+
+def asked() -> Iterator[BaseEstimator]:
+    """Return every spec whose translation is frozen, those with one value less included."""
+    used = [case.spec for case in CASES]
+    used += [case.spec.steps[-1][1] for case in cases.CLASSIFIERS.values()]
+    for spec in [*used, *HONOURED, *(each for each, _ in [*REFUSED, *LOST])]:
+        if rule(spec) and not rule(spec).own:
+            yield from _with_defaults(spec)
+
+
+def _with_defaults(spec: BaseEstimator) -> Iterator[BaseEstimator]:
+    defaults = type(spec)().get_params(deep=False)
+    yield from (spec, type(spec)())
+    for name, value in spec.get_params(deep=False).items():
+        if repr(value) != repr(defaults[name]):
+            yield clone(spec).set_params(**{name: defaults[name]})
+
+
+def take() -> dict[str, Any]:
+    """Return what the installed cuML makes of every spec, by how it is written."""
+    from pipeline.optional import load
+
+    found = {}
+    for spec in asked():
+        try:
+            found[repr(spec)] = {"params": load(rule(spec).twin)._params_from_cpu(spec)}
+        except ValueError as error:
+            found[repr(spec)] = {"refused": str(error)}
+    return dict(sorted(found.items()))
+
+
+def render(found: dict[str, Any]) -> str:
+    """Return JSON with one line a spec."""
+    rows = [f" {json.dumps(spec)}: {json.dumps(answer)}" for spec, answer in found.items()]
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+@cache
+def frozen() -> dict[str, Any]:
+    """Return the frozen answers."""
+    return json.loads(FILE.read_text("utf-8"))
+
+
+def spec_of(kind: type[BaseEstimator], params: dict[str, Any]) -> BaseEstimator:
+    """Return a spec of a class that our rule translates to these parameters."""
+    for spec in asked():
+        answer = frozen()[repr(spec)]
+        made = answer.get("params", {}) | dict(rule(spec).fixed)
+        if type(spec) is kind and made == params:
+            return clone(spec)
+    raise LookupError(f"no spec of {kind.__name__} is translated to {params}: add it to the table")
+
+
+TWINS = sorted({row.twin for row in CUML.values()})
+"""The cuML classes of all rules."""

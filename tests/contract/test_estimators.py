@@ -1,0 +1,135 @@
+"""Every estimator that has a rule, on the stand-ins: the same answers, and no call cuML lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from pipeline import Accelerated, DataError, Unsupported
+from pipeline.rules.tables import rule
+from tests.contract.recorder import Recorder
+from tests.contract.verify import faults
+from tests.estimators import CASES, Case, blobs, classes, counts, named, numbers
+
+FOREST = RandomForestClassifier(20, random_state=0)
+ON_CUML = [case for case in CASES if rule(case.spec)]
+
+
+@pytest.mark.parametrize("case", ON_CUML, ids=named)
+def test_equals_scikit_learn_and_so_does_the_lifted_model(case: Case, device: Recorder) -> None:
+    X, y = case.data()
+    reference = clone(case.spec).fit(X, y)
+    ours = Accelerated(clone(case.spec), device="cuda").fit(X, y)
+    assert {entry.device for entry in ours.residency_.entries if entry.call == "fit"} == {"cuda"}
+    assert case.compare(ours, reference, X, y) == pytest.approx(0, abs=1e-9)
+    assert faults(device.calls) == []
+    lifted: Any = ours.to_sklearn()
+    assert lifted.get_params().keys() == case.spec.get_params().keys()
+    assert repr(lifted) == repr(case.spec)
+    assert type(lifted) is type(case.spec)
+    assert case.compare(lifted, reference, X, y) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("case", ON_CUML, ids=named)
+def test_only_answers_come_back_to_the_host(case: Case, device: Recorder) -> None:
+    X, y = case.data()
+    model = Accelerated(clone(case.spec), device="cuda").fit(X, y)
+    assert model.residency_.host_bytes == 0
+    assert model.residency_.host_bytes == device.nbytes("host", "explicit")
+
+
+def refused(spec: Any, X: Any, y: Any, **params: Any) -> str:
+    """Return the reason of a strict refusal; told a host may help, the host learns the same."""
+    with pytest.raises(Unsupported) as caught:
+        Accelerated(clone(spec), device="cuda").fit(X, y, **params)
+    (reason,) = caught.value.reasons
+    ours = Accelerated(clone(spec), device="cuda", fallback=True).fit(X, y, **params)
+    reference = clone(spec).fit(X, y, **params)
+    (placed,) = ours.plan_.placements
+    assert placed.device == "cpu"
+    assert placed.note == f"on the host: {reason.why}"
+    assert "device='auto'" in reason.instead
+    np.testing.assert_array_equal(ours.predict(X), reference.predict(X))
+    assert type(ours.to_sklearn()) is type(spec)
+    return reason.why
+
+
+def test_forests_do_not_take_missing_values(device: Recorder) -> None:
+    X, y = classes()
+    X[3, 2] = np.nan
+    assert refused(FOREST, X, y) == "cuML does not take missing values"
+    assert device.copies[0].to == "device"
+
+
+def test_missing_values_that_scikit_learn_refuses_too_are_bad_data(device: Recorder) -> None:
+    X, y = classes()
+    model = Accelerated(LogisticRegression(), device="cuda", fallback=True).fit(X, y)
+    X[3, 2] = np.nan
+    for ask in (model.predict, lambda X: model.fit(X, y)):
+        with pytest.raises(DataError, match="logisticregression: cuML does not take missing"):
+            ask(X)
+
+
+def test_support_vectors_tell_two_classes_apart(device: Recorder) -> None:
+    assert refused(SVC(), *classes(3)) == "cuML's SVC tells two classes apart and y has 3"
+
+
+def test_several_targets(device: Recorder) -> None:
+    X, y = numbers()
+    Y = np.column_stack([y, -y])
+    assert refused(Lasso(), X, Y) == "cuML's Lasso learns one target and y has 2"
+    assert refused(FOREST, X, np.int64(Y > 1)).endswith("learns one target and y has 2")
+    ours = Accelerated(Ridge(), device="cuda").fit(X, Y)
+    np.testing.assert_allclose(ours.predict(X), Ridge().fit(X, Y).predict(X), rtol=1e-6)
+
+
+def test_weights_go_to_those_who_take_them(device: Recorder) -> None:
+    X, y = classes()
+    weights = np.linspace(0.1, 1.0, len(y))
+    ours = Accelerated(GaussianNB(), device="cuda").fit(X, y, sample_weight=weights)
+    reference = GaussianNB().fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(ours.predict_proba(X), reference.predict_proba(X), rtol=1e-6)
+    assert ours.residency_.entries[1].to_device_bytes == y.nbytes + weights.nbytes
+    told = refused(MultinomialNB(), *counts(), sample_weight=weights)
+    assert told == "the fit of cuML's MultinomialNB takes no sample_weight"
+
+
+def test_a_method_that_cuml_lacks_is_on_the_lifted_model(device: Recorder) -> None:
+    X, _ = blobs()
+    model = Accelerated(PCA(3), device="cuda").fit(X)
+    with pytest.raises(Unsupported, match=r"no score_samples; use to_sklearn\(\).score_samples"):
+        model.score_samples(X)
+    np.testing.assert_allclose(
+        model.to_sklearn().score_samples(X), PCA(3).fit(X).score_samples(X), rtol=1e-6
+    )
+
+
+def test_reduction_in_the_middle_stays_on_the_device(device: Recorder) -> None:
+    X, y = classes()
+    spec = make_pipeline(StandardScaler(), PCA(3), KNeighborsClassifier())
+    model = Accelerated(spec, device="cuda").fit(X, y)
+    assert model.residency_.host_bytes < 1000  # the statistics of the scaler
+    assert [step.device for step in model.plan_.steps] == ["cuda"] * 3
+    np.testing.assert_array_equal(model.predict(X), clone(spec).fit(X, y).predict(X))
+    assert faults(device.calls) == []
+
+
+def test_learns_in_batches(device: Recorder) -> None:
+    X, y = counts()
+    ours = Accelerated(MultinomialNB(), device="cuda")
+    reference = MultinomialNB()
+    for rows in (slice(0, 200), slice(200, None)):
+        ours.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+        reference.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+    np.testing.assert_allclose(ours.predict_proba(X), reference.predict_proba(X), rtol=1e-6)

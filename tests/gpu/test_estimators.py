@@ -1,0 +1,81 @@
+"""Every estimator that has a rule, on a GPU, against scikit-learn within its tolerance."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
+
+from pipeline import Accelerated, devices
+from pipeline.optional import available, load
+from pipeline.rules import array_api
+from tests.estimators import CASES, Case, blobs, named, neighbourhoods
+
+NO_GPU = devices.obstacle()
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
+
+LIFTED = 1e-4
+"""How far the lifted model may be from the device's own answers."""
+
+
+def skip_if_switched_off(case: Case) -> None:
+    if array_api.handles(case.spec) and os.environ.get(array_api.SWITCH) != "1":
+        pytest.skip(f"needs {array_api.SWITCH}=1 in the environment")
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_comes_as_near_to_the_reference_as_its_row_says(case: Case) -> None:
+    skip_if_switched_off(case)
+    X, y = case.data()
+    reference = clone(case.spec).fit(X, y, **case.params)
+    ours = Accelerated(clone(case.spec), device="cuda").fit(X, y, **case.params)
+    assert {entry.device for entry in ours.residency_.entries if entry.call == "fit"} == {"cuda"}
+    assert ours.residency_.host_bytes == 0
+    assert case.compare(ours, reference, X, y) <= case.tolerance
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_the_lifted_model_answers_like_the_device(case: Case) -> None:
+    skip_if_switched_off(case)
+    X, y = case.data()
+    ours = Accelerated(clone(case.spec), device="cuda").fit(X, y, **case.params)
+    lifted: Any = ours.to_sklearn()
+    assert type(lifted) is type(case.spec)
+    for method in ("predict", "predict_proba", "decision_function", "transform", "score_samples"):
+        if hasattr(ours, method) and hasattr(lifted, method):
+            made, wanted = getattr(ours, method)(X), getattr(lifted, method)(X)
+            np.testing.assert_allclose(made, wanted, rtol=LIFTED, atol=LIFTED * np.std(wanted))
+    for name in ("labels_", "embedding_"):
+        if hasattr(lifted, name):
+            assert len(getattr(lifted, name)) == len(X)
+
+
+@pytest.mark.skipif(not available("umap"), reason="umap-learn is not installed")
+def test_umap_keeps_neighbours_together() -> None:
+    X, _ = blobs()
+    spec = load("umap.UMAP")(random_state=0)
+    ours = Accelerated(spec, device="cuda")
+    assert neighbourhoods(ours, spec, X, None) <= 0.02
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "c"], [3, 5, 7]], ids=["text", "numbers"])
+@pytest.mark.parametrize(
+    "case",
+    [c for c in CASES if hasattr(c.spec, "predict_proba") and "XGB" not in named(c)],
+    ids=named,
+)
+def test_labels_of_any_kind_come_back(case: Case, labels: list[Any]) -> None:
+    skip_if_switched_off(case)
+    X, y = case.data()
+    if y is None or case.data.__name__ == "binary":
+        pytest.skip("no three classes")
+    y = np.array(labels, dtype=object if isinstance(labels[0], str) else "int64")[y]
+    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    ours = Accelerated(clone(case.spec), device="cuda").fit(X, y)
+    assert set(ours.predict(X_test)) <= set(labels)
+    assert ours.score(X_test, y_test) > 0.5
+    assert list(ours.to_sklearn().classes_) == labels
