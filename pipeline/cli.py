@@ -146,14 +146,26 @@ def list_() -> None:
 @click.argument("task")
 @click.option("--device", default="auto", show_default=True)
 @click.option("--specs", default="", help="Programs, with commas; all by default.")
-def explain(task: str, device: str, specs: str) -> None:
+@click.option("--json", is_flag=True, help="As JSON.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write a page with diagrams.")
+def explain(task: str, device: str, specs: str, json: bool, html: Path | None) -> None:
     """Say where each step of TASK's programs would run, and why; run nothing."""
-    from pipeline import explaining
+    from json import dumps
+
+    from pipeline import diagram, explaining, publish
     from pipeline.task import load
 
     what = load(task)
-    for name in _names(specs, what.specs):
-        click.echo(f"{name}\n{explaining.explain(what.spec(name, 0), device)}\n")
+    found = {
+        name: explaining.explain(what.spec(name, 0), device) for name in _names(specs, what.specs)
+    }
+    if json:
+        click.echo(dumps({name: each.to_dict() for name, each in found.items()}, indent=2))
+    else:
+        click.echo("".join(f"{name}\n{each}\n\n" for name, each in found.items()), nl=False)
+    if html:
+        shown = [(name, each._repr_html_()) for name, each in found.items()]
+        publish.write_text(html, diagram.page(shown))
 
 
 @commands.command()

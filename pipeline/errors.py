@@ -34,6 +34,12 @@ class DeviceUnavailable(PipelineError, RuntimeError):
     exit_code = 69
 
 
+class BudgetExceeded(PipelineError, RuntimeError):
+    """More bytes would come back from the device than ``host_bytes`` allows."""
+
+    exit_code = 2
+
+
 class CannotWrite(PipelineError, OSError):
     """The results cannot be written: disk full, read-only folder, a file in the way."""
 

@@ -3,38 +3,76 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from pipeline import diagram
 from pipeline.devices import choose
+from pipeline.errors import Reason
 from pipeline.lowering import RULES, on_host, placements, validate, walk
-from pipeline.plan import Placement
+from pipeline.placement import Placement
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Where each step of a spec would run, and why; print it.
+    """Where each step of a spec would run, and why: print it, or show it in a notebook.
 
     Parameters
     ----------
+    spec : estimator
     device : str
         The device that was explained.
+    why : str
+        Why this device.
     placements : tuple of Placement
         One a step; `implementation` is empty where there is none.
     """
 
+    spec: BaseEstimator
     device: str
+    why: str
     placements: tuple[Placement, ...]
+
+    @property
+    def supported(self) -> bool:
+        """Whether each step has an implementation on the device."""
+        return all(place.implementation for place in self.placements)
 
     def __str__(self) -> str:
         """Return a table."""
         width = max((len(p.step) for p in self.placements), default=0)
         lines = [
             f"{p.step:{width}}  {p.device or '-':4}  {p.implementation or 'no equivalent'}"
-            + (f"  ({p.note})" if p.note else "")
+            + (f"  ({p.remarks})" if p.remarks else "")
             for p in self.placements
         ]
         return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, as `json.dumps` takes it.
+
+        Returns
+        -------
+        dict
+            ``device``, ``why``, ``supported``, and ``steps``: a list with the fields of
+            `Placement`, each of whose ``reasons`` has ``step``, ``why``, ``instead`` and
+            ``parameter``.
+        """
+        steps = [place.to_dict() for place in self.placements]
+        return {
+            "device": self.device,
+            "why": self.why,
+            "supported": self.supported,
+            "steps": steps,
+        }
+
+    def to_html(self) -> str:
+        """Return a whole page: scikit-learn's diagram with a badge on each step, and a table."""
+        return diagram.page([(type(self.spec).__name__, self._repr_html_())])
+
+    def _repr_html_(self) -> str:
+        return diagram.fragment(self.spec, f"device={self.device!r}: {self.why}", self.placements)
 
 
 def explain(spec: BaseEstimator, device: str = "auto") -> Explanation:
@@ -46,6 +84,11 @@ def explain(spec: BaseEstimator, device: str = "auto") -> Explanation:
     device : {"auto", "cpu", "cuda"}
         ``"cuda"`` is explained on machines without a GPU as well.
 
+    Returns
+    -------
+    Explanation
+        As text by `print`, as HTML in a notebook or by ``to_html()``, as data by ``to_dict()``.
+
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
@@ -53,7 +96,7 @@ def explain(spec: BaseEstimator, device: str = "auto") -> Explanation:
     logisticregression  cpu   sklearn.LogisticRegression
     """
     validate(spec)
-    name = device if device in RULES else choose(device).name
+    name, why = (device, "asked for") if device in RULES else _chosen(device)
     rows: list[Placement] = []
     for step, part, found in walk(spec, name):
         if not found:
@@ -61,5 +104,14 @@ def explain(spec: BaseEstimator, device: str = "auto") -> Explanation:
         elif name == "cpu":
             rows += on_host(step, part, found, asked="cpu").placements
         else:
-            rows += [Placement(reason.step, "", "", f"{reason}") for reason in found]
-    return Explanation(name, tuple(rows))
+            rows += [_nowhere(reason) for reason in found]
+    return Explanation(spec, name, why, tuple(rows))
+
+
+def _chosen(device: str) -> tuple[str, str]:
+    choice = choose(device)
+    return choice.name, choice.why
+
+
+def _nowhere(reason: Reason) -> Placement:
+    return Placement(reason.step, "", "", f"{reason}", reasons=(reason,))

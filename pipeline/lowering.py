@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -11,7 +12,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from pipeline.errors import ConfigError, Reason, Unsupported
-from pipeline.plan import Placement, Plan, Step
+from pipeline.placement import Placement
+from pipeline.plan import Plan, Step
 from pipeline.preprocessing import build, refusals
 from pipeline.preprocessing.program import Program
 from pipeline.rules import cpu, cuda, labels, text
@@ -163,9 +165,10 @@ def _place(
 def on_host(name: str, part: Any, found: Sequence[Reason], *, asked: str) -> Step:
     """Return a step that runs on the host, as the user wrote it, and says why."""
     why = "; ".join(f"{r.parameter}: {r.why}" if r.parameter else r.why for r in found)
-    implementation, _ = cpu.describe(part, name)
+    runs = cpu.describe(part, name)
     note = f"on the host: {why}" if asked != "cpu" else f"as it is: {why}"
-    return Step(name, Plain(part), "cpu", [Placement(name, implementation, "cpu", note)])
+    place = replace(runs, note=note, reasons=tuple(found))
+    return Step(name, Plain(part), "cpu", [place])
 
 
 def placements(name: str, part: Any, device: str) -> Iterator[Placement]:
@@ -174,8 +177,7 @@ def placements(name: str, part: Any, device: str) -> Iterator[Placement]:
         yield Placement(name, "pipeline.rules.labels", "cpu", "labels live on the host")
         return
     if not on_blocks(part):
-        implementation, note = RULES[device].describe(part, name)
-        yield Placement(name, implementation, device, note)
+        yield RULES[device].describe(part, name)
         return
     for path, leaf in refusals.leaves(part, name):
         if not (isinstance(leaf, str) and leaf == "drop"):

@@ -19,7 +19,7 @@ from pipeline.devices import choose
 from pipeline.errors import DataError
 from pipeline.estimator import Accelerated
 from pipeline.lowering import parts
-from pipeline.plan import Placement
+from pipeline.placement import Placement
 from pipeline.preprocessing.refusals import leaves
 from pipeline.residency import Entry
 from pipeline.rules.cpu import describe
@@ -153,7 +153,11 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
         outcome.probability = np.asarray(last.predict_proba(X)[:, 1])
     outcome.model = spec
     outcome.placements = [
-        Placement(step, "scikit-learn" if isinstance(leaf, str) else describe(leaf, step)[0], "cpu")
+        Placement(
+            step,
+            "scikit-learn" if isinstance(leaf, str) else describe(leaf, step).implementation,
+            "cpu",
+        )
         for name, part in parts(spec)
         for step, leaf in leaves(part, name)
     ]

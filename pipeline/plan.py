@@ -11,29 +11,8 @@ from sklearn.pipeline import Pipeline
 
 from pipeline import frames
 from pipeline.errors import Reason, Unsupported
+from pipeline.placement import Placement
 from pipeline.residency import record
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where one step of the spec runs.
-
-    Parameters
-    ----------
-    step : str
-        Path in the spec, ``"columntransformer.numbers.simpleimputer"``.
-    implementation : str
-        What runs it; empty when nothing can.
-    device : str
-        ``"cpu"``, ``"cuda"``, or empty.
-    note : str
-        What differs from the spec, or why it does not run on the device asked for.
-    """
-
-    step: str
-    implementation: str
-    device: str
-    note: str = ""
 
 
 class Worker(Protocol):
@@ -81,14 +60,15 @@ class Step:
         """Return X on this step's device."""
         if frames.device_of(X) == self.device:
             return X
-        with record(self.name, "copy", self.device):
+        why = "; ".join(filter(None, (place.remarks for place in self.placements)))
+        with record(self.name, "copy", self.device, why):
             return frames.to_device(X, self.device)
 
     def learn(self, call: str, X: Any, y: Any, **params: Any) -> Any:
         """Call a method that learns; on the host if the data stand in the way and it may."""
         X = self.bring(X)
         try:
-            with self.timed(call):
+            with self.timed(call, "what is fitted"):
                 return getattr(self.worker, call)(X, y, **params)
         except Unsupported as refused:
             if self.on_host is None:
@@ -97,9 +77,9 @@ class Step:
         return self.learn(call, X, y, **params)
 
     @contextmanager
-    def timed(self, call: str) -> Iterator[None]:
-        """Book a call of this step, with the device's queue drained."""
-        with record(self.name, call, self.device):
+    def timed(self, call: str, why: str = "what was fitted") -> Iterator[None]:
+        """Book a call of this step and why bytes move, with the device's queue drained."""
+        with record(self.name, call, self.device, why):
             yield
             frames.synchronize(self.device)
 

@@ -26,7 +26,7 @@ from pipeline.residency import Entry
 from pipeline.task import Task
 
 if TYPE_CHECKING:
-    from pipeline import plan
+    from pipeline import placement
 
 PACKAGES = (
     "numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "xgboost", "xgboost-cpu",
@@ -165,7 +165,7 @@ def _enclosed(opening: str, parts: list[str], closing: str, indent: int) -> str:
     return f"{opening}\n{inner}{' ' * indent}{closing}"
 
 
-def placements(found: Iterable[plan.Placement]) -> list[Placement]:
+def placements(found: Iterable[placement.Placement]) -> list[Placement]:
     """Return where the steps ran, as records."""
     return [
         Placement(step=p.step, implementation=p.implementation, device=p.device, note=p.note)

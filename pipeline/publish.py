@@ -133,3 +133,29 @@ def _recover(folder: Path) -> None:
     if old.is_dir() and not folder.exists():
         old.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file as a whole: it is written aside and then renamed.
+
+    Raises
+    ------
+    CannotWrite
+        The folder is not writable, the disk is full, or a file is in the way.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(text, encoding="utf-8", newline="\n")
+        aside.replace(path)
+    except OSError as error:
+        _discard(aside)
+        reason = error.strerror or error
+        raise CannotWrite(f"{path}: {reason}; name another folder or free this one") from error
+
+
+def _discard(aside: Path) -> None:
+    try:
+        aside.unlink(missing_ok=True)
+    except OSError:
+        return

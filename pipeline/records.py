@@ -81,6 +81,7 @@ class Movement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     seconds: float
     to_device_bytes: int
     to_host_bytes: int
+    why: str = ""
 
 
 def dumps(record: msgspec.Struct) -> bytes:

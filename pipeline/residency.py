@@ -2,6 +2,10 @@
 
 Code that computes or copies reports to the ledger of the call it serves; the
 ledger travels in a context variable, so parallel predictions do not mix.
+
+A ledger may have a budget for the rows of tables that come back to the host.
+Answers are what the caller asked for, and small state is what scikit-learn's
+attributes are made of; neither counts.
 """
 
 from __future__ import annotations
@@ -11,6 +15,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+
+from pipeline.errors import BudgetExceeded
+
+STATE = 64 * 1024
+"""Bytes of one copy up to which it is state and no rows, however few the rows are."""
+
+
+ANSWER = "the answer"
+"""Why bytes come back that the caller asked for."""
 
 
 @dataclass
@@ -29,6 +42,8 @@ class Entry:
         Wall time, with the device's queue drained.
     to_device_bytes, to_host_bytes : int
         Bytes copied between host and device for this call.
+    why : str
+        What was copied, or why.
     """
 
     step: str
@@ -37,30 +52,60 @@ class Entry:
     seconds: float = 0.0
     to_device_bytes: int = 0
     to_host_bytes: int = 0
+    why: str = ""
+
+    def __str__(self) -> str:
+        """Return one line."""
+        return (
+            f"{self.step:24} {self.call:14} {self.device:5} {1e3 * self.seconds:10.1f} ms "
+            f"{self.to_device_bytes:>12,} B to device {self.to_host_bytes:>12,} B to host"
+            f"  {self.why if self.to_device_bytes or self.to_host_bytes else ''}"
+        ).rstrip()
 
 
 @dataclass
 class Ledger:
-    """The entries of one `fit` or one prediction, in the order of the calls."""
+    """The entries of one `fit` or one prediction, in the order of the calls.
+
+    Parameters
+    ----------
+    entries : list of Entry
+    host_bytes : int, optional
+        The budget: bytes of rows that may come back to the host. By default any.
+    n_rows : int
+        Rows of the table. A copy with less than a byte for each, or up to 64 KiB, is state.
+    """
 
     entries: list[Entry] = field(default_factory=list)
+    host_bytes: int | None = None
+    n_rows: int = 0
+    rows_bytes: int = field(default=0, init=False)
 
     def seconds(self, *calls: str) -> float:
         """Return the summed wall time of the named calls."""
         return sum(entry.seconds for entry in self.entries if entry.call in calls)
 
     @property
-    def host_bytes(self) -> int:
-        """Bytes that came back from a device."""
+    def to_host_bytes(self) -> int:
+        """Bytes that came back from a device: rows, state and answers."""
         return sum(entry.to_host_bytes for entry in self.entries)
+
+    def spend(self, entry: Entry, n_bytes: int) -> None:
+        """Count a copy to the host against the budget, before it is made."""
+        if self.host_bytes is None or n_bytes <= max(self.n_rows - 1, STATE):
+            return
+        self.rows_bytes += n_bytes
+        if self.rows_bytes > self.host_bytes:
+            why = f" ({entry.why})" if entry.why else ""
+            raise BudgetExceeded(
+                f"{entry.step}: {entry.call} would bring {n_bytes:,} bytes to the host{why}, "
+                f"{self.rows_bytes:,} in all, and host_bytes={self.host_bytes:,} is the limit; "
+                "run the step on the device, or raise host_bytes"
+            )
 
     def __str__(self) -> str:
         """One line per entry."""
-        return "\n".join(
-            f"{e.step:24} {e.call:14} {e.device:5} {1e3 * e.seconds:10.1f} ms "
-            f"{e.to_device_bytes:>12,} B to device {e.to_host_bytes:>12,} B to host"
-            for e in self.entries
-        )
+        return "\n".join(str(entry) for entry in self.entries)
 
 
 _ledger: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
@@ -68,9 +113,9 @@ _entry: ContextVar[Entry | None] = ContextVar("entry", default=None)
 
 
 @contextmanager
-def ledger() -> Iterator[Ledger]:
-    """Collect everything recorded inside the block."""
-    book = Ledger()
+def ledger(*, host_bytes: int | None = None, n_rows: int = 0) -> Iterator[Ledger]:
+    """Collect everything recorded inside the block; see `Ledger` for the parameters."""
+    book = Ledger(host_bytes=host_bytes, n_rows=n_rows)
     token = _ledger.set(book)
     try:
         yield book
@@ -79,7 +124,7 @@ def ledger() -> Iterator[Ledger]:
 
 
 @contextmanager
-def record(step: str, call: str, device: str) -> Iterator[Entry]:
+def record(step: str, call: str, device: str, why: str = "") -> Iterator[Entry]:
     """Time the block as one entry; bytes reported inside are booked on it.
 
     >>> with ledger() as book, record("scaler", "fit", "cpu"):
@@ -87,7 +132,7 @@ def record(step: str, call: str, device: str) -> Iterator[Entry]:
     >>> [(e.step, e.to_host_bytes) for e in book.entries]
     [('scaler', 8)]
     """
-    entry = Entry(step, call, device)
+    entry = Entry(step, call, device, why=why)
     token = _entry.set(entry)
     start = time.perf_counter()
     try:
@@ -100,9 +145,27 @@ def record(step: str, call: str, device: str) -> Iterator[Entry]:
             book.entries.append(entry)
 
 
-def moved(*, to_device: int = 0, to_host: int = 0) -> None:
-    """Book bytes on the entry that is being recorded, if there is one."""
-    entry = _entry.get()
-    if entry is not None:
-        entry.to_device_bytes += to_device
-        entry.to_host_bytes += to_host
+def moved(*, to_device: int = 0, to_host: int = 0, answer: bool = False) -> None:
+    """Book bytes on the entry that is being recorded, if there is one.
+
+    Parameters
+    ----------
+    to_device, to_host : int
+        Bytes that are about to be copied.
+    answer : bool
+        Whether they are what the caller asked for; a budget leaves them out.
+
+    Raises
+    ------
+    BudgetExceeded
+        The copy would break the budget of the ledger.
+    """
+    entry, book = _entry.get(), _ledger.get()
+    if entry is None:
+        return
+    if answer:
+        entry.why = ANSWER
+    if book is not None and entry.why != ANSWER:
+        book.spend(entry, to_host)
+    entry.to_device_bytes += to_device
+    entry.to_host_bytes += to_host

@@ -110,6 +110,28 @@ def test_explain_takes_the_programs_that_are_asked_for() -> None:
     assert [line for line in out.splitlines() if line in TASK.specs] == ["forest"]
 
 
+def test_explain_gives_data() -> None:
+    code, out, _ = call("explain", "flights", "--device", "cuda", "--specs", "boosting", "--json")
+    assert code == 0
+    found = json.loads(out)["boosting"]
+    assert found["device"] == "cuda"
+    assert found["steps"][-1]["implementation"] == "xgboost.XGBClassifier"
+    assert found["steps"][-1]["parameters"] == {"device": "cuda"}
+
+
+def test_explain_writes_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "new" / "page.html"
+    assert call("explain", "flights", "--device", "cpu", "--html", str(page)).code == 0
+    text = page.read_text("utf-8")
+    assert all(f"<h2>{name}</h2>" in text for name in TASK.specs)
+
+
+def test_a_page_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    code, _, err = call("explain", "flights", "--device", "cpu", "--html", str(tmp_path))
+    assert code == 73
+    assert str(tmp_path) in err
+
+
 def test_data_prints_the_path(small_home: Path) -> None:
     path = small_home / "flights" / "flights.parquet"
     assert call("data", "flights", "--home", small_home).out == f"data: {path}\n"

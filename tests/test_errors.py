@@ -10,6 +10,7 @@ CODES = {
     "ConfigError": (2, ValueError),
     "DataError": (65, ValueError),
     "DeviceUnavailable": (69, RuntimeError),
+    "BudgetExceeded": (2, RuntimeError),
     "CannotWrite": (73, OSError),
     "Busy": (75, Exception),
     "Unsupported": (2, ValueError),

@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from xgboost import XGBClassifier
 
+from pipeline.errors import ConfigError
 from pipeline.preprocessing import parallel
 from pipeline.preprocessing import table as blocks
 from tests.programs import MODELS, NUMBERS, TABLE, WORDS, on_cpu, preprocessing, program
@@ -228,3 +229,8 @@ def test_parameters_of_fit_may_name_their_step() -> None:
     model = on_cpu(dtype="float64").fit(TABLE, WORDS, logisticregression__sample_weight=weights)
     same = on_cpu(dtype="float64").fit(TABLE, WORDS, sample_weight=weights)
     np.testing.assert_array_equal(model.predict_proba(TABLE), same.predict_proba(TABLE))
+
+
+def test_a_negative_budget_is_refused() -> None:
+    with pytest.raises(ConfigError, match="host_bytes=-1 is less than 0"):
+        on_cpu(LogisticRegression(), host_bytes=-1).fit(TABLE[["n2"]], WORDS)

@@ -167,7 +167,7 @@ def test_to_device_of_the_same_device_is_the_same_object() -> None:
     with ledger() as book, record("x", "copy", "cpu"):
         assert frames.to_device(X, "cpu") is X
         assert frames.to_device([1, 2], "cpu") == [1, 2]
-    assert book.host_bytes == 0
+    assert book.to_host_bytes == 0
 
 
 def test_nbytes_counts_values_without_the_index() -> None:

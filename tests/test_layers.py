@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LAYERS = [
     {"errors", "gpu", "machine", "progress"},
-    {"optional", "publish", "records", "residency"},
+    {"optional", "placement", "publish", "records", "residency"},
+    {"diagram"},
     {"devices", "dictionaries", "persistence", "sparse", "task", "values", "zones"},
     {"instants"},
     {"frames"},

@@ -15,7 +15,7 @@ from pipeline import measure
 from pipeline.compare.results import STAGES
 from pipeline.errors import DataError, DeviceUnavailable
 from pipeline.measure import Job, Outcome
-from pipeline.plan import Placement
+from pipeline.placement import Placement
 from tasks.flights import TASK
 
 SPECS = list(TASK.specs)

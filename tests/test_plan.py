@@ -9,7 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pipeline.plan import Placement, Plan, Step
+from pipeline.placement import Placement
+from pipeline.plan import Plan, Step
 from pipeline.residency import ledger
 
 X = pd.DataFrame({"a": [0.0, 1.0, 2.0]})

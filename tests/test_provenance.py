@@ -20,7 +20,7 @@ from sklearn.preprocessing import Binarizer
 from xgboost import XGBClassifier
 
 import tasks.flights
-from pipeline import devices, gpu, plan, provenance
+from pipeline import devices, gpu, placement, provenance
 from pipeline.records import Gpu, Movement, Placement
 from pipeline.residency import Entry
 from tasks.flights import TASK
@@ -173,9 +173,9 @@ def test_code_has_what_differs_from_the_defaults(value: Any, text: str) -> None:
 
 
 def test_placements_and_movements_become_records() -> None:
-    places = provenance.placements([plan.Placement("scaler", "numpy", "cpu", "why")])
+    places = provenance.placements([placement.Placement("scaler", "numpy", "cpu", "why")])
     assert places == [Placement(step="scaler", implementation="numpy", device="cpu", note="why")]
-    assert provenance.movements([Entry("scaler", "fit", "cuda", 0.5, 8, 16)]) == [
+    assert provenance.movements([Entry("scaler", "fit", "cuda", 0.5, 8, 16, "why")]) == [
         Movement(
             step="scaler",
             call="fit",
@@ -183,6 +183,7 @@ def test_placements_and_movements_become_records() -> None:
             seconds=0.5,
             to_device_bytes=8,
             to_host_bytes=16,
+            why="why",
         )
     ]
 

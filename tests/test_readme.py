@@ -34,11 +34,18 @@ def test_links_lead_somewhere() -> None:
         assert (readme.ROOT / target).exists(), target
 
 
-def test_the_guide_to_rules_is_true() -> None:
+def test_the_guide_to_rules_is_up_to_date() -> None:
     guide = readme.RULES.read_text()
     assert readme.updated(guide, readme.RULES) == guide, "run `python -m tools.readme`"
+
+
+@pytest.mark.parametrize("guide", ["estimators.md", "explain.md"])
+def test_examples_of_a_guide_run(guide: str) -> None:
     flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-    assert doctest.testfile(str(readme.RULES), module_relative=False, optionflags=flags) == (0, 7)
+    path = readme.ROOT / "docs" / guide
+    failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=flags)
+    assert failed == 0
+    assert tried >= 5
 
 
 def test_example_runs(

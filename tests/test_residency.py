@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import nullcontext
 from contextvars import copy_context
 
 import pytest
 
-from pipeline.residency import Entry, Ledger, ledger, moved, record
+from pipeline.errors import BudgetExceeded
+from pipeline.residency import ANSWER, STATE, Entry, Ledger, ledger, moved, record
 
 
 def test_entries_come_in_the_order_they_end_with_their_time() -> None:
@@ -31,7 +33,7 @@ def test_bytes_are_booked_on_the_innermost_entry() -> None:
         moved(to_host=2)
     booked = {e.step: (e.to_device_bytes, e.to_host_bytes) for e in book.entries}
     assert booked == {"inner": (10, 5), "outer": (1, 2)}
-    assert book.host_bytes == 7
+    assert book.to_host_bytes == 7
 
 
 def test_an_entry_is_kept_when_the_step_fails() -> None:
@@ -82,7 +84,7 @@ def test_threads_do_not_share_a_ledger() -> None:
         thread.join()
     for name, book in books.items():
         assert {e.step for e in book.entries} == {name}
-        assert book.host_bytes == 20
+        assert book.to_host_bytes == 20
 
 
 def test_a_helper_thread_reports_to_the_call_it_serves() -> None:
@@ -91,7 +93,7 @@ def test_a_helper_thread_reports_to_the_call_it_serves() -> None:
         thread = threading.Thread(target=lambda: context.run(moved, to_host=3))
         thread.start()
         thread.join()
-    assert book.host_bytes == 3
+    assert book.to_host_bytes == 3
 
 
 def test_seconds_are_summed_by_call() -> None:
@@ -101,7 +103,59 @@ def test_seconds_are_summed_by_call() -> None:
 
 
 def test_text_has_one_line_per_entry_with_bytes() -> None:
-    book = Ledger([Entry("scaler", "fit", "cuda", 0.0015, 2_000_000, 80)])
+    book = Ledger([Entry("scaler", "fit", "cuda", 0.0015, 2_000_000, 80, "state")])
     (line,) = str(book).splitlines()
-    for part in ("scaler", "fit", "cuda", "1.5 ms", "2,000,000 B to device", "80 B to host"):
+    for part in (
+        "scaler",
+        "fit",
+        "cuda",
+        "1.5 ms",
+        "2,000,000 B to device",
+        "80 B to host",
+        "state",
+    ):
         assert part in line
+
+
+def test_an_entry_that_moves_nothing_gives_no_reason() -> None:
+    assert "state" not in str(Entry("scaler", "fit", "cuda", why="state"))
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_bytes", "refused"),
+    [
+        (0, STATE, False),
+        (0, STATE + 1, True),
+        (10 * STATE, 10 * STATE - 1, False),
+        (10 * STATE, 10 * STATE, True),
+    ],
+)
+def test_a_budget_of_nothing_leaves_room_for_state(
+    n_rows: int, n_bytes: int, refused: bool
+) -> None:
+    with ledger(host_bytes=0, n_rows=n_rows) as book, record("pca", "copy", "cpu") as entry:
+        with pytest.raises(BudgetExceeded) if refused else nullcontext():
+            moved(to_host=n_bytes)
+        assert entry.to_host_bytes == (0 if refused else n_bytes)
+    assert book.to_host_bytes == entry.to_host_bytes
+
+
+def test_a_budget_is_spent_by_all_steps_together_and_names_the_last() -> None:
+    with ledger(host_bytes=250_000, n_rows=10), record("pca", "copy", "cpu", "no rule"):
+        moved(to_host=100_000)
+        moved(to_host=150_000)
+        with pytest.raises(BudgetExceeded) as caught, record("tail", "copy", "cpu", "no twin"):
+            moved(to_host=70_000)
+    assert str(caught.value) == (
+        "tail: copy would bring 70,000 bytes to the host (no twin), 320,000 in all, and "
+        "host_bytes=250,000 is the limit; run the step on the device, or raise host_bytes"
+    )
+
+
+def test_answers_and_copies_to_the_device_are_free() -> None:
+    with ledger(host_bytes=0):
+        with record("output", "copy", "cpu", ANSWER):
+            moved(to_host=10**9)
+        with record("xgbclassifier", "predict", "cuda") as entry:
+            moved(to_host=10**9, to_device=10**9, answer=True)
+    assert entry.why == ANSWER

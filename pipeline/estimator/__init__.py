@@ -16,7 +16,6 @@ from pipeline.errors import ConfigError
 from pipeline.estimator.answers import Answers, Books, spec_has
 from pipeline.lowering import lower, needs_all_rows, obstacles, on_blocks, parts
 from pipeline.plan import Plan
-from pipeline.residency import ledger
 
 _learns_in_batches = available_if(
     lambda self: (
@@ -52,6 +51,10 @@ class Accelerated(Answers):
         Largest error of medians and quantiles in rank, as a share of the rows. 0 is
         exact and keeps the columns in memory while they are learnt from; more needs
         a few kB a column, whatever the number of rows.
+    host_bytes : int, optional
+        Bytes of rows that a fit or a prediction may bring from the device to the host; any by
+        default. What is fitted, in copies of less than a byte a row or up to 64 KiB, and the
+        answers do not count.
 
     Attributes
     ----------
@@ -88,12 +91,14 @@ class Accelerated(Answers):
         dtype: str = "float32",
         fallback: bool | None = None,
         rank_error: float = 0.0,
+        host_bytes: int | None = None,
     ) -> None:
         self.spec = spec
         self.device = device
         self.dtype = dtype
         self.fallback = fallback
         self.rank_error = rank_error
+        self.host_bytes = host_bytes
 
     @intake.weighted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Accelerated:
@@ -119,6 +124,8 @@ class Accelerated(Answers):
             ``device="cuda"`` and there is no usable GPU.
         DataError
             The table or the target cannot be used.
+        BudgetExceeded
+            A step would bring more rows to the host than `host_bytes` allows.
         """
         params = intake.of_last_step(self.spec, params)
         if sample_weight is not None:
@@ -169,7 +176,7 @@ class Accelerated(Answers):
             self._learn(X, y, lambda plan, X, y, _: plan.partial_fit(X, y, **params))
             return self
         X = self._intake.take(X)
-        with ledger() as book:
+        with self._ledger(X) as book:
             self.plan_.partial_fit(
                 self._bring(X, self.plan_.entrance), intake.check_target(y, X), **params
             )
@@ -182,6 +189,8 @@ class Accelerated(Answers):
             raise ConfigError(f"dtype={self.dtype!r} is not 'float32' or 'float64'")
         if not 0 <= self.rank_error < 0.5:
             raise ConfigError(f"rank_error={self.rank_error!r} is not a number from 0 to 0.5")
+        if self.host_bytes is not None and self.host_bytes < 0:
+            raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
         choice = choose(self.device)
         fallback = self.device == "auto" if self.fallback is None else self.fallback
         plan = lower(
@@ -195,7 +204,7 @@ class Accelerated(Answers):
         if needs_all_rows(self.spec):
             intake.whole(X, type(self.spec).__name__)
         y = intake.check_target(y, X)
-        with ledger() as book:
+        with self._ledger(X) as book:
             made = how(plan, self._bring(X, plan.entrance), y, takes)
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self._books = plan, Books(book)

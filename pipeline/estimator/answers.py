@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from pipeline import frames
 from pipeline.intake import Intake
 from pipeline.plan import Plan
-from pipeline.residency import Ledger, ledger, record
+from pipeline.residency import ANSWER, Ledger, ledger, record
 
 
 def spec_has(name: str) -> Any:
@@ -48,6 +49,7 @@ class Answers(BaseEstimator):
     """The methods of a fitted model that change nothing in it."""
 
     spec: Any
+    host_bytes: int | None
     plan_: Plan
     _books: Books
     _intake: Intake
@@ -57,17 +59,21 @@ class Answers(BaseEstimator):
         """What ran where: the last fit, then the prediction that ended last."""
         return self._books.last
 
+    def _ledger(self, X: Any) -> AbstractContextManager[Ledger]:
+        n_rows = 0 if frames.is_partitioned(X) else X.shape[0]
+        return ledger(host_bytes=self.host_bytes, n_rows=n_rows)
+
     def _bring(self, X: Any, device: str) -> Any:
         if frames.device_of(X) == device:
             return X
-        with record("input", "copy", device):
+        with record("input", "copy", device, "the table"):
             return frames.to_device(X, device)
 
     def _call(self, method: str, X: Any, **params: Any) -> tuple[Any, Any]:
         """Return the rows as they were taken, and the result on the host."""
         check_is_fitted(self, "plan_")
         X = self._intake.take(X)
-        with ledger() as book:
+        with self._ledger(X) as book:
             there = self._bring(X, self.plan_.entrance)
             result = self._on_host(self.plan_.call(method, there, **params))
         self._books.close(book)
@@ -78,7 +84,7 @@ class Answers(BaseEstimator):
             return tuple(self._on_host(each) for each in result)
         if frames.device_of(result) == "cpu" or frames.is_partitioned(result):
             return result
-        with record("output", "copy", "cpu"):
+        with record("output", "copy", "cpu", ANSWER):
             return frames.to_device(result, "cpu")
 
     @spec_has("predict")

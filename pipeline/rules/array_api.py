@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 
 from pipeline import frames
 from pipeline.errors import DataError, Reason, Unsupported
+from pipeline.placement import Placement
 from pipeline.rules.model import Model
 from pipeline.rules.tables import public_name
 
@@ -46,8 +47,8 @@ def handles(spec: Any) -> bool:
     return public_name(spec) in ESTIMATORS
 
 
-def describe(spec: Any, step: str) -> tuple[str, str]:
-    """Return the name of the implementation and a note.
+def describe(spec: Any, step: str) -> Placement:
+    """Return what runs an estimator.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def describe(spec: Any, step: str) -> tuple[str, str]:
         found.append(Reason(step, why, way_out))
     if found:
         raise Unsupported(*found)
-    return f"sklearn.{type(spec).__name__} on CuPy", ""
+    return Placement(step, f"sklearn.{type(spec).__name__} on CuPy", "cuda")
 
 
 class OnCupy(Model):

@@ -65,10 +65,10 @@ class Boosting(Model):
             raise DataError(
                 f"column {name!r} holds {value!r}, which was not there at fit; clean the column"
             ) from error
-        self._moved(to_host=result.nbytes)
+        self._moved(to_host=result.nbytes, answer=True)
         return result
 
-    def _moved(self, **booked: int) -> None:
+    def _moved(self, **booked: Any) -> None:
         if self.device == "cuda":
             residency.moved(**booked)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.placement import Placement
 from pipeline.rules.boosting import Boosting
 from pipeline.rules.model import Model, Plain
 
@@ -13,11 +14,12 @@ def place(spec: Any, step: str, dtype: str = "float32") -> Model:
     return Boosting(spec, "cpu") if is_xgboost(spec) else Plain(spec)
 
 
-def describe(spec: Any, step: str) -> tuple[str, str]:
-    """Return the name of the implementation and a note."""
+def describe(spec: Any, step: str) -> Placement:
+    """Return what runs an estimator."""
     asked = getattr(spec, "device", None) if is_xgboost(spec) else None
     note = f"device={asked!r} of the spec is replaced" if asked not in (None, "cpu") else ""
-    return f"{type(spec).__module__.partition('.')[0]}.{type(spec).__name__}", note
+    package = type(spec).__module__.partition(".")[0]
+    return Placement(step, f"{package}.{type(spec).__name__}", "cpu", note)
 
 
 def is_xgboost(spec: Any) -> bool:

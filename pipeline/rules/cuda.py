@@ -6,11 +6,14 @@ from typing import Any
 
 from pipeline.errors import Reason, Unsupported
 from pipeline.optional import available
+from pipeline.placement import Placement, changed
 from pipeline.rules import array_api, cuml, text
 from pipeline.rules.boosting import Boosting
 from pipeline.rules.cpu import is_xgboost
 from pipeline.rules.model import Model
 from pipeline.rules.tables import SUBSTITUTES, XGBOOST, rule
+
+ON_DEVICE = {"device": "cuda"}
 
 
 def place(spec: Any, step: str, dtype: str = "float32") -> Model:
@@ -40,10 +43,10 @@ def place(spec: Any, step: str, dtype: str = "float32") -> Model:
     raise Unsupported(no_twin(spec, step))
 
 
-def describe(spec: Any, step: str) -> tuple[str, str]:
-    """Return the name of the implementation and a note, or raise `Unsupported`."""
+def describe(spec: Any, step: str) -> Placement:
+    """Return what runs an estimator, or raise `Unsupported`."""
     if _boosts(spec):
-        return f"xgboost.{type(spec).__name__}(device='cuda')", ""
+        return Placement(step, f"xgboost.{type(spec).__name__}", "cuda", parameters=ON_DEVICE)
     if text.handles(spec):
         return text.describe(spec, step)
     if array_api.handles(spec):
@@ -51,12 +54,13 @@ def describe(spec: Any, step: str) -> tuple[str, str]:
     found = rule(spec)
     if not found:
         raise Unsupported(no_twin(spec, step))
-    if found.own:
-        found.own.translate(spec, step)
-    elif not available("cuml"):
-        return found.twin, "cuML is not installed here: parameters not checked"
-    lost = cuml.dropped(found, spec, step)
-    return found.twin, f"without effect in cuML: {', '.join(lost)}" if lost else ""
+    if not (found.own or available("cuml")):
+        note = "cuML is not installed here: parameters not checked"
+        return Placement(step, found.twin, "cuda", note)
+    takes = changed(spec.get_params(deep=False), cuml.translate(found, spec, step))
+    lost = tuple(cuml.dropped(found, spec, step))
+    note = f"without effect in cuML: {', '.join(lost)}" if lost else ""
+    return Placement(step, found.twin, "cuda", note, takes, lost)
 
 
 def knows(spec: Any) -> bool:

@@ -24,6 +24,7 @@ from sklearn.feature_extraction.text import (
 from pipeline import frames
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.optional import load
+from pipeline.placement import Placement
 from pipeline.rules.model import Model
 
 CUML: dict[type, str] = {
@@ -58,8 +59,8 @@ def handles(spec: Any) -> bool:
     return type(spec) in CUML
 
 
-def describe(spec: BaseEstimator, step: str) -> tuple[str, str]:
-    """Return the name of the cuML class and what it does otherwise.
+def describe(spec: BaseEstimator, step: str) -> Placement:
+    """Return the cuML class and what it does otherwise.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def describe(spec: BaseEstimator, step: str) -> tuple[str, str]:
     if found:
         raise Unsupported(*found)
     _terms(spec, step)
-    return CUML[type(spec)], "; ".join(_differences(spec))
+    return Placement(step, CUML[type(spec)], "cuda", "; ".join(_differences(spec)))
 
 
 def inside(leaf: BaseEstimator, step: str) -> Reason:

@@ -73,6 +73,7 @@ def ledger(variant: str) -> list[records.Movement]:
             seconds=0.0125,
             to_device_bytes=moved if "scaler" in step else 0,
             to_host_bytes=moved // 64 if step == "classifier" else 0,
+            why="what is fitted" if call == "fit" else "the answer",
         )
         for call in ("fit", "predict")
         for step in STEPS

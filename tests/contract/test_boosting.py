@@ -54,4 +54,4 @@ def test_placed_on_the_gpu_in_a_pipeline(device: Recorder) -> None:
     from pipeline import explain
 
     spec = make_pipeline(preprocessing(), booster())
-    assert "xgboost.XGBClassifier(device='cuda')" in str(explain(spec, device="cuda"))
+    assert "xgboost.XGBClassifier  (takes device='cuda')" in str(explain(spec, device="cuda"))

@@ -45,8 +45,8 @@ def test_equals_scikit_learn_and_so_does_the_lifted_model(case: Case, device: Re
 def test_only_answers_come_back_to_the_host(case: Case, device: Recorder) -> None:
     X, y = case.data()
     model = Accelerated(clone(case.spec), device="cuda").fit(X, y)
-    assert model.residency_.host_bytes == 0
-    assert model.residency_.host_bytes == device.nbytes("host", "explicit")
+    assert model.residency_.to_host_bytes == 0
+    assert model.residency_.to_host_bytes == device.nbytes("host", "explicit")
 
 
 def refused(spec: Any, X: Any, y: Any, **params: Any) -> str:
@@ -119,7 +119,7 @@ def test_reduction_in_the_middle_stays_on_the_device(device: Recorder) -> None:
     X, y = classes()
     spec = make_pipeline(StandardScaler(), PCA(3), KNeighborsClassifier())
     model = Accelerated(spec, device="cuda").fit(X, y)
-    assert model.residency_.host_bytes < 1000  # the statistics of the scaler
+    assert model.residency_.to_host_bytes < 1000  # the statistics of the scaler
     assert [step.device for step in model.plan_.steps] == ["cuda"] * 3
     np.testing.assert_array_equal(model.predict(X), clone(spec).fit(X, y).predict(X))
     assert faults(device.calls) == []

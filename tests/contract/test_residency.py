@@ -7,8 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.decomposition import FastICA
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated
+from pipeline.errors import BudgetExceeded
 from pipeline.residency import Entry
 from tests.contract.cases import CLASSIFIERS, ROWS, table, target
 from tests.contract.recorder import RECORDER, Recorder
@@ -109,3 +114,22 @@ def test_the_queue_is_drained_before_a_step_is_timed(device: Recorder) -> None:
     model, fitted = fit(ROWS)
     steps = [entry for entry in fitted.entries if entry.call != "copy"]
     assert sum(call.name == "synchronize" for call in device.calls) == len(steps) == 2
+
+
+def test_a_strict_program_keeps_a_budget_of_nothing(device: Recorder) -> None:
+    X = table()
+    model = Accelerated(clone(LOGISTIC), device="cuda", host_bytes=0).fit(X, target(X))
+    assert len(model.predict_proba(X)) == ROWS
+
+
+def test_a_step_on_the_host_breaks_the_budget_before_it_copies(device: Recorder) -> None:
+    X = table(100 * ROWS)
+    spec = make_pipeline(StandardScaler(), FastICA(random_state=0), LogisticRegression())
+    model = Accelerated(spec, device="cuda", fallback=True, host_bytes=0)
+    with pytest.raises(BudgetExceeded, match=r"^fastica: copy would .*FastICA has no rule"):
+        model.fit(X[["count", "amount"]].fillna(0), target(X))
+    assert device.nbytes("host", "explicit") < STATE
+    model.set_params(host_bytes=10**9).fit(X[["count", "amount"]].fillna(0), target(X))
+    moved = [e for e in model.residency_.entries if e.to_host_bytes > STATE]
+    assert [(entry.step, entry.call) for entry in moved] == [("fastica", "copy")]
+    assert "FastICA has no rule" in moved[0].why

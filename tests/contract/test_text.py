@@ -102,7 +102,7 @@ def test_texts_go_up_once_and_rows_stay(device: Recorder) -> None:
     entries = model.residency_.entries
     assert [e.step for e in entries if e.call == "copy"] == ["input"]
     assert entries[0].to_device_bytes == pd.Series(TEXTS, dtype="str").nbytes
-    assert model.residency_.host_bytes == 0
+    assert model.residency_.to_host_bytes == 0
     assert device.nbytes("host", "explicit") == 0
 
 

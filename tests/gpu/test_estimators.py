@@ -34,7 +34,7 @@ def test_comes_as_near_to_the_reference_as_its_row_says(case: Case) -> None:
     reference = clone(case.spec).fit(X, y, **case.params)
     ours = Accelerated(clone(case.spec), device="cuda").fit(X, y, **case.params)
     assert {entry.device for entry in ours.residency_.entries if entry.call == "fit"} == {"cuda"}
-    assert ours.residency_.host_bytes == 0
+    assert ours.residency_.to_host_bytes == 0
     assert case.compare(ours, reference, X, y) <= case.tolerance
 
 

@@ -127,7 +127,7 @@ def test_state_that_comes_back_does_not_grow_with_the_rows(name: str) -> None:
         X, y = data(n_rows)
         model = Accelerated(program(name), device="cuda").fit(X, y)
         assert {entry.device for entry in model.residency_.entries} == {"cuda"}
-        booked.append(model.residency_.host_bytes)
+        booked.append(model.residency_.to_host_bytes)
     assert booked[1] < 1.1 * booked[0] < 50_000
 
 

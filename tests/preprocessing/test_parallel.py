@@ -24,7 +24,7 @@ def test_one_item_stays_in_the_calling_thread() -> None:
 def test_threads_report_to_the_ledger_of_the_call() -> None:
     with ledger() as book, record("step", "fit", "cpu"):
         list(each(lambda item: moved(to_host=item), range(5)))
-    assert book.host_bytes == 10
+    assert book.to_host_bytes == 10
 
 
 def test_an_error_in_a_thread_reaches_the_caller() -> None:

@@ -4,6 +4,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from xgboost import XGBClassifier, XGBRegressor
 
+from pipeline.placement import Placement
 from pipeline.rules import cpu
 from pipeline.rules.boosting import Boosting
 from pipeline.rules.model import Plain
@@ -17,7 +18,9 @@ def test_an_estimator_is_its_own_implementation() -> None:
     placed = cpu.place(LogisticRegression(C=2), "model")
     assert isinstance(placed, Plain)
     assert placed.estimator.C == 2
-    assert cpu.describe(LogisticRegression(), "model") == ("sklearn.LogisticRegression", "")
+    assert cpu.describe(LogisticRegression(), "model") == Placement(
+        "model", "sklearn.LogisticRegression", "cpu"
+    )
 
 
 @pytest.mark.parametrize("device", [None, "cpu", "cuda", "cuda:1"])
@@ -28,7 +31,7 @@ def test_xgboost_is_told_to_run_on_the_cpu(device: str | None) -> None:
     assert placed.estimator.device == "cpu"
     assert spec.device == device
     replaced = device not in (None, "cpu")
-    assert bool(cpu.describe(spec, "model")[1]) is replaced
+    assert bool(cpu.describe(spec, "model").note) is replaced
 
 
 def test_a_subclass_of_xgboost_is_not_xgboosts_own() -> None:

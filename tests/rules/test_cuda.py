@@ -96,7 +96,7 @@ def test_scikit_learn_on_cupy_is_switched_on_in_the_environment(
     (reason,) = refusal(RidgeCV())
     assert "export SCIPY_ARRAY_API=1" in reason.instead
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    assert cuda.describe(RidgeCV(), "model") == ("sklearn.RidgeCV on CuPy", "")
+    assert cuda.describe(RidgeCV(), "model").implementation == "sklearn.RidgeCV on CuPy"
     (reason,) = refusal(RidgeCV(cv=3))
     assert (reason.parameter, reason.why) == ("cv", "3 is not computed on CuPy")
 
@@ -106,16 +106,17 @@ def test_xgboost_is_the_same_class_with_a_device() -> None:
     assert isinstance(placed, Boosting)
     assert type(placed.estimator) is XGBClassifier
     assert (placed.estimator.device, placed.estimator.max_depth) == ("cuda", 3)
-    assert cuda.describe(XGBClassifier(), "model")[0] == "xgboost.XGBClassifier(device='cuda')"
+    place = cuda.describe(XGBClassifier(), "model")
+    assert (place.implementation, place.parameters) == ("xgboost.XGBClassifier", {"device": "cuda"})
 
 
 @pytest.mark.skipif(available("cuml"), reason="cuML is installed: it checks the parameters")
 @pytest.mark.parametrize("spec", [LogisticRegression(dual=True), RandomForestClassifier()])
 def test_without_cuml_the_class_is_named_and_nothing_is_promised(spec: Any) -> None:
-    path, note = cuda.describe(spec, "model")
-    assert path.startswith("cuml.")
-    assert path.endswith(f".{type(spec).__name__}")
-    assert note == "cuML is not installed here: parameters not checked"
+    place = cuda.describe(spec, "model")
+    assert place.implementation.startswith("cuml.")
+    assert place.implementation.endswith(f".{type(spec).__name__}")
+    assert place.note == "cuML is not installed here: parameters not checked"
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if tables.rule(c.spec)], ids=named)

@@ -106,7 +106,7 @@ def test_places_on_both_devices_are_told() -> None:
 
 @pytest.mark.parametrize("words", [{}, {"analyzer": "char"}, {"lowercase": False}])
 def test_floats_that_cupy_holds_are_not_told(words: dict[str, Any]) -> None:
-    _, note = text.describe(HashingVectorizer(dtype=np.float32, **words), "step")
+    note = text.describe(HashingVectorizer(dtype=np.float32, **words), "step").note
     assert "floats instead" not in note
 
 
@@ -149,7 +149,7 @@ def test_value_that_cuml_does_not_honour_is_refused_with_the_way_out(
 
 @pytest.mark.parametrize("spec", HONOURED, ids=str)
 def test_value_that_cuml_honours_has_its_place(spec: Any) -> None:
-    assert text.describe(spec, "step")[0] == text.CUML[type(spec)]
+    assert text.describe(spec, "step").implementation == text.CUML[type(spec)]
 
 
 def test_all_reasons_come_at_once() -> None:

@@ -6,12 +6,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from pipeline.compare.report import html, markdown
 from pipeline.compare.results import Results
-from pipeline.errors import CannotWrite
+from pipeline.publish import write_text
 
 __all__ = ["render"]
 
@@ -36,23 +35,4 @@ def render(results: Results, folder: Path) -> None:
     """
     files = {"index.html": html.page(results), "report.md": markdown.page(results)}
     for name, text in files.items():
-        _write(folder / name, text)
-
-
-def _write(path: Path, text: str) -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(text, encoding="utf-8", newline="\n")
-        aside.replace(path)
-    except OSError as error:
-        _discard(aside)
-        reason = error.strerror or error
-        raise CannotWrite(f"{path}: {reason}; name another folder or free this one") from error
-
-
-def _discard(aside: Path) -> None:
-    try:
-        aside.unlink(missing_ok=True)
-    except OSError:
-        return
+        write_text(folder / name, text)

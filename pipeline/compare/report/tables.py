@@ -177,8 +177,16 @@ def ledger_tables(results: Results) -> list[Table]:
     return [
         Table(
             f"Ledger of {variant} on {spec}",
-            ("Step", "Call", "Device", "Time of the call, s", "To the device", "To the host"),
-            "lllrrr",
+            (
+                "Step",
+                "Call",
+                "Device",
+                "Time of the call, s",
+                "To the device",
+                "To the host",
+                "Why",
+            ),
+            "lllrrrl",
             tuple(_entry(entry) for entry in cell.residency),
         )
         for spec, variant in pairs(results)
@@ -188,7 +196,8 @@ def ledger_tables(results: Results) -> list[Table]:
 
 def _entry(entry: records.Movement) -> Row:
     moved = size(entry.to_device_bytes), size(entry.to_host_bytes)
-    return row(entry.step, entry.call, entry.device, seconds(entry.seconds), *moved)
+    why = entry.why if entry.to_device_bytes or entry.to_host_bytes else ""
+    return row(entry.step, entry.call, entry.device, seconds(entry.seconds), *moved, why)
 
 
 def quality_table(results: Results) -> Table:
