@@ -12,18 +12,18 @@ from sklearn.utils.metaestimators import available_if
 from pipeline import frames, intake
 from pipeline.containers import CONTAINERS, contained, container
 from pipeline.devices import choose
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator.answers import Answers, Books, spec_has
-from pipeline.lowering import lower, needs_all_rows, obstacles, on_blocks, parts
+from pipeline.lowering import lower, needs_all_rows, obstacles, on_blocks
 from pipeline.plan import Plan
+from pipeline.preprocessing.refusals import obstacles_to_batches
 
-_learns_in_batches = available_if(
-    lambda self: (
-        hasattr(self.spec, "partial_fit")
-        or runs_on_blocks(self.spec)
-        and len(list(parts(self.spec))) == 1
-    )
-)
+
+def _learns_in_batches(model: Any) -> bool:
+    """Return whether there is a `partial_fit`; the error says why a transformer has none."""
+    if runs_on_blocks(model.spec) and (found := obstacles_to_batches(model.spec, "spec")):
+        raise AttributeError(f"{Unsupported(*found)}")
+    return runs_on_blocks(model.spec) or hasattr(model.spec, "partial_fit")
 
 
 def runs_on_blocks(spec: Any) -> bool:
@@ -160,17 +160,13 @@ class Accelerated(Answers):
         taken, made = self._learn(X, y, lambda plan, X, y, _: plan.fit_transform(X, y))
         return self._contained(self._on_host(made), taken)
 
-    @_learns_in_batches
+    @available_if(_learns_in_batches)
     def partial_fit(self, X: Any, y: Any = None, **params: Any) -> Accelerated:
         """Learn from more rows.
 
         For estimators that have the method in scikit-learn, and for transformers of which each
-        column passes through one step only. All batches together give what `fit` gives.
-
-        Raises
-        ------
-        Unsupported
-            A step needs all rows, or what another one makes of them.
+        column passes through one step only and none needs the target of all rows; others do not
+        have it. All batches together give what `fit` gives.
         """
         if not hasattr(self, "plan_"):
             self._learn(X, y, lambda plan, X, y, _: plan.partial_fit(X, y, **params))

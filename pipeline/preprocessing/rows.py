@@ -37,7 +37,7 @@ def require_finite(twin: Twin[Any], values: Any) -> None:
     name = j if twin.names is None else twin.names[j]
     what, way_out = "infinite values", "scale the column down, or leave it out"
     if bool(xp.isnan(values[:, j]).any()):
-        what, way_out = "missing values", "impute them before this step (SimpleImputer)"
+        what, way_out = "missing values (NaN)", "impute them before this step (SimpleImputer)"
     step = type(twin.spec).__name__
     raise DataError(f"{step}: column {name!r} holds {what}, which it does not take; {way_out}")
 

@@ -82,9 +82,10 @@ class VarianceThresholdTwin(_SelectorTwin[Spread]):
         self.fitted.variances_ = _variances(stats, exact=self.spec.threshold == 0)
         self.record_names(n_columns)
         if not self.fitted.get_support().any():
+            one = " (X contains only one sample)" if (stats.moments.rows == 1).all() else ""
             raise DataError(
-                f"VarianceThreshold: no column has a variance above {self.spec.threshold}, so none "
-                "is left; lower the threshold, or leave the step out"
+                f"VarianceThreshold: no column has a variance above {self.spec.threshold}{one}, so "
+                "none is left; lower the threshold, or leave the step out"
             )
 
 

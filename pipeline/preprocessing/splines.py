@@ -107,8 +107,8 @@ class SplineTransformerTwin(Twin[Any]):
             missing = frames.to_host(xp.isnan(values).any(axis=0))
             if missing.any():
                 raise DataError(
-                    f"{blamed(self, missing)} missing values; impute them first (SimpleImputer) "
-                    "or set handle_missing='zeros'"
+                    f"{blamed(self, missing)} missing values (NaN); impute them first "
+                    "(SimpleImputer) or set handle_missing='zeros'"
                 )
 
     def merge(self, a: Any, b: Any) -> Values | Extent:

@@ -45,7 +45,7 @@ class TargetEncoderTwin(EncoderTwin):
     def aligned(self, y: Any) -> tuple[Any, ...]:
         """Return the folds, and the target: centred, or as a number for class and fold."""
         if y is None:
-            raise DataError("TargetEncoder needs the target: pass y to fit")
+            raise DataError("TargetEncoder requires y to be passed, but the target y is None")
         kind, classes, values, folds = read_target(self.spec, np.asarray(y))
         self._kind, self._classes = kind, classes
         self.n_folds = int(folds.max()) + 1

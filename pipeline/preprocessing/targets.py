@@ -46,7 +46,10 @@ def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
     """
     kind = type_of_target(y, input_name="y") if spec.target_type == "auto" else spec.target_type
     if kind not in ("binary", "multiclass", "continuous"):
-        raise DataError(f"TargetEncoder cannot use a target of type {kind!r}; pass one column")
+        raise DataError(
+            f"Unknown label type: TargetEncoder cannot use a target of type {kind!r}; "
+            "pass one column"
+        )
     y = y.reshape(len(y))
     if kind == "continuous":
         return Target(kind, None, y.astype("float64"), _folds(_splitter(spec, y, kind), y))
@@ -77,8 +80,11 @@ def labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _folds(splitter: Any, y: np.ndarray) -> np.ndarray:
     """Return the fold that holds each row out; the rows outside are what it is learnt from."""
     if type(splitter) is StratifiedKFold:
-        # What `split` makes its indices from: the fold of each row.
-        return np.asarray(splitter._make_test_folds(None, y))
+        try:
+            # What `split` makes its indices from: the fold of each row.
+            return np.asarray(splitter._make_test_folds(None, y))
+        except ValueError as error:
+            raise DataError(f"TargetEncoder: {error} (n_samples={len(y)}); lower cv") from error
     folds = np.full(len(y), -1)
     whole = True
     for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):

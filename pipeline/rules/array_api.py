@@ -142,7 +142,7 @@ class OnCupy(Model):
         X = frames.matrix(X)
         xp = frames.array_module(frames.device_of(X))
         if bool(xp.any(xp.isnan(X))):
-            why = f"{self.step}: {type(self.spec).__name__} does not take missing values"
+            why = f"{self.step}: {type(self.spec).__name__} does not take missing values (NaN)"
             raise DataError(f"{why}; impute them in a step before")
         if np.ndim(y) == 2 and y.shape[1] > 1 and is_classifier(self.spec):
             why = f"{type(self.spec).__name__} learns one target on CuPy and y has {y.shape[1]}"

@@ -107,7 +107,7 @@ class Cuml(Model):
             if not get_tags(self.spec).input_tags.allow_nan:
                 raise self._missing()
             way_out = f"impute them in a step before, or {ON_HOST}"
-            found.append(Reason(self.step, "cuML does not take missing values", way_out))
+            found.append(Reason(self.step, "cuML does not take missing values (NaN)", way_out))
         if found:
             raise Unsupported(*found)
         moving = [each for each in (y, params.get("sample_weight")) if each is not None]
@@ -132,7 +132,7 @@ class Cuml(Model):
             yield Reason(self.step, why, way_out)
 
     def _missing(self) -> DataError:
-        why = f"{self.step}: cuML does not take missing values"
+        why = f"{self.step}: cuML does not take missing values (NaN)"
         return DataError(f"{why}; impute them in a step before")
 
 

@@ -137,7 +137,7 @@ def test_block_is_not_changed(numbers: pd.DataFrame) -> None:
 def test_missing_values_are_refused_like_in_sklearn(numbers: pd.DataFrame) -> None:
     numbers.loc[140, "b"] = np.nan
     assert assert_both_refuse(PolynomialFeatures(), numbers) == (
-        "PolynomialFeatures: column 'b' holds missing values, which it does not take; "
+        "PolynomialFeatures: column 'b' holds missing values (NaN), which it does not take; "
         "impute them before this step (SimpleImputer)"
     )
     with pytest.raises(DataError, match="column 'b' holds missing values"):

@@ -128,7 +128,7 @@ def test_result_does_not_depend_on_the_blocks(
 def test_missing_values_are_refused_like_in_sklearn(spec: Any, numbers: pd.DataFrame) -> None:
     numbers.loc[140, "b"] = np.nan
     assert assert_both_refuse(spec, numbers) == (
-        f"{type(spec).__name__}: column 'b' holds missing values, which it does not take; "
+        f"{type(spec).__name__}: column 'b' holds missing values (NaN), which it does not take; "
         "impute them before this step (SimpleImputer)"
     )
     with pytest.raises(DataError, match="column 'b' holds missing values"):

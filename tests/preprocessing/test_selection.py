@@ -238,7 +238,7 @@ def test_missing_values_are_refused_like_in_sklearn(score: Any, numbers: pd.Data
     program = Program(spec).fit(numbers, y)
     numbers.loc[140, "constant"] = np.nan
     assert assert_both_refuse(spec, numbers, y) == (
-        "SelectKBest: column 'constant' holds missing values, which it does not take; "
+        "SelectKBest: column 'constant' holds missing values (NaN), which it does not take; "
         "impute them before this step (SimpleImputer)"
     )
     with pytest.raises(DataError, match="column 'constant' holds missing values"):

@@ -176,7 +176,7 @@ def test_targets_and_folds_that_sklearn_refuses(
 
 
 def test_target_is_needed(table: pd.DataFrame) -> None:
-    with pytest.raises(DataError, match="pass y to fit"):
+    with pytest.raises(DataError, match="requires y to be passed"):
         Program(TargetEncoder()).fit(table)
 
 
