@@ -24,7 +24,7 @@ from sklearn.preprocessing import (
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.errors import ConfigError, Unsupported
+from pipeline.errors import ConfigError
 from tests.preprocessing.parity import dense
 from tests.programs import NUMBERS, TABLE, on_cpu
 
