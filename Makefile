@@ -86,11 +86,17 @@ bench: data setup-bench ## Measure this machine's CPU on TASK, then the preproce
 	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' \
 		--out 'docs/results/$(TASK)-cpu'
 	$(BENCH)
+	$(PYTHON) -m tools.bench.wrapper
 	$(PYTHON) -m tools.readme
 
 .PHONY: bench-preprocessing
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn, skrub and Polars
 	$(BENCH)
+	$(PYTHON) -m tools.readme
+
+.PHONY: bench-wrapper
+bench-wrapper: setup ## Measure what Accelerated costs beside the bare estimator
+	$(PYTHON) -m tools.bench.wrapper
 	$(PYTHON) -m tools.readme
 
 .PHONY: test

@@ -18,7 +18,7 @@ from pipeline.preprocessing.twins import TWINS
 from pipeline.rules.array_api import ESTIMATORS, SWITCH
 from pipeline.rules.tables import CUML, SUBSTITUTES, XGBOOST
 from pipeline.rules.text import CUML as VECTORIZERS
-from tools.bench import markdown, schema
+from tools.bench import markdown, schema, wrapper
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -26,6 +26,7 @@ BENCHMARKS = ROOT / "docs" / "benchmarks.md"
 RULES = ROOT / "docs" / "estimators.md"
 MEASURED = Path("docs/results/flights-cpu/results.json")
 PREPROCESSING = Path("docs/results/preprocessing-cpu/results.json")
+WRAPPER = Path("docs/results/wrapper-cpu/results.json")
 
 
 def support() -> str:
@@ -119,6 +120,13 @@ def preprocessing() -> str:
     return markdown.part(schema.load(ROOT / PREPROCESSING))
 
 
+def cost() -> str:
+    """Return what the last `make bench-wrapper` found, or that there was none."""
+    if not (ROOT / WRAPPER).exists():
+        return "Not measured yet: `make bench-wrapper` does it."
+    return wrapper.part(wrapper.load(ROOT / WRAPPER))
+
+
 def faster() -> str:
     """Return how the preprocessing compares with scikit-learn's, in short."""
     if not (ROOT / PREPROCESSING).exists():
@@ -128,7 +136,7 @@ def faster() -> str:
 
 DOCUMENTS = {
     README: {"support": support, "measured": measured, "faster": faster},
-    BENCHMARKS: {"preprocessing": preprocessing},
+    BENCHMARKS: {"preprocessing": preprocessing, "wrapper": cost},
     RULES: {"estimators": estimators, "nearest": nearest},
 }
 

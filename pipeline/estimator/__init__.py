@@ -218,7 +218,11 @@ class Accelerated(Answers):
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
         if is_classifier(self.spec) and y is not None:
-            self.classes_ = intake.classes(y)
+            fitted = getattr(self.plan_.steps[-1].worker, "estimator", None)
+            known = getattr(fitted, "classes_", None)
+            # Sorting the labels of all rows once more would cost as much as a step of a solver.
+            same = isinstance(known, np.ndarray) and known.dtype == y.dtype
+            self.classes_ = known if same else intake.classes(y)
 
     @spec_has("transform")
     def transform(self, X: Any) -> Any:

@@ -1,0 +1,209 @@
+"""What `Accelerated` costs beside the bare estimator: ``python -m tools.bench.wrapper``.
+
+Both get the same matrix in the same process, in turns of random order. Time to fit and
+to predict all rows is a ratio; time to predict a single row is a difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated, provenance, records
+from pipeline.compare.statistics import ratio
+from pipeline.errors import ConfigError, PipelineError
+from pipeline.publish import publishing
+from pipeline.records import Machine, Source
+
+SCHEMA: Final = "wrapper.results/1"
+COLUMNS = 30
+SINGLE = 200
+"""Predictions of one row that are timed together."""
+SPECS: dict[str, BaseEstimator] = {
+    "LogisticRegression()": LogisticRegression(),
+    "XGBClassifier(n_estimators=20)": XGBClassifier(n_estimators=20),
+}
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "bare": clone,
+    "wrapped": lambda spec: Accelerated(clone(spec), device="cpu"),
+}
+MOST = 1.02
+"""Target for the ratios."""
+MOST_ADDED = 1e-3
+"""Target for a single row, in seconds."""
+
+
+class Times(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Seconds of each run of one spec, bare or wrapped."""
+
+    spec: str
+    way: str
+    fit: list[float]
+    predict: list[float]
+    predict_one: list[float]
+    """Mean of `single` predictions of one row."""
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The record."""
+
+    schema: Literal["wrapper.results/1"]
+    created: str
+    machine: Machine
+    source: Source
+    rows: int
+    columns: int
+    single: int
+    seed: int
+    cells: list[Times]
+
+    def times(self, spec: str, way: str, phase: str) -> np.ndarray:
+        """Return the seconds of a phase, shape (n_repeats,)."""
+        (found,) = (cell for cell in self.cells if (cell.spec, cell.way) == (spec, way))
+        return np.array(getattr(found, phase))
+
+
+def load(path: Path) -> Results:
+    """Read and validate a record; see `pipeline.records.load` for what is raised."""
+    return records.load(path, Results, schema=SCHEMA, command="make bench-wrapper")
+
+
+def measure(rows: int, repeats: int, seed: int, say: Callable[[str], None]) -> Results:
+    """Time each spec, bare and wrapped, after a warm-up of both.
+
+    Parameters
+    ----------
+    rows, repeats, seed : int
+    say : callable
+        Gets a line of text for every run.
+    """
+    load_average = provenance.load_average()
+    X, y = table(rows, seed)
+    cells = [cell for name in SPECS for cell in _spec(name, X, y, repeats, seed, say)]
+    return Results(
+        schema=SCHEMA,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        machine=provenance.machine(provenance.threads(), load_average),
+        source=provenance.source(["python", "-m", "tools.bench.wrapper", *sys.argv[1:]]),
+        rows=rows,
+        columns=COLUMNS,
+        single=SINGLE,
+        seed=seed,
+        cells=cells,
+    )
+
+
+def table(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a float32 matrix and two labels that the first columns tell in part."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, COLUMNS)).astype("float32")
+    return X, (X[:, :3].sum(axis=1) + rng.normal(size=rows) > 0).astype("int64")
+
+
+def _spec(
+    name: str, X: Any, y: Any, repeats: int, seed: int, say: Callable[[str], None]
+) -> Iterator[Times]:
+    found = {way: Times(spec=name, way=way, fit=[], predict=[], predict_one=[]) for way in WAYS}
+    shuffler, turns = random.Random(seed), list(WAYS)
+    for number in range(-1, repeats):
+        shuffler.shuffle(turns)
+        for way in turns:
+            fit, predict, one = _run(WAYS[way](SPECS[name]), X, y)
+            if number >= 0:
+                found[way].fit.append(fit)
+                found[way].predict.append(predict)
+                found[way].predict_one.append(one)
+            say(f"{name}  {way}  {number + 1 or 'warm-up'}  {fit:.3f} s  {predict:.3f} s")
+    yield from found.values()
+
+
+def _run(model: Any, X: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+    fit = _seconds(lambda: model.fit(X, y))
+    predict = _seconds(lambda: model.predict(X))
+    row = X[:1]
+    model.predict(row)
+    return fit, predict, _seconds(lambda: [model.predict(row) for _ in range(SINGLE)]) / SINGLE
+
+
+def _seconds(do: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    do()
+    return time.perf_counter() - start
+
+
+def part(found: Results) -> str:
+    """Return the table of the guide, in Markdown."""
+    lines = [
+        "| program | phase | bare | wrapped | cost | 95 % interval | target | met |",
+        "|---|---|---:|---:|---:|:---:|---:|:---:|",
+    ]
+    lines += [_ratio(found, spec, phase) for spec in SPECS for phase in ("fit", "predict")]
+    lines += [_added(found, spec) for spec in SPECS]
+    n = len(found.cells[0].fit)
+    here = found.machine
+    return "\n".join(lines) + (
+        f"\n\nMedians of {n} runs in turns of random order; {found.rows:,} × {found.columns} "
+        f"float32; one row: mean of {found.single} predictions; {here.cpu}, {here.cores} cores; "
+        f"{found.created[:10]}."
+    )
+
+
+def _ratio(found: Results, spec: str, phase: str) -> str:
+    bare, wrapped = (found.times(spec, way, phase) for way in WAYS)
+    compared = ratio(wrapped, bare)
+    if compared is None:
+        raise ConfigError("a record without runs; run `make bench-wrapper`")
+    low, high = compared.interval or (float("nan"), float("nan"))
+    met = "yes" if compared.value <= MOST else "no"
+    return (
+        f"| `{spec}` | {phase} | {np.median(bare):.3f} s | {np.median(wrapped):.3f} s "
+        f"| × {compared.value:.3f} | {low:.3f}–{high:.3f} | × {MOST} | {met} |"
+    )
+
+
+def _added(found: Results, spec: str) -> str:
+    bare, wrapped = (1e3 * np.median(found.times(spec, way, "predict_one")) for way in WAYS)
+    met = "yes" if wrapped - bare <= 1e3 * MOST_ADDED else "no"
+    return (
+        f"| `{spec}` | predict one row | {bare:.3f} ms | {wrapped:.3f} ms "
+        f"| + {wrapped - bare:.3f} ms | | + {1e3 * MOST_ADDED:.0f} ms | {met} |"
+    )
+
+
+def main() -> int:
+    """Measure and publish; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.wrapper", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("docs/results/wrapper-cpu"))
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    if given.rows < 2 or given.repeats < 1:
+        parser.error("--rows must be at least 2, and --repeats at least 1")
+    try:
+        with publishing(given.out) as folder:
+            found = measure(
+                given.rows, given.repeats, given.seed, lambda line: print(line, file=sys.stderr)
+            )
+            (folder / "results.json").write_bytes(records.dumps(found))
+        print(part(found))
+    except PipelineError as error:
+        print(f"[bench] {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
