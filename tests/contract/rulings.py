@@ -1,0 +1,130 @@
+"""What can be said against a rule by asking the real class, and rules with a known fault."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import DBSCAN
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.neighbors import NearestNeighbors
+from sklearn.random_projection import GaussianRandomProjection
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils import get_tags
+
+from pipeline.errors import ConfigError
+from pipeline.optional import load
+from pipeline.rules import cuml
+from pipeline.rules.tables import CUML, Rule, public_name
+from tests.contract import methods
+
+ABSENT = {"IsolationForest": {"score"}, "PCA": {"score", "score_samples"}}
+"""What scikit-learn's class can and cuML's cannot: refused with a way out when it is called."""
+
+NO_MATTER = {"compute_full_tree", "copy", "memory"}
+"""Parameters that change the effort and not the model."""
+
+
+def objections(row: Rule, spec: BaseEstimator) -> list[str]:
+    """Return what cuML's class says against a rule; nothing when it is true."""
+    try:
+        twin = load(row.twin)
+    except (AttributeError, ConfigError) as error:
+        return [f"no class: {error}"]
+    return [*_parameters(row, twin, spec), *_methods(row, twin, spec), *_tags(row, twin, spec)]
+
+
+def _parameters(row: Rule, twin: Any, spec: BaseEstimator) -> Iterator[str]:
+    try:
+        params = cuml.translate(row, spec, "step")
+        kept = clone(twin(**params)).get_params()
+    except Exception as error:  # whatever a wrong rule makes cuML or us raise
+        yield f"parameters: {error!r}"
+        return
+    lost = [name for name, value in params.items() if name not in kept or kept[name] != value]
+    if lost:
+        yield f"parameters that clone loses: {lost}"
+    unread = set(spec.get_params(deep=False)) - set(params) - NO_MATTER
+    if row.own and (unread := unread - set(row.own.only)):
+        yield f"parameters that nobody looks at: {sorted(unread)}"
+
+
+def _methods(row: Rule, twin: Any, spec: BaseEstimator) -> Iterator[str]:
+    public = {name for name in (*methods.LEARNING, *methods.ASKING) if hasattr(spec, name)}
+    missing = {name for name in public if not hasattr(twin, name)}
+    if unknown := missing - ABSENT.get(type(spec).__name__, set()):
+        yield f"methods: {sorted(unknown)}"
+    if hasattr(twin, "as_sklearn") == bool(row.own):
+        yield "lift: cuML has one" if row.own else "lift: cuML has none"
+
+
+def _tags(row: Rule, twin: Any, spec: BaseEstimator) -> Iterator[str]:
+    if row.weights != ("sample_weight" in inspect.signature(twin.fit).parameters):
+        yield f"weights: {row.weights}"
+    path = public_name(spec)
+    if path.startswith("sklearn."):
+        # With its usual init="pca", TSNE takes no sparse rows anywhere.
+        both = get_tags(type(spec)()).input_tags.sparse and not path.endswith(".TSNE")
+        if row.sparse != (both and "sparse" in twin().__sklearn_tags__().X_types_gpu):
+            yield f"sparse: {row.sparse}"
+
+
+class Seeded(NamedTuple):
+    """A rule with a fault."""
+
+    spec: BaseEstimator
+    row: Rule
+    objection: str
+    """How what is said against it begins."""
+
+
+def _but(spec: BaseEstimator, objection: str, **changes: Any) -> Seeded:
+    return Seeded(spec, replace(CUML[public_name(spec)], **changes), objection)
+
+
+def _own(spec: BaseEstimator, objection: str, **changes: Any) -> Seeded:
+    own = CUML[public_name(spec)].own
+    assert own is not None
+    return _but(spec, objection, own=replace(own, **changes))
+
+
+FAULTY = {
+    "a class of another module": _but(Ridge(), "no class", twin="cuml.svm.Ridge"),
+    "a class that was renamed": _but(DBSCAN(), "no class", twin="cuml.cluster.DBScan"),
+    "a package that is not there": _but(SVC(), "no class", twin="cuml_cpu.svm.SVC"),
+    "a class that only looks alike": _but(
+        LogisticRegression(), "parameters", twin="cuml.linear_model.MBSGDClassifier"
+    ),
+    "another estimator": _but(
+        LinearRegression(), "parameters", twin="cuml.ensemble.RandomForestRegressor"
+    ),
+    "a scaler for a model": _but(
+        NearestNeighbors(), "methods", twin="cuml.preprocessing.StandardScaler"
+    ),
+    "a parameter of another class": _but(
+        RandomForestClassifier(), "parameters", fixed={"fit_intercept": True}
+    ),
+    "a parameter that was removed": _but(
+        LinearSVC(), "parameters", fixed={"penalized_intercepts": True}
+    ),
+    "a parameter that cuML lacks": _own(GaussianNB(), "parameters", same=("priors", "smoothing")),
+    "a parameter that is forgotten": _own(
+        MultinomialNB(), "parameters", same=("alpha", "fit_prior"), only={}
+    ),
+    "a parameter under scikit-learn's name": _own(
+        GaussianRandomProjection(2), "parameters", extra={"dense_output": True}
+    ),
+    "weights that it does not take": _but(IsolationForest(), "weights", weights=True),
+    "weights that it takes": _but(Ridge(), "weights", weights=False),
+    "sparse rows that it does not take": _but(GaussianNB(), "sparse", sparse=True),
+    "sparse rows that it takes": _but(LogisticRegression(), "sparse", sparse=False),
+    "no translation where cuML has none": _but(MultinomialNB(), "parameters", own=None),
+    "a translation where cuML has its own": _but(
+        Ridge(), "lift", own=CUML["sklearn.naive_bayes.GaussianNB"].own
+    ),
+}
