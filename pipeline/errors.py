@@ -40,6 +40,12 @@ class BudgetExceeded(PipelineError, RuntimeError):
     exit_code = 2
 
 
+class LiftDiffers(PipelineError, ValueError):
+    """A lifted model does not answer as the model on the device does."""
+
+    exit_code = 65
+
+
 class CannotWrite(PipelineError, OSError):
     """The results cannot be written: disk full, read-only folder, a file in the way."""
 

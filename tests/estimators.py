@@ -188,7 +188,7 @@ CASES = [
     Case(linear_model.LogisticRegression(), classes, PROBABILITY, 1e-2),
     Case(linear_model.Ridge(), numbers, VALUE, 1e-3),
     Case(manifold.SpectralEmbedding(random_state=0), overlapping, neighbourhoods, 0.02),
-    Case(manifold.TSNE(random_state=0), blobs, neighbourhoods, 0.02),
+    Case(manifold.TSNE(max_iter=250, random_state=0), blobs, neighbourhoods, 0.02),
     Case(naive_bayes.BernoulliNB(binarize=3.0), counts, PROBABILITY, 1e-3),
     Case(naive_bayes.CategoricalNB(), counts, PROBABILITY, 1e-3),
     Case(naive_bayes.ComplementNB(), counts, PROBABILITY, 1e-3),

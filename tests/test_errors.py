@@ -11,6 +11,7 @@ CODES = {
     "DataError": (65, ValueError),
     "DeviceUnavailable": (69, RuntimeError),
     "BudgetExceeded": (2, RuntimeError),
+    "LiftDiffers": (65, ValueError),
     "CannotWrite": (73, OSError),
     "Busy": (75, Exception),
     "Unsupported": (2, ValueError),

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LAYERS = [
     {"errors", "gpu", "machine", "progress"},
-    {"optional", "placement", "publish", "records", "residency"},
+    {"certificate", "optional", "placement", "publish", "records", "residency"},
     {"diagram"},
     {"devices", "dictionaries", "persistence", "sparse", "task", "values", "zones"},
     {"instants"},

@@ -39,7 +39,7 @@ def test_the_guide_to_rules_is_up_to_date() -> None:
     assert readme.updated(guide, readme.RULES) == guide, "run `python -m tools.readme`"
 
 
-@pytest.mark.parametrize("guide", ["estimators.md", "explain.md"])
+@pytest.mark.parametrize("guide", ["estimators.md", "explain.md", "lift.md"])
 def test_examples_of_a_guide_run(guide: str) -> None:
     flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     path = readme.ROOT / "docs" / guide

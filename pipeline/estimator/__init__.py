@@ -67,6 +67,8 @@ class Accelerated(Answers):
         prediction that ended last, never a mixture of two.
     classes_ : numpy.ndarray
         The labels, for classifiers.
+    certificate_ : Certificate
+        What `certify` found last, for this fit.
     n_features_in_ : int
     feature_names_in_ : numpy.ndarray of str
         Where the table has names.
@@ -209,9 +211,8 @@ class Accelerated(Answers):
         return X, made
 
     def _set_attributes(self, y: Any) -> None:
-        for name in ("n_features_in_", "feature_names_in_"):
-            if name in vars(self):
-                delattr(self, name)
+        for name in ("n_features_in_", "feature_names_in_", "certificate_"):
+            self.__dict__.pop(name, None)
         names = self._intake.names
         if self._intake.n_features is not None:
             self.n_features_in_ = self._intake.n_features

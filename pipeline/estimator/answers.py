@@ -13,9 +13,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pipeline import frames
+from pipeline.certificate import METHODS, Certificate, Tolerance, certificate, compare
+from pipeline.containers import categorize
+from pipeline.errors import Unsupported
 from pipeline.intake import Intake
 from pipeline.plan import Plan
+from pipeline.provenance import packages
 from pipeline.residency import ANSWER, Ledger, ledger, record
+from pipeline.rules.cpu import is_xgboost
 
 
 def spec_has(name: str) -> Any:
@@ -51,6 +56,7 @@ class Answers(BaseEstimator):
     spec: Any
     host_bytes: int | None
     plan_: Plan
+    device_: str
     _books: Books
     _intake: Intake
 
@@ -155,6 +161,67 @@ class Answers(BaseEstimator):
         measure = accuracy_score if is_classifier(self.spec) else r2_score
         y = np.asarray(frames.to_device(y, "cpu"))
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
+    def certify(
+        self,
+        X: Any,
+        *,
+        rtol: float = 1e-4,
+        atol: float = 1e-5,
+        differing: float = 1e-3,
+        n_rows: int = 10_000,
+    ) -> Certificate:
+        """Return how the lifted model answers beside this one, on rows of a table.
+
+        Parameters
+        ----------
+        X : table
+            Rows that are like those to come; not necessarily the training rows.
+        rtol, atol : float
+            Two numbers agree if they differ by at most ``atol + rtol * abs(lifted)``.
+        differing : float
+            Share of rows that may hold a value that does not agree: a number that rounds to the
+            other side of a tree's threshold goes another way.
+        n_rows : int
+            Rows to compare; as many, evenly spaced, are taken of a longer table.
+
+        Returns
+        -------
+        Certificate
+            It is kept as `certificate_` as well, and does not raise if it does not hold;
+            ``require()`` does.
+
+        Raises
+        ------
+        ConfigError
+            There are no rows, or the spec answers for no new ones, as `DBSCAN`.
+        """
+        check_is_fitted(self, "plan_")
+        tolerance = Tolerance(rtol, atol, differing)
+        lifted, taken = self.to_sklearn(), self._intake.take(X)
+        rows = np.unique(np.linspace(0, len(taken) - 1, min(n_rows, len(taken))).astype(int))
+        sample = taken.iloc[rows] if hasattr(taken, "iloc") else taken[rows]
+        on_host = frames.to_device(sample, "cpu")
+        if is_xgboost(self.spec) and frames.is_frame(on_host):
+            on_host = categorize(on_host)
+
+        def answers(method: str) -> tuple[Any, Any] | None:
+            there = self._bring(sample, self.plan_.entrance)
+            try:
+                ours = self._on_host(self.plan_.call(method, there))
+            except Unsupported:  # as cuML's PCA, which scores no rows
+                return None
+            return ours, getattr(lifted, method)(on_host)
+
+        names = [name for name in METHODS if hasattr(self, name)]
+        self.certificate_ = certificate(
+            compare(names, answers, rows, tolerance),
+            device=self.device_,
+            rows=len(rows),
+            tolerance=tolerance,
+            packages=packages(),
+        )
+        return self.certificate_
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn or XGBoost estimator; it needs no GPU and not us."""

@@ -17,12 +17,20 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from pipeline import Accelerated, DataError, Unsupported
+from pipeline.certificate import METHODS
 from pipeline.rules.tables import rule
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults
 from tests.estimators import CASES, Case, blobs, classes, counts, named, numbers
 
 FOREST = RandomForestClassifier(20, random_state=0)
+
+
+def answers(spec: Any) -> bool:
+    """Return whether a spec has something to say of new rows."""
+    return any(hasattr(spec, name) for name in METHODS)
+
+
 ON_CUML = [case for case in CASES if rule(case.spec)]
 
 
@@ -39,6 +47,14 @@ def test_equals_scikit_learn_and_so_does_the_lifted_model(case: Case, device: Re
     assert repr(lifted) == repr(case.spec)
     assert type(lifted) is type(case.spec)
     assert case.compare(lifted, reference, X, y) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("case", [case for case in ON_CUML if answers(case.spec)], ids=named)
+def test_the_lift_is_certified(case: Case, device: Recorder) -> None:
+    X, y = case.data()
+    found = Accelerated(clone(case.spec), device="cuda").fit(X, y).certify(X).require()
+    assert found.device == "cuda"
+    assert faults(device.calls) == []
 
 
 @pytest.mark.parametrize("case", ON_CUML, ids=named)
@@ -68,7 +84,7 @@ def refused(spec: Any, X: Any, y: Any, **params: Any) -> str:
 def test_forests_do_not_take_missing_values(device: Recorder) -> None:
     X, y = classes()
     X[3, 2] = np.nan
-    assert refused(FOREST, X, y) == "cuML does not take missing values"
+    assert refused(FOREST, X, y) == "cuML does not take missing values (NaN)"
     assert device.copies[0].to == "device"
 
 

@@ -1,0 +1,190 @@
+"""That a lifted model answers as the device did: measured, and kept as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from pipeline.errors import ConfigError, LiftDiffers
+
+METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
+"""What is asked of both, where the spec has it."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far apart two answers may be.
+
+    Parameters
+    ----------
+    rtol, atol : float
+        Two numbers agree if they differ by at most ``atol + rtol * abs(lifted)``; two labels
+        agree if they are equal.
+    differing : float
+        Share of rows that may hold a value that does not agree: a number that rounds to the
+        other side of a tree's threshold goes another way.
+    """
+
+    rtol: float = 1e-4
+    atol: float = 1e-5
+    differing: float = 1e-3
+
+    def __post_init__(self) -> None:
+        """Refuse what bounds nothing."""
+        for name, most in (("rtol", np.inf), ("atol", np.inf), ("differing", 1)):
+            value = getattr(self, name)
+            if not 0 <= value < most:
+                raise ConfigError(f"{name}={value!r} is not from 0 to {most}")
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One method's answers, the device's beside the lifted model's."""
+
+    method: str
+    differing: float
+    """Share of the rows with a value that does not agree, 0 to 1."""
+    largest: float | None
+    """Largest absolute difference of two numbers; None for labels."""
+    row: int
+    """Where the difference is largest, or the first that does not agree; counted in X."""
+    holds: bool
+
+
+class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was compared, how closely, and whether it holds; `msgspec.json.encode` takes it."""
+
+    created: str
+    """ISO 8601, UTC."""
+    device: str
+    rows: int
+    rtol: float
+    atol: float
+    differing: float
+    packages: dict[str, str]
+    agreements: list[Agreement]
+
+    @property
+    def holds(self) -> bool:
+        """Whether each method agrees within the tolerance."""
+        return all(each.holds for each in self.agreements)
+
+    def require(self) -> Certificate:
+        """Return the certificate if it holds.
+
+        Raises
+        ------
+        LiftDiffers
+            It does not; the message names the method, the row and the difference.
+        """
+        for each in self.agreements:
+            if not each.holds:
+                far = "" if each.largest is None else f", the largest by {each.largest:.3g}"
+                raise LiftDiffers(
+                    f"{each.method}: the lifted model answers otherwise than the one on "
+                    f"{self.device!r} in {each.differing:.2%} of {self.rows:,} rows{far} (row "
+                    f"{each.row}), and {self.differing:.2%} may differ by more than rtol="
+                    f"{self.rtol:g}, atol={self.atol:g}; keep the model on its device, or state a "
+                    "wider tolerance"
+                )
+        return self
+
+    def __str__(self) -> str:
+        """One line per method."""
+        return "\n".join(
+            f"{each.method:18} {'agrees' if each.holds else 'DIFFERS':8} "
+            f"{each.differing:8.3%} of {self.rows:,} rows differ"
+            + ("" if each.largest is None else f", at most by {each.largest:.3g}")
+            for each in self.agreements
+        )
+
+
+def compare(
+    methods: Iterable[str],
+    answers: Callable[[str], tuple[Any, Any] | None],
+    rows: np.ndarray,
+    tolerance: Tolerance,
+) -> list[Agreement]:
+    """Compare the answers of a model on a device with those of the lifted one.
+
+    Parameters
+    ----------
+    methods : iterable of str
+    answers : callable
+        From the name of a method to both answers on the host, the lifted model's second; or to
+        None where the device has none.
+    rows : numpy.ndarray of int
+        Where the rows of the answers lie in the table of the caller.
+    tolerance : Tolerance
+
+    Raises
+    ------
+    ConfigError
+        There is nothing to compare.
+    """
+    both = {name: answers(name) for name in methods}
+    found = [_agreement(name, *pair, rows, tolerance) for name, pair in both.items() if pair]
+    if not found or not len(rows):
+        raise ConfigError(
+            f"nothing to compare: {len(rows)} rows, methods {[each.method for each in found]}; a "
+            "certificate needs rows, and an estimator that answers for new ones"
+        )
+    return found
+
+
+def _agreement(
+    method: str, ours: Any, lifted: Any, rows: np.ndarray, tolerance: Tolerance
+) -> Agreement:
+    ours, lifted = _matrix(ours, len(rows)), _matrix(lifted, len(rows))
+    if ours.shape != lifted.shape:
+        raise LiftDiffers(f"{method}: shape {ours.shape} on the device, {lifted.shape} lifted")
+    numbers = ours.dtype.kind == "f" or (ours.dtype.kind in "iub" and method != "predict")
+    if numbers:
+        apart = np.abs(ours.astype("float64") - lifted.astype("float64"))
+        close = np.isclose(ours, lifted, tolerance.rtol, tolerance.atol, equal_nan=True)
+        apart = np.where(np.isnan(ours) & np.isnan(lifted), 0.0, apart)
+        apart = np.where(np.isnan(apart), np.inf, apart)
+    else:
+        close = ours == lifted
+        apart = (~close).astype("float64")
+    differing = float((~close).any(axis=1).mean())
+    return Agreement(
+        method=method,
+        differing=differing,
+        largest=float(apart.max(initial=0.0)) if numbers else None,
+        row=int(rows[apart.max(axis=1, initial=0.0).argmax()]),
+        holds=differing <= tolerance.differing,
+    )
+
+
+def _matrix(answer: Any, n_rows: int) -> np.ndarray:
+    """Return an answer as rows; each target of several is a column, or several."""
+    if isinstance(answer, list):
+        return np.hstack([_matrix(each, n_rows) for each in answer])
+    array = np.asarray(answer.toarray() if hasattr(answer, "toarray") else answer)
+    return array.reshape(n_rows, -1)
+
+
+def certificate(
+    agreements: list[Agreement],
+    *,
+    device: str,
+    rows: int,
+    tolerance: Tolerance,
+    packages: dict[str, str],
+) -> Certificate:
+    """Return a certificate of now."""
+    return Certificate(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        device=device,
+        rows=rows,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
+        differing=tolerance.differing,
+        packages=packages,
+        agreements=agreements,
+    )

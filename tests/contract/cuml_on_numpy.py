@@ -1,0 +1,80 @@
+"""cuML's Python layer with NumPy in the place of CuPy: enough to turn fitted models about.
+
+cuML converts fitted attributes in Python, between NumPy and CuPy arrays. With arrays of
+the host under CuPy's names that code runs without a GPU. No kernel runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from types import ModuleType, SimpleNamespace
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+Order = Literal["C", "F", "A"]
+
+
+class Array(np.ndarray):
+    """A NumPy array with CuPy's way to the host."""
+
+    def get(self, *, order: Order = "C", **ignored: Any) -> np.ndarray:
+        """Return the values as NumPy's own, in rows unless asked otherwise."""
+        return np.array(self, order=order, subok=False)
+
+
+class Cupy(ModuleType):
+    """NumPy under the name of CuPy: arrays that it returns are `Array`."""
+
+    ndarray = Array
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = getattr(np, name)
+        return _on_device(found) if callable(found) and not isinstance(found, type) else found
+
+    @staticmethod
+    def asnumpy(a: Any, *, order: Order = "C") -> np.ndarray:
+        """Return an array of the host."""
+        return np.array(a, order=order, subok=False)
+
+
+def _on_device(function: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made = function(*args, **kwargs)
+        return made.view(Array) if isinstance(made, np.ndarray) else made
+
+    return call
+
+
+def install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put NumPy in the place of CuPy in all modules of cuML that are loaded."""
+    import cupy
+
+    cp = Cupy("cupy")
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "cuml" and getattr(module, "cp", None) is cupy:
+            monkeypatch.setattr(module, "cp", cp)
+    # Entering a stream would ask for a device.
+    streams = SimpleNamespace(ptds=nullcontext())
+    monkeypatch.setattr(sys.modules["cuml.internals.outputs"], "Stream", streams)
+
+
+def lifted(twin: type, spec: Any, fitted: Any) -> Any:
+    """Return a fitted scikit-learn model after its way through a cuML class and back.
+
+    Parameters
+    ----------
+    twin : type
+        cuML's class.
+    spec : estimator
+        The unfitted one, as the user wrote it.
+    fitted : estimator
+        The same, fitted by scikit-learn.
+    """
+    model: Any = twin.from_sklearn(fitted)  # type: ignore[attr-defined]
+    model.output_type = None
+    return model.as_sklearn().set_params(**spec.get_params(deep=False))

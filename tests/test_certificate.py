@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+import textwrap
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
+from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomForestRegressor
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated
+from pipeline.certificate import Certificate, Tolerance, compare
+from pipeline.errors import ConfigError, LiftDiffers
+
+ROWS = 1_000
+CLASSIFIED = ["predict", "predict_proba"]
+DECIDED = [*CLASSIFIED, "decision_function"]
+SCORES = ["decision_function", "score_samples"]
+X, Y = make_classification(ROWS, 6, n_informative=4, n_classes=3, random_state=0)
+TABLE = pd.DataFrame(X, columns=list("abcdef")).assign(town=np.resize(["x", "y", "z"], ROWS))
+WORDS = np.array(["no", "so", "yes"])[Y]
+
+
+def fitted(spec: Any, X: Any = X, y: Any = Y) -> Accelerated:
+    return Accelerated(spec, device="cpu").fit(X, y)
+
+
+def mixed(last: Any) -> Any:
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    table = make_column_transformer((numbers, list("abcdef")), (OneHotEncoder(), ["town"]))
+    return make_pipeline(table, last)
+
+
+@pytest.mark.parametrize(
+    ("spec", "X", "y", "methods"),
+    [
+        (LogisticRegression(), X, WORDS, DECIDED),
+        (RandomForestRegressor(5), X, X[:, 0], ["predict"]),
+        (StandardScaler(), X, None, ["transform"]),
+        (KMeans(3, n_init=1), X, None, ["predict", "transform"]),
+        (IsolationForest(n_estimators=10), X, None, ["predict", *SCORES]),
+        (LinearRegression(), X, X[:, :2], ["predict"]),
+        (RandomForestClassifier(5), X, np.c_[Y, Y == 1], CLASSIFIED),
+        (XGBClassifier(n_estimators=3, enable_categorical=True), TABLE, Y, CLASSIFIED),
+        (mixed(LogisticRegression()), TABLE, WORDS, DECIDED),
+        (mixed(RandomForestClassifier(5)), TABLE, WORDS, CLASSIFIED),
+        (make_pipeline(HashingVectorizer(), LogisticRegression()), TABLE["town"], Y, DECIDED),
+    ],
+)  # fmt: skip
+def test_what_is_lifted_on_the_host_agrees(spec: Any, X: Any, y: Any, methods: Any) -> None:
+    model = fitted(spec, X, y)
+    found = model.certify(X)
+    assert found is model.certificate_
+    assert found.require().holds
+    assert (found.rows, found.device) == (ROWS, "cpu")
+    assert [each.method for each in found.agreements] == methods
+    assert all(each.differing == 0 for each in found.agreements)
+
+
+class Wrong(Accelerated):
+    """Lifts to a model that is a little off."""
+
+    def to_sklearn(self) -> Any:
+        lifted = copy(super().to_sklearn())
+        lifted.coef_ = lifted.coef_ * 1.1
+        return lifted
+
+
+def test_a_wrong_lift_is_found_and_names_method_row_and_difference() -> None:
+    model = Wrong(LogisticRegression(), device="cpu").fit(X, Y)
+    found = model.certify(X)
+    assert not found.holds
+    probability = next(each for each in found.agreements if each.method == "predict_proba")
+    apart = np.abs(model.predict_proba(X) - model.to_sklearn().predict_proba(X))
+    assert probability.largest == pytest.approx(apart.max())
+    assert probability.row == apart.max(axis=1).argmax()
+    assert probability.differing > 0.9
+    with pytest.raises(LiftDiffers, match=r"predict.* answers otherwise than the one on 'cpu'"):
+        found.require()
+    assert "DIFFERS" in str(found)
+    assert model.certify(X, rtol=1.0, atol=1.0, differing=0.5).holds
+
+
+def test_a_certificate_is_plain_data() -> None:
+    found = fitted(LogisticRegression()).certify(X[:10])
+    text = msgspec.json.encode(found)
+    assert json.loads(text)["agreements"][0]["method"] == "predict"
+    assert msgspec.json.decode(text, type=Certificate) == found
+    assert found.packages["scikit-learn"]
+
+
+def test_rows_of_a_long_table_are_taken_evenly() -> None:
+    found = Wrong(LogisticRegression(), device="cpu").fit(X, Y).certify(X, n_rows=101)
+    assert found.rows == 101
+    rows = np.linspace(0, ROWS - 1, 101).astype(int)
+    assert {each.row for each in found.agreements} <= set(rows.tolist())
+
+
+def test_a_new_fit_has_no_certificate() -> None:
+    model = fitted(LogisticRegression())
+    model.certify(X)
+    assert not hasattr(model.fit(X, Y), "certificate_")
+
+
+@pytest.mark.parametrize(
+    ("spec", "X"), [(DBSCAN(), X), (LogisticRegression(), X[:0])], ids=["no method", "no rows"]
+)
+def test_nothing_to_compare_is_refused(spec: Any, X: Any) -> None:
+    with pytest.raises((ConfigError, ValueError), match="nothing to compare|0 sample"):
+        fitted(spec).certify(X)
+
+
+@pytest.mark.parametrize("bound", [{"rtol": -1.0}, {"atol": np.nan}, {"differing": 1.0}])
+def test_a_tolerance_that_bounds_nothing_is_refused(bound: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(bound))):
+        fitted(LogisticRegression()).certify(X, **bound)
+
+
+def test_missing_answers_agree_with_missing_ones_only() -> None:
+    both = np.array([1.0, np.nan, 3.0])
+    rows = np.arange(3)
+    (same,) = compare(["transform"], lambda _: (both, both.copy()), rows, Tolerance())
+    assert (same.differing, same.largest, same.holds) == (0.0, 0.0, True)
+    one = np.array([1.0, 2.0, 3.0])
+    (other,) = compare(["transform"], lambda _: (both, one), rows, Tolerance())
+    assert (other.row, other.largest, other.holds) == (1, np.inf, False)
+
+
+def test_another_shape_is_an_error() -> None:
+    with pytest.raises(LiftDiffers, match="shape"):
+        compare(["transform"], lambda _: (X[:, :2], X), np.arange(ROWS), Tolerance())
+
+
+BLOCKED = ("pipeline", "cudf", "cuml", "cupy", "rmm", "dask", "numba")
+
+
+def test_a_lifted_model_loads_where_none_of_the_gpu_packages_is(tmp_path: Path) -> None:
+    model = fitted(mixed(LogisticRegression()), TABLE, WORDS)
+    expected = model.predict_proba(TABLE)
+    for name, value in {"model": model.to_sklearn(), "table": TABLE}.items():
+        (tmp_path / name).write_bytes(pickle.dumps(value))
+    code = f"""
+        import pickle, sys
+        from pathlib import Path
+        sys.modules.update(dict.fromkeys({BLOCKED!r}))  # importing any of them is an error
+        model, table = (pickle.loads(Path(name).read_bytes()) for name in ("model", "table"))
+        print(model.predict_proba(table).tolist())
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(json.loads(done.stdout), expected, rtol=1e-5, atol=1e-6)
