@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,6 +13,8 @@ import numpy as np
 
 from pipeline import devices, provenance
 from pipeline.compare import results as record
+from pipeline.compare.evidence import objection
+from pipeline.compare.paired import Metric, differences
 from pipeline.compare.worker import Report, Worker, WorkerFailed
 from pipeline.errors import PipelineError
 from pipeline.measure import CLOCK, Job
@@ -37,11 +39,14 @@ class Contest:
     why: str = ""
     warmup: Report | None = None
     reports: list[Report] = field(default_factory=list)
+    seeds: list[Report] = field(default_factory=list)
+    """Runs of the reference with other seeds, not timed."""
 
-    def cell(self, reference: Report | None) -> record.Cell:
+    def cell(self, reference: Report | None, metrics: Mapping[str, Metric]) -> record.Cell:
         """Return the record of all runs; the last one's predictions are judged."""
         last = self.reports[-1] if self.reports else self.warmup
         ok = last is not None and not self.why
+        rival = last is not None and ok and reference is not None and last is not reference
         return record.Cell(
             spec=self.spec,
             variant=self.variant,
@@ -54,11 +59,23 @@ class Contest:
             peak_rss_bytes=last.peak_rss_bytes if last else 0,
             placement=provenance.placements(last.placements if last else []),
             residency=provenance.movements(last.residency if last else []),
+            differences=_differences(metrics, last, reference) if rival else {},
+            noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
         )
 
 
 def _run(report: Report) -> record.Run:
-    return record.Run(total=report.total, stages=report.stages)
+    return record.Run(total=report.total, stages=report.stages, cpu_seconds=report.cpu_seconds)
+
+
+def _differences(metrics: Mapping[str, Metric], last: Any, reference: Any) -> Any:
+    return differences(metrics, last.truth, last.probability, reference.probability)
+
+
+def _noise(reports: Sequence[Report]) -> dict[str, float]:
+    """Return how far each metric moves from seed to seed."""
+    values = {name: [report.metrics[name] for report in reports] for name in reports[0].metrics}
+    return {name: max(found) - min(found) for name, found in values.items()}
 
 
 def _agreement(report: Report, reference: Report | None) -> record.Agreement | None:
@@ -109,6 +126,8 @@ class Duel:
         ``"auto"`` adds the GPU where there is one.
     repeats : int
         Timed runs of each spec by each variant, after one warm-up.
+    seeds : int
+        Runs of the reference with other seeds, for how far its metrics move by themselves.
     """
 
     task: Task
@@ -116,12 +135,13 @@ class Duel:
     specs: Sequence[str]
     device: str = "auto"
     repeats: int = 5
+    seeds: int = 2
 
     @property
     def runs(self) -> int:
         """Number of runs, warm-ups included."""
         able = [variant for variant in variants(self.device) if variant.status == "ok"]
-        return len(self.specs) * len(able) * (self.repeats + 1)
+        return len(self.specs) * (len(able) * (self.repeats + 1) + self.seeds)
 
     def measure(self, say: Say) -> record.Results:
         """Run everything and return the record.
@@ -151,7 +171,28 @@ class Duel:
             for contest, worker in self._turns(lanes):
                 order.append(f"{spec}/{contest.variant}")
                 self._time(contest, worker, say)
+            first = names.index(REFERENCE)
+            self._reseed(contests[first], workers[first], say)
+        self._hold_to(contests)
         return contests
+
+    def _reseed(self, contest: Contest, worker: Worker, say: Say) -> None:
+        """Run the reference with other seeds; what fails is told and counts for nothing."""
+        for seed in range(self.job.seed + 1, self.job.seed + 1 + self.seeds):
+            if contest.why:
+                return
+            try:
+                contest.seeds.append(worker.run(seed))
+                say(f"{contest.spec}  {contest.variant}  seed {seed}")
+            except WorkerFailed as error:
+                say(f"{contest.spec}  {contest.variant}  seed {seed} failed: {error}")
+
+    def _hold_to(self, contests: list[Contest]) -> None:
+        """Let fail what did not do the reference's work on the reference's rows."""
+        reference = next((c.reports[-1] for c in contests if _is_reference(c)), None)
+        for contest in contests if reference else []:
+            for report in contest.reports:
+                contest.why = contest.why or objection(report, reference)
 
     def _turns(self, lanes: list[tuple[Contest, Worker]]) -> Iterator[tuple[Contest, Worker]]:
         """Yield every variant once a round, in a random order that the seed fixes."""
@@ -206,7 +247,10 @@ class Duel:
             ),
             variants=field_,
             specs=[self._describe(spec) for spec in self.specs],
-            cells=[contest.cell(references.get(contest.spec)) for contest in contests],
+            cells=[
+                contest.cell(references.get(contest.spec), self.task.metrics)
+                for contest in contests
+            ],
         )
 
     def _task(self, report: Report) -> record.TaskInfo:

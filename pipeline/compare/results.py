@@ -79,6 +79,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     total: float
     stages: dict[str, float]
     """Stage of `STAGES` -> seconds; what the stages leave over is not attributed."""
+    cpu_seconds: float | None = None
+    """Processor time of all threads; divided by `total`, the processors that were busy."""
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,6 +90,13 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     mean_difference: float
     same_decision: float
     """Share of rows on the same side of 0.5, 0 to 1."""
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a value lies with 95 % confidence."""
+
+    low: float
+    high: float
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -106,6 +115,10 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     peak_rss_bytes: int
     placement: list[Placement]
     residency: list[Movement]
+    differences: dict[str, Interval] = {}
+    """Metric -> interval of its difference from the reference, over the test rows."""
+    noise: dict[str, float] = {}
+    """Metric -> largest less smallest value over the seeds tried; of the reference only."""
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -27,7 +27,7 @@ ROUNDING = 1e-12
 """A difference that equals its margin but for the last bits of a double is equal to it."""
 
 Outcome = Literal["faster", "slower", "no difference shown"]
-Parity = Literal["PASS", "FAIL", "not judged"]
+Parity = Literal["PASS", "FAIL", "INCONCLUSIVE", "not judged"]
 _Times = npt.NDArray[np.float64]
 
 
@@ -95,16 +95,42 @@ class Speed:
 class MetricParity:
     """One metric of a variant beside the reference's.
 
-    `passed` is None where the task declares no margin for the metric; a declared
-    metric that either side lacks has not passed.
+    It passes if the whole interval of the difference is within the margin, and fails if the
+    whole of it is beyond the margin and beyond the noise; else the rows are too few to tell. A
+    metric without a margin is not judged; a declared one that either side lacks has failed.
+
+    Parameters
+    ----------
+    metric : str
+    reference, value, difference : float or None
+    interval : tuple of float
+        Of the difference; empty where the record has none, and then the difference is judged.
+    noise : float
+        How far the reference itself moves from seed to seed; 0 where it was not tried.
+    margin : float or None
+        Declared in the task's file, before any run.
     """
 
     metric: str
     reference: float | None
     value: float | None
     difference: float | None
+    interval: tuple[float, ...]
+    noise: float
     margin: float | None
-    passed: bool | None
+
+    @property
+    def judged(self) -> Parity:
+        """What may be said of it."""
+        if self.margin is None:
+            return "not judged"
+        if self.difference is None or np.isnan(self.difference):
+            return "FAIL"
+        low, high = self.interval or (self.difference, self.difference)
+        if max(-low, high) <= self.margin + ROUNDING:
+            return "PASS"
+        beyond = max(self.margin, self.noise) + ROUNDING
+        return "FAIL" if low > beyond or high < -beyond else "INCONCLUSIVE"
 
 
 def measured(results: Results, spec: str, variant: str) -> Cell | None:
@@ -185,26 +211,22 @@ def parity(results: Results, spec: str, variant: str) -> list[MetricParity]:
     if cell is None or base is None:
         return []
     metrics = dict.fromkeys([*results.task.margins, *base.metrics, *cell.metrics])
-    margins = results.task.margins
-    return [
-        _metric(name, base.metrics.get(name), cell.metrics.get(name), margins.get(name))
-        for name in metrics
-    ]
+    return [_metric(name, base, cell, results.task.margins.get(name)) for name in metrics]
 
 
-def _metric(
-    name: str, reference: float | None, value: float | None, margin: float | None
-) -> MetricParity:
+def _metric(name: str, base: Cell, cell: Cell, margin: float | None) -> MetricParity:
+    reference, value = base.metrics.get(name), cell.metrics.get(name)
     difference = None if reference is None or value is None else value - reference
-    passed = None
-    if margin is not None:
-        passed = difference is not None and abs(difference) <= margin + ROUNDING
-    return MetricParity(name, reference, value, difference, margin, passed)
+    found = cell.differences.get(name)
+    interval = () if found is None else (found.low, found.high)
+    noise = base.noise.get(name, 0.0)
+    return MetricParity(name, reference, value, difference, interval, noise, margin)
 
 
 def cell_parity(results: Results, spec: str, variant: str) -> Parity:
-    """Return PASS only where the cell ran and every declared metric is within its margin."""
-    judged = [row.passed for row in parity(results, spec, variant) if row.passed is not None]
-    if not judged or variant == REFERENCE:
+    """Return PASS only where the cell ran and every declared metric passes; the worst otherwise."""
+    judged = {row.judged for row in parity(results, spec, variant)}
+    if variant == REFERENCE:
         return "not judged"
-    return "PASS" if all(judged) else "FAIL"
+    order: tuple[Parity, ...] = ("FAIL", "INCONCLUSIVE", "PASS")
+    return next((word for word in order if word in judged), "not judged")

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from pipeline.compare.cautions import cautions
 from pipeline.compare.results import Results, Variant
 from pipeline.compare.statistics import (
     FEW,
-    OTHER,
     REFERENCE,
     MetricParity,
     Parity,
@@ -26,6 +26,7 @@ from pipeline.compare.statistics import (
     speed,
     stages,
 )
+from pipeline.compare.words import on_gpu, times
 
 __all__ = [
     "Headline",
@@ -43,13 +44,6 @@ __all__ = [
     "times",
     "verdict",
 ]
-
-BUSY = 0.5
-"""Load average per processor above which the machine was not quiet."""
-UNATTRIBUTED = 0.2
-"""Share of the time outside all stages that deserves a word."""
-SPREAD = 1.5
-"""Slowest run over median that deserves a word."""
 
 Kind = Literal["comparable", "CPU only", "not comparable"]
 
@@ -107,31 +101,8 @@ def verdict(results: Results) -> Verdict:
         parity=_parity(headlines),
         places=tuple(_places(results)),
         gpu=_gpu(results),
-        cautions=tuple(_cautions(results)),
+        cautions=tuple(cautions(results)),
     )
-
-
-def on_gpu(device: str) -> bool:
-    """Tell whether a device's name is that of a GPU.
-
-    Examples
-    --------
-    >>> on_gpu("cuda:0"), on_gpu("cpu")
-    (True, False)
-    """
-    return device.lower().startswith(("cuda", "gpu"))
-
-
-def times(factor: float) -> str:
-    """Write a factor with three significant digits.
-
-    Examples
-    --------
-    >>> times(2.314), times(0.4307), times(123.4)
-    ('2.31×', '0.431×', '123×')
-    """
-    decimals = 3 if factor < 1 else 2 if factor < 10 else 1 if factor < 100 else 0
-    return f"{factor:.{decimals}f}×"
 
 
 def _badge(results: Results) -> tuple[Kind, str]:
@@ -185,6 +156,8 @@ def _headline(results: Results, spec: str, variant: str) -> Headline:
     said = _not_timed(results, spec, variant) if found is None else _timed(results, found, spec)
     if found is not None:
         said += f", quality parity {judged}" + _failing(results, spec, variant)
+    if found is not None and judged == "FAIL":
+        said = f"no claim of speed on {spec}: its predictions are not as good; {said}"
     return Headline(spec, variant, found, judged, f"{variant}: {said}")
 
 
@@ -226,7 +199,11 @@ def _interval(ratio: Ratio, *, inverse: bool = False) -> str:
 
 
 def _failing(results: Results, spec: str, variant: str) -> str:
-    names = [row.metric for row in parity(results, spec, variant) if row.passed is False]
+    names = [
+        row.metric
+        for row in parity(results, spec, variant)
+        if row.judged in ("FAIL", "INCONCLUSIVE")
+    ]
     return f" ({', '.join(names)})" if names else ""
 
 
@@ -236,9 +213,11 @@ def _reason(why: str) -> str:
 
 def _parity(headlines: tuple[Headline, ...]) -> str:
     counts = Counter(line.parity for line in headlines if line.speed is not None)
-    judged = counts["PASS"] + counts["FAIL"]
+    judged = counts["PASS"] + counts["FAIL"] + counts["INCONCLUSIVE"]
     lost = sum(1 for line in headlines if line.spec and line.speed is None)
-    rest = f"; {lost} did not run" if lost else ""
+    unsure = counts["INCONCLUSIVE"]
+    rest = f"; {unsure} inconclusive: more test rows would tell" if unsure else ""
+    rest += f"; {lost} did not run" if lost else ""
     if not judged:
         return f"Quality parity: not judged{rest}."
     return f"Quality parity: {counts['PASS']} of {judged} within the declared margins{rest}."
@@ -262,38 +241,3 @@ def _gpu(results: Results) -> str:
     skipped = [v.why for v in rivals(results) if on_gpu(v.device) and v.why]
     why = results.machine.no_gpu_why or next(iter(skipped), "no variant for a GPU ran")
     return f"No GPU was used: {why.rstrip('.')}."
-
-
-def _cautions(results: Results) -> Iterator[str]:
-    machine = results.machine
-    if machine.load_before > BUSY * machine.cores:
-        yield (
-            f"The machine was busy: load average {machine.load_before:.2f} on {machine.cores} "
-            "processors before the first run."
-        )
-    if results.source.dirty:
-        yield "The code had changes that no commit holds."
-    least = min((len(cell.runs) for cell in results.cells if cell.runs), default=FEW)
-    if least < FEW:
-        yield f"Cells with fewer than {FEW} timed runs (the least: {least}): intervals indicative."
-    for spec in results.specs:
-        for variant in results.variants:
-            if measured(results, spec.name, variant.name):
-                yield from _cell_cautions(results, spec.name, variant)
-
-
-def _cell_cautions(results: Results, spec: str, variant: Variant) -> Iterator[str]:
-    where, found = f"{variant.name} on {spec}", speed(results, spec, variant.name)
-    cell = measured(results, spec, variant.name)
-    if found is None or cell is None:
-        return
-    if found.n < results.protocol.repeats:
-        yield f"{where}: {found.n} timed runs of {results.protocol.repeats} planned."
-    if found.maximum > SPREAD * found.median:
-        yield f"{where}: the slowest run took {times(found.maximum / found.median)} the median."
-    if stages(results, spec, variant.name)[OTHER] > UNATTRIBUTED * found.median:
-        yield f"{where}: more than {UNATTRIBUTED:.0%} of the time belongs to no stage."
-    if variant.name != REFERENCE and cell.agreement is None:
-        yield f"{where}: predictions were not compared with the reference's."
-    if on_gpu(variant.device) and not any(on_gpu(step.device) for step in cell.placement):
-        yield f"{where}: no step is recorded as having run on the GPU."

@@ -7,10 +7,11 @@ import gc
 import multiprocessing
 import os
 import signal
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -39,6 +40,10 @@ class Report:
     residency: list[Any]
     peak_rss_bytes: int
     threads: dict[str, str]
+    cpu_seconds: float
+    """Of all threads of the process."""
+    work: dict[str, str]
+    """See `pipeline.compare.evidence`."""
 
 
 class Worker:
@@ -75,8 +80,8 @@ class Worker:
             self._process.kill()
             self._process.join()
 
-    def run(self) -> Report:
-        """Run the job once and return its report.
+    def run(self, seed: int | None = None) -> Report:
+        """Run the job once, with another seed if one is given, and return its report.
 
         Raises
         ------
@@ -84,7 +89,7 @@ class Worker:
             The run failed; the message is the error's.
         """
         try:
-            self._channel.send("run")
+            self._channel.send(seed)
             answer = self._channel.recv()
         except (EOFError, OSError):
             self._process.join(timeout=5)
@@ -123,13 +128,13 @@ def _cause(exit_code: int | None) -> str:
 
 
 def serve(channel: Connection, job: Job) -> None:
-    """Answer each message on the channel with a report, or with an error in words."""
+    """Answer each message on the channel, a seed or None, with a report or an error in words."""
     _die_with_parent()
     warnings.simplefilter("ignore")
     while True:
         try:
-            channel.recv()
-            channel.send(_answer(job))
+            seed = channel.recv()
+            channel.send(_answer(job if seed is None else replace(job, seed=seed)))
         except (EOFError, OSError):
             return
         gc.collect()
@@ -154,9 +159,12 @@ def _die_with_parent() -> None:
 def once(job: Job) -> Report:
     """Run a job in this process and return plain data."""
     from pipeline import measure, provenance, task
+    from pipeline.compare import evidence
 
     what = task.load(job.task)
+    start = time.process_time()
     outcome = measure.run(what, what.spec(job.spec, job.seed, job.changes), job)
+    cpu_seconds = time.process_time() - start
     return Report(
         total=outcome.total,
         stages=outcome.stages,
@@ -168,6 +176,8 @@ def once(job: Job) -> Report:
         residency=outcome.residency,
         peak_rss_bytes=peak_rss(),
         threads=provenance.threads(),
+        cpu_seconds=cpu_seconds,
+        work=evidence.work(outcome.model),
     )
 
 

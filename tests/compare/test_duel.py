@@ -41,11 +41,13 @@ class FakeWorker:
     def __exit__(self, *exc: object) -> None:
         self.alive.remove(self.name)
 
-    def run(self) -> Report:
+    def run(self, seed: int | None = None) -> Report:
         self.runs += 1
         if self.failures.get(self.name) == self.runs:
             raise WorkerFailed(f"{self.name} fails in run {self.runs}")
         probability = REFERENCE if self.job.variant == "reference" else OTHER
+        if seed is not None:
+            probability = probability[[0, 1, 3, 2]]
         return Report(
             total=float(self.runs),
             stages={"fit": self.runs / 2},
@@ -57,6 +59,8 @@ class FakeWorker:
             residency=[],
             peak_rss_bytes=1000 + self.runs,
             threads={"openblas": "2"},
+            cpu_seconds=2.0 * self.runs,
+            work={"trees": "9"},
         )
 
 
@@ -106,7 +110,8 @@ def test_every_variant_runs_as_often_as_asked_and_the_warm_up_is_apart(
         assert cell.warmup not in cell.runs
         assert all(0 < sum(run.stages.values()) <= run.total for run in cell.runs)
         assert cell.peak_rss_bytes > 2**26
-    assert len(lines) == 6
+    assert len(lines) == 8
+    assert [line for line in lines if " seed " in line] == lines[6:]
     assert [line for line in lines if "warm-up" in line] == lines[:2]
 
 
@@ -252,7 +257,7 @@ def test_each_run_is_announced(monkeypatch: pytest.MonkeyPatch, small_flights: P
     lines: list[str] = []
     contest = Duel(TASK, Job("flights", "", "", small_flights), ["forest"], repeats=3)
     contest.measure(lines.append)
-    assert contest.runs == 2 * (3 + 1)
+    assert contest.runs == 2 * (3 + 1) + 2
     assert len(lines) == contest.runs - 1, "after a failure a variant has no further runs"
     assert "forest  cpu  failed in run 2: forest/cpu fails in run 3" in lines
     assert "forest  reference  3/3  4.00 s" in lines

@@ -20,7 +20,7 @@ EXAMPLES = {
     "with a failure": fixtures.failed,
     "with odd text": fixtures.hostile,
 }
-FREE = ("margins", "packages", "threads", "stages", "metrics")
+FREE = ("margins", "packages", "threads", "stages", "metrics", "noise")
 """Objects whose keys are names, not fields."""
 
 
@@ -30,7 +30,9 @@ def objects(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield path
     items = value.items() if isinstance(value, dict) else enumerate(value[:1])
     for key, inner in items:
-        if isinstance(inner, dict | list) and key not in FREE:
+        if key == "differences":
+            yield from (((*path, key, name)) for name in list(inner)[:1])
+        elif isinstance(inner, dict | list) and key not in FREE:
             yield from objects(inner, (*path, key))
 
 
@@ -49,13 +51,14 @@ def at(data: Any, path: tuple[Any, ...]) -> dict[str, Any]:
 
 
 PATHS = list(objects(example()))
-NEWER = {"why"}
-"""Fields of a `Movement` that records of older versions do not have."""
+NEWER = {("residency", "why"), ("cells", "differences"), ("cells", "noise")}
+NEWER |= {("runs", "cpu_seconds"), ("warmup", "cpu_seconds")}
+"""List and field that records of older versions do not have."""
 FIELDS = [
     (path, field)
     for path in PATHS
     for field in at(example(), path)
-    if not ("residency" in path and field in NEWER)
+    if (next((key for key in reversed(path) if isinstance(key, str)), ""), field) not in NEWER
 ]
 
 

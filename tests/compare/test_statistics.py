@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from pipeline.compare.results import Results
+from pipeline.compare.results import Interval, Results
 from pipeline.compare.statistics import (
     OTHER,
     cell_parity,
@@ -140,25 +140,64 @@ def test_stages_and_other_add_up_to_the_median_total() -> None:
 
 def test_parity_passes_at_the_margin_and_fails_beyond_it() -> None:
     at = fixtures.with_cell(
-        fixtures.normal(), "forest", "cpu", metrics={"roc_auc": 0.8143, "log_loss": 0.4001}
+        fixtures.normal(),
+        "forest",
+        "cpu",
+        metrics={"roc_auc": 0.8143, "log_loss": 0.4001},
+        differences={},
     )
     assert cell_parity(at, "forest", "cpu") == "PASS"
     beyond = fixtures.with_cell(
-        fixtures.normal(), "forest", "cpu", metrics={"roc_auc": 0.8144, "log_loss": 0.4001}
+        fixtures.normal(),
+        "forest",
+        "cpu",
+        metrics={"roc_auc": 0.8144, "log_loss": 0.4001},
+        differences={},
     )
     assert cell_parity(beyond, "forest", "cpu") == "FAIL"
 
 
 def test_parity_lists_every_metric_and_judges_the_declared_ones() -> None:
     rows = {row.metric: row for row in parity(fixtures.parity_failed(), "boosting", "cpu")}
-    assert {name: row.passed for name, row in rows.items()} == {
-        "roc_auc": True,
-        "log_loss": False,
-        "brier": None,
+    assert {name: row.judged for name, row in rows.items()} == {
+        "roc_auc": "PASS",
+        "log_loss": "FAIL",
+        "brier": "not judged",
     }
     assert rows["log_loss"].difference == pytest.approx(0.02)
     assert rows["log_loss"].margin == 0.002
     assert rows["brier"].value is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "noise", "judged"),
+    [
+        (-0.001, 0.0015, 0.0, "PASS"),
+        (-0.002, 0.002, 0.0, "PASS"),
+        (-0.001, 0.003, 0.0, "INCONCLUSIVE"),
+        (0.0015, 0.01, 0.0, "INCONCLUSIVE"),
+        (0.003, 0.01, 0.0, "FAIL"),
+        (-0.01, -0.003, 0.0, "FAIL"),
+        (0.003, 0.01, 0.005, "INCONCLUSIVE"),
+        (0.006, 0.01, 0.005, "FAIL"),
+        (-0.001, 0.001, 0.005, "PASS"),
+    ],
+)
+def test_parity_is_judged_by_the_whole_interval(
+    low: float, high: float, noise: float, judged: str
+) -> None:
+    metrics = {"roc_auc": 0.8123, "log_loss": 0.4001 + (low + high) / 2}
+    results = fixtures.with_cell(
+        fixtures.normal(),
+        "forest",
+        "cpu",
+        metrics=metrics,
+        differences={"log_loss": Interval(low=low, high=high)},
+    )
+    results = fixtures.with_cell(results, "forest", "reference", noise={"log_loss": noise})
+    rows = {row.metric: row for row in parity(results, "forest", "cpu")}
+    assert rows["log_loss"].judged == judged
+    assert cell_parity(results, "forest", "cpu") == judged
 
 
 def test_a_declared_metric_that_is_missing_fails() -> None:

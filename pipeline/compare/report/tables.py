@@ -25,7 +25,7 @@ from pipeline.compare.verdicts import times
 NO_PLACEMENT = "No placement is recorded."
 NO_LEDGER = "No movement between host and device is recorded."
 NO_QUALITY = "No metric can be set beside the reference's."
-TONES = {"faster": "good", "slower": "bad", "PASS": "good", "FAIL": "bad"}
+TONES = {"faster": "good", "slower": "bad", "PASS": "good", "FAIL": "bad", "INCONCLUSIVE": "bad"}
 
 
 def pairs(results: Results) -> Iterator[tuple[str, str]]:
@@ -210,19 +210,26 @@ def quality_table(results: Results) -> Table:
     ]
     return Table(
         "Metrics on the test rows, against the reference",
-        ("Spec", "Variant", "Metric", "Reference", "Value", "Difference", "Margin", "Parity"),
-        "lllrrrrl",
+        (
+            *("Spec", "Variant", "Metric", "Reference", "Value", "Difference", "95 % interval"),
+            *("Margin", "Seed to seed", "Parity"),
+        ),
+        "lllrrrrrrl",
         tuple(rows),
-        "PASS: the absolute difference is at most the margin, declared before any run. A "
-        "metric without a margin is shown but not judged.",
+        "PASS: the whole interval of the difference is within the margin, declared before any run; "
+        "FAIL: the whole of it is beyond the margin and beyond what the reference moves from seed "
+        "to seed; INCONCLUSIVE: neither. The interval is over the test rows, both models judged on "
+        "the same ones. A metric without a margin is shown but not judged.",
     )
 
 
 def _metric(spec: str, variant: str, item: MetricParity) -> Row:
-    word = {True: "PASS", False: "FAIL", None: "not judged"}[item.passed]
+    word = item.judged
     margin = MISSING if item.margin is None else f"{item.margin:g}"
-    values = metric(item.reference), metric(item.value), difference(item.difference), margin
-    return row(spec, variant, item.metric, *values, Cell(word, TONES.get(word, "quiet")))
+    span = " to ".join(difference(bound) for bound in item.interval) or MISSING
+    values = metric(item.reference), metric(item.value), difference(item.difference), span, margin
+    noise = f"{item.noise:.2g}" if item.noise else MISSING
+    return row(spec, variant, item.metric, *values, noise, Cell(word, TONES.get(word, "quiet")))
 
 
 def agreement_table(results: Results) -> Table:
