@@ -1,4 +1,4 @@
-"""Public tables, verified and written once as Parquet: one module per dataset.
+"""Tables, verified or generated, written once as Parquet: one module per dataset.
 
 ``python -m datasets flights`` makes ``data/flights/flights.parquet``. The package
 stands alone: it does not know what the tables are used for.
@@ -26,8 +26,10 @@ def names() -> list[str]:
     >>> "flights" in names()
     True
     """
-    stems = {path.stem for path in Path(__file__).parent.glob("[!_]*.py")}
-    return sorted(stems - _NOT_A_DATASET)
+    here = Path(__file__).parent
+    modules = {path.stem for path in here.glob("[!_]*.py")}
+    packages = {path.parent.name for path in here.glob("[!_]*/__init__.py")}
+    return sorted((modules | packages) - _NOT_A_DATASET)
 
 
 def module(name: str) -> ModuleType:

@@ -1,7 +1,8 @@
 """``python -m datasets flights [--home data]``: make a dataset if it is not there yet.
 
-What is done goes to standard error, one line per action; the path of the Parquet
-file goes to standard output.
+``python -m datasets synthetic --rows 1e7 --kind regression`` generates one. What is
+done goes to standard error, one line per action; the path of the Parquet file, or of
+the folder of several, goes to standard output.
 """
 
 from __future__ import annotations
@@ -10,11 +11,21 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import Any
 
 import datasets
+from datasets import synthetic
 
 INTERRUPTED = 130
+_NUMBERS = {
+    "rows": "such as 10000000 or 1e7",
+    "columns": "features",
+    "seed": "of everything random",
+    "cardinality": "levels of the categories with many",
+    "partitions": "files; the rows are the same",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,17 +41,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         0, 2 (unknown dataset), 65 (data), 73 (cannot write) or 130 (interrupted).
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = vars(parser.parse_args(arguments))
+    names, home = options.pop("names"), options.pop("home")
+    generated = _generated(parser, names, options)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
-        for module in [datasets.module(name) for name in options.names]:
-            print(module.prepare(options.home))
+        for module in [datasets.module(name) for name in names]:
+            print(module.prepare(home, *(generated if module is synthetic else ())))
     except KeyboardInterrupt:
         return INTERRUPTED
     except (datasets.UnknownDataset, datasets.DataError, datasets.CannotWrite) as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     return 0
+
+
+def _generated(
+    parser: argparse.ArgumentParser, names: list[str], options: dict[str, Any]
+) -> tuple[synthetic.Recipe, int | None]:
+    """Return the recipe and the partitions that the options ask for."""
+    if options and names != [synthetic.NAME]:
+        parser.error(f"--{', --'.join(options)}: for {synthetic.NAME} alone")
+    partitions = options.pop("partitions", None)
+    try:
+        recipe = synthetic.Recipe(**options)
+        recipe.cuts(partitions)
+    except ValueError as error:
+        parser.error(f"--{error}")
+    return recipe, partitions
+
+
+def _count(text: str) -> int:
+    """Return a whole number from ``10000000``, ``10_000_000`` or ``1e7``."""
+    try:
+        number = Decimal(text)
+        if number != int(number):
+            raise ValueError
+    except (InvalidOperation, ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    return int(number)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -54,6 +94,14 @@ def _parser() -> argparse.ArgumentParser:
         default=Path("data"),
         help="folder that holds one folder per dataset (default: %(default)s)",
     )
+    default = synthetic.DEFAULT
+    group = parser.add_argument_group("of synthetic", argument_default=argparse.SUPPRESS)
+    group.add_argument("--kind", choices=synthetic.KINDS, help=f"target (default: {default.kind})")
+    for name, about in _NUMBERS.items():
+        usual = getattr(default, name, "one per million rows")
+        group.add_argument(
+            f"--{name}", type=_count, metavar="N", help=f"{about} (default: {usual})"
+        )
     return parser
 
 

