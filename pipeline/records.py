@@ -84,6 +84,39 @@ class Movement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     why: str = ""
 
 
+class Energy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a part of the machine took during a run."""
+
+    joules: float
+    how: str
+    """How it was measured."""
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a run took of the machine, in samples of the same moments."""
+
+    seconds: list[float]
+    """Since the start of the run."""
+    processors: list[float]
+    """Busy with this process since the sample before."""
+    rss_bytes: list[int]
+    gpu_use: list[float]
+    """Share of the time in which a kernel ran, 0 to 1; of the whole GPU. Empty without one."""
+    gpu_bytes: list[int]
+    """Of the whole GPU."""
+    watts: list[float]
+    """Of the whole GPU."""
+    read_bytes: int | None
+    """From disk, by this process; what the system had in memory is not among them."""
+    written_bytes: int | None
+    energy: dict[str, Energy]
+    """``"processor"``, ``"gpu"``."""
+    not_measured: dict[str, str]
+    """What could not be read, and why."""
+    cost: float
+    """Processor time of the sampling, as a share of the run."""
+
+
 def dumps(record: msgspec.Struct) -> bytes:
     """Return the JSON text; NaN and infinity become null, which reading refuses."""
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"

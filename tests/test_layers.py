@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = [
     {"errors", "gpu", "machine", "progress"},
     {"certificate", "optional", "placement", "publish", "records", "residency"},
-    {"diagram"},
+    {"diagram", "monitor"},
     {"devices", "dictionaries", "persistence", "sparse", "task", "values", "zones"},
     {"instants"},
     {"frames"},

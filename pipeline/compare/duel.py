@@ -60,6 +60,7 @@ class Contest:
             placement=provenance.placements(last.placements if last else []),
             residency=provenance.movements(last.residency if last else []),
             differences=_differences(metrics, last, reference) if rival else {},
+            trace=last.trace if last else None,
             noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
         )
 

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import msgspec
 
 from pipeline import records
-from pipeline.records import DataInfo, Machine, Movement, Placement, Source
+from pipeline.records import DataInfo, Machine, Movement, Placement, Source, Trace
 from pipeline.records import dumps as dumps
 
 SCHEMA: Final = "pipeline.results/1"
@@ -119,6 +119,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Metric -> interval of its difference from the reference, over the test rows."""
     noise: dict[str, float] = {}
     """Metric -> largest less smallest value over the seeds tried; of the reference only."""
+    trace: Trace | None = None
+    """What the last timed run took of the machine."""
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.measure import Job
+from pipeline.records import Trace
 
 _PARENT_DEATH_SIGNAL = 1
 
@@ -42,6 +43,7 @@ class Report:
     threads: dict[str, str]
     cpu_seconds: float
     """Of all threads of the process."""
+    trace: Trace
     work: dict[str, str]
     """See `pipeline.compare.evidence`."""
 
@@ -160,10 +162,12 @@ def once(job: Job) -> Report:
     """Run a job in this process and return plain data."""
     from pipeline import measure, provenance, task
     from pipeline.compare import evidence
+    from pipeline.monitor import watching
 
     what = task.load(job.task)
     start = time.process_time()
-    outcome = measure.run(what, what.spec(job.spec, job.seed, job.changes), job)
+    with watching(gpu=job.variant == "cuda") as seen:
+        outcome = measure.run(what, what.spec(job.spec, job.seed, job.changes), job)
     cpu_seconds = time.process_time() - start
     return Report(
         total=outcome.total,
@@ -177,6 +181,7 @@ def once(job: Job) -> Report:
         peak_rss_bytes=peak_rss(),
         threads=provenance.threads(),
         cpu_seconds=cpu_seconds,
+        trace=seen[0],
         work=evidence.work(outcome.model),
     )
 

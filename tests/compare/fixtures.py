@@ -40,6 +40,7 @@ def cell(spec: str, variant: str, totals: list[float]) -> record.Cell:
         warmup=run(1.6 * totals[0]),
         runs=[run(total) for total in totals],
         differences={} if reference else {"roc_auc": Interval(low=-1e-4, high=1e-4)},
+        trace=trace(variant),
         noise={"roc_auc": 3e-4, "log_loss": 2e-4, "brier": 0.0} if reference else {},
         metrics={"roc_auc": 0.8123, "log_loss": 0.4021 + (0 if reference else 1e-5), "brier": 0.13},
         agreement=None if reference else agreement,
@@ -80,6 +81,25 @@ def ledger(variant: str) -> list[records.Movement]:
         for call in ("fit", "predict")
         for step in STEPS
     ]
+
+
+def trace(variant: str) -> records.Trace:
+    """Return what a run took; only a GPU has watts."""
+    on_gpu, n = variant == "cuda", 5
+    part, missing = ("gpu", "disk") if on_gpu else ("processor", "gpu")
+    return records.Trace(
+        seconds=[0.25 * i for i in range(n)],
+        processors=[0.0, 1.5, 2.0, 1.8, 1.0],
+        rss_bytes=[2**28 + i * 2**24 for i in range(n)],
+        gpu_use=[0.0, 0.4, 0.9, 0.8, 0.1] if on_gpu else [],
+        gpu_bytes=[2**30] * n if on_gpu else [],
+        watts=[80.0, 120.0, 300.0, 250.0, 90.0] if on_gpu else [],
+        read_bytes=2**20,
+        written_bytes=0,
+        energy={part: records.Energy(joules=123.0, how="synthetic")},
+        not_measured={missing: "synthetic"},
+        cost=0.002,
+    )
 
 
 def totals(spec: str, variant: str, n: int) -> list[float]:

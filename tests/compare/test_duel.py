@@ -17,6 +17,7 @@ from pipeline.compare.worker import Report, WorkerFailed
 from pipeline.errors import DeviceUnavailable, PipelineError
 from pipeline.measure import Job
 from tasks.flights import TASK
+from tests.compare import fixtures
 
 TRUTH = np.array([0, 1, 1, 0])
 REFERENCE = np.array([0.2, 0.7, 0.4, 0.5])
@@ -60,6 +61,7 @@ class FakeWorker:
             peak_rss_bytes=1000 + self.runs,
             threads={"openblas": "2"},
             cpu_seconds=2.0 * self.runs,
+            trace=fixtures.trace("cpu"),
             work={"trees": "9"},
         )
 

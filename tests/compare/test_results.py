@@ -20,7 +20,7 @@ EXAMPLES = {
     "with a failure": fixtures.failed,
     "with odd text": fixtures.hostile,
 }
-FREE = ("margins", "packages", "threads", "stages", "metrics", "noise")
+FREE = ("margins", "packages", "threads", "stages", "metrics", "noise", "not_measured")
 """Objects whose keys are names, not fields."""
 
 
@@ -30,7 +30,7 @@ def objects(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield path
     items = value.items() if isinstance(value, dict) else enumerate(value[:1])
     for key, inner in items:
-        if key == "differences":
+        if key in ("differences", "energy"):
             yield from (((*path, key, name)) for name in list(inner)[:1])
         elif isinstance(inner, dict | list) and key not in FREE:
             yield from objects(inner, (*path, key))
@@ -51,7 +51,7 @@ def at(data: Any, path: tuple[Any, ...]) -> dict[str, Any]:
 
 
 PATHS = list(objects(example()))
-NEWER = {("residency", "why"), ("cells", "differences"), ("cells", "noise")}
+NEWER = {("residency", "why"), ("cells", "differences"), ("cells", "noise"), ("cells", "trace")}
 NEWER |= {("runs", "cpu_seconds"), ("warmup", "cpu_seconds")}
 """List and field that records of older versions do not have."""
 FIELDS = [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from pipeline.compare.report import cards, plots, tables
+from pipeline.compare.report import cards, plots, resources, tables
 from pipeline.compare.report.format import clean
 from pipeline.compare.report.panels import PANELS
 from pipeline.compare.results import STAGES, Results
@@ -25,6 +25,7 @@ def page(results: Results) -> str:
         cards=cards,
         plots=plots,
         tables=tables,
+        resources=resources,
         panels=PANELS,
         stages=(*STAGES, OTHER),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from pipeline.compare.report import cards, tables
+from pipeline.compare.report import cards, resources, tables
 from pipeline.compare.report.format import clean
 from pipeline.compare.report.panels import PANELS
 from pipeline.compare.report.table import Table
@@ -100,7 +100,7 @@ def _quality(results: Results) -> list[str]:
 
 
 def _memory(results: Results) -> list[str]:
-    return [table(tables.memory_table(results))]
+    return [table(resources.memory_table(results)), table(resources.resource_table(results))]
 
 
 def _machine(results: Results) -> list[str]:

@@ -8,7 +8,7 @@ PANELS = {
     "stages": "Stages",
     "placement": "Where each step ran",
     "quality": "Quality side by side",
-    "memory": "Memory",
+    "memory": "Memory, processors and energy",
     "machine": "Machine and fairness",
     "reproduce": "How to reproduce",
     "code": "The specs' code",

@@ -249,25 +249,3 @@ def agreement_table(results: Results) -> Table:
 def _agreement(spec: str, variant: str, found: record.Agreement) -> Row:
     gaps = f"{found.max_difference:.2g}", f"{found.mean_difference:.2g}"
     return row(spec, variant, *gaps, share(found.same_decision))
-
-
-def memory_table(results: Results) -> Table:
-    """Return the peak resident memory of each worker, and its ratio to the reference's."""
-    return Table(
-        "Peak resident memory of the process",
-        ("Spec", "Variant", "Peak RSS", "Ratio to the reference"),
-        "llrr",
-        tuple(
-            row(spec, variant, size(cell.peak_rss_bytes), _memory_ratio(results, spec, variant))
-            for spec, variant in pairs(results)
-            if (cell := measured(results, spec, variant))
-        ),
-        "Host memory, libraries included. Memory of a GPU is not in it.",
-    )
-
-
-def _memory_ratio(results: Results, spec: str, variant: str) -> str:
-    cell, base = measured(results, spec, variant), measured(results, spec, REFERENCE)
-    if variant == REFERENCE or cell is None or base is None or base.peak_rss_bytes <= 0:
-        return MISSING
-    return times(cell.peak_rss_bytes / base.peak_rss_bytes)
