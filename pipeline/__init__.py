@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pipeline.estimator import Accelerated
     from pipeline.explaining import explain
     from pipeline.preprocessing.calendar import CalendarFeatures
+    from pipeline.saving import load, save
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,8 @@ _HOME = {
     "PipelineError": "pipeline.errors",
     "Unsupported": "pipeline.errors",
     "explain": "pipeline.explaining",
+    "load": "pipeline.saving",
+    "save": "pipeline.saving",
 }
 
 __all__ = [
@@ -48,6 +51,8 @@ __all__ = [
     "PipelineError",
     "Unsupported",
     "explain",
+    "load",
+    "save",
 ]
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from pipeline.errors import Busy, CannotWrite, PipelineError
 
-RECORDS = ("record.json", "results.json")
+RECORDS = ("model.manifest.json", "record.json", "results.json")
 """Files that make a folder known as results, which the next ones may replace."""
 _AT_FDCWD = -100
 _EXCHANGE = 2

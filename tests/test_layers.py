@@ -23,6 +23,7 @@ LAYERS = [
     {"intake", "plan"},
     {"lowering", "provenance"},
     {"estimator", "explaining"},
+    {"saving"},
     {"measure"},
     {"compare", "doctor", "runner"},
 ]

@@ -79,6 +79,10 @@ class EncoderTwin(Twin[list[Distinct]]):
                 self._blame_unlisted(stats, error)
             raise
         self.fitted = fitted.set_params(**self.spec.get_params(deep=False))
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Start without any look-up table."""
         self.tables = Tables(self.known, self.table_of)
 
     def fit_original(self, stats: list[Distinct]) -> Any:

@@ -46,10 +46,10 @@ class OneHotEncoderTwin(EncoderTwin):
         "feature_name_combiner": ANY,
     }
 
-    def finish(self, stats: list[Distinct]) -> None:
-        """Fit scikit-learn's encoder, and note the output column of each category."""
-        super().finish(stats)
-        self._places = [self._places_of(j) for j in range(len(stats))]
+    def prepare(self) -> None:
+        """Note the output column of each category."""
+        super().prepare()
+        self._places = [self._places_of(j) for j in range(len(self.fitted.categories_))]
         self._unknown = Tables(self.known, self.unknown_of)
         self._warned: dict[int, np.ndarray] = {}
 

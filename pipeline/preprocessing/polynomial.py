@@ -42,9 +42,13 @@ class PolynomialFeaturesTwin(StatelessTwin):
     honours = {"degree": ANY, "interaction_only": ANY, "include_bias": ANY, "order": ANY}
 
     def finish(self, stats: int) -> None:
-        """Let scikit-learn check the parameters, and plan the products."""
+        """Let scikit-learn check the parameters."""
         super().finish(stats)
-        self._terms, self._hidden = terms(self.spec, stats)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Plan the products."""
+        self._terms, self._hidden = terms(self.spec, int(self.fitted.n_features_in_))
         self._products = list(products(self._terms))
 
     def apply(self, block: Numbers) -> Numbers:

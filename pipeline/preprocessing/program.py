@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 from sklearn.base import BaseEstimator
 
 from pipeline import frames
 from pipeline.containers import container
-from pipeline.errors import Unsupported
+from pipeline.errors import ConfigError, Unsupported
 from pipeline.preprocessing import output
 from pipeline.preprocessing.build import Options, build
 from pipeline.preprocessing.nodes import Columns, Node, Read
@@ -53,6 +54,8 @@ class Program:
         self.spec, self.dtype, self.step, self.rank_error = spec, dtype, step, rank_error
         self.node: Node | None = None
         self.width = 0
+        self.head: pd.DataFrame | None = None
+        self.resumed = False
         self.framed = container(spec) != "default"
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Program:
@@ -78,6 +81,11 @@ class Program:
         found = obstacles_to_batches(self.spec, self.step)
         if found:
             raise Unsupported(*found)
+        if self.resumed:
+            raise ConfigError(
+                f"{self.step}: a saved model keeps what was learnt and not the statistics that "
+                "more rows would be added to; fit anew on all rows"
+            )
         if self.node is None:
             self._fit(X, y, keeps=True)
         else:
@@ -98,7 +106,8 @@ class Program:
     def _fit(self, X: Any, y: Any, *, keeps: bool) -> tuple[Table | Partitions, Read]:
         table = data(X)
         options = Options(framed=self.framed, keeps=keeps, rank_error=self.rank_error)
-        self.node = build(self.spec, frames.head(table.first().table.X), self.step, options)
+        self.head, self.resumed = frames.head(table.first().table.X), False
+        self.node = build(self.spec, self.head, self.step, options)
         read = self.node.fit(table, columns(table), y).blocks
         assert read is not None
         return table, read

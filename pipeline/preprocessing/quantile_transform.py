@@ -56,9 +56,13 @@ class QuantileTransformerTwin(Twin[Values]):
         found = quantile(learnt_from, levels)
         # Three times each, so that no rounding of a rank mixes two of them.
         self._fit(np.repeat(found, 3, axis=0)[1:-1], n_quantiles, None)
+        self.record_names(stats.n_columns)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Make the tables that interpolation reads."""
         references = self.fitted.references_
         self._tables = [table_of(column, references) for column in self.fitted.quantiles_.T]
-        self.record_names(stats.n_columns)
 
     def apply(self, block: Numbers) -> Numbers:
         """Interpolate between the quantiles."""

@@ -121,9 +121,13 @@ class SplineTransformerTwin(Twin[Any]):
         with warnings.catch_warnings():
             # Of columns without any value; they become zeros.
             warnings.simplefilter("ignore")
-            fitted = self.fitted = clone(self.spec).fit(table)
+            self.fitted = clone(self.spec).fit(table)
         self.record_names(table.shape[1])
-        splines, degree = fitted.bsplines_, int(self.spec.degree)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Put the knots of all columns side by side, and note the edges."""
+        splines, degree = self.fitted.bsplines_, int(self.spec.degree)
         self._basis = Basis(np.stack([s.t for s in splines]), degree, splines[0].c.shape[1])
         self._edges = self._lower_edge(), self._upper_edge()
 

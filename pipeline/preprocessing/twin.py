@@ -108,6 +108,14 @@ class Twin(ABC, Generic[S]):
     def finish(self, stats: S) -> None:
         """Set `fitted`: the scikit-learn transformer with its attributes."""
 
+    def resume(self, fitted: Any) -> None:
+        """Take the fitted scikit-learn transformer of a saved model for `fitted`."""
+        self.fitted = fitted
+        self.prepare()
+
+    def prepare(self) -> None:  # noqa: B027 - most need nothing
+        """Derive from `fitted` what `apply` reads beside it."""
+
     @abstractmethod
     def apply(self, block: Any) -> Block:
         """Transform a block."""

@@ -72,6 +72,21 @@ class Boosting(Model):
         if self.device == "cuda":
             residency.moved(**booked)
 
+    def resume(self, trees: bytes) -> None:
+        """Take a trained booster, written as UBJSON, for that of the estimator.
+
+        Raises
+        ------
+        DataError
+            The bytes are no booster.
+        """
+        try:
+            self.estimator.load_model(bytearray(trees))
+        except ValueError as error:  # XGBoostError is one
+            raise DataError(f"not a booster of XGBoost: {_first_line(error)}") from error
+        # The device of the estimator, not the one that it was trained on.
+        self.estimator.get_booster().set_param({"device": self.device})
+
     def to_sklearn(self) -> Any:
         """Return the user's estimator with the trained booster, free of any device."""
         lifted = clone(self.spec)

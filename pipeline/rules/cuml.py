@@ -100,6 +100,26 @@ class Cuml(Model):
             return self.rule.own.lift(self.estimator, self.spec)
         return self.estimator.as_sklearn().set_params(**self.spec.get_params(deep=False))
 
+    def resume(self, fitted: Any) -> None:
+        """Take the state of a fitted scikit-learn estimator over to the device.
+
+        Raises
+        ------
+        Unsupported
+            cuML has no way to do so.
+        """
+        if self.rule.own:
+            why = f"cuML takes no fitted {type(self.spec).__name__} over from scikit-learn"
+            raise Unsupported(Reason(self.step, why, f"fit it on the GPU, or {ON_HOST}"))
+        try:
+            self.estimator._sync_attrs_from_cpu(fitted)
+        except ValueError as error:  # cuML's UnsupportedOnGPU is one
+            raise Unsupported(Reason(self.step, f"cuML: {error}", ON_HOST)) from error
+        # Set by `fit` to the type of its input, which nothing here has shown.
+        self.estimator.output_type = "cupy"
+        classes = getattr(fitted, "classes_", None)
+        self.text_labels = classes is not None and np.asarray(classes).dtype.kind not in "iufb"
+
     def _learnable(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
         X = frames.matrix(X)
         found = [*self._beyond_cuml(y, params)]

@@ -1,0 +1,182 @@
+"""The manifest of a model folder, and the check that all of the folder is what was saved.
+
+Sizes and hashes are compared before any parser sees a byte: first those of every file
+with ``SHA256SUMS``, which `sha256sum --check` reads as well, then those of the parts with
+the manifest. What was checked is what is parsed: each file is read once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from pipeline.errors import DataError
+from pipeline.records import Placement
+
+MANIFEST: Final = "model.manifest.json"
+SUMS: Final = "SHA256SUMS"
+FORMAT: Final = "pipeline.model/1"
+LARGEST_TEXT: Final = 64 * 1024**2
+"""Largest manifest or list of sums that is read, in bytes."""
+
+PACKAGES = ("gpu-tabular-pipeline", "numpy", "pandas", "scikit-learn", "scipy", "skops")
+XGBOOSTS = ("xgboost", "xgboost-cpu", "xgboost-cu13")
+_SUM = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9][A-Za-z0-9._-]{0,199})")
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of the folder."""
+
+    file: str
+    sha256: str
+    bytes: int
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A column of the training table, for readers; the loader has its own form of it."""
+
+    name: str
+    kind: str
+    used: bool
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``model.manifest.json``."""
+
+    format: Literal["pipeline.model/1"]
+    created: str
+    """UTC, ISO 8601."""
+    versions: dict[str, str]
+    spec: str
+    """The program as Python would write it."""
+    device: str
+    """Where it was fitted."""
+    device_why: str
+    columns: list[Field] | None
+    """None where the training rows had no names."""
+    plan: list[Placement]
+    metrics: dict[str, float]
+    data_sha256: str | None
+    certificate: dict[str, Any] | None
+    """Of parity with scikit-learn, where one was made."""
+    parts: list[Part]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a model file depends on."""
+    found = {"python": platform.python_version()}
+    for name in (*PACKAGES, *XGBOOSTS):
+        try:
+            found["xgboost" if name in XGBOOSTS else name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def sha256(data: bytes) -> str:
+    """Return the sha256 of some bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def write(folder: Path, files: Mapping[str, bytes], manifest: Manifest) -> None:
+    """Write the parts, the manifest, and the list of all sums, into an empty folder."""
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    everything = {**files, MANIFEST: text}
+    sums = "".join(f"{sha256(data)}  {name}\n" for name, data in sorted(everything.items()))
+    for name, data in {**everything, SUMS: sums.encode()}.items():
+        (folder / name).write_bytes(data)
+
+
+def parts(files: Mapping[str, bytes]) -> list[Part]:
+    """Return what the manifest says of files."""
+    return [Part(file=name, sha256=sha256(data), bytes=len(data)) for name, data in files.items()]
+
+
+def read(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
+    """Return the manifest and the bytes of the parts, all of them checked.
+
+    Raises
+    ------
+    DataError
+        The folder is missing, damaged, incomplete, or of another format.
+    """
+    files = _summed(folder)
+    manifest = _manifest(files.pop(MANIFEST), folder)
+    listed = {part.file: part for part in manifest.parts}
+    if set(listed) != set(files):
+        raise DataError(f"{folder}: the manifest lists {sorted(listed)}, there are {sorted(files)}")
+    for name, data in files.items():
+        if (len(data), sha256(data)) != (listed[name].bytes, listed[name].sha256):
+            raise DataError(f"{folder / name}: is not the file that the manifest describes")
+    return manifest, files
+
+
+def is_model(folder: Path) -> bool:
+    """Return whether a folder looks like one that `save` made."""
+    return (folder / MANIFEST).is_file() and (folder / SUMS).is_file()
+
+
+def _summed(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every file, each of which has the sum that is recorded for it."""
+    sums = _sums(_bounded(folder / SUMS), folder)
+    found = {path.name for path in folder.iterdir()} - {SUMS}
+    if found != set(sums):
+        lost, more = sorted(set(sums) - found), sorted(found - set(sums))
+        raise DataError(f"{folder}: not as it was saved: missing {lost}, not recorded {more}")
+    return {name: _checked(folder / name, recorded) for name, recorded in sums.items()}
+
+
+def _sums(text: bytes, folder: Path) -> dict[str, str]:
+    # Not splitlines: there are more ends of lines than one.
+    *lines, rest = text.decode("ascii", "replace").split("\n")
+    matches = [_SUM.fullmatch(line) for line in lines]
+    if rest or not lines or not all(matches):
+        raise DataError(f"{folder / SUMS}: damaged: not a list of sums")
+    sums = {match[2]: match[1] for match in matches if match}
+    if MANIFEST not in sums or SUMS in sums or len(sums) != len(lines):
+        raise DataError(f"{folder / SUMS}: damaged: it does not list {MANIFEST} and parts once")
+    return sums
+
+
+def _bounded(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > LARGEST_TEXT:
+            raise DataError(f"{path}: larger than {LARGEST_TEXT} bytes")
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _checked(path: Path, recorded: str) -> bytes:
+    if path.is_symlink() or not path.is_file():
+        raise DataError(f"{path}: not a regular file")
+    data = _bounded(path) if path.name == MANIFEST else path.read_bytes()
+    found = sha256(data)
+    if found != recorded:
+        raise DataError(f"{path}: damaged or replaced: sha256 {found}, recorded {recorded}")
+    return data
+
+
+def _manifest(data: bytes, folder: Path) -> Manifest:
+    path = folder / MANIFEST
+    try:
+        kind = msgspec.json.decode(data, type=_Kind).format
+        if kind != FORMAT:
+            raise DataError(
+                f"{path}: format {kind!r}, and this version reads {FORMAT!r}; "
+                "save the model again, or use the version that saved it"
+            )
+        return msgspec.json.decode(data, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{path}: not a manifest: {error}") from error
+
+
+class _Kind(msgspec.Struct):
+    format: str

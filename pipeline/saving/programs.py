@@ -1,0 +1,224 @@
+"""Between a fitted preprocessing program and its state: columns, leaves, one neutral row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from pipeline.errors import DataError
+from pipeline.preprocessing.blocks import Categories, Dates, Numbers
+from pipeline.preprocessing.build import Options, build
+from pipeline.preprocessing.nodes import Branch, Chain, Leaf, Node, Parallel
+from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.union import Union
+from pipeline.saving.codec import Decoder, Document, Encoder
+
+FORMS: Mapping[str, type] = {form.__name__: form for form in (Categories, Dates, Numbers)}
+
+
+class ColumnState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A column of the table that a program was fitted on."""
+
+    name: Document
+    type: str
+    value: Document
+    """One that every step takes; scikit-learn fits a `ColumnTransformer` on a row of them."""
+
+
+class LeafState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One transformer of a program: how it reads its columns, and its fitted original."""
+
+    form: str
+    names: Document
+    fitted: Document
+
+
+class Blocks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="blocks"):
+    """A preprocessing program, its leaves in order."""
+
+    head: list[ColumnState]
+    leaves: list[LeafState]
+    unions: list[Document]
+    """The row of zeros of each `FeatureUnion`: its width, or the names of its columns."""
+    width: int
+
+
+def pack(program: Program, encoder: Encoder) -> Blocks:
+    """Return the state of a fitted program.
+
+    No row of the training table is in it where a made one serves as well: a category that
+    each encoder knows, and ones for numbers.
+    """
+    assert program.node is not None
+    assert program.head is not None
+    nodes = list(walk(program.node))
+    leaves = [_leaf(node, encoder, program.step) for node in nodes if isinstance(node, Leaf)]
+    unions = [_shape(node.row) for node in nodes if isinstance(node, Union)]
+
+    def state(head: pd.DataFrame) -> Blocks:
+        return Blocks(
+            head=_columns(head, encoder, program.step),
+            leaves=leaves,
+            unions=[encoder.encode(shape, program.step) for shape in unions],
+            width=program.width,
+        )
+
+    made = state(_neutral(program.node, program.head))
+    return made if _serves(made, program, encoder) else state(program.head)
+
+
+def _serves(state: Blocks, program: Program, encoder: Encoder) -> bool:
+    """Return whether scikit-learn makes the same transformer of a state."""
+    again = Program(program.spec, program.dtype, program.step, rank_error=program.rank_error)
+    try:
+        resume(again, state, Decoder(encoder.arrays))
+        made = again.to_sklearn()
+    except (TypeError, ValueError):  # of the errors of this package, DataError is one
+        return False
+    wanted = program.to_sklearn()
+    return all(
+        getattr(made, name, None) == getattr(wanted, name, None)
+        for name in ("output_indices_", "sparse_output_")
+    )
+
+
+def _leaf(leaf: Leaf, encoder: Encoder, where: str) -> LeafState:
+    twin = leaf.twin
+    names = None if twin.names is None else list(twin.names)
+    return LeafState(
+        form=leaf.form.__name__,
+        names=encoder.encode(names, where),
+        fitted=encoder.encode(twin.fitted, f"{where}.{type(twin.spec).__name__}"),
+    )
+
+
+def _columns(head: pd.DataFrame, encoder: Encoder, where: str) -> list[ColumnState]:
+    return [
+        ColumnState(
+            name=encoder.encode(name, where),
+            type=str(dtype),
+            value=encoder.encode(_plain(head.iloc[0, j]), where),
+        )
+        for j, (name, dtype) in enumerate(head.dtypes.items())
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as what a file can hold; what no step takes is left out."""
+    if isinstance(value, pd.Timestamp | pd.Timedelta):
+        return str(value)
+    return value if isinstance(value, bool | int | float | str | np.generic) else None
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Return a node and all below it, in the order of the spec."""
+    yield node
+    below: list[Node] = []
+    if isinstance(node, Chain):
+        below = node.active
+    elif isinstance(node, Parallel):
+        below = [branch.node for branch in node.branches]
+    elif isinstance(node, Union):
+        below = [each for _, each in node.branches]
+    for each in below:
+        yield from walk(each)
+
+
+def _neutral(node: Node, head: pd.DataFrame) -> pd.DataFrame:
+    """Return a row that is not of the training table, and that the encoders know."""
+    values: dict[Any, Any] = {}
+    for parallel in walk(node):
+        for branch in parallel.branches if isinstance(parallel, Parallel) else ():
+            values.update(_known(branch))
+    columns = {name: _cell(values.get(name), str(t)) for name, t in head.dtypes.items()}
+    return _framed(columns)
+
+
+def _known(branch: Branch) -> dict[Any, Any]:
+    """Return a value of each column that the encoder of a branch has learnt."""
+    for leaf in walk(branch.node):
+        learnt = getattr(leaf.twin.fitted, "categories_", ()) if isinstance(leaf, Leaf) else ()
+        if len(learnt) == len(branch.names) and all(len(values) for values in learnt):
+            return {name: values[0] for name, values in zip(branch.names, learnt, strict=True)}
+    return {}
+
+
+def _cell(value: Any, dtype: Any) -> pd.Series:
+    """Return one value as a column of a type, any value where None is given."""
+    if dtype == "category":
+        return pd.Series([("" if value is None else value)]).astype("category")
+    for candidate in (value, 1, "", None):
+        try:
+            return pd.Series([candidate]).astype(dtype)
+        except (TypeError, ValueError, ImportError):
+            continue
+    return pd.Series([None], dtype=object)
+
+
+def _framed(columns: Mapping[Any, pd.Series]) -> pd.DataFrame:
+    made = pd.concat(list(columns.values()), axis=1)
+    made.columns = pd.Index(list(columns), tupleize_cols=False)
+    return made
+
+
+def _shape(row: Any) -> Any:
+    return list(row.columns) if hasattr(row, "columns") else int(row.shape[1])
+
+
+def _row(shape: Any) -> Any:
+    if isinstance(shape, int):
+        return np.zeros((1, shape))
+    return pd.DataFrame(np.zeros((1, len(shape))), columns=shape)
+
+
+def resume(program: Program, state: Blocks, decoder: Decoder) -> None:
+    """Make an unfitted program the fitted one that `pack` took the state of.
+
+    Raises
+    ------
+    DataError
+        The state is not that of such a program.
+    """
+    columns = {decoder.decode(c.name): _cell(decoder.decode(c.value), c.type) for c in state.head}
+    if not columns:
+        raise DataError(f"{program.step}: the state has no columns")
+    head = _framed(columns)
+    options = Options(framed=program.framed, rank_error=program.rank_error)
+    node = build(program.spec, head, program.step, options)
+    leaves = [each for each in walk(node) if isinstance(each, Leaf)]
+    unions = [each for each in walk(node) if isinstance(each, Union)]
+    if (len(leaves), len(unions)) != (len(state.leaves), len(state.unions)):
+        raise DataError(f"{program.step}: the state is that of another program")
+    for leaf, held in zip(leaves, state.leaves, strict=True):
+        _resume_leaf(leaf, held, decoder, program.step)
+    for union, shape in zip(unions, state.unions, strict=True):
+        union.row = _row(decoder.decode(shape))
+    program.node, program.head, program.width = node, head, state.width
+    program.resumed = True
+
+
+def _resume_leaf(leaf: Leaf, state: LeafState, decoder: Decoder, where: str) -> None:
+    if state.form not in FORMS:
+        raise DataError(f"{where}: {state.form!r} is no form of a block")
+    leaf.form = FORMS[state.form]
+    leaf.twin.names = decoder.decode(state.names)
+    leaf.twin.resume(fitted_form(leaf.twin.spec, state.fitted, decoder, where))
+
+
+def fitted_form(spec: BaseEstimator, document: Document, decoder: Decoder, where: str) -> Any:
+    """Return the estimator of a document, which is that of a spec.
+
+    Raises
+    ------
+    DataError
+        It is another one.
+    """
+    fitted = decoder.decode(document)
+    if type(fitted) is not type(spec):
+        raise DataError(f"{where}: holds {type(fitted).__name__}, not {type(spec).__name__}")
+    return fitted

@@ -1,0 +1,134 @@
+"""`load`: a model from its folder, onto any device."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from pipeline.devices import choose
+from pipeline.errors import ConfigError, DataError
+from pipeline.estimator import Accelerated
+from pipeline.estimator.answers import Books
+from pipeline.lowering import lower
+from pipeline.residency import Ledger
+from pipeline.saving import manifest, state
+from pipeline.saving.codec import Decoder
+from pipeline.saving.steps import Unpacker
+from pipeline.saving.writing import ATTRIBUTES, SETTINGS
+
+
+def load(path: str | Path, device: str = "auto") -> Accelerated:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where it will run, wherever it was fitted. With ``"auto"`` a step that the GPU
+        cannot take over runs on the host, and ``plan_.placements`` says so.
+
+    Raises
+    ------
+    DataError
+        The folder is no model, is damaged, or is not as it was saved.
+    ConfigError
+        A part holds types that the model's spec is not made of.
+    DeviceUnavailable
+        ``device="cuda"`` and there is no usable GPU.
+    """
+    folder = Path(path)
+    if not manifest.is_model(folder):
+        raise DataError(_no_model(folder))
+    described, files = manifest.read(folder)
+    _tell_versions(described.versions, folder)
+    return unpack(files, device)
+
+
+def _no_model(folder: Path) -> str:
+    if not folder.exists():
+        return f"{folder}: no such model; make one with `pipeline.save(model, path)`"
+    return (
+        f"{folder}: not a model that this package saved; if you know where it is from, "
+        "load(path, untrusted=True) reads it in a process of its own"
+    )
+
+
+def _tell_versions(saved: Mapping[str, str], folder: Path) -> None:
+    """Warn where the estimators were saved by another minor version of their package."""
+    here = manifest.versions()
+    for name in ("scikit-learn", "xgboost"):
+        was, now = saved.get(name, ""), here.get(name, "")
+        if was and now and was.split(".")[:2] != now.split(".")[:2]:
+            warnings.warn(
+                f"{folder}: saved with {name} {was}, and this is {now}; "
+                "compare some predictions, or save the model anew",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def unpack(files: Mapping[str, bytes], device: str) -> Accelerated:
+    """Return the model that the parts of a folder make on a device."""
+    held, decoder = state.read(files)
+    try:
+        return _model(held, decoder, files, device)
+    except RecursionError as error:
+        raise DataError(f"{state.STATE}: nested too deeply") from error
+
+
+def _model(
+    held: state.ModelState, decoder: Decoder, files: Mapping[str, bytes], device: str
+) -> Accelerated:
+    model = Accelerated(_spec(decoder.decode(held.spec)), device, **_settings(held, decoder))
+    choice = choose(device)
+    fallback = device == "auto" if model.fallback is None else model.fallback
+    plan = _lowered(model, choice.name, fallback=fallback)
+    Unpacker(decoder, files, fallback=fallback).plan(plan, held.steps)
+    model.device_, model.device_why_ = choice.name, choice.why
+    model.plan_, model._books = plan, Books(Ledger([]))
+    model._intake = state.unpack_intake(held.intake, decoder)
+    for name, value in _mapping(decoder.decode(held.attributes), ATTRIBUTES).items():
+        setattr(model, name, value)
+    return model
+
+
+def _lowered(model: Accelerated, device: str, *, fallback: bool) -> Any:
+    try:
+        return lower(
+            model.spec,
+            device,
+            fallback=fallback,
+            dtype=model.dtype,
+            rank_error=model.rank_error,
+        )
+    except ConfigError:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"{state.STATE}: the spec is damaged: {error}") from error
+
+
+def _spec(value: Any) -> BaseEstimator:
+    if not isinstance(value, BaseEstimator):
+        raise DataError(f"{state.STATE}: the spec is no estimator")
+    return value
+
+
+def _settings(held: state.ModelState, decoder: Decoder) -> dict[str, Any]:
+    settings = _mapping(decoder.decode(held.settings), SETTINGS)
+    kinds = {"dtype": str, "fallback": bool | None, "rank_error": float | int}
+    if set(settings) != set(kinds) or not all(
+        isinstance(settings[name], kind) for name, kind in kinds.items()
+    ):
+        raise DataError(f"{state.STATE}: the settings are damaged")
+    return settings
+
+
+def _mapping(value: Any, known: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(value, dict) or not set(value) <= set(known):
+        raise DataError(f"{state.STATE}: not a mapping of {', '.join(known)}")
+    return value

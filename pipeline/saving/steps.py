@@ -1,0 +1,147 @@
+"""Between the steps of a fitted plan and the parts of a model folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from pipeline.errors import DataError, Reason, Unsupported
+from pipeline.lowering import on_host, parts
+from pipeline.plan import Plan, Step
+from pipeline.preprocessing.program import Program
+from pipeline.rules.boosting import Boosting
+from pipeline.rules.cuml import Cuml
+from pipeline.rules.labels import Labels
+from pipeline.rules.model import Plain
+from pipeline.saving import trust
+from pipeline.saving.codec import Decoder, Document, Encoder
+from pipeline.saving.programs import Blocks, fitted_form, pack, resume
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="file"):
+    """An estimator in a file of its own."""
+
+    file: str
+    kind: Literal["booster", "sklearn"]
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="kept"):
+    """An estimator as a document."""
+
+    fitted: Document
+
+
+State = Blocks | File | Kept
+
+
+class Packer:
+    """Takes fitted plans apart.
+
+    Attributes
+    ----------
+    encoder : Encoder
+    files : dict of str to bytes
+        Parts of the folder.
+    """
+
+    def __init__(self) -> None:
+        self.encoder = Encoder()
+        self.files: dict[str, bytes] = {}
+
+    def plan(self, plan: Plan) -> list[tuple[str, State]]:
+        """Return name and state of every step, and keep the parts."""
+        specs = dict(parts(plan.spec))
+        return [(step.name, self._step(step, specs[step.name])) for step in plan.steps]
+
+    def _step(self, step: Step, spec: Any) -> State:
+        worker = step.worker
+        if isinstance(worker, Program):
+            return pack(worker, self.encoder)
+        if isinstance(worker, Labels):
+            return Kept(fitted=self.encoder.encode(worker.to_sklearn(), step.name))
+        if isinstance(worker, Boosting):
+            booster = worker.estimator.get_booster()
+            return self._file("ubj", bytes(booster.save_raw("ubj")), "booster")
+        return self._file("skops", trust.dumps(worker.to_sklearn(), spec, step.name), "sklearn")
+
+    def _file(self, suffix: str, data: bytes, kind: Literal["booster", "sklearn"]) -> File:
+        # Names of steps may be anything; those of files may not.
+        name = f"step-{len(self.files)}.{suffix}"
+        self.files[name] = data
+        return File(file=name, kind=kind)
+
+
+class Unpacker:
+    """Puts states back into lowered plans.
+
+    Parameters
+    ----------
+    decoder : Decoder
+    files : mapping of str to bytes
+        The parts of the folder.
+    fallback : bool
+        What the device cannot take over may run on the host.
+    """
+
+    def __init__(self, decoder: Decoder, files: Mapping[str, bytes], *, fallback: bool) -> None:
+        self.decoder, self.files, self.fallback = decoder, files, fallback
+
+    def plan(self, plan: Plan, states: list[tuple[str, State]]) -> None:
+        """Make a lowered plan the fitted one.
+
+        Raises
+        ------
+        DataError
+            The states are not those of the plan's steps.
+        Unsupported
+            A step cannot be taken over by the device, and `fallback` is off.
+        """
+        if [step.name for step in plan.steps] != [name for name, _ in states]:
+            raise DataError("the steps of the state are not those of the spec")
+        specs = dict(parts(plan.spec))
+        for step, (_, state) in zip(plan.steps, states, strict=True):
+            self._step(step, state, specs[step.name])
+
+    def _step(self, step: Step, state: State, spec: Any) -> None:
+        worker = step.worker
+        if isinstance(state, Blocks):
+            if not isinstance(worker, Program):
+                raise DataError(f"{step.name}: {type(spec).__name__} is no preprocessing")
+            resume(worker, state, self.decoder)
+        elif isinstance(state, File) and state.kind == "booster":
+            if not isinstance(worker, Boosting):
+                raise DataError(f"{step.name}: {type(spec).__name__} is not XGBoost's")
+            worker.resume(self._bytes(state.file))
+        elif isinstance(state, File):
+            fitted = trust.loads(self._bytes(state.file), spec, state.file)
+            self._model(step, fitted, spec)
+        else:
+            fitted = fitted_form(spec, state.fitted, self.decoder, step.name)
+            self._model(step, fitted, spec)
+
+    def _bytes(self, name: str) -> bytes:
+        if name not in self.files:
+            raise DataError(f"there is no part {name!r}")
+        return self.files[name]
+
+    def _model(self, step: Step, fitted: Any, spec: Any) -> None:
+        worker = step.worker
+        if isinstance(worker, Plain | Labels):
+            worker.estimator = fitted
+            return
+        try:
+            self._upload(step, fitted, spec)
+        except Unsupported as refused:
+            if not self.fallback and step.device != "cpu":
+                raise
+            host = on_host(step.name, spec, refused.reasons, asked=step.device)
+            vars(step).update(vars(host))
+            step.worker.estimator = fitted  # type: ignore[attr-defined]
+
+    def _upload(self, step: Step, fitted: Any, spec: Any) -> None:
+        if not isinstance(step.worker, Cuml):
+            why = f"a saved {type(spec).__name__} has no way onto the GPU"
+            raise Unsupported(Reason(step.name, why, "use device='auto', or fit it there"))
+        step.worker.resume(fitted)
