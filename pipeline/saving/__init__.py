@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from pipeline.saving.isolated import Isolated
 from pipeline.saving.reading import load
 from pipeline.saving.writing import About, save
 
-__all__ = ["About", "load", "save"]
+__all__ = ["About", "Isolated", "load", "save"]

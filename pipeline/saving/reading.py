@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from sklearn.base import BaseEstimator
 
@@ -17,11 +17,24 @@ from pipeline.lowering import lower
 from pipeline.residency import Ledger
 from pipeline.saving import manifest, state
 from pipeline.saving.codec import Decoder
+from pipeline.saving.isolated import Isolated
 from pipeline.saving.steps import Unpacker
 from pipeline.saving.writing import ATTRIBUTES, SETTINGS
 
 
-def load(path: str | Path, device: str = "auto") -> Accelerated:
+@overload
+def load(
+    path: str | Path, device: str = ..., *, untrusted: Literal[False] = ...
+) -> Accelerated: ...
+
+
+@overload
+def load(path: str | Path, device: str = ..., *, untrusted: Literal[True]) -> Isolated: ...
+
+
+def load(
+    path: str | Path, device: str = "auto", *, untrusted: bool = False
+) -> Accelerated | Isolated:
     """Read a model that `save` wrote.
 
     Parameters
@@ -31,6 +44,14 @@ def load(path: str | Path, device: str = "auto") -> Accelerated:
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where it will run, wherever it was fitted. With ``"auto"`` a step that the GPU
         cannot take over runs on the host, and ``plan_.placements`` says so.
+    untrusted : bool, default=False
+        The file is of unknown origin: it is read, and stays, in a process of its own on the
+        CPU. Then the path may also be a skops file, or a booster of XGBoost.
+
+    Returns
+    -------
+    Accelerated or Isolated
+        The second where `untrusted` is set; it predicts and transforms.
 
     Raises
     ------
@@ -42,11 +63,19 @@ def load(path: str | Path, device: str = "auto") -> Accelerated:
         ``device="cuda"`` and there is no usable GPU.
     """
     folder = Path(path)
+    if untrusted:
+        return _isolated(folder, device)
     if not manifest.is_model(folder):
         raise DataError(_no_model(folder))
     described, files = manifest.read(folder)
     _tell_versions(described.versions, folder)
     return unpack(files, device)
+
+
+def _isolated(path: Path, device: str) -> Isolated:
+    if device not in ("auto", "cpu"):
+        raise ConfigError(f"device={device!r} with untrusted=True; such a model runs on the CPU")
+    return Isolated(path)
 
 
 def _no_model(folder: Path) -> str:
