@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from pipeline import containers, frames
+from pipeline import containers, drift, frames
 from pipeline.errors import DataError
 from pipeline.ingest import ingest
 from pipeline.preprocessing.selecting import columns_read
@@ -113,6 +113,17 @@ class Rows:
                 stacklevel=2,
             )
         return X
+
+    def profile(self, X: Any) -> dict[str, drift.Learnt]:
+        """Return the profile of the columns that some step reads."""
+        return drift.learn(self.read(X))
+
+    def read(self, X: Any) -> pd.DataFrame:
+        """Return the columns that some step reads, on the host, of rows that were taken."""
+        used = self.schema.used
+        X = X if used is None else frames.select(X, [n for n in X.columns if n in used])
+        X = frames.to_device(X, "cpu")
+        return X if frames.is_frame(X) else pd.DataFrame(X)
 
 
 class Partitioned:

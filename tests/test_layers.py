@@ -18,7 +18,7 @@ LAYERS = [
     {"frames"},
     {"containers"},
     {"ingest", "io", "schema"},
-    {"preprocessing"},
+    {"drift", "preprocessing"},
     {"rules"},
     {"intake", "plan"},
     {"lowering", "provenance"},

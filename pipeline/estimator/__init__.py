@@ -55,6 +55,10 @@ class Accelerated(Answers):
         Bytes of rows that a fit or a prediction may bring from the device to the host; any by
         default. What is fitted, in copies of less than a byte a row or up to 64 KiB, and the
         answers do not count.
+    profile : bool, default=False
+        Learn ranges, values and missing rates of the columns too, by which a record of
+        predictions says how far other rows are from the training rows. One more pass over
+        the table, on the host.
 
     Attributes
     ----------
@@ -65,6 +69,8 @@ class Accelerated(Answers):
     residency_ : Ledger
         What ran where, how long, and which bytes moved: the last `fit`, then the
         prediction that ended last, never a mixture of two.
+    profile_ : dict of str to pipeline.drift.Learnt
+        What `profile` asks for, of the columns that some step reads.
     classes_ : numpy.ndarray
         The labels, for classifiers.
     certificate_ : Certificate
@@ -94,6 +100,7 @@ class Accelerated(Answers):
         fallback: bool | None = None,
         rank_error: float = 0.0,
         host_bytes: int | None = None,
+        profile: bool = False,
     ) -> None:
         self.spec = spec
         self.device = device
@@ -101,6 +108,7 @@ class Accelerated(Answers):
         self.fallback = fallback
         self.rank_error = rank_error
         self.host_bytes = host_bytes
+        self.profile = profile
 
     @intake.weighted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Accelerated:
@@ -207,6 +215,9 @@ class Accelerated(Answers):
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self._books = plan, Books(book)
         self._intake = takes
+        self.profile_ = {}
+        if self.profile and isinstance(takes, intake.Rows):
+            self.profile_ = takes.profile(X)
         self._set_attributes(y)
         return X, made
 

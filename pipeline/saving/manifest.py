@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import re
+import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -26,7 +27,7 @@ FORMAT: Final = "pipeline.model/1"
 LARGEST_TEXT: Final = 64 * 1024**2
 """Largest manifest or list of sums that is read, in bytes."""
 
-PACKAGES = ("gpu-tabular-pipeline", "numpy", "pandas", "scikit-learn", "scipy", "skops")
+PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "skops")
 XGBOOSTS = ("xgboost", "xgboost-cpu", "xgboost-cu13")
 _SUM = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9][A-Za-z0-9._-]{0,199})")
 
@@ -45,6 +46,13 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     name: str
     kind: str
     used: bool
+    missing: float | None = None
+    """Share of the training rows; this and what follows only with ``profile=True``."""
+    low: float | None = None
+    """Dates and durations in nanoseconds."""
+    high: float | None = None
+    distinct: int | None = None
+    """Number of different texts."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,7 +79,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 def versions() -> dict[str, str]:
     """Return the versions of what a model file depends on."""
-    found = {"python": platform.python_version()}
+    found = {"pipeline": sys.modules["pipeline"].__version__, "python": platform.python_version()}
     for name in (*PACKAGES, *XGBOOSTS):
         try:
             found["xgboost" if name in XGBOOSTS else name] = version(name)

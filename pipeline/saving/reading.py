@@ -120,6 +120,7 @@ def _model(
     Unpacker(decoder, files, fallback=fallback).plan(plan, held.steps)
     model.device_, model.device_why_ = choice.name, choice.why
     model.plan_, model._books = plan, Books(Ledger([]))
+    model.profile_ = held.profile
     model._intake = state.unpack_intake(held.intake, decoder)
     for name, value in _mapping(decoder.decode(held.attributes), ATTRIBUTES).items():
         setattr(model, name, value)
@@ -149,7 +150,7 @@ def _spec(value: Any) -> BaseEstimator:
 
 def _settings(held: state.ModelState, decoder: Decoder) -> dict[str, Any]:
     settings = _mapping(decoder.decode(held.settings), SETTINGS)
-    kinds = {"dtype": str, "fallback": bool | None, "rank_error": float | int}
+    kinds = {"dtype": str, "fallback": bool | None, "profile": bool, "rank_error": float | int}
     if set(settings) != set(kinds) or not all(
         isinstance(settings[name], kind) for name, kind in kinds.items()
     ):

@@ -10,6 +10,7 @@ from zipfile import BadZipFile
 import msgspec
 import numpy as np
 
+from pipeline.drift import Learnt
 from pipeline.errors import DataError
 from pipeline.intake import Documents, Intake, Labels, Partitioned, Rows
 from pipeline.saving.codec import Decoder, Document, Encoder
@@ -30,6 +31,8 @@ class ModelState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     attributes: Document
     """Those that scikit-learn's conventions ask for, as ``classes_``."""
     steps: list[tuple[str, State]]
+    profile: dict[str, Learnt]
+    """Of the training rows, by name of the column."""
 
 
 def files(state: ModelState, arrays: Mapping[str, np.ndarray]) -> dict[str, bytes]:

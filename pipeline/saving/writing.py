@@ -10,17 +10,17 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from pipeline import records
+from pipeline import provenance, records
 from pipeline.errors import ConfigError
 from pipeline.estimator import Accelerated
-from pipeline.intake import Intake, Partitioned, Rows
+from pipeline.intake import Partitioned, Rows
 from pipeline.publish import publishing
 from pipeline.saving import manifest, state
 from pipeline.saving.manifest import Field, Manifest
 from pipeline.saving.steps import Packer
 
 ATTRIBUTES = ("classes_", "feature_names_in_", "n_features_in_")
-SETTINGS = ("dtype", "fallback", "rank_error")
+SETTINGS = ("dtype", "fallback", "profile", "rank_error")
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,7 @@ def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
         settings=encode({name: getattr(model, name) for name in SETTINGS}, "spec"),
         intake=state.pack_intake(model._intake, packer.encoder),
         attributes=encode(attributes, "spec"),
+        profile=model.profile_,
         steps=packer.plan(model.plan_),
     )
     files = {**state.files(held, packer.encoder.arrays), **packer.files}
@@ -112,10 +113,10 @@ def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> M
         format=manifest.FORMAT,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=manifest.versions(),
-        spec=repr(model.spec),
+        spec=provenance.code(model.spec),
         device=model.device_,
         device_why=model.device_why_,
-        columns=_fields(model._intake),
+        columns=_fields(model),
         plan=[records.Placement(**vars(each)) for each in model.plan_.placements],
         metrics={name: float(value) for name, value in about.metrics.items()},
         data_sha256=about.data_sha256,
@@ -124,13 +125,30 @@ def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> M
     )
 
 
-def _fields(intake: Intake) -> list[Field] | None:
+def _fields(model: Accelerated) -> list[Field] | None:
+    intake = model._intake
     if isinstance(intake, Rows) and intake.schema.columns is not None:
         used = intake.schema.used
         return [
-            Field(name=str(name), kind=column.kind, used=used is None or name in used)
+            _field(str(name), column.kind, model, used=used is None or name in used)
             for name, column in intake.schema.columns.items()
         ]
     if isinstance(intake, Partitioned) and intake.columns is not None:
-        return [Field(name=str(name), kind="unknown", used=True) for name in intake.columns]
+        return [_field(str(name), "unknown", model, used=True) for name in intake.columns]
     return None
+
+
+def _field(name: str, kind: str, model: Accelerated, *, used: bool) -> Field:
+    learnt = model.profile_.get(name)
+    if learnt is None:
+        return Field(name=name, kind=kind, used=used)
+    distinct = None if learnt.values is None else len(learnt.values)
+    return Field(
+        name=name,
+        kind=kind,
+        used=used,
+        missing=learnt.missing,
+        low=learnt.low,
+        high=learnt.high,
+        distinct=distinct,
+    )
