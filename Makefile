@@ -10,6 +10,9 @@ TASK := flights
 DEVICE := auto
 SEED := 0
 OUT :=
+MODEL :=
+IN :=
+KEEP :=
 SPECS :=
 REPEATS :=
 GPU ?= auto
@@ -37,7 +40,9 @@ help: ## List the targets and variables
 	@echo '  TASK=flights     what to run; `make list` shows all'
 	@echo '  DEVICE=auto      where: auto, cpu or cuda'
 	@echo '  SEED=0           of the split and of everything random'
-	@echo '  OUT=             folder for the results, if not the usual one'
+	@echo '  OUT=             folder for the results, if not the usual one; file of predictions'
+	@echo '  MODEL= IN=       folder of a saved model, and Parquet or CSV file of rows, for predict'
+	@echo '  KEEP=            columns of IN to copy to OUT, with commas'
 	@echo '  SPECS=           programs of the task, with commas; empty for all'
 	@echo '  REPEATS=         timed runs of each; empty for the usual number'
 	@echo '  GPU=auto         packages to install: auto, cpu, cu12 or cu13'
@@ -80,6 +85,10 @@ compare: data ## Measure TASK on the CPU and, where there is one, on the GPU
 .PHONY: report
 report: data ## Compare, then write the report and say where it is
 	$(RUN) report '$(TASK)' $(COMPARE_OPTIONS)
+
+.PHONY: predict
+predict: setup ## Predict the rows of IN with MODEL, into OUT
+	$(RUN) predict '$(MODEL)' '$(IN)' '$(OUT)' --device '$(DEVICE)' $(if $(KEEP),--keep '$(KEEP)')
 
 .PHONY: bench
 bench: data setup-bench ## Measure this machine's CPU on TASK, then the preprocessing, for docs

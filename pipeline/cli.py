@@ -1,4 +1,4 @@
-"""The command line: run, compare, report, data, list, explain, doctor.
+"""The command line: run, compare, report, predict, data, list, explain, doctor.
 
 Only `click` is imported at the top, so ``--help`` answers at once.
 """
@@ -121,6 +121,28 @@ def _compare(
         if pages:
             render(measured, draft)
     Console().print(table(measured))
+
+
+@commands.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
+@click.option("--method", help="predict_proba, predict, transform, …; the first there is.")
+@click.option("--keep", default="", help="Columns of IN to copy to OUT, with commas.")
+@click.option("--rows", default=131_072, type=click.IntRange(min=1), show_default=True,
+              help="Rows of a batch.")  # fmt: skip
+def predict(model: Path, source: Path, target: Path, **options: Any) -> None:
+    """Predict the rows of IN (Parquet, CSV) with a saved MODEL, into OUT (Parquet)."""
+    from pipeline import predict as predicting
+    from pipeline.progress import progress
+
+    keep = [name.strip() for name in options.pop("keep").split(",") if name.strip()]
+    job = predicting.Job(model, source, target, keep=keep, **options)
+    with progress("batches", predicting.batches(job)) as line:
+        record = predicting.run(job, line)
+    rate = record.rows / record.seconds
+    click.echo(f"predictions: {target} ({record.rows:,} rows, {rate:,.0f} a second)")
 
 
 @commands.command()

@@ -46,9 +46,9 @@ def publishing(folder: Path) -> Iterator[Path]:
         folder = folder.resolve()
         with _locked(folder), _workplace(folder) as draft:
             yield draft
-            _flush(*sorted(draft.rglob("*")), draft)
+            flush(*sorted(draft.rglob("*")), draft)
             _exchange(draft, folder)
-            _flush(folder.parent)
+            flush(folder.parent)
     except (PipelineError, BrokenPipeError):
         raise
     except OSError as error:
@@ -96,7 +96,8 @@ def _workplace(folder: Path) -> Iterator[Path]:
         _recover(folder)
 
 
-def _flush(*paths: Path) -> None:
+def flush(*paths: Path) -> None:
+    """Make sure that files and folders are on the disk."""
     for path in paths:
         handle = os.open(path, os.O_RDONLY)
         try:

@@ -21,7 +21,7 @@ from pipeline.runner import RunRecord
 from tasks.flights import TASK
 from tests.commands import ROOT, Done, call, python
 
-COMMANDS = ["run", "compare", "report", "data", "list", "explain", "doctor"]
+COMMANDS = ["run", "compare", "report", "predict", "data", "list", "explain", "doctor"]
 HEAVY = {"sklearn", "pandas", "xgboost", "numpy", "rich", "pyarrow", "scipy", "matplotlib"}
 LOADED = """
 import runpy, sys
