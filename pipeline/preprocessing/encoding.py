@@ -82,8 +82,12 @@ class EncoderTwin(Twin[list[Distinct]]):
         self.prepare()
 
     def prepare(self) -> None:
-        """Start without any look-up table."""
+        """Start without any look-up table, and hash the categories."""
         self.tables = Tables(self.known, self.table_of)
+        self._indexes = [index_of(learnt) for learnt in self.fitted.categories_]
+        for index in self._indexes:
+            # pandas fills its hash table when first asked, which is no work for two threads.
+            index.get_indexer(index[[-1, -1]] if len(index) else index)
 
     def fit_original(self, stats: list[Distinct]) -> Any:
         """Return the spec fitted by scikit-learn on the distinct values of each column."""
@@ -134,7 +138,7 @@ class EncoderTwin(Twin[list[Distinct]]):
 
     def known(self, j: int, values: np.ndarray) -> np.ndarray:
         """Return the positions of a dictionary's entries as `table_of` takes them."""
-        return find(self.fitted.categories_[j], values)
+        return stand(self._indexes[j], values, missing=has_missing(self.fitted.categories_[j]))
 
     def check_known(self, j: int, column: frames.Coded, table: Any, unknown: Any) -> None:
         """Raise if a row holds a value that the table marks as unknown."""
@@ -171,9 +175,20 @@ def find(learnt: np.ndarray, values: np.ndarray) -> np.ndarray:
     >>> find(np.array(["b", "a"], dtype=object), np.array(["a", "z"], dtype=object))
     array([ 1, -2, -2])
     """
-    found = positions(learnt[:-1] if has_missing(learnt) else learnt, values)
-    found = np.where(found < 0, UNKNOWN, found)
-    return np.append(found, len(learnt) - 1 if has_missing(learnt) else UNKNOWN)
+    return stand(index_of(learnt), values, missing=has_missing(learnt))
+
+
+def index_of(learnt: np.ndarray) -> pd.Index[Any]:
+    """Return categories, without the missing one, in a form in which values are found."""
+    known = learnt[:-1] if has_missing(learnt) else learnt
+    # Told the type, pandas does not look for a better one.
+    return pd.Index(known, dtype=known.dtype)
+
+
+def stand(index: pd.Index[Any], values: np.ndarray, *, missing: bool) -> np.ndarray:
+    """Return where a dictionary's entries, and then missing, stand in an index of categories."""
+    found = index.get_indexer(pd.Index(values, dtype=values.dtype))
+    return np.append(np.where(found < 0, UNKNOWN, found), len(index) if missing else UNKNOWN)
 
 
 def sums_at(column: Distinct, learnt: np.ndarray) -> np.ndarray:

@@ -17,17 +17,20 @@ def matrix(table: Table, read: Read, dtype: str) -> Any:
 
     Columns that only a frame can take over are left out.
     """
-    width = sum(block.width for block in numeric(read(table.first())))
+    parts = table.parts()
+    # A single part is made once, for its width and its values.
+    first = numeric(read(parts[0] if len(parts) == 1 else table.first()))
+    width = sum(block.width for block in first)
     # Zeros that the system provides cost no more than memory that holds anything.
     out = table.xp.zeros((table.n_rows, width), dtype=dtype)
 
     def fill(part: Part) -> None:
         start = 0
-        for block in numeric(read(part)):
+        for block in first if len(parts) == 1 else numeric(read(part)):
             block.write(out[part.rows], start)
             start += block.width
 
-    for _ in each(fill, table.parts()):
+    for _ in each(fill, parts):
         pass
     return out
 

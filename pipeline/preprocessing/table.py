@@ -20,6 +20,9 @@ CHUNK_ROWS = 16_384
 """Rows a CPU thread works on at a time: a block of 20 float64 columns is 2.6 MB,
 which stays in the caches between the steps. A GPU takes all rows at once."""
 
+FEW_ROWS = 2_048
+"""Rows of which the columns are read sooner than threads are started."""
+
 READERS: dict[type, Callable[[Any, Any], Any]] = {
     Numbers: frames.numbers,
     Categories: frames.categories,
@@ -74,7 +77,8 @@ class Table:
         store = self._columns[form]
         with self._lock:
             new = [name for name in names if name not in store]
-            made = (each if self.device == "cpu" else map)(lambda n: READERS[form](self.X, n), new)
+            alone = self.device == "cuda" or self.n_rows < FEW_ROWS
+            made = (map if alone else each)(lambda n: READERS[form](self.X, n), new)
             store.update(zip(new, made, strict=True))
         return [store[name] for name in names]
 
