@@ -19,6 +19,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from pipeline.dictionaries import encoded
+from pipeline.preprocessing.parallel import each
 from pipeline.schema import kind_of
 
 BINS = 10
@@ -149,16 +151,18 @@ def _text(column: pd.Series) -> Learnt:
 
 
 def _frequencies(column: pd.Series) -> pd.Series:
-    found = column.value_counts(dropna=True)
-    found = found[found > 0]
-    found.index = pd.Index([str(value) for value in found.index], dtype=object)
-    return found
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype("str")
+    codes, values = encoded(column)
+    counts = np.bincount(codes[codes >= 0], minlength=len(values))
+    return pd.Series(counts, index=pd.Index(values, dtype=object))
 
 
 def count(X: pd.DataFrame, profile: Mapping[str, Learnt]) -> dict[str, Counted]:
     """Return the counts of a table whose columns are those of the fit."""
-    by_name = {str(name): name for name in X.columns}
-    return {name: _counted(X[by_name[name]], learnt) for name, learnt in profile.items()}
+    by_name = {str(name): X[name] for name in X.columns}
+    found = each(lambda name: _counted(by_name[name], profile[name]), list(profile))
+    return dict(zip(profile, found, strict=True))
 
 
 def _counted(column: pd.Series, learnt: Learnt) -> Counted:

@@ -1,0 +1,294 @@
+"""Measure predictions of a saved model: ``python -m tools.bench.predict``.
+
+One row at a time, beside scikit-learn's pipeline and the bare estimator; and a long file, by
+the command, with its memory, beside the bare estimator on a matrix that is ready. The record
+goes to ``docs/results/prediction-cpu/results.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated, load, provenance, save
+from pipeline.predict import ROWS
+from pipeline.publish import publishing
+from pipeline.records import Machine, Source, dumps
+from tools.bench import tables
+
+SCHEMA: Final = "prediction.results/1"
+TRAINED = 100_000
+MATRIX_ROWS = 1_000_000
+ROUNDS = 7
+WARMUP = 50
+MODELS: Mapping[str, Any] = {
+    "LogisticRegression": LogisticRegression(max_iter=300),
+    "RandomForestClassifier": RandomForestClassifier(100, max_depth=12, n_jobs=1, random_state=0),
+    "XGBClassifier": XGBClassifier(n_estimators=100, max_depth=6, random_state=0),
+}
+
+
+class Times(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Wall times of calls, in seconds."""
+
+    calls: int
+    median: float
+    p95: float
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`predict_proba` of one row of a frame with 30 columns."""
+
+    model: str
+    loaded: Times
+    """The model of this package, after `save` and `load`."""
+    sklearn: Times
+    """scikit-learn's pipeline of the same spec, fitted on the same rows."""
+    bare: Times
+    """The last step alone, with the row as a matrix that is ready."""
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A long file through ``python -m pipeline predict``."""
+
+    model: str
+    rows: int
+    columns: int
+    input_bytes: int
+    batch_rows: int
+    seconds: float
+    """From the start of the process to its end."""
+    rows_a_second: float
+    peak_bytes: int
+    """The most that was resident in the process, its libraries included."""
+    bare_seconds: float
+    """The bare estimator on as many rows of a float32 matrix in memory."""
+    bare_rows_a_second: float
+
+
+class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`predict_proba` of a matrix of float32 in memory, without any preprocessing."""
+
+    model: str
+    rows: int
+    columns: int
+    loaded: Times
+    bare: Times
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``results.json``."""
+
+    schema: Literal["prediction.results/1"]
+    created: str
+    machine: Machine
+    source: Source
+    seed: int
+    rows_trained: int
+    one_row: list[Row]
+    matrix: Matrix
+    batch: Batch | None
+
+
+def spec(model: Any) -> Pipeline:
+    """Return numbers filled and scaled, few levels one-hot, many by their target, and a model."""
+    return make_pipeline(
+        make_column_transformer(
+            (make_pipeline(SimpleImputer(), StandardScaler()), tables.NUMBERS),
+            (OneHotEncoder(handle_unknown="ignore"), list(tables.FEW_LEVELS)),
+            (TargetEncoder(cv=KFold(5)), list(tables.MANY_LEVELS)),
+        ),
+        clone(model),
+    )
+
+
+def timed(call: Callable[[], Any], calls: int) -> Times:
+    """Return the wall times of a call, after some that are not counted."""
+    for _ in range(WARMUP):
+        call()
+    found = []
+    for _ in range(calls):
+        start = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - start)
+    return times(found)
+
+
+def times(found: list[float]) -> Times:
+    """Return what is kept of wall times."""
+    p95 = float(np.quantile(found, 0.95))
+    return Times(calls=len(found), median=float(np.median(found)), p95=p95)
+
+
+def one_row(name: str, table: pd.DataFrame, folder: Path, calls: int) -> Row:
+    """Return the times of one model."""
+    X, y = table.drop(columns=tables.TARGET), table[tables.TARGET].to_numpy()
+    theirs = spec(MODELS[name]).fit(X, y)
+    fitted = Accelerated(spec(MODELS[name]), device="cpu", profile=True).fit(X, y)
+    ours = load(save(fitted, folder / name), "cpu")
+    row = X.iloc[[7]]
+    ready = theirs[:-1].transform(row)
+    ready = np.asarray(getattr(ready, "toarray", lambda: ready)(), dtype="float32")
+    return Row(
+        model=name,
+        loaded=timed(lambda: ours.predict_proba(row), calls),
+        sklearn=timed(lambda: theirs.predict_proba(row), calls),
+        bare=timed(lambda: theirs[-1].predict_proba(ready), calls),
+    )
+
+
+def matrix(rows: int, folder: Path, seed: int) -> Matrix:
+    """Return what this package adds to an estimator that is given all it needs."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, 90)).astype("float32")
+    y = (X[:, 0] + X[:, 1] > random.normal(size=rows)).astype("int64")
+    theirs = clone(MODELS["XGBClassifier"]).fit(X[:TRAINED], y[:TRAINED])
+    fitted = Accelerated(clone(theirs), device="cpu").fit(X[:TRAINED], y[:TRAINED])
+    ours = load(save(fitted, folder / "matrix"), "cpu")
+    found: dict[str, list[float]] = {"ours": [], "theirs": []}
+    for _ in range(ROUNDS + 1):
+        for name, model in (("ours", ours), ("theirs", theirs)):
+            start = time.perf_counter()
+            model.predict_proba(X)
+            found[name].append(time.perf_counter() - start)
+    return Matrix(
+        model="XGBClassifier",
+        rows=rows,
+        columns=X.shape[1],
+        loaded=times(found["ours"][1:]),
+        bare=times(found["theirs"][1:]),
+    )
+
+
+def batch(name: str, path: Path, folder: Path) -> Batch:
+    """Return what the command took for a file."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    command = [sys.executable, "-m", "pipeline", "predict", folder / name, path, folder / "out"]
+    start = time.perf_counter()
+    subprocess.run([*map(str, command), "--device", "cpu"], check=True, capture_output=True)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    if peak == before:
+        raise RuntimeError("an earlier process took more memory; measure in a new one")
+    rows = pq.read_metadata(path).num_rows
+    bare = bare_seconds(load(folder / name, "cpu"), path, rows)
+    return Batch(
+        model=name,
+        rows=rows,
+        columns=len(pq.read_schema(path).names) - 1,
+        input_bytes=path.stat().st_size,
+        batch_rows=ROWS,
+        seconds=seconds,
+        rows_a_second=rows / seconds,
+        peak_bytes=peak * 1024,
+        bare_seconds=bare,
+        bare_rows_a_second=rows / bare,
+    )
+
+
+def bare_seconds(model: Accelerated, path: Path, rows: int) -> float:
+    """Return the time of the last step for so many rows, a matrix of a batch again and again."""
+    file = pq.ParquetFile(path)
+    table = next(file.iter_batches(ROWS)).to_pandas()
+    head, last = model.plan_.steps[0], model.plan_.steps[-1]
+    matrix = head.worker.call("transform", table.drop(columns=tables.TARGET))
+    last.worker.call("predict_proba", matrix)
+    start = time.perf_counter()
+    done = 0
+    while done < rows:
+        part = matrix[: rows - done]
+        last.worker.call("predict_proba", part)
+        done += len(part)
+    return time.perf_counter() - start
+
+
+def measure(given: argparse.Namespace, folder: Path) -> Results:
+    """Return all measurements."""
+    load_before = provenance.load_average()
+    trained = folder / "trained.parquet"
+    tables.write(trained, TRAINED, given.seed, text=True)
+    table = pd.read_parquet(trained)
+    rows = [one_row(name, table, folder, given.calls) for name in MODELS]
+    found = None
+    if given.rows:
+        tables.write(folder / "rows.parquet", given.rows, given.seed + 1, text=True)
+        found = batch("XGBClassifier", folder / "rows.parquet", folder)
+    return Results(
+        schema=SCHEMA,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        machine=provenance.machine(provenance.threads(), load_before),
+        source=provenance.source(),
+        seed=given.seed,
+        rows_trained=TRAINED,
+        one_row=rows,
+        matrix=matrix(min(given.rows or TRAINED, MATRIX_ROWS), folder, given.seed),
+        batch=found,
+    )
+
+
+def report(found: Results) -> str:
+    """Return the record as Markdown."""
+    lines = [
+        "| one row, ms (median) | loaded model | scikit-learn | bare | loaded / scikit-learn |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for row in found.one_row:
+        a, b, c = (1e3 * times.median for times in (row.loaded, row.sklearn, row.bare))
+        lines.append(f"| {row.model} | {a:.2f} | {b:.2f} | {c:.2f} | {a / b:.2f} |")
+    plain = found.matrix
+    lines += [
+        "",
+        f"{plain.rows:,} rows of a float32 matrix with {plain.columns} columns through "
+        f"{plain.model}: {plain.loaded.median:.2f} s loaded, {plain.bare.median:.2f} s bare, "
+        f"{plain.bare.median / plain.loaded.median:.2f} of its throughput.",
+    ]
+    if (each := found.batch) is not None:
+        lines += [
+            "",
+            f"{each.rows:,} rows of {each.columns} columns ({each.input_bytes / 1e9:.2f} GB of "
+            f"Parquet) through {each.model}: {each.seconds:.0f} s, {each.rows_a_second:,.0f} rows "
+            f"a second, at most {each.peak_bytes / 2**30:.2f} GiB resident. The bare estimator on "
+            f"a matrix that is ready: {each.bare_rows_a_second:,.0f} rows a second.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure, write the record and print it."""
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.predict", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("docs/results/prediction-cpu"))
+    parser.add_argument("--rows", type=int, default=10_000_000, help="of the file; 0: none")
+    parser.add_argument("--calls", type=int, default=500, help="of one row, counted ones")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    with publishing(given.out) as draft, tempfile.TemporaryDirectory() as folder:
+        found = measure(given, Path(folder))
+        (draft / "results.json").write_bytes(dumps(found))
+        (draft / "report.md").write_text(report(found))
+    sys.stdout.write(report(found))
+
+
+if __name__ == "__main__":
+    main()
