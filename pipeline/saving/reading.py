@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 from sklearn.base import BaseEstimator
 
 from pipeline.devices import choose
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import ConfigError, DataError, PipelineError
 from pipeline.estimator import Accelerated
 from pipeline.estimator.answers import Books
 from pipeline.lowering import lower
@@ -106,6 +106,11 @@ def unpack(files: Mapping[str, bytes], device: str) -> Accelerated:
     held, decoder = state.read(files)
     try:
         return _model(held, decoder, files, device)
+    except PipelineError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise DataError(f"{state.STATE}: not the state of a model: {why}") from error
     except RecursionError as error:
         raise DataError(f"{state.STATE}: nested too deeply") from error
 
@@ -116,7 +121,13 @@ def _model(
     model = Accelerated(_spec(decoder.decode(held.spec)), device, **_settings(held, decoder))
     choice = choose(device)
     fallback = device == "auto" if model.fallback is None else model.fallback
-    plan = _lowered(model, choice.name, fallback=fallback)
+    plan = lower(
+        model.spec,
+        choice.name,
+        fallback=fallback,
+        dtype=model.dtype,
+        rank_error=model.rank_error,
+    )
     Unpacker(decoder, files, fallback=fallback).plan(plan, held.steps)
     model.device_, model.device_why_ = choice.name, choice.why
     model.plan_, model._books = plan, Books(Ledger([]))
@@ -125,21 +136,6 @@ def _model(
     for name, value in _mapping(decoder.decode(held.attributes), ATTRIBUTES).items():
         setattr(model, name, value)
     return model
-
-
-def _lowered(model: Accelerated, device: str, *, fallback: bool) -> Any:
-    try:
-        return lower(
-            model.spec,
-            device,
-            fallback=fallback,
-            dtype=model.dtype,
-            rank_error=model.rank_error,
-        )
-    except ConfigError:
-        raise
-    except (TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"{state.STATE}: the spec is damaged: {error}") from error
 
 
 def _spec(value: Any) -> BaseEstimator:
