@@ -125,7 +125,8 @@ class reading:  # noqa: N801 - a context
         """Raise `DataError` in the place of Arrow's errors."""
         if isinstance(error, FileNotFoundError):
             raise DataError(f"{self.path}: no such file") from error
-        if isinstance(error, pa.ArrowException | OSError):
+        broken = pa.ArrowException | OSError | UnicodeDecodeError | OverflowError | MemoryError
+        if isinstance(error, broken):
             cause = str(error).partition("\n")[0]
             raise DataError(f"{self.path}: cannot be read: {cause}") from error
 
