@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from pipeline.errors import DataError
+from pipeline.errors import DataError, PipelineError
 
 _BUFFER = 1024**2
 """Bytes of a column that are read ahead."""
@@ -96,7 +96,7 @@ class Source:
 
     def _parquet(self, size: int) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(
-            self.path, buffer_size=_BUFFER, page_checksum_verification=True
+            self.path, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
         ) as file:
             yield from file.iter_batches(batch_size=size, columns=self._columns())
 
@@ -125,8 +125,12 @@ class reading:  # noqa: N801 - a context
         """Raise `DataError` in the place of Arrow's errors."""
         if isinstance(error, FileNotFoundError):
             raise DataError(f"{self.path}: no such file") from error
-        broken = pa.ArrowException | OSError | UnicodeDecodeError | OverflowError | MemoryError
-        if isinstance(error, broken):
+        # A damaged footer may be anything, to Arrow or to the JSON that pandas left in it.
+        broken = (
+            *(pa.ArrowException, OSError, MemoryError, OverflowError),
+            *(AttributeError, LookupError, TypeError, ValueError),
+        )
+        if isinstance(error, broken) and not isinstance(error, PipelineError):
             cause = str(error).partition("\n")[0]
             raise DataError(f"{self.path}: cannot be read: {cause}") from error
 
