@@ -147,8 +147,9 @@ def _spec(value: Any) -> BaseEstimator:
 def _settings(held: state.ModelState, decoder: Decoder) -> dict[str, Any]:
     settings = _mapping(decoder.decode(held.settings), SETTINGS)
     kinds = {"dtype": str, "fallback": bool | None, "profile": bool, "rank_error": float | int}
-    if set(settings) != set(kinds) or not all(
-        isinstance(settings[name], kind) for name, kind in kinds.items()
+    newer = {"host_bytes": int | None}
+    if not set(kinds) <= set(settings) or not all(
+        isinstance(value, (kinds | newer)[name]) for name, value in settings.items()
     ):
         raise DataError(f"{state.STATE}: the settings are damaged")
     return settings

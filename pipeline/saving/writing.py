@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from sklearn.utils.validation import check_is_fitted
 
-from pipeline import provenance, records
+from pipeline import provenance
 from pipeline.errors import ConfigError
 from pipeline.estimator import Accelerated
 from pipeline.intake import Partitioned, Rows
@@ -20,7 +21,7 @@ from pipeline.saving.manifest import Field, Manifest
 from pipeline.saving.steps import Packer
 
 ATTRIBUTES = ("classes_", "feature_names_in_", "n_features_in_")
-SETTINGS = ("dtype", "fallback", "profile", "rank_error")
+SETTINGS = ("dtype", "fallback", "host_bytes", "profile", "rank_error")
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,20 @@ def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> M
         device=model.device_,
         device_why=model.device_why_,
         columns=_fields(model),
-        plan=[records.Placement(**vars(each)) for each in model.plan_.placements],
+        plan=provenance.placements(model.plan_.placements),
         metrics={name: float(value) for name, value in about.metrics.items()},
         data_sha256=about.data_sha256,
-        certificate=None if about.certificate is None else dict(about.certificate),
+        certificate=_certificate(model, about),
         parts=manifest.parts(files),
     )
+
+
+def _certificate(model: Accelerated, about: About) -> dict[str, Any] | None:
+    """Return what `certify` found last, unless another certificate is given."""
+    if about.certificate is not None:
+        return dict(about.certificate)
+    found = getattr(model, "certificate_", None)
+    return None if found is None else msgspec.to_builtins(found)
 
 
 def _fields(model: Accelerated) -> list[Field] | None:
