@@ -67,6 +67,8 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     differing: float
     packages: dict[str, str]
     agreements: list[Agreement]
+    left_out: dict[str, str]
+    """Method -> why the device does not answer it, so that there was nothing to compare."""
 
     @property
     def holds(self) -> bool:
@@ -95,12 +97,13 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __str__(self) -> str:
         """One line per method."""
-        return "\n".join(
+        lines = [
             f"{each.method:18} {'agrees' if each.holds else 'DIFFERS':8} "
             f"{each.differing:8.3%} of {self.rows:,} rows differ"
             + ("" if each.largest is None else f", at most by {each.largest:.3g}")
             for each in self.agreements
-        )
+        ]
+        return "\n".join([*lines, *(f"{m:18} left out: {why}" for m, why in self.left_out.items())])
 
 
 def compare(
@@ -144,10 +147,8 @@ def _agreement(
         raise LiftDiffers(f"{method}: shape {ours.shape} on the device, {lifted.shape} lifted")
     numbers = ours.dtype.kind == "f" or (ours.dtype.kind in "iub" and method != "predict")
     if numbers:
-        apart = np.abs(ours.astype("float64") - lifted.astype("float64"))
         close = np.isclose(ours, lifted, tolerance.rtol, tolerance.atol, equal_nan=True)
-        apart = np.where(np.isnan(ours) & np.isnan(lifted), 0.0, apart)
-        apart = np.where(np.isnan(apart), np.inf, apart)
+        apart = _apart(ours.astype("float64"), lifted.astype("float64"))
     else:
         close = ours == lifted
         apart = (~close).astype("float64")
@@ -161,6 +162,14 @@ def _agreement(
     )
 
 
+def _apart(ours: np.ndarray, lifted: np.ndarray) -> np.ndarray:
+    """Return absolute differences: infinity from a number to NaN, none between equal infinities."""
+    same = np.isclose(ours, lifted, rtol=0, atol=0, equal_nan=True)
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(ours - lifted)
+    return np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
+
+
 def _matrix(answer: Any, n_rows: int) -> np.ndarray:
     """Return an answer as rows; each target of several is a column, or several."""
     if isinstance(answer, list):
@@ -171,6 +180,7 @@ def _matrix(answer: Any, n_rows: int) -> np.ndarray:
 
 def certificate(
     agreements: list[Agreement],
+    left_out: dict[str, str],
     *,
     device: str,
     rows: int,
@@ -187,4 +197,5 @@ def certificate(
         differing=tolerance.differing,
         packages=packages,
         agreements=agreements,
+        left_out=left_out,
     )

@@ -16,17 +16,19 @@ import pytest
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
+from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
 from pipeline.certificate import Certificate, Tolerance, compare
-from pipeline.errors import ConfigError, LiftDiffers
+from pipeline.errors import ConfigError, DataError, LiftDiffers, Reason, Unsupported
 
 ROWS = 1_000
 CLASSIFIED = ["predict", "predict_proba"]
@@ -140,6 +142,47 @@ def test_missing_answers_agree_with_missing_ones_only() -> None:
     one = np.array([1.0, 2.0, 3.0])
     (other,) = compare(["transform"], lambda _: (both, one), rows, Tolerance())
     assert (other.row, other.largest, other.holds) == (1, np.inf, False)
+
+
+def test_equal_infinities_agree() -> None:
+    far = np.vstack([X[:20], np.full((1, 6), 1e6)])
+    model = fitted(KernelDensity(kernel="tophat"), X[:20], None)
+    (found,) = model.certify(far).require().agreements
+    assert np.isneginf(model.score_samples(far)[-1])
+    assert (found.method, found.largest, found.differing) == ("score_samples", 0.0, 0.0)
+
+
+def test_labels_that_are_numbers_have_no_tolerance() -> None:
+    y = 100_000.0 + Y
+    model = fitted(LogisticRegression(), X, y)
+    lifted = copy(model.to_sklearn())
+    lifted.classes_ = np.roll(lifted.classes_, 1)
+    model.to_sklearn = lambda: lifted  # type: ignore[method-assign]
+    labels = model.certify(X).agreements[0]
+    assert (labels.method, labels.largest, labels.differing) == ("predict", None, 1.0)
+
+
+def test_what_the_device_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = fitted(PCA(2), X, None)
+    call = model.plan_.call
+
+    def refuse(method: str, X: Any) -> Any:
+        if method == "score_samples":
+            raise Unsupported(Reason("pca", "cuML's PCA has no score_samples"))
+        return call(method, X)
+
+    monkeypatch.setattr(model.plan_, "call", refuse)
+    found = model.certify(X).require()
+    assert [each.method for each in found.agreements] == ["transform"]
+    assert found.left_out == {"score_samples": "pca: cuML's PCA has no score_samples"}
+    assert "left out: pca: cuML's PCA has no" in str(found)
+
+
+def test_partitions_are_refused() -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    partitions = dd.from_pandas(TABLE[["a"]], npartitions=2)
+    with pytest.raises(DataError, match=r"a certificate needs all rows .* pass X.compute\(\)"):
+        fitted(StandardScaler(), partitions, None).certify(partitions)
 
 
 def test_another_shape_is_an_error() -> None:

@@ -16,7 +16,7 @@ from pipeline import frames
 from pipeline.certificate import METHODS, Certificate, Tolerance, certificate, compare
 from pipeline.containers import categorize
 from pipeline.errors import Unsupported
-from pipeline.intake import Intake
+from pipeline.intake import Intake, whole
 from pipeline.plan import Plan
 from pipeline.provenance import packages
 from pipeline.residency import ANSWER, Ledger, ledger, record
@@ -203,6 +203,7 @@ class Answers(BaseEstimator):
         """
         self._check_fitted()
         tolerance = Tolerance(rtol, atol, differing)
+        whole(X, "a certificate")
         lifted, taken = self.to_sklearn(), self._intake.take(X)
         rows = np.unique(np.linspace(0, len(taken) - 1, min(n_rows, len(taken))).astype(int))
         sample = taken.iloc[rows] if hasattr(taken, "iloc") else taken[rows]
@@ -210,17 +211,24 @@ class Answers(BaseEstimator):
         if is_xgboost(self.spec) and frames.is_frame(on_host):
             on_host = categorize(on_host)
 
+        left_out: dict[str, str] = {}
+
         def answers(method: str) -> tuple[Any, Any] | None:
             there = self._bring(sample, self.plan_.entrance)
             try:
                 ours = self._on_host(self.plan_.call(method, there))
-            except Unsupported:  # as cuML's PCA, which scores no rows
+            except Unsupported as refused:  # as cuML's PCA, which scores no rows
+                left_out[method] = str(refused)
                 return None
-            return ours, getattr(lifted, method)(on_host)
+            theirs = getattr(lifted, method)(on_host)
+            if method == "predict" and is_classifier(self.spec):  # labels, be they numbers
+                return np.asarray(ours, dtype=object), np.asarray(theirs, dtype=object)
+            return ours, theirs
 
         names = [name for name in METHODS if hasattr(self, name)]
         self.certificate_ = certificate(
             compare(names, answers, rows, tolerance),
+            left_out,
             device=self.device_,
             rows=len(rows),
             tolerance=tolerance,
