@@ -13,6 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from scipy import sparse
+
+from pipeline.optional import load
 
 Order = Literal["C", "F", "A"]
 
@@ -34,7 +37,8 @@ class Cupy(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         found = getattr(np, name)
-        return _on_device(found) if callable(found) and not isinstance(found, type) else found
+        plain = isinstance(found, type | np.ufunc) or not callable(found)
+        return found if plain else _on_device(found)
 
     @staticmethod
     def asnumpy(a: Any, *, order: Order = "C") -> np.ndarray:
@@ -52,15 +56,21 @@ def _on_device(function: Any) -> Any:
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put NumPy in the place of CuPy in all modules of cuML that are loaded."""
-    import cupy
-
-    cp = Cupy("cupy")
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == "cuml" and getattr(module, "cp", None) is cupy:
-            monkeypatch.setattr(module, "cp", cp)
+    places = {id(load("cupy")): Cupy("cupy"), id(load("cupyx.scipy.sparse")): sparse}
+    for module in [m for name, m in sys.modules.items() if name.partition(".")[0] == "cuml"]:
+        for name, value in list(vars(module).items()):
+            if id(value) in places:
+                monkeypatch.setattr(module, name, places[id(value)])
+    monkeypatch.setattr(sparse.csr_matrix, "get", sparse.csr_matrix.copy, raising=False)
+    monkeypatch.setattr(sys.modules["cuml.naive_bayes.naive_bayes"], "_binarize", _binarize)
     # Entering a stream would ask for a device.
     streams = SimpleNamespace(ptds=nullcontext())
     monkeypatch.setattr(sys.modules["cuml.internals.outputs"], "Stream", streams)
+
+
+def _binarize(values: Any, threshold: float) -> Any:
+    """Do what a kernel of cuML does, which is text for CUDA's compiler."""
+    return (values > threshold).astype(values.dtype)
 
 
 def lifted(twin: type, spec: Any, fitted: Any) -> Any:

@@ -1,0 +1,210 @@
+"""What cuML learns in Python alone, lifted by us; and which classes cuML can lift at all."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.preprocessing import LabelBinarizer, LabelEncoder, OneHotEncoder, StandardScaler
+
+from pipeline.optional import available, load
+from pipeline.rules.cuml import Cuml
+from pipeline.rules.tables import CUML, rule
+from tests.contract import cuml_on_numpy, snapshot
+from tests.contract.test_live_lift import BOTH_WAYS, OURS
+from tests.estimators import Case, classes, counts, named
+
+MISSING = [package for package in snapshot.PACKAGES if not available(package)]
+pytestmark = [
+    pytest.mark.contract_live,
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
+    pytest.mark.filterwarnings("ignore"),
+]
+
+COUNTED = [case for case in OURS if named(case).endswith("NB")]
+DRAWN = [case for case in OURS if named(case).endswith("Projection")]
+GROUPED = [case for case in OURS if case not in (*COUNTED, *DRAWN)]
+METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
+LOST = {
+    "ElasticNet": {"dual_gap_"},
+    "Lasso": {"dual_gap_"},
+    "LinearRegression": {"rank_", "singular_"},
+    "SpectralClustering": {"affinity_matrix_"},
+    "SpectralEmbedding": {"affinity_matrix_"},
+}
+"""Fitted attributes that cuML does not hand over."""
+
+PREPARING = [StandardScaler(), OneHotEncoder(), LabelEncoder(), LabelBinarizer()]
+"""cuML converts these; they have no rule, as their twins are ours."""
+
+WITHOUT_RULE = {
+    "sklearn.preprocessing.TargetEncoder": "cuML keeps its encodings in a cuDF frame",
+    "hdbscan.HDBSCAN": "speaks for a package that we do not depend on",
+}
+ELSEWHERE = ("accel", "benchmark", "dask", "testing", "tests")
+"""Parts of cuML that hold no estimator of their own."""
+
+
+def import_everything() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for found in pkgutil.walk_packages(load("cuml").__path__, "cuml."):
+            if found.name.split(".")[1] not in ELSEWHERE:
+                importlib.import_module(found.name)
+        for row in CUML.values():
+            load(row.twin)
+
+
+@pytest.fixture(autouse=True)
+def _numpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    import_everything()
+    cuml_on_numpy.install(monkeypatch)
+    # Looking for values that are not finite is a kernel, which this skips.
+    with config_context(assume_finite=True):
+        yield
+
+
+def fitted(case: Case) -> tuple[Any, np.ndarray, Any]:
+    X, y = case.data()
+    X = X.astype("float64")
+    return clone(case.spec).fit(X, y), X, y
+
+
+def state(estimator: Any) -> set[str]:
+    return {name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")}
+
+
+def numeric(value: Any) -> bool:
+    return not isinstance(value, list) and np.asarray(value).dtype.kind in "iufb"
+
+
+def assert_same(made: Any, wanted: Any, X: np.ndarray) -> int:
+    """Compare what two estimators answer, and their state; return how much was compared."""
+    asked = [method for method in METHODS if hasattr(wanted, method)]
+    names = [n for n in state(wanted) & state(made) if numeric(getattr(wanted, n))]
+    pairs = {m: (getattr(made, m)(X), getattr(wanted, m)(X)) for m in asked}
+    pairs |= {name: (getattr(made, name), getattr(wanted, name)) for name in names}
+    for name, (ours, theirs) in pairs.items():
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6, err_msg=name)
+    return len(pairs.keys() - {"n_features_in_"})
+
+
+def model_of(case: Case) -> Cuml:
+    return Cuml(case.spec, rule(case.spec), "step")
+
+
+def assert_of_the_spec(made: Any, case: Case) -> None:
+    assert type(made) is type(case.spec)
+    assert repr(made.get_params()) == repr(case.spec.get_params())
+
+
+@pytest.mark.parametrize("case", COUNTED, ids=named)
+def test_what_cuml_counts_is_lifted_by_us(case: Case) -> None:
+    reference, X, y = fitted(case)
+    model = model_of(case)
+    model.estimator.fit(X, y)
+    made = model.to_sklearn()
+    assert_of_the_spec(made, case)
+    assert assert_same(made, reference, X) > 4
+    assert state(reference) == state(made)
+
+
+@pytest.mark.parametrize("case", DRAWN, ids=named)
+def test_the_axes_that_cuml_draws_are_lifted_by_us(case: Case) -> None:
+    reference, X, _ = fitted(case)
+    model = model_of(case)
+    model.estimator.fit(X)
+    made, axes = model.to_sklearn(), model.estimator.components_
+    assert_of_the_spec(made, case)
+    assert sparse.issparse(axes) == sparse.issparse(reference.components_)
+    assert axes.shape == reference.components_.shape
+    np.testing.assert_allclose(made.transform(X), X @ axes.T, rtol=1e-9, atol=1e-9)
+    assert state(reference) == state(made)
+    assert list(made.get_feature_names_out()) == list(reference.get_feature_names_out())
+
+
+@pytest.mark.parametrize("case", GROUPED, ids=named)
+def test_groups_are_lifted_by_us(case: Case) -> None:
+    reference, X, _ = fitted(case)
+    model = model_of(case)
+    for name in state(reference):  # a kernel would learn them
+        setattr(model.estimator, name, getattr(reference, name))
+    with load("cuml.using_output_type")("numpy"):  # it has met no rows to take the type from
+        made = model.to_sklearn()
+    assert_of_the_spec(made, case)
+    assert assert_same(made, reference, X) >= 5
+    assert state(reference) == state(made)
+
+
+@pytest.mark.parametrize("case", BOTH_WAYS, ids=named)
+def test_every_answer_and_attribute_comes_back_from_cuml(case: Case) -> None:
+    reference, X, _ = fitted(case)
+    model = model_of(case)
+    model.estimator._sync_attrs_from_cpu(reference)
+    made = model.to_sklearn()
+    assert assert_same(made, reference, X) > 0
+    assert state(reference) - state(made) == LOST.get(named(case), set())
+
+
+DAMAGED = [("LogisticRegression", "coef_"), ("Ridge", "coef_"), ("KMeans", "cluster_centers_")]
+
+
+@pytest.mark.parametrize(("name", "attribute"), DAMAGED)
+def test_a_damaged_state_shows(name: str, attribute: str) -> None:
+    (case,) = (case for case in BOTH_WAYS if named(case) == name)
+    reference, X, _ = fitted(case)
+    model = model_of(case)
+    model.estimator._sync_attrs_from_cpu(reference)
+    with load("cuml.using_output_type")("cupy"):
+        value = np.array(getattr(model.estimator, attribute))
+    value[-1] += 0.01
+    setattr(model.estimator, attribute, value.view(cuml_on_numpy.Array))
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        assert_same(model.to_sklearn(), reference, X)
+
+
+def convertible() -> dict[str, type]:
+    """Return cuML's classes that name a class of scikit-learn's as theirs, by its path.
+
+    Those for one part of a Dask estimator share the conversion of the whole.
+    """
+
+    def below(base: type) -> Iterator[type]:
+        for each in base.__subclasses__():
+            yield each
+            yield from below(each)
+
+    return {
+        each._cpu_class_path: each
+        for each in below(load("cuml.internals.interop.InteropMixin"))
+        if getattr(each, "_cpu_class_path", None)
+        and not each.__module__.endswith("_mg")
+        and not each.__module__.startswith("cuml.accel.")
+    }
+
+
+@pytest.mark.parametrize("spec", PREPARING, ids=lambda spec: type(spec).__name__)
+def test_preparing_estimators_come_back_too(spec: Any) -> None:
+    X = counts()[0] if hasattr(spec, "get_feature_names_out") else classes()[1]
+    reference = clone(spec).fit(X)
+    twin: Any = convertible()[f"sklearn.preprocessing.{type(spec).__name__}"]
+    estimator = twin(**twin._params_from_cpu(spec))
+    estimator._sync_attrs_from_cpu(reference)
+    made = estimator.as_sklearn()
+    assert type(made) is type(spec)
+    assert np.abs(reference.transform(X) - made.transform(X)).max() <= 1e-9
+
+
+def test_every_class_that_cuml_converts_is_tried_or_named() -> None:
+    tried = {f"sklearn.preprocessing.{type(spec).__name__}" for spec in PREPARING}
+    ruled = {load(row.twin)._cpu_class_path for row in CUML.values() if not row.own}
+    accelerated = {"sklearn.cluster.HDBSCAN"}
+    assert set(convertible()) | accelerated == tried | ruled | set(WITHOUT_RULE)
