@@ -23,9 +23,9 @@ from pipeline.placement import Placement
 from pipeline.preprocessing.refusals import leaves
 from pipeline.residency import Entry
 from pipeline.rules.cpu import describe
-from pipeline.task import Split, Task
+from pipeline.task import Kind, Split, Task
 
-CLOCK = "from opening the Parquet file to predicted probabilities of the test rows on the host"
+CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
 _STAGE = {"fit_transform": "preprocess", "transform": "preprocess", "copy": "copy", "fit": "fit"}
 
 
@@ -66,8 +66,8 @@ class Outcome:
     stages : dict of str to float
         Stage -> seconds.
     rows_train : int
-    truth, probability : numpy.ndarray, shape (n_test,)
-        Target and predicted probability of class 1 of the test rows.
+    truth, predicted : numpy.ndarray, shape (n_test,)
+        Target and `answer` for the test rows.
     placements, residency : list
         Where the steps ran and what moved; empty for the reference's residency.
     model : object
@@ -78,7 +78,7 @@ class Outcome:
     stages: dict[str, float] = field(default_factory=dict)
     rows_train: int = 0
     truth: Any = None
-    probability: Any = None
+    predicted: Any = None
     placements: list[Placement] = field(default_factory=list)
     residency: list[Entry] = field(default_factory=list)
     model: Any = None
@@ -117,7 +117,7 @@ def _accelerated(
     outcome.rows_train = len(y)
     outcome.model = model.fit(X, y)
     X, outcome.truth = read(split.test)
-    outcome.probability = model.predict_proba(X)[:, 1]
+    outcome.predicted = answer(model, X, task.kind)
     outcome.residency = model.residency_.entries
     outcome.placements = model.plan_.placements
     for entry in outcome.residency:
@@ -150,7 +150,7 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
         with outcome.stage("preprocess"):
             X = before.transform(X)
     with outcome.stage("predict"):
-        outcome.probability = np.asarray(last.predict_proba(X)[:, 1])
+        outcome.predicted = answer(last, X, task.kind)
     outcome.model = spec
     outcome.placements = [
         Placement(
@@ -161,6 +161,25 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
         for name, part in parts(spec)
         for step, leaf in leaves(part, name)
     ]
+
+
+def answer(model: Any, X: Any, kind: Kind) -> np.ndarray:
+    """Return what is judged: the probability of class 1, or what `predict` says.
+
+    Parameters
+    ----------
+    model : object
+        Fitted.
+    X : frame or array
+    kind : {"binary", "multiclass", "regression"}
+
+    Returns
+    -------
+    numpy.ndarray, shape (n_rows,)
+    """
+    if kind == "binary":
+        return np.asarray(model.predict_proba(X)[:, 1])
+    return np.asarray(model.predict(X))
 
 
 def judge(task: Task, outcome: Outcome) -> dict[str, float]:
@@ -177,9 +196,9 @@ def judge(task: Task, outcome: Outcome) -> dict[str, float]:
 def _score(name: str, metric: Any, outcome: Outcome) -> float:
     what = f"{name} of the {len(outcome.truth)} test rows"
     try:
-        value = float(metric(outcome.truth, outcome.probability))
+        value = float(metric(outcome.truth, outcome.predicted))
     except ValueError as error:
         raise DataError(f"{what}: {error}") from error
     if not math.isfinite(value):
-        raise DataError(f"{what} is {value}; do they hold both classes?")
+        raise DataError(f"{what} is {value}; does the target vary among them?")
     return value

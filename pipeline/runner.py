@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -17,7 +16,7 @@ from pipeline import measure, persistence, provenance
 from pipeline.measure import Job, Outcome
 from pipeline.progress import Say
 from pipeline.records import DataInfo, Machine, Movement, Placement, Source
-from pipeline.task import Task
+from pipeline.task import Kind, Task
 
 SCHEMA: Final = "pipeline.run/1"
 
@@ -130,7 +129,7 @@ class Batch:
             placement=provenance.placements(outcome.placements),
             residency=provenance.movements(outcome.residency),
             model=_save_model(outcome, folder, name),
-            predictions=_save_predictions(outcome, folder, name),
+            predictions=_save_predictions(outcome, folder, name, self.task.kind),
         )
 
 
@@ -140,9 +139,10 @@ def _save_model(outcome: Outcome, folder: Path, name: str) -> Part:
     return _part(path)
 
 
-def _save_predictions(outcome: Outcome, folder: Path, name: str) -> Part:
+def _save_predictions(outcome: Outcome, folder: Path, name: str, kind: Kind) -> Part:
     path = folder / f"{name}.predictions.parquet"
-    columns = {"truth": outcome.truth, "probability": np.asarray(outcome.probability)}
+    said = "probability" if kind == "binary" else "prediction"
+    columns = {"truth": outcome.truth, said: outcome.predicted}
     pq.write_table(pa.table(columns), path, write_page_checksum=True)
     return _part(path)
 

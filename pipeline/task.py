@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pipeline.errors import ConfigError
 
 FOLDER = Path("tasks")
 _LISTED = 30
+Kind = Literal["binary", "multiclass", "regression"]
 Filter = Sequence[tuple[str, str, Any]]
 """Conditions on columns that a Parquet reader pushes down: ``[("month", "<=", 9)]``."""
 
@@ -40,17 +41,19 @@ class Task:
     features : sequence of str
         Columns to learn from.
     target : str
-        Column to predict: 0 or 1.
+        Column to predict: 0 or 1, a class, or a number.
     specs : mapping of str to callable
         ``make(seed)`` returns the unfitted scikit-learn program.
     splits : mapping of str to Split
         The first one is the default.
     metrics : mapping of str to callable
-        ``metric(y_true, probability)``, from :mod:`sklearn.metrics`.
+        ``metric(y_true, predicted)``, from :mod:`sklearn.metrics`.
     margins : mapping of str to float
         Largest absolute difference from the reference that counts as equal.
     licence, source : str
         Of the data.
+    kind : {"binary", "multiclass", "regression"}
+        What is predicted, and judged: the probability of class 1, the class, the number.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Task:
     margins: Mapping[str, float]
     licence: str
     source: str
+    kind: Kind = "binary"
 
     def split(self, name: str | None) -> tuple[str, Split]:
         """Return a split by name, the default one for None."""

@@ -42,7 +42,7 @@ def test_the_reference_is_the_plain_program(small_flights: Path, spec: str) -> N
     # The threads of the forest add up their trees in any order.
     rtol = 1e-12 if spec == "forest" else 0
     expected = plain.predict_proba(test[features])[:, 1]
-    np.testing.assert_allclose(measured.probability, expected, rtol=rtol, atol=0)
+    np.testing.assert_allclose(measured.predicted, expected, rtol=rtol, atol=0)
     np.testing.assert_array_equal(measured.truth, test["late"])
     assert measured.rows_train == len(train)
 
@@ -92,8 +92,8 @@ def test_an_estimator_without_a_pipeline_is_measured_too(small_flights: Path) ->
     accelerated = measure.run(task, task.spec("bare", 0), replace(job, variant="cpu"))
     train, test = halves(small_flights)
     plain = LogisticRegression().fit(train[NUMBERS], train["late"])
-    np.testing.assert_array_equal(reference.probability, plain.predict_proba(test[NUMBERS])[:, 1])
-    np.testing.assert_allclose(accelerated.probability, reference.probability, atol=1e-3)
+    np.testing.assert_array_equal(reference.predicted, plain.predict_proba(test[NUMBERS])[:, 1])
+    np.testing.assert_allclose(accelerated.predicted, reference.predicted, atol=1e-3)
     assert set(reference.stages) == {"read", "fit", "predict"}
     assert reference.placements == [
         Placement("logisticregression", "sklearn.LogisticRegression", "cpu")
@@ -129,7 +129,7 @@ def test_a_stage_adds_up() -> None:
 def test_metrics_are_those_of_scikit_learn() -> None:
     truth, probability = np.array([0, 1, 1, 0]), np.array([0.2, 0.7, 0.4, 0.5])
     task = replace(TASK, metrics={"roc_auc": roc_auc_score, "log_loss": log_loss})
-    assert measure.judge(task, Outcome(truth=truth, probability=probability)) == {
+    assert measure.judge(task, Outcome(truth=truth, predicted=probability)) == {
         "roc_auc": roc_auc_score(truth, probability),
         "log_loss": log_loss(truth, probability),
     }
@@ -138,6 +138,23 @@ def test_metrics_are_those_of_scikit_learn() -> None:
 @pytest.mark.parametrize("metric", [lambda *_: float("nan"), lambda *_: float("inf"), log_loss])
 def test_a_metric_without_a_value_is_an_error_that_names_it(metric) -> None:
     task = replace(TASK, metrics={"quality": metric})
-    one_class = Outcome(truth=np.zeros(3), probability=np.full(3, 0.5))
+    one_class = Outcome(truth=np.zeros(3), predicted=np.full(3, 0.5))
     with pytest.raises(DataError, match="quality of the 3 test rows"):
         measure.judge(task, one_class)
+
+
+class Said:
+    """A model that answers what it is told to."""
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return X * 10
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return np.column_stack([1 - X, X])
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("binary", [0.25]), ("multiclass", [2.5]), ("regression", [2.5])]
+)
+def test_the_kind_of_task_tells_which_answer_is_judged(kind, expected) -> None:
+    assert measure.answer(Said(), np.array([0.25]), kind).tolist() == expected

@@ -93,7 +93,7 @@ def test_predictions_are_those_of_the_test_rows(
     assert (run.rows_train, run.rows_test) == (int((~test).sum()), int(test.sum()))
     probability = table["probability"].to_numpy()
     assert ((probability > 0) & (probability < 1)).all()
-    judged = measure.Outcome(truth=table["truth"].to_numpy(), probability=probability)
+    judged = measure.Outcome(truth=table["truth"].to_numpy(), predicted=probability)
     assert run.metrics == pytest.approx(measure.judge(TASK, judged))
 
 

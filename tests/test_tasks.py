@@ -115,7 +115,7 @@ def test_a_spec_runs_and_learns(name: str, spec: str, variant: str, data: dict[s
     what = TASKS[name]
     job = Job(name, spec, variant, data[name])
     first, second = (measure.run(what, what.spec(spec, 0), job) for _ in range(2))
-    np.testing.assert_allclose(first.probability, second.probability, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(first.predicted, second.predicted, rtol=0, atol=1e-9)
     assert measure.judge(what, first)["roc_auc"] > 0.6
 
 
@@ -131,4 +131,4 @@ def test_another_seed_is_another_forest(small_flights: Path) -> None:
     one, other = (
         measure.run(what, what.spec("forest", seed), replace(job, seed=seed)) for seed in (0, 1)
     )
-    assert np.abs(one.probability - other.probability).max() > 1e-3
+    assert np.abs(one.predicted - other.predicted).max() > 1e-3

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pipeline import devices, provenance
+from pipeline.compare import answers
 from pipeline.compare import results as record
 from pipeline.compare.evidence import objection
 from pipeline.compare.paired import Metric, differences
@@ -19,7 +20,7 @@ from pipeline.compare.worker import Report, Worker, WorkerFailed
 from pipeline.errors import PipelineError
 from pipeline.measure import CLOCK, Job
 from pipeline.progress import Say
-from pipeline.task import Task
+from pipeline.task import Kind, Task
 
 REFERENCE = "reference"
 TITLES = {
@@ -36,6 +37,7 @@ class Contest:
 
     spec: str
     variant: str
+    kind: Kind = "binary"
     why: str = ""
     warmup: Report | None = None
     reports: list[Report] = field(default_factory=list)
@@ -55,7 +57,7 @@ class Contest:
             warmup=_run(self.warmup) if self.warmup else None,
             runs=[_run(report) for report in self.reports],
             metrics=last.metrics if last and ok else {},
-            agreement=_agreement(last, reference) if last and ok else None,
+            agreement=self._agreement(last, reference) if last and ok else None,
             peak_rss_bytes=last.peak_rss_bytes if last else 0,
             placement=provenance.placements(last.placements if last else []),
             residency=provenance.movements(last.residency if last else []),
@@ -64,31 +66,24 @@ class Contest:
             noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
         )
 
+    def _agreement(self, report: Report, reference: Report | None) -> record.Agreement | None:
+        if reference is None or report is reference:
+            return None
+        return answers.agreement(report.predicted, reference.predicted, self.kind)
+
 
 def _run(report: Report) -> record.Run:
     return record.Run(total=report.total, stages=report.stages, cpu_seconds=report.cpu_seconds)
 
 
 def _differences(metrics: Mapping[str, Metric], last: Any, reference: Any) -> Any:
-    return differences(metrics, last.truth, last.probability, reference.probability)
+    return differences(metrics, last.truth, last.predicted, reference.predicted)
 
 
 def _noise(reports: Sequence[Report]) -> dict[str, float]:
     """Return how far each metric moves from seed to seed."""
     values = {name: [report.metrics[name] for report in reports] for name in reports[0].metrics}
     return {name: max(found) - min(found) for name, found in values.items()}
-
-
-def _agreement(report: Report, reference: Report | None) -> record.Agreement | None:
-    if reference is None or report is reference:
-        return None
-    apart = np.abs(report.probability - reference.probability)
-    same = (report.probability > 0.5) == (reference.probability > 0.5)
-    return record.Agreement(
-        max_difference=float(apart.max()),
-        mean_difference=float(apart.mean()),
-        same_decision=float(same.mean()),
-    )
 
 
 def variants(device: str) -> list[record.Variant]:
@@ -160,7 +155,7 @@ class Duel:
         return self._record(field_, contests, order, load)
 
     def _spec(self, spec: str, names: list[str], order: list[str], say: Say) -> list[Contest]:
-        contests = [Contest(spec, name) for name in names]
+        contests = [Contest(spec, name, self.task.kind) for name in names]
         with ExitStack() as stack:
             workers = [
                 stack.enter_context(Worker(replace(self.job, spec=spec, variant=name)))
@@ -255,7 +250,7 @@ class Duel:
         )
 
     def _task(self, report: Report) -> record.TaskInfo:
-        name, split = self.task.split(self.job.split)
+        kind, (name, split) = self.task.kind, self.task.split(self.job.split)
         return record.TaskInfo(
             name=self.task.name,
             title=self.task.title,
@@ -264,8 +259,10 @@ class Duel:
             rows_train=report.rows_train,
             rows_test=len(report.truth),
             columns=len(self.task.features),
-            positive_rate=float(np.mean(report.truth)),
+            positive_rate=float(np.mean(report.truth)) if kind == "binary" else None,
             margins=dict(self.task.margins),
+            kind=kind,
+            about_target=answers.about(report.truth, kind),
         )
 
     def _describe(self, name: str) -> record.Spec:

@@ -16,6 +16,7 @@ import msgspec
 from pipeline import records
 from pipeline.records import DataInfo, Machine, Movement, Placement, Source, Trace
 from pipeline.records import dumps as dumps
+from pipeline.task import Kind
 
 SCHEMA: Final = "pipeline.results/1"
 STAGES = ("read", "preprocess", "copy", "fit", "predict")
@@ -33,11 +34,15 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rows_train: int
     rows_test: int
     columns: int
-    positive_rate: float
-    """Share of the positive class in the test rows, 0 to 1."""
+    positive_rate: float | None
+    """Share of class 1 in the test rows, 0 to 1; None where there is no such class."""
     margins: dict[str, float]
     """Metric -> largest absolute difference from the reference that is called equal.
     Declared in the task's file, before any run."""
+    kind: Kind = "binary"
+    """What is predicted, and so what is judged and compared."""
+    about_target: str = ""
+    """The target of the test rows in words."""
 
 
 class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,12 +89,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Predicted probabilities against the reference's, over all test rows."""
+    """Answers against the reference's, over all test rows; None where it has no meaning."""
 
-    max_difference: float
-    mean_difference: float
-    same_decision: float
-    """Share of rows on the same side of 0.5, 0 to 1."""
+    max_difference: float | None
+    mean_difference: float | None
+    """Of probabilities, or of numbers in the target's unit; None for classes."""
+    same_decision: float | None
+    """Share of rows on the same side of 0.5, or of the same class, 0 to 1; None for numbers."""
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -36,7 +36,7 @@ class Report:
     metrics: dict[str, float]
     rows_train: int
     truth: Any
-    probability: Any
+    predicted: Any
     placements: list[Any]
     residency: list[Any]
     peak_rss_bytes: int
@@ -175,7 +175,7 @@ def once(job: Job) -> Report:
         metrics=measure.judge(what, outcome),
         rows_train=outcome.rows_train,
         truth=outcome.truth,
-        probability=outcome.probability,
+        predicted=outcome.predicted,
         placements=outcome.placements,
         residency=outcome.residency,
         peak_rss_bytes=peak_rss(),

@@ -55,7 +55,7 @@ class FakeWorker:
             metrics={"roc_auc": float(roc_auc_score(TRUTH, probability))},
             rows_train=9,
             truth=TRUTH,
-            probability=probability,
+            predicted=probability,
             placements=[],
             residency=[],
             peak_rss_bytes=1000 + self.runs,
@@ -131,8 +131,8 @@ def test_metrics_and_agreement_can_be_recomputed(
     job = Job("flights", "logistic", "reference", small_flights)
     reference = measure.run(TASK, TASK.spec("logistic", 0), job)
     cpu = measure.run(TASK, TASK.spec("logistic", 0), Job("flights", "", "cpu", small_flights))
-    apart = np.abs(cpu.probability - reference.probability)
-    same = (cpu.probability > 0.5) == (reference.probability > 0.5)
+    apart = np.abs(cpu.predicted - reference.predicted)
+    same = (cpu.predicted > 0.5) == (reference.predicted > 0.5)
     first, second = record.cells
     assert first.agreement is None
     assert second.agreement is not None

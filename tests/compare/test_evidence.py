@@ -92,8 +92,8 @@ def test_a_variant_that_reads_other_rows_is_found(honest: Report, reference: Rep
 def test_a_variant_that_predicts_constants_makes_no_claim(
     honest: Report, reference: Report
 ) -> None:
-    constant = np.full_like(honest.probability, np.mean(honest.truth))
-    found = differences(TASK.metrics, honest.truth, constant, reference.probability)
+    constant = np.full_like(honest.predicted, np.mean(honest.truth))
+    found = differences(TASK.metrics, honest.truth, constant, reference.predicted)
     metrics = {name: metric(honest.truth, constant) for name, metric in TASK.metrics.items()}
     results = fixtures.with_cell(
         fixtures.normal(), "forest", "cpu", metrics=metrics, differences=found

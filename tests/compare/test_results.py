@@ -53,6 +53,7 @@ def at(data: Any, path: tuple[Any, ...]) -> dict[str, Any]:
 PATHS = list(objects(example()))
 NEWER = {("residency", "why"), ("cells", "differences"), ("cells", "noise"), ("cells", "trace")}
 NEWER |= {("runs", "cpu_seconds"), ("warmup", "cpu_seconds")}
+NEWER |= {("task", "kind"), ("task", "about_target")}
 """List and field that records of older versions do not have."""
 FIELDS = [
     (path, field)

@@ -64,7 +64,7 @@ def test_it_reports_what_a_run_in_this_process_gives(
 ) -> None:
     here = measure.run(TASK, TASK.spec("logistic", 0), job)
     report = reports[0]
-    np.testing.assert_allclose(report.probability, here.probability, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(report.predicted, here.predicted, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(report.truth, here.truth)
     assert report.metrics == pytest.approx(measure.judge(TASK, here))
     assert report.rows_train == here.rows_train

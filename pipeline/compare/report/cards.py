@@ -6,7 +6,7 @@ from itertools import groupby
 
 from pipeline.compare.report.format import integer, share, size
 from pipeline.compare.report.table import Table, row
-from pipeline.compare.results import Results
+from pipeline.compare.results import Results, TaskInfo
 from pipeline.records import Gpu
 
 Card = list[tuple[str, str]]
@@ -22,10 +22,17 @@ def fairness(results: Results) -> Card:
         ("Split", task.split),
         ("Rows", f"{integer(task.rows_train)} to train, {integer(task.rows_test)} to test"),
         ("Columns", integer(task.columns)),
-        ("Positive class", f"{share(task.positive_rate)} of the test rows"),
+        ("Target", _target(task)),
         ("Margins", ", ".join(f"{k} ±{v:g}" for k, v in task.margins.items()) or "none declared"),
         ("Seed", str(results.protocol.seed)),
     ]
+
+
+def _target(task: TaskInfo) -> str:
+    """Describe the target; records of before there were kinds hold the share alone."""
+    if task.positive_rate is None or task.about_target:
+        return f"{task.kind}: {task.about_target}"
+    return f"{task.kind}: class 1 is {share(task.positive_rate)} of the test rows"
 
 
 def protocol(results: Results) -> Card:

@@ -25,6 +25,12 @@ from pipeline.compare.verdicts import times
 NO_PLACEMENT = "No placement is recorded."
 NO_LEDGER = "No movement between host and device is recorded."
 NO_QUALITY = "No metric can be set beside the reference's."
+ANSWERS = {
+    "binary": ("predicted probabilities", ("Largest |Δp|", "Mean |Δp|", "Same decision at 0.5")),
+    "multiclass": ("predicted classes", ("Same class",)),
+    "regression": ("predicted numbers", ("Largest difference", "Mean difference")),
+}
+"""Kind of task -> what is compared, and the words for it."""
 TONES = {"faster": "good", "slower": "bad", "PASS": "good", "FAIL": "bad", "INCONCLUSIVE": "bad"}
 
 
@@ -233,19 +239,22 @@ def _metric(spec: str, variant: str, item: MetricParity) -> Row:
 
 
 def agreement_table(results: Results) -> Table:
-    """Return how far predicted probabilities lie from the reference's."""
+    """Return how far the answers lie from the reference's."""
+    what, head = ANSWERS[results.task.kind]
     return Table(
-        "Agreement of predicted probabilities with the reference, over all test rows",
-        ("Spec", "Variant", "Largest |Δp|", "Mean |Δp|", "Same decision at 0.5"),
-        "llrrr",
+        f"Agreement of {what} with the reference, over all test rows",
+        ("Spec", "Variant", *head),
+        "ll" + "r" * len(head),
         tuple(
-            _agreement(spec, variant, cell.agreement)
+            row(spec, variant, *_agreement(cell.agreement))
             for spec, variant in pairs(results)
             if (cell := measured(results, spec, variant)) and cell.agreement
         ),
     )
 
 
-def _agreement(spec: str, variant: str, found: record.Agreement) -> Row:
-    gaps = f"{found.max_difference:.2g}", f"{found.mean_difference:.2g}"
-    return row(spec, variant, *gaps, share(found.same_decision))
+def _agreement(found: record.Agreement) -> Iterator[str]:
+    gaps = (found.max_difference, found.mean_difference)
+    yield from (f"{gap:.2g}" for gap in gaps if gap is not None)
+    if found.same_decision is not None:
+        yield share(found.same_decision)

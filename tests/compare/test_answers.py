@@ -1,0 +1,64 @@
+"""Answers of the three kinds of task, from their comparison to what the report says of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from pipeline.compare import answers
+from pipeline.compare.report import html, markdown
+from pipeline.compare.results import Results, dumps
+from tests.compare import fixtures
+
+WORDS = {
+    "multiclass": ("predicted classes", "Same class", "7 classes in the test rows"),
+    "regression": ("predicted numbers", "Largest difference", "mean 1.5, standard deviation"),
+}
+
+
+def of_kind(kind: str) -> Results:
+    """Return a comparison of a task of another kind; its answers differ a little."""
+    made = fixtures.with_gpu()
+    truth = np.arange(7) if kind == "multiclass" else np.array([1.0, 2.0])
+    agreement = answers.agreement(truth, np.append(truth[:-1], 9), kind)
+    cells = [replace(c, agreement=c.agreement and agreement) for c in made.cells]
+    about = answers.about(truth, kind)
+    task = replace(made.task, kind=kind, about_target=about, positive_rate=None)
+    return replace(made, task=task, cells=cells)
+
+
+@pytest.mark.parametrize("kind", WORDS)
+@pytest.mark.parametrize("page", [html.page, markdown.page])
+def test_the_report_says_what_was_compared(kind, page) -> None:
+    text = page(of_kind(kind))
+    for words in WORDS[kind]:
+        assert words in text
+    assert "probabilities" not in text.partition("Agreement of")[2].partition("Memory")[0]
+    assert "Same decision at 0.5" not in text
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_what_has_no_meaning_for_a_kind_is_null_and_can_be_read(kind, tmp_path) -> None:
+    from pipeline.compare import results
+
+    (tmp_path / "results.json").write_bytes(dumps(of_kind(kind)))
+    read = results.load(tmp_path / "results.json")
+    found = next(cell.agreement for cell in read.cells if cell.agreement)
+    assert (found.same_decision is None) == (kind == "regression")
+    assert (found.max_difference is None) == (kind == "multiclass")
+    assert read.task.positive_rate is None
+
+
+def test_numbers_are_compared_in_their_unit() -> None:
+    found = answers.agreement(np.array([1.0, 5.0]), np.array([1.5, 3.0]), "regression")
+    assert (found.max_difference, found.mean_difference) == (2.0, 1.25)
+
+
+def test_probabilities_decide_at_a_half() -> None:
+    found = answers.agreement(np.array([0.4, 0.6]), np.array([0.45, 0.5]), "binary")
+    assert found.same_decision == 0.5
+
+
+def test_a_record_from_before_there_were_kinds_keeps_its_share() -> None:
+    assert "class 1 is 23.7 % of the test rows" in markdown.page(fixtures.with_gpu())
