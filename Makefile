@@ -108,6 +108,10 @@ bench-wrapper: setup ## Measure what Accelerated costs beside the bare estimator
 	$(PYTHON) -m tools.bench.wrapper
 	$(PYTHON) -m tools.readme
 
+.PHONY: calibrate
+calibrate: setup ## Measure from which size on a job is worth a GPU, for device="auto"
+	$(PYTHON) -m tools.calibrate
+
 .PHONY: test
 test: lint types ## Check style and types, then run the tests
 	$(PYTHON) -m pytest

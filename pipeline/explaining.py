@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from pipeline import diagram
+from pipeline import advice, diagram
 from pipeline.devices import choose
 from pipeline.errors import Reason
 from pipeline.lowering import RULES, on_host, placements, validate, walk
@@ -27,12 +27,15 @@ class Explanation:
         Why this device.
     placements : tuple of Placement
         One a step; `implementation` is empty where there is none.
+    advice : str
+        Which sizes ``"auto"`` gives to a GPU; empty where a device was named.
     """
 
     spec: BaseEstimator
     device: str
     why: str
     placements: tuple[Placement, ...]
+    advice: str = ""
 
     @property
     def supported(self) -> bool:
@@ -47,7 +50,7 @@ class Explanation:
             + (f"  ({p.remarks})" if p.remarks else "")
             for p in self.placements
         ]
-        return "\n".join(lines)
+        return "\n".join([*lines, self.advice] if self.advice else lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as `json.dumps` takes it.
@@ -55,7 +58,7 @@ class Explanation:
         Returns
         -------
         dict
-            ``device``, ``why``, ``supported``, and ``steps``: a list with the fields of
+            ``device``, ``why``, ``advice``, ``supported``, and ``steps``: a list with the fields of
             `Placement`, each of whose ``reasons`` has ``step``, ``why``, ``instead`` and
             ``parameter``.
         """
@@ -63,6 +66,7 @@ class Explanation:
         return {
             "device": self.device,
             "why": self.why,
+            "advice": self.advice,
             "supported": self.supported,
             "steps": steps,
         }
@@ -72,7 +76,8 @@ class Explanation:
         return diagram.page([(type(self.spec).__name__, self._repr_html_())])
 
     def _repr_html_(self) -> str:
-        return diagram.fragment(self.spec, f"device={self.device!r}: {self.why}", self.placements)
+        why = "; ".join(filter(None, [self.why, self.advice]))
+        return diagram.fragment(self.spec, f"device={self.device!r}: {why}", self.placements)
 
 
 def explain(spec: BaseEstimator, device: str = "auto") -> Explanation:
@@ -105,7 +110,8 @@ def explain(spec: BaseEstimator, device: str = "auto") -> Explanation:
             rows += on_host(step, part, found, asked="cpu").placements
         else:
             rows += [_nowhere(reason) for reason in found]
-    return Explanation(spec, name, why, tuple(rows))
+    sizes = "" if device in RULES else advice.sizes(spec)
+    return Explanation(spec, name, why, tuple(rows), sizes)
 
 
 def _chosen(device: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from pipeline.plan import Plan, Step
 from pipeline.preprocessing import build, refusals
 from pipeline.preprocessing.program import Program
 from pipeline.rules import cpu, cuda, labels, text
+from pipeline.rules import intelex as on_x86
 from pipeline.rules.boosting import bad_parameters
 from pipeline.rules.documents import reads_text
 from pipeline.rules.model import Plain
@@ -35,6 +37,7 @@ def lower(
     fallback: bool = False,
     dtype: str = "float32",
     rank_error: float = 0.0,
+    intelex: bool = True,
 ) -> Plan:
     """Return the unfitted plan that is equivalent to a spec on a device.
 
@@ -49,6 +52,8 @@ def lower(
         Type of the matrix that preprocessing hands to the estimator.
     rank_error : float
         Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
+    intelex : bool
+        Whether the twins of scikit-learn-intelex may run on the CPU.
 
     Raises
     ------
@@ -66,9 +71,8 @@ def lower(
                 Step(name, labels.Labels(part), "cpu", list(placements(name, part, "cpu")))
             )
         elif not found:
-            steps.append(
-                _place(name, part, device, fallback=fallback, dtype=dtype, rank_error=rank_error)
-            )
+            options: dict[str, Any] = {"dtype": dtype, "rank_error": rank_error, "intelex": intelex}
+            steps.append(_place(name, part, device, fallback=fallback, **options))
         elif device == "cpu" or fallback:
             steps.append(on_host(name, part, found, asked=device))
         else:
@@ -148,18 +152,29 @@ def _off_blocks(part: Any, name: str, rows: Rows) -> list[Reason]:
     ]
 
 
+def _rules(device: str, *, intelex: bool) -> Any:
+    return on_x86 if intelex and device == "cpu" else RULES[device]
+
+
 def _place(
-    name: str, part: Any, device: str, *, fallback: bool, dtype: str, rank_error: float
+    name: str,
+    part: Any,
+    device: str,
+    *,
+    fallback: bool,
+    dtype: str,
+    rank_error: float,
+    intelex: bool,
 ) -> Step:
-    places = list(placements(name, part, device))
+    places = list(placements(name, part, device, intelex=intelex))
     if on_blocks(part):
         return Step(name, Program(part, dtype, name, rank_error=rank_error), device, places)
 
-    def host(found: Sequence[Reason]) -> Step:
-        return on_host(name, part, found, asked=device)
-
-    model = RULES[device].place(part, name, dtype)
-    return Step(name, model, device, places, host if fallback and device != "cpu" else None)
+    model = _rules(device, intelex=intelex).place(part, name, dtype)
+    may_fall = fallback if device != "cpu" else isinstance(model, on_x86.Intelex)
+    # No function of its own: a model may be pickled.
+    host = partial(on_host, name, part, asked=device) if may_fall else None
+    return Step(name, model, device, places, host)
 
 
 def on_host(name: str, part: Any, found: Sequence[Reason], *, asked: str) -> Step:
@@ -171,13 +186,13 @@ def on_host(name: str, part: Any, found: Sequence[Reason], *, asked: str) -> Ste
     return Step(name, Plain(part), "cpu", [place])
 
 
-def placements(name: str, part: Any, device: str) -> Iterator[Placement]:
+def placements(name: str, part: Any, device: str, *, intelex: bool = True) -> Iterator[Placement]:
     """Return where each inner step of a supported step runs."""
     if labels.handles(part):
         yield Placement(name, "pipeline.rules.labels", "cpu", "labels live on the host")
         return
     if not on_blocks(part):
-        yield RULES[device].describe(part, name)
+        yield _rules(device, intelex=intelex).describe(part, name)
         return
     for path, leaf in refusals.leaves(part, name):
         if not (isinstance(leaf, str) and leaf == "drop"):

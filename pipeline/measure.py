@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 from sklearn.pipeline import Pipeline
 
 from pipeline import io
+from pipeline.advice import of_size
 from pipeline.devices import choose
 from pipeline.errors import DataError
 from pipeline.estimator import Accelerated
@@ -107,7 +109,7 @@ def run(task: Task, spec: Any, job: Job) -> Outcome:
 def _accelerated(
     task: Task, model: Accelerated, split: Split, path: Path, outcome: Outcome
 ) -> None:
-    device = choose(model.device).name
+    device = _device(task, model, path)
 
     def read(rows: Any) -> Any:
         with outcome.stage("read"):
@@ -123,6 +125,13 @@ def _accelerated(
     for entry in outcome.residency:
         stage = _STAGE.get(entry.call, "predict")
         outcome.stages[stage] = outcome.stages.get(stage, 0.0) + entry.seconds
+
+
+def _device(task: Task, model: Accelerated, path: Path) -> str:
+    choice = choose(model.device)
+    if model.device != "auto":
+        return choice.name
+    return of_size(choice, model.spec, pq.read_metadata(path).num_rows, len(task.features)).name
 
 
 def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome) -> None:

@@ -10,8 +10,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from pipeline import frames, intake
+from pipeline.advice import choose
 from pipeline.containers import CONTAINERS, contained, container
-from pipeline.devices import choose
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator.answers import Answers, Books, spec_has
 from pipeline.lowering import lower, needs_all_rows, obstacles, on_blocks
@@ -40,7 +40,8 @@ class Accelerated(Answers):
         A scikit-learn or XGBoost estimator, or a `Pipeline` of them. Cloned, never changed.
     device : {"auto", "cpu", "cuda"}, default="auto"
         ``"cuda"`` is strict: a step without an equivalent is an error. ``"auto"``
-        takes the GPU where there is one and runs such steps on the host, visibly.
+        takes the GPU where there is one and the job is large enough for it, and runs
+        such steps on the host, visibly.
     dtype : {"float32", "float64"}, default="float32"
         Type of the matrix that preprocessing hands to the estimator. Statistics
         are float64 in any case.
@@ -59,6 +60,9 @@ class Accelerated(Answers):
         Learn ranges, values and missing rates of the columns too, by which a record of
         predictions says how far other rows are from the training rows. One more pass over
         the table, on the host.
+    intelex : bool, default=True
+        Whether estimators on the CPU may run on scikit-learn-intelex, where it is installed
+        and was measured to come within its tolerance of scikit-learn; `explain` says which.
 
     Attributes
     ----------
@@ -101,6 +105,7 @@ class Accelerated(Answers):
         rank_error: float = 0.0,
         host_bytes: int | None = None,
         profile: bool = False,
+        intelex: bool = True,
     ) -> None:
         self.spec = spec
         self.device = device
@@ -109,6 +114,7 @@ class Accelerated(Answers):
         self.rank_error = rank_error
         self.host_bytes = host_bytes
         self.profile = profile
+        self.intelex = intelex
 
     @intake.weighted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Accelerated:
@@ -197,15 +203,10 @@ class Accelerated(Answers):
             raise ConfigError(f"rank_error={self.rank_error!r} is not a number from 0 to 0.5")
         if self.host_bytes is not None and self.host_bytes < 0:
             raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
-        choice = choose(self.device)
+        choice = choose(self.device, self.spec, X)
         fallback = self.device == "auto" if self.fallback is None else self.fallback
-        plan = lower(
-            self.spec,
-            choice.name,
-            fallback=fallback,
-            dtype=self.dtype,
-            rank_error=self.rank_error,
-        )
+        options = {name: getattr(self, name) for name in ("dtype", "rank_error", "intelex")}
+        plan = lower(self.spec, choice.name, fallback=fallback, **options)
         takes, X = intake.learn(self.spec, X)
         if needs_all_rows(self.spec):
             intake.whole(X, type(self.spec).__name__)

@@ -1,0 +1,248 @@
+"""CPU or GPU, before anything runs: by the rows, the columns, the algorithms and the memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from pipeline import devices, frames, gpu, thresholds
+from pipeline.devices import Choice
+from pipeline.lowering import on_blocks, parts, validate, walk
+from pipeline.rules import labels, text
+from pipeline.rules.documents import reads_text
+from pipeline.rules.tables import public_name
+from pipeline.thresholds import Family
+
+BLOCKS = "preprocessing"
+"""The family of everything that runs on blocks."""
+USABLE = 0.9
+"""The share of a GPU's memory that a job may plan with; the rest is the driver's."""
+COLUMNS = (10, 100, 1000)
+MOST_ROWS = 10**10
+UNITS = ((1, "s"), (60, "min"), (3600, "h"))
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A device and the reason for it.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda"}
+    why : str
+        With the source of every figure: measured, or assumed.
+    """
+
+    device: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """One step that has a rule for the GPU.
+
+    Parameters
+    ----------
+    step : str
+    family : Family
+    seconds : float
+        What it is expected to take the CPU: `fit`, and an answer for as many rows.
+    bytes : float
+        What it is assumed to need on a GPU.
+    """
+
+    step: str
+    family: Family
+    seconds: float
+    bytes: float
+
+
+class Estimate:
+    """The jobs of a spec on a table.
+
+    Parameters
+    ----------
+    jobs : list of Job
+    """
+
+    def __init__(self, jobs: list[Job]) -> None:
+        self.jobs = jobs
+        self.seconds = sum(job.seconds for job in jobs)
+        self.share = sum(job.seconds / job.family.worth for job in jobs)
+
+    @property
+    def why(self) -> str:
+        """Its time, and from which time on a GPU is taken, with their sources."""
+        longest = max(self.jobs, key=lambda job: job.seconds).family
+        worth = "the GPU was slower at every size"
+        if self.share:
+            worth = f"a GPU is taken from {_about(self.seconds / self.share)}"
+        sources = {job.family.worth_source for job in self.jobs}
+        # One assumption among them makes an assumption of the sum.
+        source = "assumed" if "assumed" in sources else longest.worth_source
+        return f"about {_about(self.seconds)} on the CPU ({longest.cpu.source}); {worth} ({source})"
+
+
+def advise(
+    spec: BaseEstimator, n_rows: int, n_columns: int, gpu_memory_bytes: int | None = None
+) -> Advice:
+    """Return the device for a spec and a table of this size, where there is a usable GPU.
+
+    Parameters
+    ----------
+    spec : estimator
+    n_rows, n_columns : int
+    gpu_memory_bytes : int, optional
+        None where it is not known; it is not asked about then.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> advise(LogisticRegression(), 1_000, 10).device
+    'cpu'
+    >>> advise(LogisticRegression(), 1_000_000_000, 10).device
+    'cuda'
+    """
+    found = Estimate(list(_jobs(spec, n_rows, n_columns)))
+    if not found.jobs:
+        return Advice("cpu", "none of its steps has a rule for the GPU")
+    if found.share < 1:
+        return Advice("cpu", found.why)
+    # Only now, because it may import cuML, which takes longer than a small job.
+    refused = {name: reasons for name, _, reasons in walk(spec, "cuda") if reasons}
+    left = Estimate([job for job in found.jobs if job.step not in refused])
+    if left.share < 1:
+        first = next(iter(refused.values()))[0]
+        return Advice("cpu", f"too little is left for a GPU, which cannot run it all: {first}")
+    needed = max(job.bytes for job in left.jobs)
+    if gpu_memory_bytes is not None and needed > USABLE * gpu_memory_bytes:
+        return Advice(
+            "cpu",
+            f"would need about {needed / 2**30:.1f} GiB (assumed) and the GPU has "
+            f"{gpu_memory_bytes / 2**30:.1f} GiB",
+        )
+    return Advice("cuda", left.why)
+
+
+def choose(device: str, spec: BaseEstimator, X: Any) -> Choice:
+    """Return the device that serves a request for a spec and its training rows.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda"}
+        Only ``"auto"`` is decided by the size.
+    spec : estimator
+    X : table or sequence
+
+    Raises
+    ------
+    ConfigError
+        No such device, or an invalid spec.
+    DeviceUnavailable
+        ``"cuda"`` was asked for and cannot be used here.
+    """
+    choice = devices.choose(device)
+    if device != "auto" or choice.name == "cpu":
+        return choice
+    if frames.device_of(X) == "cuda":
+        return Choice("cuda", f"{choice.why}; the table is on a GPU already")
+    size = _shape(X)
+    if size is None:
+        return Choice("cuda", f"{choice.why}; how many rows there are is not known beforehand")
+    return of_size(choice, spec, *size)
+
+
+def of_size(choice: Choice, spec: BaseEstimator, n_rows: int, n_columns: int) -> Choice:
+    """Return a choice of ``"auto"``, overruled where the job is too small or too large for it."""
+    if choice.name == "cpu":
+        return choice
+    validate(spec)
+    found = advise(spec, n_rows, n_columns, _gpu_memory())
+    named = f"{choice.why}; " if found.device == "cuda" else ""
+    return Choice(found.device, f"{named}{n_rows:,} rows × {n_columns:,} columns: {found.why}")
+
+
+def sizes(spec: BaseEstimator) -> str:
+    """Return which sizes ``device="auto"`` would give to a GPU, where there is one.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> sizes(HistGradientBoostingClassifier())
+    'auto: the CPU, whatever the size'
+    """
+    of_texts = reads_text(spec)
+    least = {columns: _least_rows(spec, columns) for columns in ((1,) if of_texts else COLUMNS)}
+    found = [(columns, f"{rows:,}") for columns, rows in least.items() if rows]
+    if not found:
+        return "auto: the CPU, whatever the size"
+    (first, rows), *others = found
+    told = [f"{rows} texts" if of_texts else f"{rows} rows of {first:,} columns"]
+    told += [f"{rows} of {columns:,}" for columns, rows in others]
+    return f"auto: a usable GPU from about {', '.join(told)}; else the CPU ({_sources(spec)})"
+
+
+def _sources(spec: BaseEstimator) -> str:
+    families = [job.family for job in _jobs(spec, 1, 1)]
+    every = dict.fromkeys(f"times {family.cpu.source}" for family in families)
+    worth = [f"a GPU is taken from {_about(each.worth)}, {each.worth_source}" for each in families]
+    return "; ".join([*every, *dict.fromkeys(worth)])
+
+
+def _least_rows(spec: BaseEstimator, columns: int) -> int | None:
+    """Return the smallest number of rows worth a GPU, to two digits; None if there is none."""
+    low, high = 1, MOST_ROWS
+    if Estimate(list(_jobs(spec, high, columns))).share < 1:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if Estimate(list(_jobs(spec, middle, columns))).share < 1:
+            low = middle + 1
+        else:
+            high = middle
+    return int(float(f"{low:.1e}"))
+
+
+def _jobs(spec: BaseEstimator, rows: int, columns: int) -> Iterator[Job]:
+    known = thresholds.known()
+    for step, part in parts(spec):
+        family = known.family(BLOCKS if _runs_on_blocks(part) else public_name(part))
+        if family:
+            seconds = family.law.seconds(rows, columns) * family.factor(part)
+            yield Job(step, family, seconds, family.memory.bytes(rows, columns))
+        columns = known.words if text.handles(part) else columns
+
+
+def _runs_on_blocks(part: Any) -> bool:
+    return on_blocks(part) and not labels.handles(part)
+
+
+def _shape(X: Any) -> tuple[int, int] | None:
+    shape = getattr(X, "shape", None)
+    if frames.is_partitioned(X) or (shape is None and not hasattr(X, "__len__")):
+        return None
+    if shape is None:
+        first = X[0] if isinstance(X, list | tuple) and X else ""
+        return len(X), len(first) if isinstance(first, list | tuple) else 1
+    return int(shape[0]), int(shape[1]) if len(shape) > 1 else 1
+
+
+def _gpu_memory() -> int | None:
+    known = [each.memory_bytes for each in gpu.probe().devices if each.memory_bytes]
+    return min(known, default=None)
+
+
+def _about(seconds: float) -> str:
+    """Return a time in words, to two digits at most."""
+    if seconds == math.inf:
+        return "no time on"
+    if seconds < 0.01:
+        return "0.01 s or less"
+    if seconds < 1:
+        return f"{seconds:.1g} s"
+    length, unit = next(each for each in UNITS if seconds < 120 * each[0] or each[1] == "h")
+    return f"{float(f'{seconds / length:.1e}'):,.0f} {unit}"
