@@ -9,6 +9,8 @@ MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
 TASK := flights
 DEVICE := auto
 SEED := 0
+ROWS := 1e6
+OPTIONS :=
 OUT :=
 MODEL :=
 IN :=
@@ -40,6 +42,8 @@ help: ## List the targets and variables
 	@echo '  TASK=flights     what to run; `make list` shows all'
 	@echo '  DEVICE=auto      where: auto, cpu or cuda'
 	@echo '  SEED=0           of the split and of everything random'
+	@echo '  ROWS=1e6         of `make synthetic`'
+	@echo '  OPTIONS=         of `make synthetic`, as in OPTIONS="--kind ranking --columns 50"'
 	@echo '  OUT=             folder for the results, if not the usual one; file of predictions'
 	@echo '  MODEL= IN=       folder of a saved model, and Parquet or CSV file of rows, for predict'
 	@echo '  KEEP=            columns of IN to copy to OUT, with commas'
@@ -73,6 +77,10 @@ list: setup ## List the tasks
 .PHONY: data
 data: setup ## Fetch and verify the data of TASK
 	$(RUN) data '$(TASK)'
+
+.PHONY: synthetic
+synthetic: setup ## Generate a table of ROWS rows into data/synthetic, with OPTIONS
+	$(PYTHON) -m datasets synthetic --rows '$(ROWS)' --seed '$(SEED)' $(OPTIONS)
 
 .PHONY: run
 run: data ## Train and judge TASK once, on DEVICE
@@ -111,6 +119,13 @@ bench-wrapper: setup ## Measure what Accelerated costs beside the bare estimator
 .PHONY: calibrate
 calibrate: setup ## Measure from which size on a job is worth a GPU, for device="auto"
 	$(PYTHON) -m tools.calibrate
+
+.PHONY: bench-synthetic
+bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what generating takes
+	$(PYTHON) -m tools.synthetic.auc --seed '$(SEED)'
+	$(PYTHON) -m tools.synthetic.plot
+	$(PYTHON) -m tools.synthetic.memory
+	$(PYTHON) -m tools.readme
 
 .PHONY: test
 test: lint types ## Check style and types, then run the tests

@@ -19,11 +19,13 @@ from pipeline.rules.array_api import ESTIMATORS, SWITCH
 from pipeline.rules.tables import CUML, SUBSTITUTES, XGBOOST
 from pipeline.rules.text import CUML as VECTORIZERS
 from tools.bench import markdown, schema, wrapper
+from tools.synthetic import markdown as synthetic
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 BENCHMARKS = ROOT / "docs" / "benchmarks.md"
 RULES = ROOT / "docs" / "estimators.md"
+SYNTHETIC = ROOT / "docs" / "synthetic.md"
 MEASURED = Path("docs/results/flights-cpu/results.json")
 PREPROCESSING = Path("docs/results/preprocessing-cpu/results.json")
 WRAPPER = Path("docs/results/wrapper-cpu/results.json")
@@ -138,6 +140,7 @@ DOCUMENTS = {
     README: {"support": support, "measured": measured, "faster": faster},
     BENCHMARKS: {"preprocessing": preprocessing, "wrapper": cost},
     RULES: {"estimators": estimators, "nearest": nearest},
+    SYNTHETIC: {"best": synthetic.best, "auc": synthetic.auc, "written": synthetic.written},
 }
 
 

@@ -65,7 +65,7 @@ def test_the_shared_packages_have_the_same_versions(extra, python) -> None:
 
 def test_the_lock_has_what_the_group_declares() -> None:
     names = {re.match(r"[\w-]+", text)[0] for text in PROJECT["dependency-groups"]["bench"]}
-    assert names == {"polars", "skrub"}
+    assert names == {"matplotlib", "polars", "skrub"}
     assert names <= set(versions("bench", "3.12"))
 
 

@@ -1,0 +1,129 @@
+"""Rows depend on the recipe and their number, and on nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from datasets.synthetic import KINDS, Recipe, frames, truth
+from datasets.synthetic.rows import table
+
+DIGESTS = {
+    "binary": "47d62e7de7693b8a",
+    "multiclass": "5e85c40f7226a23f",
+    "regression": "bc2210d270f7e8aa",
+    "ranking": "a7c0e0cd6b2e31ba",
+    "clusters": "6e931bf6a0095a02",
+}
+
+
+def digest(rows: pa.Table) -> str:
+    frame = rows.to_pandas().astype({n: str for n in rows.column_names if n.startswith("cat")})
+    return hashlib.sha256(frame.to_csv(index=False).encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_rows_of_a_seed_are_for_ever_the_same(kind) -> None:
+    assert digest(table(Recipe(kind, columns=12), 1_000, 1_300)) == DIGESTS[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ends", [(0, 1), (3, 5), (4, 399), (1, 400)])
+def test_a_range_is_a_part_of_the_whole(kind, ends) -> None:
+    recipe = Recipe(kind, columns=23)
+    assert table(recipe, *ends).equals(table(recipe, 0, 400).slice(ends[0], ends[1] - ends[0]))
+
+
+def test_rows_beyond_four_billion_are_there() -> None:
+    recipe, far = Recipe(rows=10**10, columns=10), 2**33 + 1
+    assert table(recipe, far, far + 3).equals(table(recipe, far - 5, far + 3).slice(5))
+
+
+def test_more_columns_leave_those_before_them_as_they_are() -> None:
+    few, many = (table(Recipe(columns=c), 0, 200) for c in (10, 25))
+    assert many.select(few.column_names).equals(few)
+
+
+def test_another_seed_gives_other_values_in_every_column() -> None:
+    one, other = (table(Recipe(seed=seed), 0, 300) for seed in (0, 1))
+    assert not any(one[name].equals(other[name]) for name in one.column_names)
+
+
+def test_columns_are_not_copies_of_each_other() -> None:
+    frame = table(Recipe(columns=60), 0, 20_000).to_pandas().select_dtypes("number")
+    off = np.abs(frame.corr().to_numpy() - np.eye(frame.shape[1]))[:-1, :-1]
+    assert off.max() < 0.05
+
+
+def test_the_schema_is_the_one_that_is_told() -> None:
+    for kind in KINDS:
+        recipe = Recipe(kind, columns=20, cardinality=70_000)
+        rows = table(recipe, 0, 100)
+        assert rows.column_names == list(recipe.schema())
+        for name, column in recipe.schema().items():
+            kind_found = rows.schema.field(name).type
+            if column.type == "category":
+                assert pa.types.is_dictionary(kind_found), name
+            else:
+                assert kind_found == pa.type_for_alias(column.type), name
+
+
+def test_values_are_missing_as_often_as_told() -> None:
+    recipe, rows = Recipe(), table(Recipe(), 0, 50_000)
+    for feature in recipe.features():
+        share = rows[feature.name].null_count / 50_000
+        assert share == pytest.approx(feature.missing, abs=0.01)
+        assert (share == 0) == (feature.missing == 0)
+
+
+def test_levels_follow_zipf() -> None:
+    codes = table(Recipe(columns=6, cardinality=1_000), 0, 200_000)["category_5"].to_pandas()
+    shares = codes.value_counts(normalize=True)
+    expected = 1 / np.arange(1, 1_001) / (1 / np.arange(1, 1_001)).sum()
+    for level in (0, 1, 9, 99):
+        assert shares[f"v{level:07d}"] == pytest.approx(expected[level], rel=0.1)
+
+
+def test_numbers_have_the_moments_of_their_distributions() -> None:
+    frame = table(Recipe(), 0, 200_000).to_pandas()
+    for name, mean, deviation in [("number_0", 0, 1), ("number_2", 1, 1), ("number_3", 50, 28.87)]:
+        assert frame[name].mean() == pytest.approx(mean, abs=0.01 * deviation)
+        assert frame[name].std() == pytest.approx(deviation, rel=0.02)
+    assert frame["date_4"].min() >= pd.Timestamp("2020-01-01")
+    assert frame["date_4"].max() < pd.Timestamp("2024-01-01")
+
+
+def test_texts_have_one_to_six_words() -> None:
+    words = table(Recipe(columns=8), 0, 5_000)["text_7"].to_pandas().str.split().str.len()
+    assert sorted(words.unique()) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1_000])
+def test_frames_together_are_the_range(size) -> None:
+    recipe = Recipe("ranking", rows=500, columns=12)
+    whole = pd.concat(frames(recipe, 33, 250, size=size), ignore_index=True)
+    pd.testing.assert_frame_equal(whole, table(recipe, 33, 250).to_pandas())
+
+
+@pytest.mark.parametrize("ends", [(-1, 5), (5, 4), (0, 101)])
+def test_frames_that_are_not_there_are_refused(ends) -> None:
+    with pytest.raises(ValueError, match="not a range of 100 rows"):
+        next(frames(Recipe(rows=100), *ends))
+
+
+def test_queries_are_not_cut_and_stand_together() -> None:
+    recipe = Recipe("ranking", rows=1_000, columns=3)
+    query = table(recipe, 0, 1_000)["query"].to_numpy()
+    assert (np.diff(query) >= 0).all()
+    for cut in recipe.cuts(7)[1:-1]:
+        assert query[cut] != query[cut - 1]
+
+
+def test_the_truth_of_a_range_is_a_part_of_the_whole() -> None:
+    for kind in KINDS:
+        recipe = Recipe(kind, columns=12)
+        np.testing.assert_array_equal(truth(recipe, 0, 50)[13:], truth(recipe, 13, 50))
