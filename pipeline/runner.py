@@ -12,10 +12,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline import measure, persistence, provenance
+from pipeline import io, measure, persistence, provenance
+from pipeline.estimator import Accelerated
+from pipeline.intake import Rows
 from pipeline.measure import Job, Outcome
 from pipeline.progress import Say
 from pipeline.records import DataInfo, Machine, Movement, Placement, Source
+from pipeline.saving import About, manifest
+from pipeline.saving.writing import pack
 from pipeline.task import Kind, Task
 
 SCHEMA: Final = "pipeline.run/1"
@@ -44,7 +48,10 @@ class SpecRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     placement: list[Placement]
     residency: list[Movement]
     model: Part
+    """For scikit-learn alone."""
     predictions: Part
+    saved: Part | None = None
+    """The list of sums of the folder that `pipeline.load` and ``predict`` take."""
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -116,6 +123,7 @@ class Batch:
         metrics = measure.judge(self.task, outcome)
         scores = "  ".join(f"{key} {value:.4f}" for key, value in metrics.items())
         say(f"{name}: {outcome.total:.2f} s on {outcome.model.device_}  {scores}")
+        about = About(metrics, provenance.data(self.task, self.job.path).sha256)
         return SpecRun(
             spec=name,
             code=provenance.code(spec),
@@ -130,7 +138,20 @@ class Batch:
             residency=provenance.movements(outcome.residency),
             model=_save_model(outcome, folder, name),
             predictions=_save_predictions(outcome, folder, name, self.task.kind),
+            saved=self._saved(outcome.model, folder / f"{name}.model", about),
         )
+
+    def _saved(self, model: Accelerated, folder: Path, about: About) -> Part:
+        """Save a model, with the profile of its training rows, which no clock has seen made."""
+        _, split = self.task.split(self.job.split)
+        task = self.task
+        X, _ = io.read(self.job.path, task.features, task.target, split.train, "cpu")
+        if isinstance(model._intake, Rows):
+            model.profile_ = model._intake.profile(model._intake.take(X))
+        folder.mkdir()
+        manifest.write(folder, *pack(model, about))
+        sums = _part(folder / manifest.SUMS)
+        return msgspec.structs.replace(sums, file=f"{folder.name}/{sums.file}")
 
 
 def _save_model(outcome: Outcome, folder: Path, name: str) -> Part:

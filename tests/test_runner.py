@@ -17,6 +17,7 @@ from pipeline.compare.results import STAGES
 from pipeline.errors import ConfigError
 from pipeline.measure import Job
 from pipeline.runner import Batch, RunRecord
+from pipeline.saving import load, manifest
 from tasks.flights import TASK
 
 SPECS = list(TASK.specs)
@@ -54,11 +55,11 @@ def record(folder: Path) -> RunRecord:
 
 
 def test_every_listed_file_is_there_with_its_digest(folder: Path, record: RunRecord) -> None:
-    parts = [part for run in record.specs for part in (run.model, run.predictions)]
+    parts = [part for run in record.specs for part in (run.model, run.predictions, run.saved)]
     for part in parts:
         data = (folder / part.file).read_bytes()
         assert (len(data), hashlib.sha256(data).hexdigest()) == (part.bytes, part.sha256)
-    listed = {part.file for part in parts} | {"record.json", "lines.txt"}
+    listed = {part.file.partition("/")[0] for part in parts} | {"record.json", "lines.txt"}
     assert {path.name for path in folder.iterdir()} == listed
 
 
@@ -108,6 +109,23 @@ def test_the_model_loads_and_predicts_the_same(
     recorded = pq.read_table(folder / run.predictions.file)["probability"].to_numpy()
     # scikit-learn works in float64 where we did in float32.
     np.testing.assert_allclose(found, recorded, atol=1e-5)
+
+
+@pytest.mark.parametrize("index", range(len(SPECS)))
+def test_the_saved_model_is_the_one_that_ran(
+    folder: Path, record: RunRecord, small_flights: Path, index: int
+) -> None:
+    run = record.specs[index]
+    model = load(folder / f"{run.spec}.model", "cpu")
+    frame = pd.read_parquet(small_flights)
+    found = model.predict_proba(frame.loc[frame["month"] > 9, list(TASK.features)])[:, 1]
+    recorded = pq.read_table(folder / run.predictions.file)["probability"].to_numpy()
+    np.testing.assert_allclose(found, recorded, rtol=1e-12)
+    described, _ = manifest.read(folder / f"{run.spec}.model")
+    assert described.metrics == run.metrics
+    assert described.data_sha256 == record.data.sha256
+    assert described.spec == run.code
+    assert {learnt.rows for learnt in model.profile_.values()} == {run.rows_train}
 
 
 def test_the_models_need_scikit_learn_and_not_us(
