@@ -77,9 +77,22 @@ def run(task: str, out: Path | None, **options: Any) -> None:
 @commands.command()
 @_shared
 @click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
-def compare(task: str, out: Path | None, **options: Any) -> None:
+@click.option("--baseline", type=click.Path(path_type=Path), metavar="RESULTS.JSON",
+              help="Set the results beside earlier ones.")  # fmt: skip
+@click.option("--again", is_flag=True, help="Measure nothing; take the results that are there.")
+def compare(
+    task: str, out: Path | None, baseline: Path | None, again: bool, **options: Any
+) -> None:
     """Measure TASK in plain scikit-learn, on the CPU and on the GPU; keep results.json."""
-    _compare(task, out, **options)
+    from pipeline.compare import results
+
+    then = results.load(baseline) if baseline else None
+    if not again:
+        _compare(task, out, **options)
+    if then is not None:
+        _beside(results.load((out or Path("reports") / task) / "results.json"), then)
+    elif again:
+        raise ConfigError("--again measures nothing, so it needs --baseline")
 
 
 @commands.command()
@@ -97,6 +110,14 @@ def report(task: str, out: Path | None, again: bool, **options: Any) -> None:
     else:
         _compare(task, out, pages=True, **options)
     click.echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
+
+
+def _beside(now: Any, then: Any) -> None:
+    from rich.console import Console
+
+    from pipeline.compare import baseline
+
+    Console().print(baseline.shown(baseline.table(now, then)))
 
 
 def _compare(
