@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -124,16 +124,15 @@ def spec(model: Any) -> Pipeline:
     )
 
 
-def timed(call: Callable[[], Any], calls: int) -> Times:
-    """Return the wall times of a call, after some that are not counted."""
-    for _ in range(WARMUP):
-        call()
-    found = []
-    for _ in range(calls):
-        start = time.perf_counter()
-        call()
-        found.append(time.perf_counter() - start)
-    return times(found)
+def timed(ways: Sequence[Callable[[], Any]], calls: int) -> list[Times]:
+    """Return the wall times of calls that take turns, after some that are not counted."""
+    found: list[list[float]] = [[] for _ in ways]
+    for _ in range(WARMUP + calls):
+        for way, kept in zip(ways, found, strict=True):
+            start = time.perf_counter()
+            way()
+            kept.append(time.perf_counter() - start)
+    return [times(kept[WARMUP:]) for kept in found]
 
 
 def times(found: list[float]) -> Times:
@@ -151,12 +150,13 @@ def one_row(name: str, table: pd.DataFrame, folder: Path, calls: int) -> Row:
     row = X.iloc[[7]]
     ready = theirs[:-1].transform(row)
     ready = np.asarray(getattr(ready, "toarray", lambda: ready)(), dtype="float32")
-    return Row(
-        model=name,
-        loaded=timed(lambda: ours.predict_proba(row), calls),
-        sklearn=timed(lambda: theirs.predict_proba(row), calls),
-        bare=timed(lambda: theirs[-1].predict_proba(ready), calls),
+    ways = (
+        lambda: ours.predict_proba(row),
+        lambda: theirs.predict_proba(row),
+        lambda: theirs[-1].predict_proba(ready),
     )
+    loaded, sklearn, bare = timed(ways, calls)
+    return Row(model=name, loaded=loaded, sklearn=sklearn, bare=bare)
 
 
 def matrix(rows: int, folder: Path, seed: int) -> Matrix:
