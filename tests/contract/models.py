@@ -123,6 +123,12 @@ def _as_sklearn(self: _Model) -> BaseEstimator:
     return self._fitted
 
 
+def _sync_attrs_from_cpu(self: _Model, model: BaseEstimator) -> None:
+    """Take the state of a fitted scikit-learn estimator over."""
+    RECORDER.call(self.OWNER, "_sync_attrs_from_cpu", (model,))
+    self._fitted = model
+
+
 def standin(path: str, rule: Rule) -> type[_Model]:
     """Return the stand-in of a rule's cuML class, with the methods that the real one has.
 
@@ -138,6 +144,7 @@ def standin(path: str, rule: Rule) -> type[_Model]:
     made: dict[str, Any] = {each: _learning(each) for each in LEARNING}
     made |= {each: _asking(each) for each in ASKING}
     made |= {"as_sklearn": _as_sklearn, "_params_from_cpu": classmethod(_params_from_cpu)}
+    made["_sync_attrs_from_cpu"] = _sync_attrs_from_cpu
     had = {each: made[each] for each in made if frozen().has(rule.twin, each)}
     original = getattr(import_module(module), name)
     about = {"OWNER": rule.twin, "original": original, "rule": rule}

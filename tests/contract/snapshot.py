@@ -49,7 +49,13 @@ OPERATORS = (
 )
 PRIVATE = frozenset(f"__{name}__" for name in OPERATORS.split())
 """Names with an underscore that are kept: the operators."""
-OF_ESTIMATORS = {"_params_from_cpu", "as_sklearn", *methods.LEARNING, *methods.ASKING}
+OF_ESTIMATORS = {
+    "_params_from_cpu",
+    "_sync_attrs_from_cpu",
+    "as_sklearn",
+    *methods.LEARNING,
+    *methods.ASKING,
+}
 """What our rules use of an estimator."""
 PACKAGES = ("cudf", "cuml", "cupy")
 
