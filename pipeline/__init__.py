@@ -9,14 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pipeline.clusters import cluster
     from pipeline.errors import (
         Busy,
         CannotWrite,
+        ClusterUnavailable,
         ConfigError,
         DataError,
         DeviceUnavailable,
         PipelineError,
         Unsupported,
+        WorkerLost,
     )
     from pipeline.estimator import Accelerated
     from pipeline.explaining import explain
@@ -30,11 +33,14 @@ _HOME = {
     "Busy": "pipeline.errors",
     "CalendarFeatures": "pipeline.preprocessing.calendar",
     "CannotWrite": "pipeline.errors",
+    "ClusterUnavailable": "pipeline.errors",
     "ConfigError": "pipeline.errors",
     "DataError": "pipeline.errors",
     "DeviceUnavailable": "pipeline.errors",
     "PipelineError": "pipeline.errors",
     "Unsupported": "pipeline.errors",
+    "WorkerLost": "pipeline.errors",
+    "cluster": "pipeline.clusters",
     "explain": "pipeline.explaining",
     "load": "pipeline.saving",
     "save": "pipeline.saving",
@@ -45,11 +51,14 @@ __all__ = [
     "Busy",
     "CalendarFeatures",
     "CannotWrite",
+    "ClusterUnavailable",
     "ConfigError",
     "DataError",
     "DeviceUnavailable",
     "PipelineError",
     "Unsupported",
+    "WorkerLost",
+    "cluster",
     "explain",
     "load",
     "save",

@@ -60,8 +60,18 @@ def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @commands.command()
 @_shared
-def run(task: str, out: Path | None, **options: Any) -> None:
+@click.option(
+    "--cluster",
+    default=None,
+    metavar="WHERE",
+    help="Run on local or cuda workers, or on those of tcp://HOST:PORT.",
+)
+@click.option("--workers", default=None, type=click.IntRange(min=1), help="Of the cluster.")
+def run(
+    task: str, out: Path | None, cluster: str | None, workers: int | None, **options: Any
+) -> None:
     """Train and judge each program of TASK once; keep models and predictions."""
+    from pipeline.clusters import maybe
     from pipeline.progress import progress
     from pipeline.publish import publishing
     from pipeline.runner import Batch
@@ -69,7 +79,11 @@ def run(task: str, out: Path | None, **options: Any) -> None:
     what, job, specs = _prepared(task, **options)
     folder = out or Path("runs") / task
     batch = Batch(what, job, specs)
-    with publishing(folder) as draft, progress("steps", batch.steps) as line:
+    with (
+        publishing(folder) as draft,
+        maybe(cluster, workers=workers),
+        progress("steps", batch.steps) as line,
+    ):
         batch.run(draft, line)
     click.echo(f"results: {folder}")
 

@@ -1,8 +1,8 @@
 """Every error a user can meet, with the exit code the command line ends with.
 
 The codes follow ``sysexits.h``: 2 configuration, 65 data, 69 a required GPU is
-absent, 70 a fault of ours, 73 cannot write, 75 another run holds the folder,
-130 interrupted.
+absent or no cluster answers, 70 a fault of ours, 71 a worker was lost, 73 cannot
+write, 75 another run holds the folder, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -32,6 +32,18 @@ class DeviceUnavailable(PipelineError, RuntimeError):
     """``device="cuda"`` was asked for and there is no usable GPU."""
 
     exit_code = 69
+
+
+class ClusterUnavailable(PipelineError, ConnectionError):
+    """A scheduler, or the workers it should have, did not answer in time."""
+
+    exit_code = 69
+
+
+class WorkerLost(PipelineError, RuntimeError):
+    """A worker died, froze or took too much memory, as often as it was tried."""
+
+    exit_code = 71
 
 
 class BudgetExceeded(PipelineError, RuntimeError):

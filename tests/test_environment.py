@@ -120,7 +120,13 @@ def test_what_builds_the_project_is_locked() -> None:
 def test_the_extras_exclude_each_other() -> None:
     (conflict,) = PROJECT["tool"]["uv"]["conflicts"]
     assert {entry["extra"] for entry in conflict} == set(EXTRAS)
-    assert set(PROJECT["project"]["optional-dependencies"]) == set(EXTRAS)
+    assert set(PROJECT["project"]["optional-dependencies"]) == {*EXTRAS, "cluster"}
+
+
+def test_the_cluster_is_what_the_tests_run_on() -> None:
+    wanted = set(PROJECT["project"]["optional-dependencies"]["cluster"])
+    assert wanted
+    assert wanted <= set(PROJECT["dependency-groups"]["dev"])
 
 
 def test_every_file_of_the_library_is_packaged() -> None:

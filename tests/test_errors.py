@@ -11,6 +11,8 @@ CODES = {
     "DataError": (65, ValueError),
     "DeviceUnavailable": (69, RuntimeError),
     "BudgetExceeded": (2, RuntimeError),
+    "ClusterUnavailable": (69, OSError),
+    "WorkerLost": (71, RuntimeError),
     "LiftDiffers": (65, ValueError),
     "CannotWrite": (73, OSError),
     "Busy": (75, Exception),

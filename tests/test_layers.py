@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = [
     {"errors", "gpu", "machine", "progress"},
     {"certificate", "optional", "placement", "publish", "records", "residency"},
+    {"clusters"},
     {"diagram", "monitor"},
     {"devices", "dictionaries", "persistence", "sparse", "task", "thresholds", "values", "zones"},
     {"instants"},
@@ -49,7 +50,7 @@ INSIDE_PREPROCESSING = [
 """As above; a module that is not named is a twin, and twins may use each other."""
 
 GPU_PACKAGES = {"cudf", "cuml", "cupy", "dask", "dask_cudf", "dask_cuda", "rmm"}
-MAY_LOAD = {"frames.py", "io.py", "partitions.py"}
+MAY_LOAD = {"clusters.py", "frames.py", "io.py", "partitions.py"}
 """What reads tables, and what works on them, loads cuDF and CuPy when it needs them."""
 
 MAX_LINES = 300
