@@ -5,11 +5,10 @@ Only `click` is imported at the top, so ``--help`` answers at once.
 
 from __future__ import annotations
 
-import ast
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import click
 
 from pipeline import __version__
+from pipeline.arguments import listed, prepared
 from pipeline.errors import ConfigError
 
 INTERRUPTED = 130
@@ -76,7 +76,7 @@ def run(
     from pipeline.publish import publishing
     from pipeline.runner import Batch
 
-    what, job, specs = _prepared(task, **options)
+    what, job, specs = prepared(task, **options)
     folder = out or Path("runs") / task
     batch = Batch(what, job, specs)
     with (
@@ -147,7 +147,7 @@ def _compare(
     from pipeline.publish import publishing
 
     device = options["device"]
-    what, job, specs = _prepared(task, **options)
+    what, job, specs = prepared(task, **options)
     with publishing(out or Path("reports") / task) as draft:
         duel = Duel(what, job, specs, device, repeats)
         with progress("runs", duel.runs) as line:
@@ -214,7 +214,7 @@ def explain(task: str, device: str, specs: str, json: bool, html: Path | None) -
 
     what = load(task)
     found = {
-        name: explaining.explain(what.spec(name, 0), device) for name in _names(specs, what.specs)
+        name: explaining.explain(what.spec(name, 0), device) for name in listed(specs, what.specs)
     }
     if json:
         click.echo(dumps({name: each.to_dict() for name, each in found.items()}, indent=2))
@@ -232,49 +232,6 @@ def doctor(json: bool) -> None:
     from pipeline import doctor as health
 
     sys.exit(health.main(json=json))
-
-
-def _prepared(
-    task: str,
-    *,
-    device: str,
-    seed: int,
-    specs: str,
-    split: str | None,
-    home: Path,
-    changes: Sequence[str],
-) -> tuple[Any, Any, list[str]]:
-    """Check everything that can be checked before data is read; then verify the data."""
-    from pipeline import devices, lowering
-    from pipeline.measure import Job
-    from pipeline.task import load
-
-    choice = devices.choose(device)
-    what = load(task)
-    what.split(split)
-    names = _names(specs, what.specs)
-    parsed = dict(_change(text) for text in changes)
-    for name in names:
-        lowering.lower(what.spec(name, seed, parsed), choice.name, fallback=device == "auto")
-    path = what.prepare(home)
-    return what, Job(task, names[0], device, path, seed, split, parsed), names
-
-
-def _names(text: str, known: Any) -> list[str]:
-    from pipeline.task import pick
-
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    return list(dict.fromkeys(pick(name, known, "spec") for name in names)) or list(known)
-
-
-def _change(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"--set {text}: write it as STEP__PARAM=VALUE")
-    try:
-        return name.strip(), ast.literal_eval(value.strip())
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return name.strip(), value.strip()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 import tasks.flights
-from pipeline import __version__, cli, doctor
+from pipeline import __version__, arguments, cli, doctor
 from pipeline.compare import results
 from pipeline.compare.report import render
 from pipeline.runner import RunRecord
@@ -272,4 +272,4 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
     ],
 )
 def test_values_are_python_literals_or_else_text(text: str, expected: tuple[str, object]) -> None:
-    assert cli._change(text) == expected
+    assert arguments.change(text) == expected
