@@ -8,7 +8,7 @@ goes to ``docs/results/prediction-cpu/results.json``.
 from __future__ import annotations
 
 import argparse
-import resource
+import os
 import subprocess
 import sys
 import tempfile
@@ -184,14 +184,16 @@ def matrix(rows: int, folder: Path, seed: int) -> Matrix:
 
 def batch(name: str, path: Path, folder: Path) -> Batch:
     """Return what the command took for a file."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    command = [sys.executable, "-m", "pipeline", "predict", folder / name, path, folder / "out"]
+    command = [sys.executable, "-m", "pipeline", "predict", folder / name, path]
     start = time.perf_counter()
-    subprocess.run([*map(str, command), "--device", "cpu"], check=True, capture_output=True)
+    process = subprocess.Popen(
+        [*map(str, command), str(folder / "out"), "--device", "cpu"], stdout=subprocess.DEVNULL
+    )
+    _, status, used = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    if peak == before:
-        raise RuntimeError("an earlier process took more memory; measure in a new one")
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"the command ended with {process.returncode}")
     rows = pq.read_metadata(path).num_rows
     bare = bare_seconds(load(folder / name, "cpu"), path, rows)
     return Batch(
@@ -202,7 +204,7 @@ def batch(name: str, path: Path, folder: Path) -> Batch:
         batch_rows=ROWS,
         seconds=seconds,
         rows_a_second=rows / seconds,
-        peak_bytes=peak * 1024,
+        peak_bytes=used.ru_maxrss * 1024,
         bare_seconds=bare,
         bare_rows_a_second=rows / bare,
     )
