@@ -241,7 +241,7 @@ def measure(given: argparse.Namespace, folder: Path) -> Results:
         schema=SCHEMA,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         machine=provenance.machine(provenance.threads(), load_before),
-        source=provenance.source(),
+        source=provenance.source(["python", "-m", "tools.bench.predict", *sys.argv[1:]]),
         seed=given.seed,
         rows_trained=TRAINED,
         one_row=rows,
