@@ -7,19 +7,21 @@ is only ever verified: what is damaged is reported, never used and never replace
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from datasets._digest import sha256 as sha256
+from datasets._download import Remote, collect
 from datasets.errors import CannotWrite, DataError
 
 if TYPE_CHECKING:
@@ -61,7 +63,9 @@ class Card:
     columns : mapping of str to Column
         In the order of the Parquet file.
     sources : mapping of str to str
-        Raw file -> SHA-256.
+        Raw file -> SHA-256, of those that are there already.
+    remotes : sequence of Remote
+        Raw files to download.
     """
 
     dataset: str
@@ -69,7 +73,8 @@ class Card:
     source: str
     target: str
     columns: Mapping[str, Column]
-    sources: Mapping[str, str]
+    sources: Mapping[str, str] = field(default_factory=dict)
+    remotes: Sequence[Remote] = ()
 
     def manifest(self) -> dict[str, Any]:
         """Return the part of ``manifest.json`` that does not depend on the Parquet file."""
@@ -78,17 +83,20 @@ class Card:
             "dataset": self.dataset,
             "licence": self.licence,
             "source": self.source,
-            "sources": dict(self.sources),
+            "sources": {**self.sources, **{r.file: r.expected() for r in self.remotes}},
             "target": self.target,
             "columns": {n: {"kind": c.kind, "about": c.about} for n, c in self.columns.items()},
         }
 
 
-Build = Callable[[], "Iterable[pa.Table]"]
-"""Yields tables of one schema, at least one; each becomes a row group."""
+Build = Callable[..., "Iterable[pa.Table]"]
+"""Yields tables of one schema, at least one; each becomes a row group.
+
+Takes the downloaded files by name, if the card has any.
+"""
 
 
-def prepare(home: Path, card: Card, build: Build) -> Path:
+def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> Path:
     """Publish a dataset under `home` unless it is there; verify it; return its Parquet file.
 
     Parameters
@@ -99,6 +107,8 @@ def prepare(home: Path, card: Card, build: Build) -> Path:
         Describes the dataset.
     build : callable
         Makes the table. Called only if the dataset is not there, by one process at a time.
+    given : Path, optional
+        The files to download, or the folder that holds them, fetched by hand.
 
     Returns
     -------
@@ -113,25 +123,18 @@ def prepare(home: Path, card: Card, build: Build) -> Path:
         If the folder cannot be written.
     """
     folder = home / card.dataset
+    if given is not None and not card.remotes:
+        raise DataError(f"{card.dataset} needs no download; leave FROM={given} out")
     with writing(folder):
         if not taken(folder):
             with alone(home, card.dataset):
                 if not taken(folder):
-                    _publish(folder, card, build)
+                    _publish(folder, card, _sourced(home, card, build, given))
         elif not folder.is_dir():
             raise FileExistsError(None, "a file is in the way", str(folder))
     parquet = _verified(folder, card)
     log.info("%s: complete and intact", card.dataset)
     return parquet
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal; `DataError` if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def taken(path: Path) -> bool:
@@ -163,6 +166,13 @@ def alone(home: Path, dataset: str) -> Iterator[None]:
             log.info("%s: waiting for the run that is making it", dataset)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _sourced(home: Path, card: Card, build: Build, given: Path | None) -> Build:
+    """Return the build with its downloaded files, if it takes any."""
+    if not card.remotes:
+        return build
+    return partial(build, collect(home, card.dataset, card.remotes, given))
 
 
 def _publish(folder: Path, card: Card, build: Build) -> None:

@@ -208,6 +208,12 @@ def fold(rows: np.ndarray) -> np.ndarray:
     return ((x ^ (x >> np.uint64(31))) % np.uint64(FOLDS)).astype(np.uint8)
 
 
+def minutes(clock: pa.ChunkedArray) -> np.ndarray:
+    """Return minutes since midnight from hours and minutes written as ``1745``."""
+    hhmm: np.ndarray = clock.to_numpy()
+    return hhmm // 100 * 60 + hhmm % 100
+
+
 def conform(values: Mapping[str, Any], columns: Mapping[str, Column]) -> pa.Table:
     """Return a table of exactly the declared columns, in that order and of those types.
 

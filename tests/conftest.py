@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+import datasets
 from datasets import _store, flights
+from tests.datasets import raw
 
 EVERY = 54
 
@@ -39,19 +45,49 @@ def small_home(flights_home: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """Return a data folder with 6,067 flights, as sound to `flights.prepare` as the real one."""
     home = tmp_path_factory.mktemp("small")
     (home / "flights").mkdir()
-    source = pq.ParquetFile(flights_home / "flights" / "flights.parquet")
-    target = home / "flights" / "flights.parquet"
-    rows = 0
-    with pq.ParquetWriter(target, source.schema_arrow, write_page_checksum=True) as writer:
-        for group in range(source.num_row_groups):
-            table = source.read_row_group(group)
-            table = table.take(list(range(0, len(table), EVERY)))
-            writer.write_table(table)
-            rows += len(table)
-    manifest = json.loads((flights_home / "flights" / "manifest.json").read_text())
-    manifest |= {"rows": rows, "bytes": target.stat().st_size, "sha256": _store.sha256(target)}
-    (home / "flights" / "manifest.json").write_text(json.dumps(manifest))
+    thinned(flights_home / "flights", home / "flights")
     return home
+
+
+def thinned(whole: Path, small: Path) -> None:
+    """Write one row in 54 of a dataset, with a manifest that fits, into a folder."""
+    source = pq.ParquetFile(whole / f"{whole.name}.parquet")
+    target = small / f"{whole.name}.parquet"
+    tables = [source.read_row_group(group) for group in range(source.num_row_groups)]
+    tables = [table.take(list(range(0, len(table), EVERY))) for table in tables]
+    with pq.ParquetWriter(target, source.schema_arrow, write_page_checksum=True) as writer:
+        for table in tables:
+            writer.write_table(table)
+    (small / "manifest.json").write_text((whole / "manifest.json").read_text())
+    fitting = {"bytes": target.stat().st_size, "sha256": _store.sha256(target)}
+    amend(small, {"rows": sum(map(len, tables)), **fitting})
+
+
+def amend(folder: Path, changes: dict[str, Any]) -> None:
+    """Change a manifest."""
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.fixture(scope="session")
+def small_homes(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a data folder with every dataset: whole, one row in 54, or of small raw files."""
+    home = shutil.copytree(small_home, tmp_path_factory.mktemp("all"), dirs_exist_ok=True)
+    for name in set(datasets.names()) - {"flights"}:
+        module = datasets.module(name)
+        if module.CARD.remotes:
+            of_small_files(module, home, raw.write(name, home / "given" / name))
+        else:
+            module.prepare(home)
+    thinned(home / "flights_delay", home / "flights_delay")
+    return home
+
+
+def of_small_files(module: ModuleType, home: Path, given: Path) -> None:
+    """Make a dataset of files that are not the pinned ones, and have it taken for the real one."""
+    remotes = [replace(remote, sha256="") for remote in module.CARD.remotes]
+    path = _store.prepare(home, replace(module.CARD, remotes=remotes), module.build, given)
+    amend(path.parent, module.CARD.manifest())
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from pipeline import explaining, lowering, measure, task
@@ -25,6 +25,10 @@ NOT_RANDOM = {"LogisticRegression", "TargetEncoder"}
 """Their `random_state` has no effect: solver "lbfgs", and a splitter with a seed of its own."""
 
 
+BETTER_THAN = {"binary": ("roc_auc", 0.6), "multiclass": ("accuracy", 0.3), "regression": ("r2", 0)}
+"""Kind of task -> a metric, and what a program that has learnt something exceeds."""
+
+
 def parts(value: Any) -> Iterator[BaseEstimator]:
     """Yield a spec and all estimators inside it."""
     if isinstance(value, BaseEstimator):
@@ -36,9 +40,9 @@ def parts(value: Any) -> Iterator[BaseEstimator]:
 
 
 @pytest.fixture(scope="module")
-def data(small_home: Path) -> dict[str, Path]:
-    """Return the file of each dataset that there is a small copy of."""
-    return {path.name: path / f"{path.name}.parquet" for path in small_home.iterdir()}
+def data(small_homes: Path) -> dict[str, Path]:
+    """Return the file of each task's dataset: a small copy, or one of small files."""
+    return {name: what.prepare(small_homes) for name, what in TASKS.items()}
 
 
 def test_there_is_a_task() -> None:
@@ -83,7 +87,8 @@ def test_a_spec_is_plain_scikit_learn_and_says_what_it_is(name: str, spec: str) 
     made = TASKS[name].spec(spec, 0)
     libraries = {type(part).__module__.partition(".")[0] for part in parts(made)}
     assert libraries <= {"sklearn", "xgboost"}
-    assert is_classifier(made)
+    assert is_regressor(made) == (TASKS[name].kind == "regression")
+    assert is_classifier(made) == (TASKS[name].kind != "regression")
     assert TASKS[name].specs[spec].__doc__
     with pytest.raises(Exception, match="not fitted"):
         check_is_fitted(made)
@@ -116,7 +121,21 @@ def test_a_spec_runs_and_learns(name: str, spec: str, variant: str, data: dict[s
     job = Job(name, spec, variant, data[name])
     first, second = (measure.run(what, what.spec(spec, 0), job) for _ in range(2))
     np.testing.assert_allclose(first.predicted, second.predicted, rtol=0, atol=1e-9)
-    assert measure.judge(what, first)["roc_auc"] > 0.6
+    best, chance = BETTER_THAN[what.kind]
+    assert measure.judge(what, first)[best] > chance
+
+
+@pytest.mark.parametrize(("name", "spec"), SPECS)
+def test_the_quality_is_that_of_the_plain_program(
+    name: str, spec: str, data: dict[str, Path]
+) -> None:
+    what = TASKS[name]
+    plain, ours = (
+        measure.judge(what, measure.run(what, what.spec(spec, 0), Job(name, spec, v, data[name])))
+        for v in ("reference", "cpu")
+    )
+    for metric, margin in what.margins.items():
+        assert ours[metric] == pytest.approx(plain[metric], abs=margin), metric
 
 
 @pytest.mark.parametrize(("name", "spec"), SPECS)

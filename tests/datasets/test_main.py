@@ -59,7 +59,7 @@ def test_what_is_there_is_told_with_its_path_alone_on_stdout(parquet: Path, pyth
     ("arguments", "told"),
     [
         (["fligths"], "did you mean 'flights'"),
-        (["errors"], "known: flights"),
+        (["errors"], "known: airline, "),
     ],
 )
 def test_an_unknown_dataset_ends_with_2(

@@ -1,0 +1,53 @@
+"""Cell nuclei from breast tumours, measured in 569 images, malignant or benign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datasets import _bundled, _store, _tables
+from datasets._store import Card, Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAME = "breast_cancer"
+TITLE = "Breast tumours from the shape of their cells: malignant?"
+LICENCE = "CC BY 4.0"
+SOURCE = "UCI Machine Learning Repository, as bundled with scikit-learn"
+CITATION = (
+    "Wolberg, W., Mangasarian, O., Street, N. & Street, W. (1993). "
+    "Breast Cancer Wisconsin (Diagnostic). UCI."
+)
+ROWS = 569
+TARGET = "malignant"
+
+_SHAPES = (
+    "radius texture perimeter area smoothness compactness concavity concave_points symmetry "
+    "fractal_dimension"
+)
+_KINDS = {"mean": "mean", "error": "standard error", "worst": "mean of the three largest"}
+MEASURES = {f"{k}_{s}": f"{s}, {about}" for k, about in _KINDS.items() for s in _SHAPES.split()}
+COLUMNS = {
+    "fold": Column("split", "uint8", "0 to 99, drawn per row; random split"),
+    **{name: Column("number", "float32", about) for name, about in MEASURES.items()},
+    "malignant": Column("target", "int8", "1 if malignant, 0 if benign"),
+}
+SHA256 = "25e2eb7b7a8745b1bde5ba18bc4969983d2e2f403291ecd5bde4a29ef30c3859"
+CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, {"sklearn.datasets.load_breast_cancer": SHA256})
+
+
+def prepare(home: Path, given: Path | None = None) -> Path:
+    """Make ``home/breast_cancer`` unless it is there, verify it, return its Parquet file."""
+    return _store.prepare(home, CARD, build, given)
+
+
+def build() -> Iterator[pa.Table]:
+    """Yield the table; scikit-learn's class 1 is benign."""
+    import numpy as np
+
+    bunch = _bundled.load("load_breast_cancer", SHA256)
+    values = dict(zip(MEASURES, bunch.data.T, strict=True))
+    fold = _tables.fold(np.arange(len(bunch.target)))
+    yield _tables.conform({**values, "fold": fold, "malignant": 1 - bunch.target}, COLUMNS)

@@ -1,0 +1,45 @@
+"""Hand-written digits of 43 people, 8 by 8 pixels each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datasets import _bundled, _store, _tables
+from datasets._store import Card, Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAME = "digits"
+TITLE = "Hand-written digits of 8 by 8 pixels: which digit is it?"
+LICENCE = "CC BY 4.0"
+SOURCE = "UCI Machine Learning Repository, test set, as bundled with scikit-learn"
+CITATION = "Alpaydin, E. & Kaynak, C. (1998). Optical Recognition of Handwritten Digits. UCI."
+ROWS = 1_797
+TARGET = "digit"
+
+PIXELS = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
+COLUMNS = {
+    "fold": Column("split", "uint8", "0 to 99, drawn per row; random split"),
+    **{name: Column("number", "uint8", "ink at row and column, 0 to 16") for name in PIXELS},
+    "digit": Column("target", "int8", "0 to 9"),
+}
+SHA256 = "f6d9e39f37dc45d327f6db33428ee58970ccceabb2535a5c179de35886b70443"
+CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, {"sklearn.datasets.load_digits": SHA256})
+
+
+def prepare(home: Path, given: Path | None = None) -> Path:
+    """Make ``home/digits`` unless it is there, verify it, return its Parquet file."""
+    return _store.prepare(home, CARD, build, given)
+
+
+def build() -> Iterator[pa.Table]:
+    """Yield the table."""
+    import numpy as np
+
+    bunch = _bundled.load("load_digits", SHA256)
+    values = dict(zip(PIXELS, bunch.data.astype("uint8").T, strict=True))
+    fold = _tables.fold(np.arange(len(bunch.target)))
+    yield _tables.conform({**values, "fold": fold, "digit": bunch.target}, COLUMNS)

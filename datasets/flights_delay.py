@@ -1,0 +1,37 @@
+"""Flights that left New York City in 2013, and how late they arrived.
+
+The rows and columns of `datasets.flights`, with the minutes in place of the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datasets import _store, flights
+from datasets._store import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAME = "flights_delay"
+TITLE = "Flights out of New York City in 2013: how many minutes late on arrival?"
+LICENCE, SOURCE, CITATION = flights.LICENCE, flights.SOURCE, flights.CITATION
+ROWS = 327_346
+TARGET = "delay"
+COLUMNS = {name: column for name, column in flights.COLUMNS.items() if name != flights.TARGET} | {
+    "delay": Column("target", "float32", "arrival after schedule, minutes; negative if early")
+}
+CARD = replace(flights.CARD, dataset=NAME, target=TARGET, columns=COLUMNS)
+
+
+def prepare(home: Path, given: Path | None = None) -> Path:
+    """Make ``home/flights_delay`` unless it is there, verify it, return its Parquet file."""
+    return _store.prepare(home, CARD, build, given)
+
+
+def build() -> Iterator[pa.Table]:
+    """Yield the table, one part per month."""
+    yield from flights.months(COLUMNS)

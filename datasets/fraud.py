@@ -1,0 +1,63 @@
+"""Card payments of two days in September 2013: the 0.17 % that were fraud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datasets import _raw, _store, _tables
+from datasets._download import Remote
+from datasets._store import Card, Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAME = "fraud"
+TITLE = "Card payments: which of them are fraud (0.17 %)?"
+LICENCE = "Database Contents License 1.0"
+SOURCE = "Worldline and the Universite Libre de Bruxelles, through OpenML, id 1597 (about 150 MB)"
+CITATION = (
+    "Dal Pozzolo, A., Caelen, O., Johnson, R. & Bontempi, G. (2015). Calibrating probability "
+    "with undersampling for unbalanced classification. IEEE SSCI."
+)
+ROWS = 284_807
+TARGET = "is_fraud"
+
+PARTS = [f"V{i}" for i in range(1, 29)]
+COLUMNS = {
+    "fold": Column("split", "uint8", "0 to 99, drawn per row; random split"),
+    **{name: Column("number", "float32", "principal component of the payment") for name in PARTS},
+    "Amount": Column("number", "float32", "euros"),
+    "is_fraud": Column("target", "int8", "1 if fraud, else 0"),
+}
+RAW = Remote("creditcard.arff", "https://www.openml.org/data/v1/download/1673544/creditcard.arff")
+CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=[RAW])
+
+
+def prepare(home: Path, given: Path | None = None) -> Path:
+    """Make ``home/fraud`` unless it is there, verify it, return its Parquet file."""
+    return _store.prepare(home, CARD, build, given)
+
+
+def build(files: Mapping[str, Path]) -> Iterator[pa.Table]:
+    """Yield the table."""
+    import pyarrow.compute as pc
+
+    for rows, table in _raw.numbered(_payments(files[RAW.file])):
+        values = {name: table[name] for name in [*PARTS, "Amount"]}
+        fraud = pc.cast(pc.utf8_trim(table["Class"], "'\" "), "int8")
+        yield _tables.conform({**values, "is_fraud": fraud, "fold": _tables.fold(rows)}, COLUMNS)
+
+
+def _payments(path: Path) -> Iterator[pa.Table]:
+    """Yield what follows ``@data``, under the names of the header."""
+    with _raw.faults(path), path.open("rb") as file:
+        names = []
+        while not (line := file.readline()).lower().startswith(b"@data"):
+            if not line:
+                raise ValueError("no line @data")
+            if line.lower().startswith(b"@attribute"):
+                names.append(line.split()[1].decode().strip("'\""))
+        types = dict.fromkeys(names, "float64") | {"Class": "string"}
+        yield from _raw.pieces(path, types, stream=file)

@@ -1,0 +1,53 @@
+"""Simulated collisions of protons: does a Higgs boson decay in them, or is it background."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datasets import _raw, _store, _tables
+from datasets._download import Remote
+from datasets._store import Card, Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAME = "higgs"
+TITLE = "Simulated collisions of protons: a Higgs boson, or background?"
+LICENCE = "CC BY 4.0"
+SOURCE = "UCI Machine Learning Repository (about 2.8 GB, compressed)"
+CITATION = (
+    "Baldi, P., Sadowski, P. & Whiteson, D. (2014). Searching for exotic particles in "
+    "high-energy physics with deep learning. Nature Communications 5."
+)
+ROWS = 11_000_000
+TARGET = "signal"
+
+MEASURES = [
+    "lepton_pt", "lepton_eta", "lepton_phi", "missing_energy", "missing_energy_phi",
+    *(f"jet{i}_{what}" for i in range(1, 5) for what in ("pt", "eta", "phi", "b_tag")),
+    "m_jj", "m_jjj", "m_lv", "m_jlv", "m_bb", "m_wbb", "m_wwbb",
+]  # fmt: skip
+COLUMNS = {
+    "fold": Column("split", "uint8", "0 to 99, drawn per row; random split"),
+    **{name: Column("number", "float32", "measured or derived, scaled") for name in MEASURES},
+    "signal": Column("target", "int8", "1 if a Higgs boson decays, 0 for background"),
+}
+RAW = Remote(
+    "HIGGS.csv.gz", "https://archive.ics.uci.edu/ml/machine-learning-databases/00280/HIGGS.csv.gz"
+)
+CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=[RAW])
+
+
+def prepare(home: Path, given: Path | None = None) -> Path:
+    """Make ``home/higgs`` unless it is there, verify it, return its Parquet file."""
+    return _store.prepare(home, CARD, build, given)
+
+
+def build(files: Mapping[str, Path]) -> Iterator[pa.Table]:
+    """Yield the table, a million rows at a time; the source writes the class as a real number."""
+    types = dict.fromkeys(["signal", *MEASURES], "float32")
+    for rows, table in _raw.numbered(_raw.pieces(files[RAW.file], types)):
+        values = {name: table[name] for name in types}
+        yield _tables.conform({**values, "fold": _tables.fold(rows)}, COLUMNS)

@@ -1,0 +1,70 @@
+"""Messages to twenty newsgroups: which group was it written to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datasets import _raw, _store, _tables
+from datasets._download import Remote
+from datasets._store import Card, Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAME = "newsgroups"
+TITLE = "Messages to twenty newsgroups: which group?"
+LICENCE = "none stated: public messages of 1993, collected for research"
+SOURCE = "Ken Lang's collection, sorted by date, the copy that scikit-learn fetches (14 MB)"
+CITATION = "Lang, K. (1995). NewsWeeder: learning to filter netnews. ICML."
+ROWS = 18_846
+TARGET = "group"
+
+COLUMNS = {
+    "later": Column("split", "int8", "1 if in the later part, which is for testing, else 0"),
+    "text": Column("text", "string", "the message without its header"),
+    "group": Column("target", "int8", "0 to 19, in the order of the groups' names"),
+}
+RAW = Remote(
+    "20news-bydate.tar.gz",
+    "https://ndownloader.figshare.com/files/5975967",
+    "8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
+)
+CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=[RAW])
+
+
+def prepare(home: Path, given: Path | None = None) -> Path:
+    """Make ``home/newsgroups`` unless it is there, verify it, return its Parquet file."""
+    return _store.prepare(home, CARD, build, given)
+
+
+def build(files: Mapping[str, Path]) -> Iterator[pa.Table]:
+    """Yield the table, in the order of the archive's names."""
+    found = sorted(_messages(files[RAW.file]))
+    groups = sorted({group for _, group, _, _ in found})
+    yield _tables.conform(
+        {
+            "later": [int(part.endswith("-test")) for part, *_ in found],
+            "text": [text for *_, text in found],
+            "group": [groups.index(group) for _, group, _, _ in found],
+        },
+        COLUMNS,
+    )
+
+
+def _messages(path: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Yield part, group, number and text of every message."""
+    import tarfile
+
+    with _raw.faults(path), tarfile.open(path) as archive:
+        for member in archive:
+            content: Any = archive.extractfile(member) if member.isfile() else None
+            if content is not None:
+                part, group, number = member.name.split("/")[-3:]
+                yield part, group, number, _body(content.read().decode("latin-1"))
+
+
+def _body(message: str) -> str:
+    """Return what follows the first empty line: headers name the group."""
+    return message.partition("\n\n")[2]

@@ -1,0 +1,40 @@
+"""Breast tumours: so few rows that a GPU has nothing to win; the report shows it."""
+
+from __future__ import annotations
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from xgboost import XGBClassifier
+
+from datasets import breast_cancer
+from pipeline.task import Split, Task
+
+
+def logistic(seed: int) -> Pipeline:
+    """Logistic regression on scaled measures."""
+    return make_pipeline(StandardScaler(), LogisticRegression(C=0.5))
+
+
+def boosting(seed: int) -> Pipeline:
+    """Gradient boosting with shallow trees."""
+    return make_pipeline(
+        StandardScaler(),
+        XGBClassifier(n_estimators=50, max_depth=3, learning_rate=0.2, random_state=seed),
+    )
+
+
+TASK = Task(
+    name="breast_cancer",
+    title=breast_cancer.TITLE,
+    prepare=breast_cancer.prepare,
+    features=list(breast_cancer.MEASURES),
+    target=breast_cancer.TARGET,
+    specs={"logistic": logistic, "boosting": boosting},
+    splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
+    metrics={"roc_auc": roc_auc_score, "log_loss": log_loss},
+    margins={"roc_auc": 0.005, "log_loss": 0.01},
+    licence=breast_cancer.LICENCE,
+    source=breast_cancer.SOURCE,
+)

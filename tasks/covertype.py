@@ -1,0 +1,58 @@
+"""Forest cover of Colorado: seven kinds from a map, for linear models and trees."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from xgboost import XGBClassifier
+
+from datasets import covertype
+from pipeline.task import Split, Task
+
+MEASURES = list(covertype.MEASURES)
+
+
+def logistic(seed: int) -> Pipeline:
+    """Multinomial logistic regression on scaled measures and flags."""
+    return make_pipeline(
+        make_column_transformer((StandardScaler(), MEASURES), ("passthrough", covertype.FLAGS)),
+        LogisticRegression(max_iter=300),
+    )
+
+
+def forest(seed: int) -> Pipeline:
+    """Random forest."""
+    return make_pipeline(
+        StandardScaler(),
+        RandomForestClassifier(n_estimators=50, max_depth=16, n_jobs=-1, random_state=seed),
+    )
+
+
+def boosting(seed: int) -> Pipeline:
+    """Gradient boosting."""
+    return make_pipeline(
+        StandardScaler(),
+        XGBClassifier(n_estimators=100, max_depth=8, learning_rate=0.2, random_state=seed),
+    )
+
+
+TASK = Task(
+    name="covertype",
+    title=covertype.TITLE,
+    kind="multiclass",
+    prepare=covertype.prepare,
+    features=MEASURES + covertype.FLAGS,
+    target=covertype.TARGET,
+    specs={"logistic": logistic, "forest": forest, "boosting": boosting},
+    splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
+    metrics={"accuracy": accuracy_score, "macro_f1": partial(f1_score, average="macro")},
+    margins={"accuracy": 0.005, "macro_f1": 0.01},
+    licence=covertype.LICENCE,
+    source=covertype.SOURCE,
+)

@@ -1,0 +1,50 @@
+"""Hand-written digits: nearest neighbours and a support vector machine on their pixels."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVC
+
+from datasets import digits
+from pipeline.task import Split, Task
+
+
+def neighbours(seed: int) -> Pipeline:
+    """Five nearest neighbours in the space of the 30 main components."""
+    return make_pipeline(
+        PCA(n_components=30, svd_solver="full", random_state=seed),
+        KNeighborsClassifier(n_neighbors=5),
+    )
+
+
+def vectors(seed: int) -> Pipeline:
+    """Support vector machine with radial basis functions."""
+    return make_pipeline(MinMaxScaler(), SVC(C=10, gamma=0.05, random_state=seed))
+
+
+def logistic(seed: int) -> Pipeline:
+    """Multinomial logistic regression on the pixels."""
+    return make_pipeline(MinMaxScaler(), LogisticRegression(C=1.0, max_iter=500))
+
+
+TASK = Task(
+    name="digits",
+    title=digits.TITLE,
+    kind="multiclass",
+    prepare=digits.prepare,
+    features=digits.PIXELS,
+    target=digits.TARGET,
+    specs={"neighbours": neighbours, "vectors": vectors, "logistic": logistic},
+    splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
+    metrics={"accuracy": accuracy_score, "macro_f1": partial(f1_score, average="macro")},
+    margins={"accuracy": 0.01, "macro_f1": 0.01},
+    licence=digits.LICENCE,
+    source=digits.SOURCE,
+)

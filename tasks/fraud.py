@@ -1,0 +1,48 @@
+"""Card fraud, one payment in 600: weights of the classes, and precision that counts."""
+
+from __future__ import annotations
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import RobustScaler, StandardScaler
+from xgboost import XGBClassifier
+
+from datasets import fraud
+from pipeline.task import Split, Task
+
+RARITY = 578
+"""Honest payments for each that is fraud."""
+
+
+def logistic(seed: int) -> Pipeline:
+    """Logistic regression that weighs the classes equally."""
+    return make_pipeline(
+        RobustScaler(), LogisticRegression(class_weight="balanced", C=0.1, max_iter=1000)
+    )
+
+
+def boosting(seed: int) -> Pipeline:
+    """Gradient boosting that weighs a fraud by the root of its rarity."""
+    return make_pipeline(
+        StandardScaler(),
+        XGBClassifier(
+            n_estimators=100, max_depth=5, learning_rate=0.1, scale_pos_weight=RARITY**0.5,
+            random_state=seed,
+        ),
+    )  # fmt: skip
+
+
+TASK = Task(
+    name="fraud",
+    title=fraud.TITLE,
+    prepare=fraud.prepare,
+    features=[*fraud.PARTS, "Amount"],
+    target=fraud.TARGET,
+    specs={"logistic": logistic, "boosting": boosting},
+    splits={"random": Split([("fold", "<", 70)], [("fold", ">=", 70)], "train seven tenths")},
+    metrics={"average_precision": average_precision_score, "roc_auc": roc_auc_score},
+    margins={"average_precision": 0.02, "roc_auc": 0.005},
+    licence=fraud.LICENCE,
+    source=fraud.SOURCE,
+)

@@ -1,0 +1,46 @@
+"""Twenty newsgroups: weighted words for a linear model and for naive Bayes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from datasets import newsgroups
+from pipeline.task import Split, Task
+
+
+def logistic(seed: int) -> Pipeline:
+    """Multinomial logistic regression on weighted words."""
+    return make_pipeline(words(), LogisticRegression(C=10, max_iter=300))
+
+
+def bayes(seed: int) -> Pipeline:
+    """Naive Bayes on weighted words."""
+    return make_pipeline(words(), MultinomialNB(alpha=0.1))
+
+
+def words() -> object:
+    """Words that at least three messages have, weighted by their rarity."""
+    return make_column_transformer((TfidfVectorizer(min_df=3, sublinear_tf=True), "text"))
+
+
+TASK = Task(
+    name="newsgroups",
+    title=newsgroups.TITLE,
+    kind="multiclass",
+    prepare=newsgroups.prepare,
+    features=["text"],
+    target=newsgroups.TARGET,
+    specs={"logistic": logistic, "bayes": bayes},
+    splits={"time": Split([("later", "==", 0)], [("later", "==", 1)], "train the earlier part")},
+    metrics={"accuracy": accuracy_score, "macro_f1": partial(f1_score, average="macro")},
+    margins={"accuracy": 0.005, "macro_f1": 0.005},
+    licence=newsgroups.LICENCE,
+    source=newsgroups.SOURCE,
+)

@@ -1,0 +1,118 @@
+"""The datasets that download: from small files in the real form to the table."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import datasets
+from datasets import _store
+from datasets.errors import DataError
+from tests.datasets import raw
+
+NAMES = [name for name in datasets.names() if datasets.module(name).CARD.remotes]
+
+
+def make(name: str, home: Path) -> Path:
+    """Make a dataset of small files, whose checksums are other than the pinned ones."""
+    module = datasets.module(name)
+    remotes = [replace(remote, sha256="") for remote in module.CARD.remotes]
+    card = replace(module.CARD, remotes=remotes)
+    return _store.prepare(home, card, module.build, raw.write(name, home / "given"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {name: make(name, tmp_path_factory.mktemp(name)) for name in NAMES}
+
+
+def test_every_dataset_that_downloads_is_tried() -> None:
+    assert sorted(raw.WRITERS) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_table_has_the_declared_columns(name: str, made: dict[str, Path]) -> None:
+    module, schema = datasets.module(name), pq.read_schema(made[name])
+    assert schema.names == list(module.COLUMNS)
+    for column, declared in module.COLUMNS.items():
+        kind = str(schema.field(column).type)
+        assert (
+            kind.startswith("dictionary")
+            if declared.type == "category"
+            else (kind == {"float32": "float"}.get(declared.type, declared.type))
+        )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_address_is_that_of_a_file(name: str) -> None:
+    for remote in datasets.module(name).CARD.remotes:
+        assert remote.url.startswith("https://")
+        assert Path(remote.file).name == remote.file
+
+
+def test_kinds_of_forest_count_from_0(made: dict[str, Path]) -> None:
+    table = pd.read_parquet(made["covertype"])
+    assert sorted(table["cover"].unique()) == list(range(7))
+    assert len(table) == raw.ROWS
+    assert table["soil_39"].isin([0, 1]).all()
+
+
+def test_collisions_keep_their_order(made: dict[str, Path]) -> None:
+    text = gzip.decompress((made["higgs"].parents[1] / "given" / "HIGGS.csv.gz").read_bytes())
+    rows = [list(map(float, line.split(","))) for line in text.decode().splitlines()]
+    table = pd.read_parquet(made["higgs"])
+    assert table["signal"].tolist() == [row[0] for row in rows]
+    assert table["lepton_pt"].tolist() == pytest.approx([row[1] for row in rows], rel=1e-6)
+    assert table["m_wwbb"].tolist() == pytest.approx([row[28] for row in rows], rel=1e-6)
+
+
+def test_fraud_is_read_without_its_quotes(made: dict[str, Path]) -> None:
+    assert pd.read_parquet(made["fraud"])["is_fraud"].sum() == raw.ROWS / 12
+
+
+def test_messages_have_no_headers_and_keep_their_letters(made: dict[str, Path]) -> None:
+    table = pd.read_parquet(made["newsgroups"])
+    assert table["later"].sum() == 30
+    assert not table["text"].str.contains("Newsgroups").any()
+    assert table["text"].str.contains("café").sum() == 30
+    assert (table["group"][table["text"].str.contains("wheel")] == 0).all()
+
+
+def test_flights_that_did_not_arrive_are_left_out(made: dict[str, Path]) -> None:
+    table = pd.read_parquet(made["airline"])
+    assert len(table) == 12 * 79
+    assert table["month"].unique().tolist() == list(range(1, 13))
+    assert table["sched_dep"].between(0, 24 * 60 - 1).all()
+    assert set(table["carrier"].cat.categories) == {"9E", "AA", "DL"}
+
+
+def test_trips_of_another_year_or_length_are_left_out(made: dict[str, Path]) -> None:
+    table = pd.read_parquet(made["taxi"])
+    assert len(table) == 3 * 297
+    assert table["minutes"].between(1, 180).all()
+    assert table["pickup"].between(0, 24 * 60 - 1).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_cut_off_is_named(name: str, tmp_path: Path) -> None:
+    module = datasets.module(name)
+    folder = raw.write(name, tmp_path / "given")
+    files = {remote.file: folder / remote.file for remote in module.CARD.remotes}
+    last = list(files.values())[-1]
+    last.write_bytes(last.read_bytes()[: last.stat().st_size // 2])
+    with pytest.raises(DataError, match=last.name):
+        list(module.build(files))
+
+
+def test_a_pinned_file_of_other_content_is_refused(tmp_path: Path) -> None:
+    module: ModuleType = datasets.module("covertype")
+    folder = raw.write("covertype", tmp_path / "given")
+    with pytest.raises(DataError, match="SHA-256 is .*, not 614360d"):
+        module.prepare(tmp_path, folder)
+    assert not (tmp_path / "covertype").exists()
