@@ -16,7 +16,7 @@ from pipeline.task import Filter
 
 
 def read(
-    path: Path, features: Sequence[str], target: str, rows: Filter, device: str
+    path: Path, features: Sequence[str] | str, target: str, rows: Filter, device: str
 ) -> tuple[Any, np.ndarray]:
     """Return the features on a device and the target on the host.
 
@@ -24,7 +24,8 @@ def read(
     ----------
     path : Path
         A Parquet file; on the host its page checksums are verified.
-    features : sequence of str
+    features : sequence of str or str
+        A name by itself gives the column in place of a frame.
     target : str
     rows : list of tuple
         Conditions, pushed down to the row groups.
@@ -32,7 +33,7 @@ def read(
 
     Returns
     -------
-    X : pandas.DataFrame or cudf.DataFrame
+    X : pandas.DataFrame or cudf.DataFrame, or a Series of the same
         Dictionary-encoded columns are categorical.
     y : numpy.ndarray, shape (n_rows,)
 
@@ -41,16 +42,15 @@ def read(
     DataError
         The file is missing, damaged, or lacks a column.
     """
-    wanted = [target] if device == "cuda" else [*features, target]
-    table = _table(path, wanted, rows)
+    columns: Any = features if isinstance(features, str) else list(features)
+    named = [columns] if isinstance(columns, str) else columns
+    table = _table(path, [target] if device == "cuda" else [*named, target], rows)
     y = table.column(target).to_numpy()
     if device == "cuda":
         # The target is read to the host: splitters and metrics of scikit-learn use it there.
-        columns = list(features)
-        return load("cudf").read_parquet(path, columns=columns, filters=list(rows) or None)[
-            columns
-        ], y
-    return table.drop_columns([target]).to_pandas(), y
+        frame = load("cudf").read_parquet(path, columns=named, filters=list(rows) or None)
+        return frame[columns], y
+    return table.select(named).to_pandas()[columns], y
 
 
 def _table(path: Path, columns: list[str], rows: Filter) -> pa.Table:

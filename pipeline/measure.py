@@ -143,8 +143,8 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
 
     def read(rows: Any) -> Any:
         with outcome.stage("read"):
-            frame = pd.read_parquet(path, columns=[*task.features, task.target], filters=list(rows))
-            return frame[list(task.features)], frame[task.target].to_numpy()
+            frame = pd.read_parquet(path, columns=[*task.columns, task.target], filters=list(rows))
+            return frame[_wanted(task)], frame[task.target].to_numpy()
 
     before, last = (spec[:-1], spec[-1]) if isinstance(spec, Pipeline) else (None, spec)
     X, y = read(split.train)
@@ -170,6 +170,11 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
         for name, part in parts(spec)
         for step, leaf in leaves(part, name)
     ]
+
+
+def _wanted(task: Task) -> Any:
+    """Return what selects the features from a frame: a name gives a column, a list a frame."""
+    return task.features if isinstance(task.features, str) else task.columns
 
 
 def answer(model: Any, X: Any, kind: Kind) -> np.ndarray:

@@ -38,8 +38,8 @@ class Task:
     prepare : callable
         ``prepare(home)`` makes the data below a folder if need be, verifies it
         and returns the path of the Parquet file.
-    features : sequence of str
-        Columns to learn from.
+    features : sequence of str or str
+        Columns to learn from; a name by itself gives the program the column, as text wants it.
     target : str
         Column to predict: 0 or 1, a class, or a number.
     specs : mapping of str to callable
@@ -59,7 +59,7 @@ class Task:
     name: str
     title: str
     prepare: Callable[[Path], Path]
-    features: Sequence[str]
+    features: Sequence[str] | str
     target: str
     specs: Mapping[str, Callable[[int], Any]]
     splits: Mapping[str, Split]
@@ -68,6 +68,11 @@ class Task:
     licence: str
     source: str
     kind: Kind = "binary"
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the features."""
+        return [self.features] if isinstance(self.features, str) else list(self.features)
 
     def split(self, name: str | None) -> tuple[str, Split]:
         """Return a split by name, the default one for None."""

@@ -48,8 +48,11 @@ def boosting(seed: int) -> Pipeline:
     """Gradient boosting on the same columns as the forest."""
     return make_pipeline(
         prepared(seed),
-        XGBRegressor(n_estimators=50, max_depth=6, learning_rate=0.2, random_state=seed),
-    )
+        XGBRegressor(
+            n_estimators=50, max_depth=6, learning_rate=0.1, min_child_weight=100,
+            random_state=seed,
+        ),
+    )  # fmt: skip
 
 
 def prepared(seed: int) -> object:

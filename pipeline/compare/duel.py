@@ -258,7 +258,7 @@ class Duel:
             split=f"{name}: {split.about}",
             rows_train=report.rows_train,
             rows_test=len(report.truth),
-            columns=len(self.task.features),
+            columns=len(self.task.columns),
             positive_rate=float(np.mean(report.truth)) if kind == "binary" else None,
             margins=dict(self.task.margins),
             kind=kind,

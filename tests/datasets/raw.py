@@ -21,7 +21,7 @@ ROWS = 600
 
 def covertype_file(folder: Path, draw: np.random.Generator) -> None:
     cover = draw.integers(1, 8, ROWS)
-    columns = [draw.integers(1800, 3900, ROWS) + 200 * cover]
+    columns = [draw.integers(1800, 2000, ROWS) + 200 * cover]
     columns += [draw.integers(0, 300, ROWS) for _ in range(9)]
     columns += [draw.integers(0, 2, ROWS) for _ in range(44)]
     lines = pd.DataFrame([*columns, cover]).T.to_csv(header=False, index=False)
