@@ -16,6 +16,7 @@ MODEL :=
 IN :=
 KEEP :=
 SPECS :=
+FROM :=
 REPEATS :=
 GPU ?= auto
 PYTHON3 := python3 python3.14 python3.13 python3.12 python3.11
@@ -48,6 +49,7 @@ help: ## List the targets and variables
 	@echo '  MODEL= IN=       folder of a saved model, and Parquet or CSV file of rows, for predict'
 	@echo '  KEEP=            columns of IN to copy to OUT, with commas'
 	@echo '  SPECS=           programs of the task, with commas; empty for all'
+	@echo '  FROM=            what was downloaded by hand for `make data`: a file or a folder'
 	@echo '  REPEATS=         timed runs of each; empty for the usual number'
 	@echo '  GPU=auto         packages to install: auto, cpu, cu12 or cu13'
 	@echo '  PYTHON3=         Python to build with, if not the first of 3.11 to 3.14 found'
@@ -71,12 +73,12 @@ doctor: setup ## Say what this machine has, what is wrong and how to mend it
 	@$(RUN) doctor
 
 .PHONY: list
-list: setup ## List the tasks
+list: setup ## List the tasks: kind, rows, what is to be downloaded
 	@$(RUN) list
 
 .PHONY: data
 data: setup ## Fetch and verify the data of TASK
-	$(RUN) data '$(TASK)'
+	$(RUN) data '$(TASK)'$(if $(FROM), --from '$(FROM)')
 
 .PHONY: synthetic
 synthetic: setup ## Generate a table of ROWS rows into data/synthetic, with OPTIONS

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 NAME = "airline"
 TITLE = "Flights within the United States in 2019: more than 15 minutes late on arrival?"
 LICENCE = "public domain (work of the United States government)"
-SOURCE = "Bureau of Transportation Statistics, reporting carriers, 12 months (about 30 MB each)"
+SOURCE = "Bureau of Transportation Statistics, reporting carriers"
 CITATION = "Bureau of Transportation Statistics: Airline On-Time Performance Data, 2019."
 ROWS = 7_400_000
+DOWNLOAD = "12 files of 30 MB"
 TARGET = "late"
 LATE_AFTER = 15
 

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 NAME = "covertype"
 TITLE = "Forest cover of 30 by 30 metres from a map: which of seven kinds?"
 LICENCE = "CC BY 4.0"
-SOURCE = "UCI Machine Learning Repository, the copy that scikit-learn fetches (11 MB)"
+SOURCE = "UCI Machine Learning Repository, the copy that scikit-learn fetches"
 CITATION = "Blackard, J. (1998). Covertype. UCI Machine Learning Repository."
 ROWS = 581_012
+DOWNLOAD = "11 MB"
 TARGET = "cover"
 
 MEASURES = {

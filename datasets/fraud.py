@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 NAME = "fraud"
 TITLE = "Card payments: which of them are fraud (0.17 %)?"
 LICENCE = "Database Contents License 1.0"
-SOURCE = "Worldline and the Universite Libre de Bruxelles, through OpenML, id 1597 (about 150 MB)"
+SOURCE = "Worldline and the Universite Libre de Bruxelles, through OpenML, id 1597"
 CITATION = (
     "Dal Pozzolo, A., Caelen, O., Johnson, R. & Bontempi, G. (2015). Calibrating probability "
     "with undersampling for unbalanced classification. IEEE SSCI."
 )
 ROWS = 284_807
+DOWNLOAD = "150 MB"
 TARGET = "is_fraud"
 
 PARTS = [f"V{i}" for i in range(1, 29)]

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 NAME = "higgs"
 TITLE = "Simulated collisions of protons: a Higgs boson, or background?"
 LICENCE = "CC BY 4.0"
-SOURCE = "UCI Machine Learning Repository (about 2.8 GB, compressed)"
+SOURCE = "UCI Machine Learning Repository"
 CITATION = (
     "Baldi, P., Sadowski, P. & Whiteson, D. (2014). Searching for exotic particles in "
     "high-energy physics with deep learning. Nature Communications 5."
 )
 ROWS = 11_000_000
+DOWNLOAD = "2.8 GB"
 TARGET = "signal"
 
 MEASURES = [

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 NAME = "newsgroups"
 TITLE = "Messages to twenty newsgroups: which group?"
 LICENCE = "none stated: public messages of 1993, collected for research"
-SOURCE = "Ken Lang's collection, sorted by date, the copy that scikit-learn fetches (14 MB)"
+SOURCE = "Ken Lang's collection, sorted by date, the copy that scikit-learn fetches"
 CITATION = "Lang, K. (1995). NewsWeeder: learning to filter netnews. ICML."
 ROWS = 18_846
+DOWNLOAD = "14 MB"
 TARGET = "group"
 
 COLUMNS = {

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 NAME = "taxi"
 TITLE = "Yellow taxis in New York: how many minutes does a trip take?"
 LICENCE = "none stated: open data of the City of New York"
-SOURCE = "NYC Taxi and Limousine Commission, trip records, 3 months (about 50 MB each)"
+SOURCE = "NYC Taxi and Limousine Commission, trip records"
 CITATION = "NYC Taxi and Limousine Commission: TLC Trip Record Data, yellow taxis, 2024."
 ROWS = 9_500_000
+DOWNLOAD = "3 files of 50 MB"
 TARGET = "minutes"
 
 YEAR, MONTHS = 2024, (1, 2, 3)
@@ -85,12 +86,11 @@ def _features(raw: pa.Table, start: Any) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    minutes = pc.add(pc.multiply(pc.hour(start), 60), pc.minute(start))
     return pa.table(
         {
             "year": pc.year(start),
             "month": pc.month(start),
-            "pickup": minutes,
+            "pickup": pc.add(pc.multiply(pc.hour(start), 60), pc.minute(start)),
             "weekday": pc.day_of_week(start),
             "passengers": pc.cast(raw["passenger_count"], "float32"),
             "from_zone": pc.cast(raw["PULocationID"], "string"),

@@ -183,11 +183,21 @@ def predict(model: Path, source: Path, target: Path, **options: Any) -> None:
 @commands.command()
 @click.argument("task")
 @click.option("--home", type=click.Path(path_type=Path), default=Path("data"), show_default=True)
-def data(task: str, home: Path) -> None:
+@click.option(
+    "--from",
+    "given",
+    type=click.Path(exists=True, path_type=Path),
+    help="The file, or the folder of the files, that were downloaded by hand.",
+)
+def data(task: str, home: Path, given: Path | None) -> None:
     """Fetch, convert and verify the data of TASK."""
+    import logging
+
     from pipeline.task import load
 
-    click.echo(f"data: {load(task).prepare(home)}")
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    what = load(task)
+    click.echo(f"data: {what.prepare(home, given) if given else what.prepare(home)}")
 
 
 @commands.command("list")
@@ -196,7 +206,9 @@ def list_() -> None:
     from pipeline import task
 
     for name in task.names():
-        click.echo(f"{name:16} {task.summary(name)}")
+        kind, rows, download, _ = task.facts(name)
+        size, needs = f"{rows:,}" if rows else "?", f"{download} to download" if download else "-"
+        click.echo(f"{name:14} {kind:10} {size:>10} rows  {needs:29} {task.summary(name)}")
 
 
 @commands.command()

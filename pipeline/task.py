@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pipeline.errors import ConfigError
 
@@ -37,7 +37,8 @@ class Task:
     name, title : str
     prepare : callable
         ``prepare(home)`` makes the data below a folder if need be, verifies it
-        and returns the path of the Parquet file.
+        and returns the path of the Parquet file; ``prepare(home, given)`` makes it of
+        what was downloaded by hand.
     features : sequence of str or str
         Columns to learn from; a name by itself gives the program the column, as text wants it.
     target : str
@@ -58,7 +59,7 @@ class Task:
 
     name: str
     title: str
-    prepare: Callable[[Path], Path]
+    prepare: Callable[..., Path]
     features: Sequence[str] | str
     target: str
     specs: Mapping[str, Callable[[int], Any]]
@@ -127,6 +128,45 @@ def summary(name: str) -> str:
     """Return the first line of a task's docstring, without importing it."""
     text = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text())) or ""
     return text.partition("\n")[0]
+
+
+class Facts(NamedTuple):
+    """What is known of a task without its libraries.
+
+    Parameters
+    ----------
+    kind : str
+        What it predicts.
+    rows : int
+        About how many, of its dataset; 0 if the dataset does not tell.
+    download : str
+        How much is to be downloaded; empty if nothing is.
+    folder : str
+        Of the dataset below the folder of the data; empty if not told.
+    """
+
+    kind: str
+    rows: int
+    download: str
+    folder: str
+
+
+def facts(name: str) -> Facts:
+    """Read what a task's file says of itself, and import its dataset's module alone."""
+    tree = ast.parse((FOLDER / f"{name}.py").read_text())
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and _is_task(n)]
+    given = {k.arg: k.value for call in calls for k in call.keywords}
+    kind = getattr(given.get("kind"), "value", "binary")
+    owner = getattr(getattr(given.get("prepare"), "value", None), "id", "")
+    found = [n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module
+             and owner in (alias.name for alias in n.names)]  # fmt: skip
+    data = importlib.import_module(f"{found[0]}.{owner}") if found else None
+    download, folder = getattr(data, "DOWNLOAD", ""), getattr(data, "NAME", "")
+    return Facts(kind, getattr(data, "ROWS", 0), download, folder)
+
+
+def _is_task(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == Task.__name__
 
 
 def load(name: str) -> Task:

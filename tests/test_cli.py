@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 
 import tasks.flights
@@ -19,7 +20,8 @@ from pipeline.compare import results
 from pipeline.compare.report import render
 from pipeline.runner import RunRecord
 from tasks.flights import TASK
-from tests.commands import ROOT, Done, call, python
+from tests.commands import ROOT, Done, assert_one_message, call, python
+from tests.datasets import raw
 
 COMMANDS = ["run", "compare", "report", "predict", "data", "list", "explain", "doctor"]
 HEAVY = {"sklearn", "pandas", "xgboost", "numpy", "rich", "pyarrow", "scipy", "matplotlib"}
@@ -87,7 +89,10 @@ def test_list_gives_each_task_with_its_summary() -> None:
     assert code == 0
     lines = dict(line.split(maxsplit=1) for line in out.splitlines())
     assert set(lines) == {path.stem for path in ROOT.glob("tasks/[!_]*.py")}
-    assert lines["flights"] == tasks.flights.__doc__.partition("\n")[0]
+    assert lines["flights"].startswith("binary        327,346 rows  - ")
+    assert lines["flights"].endswith(tasks.flights.__doc__.partition("\n")[0])
+    assert lines["covertype"].startswith("multiclass    581,012 rows  11 MB to download ")
+    assert lines["taxi"].startswith("regression ")
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -273,3 +278,23 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
 )
 def test_values_are_python_literals_or_else_text(text: str, expected: tuple[str, object]) -> None:
     assert arguments.change(text) == expected
+
+
+def test_data_downloaded_by_hand_is_taken(tmp_path: Path) -> None:
+    given = raw.write("higgs", tmp_path / "given")
+    done = call("data", "higgs", "--home", tmp_path / "home", "--from", given)
+    path = tmp_path / "home" / "higgs" / "higgs.parquet"
+    assert (done.code, done.out) == (0, f"data: {path}\n")
+    assert pq.read_metadata(path).num_rows == raw.ROWS
+
+
+def test_data_that_is_not_the_pinned_one_ends_with_65(tmp_path: Path) -> None:
+    given = raw.write("covertype", tmp_path / "given")
+    done = call("data", "covertype", "--home", tmp_path / "home", "--from", given)
+    assert done.code == 65
+    assert "covtype.data.gz: SHA-256 is" in done.err
+
+
+def test_a_task_without_a_download_takes_no_file(tmp_path: Path) -> None:
+    done = call("data", "digits", "--home", tmp_path / "home", "--from", tmp_path)
+    assert_one_message(done, 65, "digits needs no download")

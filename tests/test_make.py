@@ -160,3 +160,9 @@ def test_the_checks_run_both_parts_and_fail_with_either(tmp_path, failing, calle
     )
     assert done.returncode == code
     assert (tmp_path / "called").read_text().split() == called.split()
+
+
+def test_data_downloaded_by_hand_reaches_the_command() -> None:
+    assert commands("data", "TASK=higgs", "FROM=my file.gz")[-1] == (
+        ".venv/bin/python -m pipeline data 'higgs' --from 'my file.gz'"
+    )

@@ -47,6 +47,7 @@ def test_every_dataset_has_the_form(name: str) -> None:
     assert targets == [module.TARGET]
     assert all(column.about and column.type for column in module.COLUMNS.values())
     assert module.CARD.sources or module.CARD.remotes
+    assert bool(getattr(module, "DOWNLOAD", "")) == bool(module.CARD.remotes)
 
 
 @pytest.mark.parametrize("name", sorted(set(FIXED) - {"flights"}))
