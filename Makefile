@@ -17,6 +17,8 @@ IN :=
 KEEP :=
 SPECS :=
 FROM :=
+FILE :=
+TARGET :=
 REPEATS :=
 GPU ?= auto
 PYTHON3 := python3 python3.14 python3.13 python3.12 python3.11
@@ -50,6 +52,7 @@ help: ## List the targets and variables
 	@echo '  KEEP=            columns of IN to copy to OUT, with commas'
 	@echo '  SPECS=           programs of the task, with commas; empty for all'
 	@echo '  FROM=            what was downloaded by hand for `make data`: a file or a folder'
+	@echo '  FILE= TARGET=    a table of your own and its column to predict, for `make adopt`'
 	@echo '  REPEATS=         timed runs of each; empty for the usual number'
 	@echo '  GPU=auto         packages to install: auto, cpu, cu12 or cu13'
 	@echo '  PYTHON3=         Python to build with, if not the first of 3.11 to 3.14 found'
@@ -83,6 +86,10 @@ data: setup ## Fetch and verify the data of TASK
 .PHONY: synthetic
 synthetic: setup ## Generate a table of ROWS rows into data/synthetic, with OPTIONS
 	$(PYTHON) -m datasets synthetic --rows '$(ROWS)' --seed '$(SEED)' $(OPTIONS)
+
+.PHONY: adopt
+adopt: setup ## Make a task of your own table: FILE=my.csv TARGET=column
+	$(RUN) adopt '$(FILE)' --target '$(TARGET)'
 
 .PHONY: run
 run: data ## Train and judge TASK once, on DEVICE

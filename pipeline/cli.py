@@ -1,4 +1,4 @@
-"""The command line: run, compare, report, predict, data, list, explain, doctor.
+"""The command line: run, compare, report, predict, data, adopt, list, explain, doctor.
 
 Only `click` is imported at the top, so ``--help`` answers at once.
 """
@@ -98,13 +98,15 @@ def compare(
     task: str, out: Path | None, baseline: Path | None, again: bool, **options: Any
 ) -> None:
     """Measure TASK in plain scikit-learn, on the CPU and on the GPU; keep results.json."""
+    from pipeline.compare import baseline as baseline_
     from pipeline.compare import results
 
     then = results.load(baseline) if baseline else None
     if not again:
         _compare(task, out, **options)
     if then is not None:
-        _beside(results.load((out or Path("reports") / task) / "results.json"), then)
+        now = results.load((out or Path("reports") / task) / "results.json")
+        baseline_.show(now, then)
     elif again:
         raise ConfigError("--again measures nothing, so it needs --baseline")
 
@@ -124,14 +126,6 @@ def report(task: str, out: Path | None, again: bool, **options: Any) -> None:
     else:
         _compare(task, out, pages=True, **options)
     click.echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
-
-
-def _beside(now: Any, then: Any) -> None:
-    from rich.console import Console
-
-    from pipeline.compare import baseline
-
-    Console().print(baseline.shown(baseline.table(now, then)))
 
 
 def _compare(
@@ -198,6 +192,27 @@ def data(task: str, home: Path, given: Path | None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     what = load(task)
     click.echo(f"data: {what.prepare(home, given) if given else what.prepare(home)}")
+
+
+@commands.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--target", required=True, help="The column to predict.")
+@click.option("--name", default="", help="Of the task; by default after the file.")
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path),
+    default=Path("data"),
+    help="Folder of the data.",
+    show_default=True,
+)
+def adopt(file: Path, target: str, name: str, home: Path) -> None:
+    """Make a task of your own CSV or Parquet FILE; name the columns it cannot use."""
+    from pipeline import adoption
+
+    made = adoption.adopt(file, target, home, name)
+    click.echo("\n".join(made.lines()))
+    click.echo(f"data: {made.data}\ntask: {made.task}, yours to change")
+    click.echo(f"next: make report TASK={made.name}")
 
 
 @commands.command("list")

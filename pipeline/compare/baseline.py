@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from rich.console import Console
 from rich.table import Table as Shown
 
 from pipeline.compare.report.format import MISSING, seconds
@@ -112,11 +113,12 @@ def _row(now: Cell, then: Cell) -> Row:
     return row(now.spec, now.variant, *medians, f"{found.value:.3f}", span(found), outcome(found))
 
 
-def shown(made: Table) -> Shown:
-    """Return the table for a terminal."""
+def show(new: Results, old: Results) -> None:
+    """Print the table; see `table` for what is raised."""
+    made = table(new, old)
     result = Shown(title=made.caption, caption=made.note)
     for name, side in zip(made.head, made.align, strict=True):
         result.add_column(name, justify="right" if side == "r" else "left")
     for cells in made.rows:
         result.add_row(*(cell.text for cell in cells))
-    return result
+    Console().print(result)
