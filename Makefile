@@ -103,6 +103,10 @@ compare: data ## Measure TASK on the CPU and, where there is one, on the GPU
 report: data ## Compare, then write the report and say where it is
 	$(RUN) report '$(TASK)' $(COMPARE_OPTIONS)
 
+.PHONY: gallery
+gallery: setup ## Report on all tasks whose data is there, with an index page
+	$(RUN) gallery --device '$(DEVICE)' $(if $(REPEATS),--repeats '$(REPEATS)')
+
 .PHONY: predict
 predict: setup ## Predict the rows of IN with MODEL, into OUT
 	$(RUN) predict '$(MODEL)' '$(IN)' '$(OUT)' --device '$(DEVICE)' $(if $(KEEP),--keep '$(KEEP)')

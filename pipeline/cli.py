@@ -1,4 +1,4 @@
-"""The command line: run, compare, report, predict, data, adopt, list, explain, doctor.
+"""The command line: run, compare, report, gallery, predict, data, adopt, list, explain, doctor.
 
 Only `click` is imported at the top, so ``--help`` answers at once.
 """
@@ -128,28 +128,28 @@ def report(task: str, out: Path | None, again: bool, **options: Any) -> None:
     click.echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
 
 
+@commands.command()
+@click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
+@click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
+@click.option("--home", type=click.Path(path_type=Path), default=Path("data"), show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("reports"), show_default=True)
+@click.option("--again", is_flag=True, help="Only write the index of the reports that are there.")
+def gallery(device: str, repeats: int, home: Path, out: Path, again: bool) -> None:
+    """Report on every task whose data is there, and write an index page."""
+    from pipeline.gallery import build
+
+    index = build(out, home, ["--device", device, "--repeats", str(repeats)], again=again)
+    click.echo(f"gallery: {index.resolve().as_uri()}")
+
+
 def _compare(
     task: str, out: Path | None, *, repeats: int, pages: bool = False, **options: Any
 ) -> None:
-    from rich.console import Console
-
-    from pipeline.compare import results
     from pipeline.compare.duel import Duel
-    from pipeline.compare.report import render
-    from pipeline.compare.report.terminal import table
-    from pipeline.progress import progress
-    from pipeline.publish import publishing
+    from pipeline.compare.publication import publish
 
-    device = options["device"]
-    what, job, specs = prepared(task, **options)
-    with publishing(out or Path("reports") / task) as draft:
-        duel = Duel(what, job, specs, device, repeats)
-        with progress("runs", duel.runs) as line:
-            measured = duel.measure(line)
-        (draft / "results.json").write_bytes(results.dumps(measured))
-        if pages:
-            render(measured, draft)
-    Console().print(table(measured))
+    duel = Duel(*prepared(task, **options), options["device"], repeats)
+    publish(duel, out or Path("reports") / task, pages=pages)
 
 
 @commands.command()
@@ -209,10 +209,7 @@ def adopt(file: Path, target: str, name: str, home: Path) -> None:
     """Make a task of your own CSV or Parquet FILE; name the columns it cannot use."""
     from pipeline import adoption
 
-    made = adoption.adopt(file, target, home, name)
-    click.echo("\n".join(made.lines()))
-    click.echo(f"data: {made.data}\ntask: {made.task}, yours to change")
-    click.echo(f"next: make report TASK={made.name}")
+    click.echo("\n".join(adoption.adopt(file, target, home, name).lines()))
 
 
 @commands.command("list")

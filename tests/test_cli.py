@@ -23,7 +23,18 @@ from tasks.flights import TASK
 from tests.commands import ROOT, Done, assert_one_message, call, python
 from tests.datasets import raw
 
-COMMANDS = ["run", "compare", "report", "predict", "data", "adopt", "list", "explain", "doctor"]
+COMMANDS = [
+    "run",
+    "compare",
+    "report",
+    "gallery",
+    "predict",
+    "data",
+    "adopt",
+    "list",
+    "explain",
+    "doctor",
+]
 HEAVY = {"sklearn", "pandas", "xgboost", "numpy", "rich", "pyarrow", "scipy", "matplotlib"}
 LOADED = """
 import runpy, sys

@@ -54,7 +54,7 @@ class Adopted:
     task: Path
 
     def lines(self) -> Iterator[str]:
-        """Yield what was made of each column, and what was not."""
+        """Yield what was made of each column, what was not, and what to do next."""
         kept, found = f"{self.rows:,} of {self.all_rows:,} rows", self.columns
         yield f"{self.file}: {kept}; {self.label!r} is predicted ({self.target.kind})"
         if self.target.classes:
@@ -67,6 +67,9 @@ class Adopted:
         yield from _listed("categories of few values", found.few)
         yield from _listed("categories of many values", found.many)
         yield from (f"  not used: {name!r} {why}" for name, why in found.unused.items())
+        yield f"data: {self.data}"
+        yield f"task: {self.task}, yours to change"
+        yield f"next: make report TASK={self.name}"
 
 
 def _listed(what: str, names: list[str]) -> Iterator[str]:

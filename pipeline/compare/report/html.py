@@ -18,7 +18,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 def page(results: Results) -> str:
     """Return the page; the same results give the same bytes."""
-    template = _environment().get_template("index.html.j2")
+    template = environment().get_template("index.html.j2")
     return template.render(
         results=results,
         verdict=verdict(results),
@@ -31,7 +31,8 @@ def page(results: Results) -> str:
     )
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return what renders the templates; foreign text is escaped and cleaned."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=select_autoescape(("html", "j2"), default=True, default_for_string=True),
