@@ -73,7 +73,7 @@ def amend(folder: Path, changes: dict[str, Any]) -> None:
 def small_homes(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a data folder with every dataset: whole, one row in 54, or of small raw files."""
     home = shutil.copytree(small_home, tmp_path_factory.mktemp("all"), dirs_exist_ok=True)
-    for name in set(datasets.names()) - {"flights"}:
+    for name in set(datasets.names()) - {"flights", "synthetic"}:
         module = datasets.module(name)
         if module.CARD.remotes:
             of_small_files(module, home, raw.write(name, home / "given" / name))

@@ -16,7 +16,8 @@ from datasets import _store
 from datasets.errors import DataError
 from tests.datasets import raw
 
-NAMES = [name for name in datasets.names() if getattr(datasets.module(name), "DOWNLOAD", "")]
+FIXED = [name for name in datasets.names() if name != "synthetic"]
+NAMES = [name for name in FIXED if datasets.module(name).CARD.remotes]
 
 
 def make(name: str, home: Path) -> Path:
