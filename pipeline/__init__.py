@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from pipeline.estimator import Accelerated
     from pipeline.explaining import explain
+    from pipeline.loading import scan
     from pipeline.preprocessing.calendar import CalendarFeatures
     from pipeline.saving import load, save
 
@@ -44,6 +45,7 @@ _HOME = {
     "explain": "pipeline.explaining",
     "load": "pipeline.saving",
     "save": "pipeline.saving",
+    "scan": "pipeline.loading",
 }
 
 __all__ = [
@@ -62,6 +64,7 @@ __all__ = [
     "explain",
     "load",
     "save",
+    "scan",
 ]
 
 

@@ -15,6 +15,9 @@ from pipeline.errors import ClusterUnavailable, ConfigError
 from pipeline.optional import available, load
 
 LOOPBACK = "127.0.0.1"
+TCP_LEAST = 12
+"""Seconds: Dask sends that many probes, one a second, before it gives a connection up."""
+
 SCHEMES = ("tcp://", "tls://", "ucx://", "ucxx://")
 
 
@@ -90,7 +93,8 @@ class Cluster:
 
     def workers(self) -> dict[str, dict[str, Any]]:
         """Return what the scheduler knows of each worker, by its address, sorted by name."""
-        found = self.client.scheduler_info(n_workers=-1)["workers"]
+        # `scheduler_info` answers from a copy that something else may be renewing.
+        found = self.client.sync(self.client.scheduler.identity, n_workers=-1)["workers"]
         return dict(sorted(found.items(), key=lambda item: str(item[1]["name"]).zfill(9)))
 
     @property
@@ -140,6 +144,8 @@ def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
     kind, asked = _checked(where, options)
     if not available("distributed"):
         raise ConfigError("Dask is not installed; pip install 'gpu-tabular-pipeline[cluster]'")
+    # Its own settings must be there before ours are laid over them.
+    load("distributed")
     with ExitStack() as stack:
         stack.enter_context(load("dask.config").set(settings(asked)))
         made = _STARTS[kind](where, asked, stack)
@@ -182,7 +188,7 @@ def settings(options: Options) -> dict[str, Any]:
         "distributed.scheduler.worker-ttl": f"{options.timeout} s",
         "distributed.scheduler.work-stealing": False,
         "distributed.comm.timeouts.connect": f"{options.timeout} s",
-        "distributed.comm.timeouts.tcp": f"{options.timeout} s",
+        "distributed.comm.timeouts.tcp": f"{max(options.timeout, TCP_LEAST)} s",
     }
 
 

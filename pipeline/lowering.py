@@ -115,11 +115,6 @@ def is_transformer(part: Any) -> bool:
     return hasattr(part, "transform") and not hasattr(part, "predict")
 
 
-def needs_all_rows(spec: Any) -> bool:
-    """Return whether some step of a spec cannot work on the partitions of a table."""
-    return any(not is_transformer(part) or cuda.knows(part) for _, part in parts(spec))
-
-
 def on_blocks(part: Any) -> bool:
     """Return whether a step is preprocessing of a table; text, PCA and FastICA are models."""
     return is_transformer(part) and not (text.handles(part) or cuda.knows(part))

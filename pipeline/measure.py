@@ -15,10 +15,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 from sklearn.pipeline import Pipeline
 
-from pipeline import io
+from pipeline import io, loading
 from pipeline.advice import of_size
+from pipeline.clusters import active
 from pipeline.devices import choose
-from pipeline.errors import DataError
+from pipeline.errors import ConfigError, DataError
 from pipeline.estimator import Accelerated
 from pipeline.lowering import parts
 from pipeline.placement import Placement
@@ -113,7 +114,9 @@ def _accelerated(
 
     def read(rows: Any) -> Any:
         with outcome.stage("read"):
-            return io.read(path, task.features, task.target, rows, device)
+            if active() is None:
+                return io.read(path, task.features, task.target, rows, device)
+            return loading.scan(path, _table(task), task.target, rows=rows, device=device)
 
     X, y = read(split.train)
     outcome.rows_train = len(y)
@@ -170,6 +173,13 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
         for name, part in parts(spec)
         for step, leaf in leaves(part, name)
     ]
+
+
+def _table(task: Task) -> list[str]:
+    """Return the columns that workers read; texts are no table."""
+    if isinstance(task.features, str):
+        raise ConfigError(f"{task.name}: texts are read by one process; leave out --cluster")
+    return list(task.columns)
 
 
 def _wanted(task: Task) -> Any:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sklearn.pipeline import Pipeline
 
-from pipeline import frames
+from pipeline import frames, gathering
 from pipeline.errors import Reason, Unsupported
 from pipeline.placement import Placement
 from pipeline.residency import record
@@ -26,6 +26,9 @@ class Worker(Protocol):
 
     def partial_fit(self, X: Any, y: Any, **params: Any) -> Any:
         """Learn from more rows."""
+
+    def spreads(self, X: Any, params: dict[str, Any]) -> str:
+        """Return how it learns from partitions; "" where they have to be gathered."""
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
         """Call a fitted method."""
@@ -67,6 +70,8 @@ class Step:
     def learn(self, call: str, X: Any, y: Any, **params: Any) -> Any:
         """Call a method that learns; on the host if the data stand in the way and it may."""
         X = self.bring(X)
+        if frames.is_partitioned(X):
+            X = self._spread_or_gathered(X, y, params)
         try:
             with self.timed(call, "what is fitted"):
                 return getattr(self.worker, call)(X, y, **params)
@@ -75,6 +80,19 @@ class Step:
                 raise
             vars(self).update(vars(self.on_host(refused.reasons)))
         return self.learn(call, X, y, **params)
+
+    def _spread_or_gathered(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
+        """Return partitions, as one table if the worker learns from all rows at once."""
+        said = self.worker.spreads(X, params)
+        if not said:
+            with record(self.name, "gather", self.device):
+                X, said = gathering.gather(X, self.name)
+            gathering.check_rows(y, X.shape[0])
+        self.placements = [
+            replace(place, note="; ".join(filter(None, (place.note, said))))
+            for place in self.placements
+        ]
+        return X
 
     @contextmanager
     def timed(self, call: str, why: str = "what was fitted") -> Iterator[None]:

@@ -13,12 +13,13 @@ LAYERS = [
     {"errors", "gpu", "machine", "progress"},
     {"certificate", "optional", "placement", "publish", "records", "residency"},
     {"clusters"},
+    {"faults"},
     {"diagram", "monitor"},
     {"devices", "dictionaries", "persistence", "sparse", "task", "thresholds", "values", "zones"},
     {"instants"},
     {"frames"},
-    {"containers"},
-    {"ingest", "io", "schema"},
+    {"containers", "gathering"},
+    {"ingest", "io", "loading", "schema"},
     {"preprocessing"},
     {"drift"},
     {"rules"},
@@ -50,7 +51,15 @@ INSIDE_PREPROCESSING = [
 """As above; a module that is not named is a twin, and twins may use each other."""
 
 GPU_PACKAGES = {"cudf", "cuml", "cupy", "dask", "dask_cudf", "dask_cuda", "rmm"}
-MAY_LOAD = {"clusters.py", "frames.py", "io.py", "partitions.py"}
+MAY_LOAD = {
+    "clusters.py",
+    "frames.py",
+    "gathering.py",
+    "io.py",
+    "loading.py",
+    "partitions.py",
+    "spread.py",
+}
 """What reads tables, and what works on them, loads cuDF and CuPy when it needs them."""
 
 MAX_LINES = 300

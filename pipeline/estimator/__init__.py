@@ -13,8 +13,8 @@ from pipeline import frames, intake
 from pipeline.advice import choose
 from pipeline.containers import CONTAINERS, contained, container
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.estimator.answers import Answers, Books, spec_has
-from pipeline.lowering import lower, needs_all_rows, obstacles, on_blocks
+from pipeline.estimator.answers import Answers, Books, attempted, spec_has
+from pipeline.lowering import lower, obstacles, on_blocks
 from pipeline.plan import Plan
 from pipeline.preprocessing.refusals import obstacles_to_batches
 
@@ -123,8 +123,8 @@ class Accelerated(Answers):
         Parameters
         ----------
         X : table or sequence of str, shape (n_rows, n_columns) or (n_texts,)
-            pandas, Polars, Arrow, cuDF, NumPy or CuPy; for a transformer also Dask or
-            dask-cuDF; texts where the first step reads text.
+            pandas, Polars, Arrow, cuDF, NumPy, CuPy, Dask or dask-cuDF; texts where the first
+            step reads text.
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
             Where the last step has them.
@@ -208,11 +208,9 @@ class Accelerated(Answers):
         options = {name: getattr(self, name) for name in ("dtype", "rank_error", "intelex")}
         plan = lower(self.spec, choice.name, fallback=fallback, **options)
         takes, X = intake.learn(self.spec, X)
-        if needs_all_rows(self.spec):
-            intake.whole(X, type(self.spec).__name__)
         y = intake.check_target(y, X)
         with self._ledger(X) as book:
-            made = how(plan, self._bring(X, plan.entrance), y, takes)
+            made = attempted(X, lambda: how(plan, self._bring(X, plan.entrance), y, takes))
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self._books = plan, Books(book)
         self._intake = takes

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
@@ -16,11 +17,14 @@ from pipeline import frames
 from pipeline.certificate import METHODS, Certificate, Tolerance, certificate, compare
 from pipeline.containers import categorize
 from pipeline.errors import Unsupported
+from pipeline.faults import retried
 from pipeline.intake import Intake, whole
 from pipeline.plan import Plan
 from pipeline.provenance import packages
 from pipeline.residency import ANSWER, Ledger, ledger, record
 from pipeline.rules.cpu import is_xgboost
+
+T = TypeVar("T")
 
 
 def spec_has(name: str) -> Any:
@@ -37,6 +41,11 @@ def _fitted_has(model: Any, name: str) -> bool:
     last = model.spec.steps[-1][1] if isinstance(model.spec, Pipeline) else model.spec
     fitted = getattr(model.plan_.steps[-1].worker, "estimator", None)
     return type(fitted) is type(last) and hasattr(fitted, name)
+
+
+def attempted(X: Any, work: Callable[[], T]) -> T:
+    """Return the result of work on X; where X has partitions, the work survives lost workers."""
+    return retried(work) if frames.is_partitioned(X) else work()
 
 
 class Books:
@@ -86,7 +95,7 @@ class Answers(BaseEstimator):
         X = self._intake.take(X)
         with self._ledger(X) as book:
             there = self._bring(X, self.plan_.entrance)
-            result = self._on_host(self.plan_.call(method, there, **params))
+            result = attempted(X, lambda: self._on_host(self.plan_.call(method, there, **params)))
         self._books.close(book)
         return X, result
 

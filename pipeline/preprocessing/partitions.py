@@ -7,11 +7,13 @@ from functools import cached_property, partial, reduce
 from itertools import accumulate
 from typing import Any, TypeVar
 
+from pipeline import gathering
+from pipeline.clusters import active
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.preprocessing import output
 from pipeline.preprocessing.nodes import Read
-from pipeline.preprocessing.table import Part, Table
+from pipeline.preprocessing.table import Cut, Part, Table
 
 T = TypeVar("T")
 
@@ -40,7 +42,9 @@ class Partitions:
         self._framed = hasattr(X, "columns")
         if not self._framed and (X.ndim != 2 or X.numblocks[1] != 1):
             raise DataError("X is cut between its columns; pass X.rechunk({1: -1})")
-        self._parts = list(X.to_delayed() if self._framed else X.to_delayed().ravel())
+        self._parts = gathering.parts_of(X)
+        self._own: list[list[Any]] = [[] for _ in self._parts]
+        self._own_first: list[Any] = []
 
     @property
     def like(self) -> Any:
@@ -50,8 +54,7 @@ class Partitions:
     @cached_property
     def lengths(self) -> list[int]:
         """Rows of each partition; the partitions are made for it."""
-        delayed = load("dask.delayed")
-        return list(load("dask.compute")(*(delayed(len)(part) for part in self._parts)))
+        return gathering.lengths(self.X)
 
     def first(self) -> Part:
         """Return the first row.
@@ -64,11 +67,23 @@ class Partitions:
         row = self.X.head(1, npartitions=-1) if self._framed else self.X[:1].compute()
         if not len(row):
             raise DataError("X has 0 sample(s) while a minimum of 1 is required")
-        return Table(row).first()
+        return Table(row, self._own_first).first()
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
-        """Return the host arrays: workers take their own rows to their device."""
-        return list(aligned)
+        """Return what stands for the arrays: each partition is sent its own entries."""
+        return [self._cut(array) for array in aligned]
+
+    def _cut(self, array: Any) -> Cut:
+        gathering.check_rows(array, sum(self.lengths))
+        ends = list(accumulate(self.lengths))
+        pieces = [array[end - n : end] for n, end in zip(self.lengths, ends, strict=True)]
+        cluster = active()
+        if cluster is not None:
+            pieces = cluster.client.scatter(pieces, hash=False)
+        for own, piece in zip(self._own, pieces, strict=True):
+            own.append(piece)
+        self._own_first.append(array[:1])
+        return Cut(len(self._own_first) - 1)
 
     def reduce(self, function: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
         """Merge the statistics of all partitions, neighbours first."""
@@ -80,11 +95,11 @@ class Partitions:
         found: T = stats[0].compute()
         return found
 
-    def each(self, function: Callable[[Any, int], Any]) -> list[Any]:
-        """Return a task for each partition, given the partition and the rows before it."""
+    def each(self, function: Callable[[Any, list[Any]], Any]) -> list[Any]:
+        """Return a task for each partition, given the partition and its entries of arrays."""
         task = load("dask.delayed")(function, pure=False)
-        starts = accumulate(self.lengths, initial=0)
-        return [task(part, start) for part, start in zip(self._parts, starts, strict=False)]
+        pairs = zip(self._parts, self._own, strict=True)
+        return [task(part, list(own)) for part, own in pairs]
 
     def write(self, read: Read, dtype: str, names: Sequence[Any]) -> Any:
         """Return a Dask array of the matrices, or a Dask frame where there are names."""
@@ -103,10 +118,10 @@ class Partitions:
 
 
 def table_statistic(
-    function: Callable[[Part], T], merge: Callable[[T, T], T], X: Any, start: int
+    function: Callable[[Part], T], merge: Callable[[T, T], T], X: Any, own: Sequence[Any]
 ) -> T | None:
     """Return the statistic of a partition; None where it has no rows."""
-    return Table(X, start).reduce(function, merge) if len(X) else None
+    return Table(X, own).reduce(function, merge) if len(X) else None
 
 
 def merged(merge: Callable[[T, T], T], stats: Sequence[T | None]) -> T | None:
@@ -115,11 +130,11 @@ def merged(merge: Callable[[T, T], T], stats: Sequence[T | None]) -> T | None:
     return reduce(merge, some) if some else None
 
 
-def table_matrix(read: Read, dtype: str, X: Any, start: int) -> Any:
+def table_matrix(read: Read, dtype: str, X: Any, own: Sequence[Any]) -> Any:
     """Return the matrix of a partition."""
-    return output.matrix(Table(X, start), read, dtype)
+    return output.matrix(Table(X, own), read, dtype)
 
 
-def table_frame(read: Read, dtype: str, names: Sequence[Any], X: Any, start: int) -> Any:
+def table_frame(read: Read, dtype: str, names: Sequence[Any], X: Any, own: Sequence[Any]) -> Any:
     """Return the frame of a partition."""
-    return output.frame(Table(X, start), read, dtype, names)
+    return output.frame(Table(X, own), read, dtype, names)

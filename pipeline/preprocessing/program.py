@@ -125,6 +125,10 @@ class Program:
     def _names(self) -> list[Any]:
         return list(self.to_sklearn().get_feature_names_out()) if self.framed else []
 
+    def spreads(self, X: Any, params: dict[str, Any]) -> str:
+        """Return how it learns from partitions."""
+        return "the statistics of the partitions are merged"
+
     def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return the matrix: `transform` is the one method of a program."""
         return getattr(self, method)(X, **params)

@@ -55,12 +55,12 @@ class Table:
     ----------
     X : frame or array, shape (n_rows, n_columns)
         Where it lives is where the blocks live.
-    start : int
-        Number of rows that the partitions before this one hold.
+    own : sequence of array
+        The entries for these rows in arrays of which `Cut` names one.
     """
 
-    def __init__(self, X: Any, start: int = 0) -> None:
-        self.X, self.start = X, start
+    def __init__(self, X: Any, own: Sequence[Any] = ()) -> None:
+        self.X, self.own = X, own
         self.device = frames.device_of(X)
         self.xp = frames.array_module(self.device)
         self.n_rows = int(X.shape[0])
@@ -105,6 +105,13 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """Stands for an array with one entry a row, of which every partition has its own entries."""
+
+    number: int
+
+
+@dataclass(frozen=True)
 class Part:
     """Some rows of a table."""
 
@@ -125,9 +132,12 @@ class Part:
 
     def of(self, aligned: Sequence[Any]) -> list[Any]:
         """Return the entries of these rows in arrays as long as the whole table."""
-        start = self.table.start
-        rows = slice(start + self.rows.start, start + self.rows.stop)
-        return [frames.to_device(array[rows], self.table.device) for array in aligned]
+        return [frames.to_device(self._of(array), self.table.device) for array in aligned]
+
+    def _of(self, array: Any) -> Any:
+        if isinstance(array, Cut):
+            return self.table.own[array.number][self.rows]
+        return array[self.rows]
 
 
 def side_by_side(columns: Sequence[Any], xp: Any) -> Any:

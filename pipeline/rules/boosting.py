@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from pipeline import containers, frames, residency
+from pipeline import containers, frames, gathering, residency
+from pipeline.clusters import active
 from pipeline.errors import DataError, DeviceUnavailable, Reason
 from pipeline.optional import load
+from pipeline.rules import external, spread
 from pipeline.rules.model import Model
 
 
@@ -33,6 +35,11 @@ class Boosting(Model):
         DeviceUnavailable
             XGBoost trained on another device than it was told to.
         """
+        if frames.is_partitioned(X):
+            how = spread if active() is not None else external
+            spread.check_labels(self.estimator, y)
+            self._take(how.train(self.estimator, X, y, **params))
+            return self._check_device()
         X = containers.categorize(X) if frames.is_frame(X) else X
         self._moved(to_device=y.nbytes)
         try:
@@ -44,6 +51,23 @@ class Boosting(Model):
                 f"{type(self.spec).__name__} takes the classes 0, 1, …, n - 1 and y holds "
                 f"{np.unique(y).tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
             ) from error
+        return self._check_device()
+
+    def spreads(self, X: Any, params: dict[str, Any]) -> str:
+        """Return how it learns from partitions: by a cluster, or from the disk if it must."""
+        if not spread.spreads(self.spec, params):
+            return ""
+        if active() is not None:
+            return "trained by all workers of the cluster"
+        enough, sizes = gathering.fits(X)
+        return "" if enough or hasattr(X, "columns") else f"external memory: {sizes}"
+
+    def _take(self, booster: Any) -> None:
+        """Be the estimator that has this booster."""
+        self.estimator = self._with(booster)
+        self.estimator.set_params(device=self.device)
+
+    def _check_device(self) -> None:
         config = json.loads(self.estimator.get_booster().save_config())
         ran_on = config["learner"]["generic_param"]["device"]
         if not ran_on.startswith(self.device):
@@ -54,6 +78,8 @@ class Boosting(Model):
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
+        if frames.is_partitioned(X):
+            return super().call(method, X, **params)
         X = containers.categorize(X) if frames.is_frame(X) else X
         try:
             result = super().call(method, X, **params)
@@ -89,8 +115,11 @@ class Boosting(Model):
 
     def to_sklearn(self) -> Any:
         """Return the user's estimator with the trained booster, free of any device."""
+        return self._with(self.estimator.get_booster())
+
+    def _with(self, booster: Any) -> Any:
         lifted = clone(self.spec)
-        lifted.load_model(bytearray(self.estimator.get_booster().save_raw("ubj")))
+        lifted.load_model(bytearray(booster.save_raw("ubj")))
         # load_model writes these too; set_params would wake the device of the spec.
         for name in ("base_score", "booster", "feature_types"):
             setattr(lifted, name, getattr(self.spec, name))

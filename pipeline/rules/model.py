@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 
-from pipeline import frames
+from pipeline import frames, gathering
 
 
 class Model:
@@ -39,13 +39,29 @@ class Model:
         """Learn from more rows."""
         self.estimator.partial_fit(X, y, **params)
 
+    def spreads(self, X: Any, params: dict[str, Any]) -> str:
+        """Return how it learns from partitions; of those that say nothing, they are gathered."""
+        return ""
+
     def call(self, method: str, X: Any, **params: Any) -> Any:
-        """Return ``estimator.method(X, **params)``."""
+        """Return ``estimator.method(X, **params)``; of partitions, on the host."""
+        if frames.is_partitioned(X):
+            return gathering.joined(gathering.each(answer, X, self, method, params))
         return getattr(self.estimator, method)(X, **params)
 
     def to_sklearn(self) -> Any:
         """Return the fitted estimator with the user's own parameters."""
         return self.estimator
+
+
+def answer(X: Any, model: Model, method: str, params: dict[str, Any]) -> Any:
+    """Return what a model answers for one partition, on the host."""
+    made = model.call(method, X, **params)
+    return tuple(map(_home, made)) if isinstance(made, tuple) else _home(made)
+
+
+def _home(made: Any) -> Any:
+    return made if isinstance(made, list) else frames.to_device(made, "cpu")
 
 
 class Plain(Model):

@@ -10,7 +10,7 @@ from pipeline import frames
 from pipeline.preprocessing import table as module
 from pipeline.preprocessing.blocks import Categories, Numbers
 from pipeline.preprocessing.parallel import each
-from pipeline.preprocessing.table import Part, Table
+from pipeline.preprocessing.table import Cut, Part, Table
 
 
 @pytest.fixture
@@ -40,9 +40,10 @@ def test_reduce_merges_left_to_right(frame: pd.DataFrame) -> None:
     )
 
 
-def test_a_part_takes_its_rows_of_arrays_for_the_whole_table(frame: pd.DataFrame) -> None:
-    part = Part(Table(frame, start=100), slice(2, 4))
-    assert [array.tolist() for array in part.of([np.arange(200)])] == [[102, 103]]
+def test_a_part_takes_its_rows_of_arrays(frame: pd.DataFrame) -> None:
+    part = Part(Table(frame, [np.arange(100, 110)]), slice(2, 4))
+    found = part.of([np.arange(10), Cut(0)])
+    assert [array.tolist() for array in found] == [[2, 3], [102, 103]]
 
 
 def test_columns_keep_the_type_they_have_together(frame: pd.DataFrame) -> None:

@@ -1,0 +1,130 @@
+"""Work on a cluster that loses workers: done again a bounded number of times, never waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+from pipeline.clusters import Cluster, active
+from pipeline.errors import PipelineError, WorkerLost
+
+T = TypeVar("T")
+
+POLL = 0.5
+"""Seconds between two looks at the workers."""
+
+SETTLE = 5.0
+"""Seconds in which the scheduler hears of a worker whose loss others have felt already."""
+
+FULL = 0.9
+"""Share of a worker's memory limit above which its loss is put down to memory."""
+
+OF_CLUSTERS = ("asyncio", "concurrent", "dask", "distributed", "tornado", "xgboost")
+"""Packages whose errors may be what the loss of a worker looks like from elsewhere."""
+
+
+class _Lost(Exception):
+    """Some workers went away while others waited for them."""
+
+
+def retried(work: Callable[[], T]) -> T:
+    """Return the result of work on the active cluster, done again when a worker is lost.
+
+    Parameters
+    ----------
+    work : callable
+        Has no effect that doing it again would double.
+
+    Raises
+    ------
+    WorkerLost
+        A worker was lost in every attempt.
+    """
+    cluster = active()
+    if cluster is None:
+        return work()
+    tries = cluster.options.retries + 1
+    for attempt in range(tries):
+        before = cluster.workers()
+        try:
+            return work()
+        except PipelineError:
+            raise
+        except Exception as error:
+            lost = _lost(cluster, before, error)
+            if not lost:
+                raise
+            if attempt == tries - 1:
+                raise WorkerLost(_said(lost, before, tries)) from error
+        _await_workers(cluster, len(before))
+    raise AssertionError("unreachable")
+
+
+def _lost(cluster: Cluster, before: Mapping[str, Any], error: Exception) -> set[str]:
+    """Return the workers that went away; the scheduler may hear of it later than others."""
+    foreign = type(error).__module__.partition(".")[0] in OF_CLUSTERS
+    end = time.monotonic() + (SETTLE if foreign or isinstance(error, OSError | _Lost) else 0)
+    while not (lost := set(before) - set(cluster.workers())) and time.monotonic() < end:
+        time.sleep(POLL)
+    return lost
+
+
+def _said(lost: set[str], before: Mapping[str, Any], tries: int) -> str:
+    full = [before[worker] for worker in lost if _share(before[worker]) > FULL]
+    memory = (
+        f"; it was at {_share(full[0]):.0%} of its memory limit of "
+        f"{full[0]['memory_limit']:,} bytes: give workers more, or make smaller partitions"
+        if full
+        else "; its log says why: out of memory (memory_limit=), killed, or a broken machine"
+    )
+    return f"worker {', '.join(sorted(lost))} was lost, after {tries} attempt(s){memory}"
+
+
+def _share(worker: Mapping[str, Any]) -> float:
+    limit = worker["memory_limit"]
+    return float(worker["metrics"].get("memory", 0) / limit) if limit else 0.0
+
+
+def _await_workers(cluster: Cluster, wanted: int) -> None:
+    """Wait until a nanny has replaced the lost workers; go on with fewer if none does."""
+    end = time.monotonic() + min(cluster.options.timeout, 30)
+    while time.monotonic() < end:
+        if len(cluster.workers()) >= wanted:
+            return
+        time.sleep(POLL)
+    if not cluster.workers():
+        raise WorkerLost("all workers were lost and none came back; see their logs")
+
+
+def watched(cluster: Cluster, work: Callable[[], Awaitable[T]]) -> T:
+    """Return the result of work in which workers wait for each other; not if one goes away.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    work : callable
+        Called in the client's event loop.
+    """
+    before = set(cluster.workers())
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(POLL)
+            found = await cluster.client.scheduler.identity(n_workers=-1)
+            if lost := before - set(found["workers"]):
+                raise _Lost(", ".join(sorted(lost)))
+
+    async def both() -> Any:
+        tasks = [asyncio.ensure_future(work()), asyncio.ensure_future(watch())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            return (tasks[0] if tasks[0] in done else tasks[1]).result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=SETTLE)
+
+    result: T = cluster.client.sync(both)
+    return result

@@ -1,0 +1,190 @@
+"""`scan`: tables in files, as partitions that the workers of a cluster read where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline import machine
+from pipeline.clusters import active
+from pipeline.errors import ConfigError, DataError
+from pipeline.optional import load
+from pipeline.task import Filter
+
+BACKENDS = {"cpu": "pandas", "cuda": "cudf"}
+SHARE = 16
+"""Partitions of this share of a worker's memory a thread leave room for what is made of them."""
+
+LARGEST, SMALLEST = 2**28, 2**20
+"""Bytes of a partition as the file counts them: rows take more in memory."""
+
+PER_THREAD = 2
+"""Partitions for each thread of the cluster, where the rows can be cut so finely."""
+
+
+def scan(
+    path: str | Path,
+    features: Sequence[str],
+    target: str,
+    *,
+    rows: Filter = (),
+    device: str = "cpu",
+    partition_bytes: int | None = None,
+) -> tuple[Any, np.ndarray]:
+    """Return the features of a table in files as a Dask frame, and the target on the host.
+
+    Parameters
+    ----------
+    path : str or Path
+        A Parquet file, a folder of them, or a CSV file.
+    features : sequence of str
+        Columns to read; no others are.
+    target : str
+    rows : list of tuple
+        Conditions on columns, as ``[("month", "<=", 9)]``. Not for CSV.
+    device : {"cpu", "cuda"}
+        Whether the workers read to pandas or to cuDF.
+    partition_bytes : int, optional
+        By default from the workers' memory; a Parquet file is cut between its row groups only.
+
+    Returns
+    -------
+    X : dask.dataframe.DataFrame
+    y : numpy.ndarray, shape (n_rows,)
+
+    Raises
+    ------
+    DataError
+        A file is missing or damaged, lacks a column, or has another type for it than the first.
+    """
+    path = Path(path)
+    if device not in BACKENDS:
+        raise ConfigError(f"device={device!r} is not 'cpu' or 'cuda'")
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder")
+    csv = path.suffix == ".csv"
+    names = [*features, target]
+    with load("dask.config").set({"dataframe.backend": BACKENDS[device]}):
+        frame = (
+            _csv(path, names, rows, partition_bytes)
+            if csv
+            else _parquet(path, names, rows, partition_bytes)
+        )
+    y = frame[target].compute()
+    y = y.to_numpy() if device == "cpu" else y.to_pandas().to_numpy()
+    return frame[list(features)], y
+
+
+def _parquet(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
+    files = parquet_files(path)
+    total = agree(files, names)
+    return load("dask.dataframe.read_parquet")(
+        [str(file) for file in files],
+        columns=list(names),
+        filters=list(rows) or None,
+        blocksize=size or partition_size(total),
+        split_row_groups="adaptive",
+    )
+
+
+def _csv(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
+    if rows:
+        raise ConfigError(f"{path}: rows={rows!r} is for Parquet; filter the CSV, or convert it")
+    held = list(pd.read_csv(path, nrows=0).columns)
+    if missing := [name for name in names if name not in held]:
+        raise DataError(f"{path}: has no column {missing[0]!r}; has {held[:20]}")
+    try:
+        return load("dask.dataframe.read_csv")(
+            str(path),
+            usecols=list(names),
+            blocksize=size or partition_size(path.stat().st_size),
+        )
+    except ValueError as error:
+        raise DataError(f"{path}: {str(error).partition(chr(10))[0]}") from error
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """Return the Parquet files of a folder in the order of their names, or the file itself."""
+    if path.is_file():
+        return [path]
+    files = sorted(
+        file
+        for file in path.rglob("*.parquet")
+        if not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+    )
+    if not files:
+        raise DataError(f"{path}: holds no file whose name ends in .parquet")
+    return files
+
+
+def agree(files: Sequence[Path], names: Sequence[str]) -> int:
+    """Return the bytes that columns take in all files, uncompressed, once they agree on types.
+
+    Raises
+    ------
+    DataError
+        A file lacks a column or has another type for it than the first; both are named.
+    """
+    first: dict[str, Any] = {}
+    total = 0
+    for file in files:
+        metadata = _metadata(file)
+        schema = metadata.schema.to_arrow_schema()
+        for name in names:
+            if schema.get_field_index(name) < 0:
+                raise DataError(f"{file}: has no column {name!r}; has {schema.names[:20]}")
+            kind = _kind(schema.field(name).type)
+            if first.setdefault(name, kind) != kind:
+                raise DataError(
+                    f"{file}: column {name!r} holds {kind} and {files[0]} holds {first[name]}; "
+                    "write both with one type"
+                )
+        total += _bytes(metadata, set(names))
+    return total
+
+
+def _metadata(file: Path) -> Any:
+    try:
+        return pq.read_metadata(file)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{file}: cannot be read: {str(error).partition(chr(10))[0]}") from error
+
+
+def _kind(kind: Any) -> Any:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_large_string(kind) else kind
+
+
+def _bytes(metadata: Any, names: set[str]) -> int:
+    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    columns = (group.column(j) for group in groups for j in range(group.num_columns))
+    return sum(
+        column.total_uncompressed_size
+        for column in columns
+        if column.path_in_schema.partition(".")[0] in names
+    )
+
+
+def partition_size(total: int) -> int:
+    """Return the bytes of a partition: small enough for the memory, and some for every thread."""
+    memory, threads = _resources()
+    wanted = min(memory // SHARE, total // (PER_THREAD * threads), LARGEST)
+    return max(wanted, SMALLEST)
+
+
+def _resources() -> tuple[int, int]:
+    """Return the least memory that a thread has, and the number of threads."""
+    cluster = active()
+    if cluster is None:
+        here = machine.describe()
+        return here.memory_free_bytes // here.cores, here.cores
+    workers = cluster.workers().values()
+    total = machine.describe().memory_bytes
+    shares = [(w["memory_limit"] or total // len(workers)) // w["nthreads"] for w in workers]
+    return min(shares), sum(worker["nthreads"] for worker in workers)

@@ -1,0 +1,101 @@
+"""XGBoost on partitions that do not fit in memory together: one at a time, from the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from pipeline import frames, gathering
+from pipeline.optional import load
+
+
+def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    """Return the booster of an estimator, trained on partitions that are read in turn.
+
+    Every partition is made once and kept in a temporary folder; XGBoost keeps its bins of them
+    there as well (`ExtMemQuantileDMatrix`).
+
+    Parameters
+    ----------
+    estimator : xgboost estimator
+        Unfitted, with its device set.
+    X : dask.array.Array, shape (n_rows, n_columns)
+    y, sample_weight : array of shape (n_rows,)
+        On the host.
+    """
+    rows = gathering.lengths(X)
+    for array in (y, sample_weight):
+        gathering.check_rows(array, sum(rows))
+    with TemporaryDirectory(prefix="external-") as folder:
+        files = _kept(X, Path(folder))
+        pages = _pages(files, _cut(y, rows), _cut(sample_weight, rows))
+        # What reads the folder is let go inside, before the folder is.
+        return _trained(estimator, pages, folder, y)
+
+
+def _trained(estimator: Any, pages: Sequence[Any], folder: str, y: Any) -> Any:
+    matrix = load("xgboost.ExtMemQuantileDMatrix")(
+        _iterator(pages, str(Path(folder) / "bins"), estimator.feature_types),
+        missing=estimator.missing,
+        enable_categorical=estimator.enable_categorical,
+        max_bin=estimator.max_bin,
+        nthread=estimator.n_jobs,
+    )
+    rounds = estimator.get_num_boosting_rounds()
+    return load("xgboost.train")(_params(estimator, y), matrix, num_boost_round=rounds)
+
+
+def _kept(X: Any, folder: Path) -> list[Path]:
+    """Write the partitions to files, one after the other."""
+    files = [folder / f"{number}.npy" for number in range(len(gathering.parts_of(X)))]
+    for part, file in zip(gathering.parts_of(X), files, strict=True):
+        np.save(file, frames.to_device(part.compute(), "cpu"))
+    return files
+
+
+def _cut(array: Any, rows: Sequence[int]) -> list[Any]:
+    if array is None:
+        return [None] * len(rows)
+    return np.split(array, np.cumsum(rows)[:-1])
+
+
+def _pages(files: Sequence[Path], y: Sequence[Any], weights: Sequence[Any]) -> list[Any]:
+    """Return the partitions that have rows; XGBoost takes no empty ones."""
+    found = zip(files, y, weights, strict=True)
+    return [(file, label, weight) for file, label, weight in found if len(label)]
+
+
+def _iterator(pages: Sequence[Any], cache: str, kinds: Any) -> Any:
+    class Pages(load("xgboost.DataIter")):  # type: ignore[misc]
+        """What XGBoost asks for the next partition."""
+
+        def __init__(self) -> None:
+            self.at = 0
+            super().__init__(cache_prefix=cache, on_host=False)
+
+        def reset(self) -> None:
+            self.at = 0
+
+        def next(self, input_data: Any) -> bool:
+            if self.at == len(pages):
+                return False
+            file, label, weight = pages[self.at]
+            input_data(data=np.load(file), label=label, weight=weight, feature_types=kinds)
+            self.at += 1
+            return True
+
+    return Pages()
+
+
+def _params(estimator: Any, y: Any) -> dict[str, Any]:
+    """Return the parameters of the booster, as XGBoost's own `fit` chooses them."""
+    params = dict(estimator.get_xgb_params())
+    if hasattr(estimator, "predict_proba"):
+        classes = len(np.unique(y))
+        if classes > 2:
+            params |= {"objective": "multi:softprob", "num_class": classes}
+    return params

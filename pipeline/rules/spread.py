@@ -1,0 +1,162 @@
+"""XGBoost on the partitions of a table: trained by all workers together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pipeline import containers, frames, gathering
+from pipeline.clusters import Cluster, active
+from pipeline.errors import DataError
+from pipeline.faults import watched
+from pipeline.optional import load
+
+SPREAD = {
+    name: f"xgboost.dask.Dask{name}"
+    for name in ("XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor")
+}
+"""Class of XGBoost -> the one that trains on a cluster."""
+
+KNOWN = {"sample_weight"}
+"""Parameters of `fit` that are cut as the rows are."""
+
+
+def spreads(spec: Any, params: dict[str, Any]) -> bool:
+    """Return whether an estimator with these parameters of `fit` can train on partitions."""
+    given = {name for name, value in params.items() if value is not None}
+    return type(spec).__name__ in SPREAD and given <= KNOWN
+
+
+def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    """Return the booster that the workers of the active cluster train together.
+
+    Partitions stay in order and go to the workers in equal shares, so that the same partitions
+    on as many workers give the same model.
+
+    Parameters
+    ----------
+    estimator : xgboost estimator
+        Unfitted, with its device set.
+    X : Dask frame or array
+        Text columns become categories, the same ones in every partition.
+    y, sample_weight : array of shape (n_rows,)
+        On the host.
+
+    Raises
+    ------
+    DataError
+        `y` has another length than X.
+    """
+    cluster = active()
+    assert cluster is not None
+    X = categorized(X) if hasattr(X, "columns") else X
+    rows = gathering.lengths(X)
+    for array in (y, sample_weight):
+        gathering.check_rows(array, sum(rows))
+    placed = _placed(cluster, X, rows, [y, sample_weight])
+    params = estimator.get_params(deep=False)
+    timeout = int(cluster.options.timeout)
+    settings = load("xgboost.collective.Config")(
+        # Longer than the scheduler takes to miss a worker, which is the better message.
+        retry=3, timeout=2 * timeout + 1, tracker_timeout=2 * timeout + 1
+    )  # fmt: skip
+    spread = load(SPREAD[type(estimator).__name__])(**params, coll_cfg=settings)
+    spread.client = cluster.client
+    known = spread.get_xgb_params
+    # XGBoost 3.2 hands it on to the booster, which warns that it does not know it.
+    spread.get_xgb_params = lambda: {k: v for k, v in known().items() if k != "coll_cfg"}
+    return watched(cluster, lambda: _fit(spread, *placed)).get_booster()
+
+
+async def _fit(spread: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    return await spread.fit(X, y, sample_weight=sample_weight)
+
+
+def check_labels(estimator: Any, y: Any) -> None:
+    """Refuse labels that are not 0, 1, …, n - 1, which a cluster would find out too late.
+
+    Raises
+    ------
+    DataError
+        The estimator is a classifier, and these are not its labels.
+    """
+    if not hasattr(estimator, "predict_proba"):
+        return
+    found = np.unique(y)
+    if not np.array_equal(found, np.arange(len(found))):
+        raise DataError(
+            f"{type(estimator).__name__} takes the classes 0, 1, …, n - 1 and y holds "
+            f"{found.tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
+        )
+
+
+def _placed(cluster: Cluster, X: Any, rows: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
+    """Return the table and the arrays with each part on the worker that will train on it."""
+    kept = [(part, n) for part, n in zip(gathering.parts_of(X), rows, strict=True) if n]
+    edges = np.cumsum([0, *(n for _, n in kept)])
+    workers = cluster.workers()
+    shares = np.array_split(np.arange(len(kept)), len(workers))
+    parts: list[Any] = []
+    cut: list[list[Any]] = [[] for _ in arrays]
+    for worker, share in zip(workers, shares, strict=True):
+        # A worker that has gone must not be waited for; then the result is thrown away.
+        parts += cluster.client.compute(
+            [kept[i][0] for i in share], workers=[worker], allow_other_workers=True
+        )
+        for array, pieces in zip(arrays, cut, strict=True):
+            if array is not None and len(share):
+                own = [array[edges[i] : edges[i + 1]] for i in share]
+                pieces += cluster.client.scatter(own, workers=[worker], hash=False)
+    sizes = [n for _, n in kept]
+    columns = [_column(pieces, sizes, a) for pieces, a in zip(cut, arrays, strict=True)]
+    return [_table(parts, sizes, X), *columns]
+
+
+def _table(parts: Sequence[Any], rows: Sequence[int], X: Any) -> Any:
+    if hasattr(X, "columns"):
+        return load("dask.dataframe.from_delayed")(list(parts), meta=X._meta)
+    return _blocks(parts, [(n, X.shape[1]) for n in rows], X)
+
+
+def _column(parts: Sequence[Any], rows: Sequence[int], array: Any) -> Any:
+    return None if array is None else _blocks(parts, [(n,) for n in rows], array)
+
+
+def _blocks(parts: Sequence[Any], shapes: Sequence[tuple[int, ...]], like: Any) -> Any:
+    make = load("dask.array.from_delayed")
+    delayed = load("dask.delayed")
+    meta = getattr(like, "_meta", like)[:0]
+    pairs = zip(parts, shapes, strict=True)
+    return load("dask.array.concatenate")(
+        [make(delayed(part), shape, dtype=like.dtype, meta=meta) for part, shape in pairs]
+    )
+
+
+def categorized(X: Any) -> Any:
+    """Return a Dask frame whose text columns have the same categories in every partition."""
+    meta = containers.categorize(X._meta)
+    names = [name for name, dtype in meta.dtypes.items() if str(dtype) == "category"]
+    if not names:
+        return X
+    found = gathering.each(_distinct, X, names)
+    kinds = {name: pd.CategoricalDtype(_union([part[name] for part in found])) for name in names}
+    return X.map_partitions(_as, kinds, meta=_as(X._meta, kinds))
+
+
+def _distinct(X: Any, names: Sequence[Any]) -> dict[Any, Any]:
+    coded = containers.categorize(X[names])
+    return {name: frames.host_index(coded[name].cat.categories) for name in names}
+
+
+def _union(found: Sequence[Any]) -> pd.Index:
+    first = found[0]
+    if all(len(each) == len(first) and (each == first).all() for each in found):
+        return pd.Index(first)
+    return pd.Index(np.unique(np.concatenate(found)))
+
+
+def _as(X: Any, kinds: dict[Any, Any]) -> Any:
+    return X.astype(kinds)
