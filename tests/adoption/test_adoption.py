@@ -88,7 +88,7 @@ def test_from_the_file_to_the_report_without_a_change(workspace, label, kind, be
     record = json.loads((out / "results.json").read_text())
     assert {cell["status"] for cell in record["cells"]} == {"ok"}
     assert all(cell["metrics"][best] > 0.6 for cell in record["cells"])
-    assert "FAIL" not in (out / "report.md").read_text()
+    assert "| FAIL |" not in (out / "report.md").read_text()
     assert (out / "index.html").stat().st_size > 10_000
 
 
