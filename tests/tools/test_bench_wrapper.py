@@ -60,7 +60,7 @@ def test_a_target_is_met_or_not(found: wrapper.Results) -> None:
         "no",
     ]
     assert "× 1.019" in lines[0]
-    assert "+ 0.990 ms" in lines[4]
+    assert "+0.990 ms" in lines[4]
 
 
 def test_the_record_is_published_and_read_back(

@@ -159,7 +159,8 @@ def part(found: Results) -> str:
     here = found.machine
     return "\n".join(lines) + (
         f"\n\nMedians of {n} runs in turns of random order; {found.rows:,} × {found.columns} "
-        f"float32; all rows: mean of {PASSES} predictions; one row: mean of {found.single}; {here.cpu}, {here.cores} cores; "
+        f"float32; all rows: mean of {PASSES} predictions; one row: mean of {found.single}; "
+        f"{here.cpu}, {here.cores} cores; "
         f"{found.created[:10]}."
     )
 
@@ -182,7 +183,7 @@ def _added(found: Results, spec: str) -> str:
     met = "yes" if wrapped - bare <= 1e3 * MOST_ADDED else "no"
     return (
         f"| `{spec}` | predict one row | {bare:.3f} ms | {wrapped:.3f} ms "
-        f"| + {wrapped - bare:.3f} ms | | + {1e3 * MOST_ADDED:.0f} ms | {met} |"
+        f"| {wrapped - bare:+.3f} ms | | + {1e3 * MOST_ADDED:.0f} ms | {met} |"
     )
 
 
