@@ -1,12 +1,7 @@
 from __future__ import annotations
 
 import json
-import pickle
-import subprocess
-import sys
-import textwrap
 from copy import copy
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -188,29 +183,3 @@ def test_partitions_are_refused() -> None:
 def test_another_shape_is_an_error() -> None:
     with pytest.raises(LiftDiffers, match="shape"):
         compare(["transform"], lambda _: (X[:, :2], X), np.arange(ROWS), Tolerance())
-
-
-BLOCKED = ("pipeline", "cudf", "cuml", "cupy", "rmm", "dask", "numba")
-
-
-def test_a_lifted_model_loads_where_none_of_the_gpu_packages_is(tmp_path: Path) -> None:
-    model = fitted(mixed(LogisticRegression()), TABLE, WORDS)
-    expected = model.predict_proba(TABLE)
-    for name, value in {"model": model.to_sklearn(), "table": TABLE}.items():
-        (tmp_path / name).write_bytes(pickle.dumps(value))
-    code = f"""
-        import pickle, sys
-        from pathlib import Path
-        sys.modules.update(dict.fromkeys({BLOCKED!r}))  # importing any of them is an error
-        model, table = (pickle.loads(Path(name).read_bytes()) for name in ("model", "table"))
-        print(model.predict_proba(table).tolist())
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    np.testing.assert_allclose(json.loads(done.stdout), expected, rtol=1e-5, atol=1e-6)
