@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,8 @@ class Machine:
     cores : int
         Those that this process may use: its affinity and its control groups count.
     memory_bytes : int
-        Memory that this process may use; 0 where unknown.
+        Memory that this process may use: its control groups and its own limits count; 0 where
+        unknown.
     memory_free_bytes : int
         The part of it that is free now, caches counted as free; 0 where unknown.
     """
@@ -47,14 +49,16 @@ def describe(root: Path = Path("/")) -> Machine:
     """
     present = os.cpu_count() or 1
     memory = _meminfo(root)
-    limit = _memory_limit(root)
+    limits = [*_group_limits(root), *_own_limits(root)]
     return Machine(
         system=" ".join([platform.system(), platform.release(), platform.machine()]),
         cpu=_cpu(root),
         cores_present=present,
         cores=max(1, int(min(_affinity(present), _cpu_quota(root)))),
-        memory_bytes=int(min(memory.get("MemTotal", 0), limit)),
-        memory_free_bytes=int(min(memory.get("MemAvailable", 0), limit)),
+        memory_bytes=min([memory.get("MemTotal", 0), *(limit for limit, _ in limits)]),
+        memory_free_bytes=min(
+            [memory.get("MemAvailable", 0), *(max(0, limit - used) for limit, used in limits)]
+        ),
     )
 
 
@@ -88,14 +92,25 @@ def _cpu_quota(root: Path) -> float:
     return min(quotas)
 
 
-def _memory_limit(root: Path) -> float:
-    """Return the smallest limit of the process's control groups, in bytes."""
-    limits = [float("inf")]
+def _group_limits(root: Path) -> Iterator[tuple[int, int]]:
+    """Yield the limit of each control group that has one, and what is used of it but for caches."""
     for folder in _control_groups(root, "memory"):
-        text = _read(folder / "memory.max") or _read(folder / "memory.limit_in_bytes")
-        if text.strip().isdecimal():
-            limits.append(float(text))
-    return min(limits)
+        limit = _read(folder / "memory.max") or _read(folder / "memory.limit_in_bytes")
+        if limit.strip().isdecimal():
+            used = _read(folder / "memory.current") or _read(folder / "memory.usage_in_bytes")
+            stat = dict(line.split() for line in _read(folder / "memory.stat").splitlines())
+            caches = sum(int(stat.get(f"{kind}_file", 0)) for kind in ("active", "inactive"))
+            yield int(limit), max(0, int(used or 0) - caches)
+
+
+def _own_limits(root: Path) -> Iterator[tuple[int, int]]:
+    """Yield the limits that were set on this process, and what counts against each."""
+    lines = (line.split() for line in _read(root / "proc/self/status").splitlines())
+    used = {words[0]: int(words[1]) * 1024 for words in lines if words[-1:] == ["kB"]}
+    for what, name in ((resource.RLIMIT_DATA, "VmData:"), (resource.RLIMIT_AS, "VmSize:")):
+        limit = resource.getrlimit(what)[0]
+        if limit != resource.RLIM_INFINITY:
+            yield limit, used.get(name, 0)
 
 
 def _control_groups(root: Path, controller: str) -> Iterator[Path]:

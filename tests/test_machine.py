@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -105,3 +108,30 @@ def test_the_present_machine_is_described() -> None:
     found = machine.describe()
     assert 1 <= found.cores <= found.cores_present
     assert 0 <= found.memory_free_bytes <= found.memory_bytes
+
+
+def test_what_the_group_uses_is_not_free_but_its_caches_are(tmp_path) -> None:
+    files = {
+        "sys/fs/cgroup/memory.max": f"{4 * GIB}\n",
+        "sys/fs/cgroup/memory.current": f"{3 * GIB}\n",
+        "sys/fs/cgroup/memory.stat": f"anon {GIB}\nactive_file {GIB}\ninactive_file {GIB}\n",
+    }
+    assert describe(tmp_path, **files).memory_free_bytes == 3 * GIB
+
+
+@pytest.mark.parametrize("kind", ["RLIMIT_DATA", "RLIMIT_AS"])
+def test_the_limits_of_the_process_itself_count(kind: str) -> None:
+    code = f"""
+        import resource
+        resource.setrlimit(resource.{kind}, (1 << 30, 1 << 30))
+        from pipeline import machine
+        before = machine.describe()
+        block = bytearray(1 << 28)
+        print(before.memory_bytes, before.memory_free_bytes, machine.describe().memory_free_bytes)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    total, before, after = map(int, done.stdout.split())
+    assert total == GIB
+    assert before - after == pytest.approx(1 << 28, rel=0.01)
