@@ -6,7 +6,8 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
 import numpy as np
@@ -19,15 +20,29 @@ R = TypeVar("R")
 np.empty(31 * 2**20, dtype="uint8")
 
 
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Leave the other cores to the other partitions; their threads would each hold blocks."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
 def each(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
     """Call a function for each item, on all cores, and yield the results in order.
 
-    A result is let go once it was taken, and context variables reach the threads.
+    A result is let go once it was taken, and context variables reach the threads. Inside of
+    `alone`, this thread does it all.
 
     >>> list(each(abs, [-1, 2]))
     [1, 2]
     """
-    if len(items) < 2:
+    if len(items) < 2 or _alone.get():
         yield from map(function, items)
         return
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:

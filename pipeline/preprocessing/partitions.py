@@ -13,6 +13,7 @@ from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.preprocessing import output
 from pipeline.preprocessing.nodes import Read
+from pipeline.preprocessing.parallel import alone
 from pipeline.preprocessing.table import Cut, Part, Table
 
 T = TypeVar("T")
@@ -121,7 +122,8 @@ def table_statistic(
     function: Callable[[Part], T], merge: Callable[[T, T], T], X: Any, own: Sequence[Any]
 ) -> T | None:
     """Return the statistic of a partition; None where it has no rows."""
-    return Table(X, own).reduce(function, merge) if len(X) else None
+    with alone():
+        return Table(X, own).reduce(function, merge) if len(X) else None
 
 
 def merged(merge: Callable[[T, T], T], stats: Sequence[T | None]) -> T | None:
@@ -132,9 +134,11 @@ def merged(merge: Callable[[T, T], T], stats: Sequence[T | None]) -> T | None:
 
 def table_matrix(read: Read, dtype: str, X: Any, own: Sequence[Any]) -> Any:
     """Return the matrix of a partition."""
-    return output.matrix(Table(X, own), read, dtype)
+    with alone():
+        return output.matrix(Table(X, own), read, dtype)
 
 
 def table_frame(read: Read, dtype: str, names: Sequence[Any], X: Any, own: Sequence[Any]) -> Any:
     """Return the frame of a partition."""
-    return output.frame(Table(X, own), read, dtype, names)
+    with alone():
+        return output.frame(Table(X, own), read, dtype, names)

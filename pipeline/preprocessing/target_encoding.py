@@ -54,7 +54,8 @@ class TargetEncoderTwin(EncoderTwin):
         if classes is not None and (kind == "multiclass" or len(classes) == 2):
             self.n_counted = len(classes)
             self._centre = 0.0
-            return folds, folds * len(classes) + values
+            kinds = np.min_scalar_type(self.n_folds * len(classes))
+            return folds, folds.astype(kinds) * len(classes) + values
         # Centred sums keep the digits of the variance when the mean is large.
         self._centre = float(values.mean()) if kind == "continuous" else 0.0
         return folds, values - self._centre
@@ -67,9 +68,10 @@ class TargetEncoderTwin(EncoderTwin):
         places = place(column.codes, size - 1, xp)
         if self.n_counted:
             n = self.n_folds * self.n_counted
-            sums = xp.bincount(values * size + places, minlength=n * size).reshape(n, size)
+            keys = values.astype("int64") * size + places
+            sums = xp.bincount(keys, minlength=n * size).reshape(n, size)
         else:
-            n, keys = self.n_folds, folds * size + places
+            n, keys = self.n_folds, folds.astype("int64") * size + places
             weights = (None, values, values * values)
             parts = [xp.bincount(keys, weights=w, minlength=n * size) for w in weights]
             sums = xp.concatenate([part.astype("float64") for part in parts]).reshape(-1, size)

@@ -54,13 +54,14 @@ def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
     if kind == "continuous":
         return Target(kind, None, y.astype("float64"), _folds(_splitter(spec, y, kind), y))
     codes, classes = labels(y)
+    codes = codes.astype(np.min_scalar_type(len(classes)))
     if kind == "multiclass" and len(classes) < 3:
         raise DataError(
             f"TargetEncoder: target_type='multiclass' and y has {len(classes)} labels; "
             "leave target_type out"
         )
     # Small integers are sorted in a fraction of the time, to the same folds.
-    stratify = codes.astype(np.min_scalar_type(len(classes))) if spec.target_type == "auto" else y
+    stratify = codes if spec.target_type == "auto" else y
     splitter = _splitter(spec, stratify, kind)
     known = type(splitter) in (KFold, StratifiedKFold)
     return Target(kind, classes, codes, _folds(splitter, stratify if known else y))
@@ -73,12 +74,24 @@ def labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> codes.tolist(), classes.tolist()
     ([0, 1, 0], ['no', 'yes'])
     """
+    if y.dtype.kind in "biu" and y.dtype.itemsize == 1:
+        # Counted in place: pandas would make numbers of eight bytes of them first.
+        present = np.bincount(y.view("uint8"), minlength=256) > 0
+        classes = np.sort(np.arange(256, dtype="uint8")[present].view(y.dtype))
+        position = np.zeros(256, dtype="uint8")
+        position[classes.view("uint8")] = np.arange(len(classes))
+        return position[y.view("uint8")], classes
     codes, classes = pd.factorize(y, sort=True)
     return codes, np.asarray(classes).astype(y.dtype)
 
 
 def _folds(splitter: Any, y: np.ndarray) -> np.ndarray:
-    """Return the fold that holds each row out; the rows outside are what it is learnt from."""
+    """Return the fold that holds each row out, in few bytes; it is learnt from those outside."""
+    folds = _held_out(splitter, y)
+    return folds.astype(np.min_scalar_type(int(folds.max()) + 1))
+
+
+def _held_out(splitter: Any, y: np.ndarray) -> np.ndarray:
     if type(splitter) is StratifiedKFold:
         try:
             # What `split` makes its indices from: the fold of each row.

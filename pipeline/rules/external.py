@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import frames, gathering
 from pipeline.optional import load
+from pipeline.rules import streaming
+from pipeline.rules.streaming import Page
 
 
 def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -27,17 +28,13 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     y, sample_weight : array of shape (n_rows,)
         On the host.
     """
-    rows = gathering.lengths(X)
-    for array in (y, sample_weight):
-        gathering.check_rows(array, sum(rows))
     with TemporaryDirectory(prefix="external-") as folder:
-        files = _kept(X, Path(folder))
-        pages = _pages(files, _cut(y, rows), _cut(sample_weight, rows))
+        pages = streaming.pages(X, y, sample_weight, Path(folder))
         # What reads the folder is let go inside, before the folder is.
         return _trained(estimator, pages, folder, y)
 
 
-def _trained(estimator: Any, pages: Sequence[Any], folder: str, y: Any) -> Any:
+def _trained(estimator: Any, pages: Sequence[Page], folder: str, y: Any) -> Any:
     matrix = load("xgboost.ExtMemQuantileDMatrix")(
         _iterator(pages, str(Path(folder) / "bins"), estimator.feature_types),
         missing=estimator.missing,
@@ -49,27 +46,7 @@ def _trained(estimator: Any, pages: Sequence[Any], folder: str, y: Any) -> Any:
     return load("xgboost.train")(_params(estimator, y), matrix, num_boost_round=rounds)
 
 
-def _kept(X: Any, folder: Path) -> list[Path]:
-    """Write the partitions to files, one after the other."""
-    files = [folder / f"{number}.npy" for number in range(len(gathering.parts_of(X)))]
-    for part, file in zip(gathering.parts_of(X), files, strict=True):
-        np.save(file, frames.to_device(part.compute(), "cpu"))
-    return files
-
-
-def _cut(array: Any, rows: Sequence[int]) -> list[Any]:
-    if array is None:
-        return [None] * len(rows)
-    return np.split(array, np.cumsum(rows)[:-1])
-
-
-def _pages(files: Sequence[Path], y: Sequence[Any], weights: Sequence[Any]) -> list[Any]:
-    """Return the partitions that have rows; XGBoost takes no empty ones."""
-    found = zip(files, y, weights, strict=True)
-    return [(file, label, weight) for file, label, weight in found if len(label)]
-
-
-def _iterator(pages: Sequence[Any], cache: str, kinds: Any) -> Any:
+def _iterator(pages: Sequence[Page], cache: str, kinds: Any) -> Any:
     class Pages(load("xgboost.DataIter")):  # type: ignore[misc]
         """What XGBoost asks for the next partition."""
 
@@ -83,8 +60,10 @@ def _iterator(pages: Sequence[Any], cache: str, kinds: Any) -> Any:
         def next(self, input_data: Any) -> bool:
             if self.at == len(pages):
                 return False
-            file, label, weight = pages[self.at]
-            input_data(data=np.load(file), label=label, weight=weight, feature_types=kinds)
+            page = pages[self.at]
+            input_data(
+                data=page.read(), label=page.y, weight=page.sample_weight, feature_types=kinds
+            )
             self.at += 1
             return True
 

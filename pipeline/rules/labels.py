@@ -60,7 +60,7 @@ class Labels(Model):
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Learn the classes, and return the position of each label."""
         codes, self.estimator.classes_ = labels(X)
-        return codes
+        return codes.astype("int64", copy=False)
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return the positions of labels, or the labels at positions.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from pipeline import frames, gathering
+from pipeline.rules import streaming
 
 
 class Model:
@@ -72,4 +74,23 @@ class Plain(Model):
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit; a one-column target stays one-dimensional."""
-        super().fit(frames.to_device(X, "cpu"), y, **params)
+        if frames.is_partitioned(X):
+            return streaming.train(self.estimator, X, y, **params)
+        return super().fit(frames.to_device(X, "cpu"), y, **params)
+
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Fit, and return the transformed training rows; of partitions, as partitions."""
+        if not frames.is_partitioned(X):
+            return super().fit_transform(X, y)
+        self.fit(X, y)
+        (width,) = self.estimator.transform(np.zeros((1, X.shape[1]), X.dtype)).shape[1:]
+        return X.map_blocks(
+            answer, self, "transform", {}, dtype=X.dtype, chunks=(X.chunks[0], (width,))
+        )
+
+    def spreads(self, X: Any, params: dict[str, Any]) -> str:
+        """Return whether it learns from one partition after another, which it does if it must."""
+        if hasattr(X, "columns") or not streaming.streams(self.spec, params):
+            return ""
+        enough, sizes = gathering.fits(X)
+        return "" if enough else f"one partition after another: {sizes}"
