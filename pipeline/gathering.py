@@ -22,8 +22,10 @@ def parts_of(X: Any) -> list[Any]:
 
 
 def lengths(X: Any) -> list[int]:
-    """Return the rows of each partition; they are made for it unless an array knows them."""
-    if not hasattr(X, "columns") and not np.isnan(X.chunks[0]).any():
+    """Return the rows of each partition; a file is asked for one column, an array may know them."""
+    if hasattr(X, "columns"):
+        X = X[list(X.columns[:1])]
+    elif not np.isnan(X.chunks[0]).any():
         return [int(n) for n in X.chunks[0]]
     return list(compute([load("dask.delayed")(len)(part) for part in parts_of(X)]))
 

@@ -65,10 +65,17 @@ class Partitions:
         DataError
             There is none.
         """
-        row = self.X.head(1, npartitions=-1) if self._framed else self.X[:1].compute()
-        if not len(row):
-            raise DataError("X has 0 sample(s) while a minimum of 1 is required")
-        return Table(row, self._own_first).first()
+        return Table(self._row, self._own_first).first()
+
+    @cached_property
+    def _row(self) -> Any:
+        # Not `X.head(1, npartitions=-1)`, which makes all partitions.
+        head = load("dask.delayed")(_head, pure=False)
+        for part in self._parts:
+            (row,) = gathering.compute([head(part)])
+            if len(row):
+                return row
+        raise DataError("X has 0 sample(s) while a minimum of 1 is required")
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
         """Return what stands for the arrays: each partition is sent its own entries."""
@@ -116,6 +123,11 @@ class Partitions:
         whole = load("dask.array.from_delayed")
         arrays = [whole(task, (n, width), dtype=dtype, meta=meta) for task, n in tasks]
         return load("dask.array.concatenate")(arrays)
+
+
+def _head(X: Any) -> Any:
+    """Return the first row of a partition, free of the others' memory."""
+    return X[:1].copy()
 
 
 def table_statistic(
