@@ -13,6 +13,7 @@ from pipeline.clusters import Cluster, active
 from pipeline.errors import DataError
 from pipeline.faults import watched
 from pipeline.optional import load
+from pipeline.rules import tracker
 
 SPREAD = {
     name: f"xgboost.dask.Dask{name}"
@@ -61,18 +62,21 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     timeout = int(cluster.options.timeout)
     settings = load("xgboost.collective.Config")(
         # Longer than the scheduler takes to miss a worker, which is the better message.
-        retry=3, timeout=2 * timeout + 1, tracker_timeout=2 * timeout + 1
+        retry=1, timeout=2 * timeout + 1, tracker_timeout=2 * timeout + 1
     )  # fmt: skip
     spread = load(SPREAD[type(estimator).__name__])(**params, coll_cfg=settings)
-    spread.client = cluster.client
+    spread.client = client = tracker.Client(cluster.client, [*cluster.workers()][0], 2 * timeout + 1)
     known = spread.get_xgb_params
     # XGBoost 3.2 hands it on to the booster, which warns that it does not know it.
     spread.get_xgb_params = lambda: {k: v for k, v in known().items() if k != "coll_cfg"}
-    return watched(cluster, lambda: _fit(spread, *placed)).get_booster()
+    return watched(cluster, lambda: _fit(spread, client, *placed)).get_booster()
 
 
-async def _fit(spread: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    return await spread.fit(X, y, sample_weight=sample_weight)
+async def _fit(spread: Any, client: tracker.Client, X: Any, y: Any, sample_weight: Any) -> Any:
+    try:
+        return await spread.fit(X, y, sample_weight=sample_weight)
+    finally:
+        await client.stop_trackers()
 
 
 def check_labels(estimator: Any, y: Any) -> None:
