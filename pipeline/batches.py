@@ -10,17 +10,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from pipeline import cells
 from pipeline.errors import DataError, PipelineError
 
 _BUFFER = 1024**2
 """Bytes of a column that are read ahead."""
-TYPES: Mapping[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "date": pa.timestamp("ns"),
-    "number": pa.float64(),
-    "text": pa.string(),
-}
-"""Kind of a column at fit -> what a CSV file is read as; other columns are as they look."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +24,8 @@ class Source:
     Parameters
     ----------
     path : Path
-        CSV where the name ends so, with a line of names; else Parquet.
+        CSV where the name ends so, with a line of names, parted by what the line has most of
+        comma, semicolon, tab and bar; else Parquet.
     wanted : sequence of str or None
         Columns to read, those of them that there are; None for all.
     kinds : mapping of str to str
@@ -56,7 +51,9 @@ class Source:
         """
         with reading(self.path):
             if self.is_csv:
-                with pyarrow.csv.open_csv(self.path) as reader:
+                with pyarrow.csv.open_csv(
+                    self.path, parse_options=cells.parsing(self.path)
+                ) as reader:
                     return list(reader.schema.names)
             return list(pq.read_schema(self.path).names)
 
@@ -101,15 +98,7 @@ class Source:
             yield from file.iter_batches(batch_size=size, columns=self._columns())
 
     def _csv(self) -> Iterator[pa.RecordBatch]:
-        types = {name: TYPES[kind] for name, kind in self.kinds.items() if kind in TYPES}
-        convert = pyarrow.csv.ConvertOptions(
-            column_types=types,
-            include_columns=self._columns(),
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        )
-        with pyarrow.csv.open_csv(self.path, convert_options=convert) as reader:
-            yield from reader
+        return cells.batches(self.path, self._columns(), self.kinds)
 
 
 class reading:  # noqa: N801 - a context
@@ -130,6 +119,8 @@ class reading:  # noqa: N801 - a context
             *(pa.ArrowException, OSError, MemoryError, OverflowError),
             *(AttributeError, LookupError, TypeError, ValueError),
         )
+        if isinstance(error, DataError) and str(self.path) not in str(error):
+            raise DataError(f"{self.path}: {error}") from error
         if isinstance(error, broken) and not isinstance(error, PipelineError):
             cause = str(error).partition("\n")[0]
             raise DataError(f"{self.path}: cannot be read: {cause}") from error

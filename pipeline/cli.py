@@ -159,15 +159,23 @@ def _compare(
 @click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
 @click.option("--method", help="predict_proba, predict, transform, …; the first there is.")
 @click.option("--keep", default="", help="Columns of IN to copy to OUT, with commas.")
-@click.option("--rows", default=131_072, type=click.IntRange(min=1), show_default=True,
-              help="Rows of a batch.")  # fmt: skip
+@click.option(
+    "--rows",
+    default=131_072,
+    type=click.IntRange(min=1),
+    show_default=True,
+    help="Rows of a batch.",
+)
+@click.option("--sha256", metavar="HEX", help="What IN must have.")
+@click.option("--allow-empty", default="", help="Columns that may lack any value.")
 def predict(model: Path, source: Path, target: Path, **options: Any) -> None:
     """Predict the rows of IN (Parquet, CSV) with a saved MODEL, into OUT (Parquet)."""
     from pipeline import predict as predicting
     from pipeline.progress import progress
 
-    keep = [name.strip() for name in options.pop("keep").split(",") if name.strip()]
-    job = predicting.Job(model, source, target, keep=keep, **options)
+    keep, may = ([n.strip() for n in options.pop(name).split(",") if n.strip()]
+                 for name in ("keep", "allow_empty"))  # fmt: skip
+    job = predicting.Job(model, source, target, keep=keep, allow_empty=may, **options)
     with progress("batches", predicting.batches(job)) as line:
         record = predicting.run(job, line)
     rate = record.rows / record.seconds

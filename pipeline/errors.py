@@ -1,8 +1,8 @@
 """Every error a user can meet, with the exit code the command line ends with.
 
 The codes follow ``sysexits.h``: 2 configuration, 65 data, 69 a required GPU is
-absent or no cluster answers, 70 a fault of ours, 71 a worker was lost, 73 cannot
-write, 75 another run holds the folder, 130 interrupted.
+absent or no cluster answers, 70 a fault of ours, 71 memory ran out or a worker was
+lost, 73 cannot write, 75 another run holds the folder, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -42,6 +42,12 @@ class ClusterUnavailable(PipelineError, ConnectionError):
 
 class WorkerLost(PipelineError, RuntimeError):
     """A worker died, froze or took too much memory, as often as it was tried."""
+
+    exit_code = 71
+
+
+class OutOfMemory(PipelineError, MemoryError):
+    """A step wanted more memory than the machine or the GPU has left."""
 
     exit_code = 71
 

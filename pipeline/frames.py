@@ -271,3 +271,9 @@ def synchronize(device: str) -> None:
     """Wait until the device has done all that was asked of it."""
     if device == "cuda":
         load("cupy").cuda.get_current_stream().synchronize()
+
+
+def release(device: str) -> None:
+    """Give the memory that nothing uses any more back to the device."""
+    if device == "cuda":
+        load("cupy").get_default_memory_pool().free_all_blocks()

@@ -22,6 +22,7 @@ from pipeline.preprocessing.selecting import columns_read
 from pipeline.rules import labels
 from pipeline.rules.documents import documents, reads_text
 from pipeline.schema import Schema
+from pipeline.targets import check_target
 
 
 class Intake(Protocol):
@@ -82,6 +83,10 @@ def _table(X: Any) -> Any:
     return ingest(X)
 
 
+def _named(X: Any) -> bool:
+    return frames.is_frame(X) and all(isinstance(name, str) for name in X.columns)
+
+
 class Rows:
     """Rows of a table with a schema.
 
@@ -104,7 +109,9 @@ class Rows:
 
     def take(self, X: Any) -> Any:
         """Return a table with the fitted columns, in their order."""
-        X, extra = self.schema.check(_table(X))
+        given = _table(X)
+        X, extra = self.schema.check(given)
+        self._tell_names(given)
         if extra and extra not in self.told:
             self.told.append(extra)
             warnings.warn(
@@ -113,6 +120,19 @@ class Rows:
                 stacklevel=2,
             )
         return X
+
+    def _tell_names(self, X: Any) -> None:
+        """Warn, once for each set, of names that there is nothing to compare with."""
+        if self.schema.columns is not None or not _named(X) or X.shape[1] < 2:
+            return
+        if (names := X.columns.tolist()) not in self.told:
+            self.told.append(names)
+            warnings.warn(
+                "X has feature names, but Accelerated was fitted without feature names; its "
+                f"columns are taken by position: {names}",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def profile(self, X: Any) -> dict[str, drift.Learnt]:
         """Return the profile of the columns that some step reads."""
@@ -186,49 +206,6 @@ def whole(X: Any, step: str) -> None:
             f"{step} needs all rows in one table and X has partitions; pass X.compute(), or fit "
             "the transformers alone on the partitions"
         )
-
-
-def check_target(y: Any, X: Any) -> Any:
-    """Return the target as a host array.
-
-    Raises
-    ------
-    DataError
-        Its length or index differs from the table's, or it has missing values.
-    """
-    if y is None:
-        return None
-    if not _aligned(X, y):
-        raise DataError("the index of y differs from that of X: rows would not match; align y")
-    y = np.asarray(frames.to_device(y, "cpu"))
-    if not frames.is_partitioned(X) and len(y) != X.shape[0]:
-        raise DataError(f"y has {len(y)} values and X has {X.shape[0]} rows")
-    missing = int(pd.isna(y).sum())
-    if missing:
-        raise DataError(f"y has {missing} missing values; drop these rows")
-    return y
-
-
-def _aligned(X: Any, y: Any) -> bool:
-    """Return whether rows match as far as labels can tell; a list has a method `index`."""
-    if not hasattr(X, "index") or callable(getattr(y, "index", None)):
-        return True
-    return (
-        frames.is_partitioned(X)
-        or len(y) != len(X)
-        or not hasattr(y, "index")
-        or bool(X.index.equals(y.index))
-    )
-
-
-def classes(y: np.ndarray) -> Any:
-    """Return the labels of a target, sorted; a list with those of each of several targets.
-
-    >>> classes(np.array([2, 1, 2])).tolist()
-    [1, 2]
-    """
-    several = y.ndim == 2 and y.shape[1] > 1
-    return [np.unique(column) for column in y.T] if several else np.unique(y)
 
 
 def eval_sets(sets: Any, takes: Intake) -> Iterator[tuple[Any, Any]]:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import DataError
@@ -50,7 +52,21 @@ def read(
         # The target is read to the host: splitters and metrics of scikit-learn use it there.
         frame = load("cudf").read_parquet(path, columns=named, filters=list(rows) or None)
         return frame[columns], y
-    return table.select(named).to_pandas()[columns], y
+    frame = table.select(named).to_pandas()
+    for name in filter(lambda name: _is_wide(table.column(name)), named):
+        frame[name] = table.column(name).to_pandas(types_mapper=_NULLABLE.get)
+    return frame[columns], y
+
+
+_NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+
+
+def _is_wide(column: Any) -> bool:
+    """Return whether pandas would make integers with gaps float64, in which some are one."""
+    if column.type not in _NULLABLE or not column.null_count:
+        return False
+    extremes = pc.min_max(column).as_py().values()
+    return any(each is not None and abs(each) >= 2**53 for each in extremes)
 
 
 def _table(path: Path, columns: list[str], rows: Filter) -> pa.Table:

@@ -27,6 +27,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     rows: int
     counted: dict[str, Counted]
     casts: list[str]
+    valued: list[str]
+    """Columns of the input that hold any value."""
+    halved: bool
+    """Whether memory ran out, so that it was predicted in parts."""
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from pipeline import frames, gathering
 from pipeline.errors import Reason, Unsupported
+from pipeline.memory import told
 from pipeline.placement import Placement
 from pipeline.residency import record
 
@@ -64,7 +65,7 @@ class Step:
         if frames.device_of(X) == self.device:
             return X
         why = "; ".join(filter(None, (place.remarks for place in self.placements)))
-        with record(self.name, "copy", self.device, why):
+        with record(self.name, "copy", self.device, why), told(self.name, "copy", self.device):
             return frames.to_device(X, self.device)
 
     def learn(self, call: str, X: Any, y: Any, **params: Any) -> Any:
@@ -97,7 +98,7 @@ class Step:
     @contextmanager
     def timed(self, call: str, why: str = "what was fitted") -> Iterator[None]:
         """Book a call of this step and why bytes move, with the device's queue drained."""
-        with record(self.name, call, self.device, why):
+        with record(self.name, call, self.device, why), told(self.name, call, self.device):
             yield
             frames.synchronize(self.device)
 

@@ -7,105 +7,38 @@ takes its name, in the last step.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pipeline import drift, frames, parts
+from pipeline import drift, frames, gathering, parts
 from pipeline.batches import Source
-from pipeline.drift import Counted, Drift
-from pipeline.errors import ConfigError, DataError
+from pipeline.drift import Counted, Learnt
+from pipeline.errors import ConfigError, DataError, OutOfMemory
 from pipeline.estimator import Accelerated
 from pipeline.ingest import from_arrow
 from pipeline.intake import Documents, Rows
 from pipeline.parts import Part
+from pipeline.prediction import METHODS, ROWS, SCHEMA, Job, Record, sums
 from pipeline.progress import Say
-from pipeline.saving import load, manifest
+from pipeline.saving import load
 
-SCHEMA: Final = "pipeline.prediction/1"
-ROWS: Final = 131_072
-"""Rows of a batch: 20 columns of float64 are 20 MiB."""
-METHODS = ("predict_proba", "predict", "transform", "decision_function", "score_samples")
+__all__ = ["METHODS", "ROWS", "SCHEMA", "Job", "Predictor", "Record", "batches", "run"]
 
-
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is said of the predictions, in the metadata of their file and beside it."""
-
-    schema: Literal["pipeline.prediction/1"]
-    created: str
-    model: str
-    model_sha256: str
-    """Of the model's list of sums, and so of all of it."""
-    input: str
-    input_bytes: int
-    rows: int
-    method: str
-    classes: list[str] | None
-    device: str
-    seconds: float
-    """Wall time of this run; of a run that went on, without the time before."""
-    batches: int
-    batches_before: int
-    """Batches that an earlier, ended run had made."""
-    not_read: list[str]
-    """Columns of the input that the model was not fitted on."""
-    casts: list[str]
-    """Columns whose type was changed, which no value is."""
-    columns: list[Drift]
-    """Empty where the model was fitted without ``profile=True``."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to predict, and how.
-
-    Parameters
-    ----------
-    model, source, target : Path
-        The model's folder, a Parquet or CSV file, and the Parquet file to write.
-    device : {"auto", "cpu", "cuda"}
-    method : str, optional
-        By default ``"predict_proba"``, ``"predict"`` or ``"transform"``, the first that
-        the model has.
-    keep : sequence of str
-        Columns of the input to copy to the output.
-    rows : int
-        Of a batch.
-    """
-
-    model: Path
-    source: Path
-    target: Path
-    device: str = "auto"
-    method: str | None = None
-    keep: Sequence[str] = field(default_factory=tuple)
-    rows: int = ROWS
-
-    def identity(self) -> str:
-        """Return a hash that is the same for the same work on the same files."""
-        stat = self.source.stat()
-        facts = [
-            str(self.source.resolve()),
-            stat.st_size,
-            stat.st_mtime_ns,
-            _sums(self.model),
-            self.device,
-            self.method,
-            list(self.keep),
-            self.rows,
-        ]
-        return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
+FEWEST: Final = 64
+"""Rows below which a batch is not halved again for want of memory."""
+CHANCE: Final = 1e-6
+"""A column without a value is an error where chance makes it so less often than this."""
 
 
 def run(job: Job, say: Say) -> Record:
@@ -120,25 +53,44 @@ def run(job: Job, say: Say) -> Record:
     Raises
     ------
     DataError
-        A file is damaged, or does not fit the model.
+        A file is damaged, or does not fit the model, or a column has lost all its values.
     ConfigError
-        The model has no such method, or the input no such column.
+        The model has no such method, or the input no such column; or a file would be lost.
+    OutOfMemory
+        Even a few rows are too many.
     Busy
         Another process writes the same predictions.
     CannotWrite
         The disk is full, or the folder read-only.
     """
-    if not job.source.is_file():
-        raise DataError(f"{job.source}: no such file")
+    job.check()
     start = time.perf_counter()
     batch = Predictor(job)
     with parts.parts_of(job.target, job.identity()) as folder:
         before = len(parts.done(folder))
         batch.make(folder, say)
         record = batch.record(folder, before, time.perf_counter() - start)
+        _judge_empty(record, job, batch.model.profile_)
         text = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
         parts.publish(folder, job.target, SCHEMA, text)
     return record
+
+
+def _judge_empty(record: Record, job: Job, profile: Mapping[str, Learnt]) -> None:
+    """Refuse columns without a value that chance does not explain; tell of the others."""
+    for name in record.empty:
+        if name in job.allow_empty:
+            continue
+        learnt = profile.get(name)
+        # The share of missing values at fit, a little more than was seen.
+        share = (learnt.counts[-1] + 1) / (learnt.rows + 2) if learnt else 1.0
+        what = f"{job.source}: the column {name!r} has no value in any of {record.rows:,} rows"
+        if share**record.rows < CHANCE:
+            raise DataError(
+                f"{what}, and {learnt.missing if learnt else 0:.0%} were missing at fit; mend the "
+                f"input, or pass --allow-empty {name}"
+            )
+        warnings.warn(f"{what}; all are predicted as missing", UserWarning, stacklevel=3)
 
 
 def batches(job: Job) -> int:
@@ -164,6 +116,13 @@ class Predictor:
             raise ConfigError(f"{job.source}: has no columns {unknown} to keep")
         self.copied = list(dict.fromkeys([*self.index, *job.keep]))
         self.features = list(kinds) if columns is not None else self._unnamed()
+        if not set(self.features) & set(self.there):
+            raise DataError(
+                f"{job.source}: has the columns {self.there[:9]} and none of those that the model "
+                f"reads, {self.features[:9]}"
+            )
+        if columns is None:
+            kinds = dict.fromkeys(self.features, "number" if isinstance(taken, Rows) else "text")
         self.source = Source(job.source, [*self.features, *self.copied], kinds)
 
     def _unnamed(self) -> list[str]:
@@ -198,14 +157,34 @@ class Predictor:
         try:
             taken = self.model._intake.take(X)
             counted, casts = self._compared(X, taken)
-            made = getattr(self.model, self.method)(taken)
+            made, pieces = self._made(taken)
         except DataError as error:
             raise DataError(
                 f"{self.job.source}: {error} (rows are counted from row {start:,} of the file)"
             ) from error
         copied = {name: table[name] for name in self.copied}
         output = pa.table({**copied, **self._columns(made)})
-        return Part(rows=len(table), counted=counted, casts=casts), self._indexed(output)
+        valued = [name for name in table.column_names if table[name].null_count < len(table)]
+        part = Part(rows=len(table), counted=counted, casts=casts, valued=valued, halved=pieces > 1)
+        return part, self._indexed(output)
+
+    def _made(self, taken: Any) -> tuple[Any, int]:
+        """Return what the model says of rows, and in how many pieces they had to be asked for."""
+        rows = taken.shape[0]
+        try:
+            return getattr(self.model, self.method)(taken), 1
+        except OutOfMemory as error:
+            if rows <= FEWEST:
+                raise OutOfMemory(f"{error} (with {rows} rows at a time)") from error
+        frames.release(self.model.device_)
+        cut = rows // 2
+        halves = (
+            (taken.iloc[:cut], taken.iloc[cut:])
+            if hasattr(taken, "iloc")
+            else (taken[:cut], taken[cut:])
+        )
+        (first, a), (second, b) = (self._made(half) for half in halves)
+        return gathering.joined([first, second]), a + b
 
     def _indexed(self, output: pa.Table) -> pa.Table:
         """Return a table that pandas reads with the index of the input."""
@@ -275,7 +254,7 @@ class Predictor:
             schema=SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             model=str(self.job.model),
-            model_sha256=_sums(self.job.model),
+            model_sha256=sums(self.job.model),
             input=str(self.job.source),
             input_bytes=self.job.source.stat().st_size,
             rows=sum(part.rows for part in made),
@@ -288,9 +267,14 @@ class Predictor:
             not_read=[name for name in self.there if name not in read],
             casts=sorted({cast for part in made for cast in part.casts}),
             columns=drift.drift(self.model.profile_, counted),
+            empty=self._empty(made),
+            halved=sum(part.halved for part in made),
         )
 
-
-def _sums(model: Path) -> str:
-    path = model / manifest.SUMS
-    return manifest.sha256(path.read_bytes()) if path.is_file() else ""
+    def _empty(self, made: Sequence[Part]) -> list[str]:
+        """Return the columns without a value that some step reads."""
+        taken = self.model._intake
+        used = taken.schema.used if isinstance(taken, Rows) else None
+        valued = {name for part in made for name in part.valued}
+        read = [name for name in self.features if name in self.there]
+        return [n for n in read if n not in valued and (used is None or n in map(str, used))]

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
+from pipeline import cells
 from pipeline.errors import DataError
 
-DELIMITERS = ",;\t|"
 _LARGEST_BLOCK = 1 << 30
 
 
@@ -48,13 +48,16 @@ def read(path: Path) -> pa.Table:
 
 def _csv(path: Path) -> pa.Table:
     # A type is inferred from one block: the block is the file, as far as Arrow can.
-    block = min(max(path.stat().st_size, 1 << 16), _LARGEST_BLOCK)
-    with path.open("rb") as file:
-        head = file.readline().decode("utf-8", "replace")
-    delimiter = max(DELIMITERS, key=head.count)
-    return csv.read_csv(
-        path,
-        read_options=csv.ReadOptions(block_size=block),
-        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(strings_can_be_null=True),
-    )
+    block = csv.ReadOptions(block_size=min(max(path.stat().st_size, 1 << 16), _LARGEST_BLOCK))
+    parsing = cells.parsing(path)
+    options = csv.ConvertOptions(strings_can_be_null=True)
+    table = csv.read_csv(path, block, parsing, options)
+    # Arrow takes the texts NA, None and null for missing values.
+    names = [field.name for field in table.schema if pa.types.is_string(field.type)]
+    if not names or len(set(table.column_names)) < table.num_columns:
+        return table
+    options = cells.texts(dict.fromkeys(names, pa.string()), names)
+    texts = csv.read_csv(path, block, parsing, options)
+    for name in names:
+        table = table.set_column(table.column_names.index(name), name, texts[name])
+    return table

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from pipeline import frames, intake
+from pipeline import frames, intake, targets
 from pipeline.advice import choose
 from pipeline.containers import CONTAINERS, contained, container
 from pipeline.errors import ConfigError, Unsupported
@@ -190,7 +190,7 @@ class Accelerated(Answers):
         X = self._intake.take(X)
         with self._ledger(X) as book:
             self.plan_.partial_fit(
-                self._bring(X, self.plan_.entrance), intake.check_target(y, X), **params
+                self._bring(X, self.plan_.entrance), targets.check_target(y, X), **params
             )
         self._books = Books(book)
         return self
@@ -208,7 +208,8 @@ class Accelerated(Answers):
         options = {name: getattr(self, name) for name in ("dtype", "rank_error", "intelex")}
         plan = lower(self.spec, choice.name, fallback=fallback, **options)
         takes, X = intake.learn(self.spec, X)
-        y = intake.check_target(y, X)
+        y = targets.check_target(y, X)
+        targets.check_classes(self.spec, y)
         with self._ledger(X) as book:
             made = attempted(X, lambda: how(plan, self._bring(X, plan.entrance), y, takes))
         self.device_, self.device_why_ = choice.name, choice.why
@@ -233,7 +234,7 @@ class Accelerated(Answers):
             known = getattr(fitted, "classes_", None)
             # Sorting the labels of all rows once more would cost as much as a step of a solver.
             same = isinstance(known, np.ndarray) and known.dtype == y.dtype
-            self.classes_ = known if same else intake.classes(y)
+            self.classes_ = known if same else targets.classes(y)
 
     @spec_has("transform")
     def transform(self, X: Any) -> Any:

@@ -19,6 +19,7 @@ from pipeline.containers import categorize
 from pipeline.errors import Unsupported
 from pipeline.faults import retried
 from pipeline.intake import Intake, whole
+from pipeline.memory import told
 from pipeline.plan import Plan
 from pipeline.provenance import packages
 from pipeline.residency import ANSWER, Ledger, ledger, record
@@ -86,7 +87,7 @@ class Answers(BaseEstimator):
     def _bring(self, X: Any, device: str) -> Any:
         if frames.device_of(X) == device:
             return X
-        with record("input", "copy", device, "the table"):
+        with record("input", "copy", device, "the table"), told("input", "copy", device):
             return frames.to_device(X, device)
 
     def _call(self, method: str, X: Any, **params: Any) -> tuple[Any, Any]:

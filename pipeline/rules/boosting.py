@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from pipeline import containers, frames, gathering, residency
+from pipeline import containers, frames, gathering, residency, values
 from pipeline.clusters import active
 from pipeline.errors import DataError, DeviceUnavailable, Reason
 from pipeline.optional import load
@@ -45,6 +46,13 @@ class Boosting(Model):
         try:
             super().fit(X, y, **params)
         except ValueError as error:
+            if "feature_names must be string" in str(error):
+                raise DataError(_hostile(X)) from error
+            if "Input data contains `inf`" in str(error):
+                raise DataError(
+                    "X holds numbers that float32 does not reach, which XGBoost reads; "
+                    "replace them by smaller or by missing ones"
+                ) from error
             if "Invalid classes inferred" not in str(error):
                 raise
             raise DataError(
@@ -81,18 +89,29 @@ class Boosting(Model):
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
         X = containers.categorize(X) if frames.is_frame(X) else X
+        # It refuses infinite numbers when it trains, and takes them when it predicts.
+        if not frames.is_sparse(X):
+            names = X.columns if frames.is_frame(X) else ()
+            values.refuse_infinite_table(X, names, frames.array_module(frames.device_of(X)))
+        result = self._answer(method, X, params)
+        self._moved(to_host=result.nbytes, answer=True)
+        return result
+
+    def _answer(self, method: str, X: Any, params: dict[str, Any]) -> Any:
         try:
-            result = super().call(method, X, **params)
+            return super().call(method, X, **params)
         except ValueError as error:
             found = re.search(r"for the (\d+)th \(0-based\) column: `(.*)`", str(error))
             if not found:
                 raise
             name, value = X.columns[int(found[1])], found[2]
+            # XGBoost judges by the categories that are declared, be they in a row or not.
+            used = _used(X) if frames.library(X) == "pandas" else X
+            if list(used[name].cat.categories) != list(X[name].cat.categories):
+                return self._answer(method, used, params)
             raise DataError(
                 f"column {name!r} holds {value!r}, which was not there at fit; clean the column"
             ) from error
-        self._moved(to_host=result.nbytes, answer=True)
-        return result
 
     def _moved(self, **booked: Any) -> None:
         if self.device == "cuda":
@@ -132,9 +151,15 @@ def bad_parameters(spec: Any, step: str) -> list[Reason]:
     XGBoost's classes take any keyword and any value; XGBoost itself is asked,
     by training nothing on one row.
     """
-    if spec.n_estimators is not None and spec.n_estimators < 1:
-        found = f"{spec.n_estimators!r} trees would be trained without a word"
+    trees = spec.n_estimators
+    if trees is not None and (isinstance(trees, bool) or not isinstance(trees, Integral)):
+        return [Reason(step, f"{trees!r} is no whole number", "use 1 or more", "n_estimators")]
+    if trees is not None and trees < 1:
+        found = f"{trees!r} trees would be trained without a word"
         return [Reason(step, found, "use 1 or more", "n_estimators")]
+    unknown = [n for n, v in spec.get_xgb_params().items() if v != v and n != "missing"]
+    if unknown:
+        return [Reason(step, "nan is no number", "leave it out", name) for name in unknown]
     # What needs the real table or several classes is judged when it is trained.
     params = {
         name: value
@@ -175,6 +200,23 @@ def _first_line(error: Exception) -> str:
     """Return what XGBoost says, without the place in its source and the stack trace."""
     text = str(error).strip().partition("\n")[0]
     return re.sub(r"^\[[\d:]+\] \S+: ", "", text)
+
+
+def _used(X: Any) -> Any:
+    """Return a pandas frame without the categories that no row has."""
+    made = X.copy(deep=False)
+    for name in X.columns:
+        if str(X[name].dtype) == "category":
+            made[name] = X[name].cat.remove_unused_categories()
+    return made
+
+
+def _hostile(X: Any) -> str:
+    names = [name for name in X.columns if re.search(r"[\[\]<]", str(name))]
+    return (
+        f"XGBoost takes no columns whose names hold [, ] or <: {names}; rename them, or put a "
+        "ColumnTransformer before it, which hands over a matrix"
+    )
 
 
 def _suggestion(name: str, spec: Any) -> str:

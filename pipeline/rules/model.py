@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from pipeline import frames, gathering
+from pipeline import frames, gathering, values
 from pipeline.rules import streaming
 
 
@@ -27,6 +27,8 @@ class Model:
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit on a matrix or frame of the device; y is on the host."""
+        if reads_float32(self.spec):
+            _tell_merged(X, type(self.spec).__name__)
         self.estimator.fit(X, y, **params)
 
     def fit_transform(self, X: Any, y: Any) -> Any:
@@ -54,6 +56,29 @@ class Model:
     def to_sklearn(self) -> Any:
         """Return the fitted estimator with the user's own parameters."""
         return self.estimator
+
+
+def reads_float32(spec: Any) -> bool:
+    """Return whether an estimator of the host reads its table as float32: trees do.
+
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> reads_float32(DecisionTreeRegressor()), reads_float32(object())
+    (True, False)
+    """
+    module, name = type(spec).__module__, type(spec).__name__
+    trees = name.startswith(("DecisionTree", "ExtraTree", "GradientBoosting", "RandomForest"))
+    return module.startswith("xgboost") or (module.startswith("sklearn") and trees)
+
+
+def _tell_merged(X: Any, reader: str) -> None:
+    """Warn of integers that are one number as float32, in a table of the host."""
+    if frames.library(X) not in ("numpy", "pandas"):
+        return
+    names = X.columns if frames.is_frame(X) else range(X.shape[1] if X.dtype.kind in "iu" else 0)
+    for name in names:
+        column = frames.column(X, name)
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu":
+            values.tell_merged(np.asarray(column), name, reader)
 
 
 def answer(X: Any, model: Model, method: str, params: dict[str, Any]) -> Any:

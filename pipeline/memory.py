@@ -1,0 +1,51 @@
+"""Memory that runs out: one error, whichever library it was that asked for more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pipeline.errors import OutOfMemory, PipelineError
+
+_SAYS = re.compile(r"bad_?(m|a)lloc|out.of.memory|cudaErrorMemoryAllocation", re.IGNORECASE)
+_PLACES = {"cpu": "the memory of the machine", "cuda": "the memory of the GPU"}
+_WAYS = {
+    "cpu": "fewer rows or columns, float32, or more memory",
+    "cuda": 'fewer rows or columns, float32, a GPU with more memory, or device="cpu"',
+}
+
+
+def is_exhausted(error: BaseException) -> bool:
+    """Return whether an error says that memory ran out.
+
+    Python, NumPy, Arrow, CuPy and RMM raise a `MemoryError`; XGBoost, cuML and CUDA errors
+    of their own, which only their text tells.
+
+    >>> is_exhausted(RuntimeError("std::bad_alloc: out_of_memory")), is_exhausted(ValueError("x"))
+    (True, False)
+    """
+    if isinstance(error, MemoryError):
+        return True
+    return isinstance(error, RuntimeError | ValueError) and bool(_SAYS.search(str(error)))
+
+
+@contextmanager
+def told(step: str, call: str, device: str) -> Iterator[None]:
+    """Run a block of a step; say where memory ran out.
+
+    Raises
+    ------
+    OutOfMemory
+        It did in the block.
+    """
+    try:
+        yield
+    except PipelineError:
+        raise
+    except Exception as error:
+        if not is_exhausted(error):
+            raise
+        raise OutOfMemory(
+            f"{step}: {_PLACES[device]} ran out in {call}; the way out: {_WAYS[device]}"
+        ) from error

@@ -1,0 +1,131 @@
+"""What is to be predicted, and what is said of the predictions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from pipeline.drift import Drift
+from pipeline.errors import ConfigError, DataError
+from pipeline.persistence import digest
+from pipeline.saving import manifest
+
+SCHEMA: Final = "pipeline.prediction/1"
+ROWS: Final = 131_072
+"""Rows of a batch: 20 columns of float64 are 20 MiB."""
+PARTS: Final = 2
+"""Changes with the form of the parts, so that those of an earlier version are made anew."""
+METHODS = ("predict_proba", "predict", "transform", "decision_function", "score_samples")
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is said of the predictions, in the metadata of their file and beside it."""
+
+    schema: Literal["pipeline.prediction/1"]
+    created: str
+    model: str
+    model_sha256: str
+    """Of the model's list of sums, and so of all of it."""
+    input: str
+    input_bytes: int
+    rows: int
+    method: str
+    classes: list[str] | None
+    device: str
+    seconds: float
+    """Wall time of this run; of a run that went on, without the time before."""
+    batches: int
+    batches_before: int
+    """Batches that an earlier, ended run had made."""
+    not_read: list[str]
+    """Columns of the input that the model was not fitted on."""
+    casts: list[str]
+    """Columns whose type was changed, which no value is."""
+    columns: list[Drift]
+    """Empty where the model was fitted without ``profile=True``."""
+    empty: list[str] = []
+    """Columns that the model reads and that hold no value in any row."""
+    halved: int = 0
+    """Batches for which memory ran out, so that they were predicted in parts."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to predict, and how.
+
+    Parameters
+    ----------
+    model, source, target : Path
+        The model's folder, a Parquet or CSV file, and the Parquet file to write.
+    device : {"auto", "cpu", "cuda"}
+    method : str, optional
+        By default ``"predict_proba"``, ``"predict"`` or ``"transform"``, the first that
+        the model has.
+    keep : sequence of str
+        Columns of the input to copy to the output.
+    rows : int
+        Of a batch.
+    sha256 : str, optional
+        What the input must have; compared before it is read.
+    allow_empty : sequence of str
+        Columns that may be without any value, though the rows of the fit had some.
+    """
+
+    model: Path
+    source: Path
+    target: Path
+    device: str = "auto"
+    method: str | None = None
+    keep: Sequence[str] = field(default_factory=tuple)
+    rows: int = ROWS
+    sha256: str | None = None
+    allow_empty: Sequence[str] = field(default_factory=tuple)
+
+    def check(self) -> None:
+        """Check that the files are there, and that none would be written over.
+
+        Raises
+        ------
+        DataError
+            There is no input, or it is not the one that was meant.
+        ConfigError
+            The output is the input, or lies in the model's folder.
+        """
+        if not self.source.is_file():
+            what = "a folder, and one file is read" if self.source.is_dir() else "no such file"
+            raise DataError(f"{self.source}: {what}")
+        target = self.target.resolve()
+        if target.exists() and target.samefile(self.source):
+            raise ConfigError(f"{self.target}: is the input; choose another name for the output")
+        if self.model.resolve() in (target, *target.parents):
+            raise ConfigError(f"{self.target}: lies in the model's folder; choose another one")
+        if self.sha256 and (found := digest(self.source)) != self.sha256.lower():
+            raise DataError(f"{self.source}: has the SHA-256 {found}, and not {self.sha256}")
+
+    def identity(self) -> str:
+        """Return a hash that is the same for the same work on the same files."""
+        stat = self.source.stat()
+        facts = [
+            SCHEMA,
+            PARTS,
+            str(self.source.resolve()),
+            stat.st_size,
+            stat.st_mtime_ns,
+            sums(self.model),
+            self.device,
+            self.method,
+            list(self.keep),
+            self.rows,
+        ]
+        return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
+
+
+def sums(model: Path) -> str:
+    """Return the hash of a model's list of sums, and so of all of it."""
+    path = model / manifest.SUMS
+    return manifest.sha256(path.read_bytes()) if path.is_file() else ""
