@@ -8,7 +8,9 @@ from contextlib import contextmanager
 
 from pipeline.errors import OutOfMemory, PipelineError
 
-_SAYS = re.compile(r"bad_?(m|a)lloc|out.of.memory|cudaErrorMemoryAllocation", re.IGNORECASE)
+_SAYS = re.compile(
+    r"bad_?m?alloc|out.of.memory|cudaErrorMemoryAllocation|can't start new thread", re.IGNORECASE
+)
 _PLACES = {"cpu": "the memory of the machine", "cuda": "the memory of the GPU"}
 _WAYS = {
     "cpu": "fewer rows or columns, float32, or more memory",
@@ -20,7 +22,7 @@ def is_exhausted(error: BaseException) -> bool:
     """Return whether an error says that memory ran out.
 
     Python, NumPy, Arrow, CuPy and RMM raise a `MemoryError`; XGBoost, cuML and CUDA errors
-    of their own, which only their text tells.
+    of their own, which only their text tells. A thread needs memory for its stack.
 
     >>> is_exhausted(RuntimeError("std::bad_alloc: out_of_memory")), is_exhausted(ValueError("x"))
     (True, False)

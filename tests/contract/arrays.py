@@ -170,6 +170,13 @@ class _Stream:
         RECORDER.call("cupy.cuda.Stream", "synchronize", ())
 
 
+class _Pool:
+    """The memory that CuPy keeps; nothing is kept here."""
+
+    def free_all_blocks(self) -> None:
+        """Do nothing."""
+
+
 class _Cuda(ModuleType):
     """The stand-in of `cupy.cuda`."""
 
@@ -197,6 +204,11 @@ class Module(ModuleType):
     def __init__(self) -> None:
         super().__init__("cupy")
         self.cuda = _Cuda("cupy.cuda")
+
+    def get_default_memory_pool(self) -> _Pool:
+        """Return the pool."""
+        RECORDER.call("cupy", "get_default_memory_pool", ())
+        return _Pool()
 
     def asnumpy(self, array: ndarray) -> np.ndarray:
         """Copy to the host, on purpose."""

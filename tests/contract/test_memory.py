@@ -1,0 +1,92 @@
+"""A GPU whose memory runs out, on the stand-ins: told, never made up for on the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from pipeline import Accelerated, predict
+from pipeline.errors import OutOfMemory
+from pipeline.rules.model import Model
+from pipeline.saving import load, save
+from tests import programs
+from tests.contract.recorder import Recorder
+
+FULL = {
+    "RMM": MemoryError("std::bad_alloc: out_of_memory: CUDA error at: device_memory_resource"),
+    "CuPy": type("OutOfMemoryError", (MemoryError,), {})("Out of memory allocating 8 bytes"),
+    "cuML": RuntimeError("CUDA error encountered: cudaErrorMemoryAllocation out of memory"),
+    "XGBoost": type("XGBoostError", (ValueError,), {})("[12:00:00] bad_malloc: Failed to allocate"),
+}
+
+
+def fitted(device: str = "cuda", **params: Any) -> Accelerated:
+    spec = programs.program(LogisticRegression(C=0.5))
+    return Accelerated(spec, device=device, **params).fit(programs.TABLE, programs.NUMBERS)
+
+
+@pytest.mark.parametrize("library", FULL)
+@pytest.mark.parametrize("call", ["fit", "predict_proba"])
+@pytest.mark.usefixtures("device")
+def test_it_is_one_error_whichever_library_raises_it(
+    library: str, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise FULL[library]
+
+    model = fitted()
+    monkeypatch.setattr(Model, "fit" if call == "fit" else "call", full)
+    says = f'^logisticregression: the memory of the GPU ran out in {call}; .*device="cpu"$'
+    with pytest.raises(OutOfMemory, match=says) as caught:
+        fitted() if call == "fit" else model.predict_proba(programs.TABLE)
+    assert caught.value.exit_code == 71
+    assert caught.value.__cause__ is FULL[library]
+
+
+def small(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
+    """Make a GPU that has room for some rows; return the list of those that were asked for."""
+    asked: list[int] = []
+    whole = Model.call
+
+    def call(self: Any, method: str, X: Any, **params: Any) -> Any:
+        asked.append(X.shape[0])
+        if X.shape[0] > most:
+            raise FULL["RMM"]
+        return whole(self, method, X, **params)
+
+    monkeypatch.setattr(Model, "call", call)
+    return asked
+
+
+def test_a_batch_that_does_not_fit_is_predicted_in_halves(
+    device: Recorder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = save(fitted("cpu"), tmp_path / "model")
+    programs.TABLE.to_parquet(tmp_path / "in.parquet")
+    wanted = load(folder, "cpu").predict_proba(programs.TABLE)[:, 1]
+    asked = small(monkeypatch, 70)
+    job = predict.Job(folder, tmp_path / "in.parquet", tmp_path / "out", "cuda")
+    record = predict.run(job, lambda _: None)
+    assert (record.device, record.batches, record.halved) == ("cuda", 1, 1)
+    assert asked == [240, 120, 60, 60, 120, 60, 60]
+    assert [c.name for c in device.calls].count("get_default_memory_pool") == 3
+    found = pd.read_parquet(tmp_path / "out")["probability"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("device")
+def test_a_gpu_without_room_for_a_few_rows_ends_with_an_error_and_no_output(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = save(fitted("cpu"), tmp_path / "model")
+    programs.TABLE.to_parquet(tmp_path / "in.parquet")
+    small(monkeypatch, 0)
+    job = predict.Job(folder, tmp_path / "in.parquet", tmp_path / "out", "cuda")
+    with pytest.raises(OutOfMemory, match=r"the GPU ran out in predict_proba; .*60 rows at a time"):
+        predict.run(job, lambda _: None)
+    assert not (tmp_path / "out").exists()

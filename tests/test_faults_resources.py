@@ -1,0 +1,116 @@
+"""A machine without memory, disk or files to open: told by name, with what was there left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pipeline import Accelerated, save
+from tests import programs
+from tests.commands import ROOT, Done, assert_one_message, python
+
+NARROW = """
+import resource, sys, warnings
+from pathlib import Path
+import numpy as np, pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from xgboost import XGBClassifier
+from pipeline import Accelerated
+from pipeline.errors import PipelineError
+
+warnings.simplefilter("ignore")
+X = pd.DataFrame(np.random.default_rng(0).normal(size=(300_000, 20))).rename(columns=str)
+y = (X["0"] > 0).astype(int).to_numpy()
+specs = make_pipeline(StandardScaler(), LogisticRegression()), XGBClassifier(n_estimators=3)
+models = [Accelerated(spec, device="cpu") for spec in specs]
+for model in models:  # what is loaded and started, is before the limit
+    model.fit(X.head(500), y[:500]).predict(X.head(500))
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+most = pages * resource.getpagesize() + 40 * 1024**2
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+for model in models:
+    try:
+        model.fit(X, y)
+    except PipelineError as error:
+        print(error.exit_code, error)
+"""
+FEW_FILES = """
+import resource, sys
+from pipeline.cli import main
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+sys.argv[0] = "pipeline"
+main()
+"""
+
+
+def test_memory_that_runs_out_is_told_with_the_step_whichever_library_wants_it() -> None:
+    done = python("-c", NARROW)
+    assert done.code == 0, done.err
+    said = done.out.splitlines()
+    assert len(said) == 2, said
+    assert said[0].startswith("71 standardscaler: the memory of the machine ran out in fit")
+    assert said[1].startswith("71 xgbclassifier: the memory of the machine ran out in fit")
+
+
+def test_few_files_to_open_are_enough(small_home: Path, tmp_path: Path) -> None:
+    done = python("-c", FEW_FILES, "run", "flights", "--device", "cpu", "--specs", "logistic",
+                  "--home", small_home, "--out", tmp_path / "out")  # fmt: skip
+    assert done.code == 0, done.err
+    assert (tmp_path / "out" / "record.json").is_file()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> str:
+    """Return the shell command that makes ``disk`` a file system of 1 MiB."""
+    (tmp_path / "disk").mkdir()
+    mount = f"mount -t tmpfs -o size=1m none '{tmp_path / 'disk'}'"
+    if not shutil.which("unshare") or in_own_mounts(mount).code:
+        pytest.skip("this user may not mount a small disk")
+    return mount
+
+
+def in_own_mounts(command: str) -> Done:
+    """Run a shell command whose mounts nobody else sees."""
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", command],
+        capture_output=True, text=True, cwd=ROOT, timeout=60, check=False,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+    )  # fmt: skip
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def test_predictions_that_do_not_fit_on_the_disk_leave_the_old_ones(
+    disk: str, tmp_path: Path
+) -> None:
+    model = Accelerated(programs.program(), device="cpu").fit(programs.TABLE, programs.NUMBERS)
+    folder = save(model, tmp_path / "model")
+    rows = pd.concat([programs.TABLE] * 1_000, ignore_index=True)
+    rows.assign(name=[f"row {i}" for i in range(len(rows))]).to_parquet(tmp_path / "in.parquet")
+    out = tmp_path / "disk" / "out"
+    done = in_own_mounts(
+        f"{disk} && printf old > '{out}' && '{sys.executable}' -m pipeline predict '{folder}' "
+        f"'{tmp_path / 'in.parquet'}' '{out}' --device cpu --keep name; code=$?; "
+        f"cat '{out}'; exit $code"
+    )
+    assert_one_message(done, 73, "No space left on device")
+    assert done.out.endswith("old")
+
+
+def test_a_generated_table_that_does_not_fit_on_the_disk_leaves_nothing(
+    disk: str, tmp_path: Path
+) -> None:
+    home = tmp_path / "disk" / "data"
+    done = in_own_mounts(
+        f"{disk} && '{sys.executable}' -m datasets synthetic --rows 1e5 --home '{home}' "
+        f"> /dev/null; code=$?; find '{home}' -name '*.parquet*'; exit $code"
+    )
+    assert (done.code, done.out) == (73, ""), done.err
+    assert "Make room, choose another folder with --home, or fewer --rows" in done.err
