@@ -20,6 +20,8 @@ log = logging.getLogger("datasets")
 
 ATTEMPTS = 3
 TIMEOUT = 60.0
+LARGEST = 4 << 30
+"""Bytes of a file beyond which it is not the one that was meant."""
 _CHUNK = 1 << 20
 _EVERY = 5.0
 _BROKEN = (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
@@ -47,7 +49,8 @@ def receive(url: str, part: Path, announce: Announce) -> None:
     Raises
     ------
     Failed
-        The server cannot be reached, refuses, or stops again and again.
+        The server cannot be reached, refuses, stops again and again, or sends more than
+        `LARGEST` bytes.
     OSError
         The disk is full.
     """
@@ -71,10 +74,11 @@ def _attempt(url: str, part: Path, announce: Announce) -> bool:
         start = _size(part) if answer.status == http.HTTPStatus.PARTIAL_CONTENT else 0
         length = answer.headers.get("Content-Length")
         total = None if length is None else start + int(length)
+        _bound(url, total or 0)
         announce(url, part, start, total)
         _validator(part).write_text(_tag(answer), encoding="utf-8")
         with part.open("ab" if start else "wb") as sink:
-            _copy(answer, sink, start, total)
+            _copy(url, answer, sink, total)
     return total is None or _size(part) == total
 
 
@@ -116,11 +120,17 @@ def _size(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
 
 
-def _copy(answer: Any, sink: Any, start: int, total: int | None) -> None:
-    done, told = start, time.monotonic()
+def _bound(url: str, size: int) -> None:
+    if size > LARGEST:
+        raise Failed(f"{url}: more than {LARGEST:,} bytes, which no dataset has")
+
+
+def _copy(url: str, answer: Any, sink: Any, total: int | None) -> None:
+    done, told = sink.tell(), time.monotonic()
     while chunk := answer.read(_CHUNK):
-        sink.write(chunk)
         done += len(chunk)
+        _bound(url, done)
+        sink.write(chunk)
         if time.monotonic() - told > _EVERY:
             told = time.monotonic()
             share = f"{done / total:.0%} of {total / 1e6:,.1f} MB" if total else "so far"

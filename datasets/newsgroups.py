@@ -54,13 +54,18 @@ def build(files: Mapping[str, Path]) -> Iterator[pa.Table]:
     )
 
 
+LARGEST = 1 << 20
+"""Bytes beyond which a member of the archive is taken for no message."""
+
+
 def _messages(path: Path) -> Iterator[tuple[str, str, str, str]]:
     """Yield part, group, number and text of every message."""
     import tarfile
 
     with _raw.faults(path), tarfile.open(path) as archive:
         for member in archive:
-            content: Any = archive.extractfile(member) if member.isfile() else None
+            whole = member.isfile() and member.size <= LARGEST
+            content: Any = archive.extractfile(member) if whole else None
             if content is not None:
                 part, group, number = member.name.split("/")[-3:]
                 yield part, group, number, _body(content.read().decode("latin-1"))

@@ -120,6 +120,7 @@ def _accelerated(
 
     X, y = read(split.train)
     outcome.rows_train = len(y)
+    _check_classes(task, y)
     outcome.model = model.fit(X, y)
     X, outcome.truth = read(split.test)
     outcome.predicted = answer(model, X, task.kind)
@@ -152,6 +153,7 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
     before, last = (spec[:-1], spec[-1]) if isinstance(spec, Pipeline) else (None, spec)
     X, y = read(split.train)
     outcome.rows_train = len(y)
+    _check_classes(task, y)
     if before is not None and len(before):
         with outcome.stage("preprocess"):
             X = before.fit_transform(X, y)
@@ -173,6 +175,16 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
         for name, part in parts(spec)
         for step, leaf in leaves(part, name)
     ]
+
+
+def _check_classes(task: Task, y: Any) -> None:
+    # A target on the workers of a cluster is judged there.
+    if task.kind == "regression" or not isinstance(y, np.ndarray) or len(np.unique(y)) > 1:
+        return
+    what = f"are all of the class {y[0]!s}" if len(y) else "are none"
+    raise DataError(
+        f"{task.name}: the {len(y):,} training rows {what}; choose another --split, or other data"
+    )
 
 
 def _table(task: Task) -> list[str]:

@@ -187,3 +187,20 @@ def test_the_page_on_faults_has_every_code_and_links_to_tests_that_exist() -> No
         assert {int(code) for code in re.findall(r"\d+", mentioned)} <= listed
         assert set(re.findall(r"\[(\w+)\]", tests)) <= set(links)
     assert [path for path in links.values() if not (ROOT / path).is_file()] == []
+
+
+CODES = {0, *(k.exit_code for k in vars(errors).values() if hasattr(k, "exit_code"))}
+
+
+def test_every_fault_of_the_catalogue_names_tests_that_exist() -> None:
+    page = (ROOT / "docs" / "faults.md").read_text()
+    rows = re.findall(r"^\| F(\d\d) \| (.+) \|$", page, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == [*range(1, 83)]
+    known = {1, 70, cli.INTERRUPTED, cli.TERMINATED, *CODES}
+    for number, row in rows:
+        _, behaviour, codes, tests = re.split(r" *\| *", row)
+        named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", tests)
+        assert named or behaviour.startswith("does not apply"), number
+        assert {int(code) for code in re.findall(r"\d+", codes)} <= known, number
+        for file, test in named:
+            assert f"def {test}(" in (ROOT / "tests" / file).read_text(), f"F{number}: {test}"

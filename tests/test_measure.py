@@ -16,6 +16,7 @@ from pipeline.compare.results import STAGES
 from pipeline.errors import DataError, DeviceUnavailable
 from pipeline.measure import Job, Outcome
 from pipeline.placement import Placement
+from pipeline.task import Split
 from tasks.flights import TASK
 
 SPECS = list(TASK.specs)
@@ -158,3 +159,13 @@ class Said:
 )
 def test_the_kind_of_task_tells_which_answer_is_judged(kind, expected) -> None:
     assert measure.answer(Said(), np.array([0.25]), kind).tolist() == expected
+
+
+@pytest.mark.parametrize("variant", ["reference", "cpu"])
+def test_training_rows_of_one_class_are_told(small_flights: Path, variant: str) -> None:
+    late = replace(TASK, splits={"late": Split([("late", "==", 1)], [("month", ">", 9)], "late")})
+    job = Job("flights", "logistic", variant, small_flights)
+    with pytest.raises(
+        DataError, match=r"^flights: the [\d,]+ training rows are all of the class 1"
+    ):
+        measure.run(late, TASK.spec("logistic", 0), job)

@@ -230,6 +230,15 @@ def test_a_size_that_is_not_told_is_taken_as_it_comes(server, tmp_path, caplog) 
     assert any("of unknown size" in message for message in caplog.messages)
 
 
+@pytest.mark.parametrize("length", [True, False])
+def test_more_than_any_dataset_has_is_not_received(server, tmp_path, monkeypatch, length) -> None:
+    monkeypatch.setattr(_http, "LARGEST", len(CONTENT) - 1)
+    server.length = length
+    with pytest.raises(DataError, match="more than .* bytes, which no dataset has"):
+        fetch(server, tmp_path)
+    assert "file.gz" not in left(tmp_path)
+
+
 def test_files_fetched_by_hand_are_used_where_they_lie(tmp_path) -> None:
     (tmp_path / "mine.gz").write_bytes(CONTENT)
     remotes = [Remote("file.gz", "http://nowhere.invalid/file.gz", SHA256)]

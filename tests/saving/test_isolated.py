@@ -207,6 +207,16 @@ def test_a_booster_that_is_damaged_never_ends_this_process(tmp_path: Path) -> No
     assert any("not a model" in outcome for outcome in outcomes)
 
 
+def test_a_booster_whose_trees_lead_nowhere_never_ends_this_process(tmp_path: Path) -> None:
+    path = booster(tmp_path / "m.json", XGBClassifier(n_estimators=1, max_depth=2))
+    crafted = json.loads(path.read_text())
+    (tree,) = crafted["learner"]["gradient_booster"]["model"]["trees"]
+    tree["left_children"][0] = tree["right_children"][0] = 10**6
+    path.write_text(json.dumps(crafted))
+    with pytest.raises(DataError, match=r"m\.json: "), load(path, untrusted=True) as served:
+        served.predict(X)
+
+
 def test_the_end_of_the_process_is_told(tmp_path: Path) -> None:
     path = booster(tmp_path / "m.ubj", XGBClassifier(n_estimators=1))
     served = load(path, untrusted=True)
