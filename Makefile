@@ -185,15 +185,13 @@ lock: ## Renew requirements/*.txt from pyproject.toml (needs uv)
 	$(COMPILE) --group bench -c requirements/cu13.txt -c requirements/cpu.txt -o requirements/bench.txt
 
 .PHONY: clean
-clean: ## Remove what was made: environments, caches, runs and reports; never data
-	rm -rf $(VENV) $(CONTRACT_VENV) runs reports build dist *.egg-info
-	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+clean: ## Remove what was made: environments, caches, runs and reports; nothing else
+	@tools/clean made '$(VENV)' '$(CONTRACT_VENV)'
 
 .PHONY: clean-venv
 clean-venv: ## Remove the environment .venv
 	rm -rf $(VENV)
 
 .PHONY: clean-data
-clean-data: ## Remove the fetched data
-	rm -rf data
+clean-data: ## Remove the data that was fetched, adopted or generated; nothing else
+	@tools/clean data

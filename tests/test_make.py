@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import call
+
 ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = sorted(set(re.findall(r"^\.PHONY: ([a-z-]+)$", MAKEFILE, re.MULTILINE)))
@@ -117,21 +119,70 @@ def test_without_a_python_that_fits_nothing_is_made_and_the_way_out_said(copy) -
     assert not (copy / ".venv").exists()
 
 
-def test_clean_removes_what_was_made_and_never_data(copy) -> None:
-    made = [".venv", ".venv-contract", "runs", "reports", "x.egg-info", "pipeline/__pycache__"]
-    for name in [*made, "data"]:
-        (copy / name).mkdir(parents=True)
-    assert make("clean", root=copy).returncode == 0
-    assert not [name for name in made if (copy / name).exists()]
-    assert (copy / "data").exists()
-
-
-def test_data_is_removed_only_by_name(copy) -> None:
-    for name in ("data", "reports"):
+@pytest.fixture
+def used(copy, small_home) -> Path:
+    """Return a copy with an environment, data, results of every kind, and what a kill left."""
+    for name in (".venv", ".venv-contract"):
         (copy / name).mkdir()
-    assert make("clean-data", root=copy).returncode == 0
-    assert not (copy / "data").exists()
-    assert (copy / "reports").exists()
+        (copy / name / "pyvenv.cfg").touch()
+    for name in ("x.egg-info", "pipeline/__pycache__", "build/lib", ".mypy_cache"):
+        (copy / name).mkdir(parents=True)
+    shutil.copytree(small_home, copy / "data")
+    (copy / "data" / "raw" / "higgs").mkdir(parents=True)
+    (copy / "data" / ".flights.1.tmp").mkdir()
+    home = ["--home", copy / "data", "--device", "cpu", "--specs", "logistic"]
+    assert call("run", "flights", *home, "--out", copy / "runs" / "flights").code == 0
+    shutil.copytree(copy / "runs" / "flights" / "logistic.model", copy / "runs" / "late")
+    (copy / "runs" / ".flights.draft-1").mkdir()
+    (copy / "reports" / "flights").mkdir(parents=True)
+    for name in ("results.json", "index.html", "report.md"):
+        (copy / "reports" / "flights" / name).touch()
+    (copy / "reports" / "index.html").write_text("<title>Comparisons of all tasks</title>")
+    return copy
+
+
+MADE = [".venv", ".venv-contract", "runs", "reports", "x.egg-info", "pipeline/__pycache__", "build"]
+FOREIGN = [
+    "runs/thesis.tex",
+    "runs/flights/notes.txt",
+    "runs/flights/logistic.model/notes.txt",
+    "runs/mine/record.txt",
+    "reports/flights/figure.svg",
+    "build/plan.dwg",
+    "data/mine.csv",
+    "data/flights/notes.txt",
+    "data/other/other.parquet",
+    "my-venv/bin/python",
+]
+
+
+def test_clean_removes_what_was_made_and_never_data(used) -> None:
+    before = set((used / "data").rglob("*"))
+    assert make("clean", root=used).returncode == 0
+    assert not [name for name in [*MADE, ".mypy_cache"] if (used / name).exists()]
+    assert set((used / "data").rglob("*")) == before
+
+
+def test_data_is_removed_only_by_name(used) -> None:
+    assert make("clean-data", root=used).returncode == 0
+    assert not (used / "data").exists()
+    assert (used / "reports" / "flights" / "results.json").exists()
+
+
+def test_clean_never_removes_what_it_did_not_make(used, tmp_path_factory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "record.json").touch()
+    for name in FOREIGN:
+        (used / name).parent.mkdir(parents=True, exist_ok=True)
+        (used / name).write_text("mine")
+    (used / "runs" / "link").symlink_to(elsewhere)
+    for target in ("clean", "clean-data"):
+        assert make(target, root=used).returncode == 0
+    assert [name for name in FOREIGN if (used / name).read_text() != "mine"] == []
+    assert (elsewhere / "record.json").exists()
+    left = {str(p.relative_to(used)) for p in used.rglob("*") if p.is_file()}
+    ours = {name for name in left if name.startswith(("runs", "reports", "data", "build"))}
+    assert ours - {"runs/link/record.json"} == set(FOREIGN) - {"my-venv/bin/python"}
 
 
 def test_lock_without_uv_says_what_to_install(copy) -> None:
