@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,21 +13,27 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import DataError
 from pipeline.optional import load
+from pipeline.persistence import parquet_files
 from pipeline.task import Filter
 
 
 def read(
-    path: Path, features: Sequence[str] | str, target: str, rows: Filter, device: str
-) -> tuple[Any, np.ndarray]:
+    path: Path,
+    features: Sequence[str] | str,
+    target: str | Sequence[str],
+    rows: Filter,
+    device: str,
+) -> tuple[Any, Any]:
     """Return the features on a device and the target on the host.
 
     Parameters
     ----------
     path : Path
-        A Parquet file; on the host its page checksums are verified.
+        A Parquet file, or a folder of them; on the host page checksums are verified.
     features : sequence of str or str
         A name by itself gives the column in place of a frame.
-    target : str
+    target : str or sequence of str
+        Several give as many arrays, by name.
     rows : list of tuple
         Conditions, pushed down to the row groups.
     device : {"cpu", "cuda"}
@@ -37,7 +42,7 @@ def read(
     -------
     X : pandas.DataFrame or cudf.DataFrame, or a Series of the same
         Dictionary-encoded columns are categorical.
-    y : numpy.ndarray, shape (n_rows,)
+    y : numpy.ndarray, shape (n_rows,), or dict of str to such
 
     Raises
     ------
@@ -46,11 +51,14 @@ def read(
     """
     columns: Any = features if isinstance(features, str) else list(features)
     named = [columns] if isinstance(columns, str) else columns
-    table = _table(path, [target] if device == "cuda" else [*named, target], rows)
-    y = table.column(target).to_numpy()
+    targets = [target] if isinstance(target, str) else list(target)
+    table = _table(path, targets if device == "cuda" else [*named, *targets], rows)
+    found = {name: table.column(name).to_numpy() for name in targets}
+    y = found[target] if isinstance(target, str) else found
     if device == "cuda":
         # The target is read to the host: splitters and metrics of scikit-learn use it there.
-        frame = load("cudf").read_parquet(path, columns=named, filters=list(rows) or None)
+        files = [str(file) for file in parquet_files(path)]
+        frame = load("cudf").read_parquet(files, columns=named, filters=list(rows) or None)
         return frame[columns], y
     frame = table.select(named).to_pandas()
     for name in filter(lambda name: _is_wide(table.column(name)), named):

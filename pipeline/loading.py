@@ -15,6 +15,7 @@ from pipeline import machine
 from pipeline.clusters import active
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load
+from pipeline.persistence import parquet_files
 from pipeline.task import Filter
 
 BACKENDS = {"cpu": "pandas", "cuda": "cudf"}
@@ -107,20 +108,6 @@ def _csv(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> An
         )
     except ValueError as error:
         raise DataError(f"{path}: {str(error).partition(chr(10))[0]}") from error
-
-
-def parquet_files(path: Path) -> list[Path]:
-    """Return the Parquet files of a folder in the order of their names, or the file itself."""
-    if path.is_file():
-        return [path]
-    files = sorted(
-        file
-        for file in path.rglob("*.parquet")
-        if not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
-    )
-    if not files:
-        raise DataError(f"{path}: holds no file whose name ends in .parquet")
-    return files
 
 
 def agree(files: Sequence[Path], names: Sequence[str]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,21 +14,24 @@ import pandas as pd
 import pyarrow.parquet as pq
 from sklearn.pipeline import Pipeline
 
-from pipeline import io, loading
+from pipeline import io, judging, loading
 from pipeline.advice import of_size
 from pipeline.clusters import active
 from pipeline.devices import choose
 from pipeline.errors import ConfigError, DataError
 from pipeline.estimator import Accelerated
 from pipeline.lowering import parts
+from pipeline.persistence import parquet_files
 from pipeline.placement import Placement
 from pipeline.preprocessing.refusals import leaves
 from pipeline.residency import Entry
 from pipeline.rules.cpu import describe
-from pipeline.task import Kind, Split, Task
+from pipeline.task import Split, Task
 
 CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
 _STAGE = {"fit_transform": "preprocess", "transform": "preprocess", "copy": "copy", "fit": "fit"}
+_WHOLE = {"fit_transform", "fit_predict"}
+"""Calls of the last step that learn and answer in one; they count as its fit."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Outcome:
         Stage -> seconds.
     rows_train : int
     truth, predicted : numpy.ndarray, shape (n_test,)
-        Target and `answer` for the test rows.
+        What is judged of the test rows, see :mod:`pipeline.judging`.
     placements, residency : list
         Where the steps ran and what moved; empty for the reference's residency.
     model : object
@@ -104,7 +106,14 @@ def run(task: Task, spec: Any, job: Job) -> Outcome:
     else:
         _accelerated(task, Accelerated(spec, device=job.variant), split, job.path, outcome)
     outcome.total = time.perf_counter() - start
+    if task.kind == "clusters":
+        outcome.truth = _with_rows(task, split, job.path, outcome.truth)
     return outcome
+
+
+def judge(task: Task, outcome: Outcome) -> dict[str, float]:
+    """Return the task's metrics of an outcome; see `judging.judge`."""
+    return judging.judge(task, outcome.truth, outcome.predicted)
 
 
 def _accelerated(
@@ -115,27 +124,64 @@ def _accelerated(
     def read(rows: Any) -> Any:
         with outcome.stage("read"):
             if active() is None:
-                return io.read(path, task.features, task.target, rows, device)
+                return io.read(path, task.features, _targets(task), rows, device)
             return loading.scan(path, _table(task), task.target, rows=rows, device=device)
 
-    X, y = read(split.train)
-    outcome.rows_train = len(y)
-    _check_classes(task, y)
-    outcome.model = model.fit(X, y)
-    X, outcome.truth = read(split.test)
-    outcome.predicted = answer(model, X, task.kind)
+    _learn_and_answer(task, model, split, read, outcome)
+    outcome.model = model
     outcome.residency = model.residency_.entries
     outcome.placements = model.plan_.placements
+    last = model.plan_.steps[-1].name if task.kind == "clusters" else ""
     for entry in outcome.residency:
         stage = _STAGE.get(entry.call, "predict")
+        if entry.step == last and entry.call in _WHOLE:
+            stage = "fit"
         outcome.stages[stage] = outcome.stages.get(stage, 0.0) + entry.seconds
+
+
+def _learn_and_answer(task: Task, model: Any, split: Split, read: Any, outcome: Outcome) -> None:
+    X, y = read(split.train)
+    if task.kind == "clusters":
+        outcome.rows_train, outcome.truth = len(y), y
+        outcome.predicted = judging.fit_answer(model, X)
+        return
+    y, params = _learnt(task, y)
+    outcome.rows_train = len(y)
+    _check_classes(task, y)
+    model.fit(X, y, **params)
+    X, y = read(split.test)
+    outcome.truth = _truth(task, y)
+    outcome.predicted = judging.answer(model, X, task.kind)
+
+
+def _targets(task: Task) -> Any:
+    return [task.target, task.query] if task.query else task.target
+
+
+def _learnt(task: Task, y: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the target, and what else `fit` is told."""
+    return (y[task.target], {"qid": y[task.query]}) if task.query else (y, {})
+
+
+def _truth(task: Task, y: Any) -> np.ndarray:
+    if not task.query:
+        return np.asarray(y)
+    return judging.fields(target=y[task.target], query=y[task.query])
+
+
+def _with_rows(task: Task, split: Split, path: Path, target: np.ndarray) -> np.ndarray:
+    """Return the known clusters with the rows as numbers, a missing one the mean of its column."""
+    frame, _ = io.read(path, task.columns, task.target, split.train, "cpu")
+    rows = frame.astype("float32")
+    return judging.fields(target=target, row=rows.fillna(rows.mean()).to_numpy())
 
 
 def _device(task: Task, model: Accelerated, path: Path) -> str:
     choice = choose(model.device)
     if model.device != "auto":
         return choice.name
-    return of_size(choice, model.spec, pq.read_metadata(path).num_rows, len(task.features)).name
+    rows = sum(pq.read_metadata(file).num_rows for file in parquet_files(path))
+    return of_size(choice, model.spec, rows, len(task.columns)).name
 
 
 def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome) -> None:
@@ -146,25 +192,15 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
     """
 
     def read(rows: Any) -> Any:
+        names = [*task.columns, task.target, *filter(None, [task.query])]
         with outcome.stage("read"):
-            frame = pd.read_parquet(path, columns=[*task.columns, task.target], filters=list(rows))
-            return frame[_wanted(task)], frame[task.target].to_numpy()
+            frame = pd.read_parquet(path, columns=names, filters=list(rows) or None)
+            y = {name: frame[name].to_numpy() for name in names[len(task.columns) :]}
+            return frame[_wanted(task)], y if task.query else y[task.target]
 
     before, last = (spec[:-1], spec[-1]) if isinstance(spec, Pipeline) else (None, spec)
-    X, y = read(split.train)
-    outcome.rows_train = len(y)
-    _check_classes(task, y)
-    if before is not None and len(before):
-        with outcome.stage("preprocess"):
-            X = before.fit_transform(X, y)
-    with outcome.stage("fit"):
-        last.fit(X, y)
-    X, outcome.truth = read(split.test)
-    if before is not None and len(before):
-        with outcome.stage("preprocess"):
-            X = before.transform(X)
-    with outcome.stage("predict"):
-        outcome.predicted = answer(last, X, task.kind)
+    steps = _Reference(before if before is not None and len(before) else None, last, outcome)
+    _learn_and_answer(task, steps, split, read, outcome)
     outcome.model = spec
     outcome.placements = [
         Placement(
@@ -179,7 +215,11 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
 
 def _check_classes(task: Task, y: Any) -> None:
     # A target on the workers of a cluster is judged there.
-    if task.kind == "regression" or not isinstance(y, np.ndarray) or len(np.unique(y)) > 1:
+    if (
+        task.kind not in ("binary", "multiclass")
+        or not isinstance(y, np.ndarray)
+        or len(np.unique(y)) > 1
+    ):
         return
     what = f"are all of the class {y[0]!s}" if len(y) else "are none"
     raise DataError(
@@ -187,54 +227,40 @@ def _check_classes(task: Task, y: Any) -> None:
     )
 
 
+class _Reference:
+    """A pipeline whose last step is called apart from the others, each of them timed."""
+
+    def __init__(self, before: Any, last: Any, outcome: Outcome) -> None:
+        self.before, self.spec, self.outcome = before, last, outcome
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the last step; a method gets prepared rows."""
+        found = getattr(self.spec, name)
+        learns = name.startswith("fit")
+
+        def called(X: Any, *y: Any, **params: Any) -> Any:
+            X = self._prepared(X, y, learns=learns)
+            with self.outcome.stage("fit" if learns else "predict"):
+                return found(X, *y, **params)
+
+        return called if callable(found) else found
+
+    def _prepared(self, X: Any, y: Any, *, learns: bool) -> Any:
+        if self.before is None:
+            return X
+        with self.outcome.stage("preprocess"):
+            return self.before.fit_transform(X, *y) if learns else self.before.transform(X)
+
+
 def _table(task: Task) -> list[str]:
     """Return the columns that workers read; texts are no table."""
-    if isinstance(task.features, str):
-        raise ConfigError(f"{task.name}: texts are read by one process; leave out --cluster")
+    alone = {"ranking": "queries", "clusters": "all rows"}.get(task.kind, "")
+    if alone or isinstance(task.features, str):
+        what = alone or "texts"
+        raise ConfigError(f"{task.name}: {what} are read by one process; leave out --cluster")
     return list(task.columns)
 
 
 def _wanted(task: Task) -> Any:
     """Return what selects the features from a frame: a name gives a column, a list a frame."""
     return task.features if isinstance(task.features, str) else task.columns
-
-
-def answer(model: Any, X: Any, kind: Kind) -> np.ndarray:
-    """Return what is judged: the probability of class 1, or what `predict` says.
-
-    Parameters
-    ----------
-    model : object
-        Fitted.
-    X : frame or array
-    kind : {"binary", "multiclass", "regression"}
-
-    Returns
-    -------
-    numpy.ndarray, shape (n_rows,)
-    """
-    if kind == "binary":
-        return np.asarray(model.predict_proba(X)[:, 1])
-    return np.asarray(model.predict(X))
-
-
-def judge(task: Task, outcome: Outcome) -> dict[str, float]:
-    """Return the task's metrics of the predictions.
-
-    Raises
-    ------
-    DataError
-        A metric has no finite value, which a record could hold.
-    """
-    return {name: _score(name, metric, outcome) for name, metric in task.metrics.items()}
-
-
-def _score(name: str, metric: Any, outcome: Outcome) -> float:
-    what = f"{name} of the {len(outcome.truth)} test rows"
-    try:
-        value = float(metric(outcome.truth, outcome.predicted))
-    except ValueError as error:
-        raise DataError(f"{what}: {error}") from error
-    if not math.isfinite(value):
-        raise DataError(f"{what} is {value}; does the target vary among them?")
-    return value

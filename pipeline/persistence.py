@@ -1,4 +1,7 @@
-"""Models as files, without pickle: scikit-learn's through skops, XGBoost's inside it."""
+"""Models as files, without pickle: scikit-learn's through skops, XGBoost's inside it.
+
+And what a file, or a folder of Parquet files, is known by: its digest and its size.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,29 @@ def load(path: Path, sha256: str) -> Any:
     return skops.load(path, trusted=TRUSTED)
 
 
+def parquet_files(path: Path) -> list[Path]:
+    """Return the Parquet files of a folder in the order of their names, or the file itself."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(
+        file
+        for file in path.rglob("*.parquet")
+        if not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+    )
+    if not files:
+        raise DataError(f"{path}: holds no file whose name ends in .parquet")
+    return files
+
+
+def size(path: Path) -> int:
+    """Return the bytes of a file, or of the Parquet files of a folder."""
+    return sum(file.stat().st_size for file in parquet_files(path))
+
+
 def digest(path: Path) -> str:
-    """Return the sha256 of a file, in hexadecimal."""
+    """Return the sha256 of a file, in hexadecimal; of a folder, that of its files' digests."""
+    if path.is_dir():
+        lines = (f"{digest(file)}  {file.name}\n" for file in parquet_files(path))
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

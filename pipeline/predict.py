@@ -129,10 +129,13 @@ class Predictor:
         return [name for name in self.there if name not in self.copied]
 
     def _method(self) -> str:
+        has = [name for name in METHODS if hasattr(self.model, name)]
+        if not has:
+            known = "answers for the rows that it learnt from alone"
+            raise ConfigError(f"{self.job.model}: {known}; save one that predicts or transforms")
         if self.job.method is None:
-            return next(name for name in METHODS if hasattr(self.model, name))
-        if self.job.method not in METHODS or not hasattr(self.model, self.job.method):
-            has = [name for name in METHODS if hasattr(self.model, name)]
+            return has[0]
+        if self.job.method not in has:
             raise ConfigError(f"the model has no {self.job.method!r}; there are {', '.join(has)}")
         return self.job.method
 

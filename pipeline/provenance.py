@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 
 from pipeline import devices, gpu
 from pipeline import machine as host
-from pipeline.persistence import digest
+from pipeline.persistence import digest, size
 from pipeline.records import DataInfo, Gpu, Machine, Movement, Placement, Source
 from pipeline.residency import Entry
 from pipeline.task import Task
@@ -113,11 +113,11 @@ def _git(*arguments: str) -> str:
 
 
 def data(task: Task, path: Path) -> DataInfo:
-    """Return the record of the data file."""
+    """Return the record of the data file, or of the folder of files."""
     return DataInfo(
         path=str(path),
         sha256=digest(path),
-        bytes=path.stat().st_size,
+        bytes=size(path),
         licence=task.licence,
         source=task.source,
     )

@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline import io, measure, persistence, provenance
+from pipeline import io, judging, measure, persistence, provenance
 from pipeline.estimator import Accelerated
 from pipeline.intake import Rows
 from pipeline.measure import Job, Outcome
@@ -163,7 +163,9 @@ def _save_model(outcome: Outcome, folder: Path, name: str) -> Part:
 def _save_predictions(outcome: Outcome, folder: Path, name: str, kind: Kind) -> Part:
     path = folder / f"{name}.predictions.parquet"
     said = "probability" if kind == "binary" else "prediction"
-    columns = {"truth": outcome.truth, said: outcome.predicted}
+    fields = {"prediction": said, "probability": "probability", "embedding": "embedding"}
+    columns = judging.columns(outcome.truth, {"target": "truth", "query": "query"})
+    columns |= judging.columns(outcome.predicted, fields)
     pq.write_table(pa.table(columns), path, write_page_checksum=True)
     return _part(path)
 

@@ -14,7 +14,7 @@ from pipeline.errors import ConfigError
 
 FOLDER = Path("tasks")
 _LISTED = 30
-Kind = Literal["binary", "multiclass", "regression"]
+Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]
 Filter = Sequence[tuple[str, str, Any]]
 """Conditions on columns that a Parquet reader pushes down: ``[("month", "<=", 9)]``."""
 
@@ -48,13 +48,19 @@ class Task:
     splits : mapping of str to Split
         The first one is the default.
     metrics : mapping of str to callable
-        ``metric(y_true, predicted)``, from :mod:`sklearn.metrics`.
+        ``metric(y_true, predicted)``, from :mod:`sklearn.metrics`; of a ranking, of matrices
+        with a query in each row. What reads something else is wrapped by a function of
+        :mod:`pipeline.judging`.
     margins : mapping of str to float
         Largest absolute difference from the reference that counts as equal.
     licence, source : str
         Of the data.
-    kind : {"binary", "multiclass", "regression"}
-        What is predicted, and judged: the probability of class 1, the class, the number.
+    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
+        What is predicted, and judged: the probability of class 1, the class, the number, the
+        order within a query, the clusters of the rows or where they are put. For the last the
+        target is known and not learnt from.
+    query : str
+        Column with the query of each row, of a ranking.
     """
 
     name: str
@@ -69,6 +75,11 @@ class Task:
     licence: str
     source: str
     kind: Kind = "binary"
+    query: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.kind == "ranking") != bool(self.query):
+            raise ConfigError(f"{self.name}: a task of kind 'ranking', and no other, names a query")
 
     @property
     def columns(self) -> list[str]:

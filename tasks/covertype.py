@@ -7,12 +7,13 @@ from functools import partial
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, f1_score, log_loss
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from datasets import covertype
+from pipeline.judging import of_probabilities
 from pipeline.task import Split, Task
 
 MEASURES = list(covertype.MEASURES)
@@ -51,8 +52,12 @@ TASK = Task(
     target=covertype.TARGET,
     specs={"logistic": logistic, "forest": forest, "boosting": boosting},
     splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
-    metrics={"accuracy": accuracy_score, "macro_f1": partial(f1_score, average="macro")},
-    margins={"accuracy": 0.005, "macro_f1": 0.01},
+    metrics={
+        "accuracy": accuracy_score,
+        "macro_f1": partial(f1_score, average="macro"),
+        "log_loss": of_probabilities(log_loss),
+    },
+    margins={"accuracy": 0.005, "macro_f1": 0.01, "log_loss": 0.01},
     licence=covertype.LICENCE,
     source=covertype.SOURCE,
 )

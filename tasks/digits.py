@@ -6,13 +6,14 @@ from functools import partial
 
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, f1_score, log_loss
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
 from datasets import digits
+from pipeline.judging import of_probabilities
 from pipeline.task import Split, Task
 
 
@@ -43,8 +44,12 @@ TASK = Task(
     target=digits.TARGET,
     specs={"neighbours": neighbours, "vectors": vectors, "logistic": logistic},
     splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
-    metrics={"accuracy": accuracy_score, "macro_f1": partial(f1_score, average="macro")},
-    margins={"accuracy": 0.01, "macro_f1": 0.01},
+    metrics={
+        "accuracy": accuracy_score,
+        "macro_f1": partial(f1_score, average="macro"),
+        "log_loss": of_probabilities(log_loss),
+    },
+    margins={"accuracy": 0.01, "macro_f1": 0.01, "log_loss": 0.01},
     licence=digits.LICENCE,
     source=digits.SOURCE,
 )

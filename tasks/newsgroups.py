@@ -6,11 +6,12 @@ from functools import partial
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, f1_score, log_loss
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from datasets import newsgroups
+from pipeline.judging import of_probabilities
 from pipeline.task import Split, Task
 
 
@@ -38,8 +39,12 @@ TASK = Task(
     target=newsgroups.TARGET,
     specs={"logistic": logistic, "bayes": bayes},
     splits={"time": Split([("later", "==", 0)], [("later", "==", 1)], "train the earlier part")},
-    metrics={"accuracy": accuracy_score, "macro_f1": partial(f1_score, average="macro")},
-    margins={"accuracy": 0.005, "macro_f1": 0.005},
+    metrics={
+        "accuracy": accuracy_score,
+        "macro_f1": partial(f1_score, average="macro"),
+        "log_loss": of_probabilities(log_loss),
+    },
+    margins={"accuracy": 0.005, "macro_f1": 0.005, "log_loss": 0.01},
     licence=newsgroups.LICENCE,
     source=newsgroups.SOURCE,
 )

@@ -16,7 +16,7 @@ LAYERS = [
     {"faults"},
     {"diagram", "monitor"},
     {"devices", "dictionaries", "persistence", "sparse", "task", "thresholds", "values", "zones"},
-    {"instants"},
+    {"instants", "judging"},
     {"frames"},
     {"containers", "gathering"},
     {"cells", "ingest", "io", "loading", "schema"},

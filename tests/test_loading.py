@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import loading
+from pipeline import loading, persistence
 from pipeline.errors import ConfigError, DataError
 
 pytest.importorskip("dask.dataframe")
@@ -70,7 +70,7 @@ def test_text_with_and_without_a_dictionary_agrees(tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "1.parquet")
     plain = table().set_column(1, "t", table()["t"].cast(pa.string()))
     pq.write_table(plain, tmp_path / "2.parquet")
-    assert loading.agree(loading.parquet_files(tmp_path), ["a", "t"]) > 0
+    assert loading.agree(persistence.parquet_files(tmp_path), ["a", "t"]) > 0
 
 
 @pytest.mark.parametrize(

@@ -144,23 +144,6 @@ def test_a_metric_without_a_value_is_an_error_that_names_it(metric) -> None:
         measure.judge(task, one_class)
 
 
-class Said:
-    """A model that answers what it is told to."""
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        return X * 10
-
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        return np.column_stack([1 - X, X])
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"), [("binary", [0.25]), ("multiclass", [2.5]), ("regression", [2.5])]
-)
-def test_the_kind_of_task_tells_which_answer_is_judged(kind, expected) -> None:
-    assert measure.answer(Said(), np.array([0.25]), kind).tolist() == expected
-
-
 @pytest.mark.parametrize("variant", ["reference", "cpu"])
 def test_training_rows_of_one_class_are_told(small_flights: Path, variant: str) -> None:
     late = replace(TASK, splits={"late": Split([("late", "==", 1)], [("month", ">", 9)], "late")})

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import devices, provenance
+from pipeline import devices, judging, provenance
 from pipeline.compare import answers
 from pipeline.compare import results as record
 from pipeline.compare.evidence import objection
@@ -77,7 +77,8 @@ def _run(report: Report) -> record.Run:
 
 
 def _differences(metrics: Mapping[str, Metric], last: Any, reference: Any) -> Any:
-    return differences(metrics, last.truth, last.predicted, reference.predicted)
+    judged = {name: metric for name, metric in metrics.items() if name in last.metrics}
+    return differences(judged, last.truth, last.predicted, reference.predicted)
 
 
 def _noise(reports: Sequence[Report]) -> dict[str, float]:
@@ -244,7 +245,7 @@ class Duel:
             variants=field_,
             specs=[self._describe(spec) for spec in self.specs],
             cells=[
-                contest.cell(references.get(contest.spec), self.task.metrics)
+                contest.cell(references.get(contest.spec), judging.judges(self.task))
                 for contest in contests
             ],
         )

@@ -49,7 +49,7 @@ def differences(
     >>> differences({"accuracy": accuracy}, truth, guess, guess)
     {'accuracy': Interval(low=0.0, high=0.0)}
     """
-    group = np.random.default_rng(0).permutation(len(truth)) % GROUPS
+    group = _groups(truth)
     kept = [group != number for number in range(GROUPS)]
     found = {}
     with warnings.catch_warnings():
@@ -59,6 +59,15 @@ def differences(
             if interval is not None:
                 found[name] = interval
     return found
+
+
+def _groups(truth: np.ndarray) -> np.ndarray:
+    """Return the group of each row, at random; the rows of a query stay together."""
+    random = np.random.default_rng(0)
+    if "query" not in (truth.dtype.names or ()):
+        return random.permutation(len(truth)) % GROUPS
+    known, number = np.unique(truth["query"], return_inverse=True)
+    return np.asarray(random.permutation(len(known))[number] % GROUPS)
 
 
 def _interval(

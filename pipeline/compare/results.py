@@ -93,9 +93,13 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     max_difference: float | None
     mean_difference: float | None
-    """Of probabilities, or of numbers in the target's unit; None for classes."""
+    """Of probabilities, of numbers in the target's unit, or of scores; None for bare classes."""
     same_decision: float | None
     """Share of rows on the same side of 0.5, or of the same class, 0 to 1; None for numbers."""
+    adjusted_rand: float | None = None
+    """Of two clusterings, 1 if they are the same whatever the numbers of their clusters."""
+    shared_neighbours: float | None = None
+    """Of two embeddings, the share of a row's nearest that they have in common, 0 to 1."""
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -97,7 +97,8 @@ class MetricParity:
 
     It passes if the whole interval of the difference is within the margin, and fails if the
     whole of it is beyond the margin and beyond the noise; else the rows are too few to tell. A
-    metric without a margin is not judged; a declared one that either side lacks has failed.
+    metric without a margin is not judged, nor one that neither side's answers
+    allow; a declared one that a single side lacks has failed.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ class MetricParity:
     @property
     def judged(self) -> Parity:
         """What may be said of it."""
-        if self.margin is None:
+        if self.margin is None or (self.reference is None and self.value is None):
             return "not judged"
         if self.difference is None or np.isnan(self.difference):
             return "FAIL"

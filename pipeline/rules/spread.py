@@ -65,7 +65,9 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         retry=1, timeout=2 * timeout + 1, tracker_timeout=2 * timeout + 1
     )  # fmt: skip
     spread = load(SPREAD[type(estimator).__name__])(**params, coll_cfg=settings)
-    spread.client = client = tracker.Client(cluster.client, [*cluster.workers()][0], 2 * timeout + 1)
+    spread.client = client = tracker.Client(
+        cluster.client, [*cluster.workers()][0], 2 * timeout + 1
+    )
     known = spread.get_xgb_params
     # XGBoost 3.2 hands it on to the booster, which warns that it does not know it.
     spread.get_xgb_params = lambda: {k: v for k, v in known().items() if k != "coll_cfg"}

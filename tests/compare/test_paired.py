@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from pipeline.compare.paired import differences
+from pipeline.judging import fields
 
 METRICS = {"roc_auc": roc_auc_score, "log_loss": log_loss}
 
@@ -49,3 +50,17 @@ def test_a_metric_without_a_value_somewhere_has_no_interval() -> None:
     truth[7] = 1
     guess = np.linspace(0, 1, 100)
     assert set(differences(METRICS, truth, guess, guess)) == set()
+
+
+def test_the_rows_of_a_query_are_left_out_together() -> None:
+    truth = fields(target=np.arange(400) % 3, query=np.repeat(np.arange(100), 4))
+    seen = []
+
+    def whole(truth: np.ndarray, scores: np.ndarray) -> float:
+        seen.append(set(np.unique(truth["query"], return_counts=True)[1].tolist()))
+        return float(scores.mean())
+
+    scores = np.random.default_rng(0).normal(size=400)
+    found = differences({"mean": whole}, truth, scores, scores + 1)
+    assert found["mean"].low == pytest.approx(-1)
+    assert all(lengths == {4} for lengths in seen)

@@ -205,6 +205,15 @@ def test_a_declared_metric_that_is_missing_fails() -> None:
     assert cell_parity(results, "forest", "cpu") == "FAIL"
 
 
+def test_a_declared_metric_that_neither_answer_allows_is_not_judged() -> None:
+    results = fixtures.normal()
+    for variant in ("reference", "cpu"):
+        results = fixtures.with_cell(results, "forest", variant, metrics={"roc_auc": 0.8123})
+    rows = {row.metric: row.judged for row in parity(results, "forest", "cpu")}
+    assert rows == {"roc_auc": "PASS", "log_loss": "not judged"}
+    assert cell_parity(results, "forest", "cpu") == "PASS"
+
+
 def test_a_metric_that_is_not_a_number_fails() -> None:
     metrics = {"roc_auc": float("nan"), "log_loss": 0.4021}
     results = fixtures.with_cell(fixtures.normal(), "forest", "cpu", metrics=metrics)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pipeline import records
 from pipeline.compare import results as record
@@ -25,12 +25,20 @@ from pipeline.compare.verdicts import times
 NO_PLACEMENT = "No placement is recorded."
 NO_LEDGER = "No movement between host and device is recorded."
 NO_QUALITY = "No metric can be set beside the reference's."
+_GAPS = {"max_difference": "Largest difference", "mean_difference": "Mean difference"}
+_CHANCES = {"max_difference": "Largest |Δp|", "mean_difference": "Mean |Δp|"}
 ANSWERS = {
-    "binary": ("predicted probabilities", ("Largest |Δp|", "Mean |Δp|", "Same decision at 0.5")),
-    "multiclass": ("predicted classes", ("Same class",)),
-    "regression": ("predicted numbers", ("Largest difference", "Mean difference")),
+    "binary": ("predicted probabilities", {**_CHANCES, "same_decision": "Same decision at 0.5"}),
+    "multiclass": ("predicted classes", {**_CHANCES, "same_decision": "Same class"}),
+    "regression": ("predicted numbers", _GAPS),
+    "ranking": ("scores", _GAPS),
+    "clusters": (
+        "clusters and embeddings",
+        {"adjusted_rand": "Adjusted Rand index", "shared_neighbours": "Shared neighbours"},
+    ),
 }
-"""Kind of task -> what is compared, and the words for it."""
+"""Kind of task -> what is compared, and fields of `Agreement` with the words for them."""
+_SHARES = {"same_decision", "shared_neighbours"}
 TONES = {"faster": "good", "slower": "bad", "PASS": "good", "FAIL": "bad", "INCONCLUSIVE": "bad"}
 
 
@@ -243,18 +251,22 @@ def agreement_table(results: Results) -> Table:
     what, head = ANSWERS[results.task.kind]
     return Table(
         f"Agreement of {what} with the reference, over all test rows",
-        ("Spec", "Variant", *head),
+        ("Spec", "Variant", *head.values()),
         "ll" + "r" * len(head),
         tuple(
-            row(spec, variant, *_agreement(cell.agreement))
+            row(spec, variant, *_agreement(cell.agreement, head))
             for spec, variant in pairs(results)
             if (cell := measured(results, spec, variant)) and cell.agreement
         ),
     )
 
 
-def _agreement(found: record.Agreement) -> Iterator[str]:
-    gaps = (found.max_difference, found.mean_difference)
-    yield from (f"{gap:.2g}" for gap in gaps if gap is not None)
-    if found.same_decision is not None:
-        yield share(found.same_decision)
+def _agreement(found: record.Agreement, names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        value: float | None = getattr(found, name)
+        if value is None:
+            yield MISSING
+        elif name in _SHARES:
+            yield share(value)
+        else:
+            yield f"{value:.2g}" if name in _GAPS else metric(value)
