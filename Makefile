@@ -9,7 +9,7 @@ MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
 TASK := flights
 DEVICE := auto
 SEED := 0
-ROWS := 1e6
+ROWS :=
 OPTIONS :=
 OUT :=
 MODEL :=
@@ -31,7 +31,7 @@ CONTRACT_PYTHON := $(CONTRACT_VENV)/bin/python
 
 RUN = $(PYTHON) -m pipeline
 RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)') \
-	$(if $(SPECS),--specs '$(SPECS)')
+	$(if $(SPECS),--specs '$(SPECS)')$(if $(ROWS), --rows '$(ROWS)')
 BENCH = $(PYTHON) -m tools.bench --seed '$(SEED)' --repeats '$(or $(REPEATS),7)'
 COMPARE_OPTIONS = $(RUN_OPTIONS) $(if $(REPEATS),--repeats '$(REPEATS)')
 SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py
@@ -45,7 +45,7 @@ help: ## List the targets and variables
 	@echo '  TASK=flights     what to run; `make list` shows all'
 	@echo '  DEVICE=auto      where: auto, cpu or cuda'
 	@echo '  SEED=0           of the split and of everything random'
-	@echo '  ROWS=1e6         of `make synthetic`'
+	@echo '  ROWS=            of a generated table: `make synthetic` (1e6), TASK=synthetic, ranking, …'
 	@echo '  OPTIONS=         of `make synthetic`, as in OPTIONS="--kind ranking --columns 50"'
 	@echo '  OUT=             folder for the results, if not the usual one; file of predictions'
 	@echo '  MODEL= IN=       folder of a saved model, and Parquet or CSV file of rows, for predict'
@@ -81,11 +81,11 @@ list: setup ## List the tasks: kind, rows, what is to be downloaded
 
 .PHONY: data
 data: setup ## Fetch and verify the data of TASK
-	$(RUN) data '$(TASK)'$(if $(FROM), --from '$(FROM)')
+	$(RUN) data '$(TASK)'$(if $(FROM), --from '$(FROM)')$(if $(ROWS), --rows '$(ROWS)')
 
 .PHONY: synthetic
 synthetic: setup ## Generate a table of ROWS rows into data/synthetic, with OPTIONS
-	$(PYTHON) -m datasets synthetic --rows '$(ROWS)' --seed '$(SEED)' $(OPTIONS)
+	$(PYTHON) -m datasets synthetic --rows '$(or $(ROWS),1e6)' --seed '$(SEED)' $(OPTIONS)
 
 .PHONY: adopt
 adopt: setup ## Make a task of your own table: FILE=my.csv TARGET=column

@@ -97,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     default = synthetic.DEFAULT
     group = parser.add_argument_group("of synthetic", argument_default=argparse.SUPPRESS)
     group.add_argument("--kind", choices=synthetic.KINDS, help=f"target (default: {default.kind})")
+    group.add_argument("--fold", action="store_true", help="add a column to split by, 0 to 99")
     for name, about in _NUMBERS.items():
         usual = getattr(default, name, "one per million rows")
         group.add_argument(

@@ -19,6 +19,7 @@ def prepared(
     split: str | None,
     home: Path,
     changes: Sequence[str],
+    rows: int | None = None,
 ) -> tuple[Any, Any, list[str]]:
     """Check everything that can be checked before data is read; then verify the data."""
     from pipeline import devices, lowering
@@ -32,7 +33,7 @@ def prepared(
     parsed = dict(change(text) for text in changes)
     for name in chosen:
         lowering.lower(what.spec(name, seed, parsed), choice.name, fallback=device == "auto")
-    path = what.prepare(home)
+    path = what.data(home, rows=rows)
     return what, Job(task, chosen[0], device, path, seed, split, parsed), chosen
 
 
@@ -53,3 +54,15 @@ def change(text: str) -> tuple[str, Any]:
         return name.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return name.strip(), value.strip()
+
+
+def count(text: str) -> int:
+    """Return a whole number, be it written as a power of ten.
+
+    >>> count("1e6"), count("250_000")
+    (1000000, 250000)
+    """
+    number = float(text)
+    if number != int(number):
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(number)

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from pipeline import __version__
-from pipeline.arguments import listed, prepared
+from pipeline.arguments import count, listed, prepared
 from pipeline.errors import ConfigError
 
 INTERRUPTED = 130
@@ -52,6 +52,7 @@ def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
                      help="Folder of the data.", show_default=True),
         click.option("--set", "changes", multiple=True, metavar="STEP__PARAM=VALUE",
                      help="Change a parameter of the specs; may be repeated."),
+        click.option("--rows", type=count, help="Of generated data, as 1e6."),
     )  # fmt: skip
     for option in reversed(options):
         function = option(function)
@@ -191,15 +192,15 @@ def predict(model: Path, source: Path, target: Path, **options: Any) -> None:
     type=click.Path(exists=True, path_type=Path),
     help="The file, or the folder of the files, that were downloaded by hand.",
 )
-def data(task: str, home: Path, given: Path | None) -> None:
+@click.option("--rows", type=count, help="Of generated data, as 1e6.")
+def data(task: str, home: Path, given: Path | None, rows: int | None) -> None:
     """Fetch, convert and verify the data of TASK."""
     import logging
 
     from pipeline.task import load
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    what = load(task)
-    click.echo(f"data: {what.prepare(home, given) if given else what.prepare(home)}")
+    click.echo(f"data: {load(task).data(home, given, rows)}")
 
 
 @commands.command()
@@ -226,9 +227,10 @@ def list_() -> None:
     from pipeline import task
 
     for name in task.names():
-        kind, rows, download, _ = task.facts(name)
-        size, needs = f"{rows:,}" if rows else "?", f"{download} to download" if download else "-"
-        click.echo(f"{name:14} {kind:10} {size:>10} rows  {needs:29} {task.summary(name)}")
+        facts = task.facts(name)
+        size = f"{facts.rows:,}" if facts.rows else "?"
+        about = f"{facts.kind:10} {size:>10} rows  {facts.needs:29} {task.summary(name)}"
+        click.echo(f"{name:18} {about}")
 
 
 @commands.command()

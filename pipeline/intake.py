@@ -223,7 +223,7 @@ def eval_sets(sets: Any, takes: Intake) -> Iterator[tuple[Any, Any]]:
         yield (containers.categorize(X) if frames.is_frame(X) else X), check_target(pair[1], X)
 
 
-def of_last_step(spec: Any, params: dict[str, Any]) -> dict[str, Any]:
+def of_last_step(spec: Any, params: dict[str, Any], X: Any = None) -> dict[str, Any]:
     """Return parameters of `fit` by their bare names; ``step__name`` may name the last step.
 
     >>> from sklearn.linear_model import Ridge
@@ -231,7 +231,10 @@ def of_last_step(spec: Any, params: dict[str, Any]) -> dict[str, Any]:
     {'sample_weight': None}
     """
     prefix = f"{spec.steps[-1][0]}__" if isinstance(spec, Pipeline) else ""
-    return {name.removeprefix(prefix): value for name, value in params.items()}
+    bare = {name.removeprefix(prefix): value for name, value in params.items()}
+    if bare.get("qid") is not None and not _aligned(X, bare["qid"]):
+        raise DataError("the index of qid differs from that of X: rows would not match; align it")
+    return bare
 
 
 def takes_weights(spec: Any) -> bool:

@@ -160,7 +160,10 @@ def _targets(task: Task) -> Any:
 
 def _learnt(task: Task, y: Any) -> tuple[Any, dict[str, Any]]:
     """Return the target, and what else `fit` is told."""
-    return (y[task.target], {"qid": y[task.query]}) if task.query else (y, {})
+    if not task.query:
+        return y, {}
+    # scikit-learn's target encoder takes no int8 but of two classes.
+    return y[task.target].astype(np.int64), {"qid": y[task.query]}
 
 
 def _truth(task: Task, y: Any) -> np.ndarray:

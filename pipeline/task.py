@@ -7,6 +7,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -37,8 +38,9 @@ class Task:
     name, title : str
     prepare : callable
         ``prepare(home)`` makes the data below a folder if need be, verifies it
-        and returns the path of the Parquet file; ``prepare(home, given)`` makes it of
-        what was downloaded by hand.
+        and returns the path of the Parquet file, or of a folder of them; ``prepare(home,
+        given=path)`` makes it of what was downloaded by hand, and where the data are generated
+        ``prepare(home, rows=n)`` makes as many.
     features : sequence of str or str
         Columns to learn from; a name by itself gives the program the column, as text wants it.
     target : str
@@ -85,6 +87,33 @@ class Task:
     def columns(self) -> list[str]:
         """Names of the features."""
         return [self.features] if isinstance(self.features, str) else list(self.features)
+
+    def data(self, home: Path, given: Path | None = None, rows: int | None = None) -> Path:
+        """Make the data if need be, verify it and return its path.
+
+        Parameters
+        ----------
+        home : Path
+            Folder of all data.
+        given : Path, optional
+            What was downloaded by hand.
+        rows : int, optional
+            Of a generated table; those of the task by default.
+
+        Raises
+        ------
+        ConfigError
+            The data are not generated, or not with so many rows.
+        """
+        if rows is not None and "rows" not in signature(self.prepare).parameters:
+            raise ConfigError(f"{self.name} has the rows that it has; --rows is for generated data")
+        asked = {"given": given, "rows": rows}
+        try:
+            return self.prepare(home, **{k: v for k, v in asked.items() if v is not None})
+        except ValueError as error:
+            if hasattr(error, "exit_code"):
+                raise
+            raise ConfigError(f"--{error}") from error
 
     def split(self, name: str | None) -> tuple[str, Split]:
         """Return a split by name, the default one for None."""
@@ -149,17 +178,28 @@ class Facts(NamedTuple):
     kind : str
         What it predicts.
     rows : int
-        About how many, of its dataset; 0 if the dataset does not tell.
+        About how many, of its dataset; 0 if the dataset does not tell. As many as are generated
+        if no other number is asked for.
     download : str
         How much is to be downloaded; empty if nothing is.
     folder : str
         Of the dataset below the folder of the data; empty if not told.
+    generated : bool
+        Whether the data are made up, in any number of rows.
     """
 
     kind: str
     rows: int
     download: str
     folder: str
+    generated: bool
+
+    @property
+    def needs(self) -> str:
+        """What it takes to have the data."""
+        if self.generated:
+            return "generated, any ROWS"
+        return f"{self.download} to download" if self.download else "-"
 
 
 def facts(name: str) -> Facts:
@@ -168,12 +208,16 @@ def facts(name: str) -> Facts:
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and _is_task(n)]
     given = {k.arg: k.value for call in calls for k in call.keywords}
     kind = getattr(given.get("kind"), "value", "binary")
-    owner = getattr(getattr(given.get("prepare"), "value", None), "id", "")
+    prepare = given.get("prepare")
+    owner = getattr(getattr(prepare, "value", None), "id", "")
     found = [n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module
              and owner in (alias.name for alias in n.names)]  # fmt: skip
     data = importlib.import_module(f"{found[0]}.{owner}") if found else None
+    makes = getattr(data, getattr(prepare, "attr", ""), None)
+    asked = signature(makes).parameters.get("rows") if makes else None
+    rows = asked.default if asked else getattr(data, "ROWS", 0)
     download, folder = getattr(data, "DOWNLOAD", ""), getattr(data, "NAME", "")
-    return Facts(kind, getattr(data, "ROWS", 0), download, folder)
+    return Facts(kind, rows, download, folder, asked is not None)
 
 
 def _is_task(call: ast.Call) -> bool:

@@ -104,6 +104,7 @@ def test_list_gives_each_task_with_its_summary() -> None:
     assert lines["flights"].endswith(tasks.flights.__doc__.partition("\n")[0])
     assert lines["covertype"].startswith("multiclass    581,012 rows  11 MB to download ")
     assert lines["taxi"].startswith("regression ")
+    assert lines["ranking"].startswith("ranking        50,000 rows  generated, any ROWS ")
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

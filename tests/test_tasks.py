@@ -19,7 +19,8 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from pipeline import explaining, judging, lowering, measure, task
+from datasets import synthetic
+from pipeline import CalendarFeatures, explaining, judging, lowering, measure, task
 from pipeline.measure import Job
 from pipeline.persistence import parquet_files
 
@@ -39,6 +40,10 @@ BETTER_THAN = {
 """Metric -> what a program that has learnt something exceeds."""
 
 
+GENERATED = 4_000
+"""Rows of generated data."""
+
+
 def parts(value: Any) -> Iterator[BaseEstimator]:
     """Yield a spec and all estimators inside it."""
     if isinstance(value, BaseEstimator):
@@ -51,8 +56,12 @@ def parts(value: Any) -> Iterator[BaseEstimator]:
 
 @pytest.fixture(scope="module")
 def data(small_homes: Path) -> dict[str, Path]:
-    """Return the file of each task's dataset: a small copy, or one of small files."""
-    return {name: what.prepare(small_homes) for name, what in TASKS.items()}
+    """Return the data of each task: a small copy, of small files, or a few generated rows."""
+    generated = {name for name in NAMES if task.facts(name).generated}
+    return {
+        name: what.data(small_homes, rows=GENERATED if name in generated else None)
+        for name, what in TASKS.items()
+    }
 
 
 def test_there_is_a_task() -> None:
@@ -95,11 +104,31 @@ def test_splits_part_the_rows_and_use_no_feature(name: str, data: dict[str, Path
         assert not {column for column, *_ in (*split.train, *split.test)} & set(what.columns)
 
 
+def test_no_split_of_a_ranking_goes_through_a_query(data: dict[str, Path]) -> None:
+    what = TASKS["ranking"]
+    for split in what.splits.values():
+        sides = [
+            set(pq.read_table(data["ranking"], filters=list(side))[what.query].to_pylist())
+            for side in (split.train, split.test)
+        ]
+        assert min(map(len, sides)) > 10
+        assert not sides[0] & sides[1]
+
+
+@pytest.mark.parametrize("name", ["synthetic", "ranking", "segments_synthetic"])
+def test_the_best_score_that_a_task_names_is_the_generators(name: str) -> None:
+    kind = {"binary": "binary", "ranking": "ranking", "clusters": "clusters"}[TASKS[name].kind]
+    best = synthetic.best(synthetic.Recipe(kind))["value"]
+    assert f"is {best:.4f}" in TASKS[name].title
+
+
 @pytest.mark.parametrize(("name", "spec"), SPECS)
 def test_a_spec_is_plain_scikit_learn_and_says_what_it_is(name: str, spec: str) -> None:
     made = TASKS[name].spec(spec, 0)
     libraries = {type(part).__module__.partition(".")[0] for part in parts(made)}
-    assert libraries <= {"sklearn", "xgboost"}
+    ours = {type(part) for part in parts(made) if type(part).__module__.startswith("pipeline")}
+    assert libraries - {"pipeline"} <= {"sklearn", "xgboost"}
+    assert ours <= {CalendarFeatures}, "scikit-learn has no transformer of dates"
     kind = TASKS[name].kind
     assert is_regressor(made) == (kind == "regression")
     assert (is_classifier(made) or is_outlier_detector(made)) == (kind in ("binary", "multiclass"))

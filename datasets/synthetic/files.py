@@ -70,7 +70,8 @@ def prepare(home: Path, recipe: Recipe, partitions: int | None = None) -> Path:
     cuts = recipe.cuts(partitions)
     about = {"dataset": "synthetic", "recipe": recipe.about(), "partitions": len(cuts) - 1}
     shape = f"{recipe.rows}x{recipe.columns}-{recipe.cardinality}"
-    folder = home / "synthetic" / f"{recipe.kind}-{shape}-seed{recipe.seed}-parts{len(cuts) - 1}"
+    name = f"{recipe.kind}-{shape}-seed{recipe.seed}-parts{len(cuts) - 1}"
+    folder = home / "synthetic" / (name + ("-fold" if recipe.fold else ""))
     with _store.writing(folder), _store.alone(folder.parent, folder.name):
         if _store.taken(folder):
             _verify(folder, about)

@@ -113,6 +113,9 @@ class Recipe:
         From 0 to 2**64 - 1.
     cardinality : int, default=5_000
         Levels of the columns with many, 2 to 10,000,000.
+    fold : bool, default=False
+        Whether there is a column `fold`, 0 to 99, to split by: drawn per row, of a ranking per
+        query, so that no split goes through one.
 
     Raises
     ------
@@ -130,6 +133,7 @@ class Recipe:
     columns: int = 30
     seed: int = 0
     cardinality: int = 5_000
+    fold: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -149,10 +153,12 @@ class Recipe:
         return Feature(index, shape, MISSING[index % len(MISSING)], levels.get(shape, 0))
 
     def schema(self) -> dict[str, Column]:
-        """Return all columns, the query and the target last."""
+        """Return all columns, the query, the fold and the target last."""
         columns = {feature.name: feature.column() for feature in self.features()}
         if self.kind == "ranking":
             columns["query"] = Column("split", "int64", "rows of one query stand together")
+        if self.fold:
+            columns["fold"] = Column("split", "uint8", "0 to 99, drawn per row or query")
         return columns | {"target": Column("target", *_TARGETS[self.kind])}
 
     def about(self) -> dict[str, Any]:

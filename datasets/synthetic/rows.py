@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
+from datasets._tables import fold
 from datasets.synthetic import features, target
 from datasets.synthetic.draws import Floats
 from datasets.synthetic.recipe import INFORMATIVE, Recipe
@@ -31,5 +33,8 @@ def table(recipe: Recipe, start: int, stop: int) -> pa.Table:
             effects.append(effect)
     if recipe.kind == "ranking":
         values["query"] = pa.array(target.queries(start, stop))
+    if recipe.fold:
+        drawn = values["query"].to_numpy() if "query" in values else np.arange(start, stop)
+        values["fold"] = pa.array(fold(drawn))
     values["target"] = pa.array(target.target(recipe, effects, start, stop))
     return pa.table(values)

@@ -130,7 +130,8 @@ class Accelerated(Answers):
             Where the last step has them.
         **params
             Passed to the `fit` of the last step, as ``name`` or ``step__name``. The tables
-            of XGBoost's ``eval_set`` are prepared like X, by what was learnt from X.
+            of XGBoost's ``eval_set`` are prepared like X, by what was learnt from X. A ranker
+            takes ``qid``, the query of each row, in any order, or ``group``.
 
         Raises
         ------
@@ -143,7 +144,7 @@ class Accelerated(Answers):
         BudgetExceeded
             A step would bring more rows to the host than `host_bytes` allows.
         """
-        params = intake.of_last_step(self.spec, params)
+        params = intake.of_last_step(self.spec, params, X)
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
         if params and runs_on_blocks(self.spec):
@@ -294,4 +295,6 @@ def _prepared(params: dict[str, Any], head: Plan, takes: intake.Intake) -> dict[
     if not params.get("eval_set"):
         return params
     sets = intake.eval_sets(params["eval_set"], takes)
-    return {**params, "eval_set": [(head.call("transform", X), y) for X, y in sets]}
+    if head.steps:
+        sets = ((head.call("transform", X), y) for X, y in sets)
+    return {**params, "eval_set": list(sets)}

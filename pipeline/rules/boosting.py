@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator, clone
 
 from pipeline import containers, frames, gathering, residency, values
 from pipeline.clusters import active
-from pipeline.errors import DataError, DeviceUnavailable, Reason
+from pipeline.errors import ConfigError, DataError, DeviceUnavailable, Reason
 from pipeline.optional import load
-from pipeline.rules import external, spread
+from pipeline.rules import external, ranking, spread
 from pipeline.rules.model import Model
 
 
@@ -32,7 +32,7 @@ class Boosting(Model):
         Raises
         ------
         DataError
-            The labels of a classifier are not 0, 1, …, n - 1.
+            The labels of a classifier are not 0, 1, …, n - 1, or a ranker's queries are not told.
         DeviceUnavailable
             XGBoost trained on another device than it was told to.
         """
@@ -41,6 +41,8 @@ class Boosting(Model):
             spread.check_labels(self.estimator, y)
             self._take(how.train(self.estimator, X, y, **params))
             return self._check_device()
+        if ranking.ranks(self.spec):
+            X, y, params = ranking.ordered(X, y, params)
         X = containers.categorize(X) if frames.is_frame(X) else X
         self._moved(to_device=y.nbytes)
         try:
@@ -88,6 +90,8 @@ class Boosting(Model):
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
+        if method == "score" and ranking.ranks(self.spec):
+            raise ConfigError("a ranking is scored by query: give ndcg_score what predict returns")
         X = containers.categorize(X) if frames.is_frame(X) else X
         # It refuses infinite numbers when it trains, and takes them when it predicts.
         if not frames.is_sparse(X):

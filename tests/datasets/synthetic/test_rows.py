@@ -127,3 +127,16 @@ def test_the_truth_of_a_range_is_a_part_of_the_whole() -> None:
     for kind in KINDS:
         recipe = Recipe(kind, columns=12)
         np.testing.assert_array_equal(truth(recipe, 0, 50)[13:], truth(recipe, 13, 50))
+
+
+def test_a_fold_is_asked_for_and_changes_no_other_column() -> None:
+    plain, folded = (table(Recipe(columns=5, fold=fold), 0, 2_000) for fold in (False, True))
+    assert folded.drop_columns(["fold"]).equals(plain)
+    counts = np.bincount(folded["fold"].to_numpy(), minlength=100)
+    assert (len(counts), counts.min() > 5) == (100, True)
+
+
+def test_the_fold_of_a_ranking_is_that_of_its_query() -> None:
+    frame = table(Recipe("ranking", columns=3, fold=True), 500, 2_500).to_pandas()
+    assert frame.groupby("query")["fold"].nunique().eq(1).all()
+    assert frame["fold"].nunique() > 30

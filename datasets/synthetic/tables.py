@@ -1,0 +1,32 @@
+"""Generated tables as tasks take them: one function a kind, with a column `fold` to split by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from datasets import synthetic
+from datasets.errors import DataError
+from datasets.synthetic.recipe import Recipe
+
+SPLITTERS = ["fold"]
+
+
+def binary(home: Path, given: Path | None = None, *, rows: int = 100_000) -> Path:
+    """Make a table of two classes unless it is there, verify it, return its folder."""
+    return _made(home, given, Recipe("binary", rows, fold=True))
+
+
+def ranking(home: Path, given: Path | None = None, *, rows: int = 50_000) -> Path:
+    """Make a table of queries with relevant rows unless it is there; return its folder."""
+    return _made(home, given, Recipe("ranking", rows, columns=10, fold=True))
+
+
+def clusters(home: Path, given: Path | None = None, *, rows: int = 5_000) -> Path:
+    """Make a table of rows about eight centres unless it is there; return its folder."""
+    return _made(home, given, Recipe("clusters", rows, columns=10, fold=True))
+
+
+def _made(home: Path, given: Path | None, recipe: Recipe) -> Path:
+    if given is not None:
+        raise DataError(f"synthetic is generated, not downloaded; leave FROM={given} out")
+    return synthetic.prepare(home, recipe)

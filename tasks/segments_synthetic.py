@@ -1,0 +1,57 @@
+"""Generated clusters that overlap: how much of them is found again, in as many rows as you like.
+
+There are no gaps between them, so regions of density, as in the task `segments`, find nothing.
+"""
+
+from __future__ import annotations
+
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.manifold import trustworthiness
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from datasets import synthetic
+from datasets.synthetic import tables
+from pipeline.judging import of_embedding, of_rows
+from pipeline.task import Split, Task
+
+NUMBERS = ["number_0", "number_2", "number_3", "number_6", "number_9"]
+"""The columns in which rows of a cluster are alike."""
+
+
+def kmeans(seed: int) -> Pipeline:
+    """Eight clusters about their means, the best of ten starts."""
+    return make_pipeline(filled(), KMeans(n_clusters=8, n_init=10, random_state=seed))
+
+
+def plane(seed: int) -> Pipeline:
+    """Plane of the two main components."""
+    return make_pipeline(filled(), PCA(n_components=2, svd_solver="full", random_state=seed))
+
+
+def filled() -> Pipeline:
+    """Return scaled numbers without gaps."""
+    return make_pipeline(SimpleImputer(), StandardScaler())
+
+
+TASK = Task(
+    name="segments_synthetic",
+    title="Generated clusters that overlap; the best attainable adjusted Rand index is 0.5331",
+    kind="clusters",
+    prepare=tables.clusters,
+    features=NUMBERS,
+    target=synthetic.TARGET,
+    specs={"kmeans": kmeans, "plane": plane},
+    splits={"all": Split([], [], "all rows, to fit and to judge")},
+    metrics={
+        "adjusted_rand": adjusted_rand_score,
+        "silhouette": of_rows(silhouette_score),
+        "trustworthiness": of_embedding(trustworthiness),
+    },
+    margins={"adjusted_rand": 0.02, "silhouette": 0.02, "trustworthiness": 0.01},
+    licence=synthetic.LICENCE,
+    source=synthetic.SOURCE,
+)

@@ -1,0 +1,121 @@
+"""XGBoost's ranker: rows of queries in any order, learnt from as if they were sorted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import ndcg_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from xgboost import XGBRanker
+
+from pipeline import Accelerated
+from pipeline.errors import ConfigError, DataError
+
+ROWS, QUERIES = 600, 40
+
+
+@pytest.fixture
+def rows() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    made = pd.DataFrame(rng.normal(size=(ROWS, 3)), columns=list("abc"))
+    made["query"] = np.sort(rng.integers(0, QUERIES, ROWS))
+    made["grade"] = np.digitize(made["a"] + 0.3 * rng.normal(size=ROWS), [0, 1, 2])
+    return made
+
+
+def spec(**params: Any) -> XGBRanker:
+    return XGBRanker(n_estimators=20, lambdarank_pair_method="topk", n_jobs=1, **params)
+
+
+def fitted(table: pd.DataFrame, **params: Any) -> Accelerated:
+    model = Accelerated(make_pipeline(StandardScaler(), spec()), device="cpu")
+    told = {"qid": table["query"]} | params
+    return model.fit(table[["a", "b", "c"]], table["grade"], **told)
+
+
+def scores(model: Any, table: pd.DataFrame) -> np.ndarray:
+    return np.asarray(model.predict(table[["a", "b", "c"]]))
+
+
+def test_it_ranks_as_the_plain_program_does(rows: pd.DataFrame) -> None:
+    plain = make_pipeline(StandardScaler(), spec())
+    plain.fit(rows[["a", "b", "c"]], rows["grade"], xgbranker__qid=rows["query"])
+    ours = fitted(rows)
+    np.testing.assert_allclose(scores(ours, rows), scores(plain, rows), rtol=1e-5)
+    np.testing.assert_allclose(scores(ours.to_sklearn(), rows), scores(ours, rows), rtol=1e-5)
+    one = rows[rows["query"] == 3]
+    assert ndcg_score([one["grade"]], [scores(ours, one)]) > 0.9
+
+
+def test_rows_in_any_order_give_the_same_ranker(rows: pd.DataFrame) -> None:
+    mixed = rows.sample(frac=1, random_state=1)
+    # Within a query the order is kept, so that rows of equal score are drawn alike.
+    inside = mixed.assign(at=mixed.index).groupby("query")["at"].transform(lambda at: sorted(at))
+    mixed = rows.loc[inside.to_numpy()]
+    assert not mixed["query"].is_monotonic_increasing
+    np.testing.assert_allclose(scores(fitted(mixed), rows), scores(fitted(rows), rows), atol=1e-4)
+
+
+def test_sizes_of_queries_say_the_same_as_their_numbers(rows: pd.DataFrame) -> None:
+    sizes = rows.groupby("query").size().to_numpy()
+    by_size = fitted(rows, qid=None, group=sizes)
+    np.testing.assert_array_equal(scores(by_size, rows), scores(fitted(rows), rows))
+
+
+def test_what_is_judged_while_it_learns_may_be_in_any_order_too(rows: pd.DataFrame) -> None:
+    train, valid = rows[rows["query"] < 30], rows[rows["query"] >= 30]
+    found = []
+    for table in (valid, valid.sample(frac=1, random_state=0)):
+        stopping = spec(early_stopping_rounds=3, eval_metric="ndcg@5")
+        model = Accelerated(stopping, device="cpu").fit(
+            train[["a", "b", "c"]],
+            train["grade"],
+            qid=train["query"],
+            eval_set=[(table[["a", "b", "c"]], table["grade"])],
+            eval_qid=[table["query"].to_numpy()],
+        )
+        found.append(model.to_sklearn().best_score)
+    assert found[0] == pytest.approx(found[1], abs=0.02)
+    assert found[0] > 0.8
+
+
+def test_partitions_are_gathered_with_their_queries(rows: pd.DataFrame) -> None:
+    dask_frame = pytest.importorskip("dask.dataframe")
+    X = dask_frame.from_pandas(rows[["a", "b", "c"]], npartitions=5)
+    model = Accelerated(make_pipeline(StandardScaler(), spec()), device="cpu")
+    model.fit(X, rows["grade"].to_numpy(), qid=rows["query"].to_numpy())
+    np.testing.assert_allclose(scores(model, rows), scores(fitted(rows), rows), rtol=1e-4)
+    assert "gathered" in model.plan_.placements[-1].note
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"qid": None}, "pass qid=, the query of each row"),
+        ({"group": [ROWS]}, "both qid and group are given"),
+        ({"qid": None, "group": [3, 4]}, "group has 7 rows in all and X has 600"),
+        ({"qid": np.arange(5)}, r"qid has the shape \(5,\) and X has 600 rows"),
+        ({"qid": np.append(np.arange(ROWS - 1.0), np.nan)}, "qid has 1 missing values"),
+        ({"qid": np.full(ROWS, "a")}, "qid holds <U1, not whole numbers"),
+        ({"qid": pd.Series(0, index=range(1, ROWS + 1))}, "the index of qid differs"),
+    ],
+)
+def test_queries_that_cannot_be_used_are_named(rows: pd.DataFrame, told, said) -> None:
+    with pytest.raises(DataError, match=said):
+        fitted(rows, **told)
+
+
+def test_weights_of_queries_need_sorted_rows(rows: pd.DataFrame) -> None:
+    weights = np.ones(rows["query"].nunique())
+    fitted(rows, sample_weight=weights)
+    with pytest.raises(DataError, match="sample_weight: a weight is one query's; sort the rows"):
+        fitted(rows.sample(frac=1, random_state=0), sample_weight=weights)
+
+
+def test_a_score_without_queries_is_refused_with_the_way_out(rows: pd.DataFrame) -> None:
+    with pytest.raises(ConfigError, match="give ndcg_score what predict returns"):
+        fitted(rows).score(rows[["a", "b", "c"]], rows["grade"])
