@@ -162,7 +162,8 @@ def _save_model(outcome: Outcome, folder: Path, name: str) -> Part:
 
 def _save_predictions(outcome: Outcome, folder: Path, name: str, kind: Kind) -> Part:
     path = folder / f"{name}.predictions.parquet"
-    said = "probability" if kind == "binary" else "prediction"
+    binary = "probability" if hasattr(outcome.model, "predict_proba") else "anomaly"
+    said = binary if kind == "binary" else "prediction"
     fields = {"prediction": said, "probability": "probability", "embedding": "embedding"}
     columns = judging.columns(outcome.truth, {"target": "truth", "query": "query"})
     columns |= judging.columns(outcome.predicted, fields)

@@ -1,7 +1,8 @@
-"""Card fraud, one payment in 600: weights of the classes, and precision that counts."""
+"""Card fraud, one payment in 600: weights of the classes, anomalies, precision that counts."""
 
 from __future__ import annotations
 
+from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -33,13 +34,20 @@ def boosting(seed: int) -> Pipeline:
     )  # fmt: skip
 
 
+def isolation(seed: int) -> Pipeline:
+    """Isolation forest, which learns of no fraud what is unusual."""
+    return make_pipeline(
+        RobustScaler(), IsolationForest(n_estimators=200, n_jobs=-1, random_state=seed)
+    )
+
+
 TASK = Task(
     name="fraud",
     title=fraud.TITLE,
     prepare=fraud.prepare,
     features=[*fraud.PARTS, "Amount"],
     target=fraud.TARGET,
-    specs={"logistic": logistic, "boosting": boosting},
+    specs={"logistic": logistic, "boosting": boosting, "isolation": isolation},
     splits={"random": Split([("fold", "<", 70)], [("fold", ">=", 70)], "train seven tenths")},
     metrics={"average_precision": average_precision_score, "roc_auc": roc_auc_score},
     margins={"average_precision": 0.02, "roc_auc": 0.005},

@@ -17,6 +17,7 @@ from tests.commands import ROOT, assert_one_message, call
 KINDS = {
     "segments_synthetic": ("kmeans", "adjusted_rand", "Adjusted Rand index"),
     "digits": ("logistic", "log_loss", "Largest |Δp|"),
+    "fraud": ("isolation", "average_precision", "Same decision at 0.5"),
     "ranking": ("lambdamart", "ndcg_at_10", "queries of 8 to 35 rows"),
     "synthetic": ("boosting", "roc_auc", "Same decision at 0.5"),
 }
@@ -61,6 +62,11 @@ def test_probabilities_of_all_classes_are_kept(ran) -> None:
     table = pq.read_table(ran["digits"] / "logistic.predictions.parquet")
     chances = [f"probability_{number}" for number in range(10)]
     assert table.column_names == ["truth", "prediction", *chances]
+
+
+def test_a_score_of_anomaly_is_not_called_a_probability(ran) -> None:
+    table = pq.read_table(ran["fraud"] / "isolation.predictions.parquet")
+    assert table.column_names == ["truth", "anomaly"]
 
 
 @pytest.mark.parametrize("name", KINDS)
