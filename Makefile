@@ -10,6 +10,7 @@ TASK := flights
 DEVICE := auto
 SEED := 0
 ROWS :=
+YEARS :=
 OPTIONS :=
 OUT :=
 MODEL :=
@@ -30,8 +31,9 @@ PYTHON := $(VENV)/bin/python
 CONTRACT_PYTHON := $(CONTRACT_VENV)/bin/python
 
 RUN = $(PYTHON) -m pipeline
+ASKED = $(if $(ROWS), --rows '$(ROWS)')$(if $(YEARS), --years '$(YEARS)')
 RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)') \
-	$(if $(SPECS),--specs '$(SPECS)')$(if $(ROWS), --rows '$(ROWS)')
+	$(if $(SPECS),--specs '$(SPECS)')$(ASKED)
 BENCH = $(PYTHON) -m tools.bench --seed '$(SEED)' --repeats '$(or $(REPEATS),7)'
 COMPARE_OPTIONS = $(RUN_OPTIONS) $(if $(REPEATS),--repeats '$(REPEATS)')
 SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py
@@ -46,6 +48,7 @@ help: ## List the targets and variables
 	@echo '  DEVICE=auto      where: auto, cpu or cuda'
 	@echo '  SEED=0           of the split and of everything random'
 	@echo '  ROWS=            of a generated table: `make synthetic` (1e6), TASK=synthetic, ranking, …'
+	@echo '  YEARS=           of TASK=airline, as 2006-2019; empty for 2019'
 	@echo '  OPTIONS=         of `make synthetic`, as in OPTIONS="--kind ranking --columns 50"'
 	@echo '  OUT=             folder for the results, if not the usual one; file of predictions'
 	@echo '  MODEL= IN=       folder of a saved model, and Parquet or CSV file of rows, for predict'
@@ -81,7 +84,7 @@ list: setup ## List the tasks: kind, rows, what is to be downloaded
 
 .PHONY: data
 data: setup ## Fetch and verify the data of TASK
-	$(RUN) data '$(TASK)'$(if $(FROM), --from '$(FROM)')$(if $(ROWS), --rows '$(ROWS)')
+	$(RUN) data '$(TASK)'$(if $(FROM), --from '$(FROM)')$(ASKED)
 
 .PHONY: synthetic
 synthetic: setup ## Generate a table of ROWS rows into data/synthetic, with OPTIONS

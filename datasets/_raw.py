@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +52,16 @@ def pieces(
     )
     with faults(path), _opened(path, stream) as source:
         yield from gathered(csv.open_csv(source, read_options=read, convert_options=convert))
+
+
+def zipped(path: Path, types: Mapping[str, str]) -> Iterator[pa.Table]:
+    """Yield the declared columns of the CSV file, with a header, in a zip archive."""
+    import zipfile
+
+    with faults(path), zipfile.ZipFile(path) as archive:
+        name = next((n for n in archive.namelist() if n.endswith(".csv")), "no CSV file in it")
+        with archive.open(name) as member:
+            yield from pieces(path, types, header=True, stream=member)
 
 
 @contextmanager
@@ -108,3 +119,23 @@ def groups(table: pa.Table, rows: int = ROWS) -> Iterator[pa.Table]:
     """Yield slices of a table, one per row group."""
     for start in range(0, len(table), rows):
         yield table.slice(start, rows)
+
+
+def years(text: str, since: int) -> tuple[int, int]:
+    """Return the first and the last year of ``"2019"`` or ``"2006-2019"``.
+
+    Raises
+    ------
+    ValueError
+        It is neither, or before `since`.
+
+    Examples
+    --------
+    >>> years("2006-2019", 1988)
+    (2006, 2019)
+    """
+    found = re.fullmatch(r"(\d{4})(?:-(\d{4}))?", text)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not since <= first <= last:
+        raise ValueError(f"years: {text!r} is no year or range from {since} on, as 2006-2019")
+    return first, last

@@ -66,6 +66,8 @@ class Card:
         Raw file -> SHA-256, of those that are there already.
     remotes : sequence of Remote
         Raw files to download.
+    raw : str
+        Of which dataset they are, where several are made of the same files.
     """
 
     dataset: str
@@ -75,6 +77,7 @@ class Card:
     columns: Mapping[str, Column]
     sources: Mapping[str, str] = field(default_factory=dict)
     remotes: Sequence[Remote] = ()
+    raw: str = ""
 
     def manifest(self) -> dict[str, Any]:
         """Return the part of ``manifest.json`` that does not depend on the Parquet file."""
@@ -172,7 +175,7 @@ def _sourced(home: Path, card: Card, build: Build, given: Path | None) -> Build:
     """Return the build with its downloaded files, if it takes any."""
     if not card.remotes:
         return build
-    return partial(build, collect(home, card.dataset, card.remotes, given))
+    return partial(build, collect(home, card.raw or card.dataset, card.remotes, given))
 
 
 def _publish(folder: Path, card: Card, build: Build) -> None:

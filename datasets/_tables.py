@@ -236,6 +236,39 @@ def conform(values: Mapping[str, Any], columns: Mapping[str, Column]) -> pa.Tabl
     return pa.table({name: _typed(name, values[name], c) for name, c in columns.items()})
 
 
+def unified(tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
+    """Yield tables with the same sorted levels of a category in all of them.
+
+    Parameters
+    ----------
+    tables : sequence of pyarrow.Table
+        Of one schema, as `conform` makes them of parts of a table.
+    """
+    import pyarrow as pa
+
+    names = [f.name for f in tables[0].schema if pa.types.is_dictionary(f.type)]
+    whole = {name: _levels([_array(t[name]).dictionary for t in tables]) for name in names}
+    for table in tables:
+        coded = {name: _recoded(_array(table[name]), levels) for name, levels in whole.items()}
+        yield pa.table({name: coded.get(name, table[name]) for name in table.column_names})
+
+
+def _levels(found: Sequence[Any]) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    levels = pc.unique(pa.concat_arrays(found))
+    return levels.take(pc.sort_indices(levels))
+
+
+def _recoded(values: Any, levels: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    places = pc.index_in(values.dictionary, value_set=levels)
+    return pa.DictionaryArray.from_arrays(places.take(values.indices), levels)
+
+
 def _typed(name: str, values: Any, column: Column) -> Any:
     import pyarrow as pa
 

@@ -1,8 +1,10 @@
-"""Flights within the United States in 2019: which of them arrived more than 15 minutes late."""
+"""Flights within the United States: which of them arrived more than 15 minutes late."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,46 +38,64 @@ NUMBERS = {
     "distance": ("Distance", "miles"),
 }
 COLUMNS = {
-    "month": Column("split", "uint8", "1 to 12; time split"),
+    "year": Column("split", "uint16", "of the flight"),
+    "month": Column("split", "uint8", "1 to 12"),
+    "later": Column("split", "int8", "1 from October of the last year on, else 0; time split"),
     **{name: Column("number", "float32", about) for name, (_, about) in NUMBERS.items()},
     **{name: Column("category", "category", about) for name, (_, about) in CATEGORIES.items()},
     "late": Column("target", "int8", "1 if it arrived more than 15 minutes late, else 0"),
 }
 _SITE = "https://transtats.bts.gov/PREZIP/"
-_FILE = "On_Time_Reporting_Carrier_On_Time_Performance_1987_present_2019_{}.zip"
-RAW = [Remote(_FILE.format(month), _SITE + _FILE.format(month)) for month in range(1, 13)]
+_FILE = "On_Time_Reporting_Carrier_On_Time_Performance_1987_present_{}_{}.zip"
+FIRST, YEAR = 1988, 2019
+
+
+def remotes(first: int, last: int) -> list[Remote]:
+    """Return the files of some years, a month each."""
+    files = [_FILE.format(y, m) for y in range(first, last + 1) for m in range(1, 13)]
+    return [Remote(file, _SITE + file) for file in files]
+
+
+RAW = remotes(YEAR, YEAR)
 CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=RAW)
 
 
-def prepare(home: Path, given: Path | None = None) -> Path:
-    """Make ``home/airline`` unless it is there, verify it, return its Parquet file."""
-    return _store.prepare(home, CARD, build, given)
+def prepare(home: Path, given: Path | None = None, *, years: str = str(YEAR)) -> Path:
+    """Make ``home/airline`` unless it is there, verify it, return its Parquet file.
+
+    Other years, as ``"2006-2019"``, are a dataset of their own: ``home/airline_2006_2019``.
+    """
+    first, last = _raw.years(years, FIRST)
+    name = NAME if first == last == YEAR else f"{NAME}_{first}_{last}"
+    card = replace(CARD, dataset=name, remotes=remotes(first, last), raw=NAME)
+    return _store.prepare(home, card, partial(build, last=last), given)
 
 
-def build(files: Mapping[str, Path]) -> Iterator[pa.Table]:
+def build(files: Mapping[str, Path], last: int = YEAR) -> Iterator[pa.Table]:
     """Yield the flights that arrived, in the order of the months."""
-    import pyarrow as pa
+    months = [_features(table, last) for path in files.values() for table in _month(path)]
+    yield from _tables.unified(months)
+
+
+def _features(raw: pa.Table, last: int) -> pa.Table:
     import pyarrow.compute as pc
 
-    raw = pa.concat_tables(t for path in files.values() for t in _month(path))
     known = {name: raw[column] for name, (column, _) in (NUMBERS | CATEGORIES).items()}
     clock = {name: _tables.minutes(known[name]) for name in ("sched_dep", "sched_arr")}
-    late = pc.cast(pc.greater(raw["ArrDelay"], LATE_AFTER), "int8")
-    values = {**known, **clock, "month": raw["Month"], "late": late}
-    yield from _raw.groups(_tables.conform(values, COLUMNS))
+    times = {"year": raw["Year"], "month": raw["Month"]}
+    later = pc.and_(pc.equal(raw["Year"], last), pc.greater(raw["Month"], 9))
+    flags = {"later": later, "late": pc.greater(raw["ArrDelay"], LATE_AFTER)}
+    flags = {name: pc.cast(flag, "int8") for name, flag in flags.items()}
+    return _tables.conform({**known, **clock, **times, **flags}, COLUMNS)
 
 
 def _month(path: Path) -> Iterator[pa.Table]:
     """Yield the flights of one zipped month whose arrival delay is known."""
-    import zipfile
-
     import pyarrow.compute as pc
 
-    types = {column: "float32" for column, _ in NUMBERS.values()}
-    types |= {"CRSDepTime": "int32", "CRSArrTime": "int32", "Month": "int8", "ArrDelay": "float32"}
+    clock = dict.fromkeys(("CRSDepTime", "CRSArrTime"), "int32")
+    types = {column: clock.get(column, "float32") for column, _ in NUMBERS.values()}
     types |= {column: "string" for column, _ in CATEGORIES.values()}
-    with _raw.faults(path), zipfile.ZipFile(path) as archive:
-        name = next(n for n in archive.namelist() if n.endswith(".csv"))
-        with archive.open(name) as member:
-            for table in _raw.pieces(path, types, header=True, stream=member):
-                yield table.filter(pc.is_valid(table["ArrDelay"]))
+    types |= {"ArrDelay": "float32", "Year": "int16", "Month": "int8"}
+    for table in _raw.zipped(path, types):
+        yield table.filter(pc.is_valid(table["ArrDelay"]))

@@ -19,7 +19,7 @@ def prepared(
     split: str | None,
     home: Path,
     changes: Sequence[str],
-    rows: int | None = None,
+    **asked: Any,
 ) -> tuple[Any, Any, list[str]]:
     """Check everything that can be checked before data is read; then verify the data."""
     from pipeline import devices, lowering
@@ -33,7 +33,7 @@ def prepared(
     parsed = dict(change(text) for text in changes)
     for name in chosen:
         lowering.lower(what.spec(name, seed, parsed), choice.name, fallback=device == "auto")
-    path = what.data(home, rows=rows)
+    path = what.data(home, **asked)
     return what, Job(task, chosen[0], device, path, seed, split, parsed), chosen
 
 

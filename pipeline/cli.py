@@ -53,6 +53,7 @@ def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--set", "changes", multiple=True, metavar="STEP__PARAM=VALUE",
                      help="Change a parameter of the specs; may be repeated."),
         click.option("--rows", type=count, help="Of generated data, as 1e6."),
+        click.option("--years", help="Of the task airline, as 2006-2019."),
     )  # fmt: skip
     for option in reversed(options):
         function = option(function)
@@ -193,14 +194,15 @@ def predict(model: Path, source: Path, target: Path, **options: Any) -> None:
     help="The file, or the folder of the files, that were downloaded by hand.",
 )
 @click.option("--rows", type=count, help="Of generated data, as 1e6.")
-def data(task: str, home: Path, given: Path | None, rows: int | None) -> None:
+@click.option("--years", help="Of the task airline, as 2006-2019.")
+def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
     """Fetch, convert and verify the data of TASK."""
     import logging
 
     from pipeline.task import load
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    click.echo(f"data: {load(task).data(home, given, rows)}")
+    click.echo(f"data: {load(task).data(home, given, **asked)}")
 
 
 @commands.command()

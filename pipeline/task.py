@@ -40,7 +40,7 @@ class Task:
         ``prepare(home)`` makes the data below a folder if need be, verifies it
         and returns the path of the Parquet file, or of a folder of them; ``prepare(home,
         given=path)`` makes it of what was downloaded by hand, and where the data are generated
-        ``prepare(home, rows=n)`` makes as many.
+        ``prepare(home, rows=n)`` makes as many; it may have other choices by name.
     features : sequence of str or str
         Columns to learn from; a name by itself gives the program the column, as text wants it.
     target : str
@@ -88,7 +88,7 @@ class Task:
         """Names of the features."""
         return [self.features] if isinstance(self.features, str) else list(self.features)
 
-    def data(self, home: Path, given: Path | None = None, rows: int | None = None) -> Path:
+    def data(self, home: Path, given: Path | None = None, **asked: Any) -> Path:
         """Make the data if need be, verify it and return its path.
 
         Parameters
@@ -97,19 +97,19 @@ class Task:
             Folder of all data.
         given : Path, optional
             What was downloaded by hand.
-        rows : int, optional
-            Of a generated table; those of the task by default.
+        **asked
+            ``rows`` of a generated table, ``years`` of the flights; None is the task's own.
 
         Raises
         ------
         ConfigError
-            The data are not generated, or not with so many rows.
+            The data have no such choice, or not this one.
         """
-        if rows is not None and "rows" not in signature(self.prepare).parameters:
-            raise ConfigError(f"{self.name} has the rows that it has; --rows is for generated data")
-        asked = {"given": given, "rows": rows}
+        asked = {name: value for name, value in asked.items() if value is not None}
+        for name in set(asked) - set(signature(self.prepare).parameters):
+            raise ConfigError(f"{self.name} has the {name} that it has; leave out --{name}")
         try:
-            return self.prepare(home, **{k: v for k, v in asked.items() if v is not None})
+            return self.prepare(home, **asked, **({"given": given} if given else {}))
         except ValueError as error:
             if hasattr(error, "exit_code"):
                 raise

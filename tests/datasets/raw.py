@@ -65,15 +65,16 @@ def newsgroups_file(folder: Path, draw: np.random.Generator) -> None:
                 archive.addfile(info, io.BytesIO(content))
 
 
-def airline_file(folder: Path, draw: np.random.Generator) -> None:
-    for month, remote in enumerate(airline.RAW, start=1):
+def airline_file(folder: Path, draw: np.random.Generator, first: int = airline.YEAR) -> None:
+    for number, remote in enumerate(airline.remotes(first, airline.YEAR)):
+        year, month = first + number // 12, number % 12 + 1
         departure = draw.integers(0, 24, 80) * 100 + draw.integers(0, 60, 80)
         delay = departure / 100 + draw.normal(0, 5, 80)
         frame = pd.DataFrame(
             {
-                "Year": 2019, "Month": month, "DayofMonth": draw.integers(1, 29, 80),
+                "Year": year, "Month": month, "DayofMonth": draw.integers(1, 29, 80),
                 "DayOfWeek": draw.integers(1, 8, 80), "FlightDate": "2019-01-01",
-                "Reporting_Airline": draw.choice(["AA", "DL", "9E"], 80),
+                "Reporting_Airline": draw.choice(["AA", "DL", "9E" if year > 2018 else "TW"], 80),
                 "Origin": draw.choice(["JFK", "SFO"], 80), "Dest": draw.choice(["ATL", "ORD"], 80),
                 "CRSDepTime": [f"{t:04d}" for t in departure],
                 "CRSArrTime": [f"{(t + 130) % 2400:04d}" for t in departure],
@@ -82,7 +83,7 @@ def airline_file(folder: Path, draw: np.random.Generator) -> None:
             }
         )  # fmt: skip
         text = frame.to_csv(index=False, quoting=2)
-        name = f"On_Time_Reporting_Carrier_On_Time_Performance_(1987_present)_2019_{month}.csv"
+        name = f"On_Time_Reporting_Carrier_On_Time_Performance_(1987_present)_{year}_{month}.csv"
         with zipfile.ZipFile(folder / remote.file, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("readme.html", "<html></html>")
             archive.writestr(name, text)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 import datasets
-from datasets import _store
+from datasets import _store, airline
 from datasets.errors import DataError
 from tests.datasets import raw
 
@@ -91,6 +94,40 @@ def test_flights_that_did_not_arrive_are_left_out(made: dict[str, Path]) -> None
     assert table["month"].unique().tolist() == list(range(1, 13))
     assert table["sched_dep"].between(0, 24 * 60 - 1).all()
     assert set(table["carrier"].cat.categories) == {"9E", "AA", "DL"}
+
+
+def test_more_years_are_a_dataset_of_their_own_of_the_same_raw_files(tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    raw.airline_file(given, np.random.default_rng(0), first=2017)
+    path = airline.prepare(tmp_path, given, years="2017-2019")
+    assert path == tmp_path / "airline_2017_2019" / "airline_2017_2019.parquet"
+    table = pd.read_parquet(path)
+    assert len(table) == 3 * 12 * 79
+    assert table["year"].unique().tolist() == [2017, 2018, 2019]
+    assert list(table["carrier"].cat.categories) == ["9E", "AA", "DL", "TW"]
+    assert set(table["carrier"][table["year"] == 2017]) == {"AA", "DL", "TW"}
+    later = (table["year"] == 2019) & (table["month"] > 9)
+    assert table["later"].tolist() == later.astype(int).tolist()
+    lock = json.loads((tmp_path / "raw" / "airline" / "checksums.json").read_text())
+    assert len(lock) == 36, "each file is held to the sum it had when it was first seen"
+    one = airline.prepare(tmp_path, given)
+    assert pd.read_parquet(one)["year"].unique().tolist() == [2019]
+
+
+@pytest.mark.parametrize("years", ["", "19", "1987", "2019-2017", "2017,2019", "2017-"])
+def test_years_that_are_none_are_named(years: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="years: '.*' is no year or range from 1988 on"):
+        airline.prepare(tmp_path, years=years)
+
+
+def test_a_file_that_changed_since_it_was_first_seen_is_refused(tmp_path: Path) -> None:
+    given = raw.write("airline", tmp_path / "given")
+    airline.prepare(tmp_path, given)
+    raw.airline_file(given, np.random.default_rng(1))
+    shutil.rmtree(tmp_path / "airline")
+    with pytest.raises(DataError, match=r"2019_1\.zip: SHA-256 is .* since it was first received"):
+        airline.prepare(tmp_path, given)
 
 
 def test_trips_of_another_year_or_length_are_left_out(made: dict[str, Path]) -> None:
