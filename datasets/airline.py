@@ -61,10 +61,7 @@ CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=RAW)
 
 
 def prepare(home: Path, given: Path | None = None, *, years: str = str(YEAR)) -> Path:
-    """Make ``home/airline`` unless it is there, verify it, return its Parquet file.
-
-    Other years, as ``"2006-2019"``, are a dataset of their own: ``home/airline_2006_2019``.
-    """
+    """Make ``home/airline``, or ``home/airline_2006_2019``, verify it, return its Parquet file."""
     first, last = _raw.years(years, FIRST)
     name = NAME if first == last == YEAR else f"{NAME}_{first}_{last}"
     card = replace(CARD, dataset=name, remotes=remotes(first, last), raw=NAME)
@@ -82,10 +79,10 @@ def _features(raw: pa.Table, last: int) -> pa.Table:
 
     known = {name: raw[column] for name, (column, _) in (NUMBERS | CATEGORIES).items()}
     clock = {name: _tables.minutes(known[name]) for name in ("sched_dep", "sched_arr")}
-    times = {"year": raw["Year"], "month": raw["Month"]}
     later = pc.and_(pc.equal(raw["Year"], last), pc.greater(raw["Month"], 9))
-    flags = {"later": later, "late": pc.greater(raw["ArrDelay"], LATE_AFTER)}
-    flags = {name: pc.cast(flag, "int8") for name, flag in flags.items()}
+    late = pc.greater(raw["ArrDelay"], LATE_AFTER)
+    flags = {"later": pc.cast(later, "int8"), "late": pc.cast(late, "int8")}
+    times = {"year": raw["Year"], "month": raw["Month"]}
     return _tables.conform({**known, **clock, **times, **flags}, COLUMNS)
 
 
