@@ -34,9 +34,17 @@ def test_links_lead_somewhere() -> None:
         assert (readme.ROOT / target).exists(), target
 
 
-def test_the_guide_to_rules_is_up_to_date() -> None:
-    guide = readme.RULES.read_text()
-    assert readme.updated(guide, readme.RULES) == guide, "run `python -m tools.readme`"
+@pytest.mark.parametrize("guide", [readme.RULES, readme.TASKS], ids=lambda path: path.stem)
+def test_the_tables_of_a_guide_are_up_to_date(guide: Path) -> None:
+    text = guide.read_text()
+    assert readme.updated(text, guide) == text, "run `python -m tools.readme`"
+
+
+def test_the_links_of_the_guide_to_tasks_lead_somewhere() -> None:
+    found = re.findall(r"\]\(([^)#:]+)\)", readme.TASKS.read_text())
+    assert len(found) > 10
+    for target in found:
+        assert (readme.TASKS.parent / target).exists(), target
 
 
 @pytest.mark.parametrize("guide", ["estimators.md", "explain.md", "lift.md"])

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pipeline import task
 from pipeline.compare import results
 from pipeline.compare.statistics import cell_parity, speed
 from pipeline.preprocessing.twin import ANY, Twin
@@ -26,6 +27,7 @@ README = ROOT / "README.md"
 BENCHMARKS = ROOT / "docs" / "benchmarks.md"
 RULES = ROOT / "docs" / "estimators.md"
 SYNTHETIC = ROOT / "docs" / "synthetic.md"
+TASKS = ROOT / "docs" / "tasks.md"
 MEASURED = Path("docs/results/flights-cpu/results.json")
 PREPROCESSING = Path("docs/results/preprocessing-cpu/results.json")
 WRAPPER = Path("docs/results/wrapper-cpu/results.json")
@@ -106,13 +108,26 @@ def measured() -> str:
             f"| {spec.name} | {reference.median:.2f} | {ours.median:.2f} | {ours.ratio.value:.2f} "
             f"| {low:.2f}–{high:.2f} | {cell_parity(found, spec.name, 'cpu')} |"
         )
-    here, task = found.machine, found.task
+    here, data = found.machine, found.task
     return (
         "\n".join(lines)
         + f"\n\nMedians of {found.protocol.repeats} interleaved runs, from opening the file to "
-        f"predictions; {task.rows_train:,} training and {task.rows_test:,} test rows; {here.cpu}, "
+        f"predictions; {data.rows_train:,} training and {data.rows_test:,} test rows; {here.cpu}, "
         f"{here.cores} cores, no GPU; {found.created[:10]}."
     )
+
+
+def tasks() -> str:
+    """Return the table of tasks, from what their files say of themselves."""
+    lines = ["| task | kind | rows | data | |", "|---|---|---:|---|---|"]
+    for name in task.names():
+        facts = task.facts(name)
+        needs = "bundled" if facts.needs == "-" else facts.needs
+        lines.append(
+            f"| [`{name}`](../tasks/{name}.py) | {facts.kind} | {facts.rows:,} | {needs} "
+            f"| {task.summary(name)} |"
+        )
+    return "\n".join(lines)
 
 
 def preprocessing() -> str:
@@ -139,6 +154,7 @@ def faster() -> str:
 DOCUMENTS = {
     README: {"support": support, "measured": measured, "faster": faster},
     BENCHMARKS: {"preprocessing": preprocessing, "wrapper": cost},
+    TASKS: {"tasks": tasks},
     RULES: {"estimators": estimators, "nearest": nearest},
     SYNTHETIC: {"best": synthetic.best, "auc": synthetic.auc, "written": synthetic.written},
 }
