@@ -93,6 +93,7 @@ def run(
 @commands.command()
 @_shared
 @click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
+@click.option("--fresh", is_flag=True, help="Take up no runs of a command that was ended.")
 @click.option("--baseline", type=click.Path(path_type=Path), metavar="RESULTS.JSON",
               help="Set the results beside earlier ones.")  # fmt: skip
 @click.option("--again", is_flag=True, help="Measure nothing; take the results that are there.")
@@ -116,6 +117,7 @@ def compare(
 @commands.command()
 @_shared
 @click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
+@click.option("--fresh", is_flag=True, help="Take up no runs of a command that was ended.")
 @click.option("--again", is_flag=True, help="Only write the pages anew from results.json.")
 def report(task: str, out: Path | None, again: bool, **options: Any) -> None:
     """Compare, then write the report as HTML and Markdown."""
@@ -145,13 +147,13 @@ def gallery(device: str, repeats: int, home: Path, out: Path, again: bool) -> No
 
 
 def _compare(
-    task: str, out: Path | None, *, repeats: int, pages: bool = False, **options: Any
+    task: str, out: Path | None, *, repeats: int, fresh: bool, pages: bool = False, **options: Any
 ) -> None:
     from pipeline.compare.duel import Duel
     from pipeline.compare.publication import publish
 
     duel = Duel(*prepared(task, **options), options["device"], repeats)
-    publish(duel, out or Path("reports") / task, pages=pages)
+    publish(duel, out or Path("reports") / task, pages=pages, fresh=fresh)
 
 
 @commands.command()

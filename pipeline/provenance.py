@@ -34,7 +34,7 @@ PACKAGES = (
     "cupy-cuda13x",
 )  # fmt: skip
 _WIDTH = 96
-_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
+SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
 
 
 def packages() -> dict[str, str]:
@@ -56,7 +56,7 @@ def threads() -> dict[str, str]:
         f"{pool['internal_api']} ({Path(pool['filepath']).name})": str(pool["num_threads"])
         for pool in threadpool_info()
     }
-    return pools | {name: os.environ[name] for name in _SETTINGS if name in os.environ}
+    return pools | {name: os.environ[name] for name in SETTINGS if name in os.environ}
 
 
 def machine(pools: dict[str, str], load: float) -> Machine:

@@ -72,7 +72,7 @@ def test_a_record_that_is_none_is_named(workspace) -> None:
     old.mkdir(parents=True)
     (old / "results.json").write_text("{}")
     index = gallery.build(workspace / "reports", workspace / "data", [], again=True)
-    assert "not a pipeline.results/1 file" in index.read_text(encoding="utf-8")
+    assert "not a pipeline.results/2 file" in index.read_text(encoding="utf-8")
 
 
 def test_foreign_text_is_no_markup() -> None:

@@ -26,6 +26,11 @@ def cautions(results: Results) -> Iterator[str]:
             f"The machine was busy: load average {machine.load_before:.2f} on {machine.cores} "
             "processors before the first run."
         )
+    if resumed := results.protocol.resumed:
+        yield (
+            f"The comparison was ended before its end and taken up again: {resumed} runs are of "
+            "the processes before, and those after them are of new ones."
+        )
     if results.source.dirty:
         yield "The code had changes that no commit holds."
     least = min((len(cell.runs) for cell in results.cells if cell.runs), default=FEW)

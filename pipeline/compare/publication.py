@@ -8,13 +8,14 @@ from rich.console import Console
 
 from pipeline.compare import results
 from pipeline.compare.duel import Duel
+from pipeline.compare.journal import Journal
 from pipeline.compare.report import render
 from pipeline.compare.report.terminal import table
 from pipeline.progress import progress
 from pipeline.publish import publishing
 
 
-def publish(duel: Duel, folder: Path, *, pages: bool) -> None:
+def publish(duel: Duel, folder: Path, *, pages: bool, fresh: bool = False) -> None:
     """Measure and keep ``results.json``, with the pages of the report if asked.
 
     Parameters
@@ -25,11 +26,51 @@ def publish(duel: Duel, folder: Path, *, pages: bool) -> None:
         Takes the results; what was there is replaced once all is written.
     pages : bool
         Write ``index.html`` and ``report.md`` as well.
+    fresh : bool
+        Take up no run of a comparison that was ended before its end.
     """
     with publishing(folder) as draft:
-        with progress("runs", duel.runs) as line:
-            measured = duel.measure(line)
+        journal = _journal(duel, folder.resolve(), fresh=fresh)
+        try:
+            with progress("runs", duel.runs) as line:
+                measured = duel.measure(line, journal)
+        except BaseException:
+            _tell_kept(journal)
+            raise
         (draft / "results.json").write_bytes(results.dumps(measured))
         if pages:
             render(measured, draft)
+    journal.drop()
     Console().print(table(measured))
+
+
+def kept(folder: Path) -> Path:
+    """Return where the finished runs of a comparison lie until it is published."""
+    return folder.parent / f".{folder.name}.runs"
+
+
+def _journal(duel: Duel, folder: Path, *, fresh: bool) -> Journal:
+    """Return the journal, and say whether there are runs to take up."""
+    if fresh or _published(folder, kept(folder)):
+        Journal(kept(folder)).drop()
+    journal, console = Journal(kept(folder), duel.circumstances()), Console(soft_wrap=True)
+    if journal.refused:
+        said = "; ".join(journal.refused)
+        console.print(f"earlier runs are not taken up: {said}", markup=False, highlight=False)
+    elif journal.count():
+        said = f"{journal.count()} finished runs of an earlier command are taken up (--fresh: none)"
+        console.print(said, markup=False, highlight=False)
+    return journal
+
+
+def _published(folder: Path, runs: Path) -> bool:
+    """Return whether the results are newer than the runs, which are then in them."""
+    times = [path.stat().st_mtime_ns for path in runs.glob("run-*.json")]
+    record = folder / "results.json"
+    return bool(times) and record.exists() and record.stat().st_mtime_ns > max(times)
+
+
+def _tell_kept(journal: Journal) -> None:
+    if journal.count():
+        said = f"{journal.count()} finished runs are kept; the same command takes them up"
+        Console(stderr=True, soft_wrap=True).print(said, markup=False, highlight=False)

@@ -18,7 +18,7 @@ from pipeline.records import DataInfo, Machine, Movement, Placement, Source, Tra
 from pipeline.records import dumps as dumps
 from pipeline.task import Kind
 
-SCHEMA: Final = "pipeline.results/1"
+SCHEMA: Final = "pipeline.results/2"
 STAGES = ("read", "preprocess", "copy", "fit", "predict")
 
 Status = Literal["ok", "failed", "skipped"]
@@ -56,6 +56,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     clock: str
     """What is inside the clock, in words."""
     isolation: str
+    resumed: int = 0
+    """Runs that were taken over from a comparison that had been ended before its end."""
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -136,7 +138,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole comparison."""
 
-    schema: Literal["pipeline.results/1"]
+    schema: Literal["pipeline.results/2", "pipeline.results/1"]
     created: str
     """ISO 8601, UTC."""
     task: TaskInfo

@@ -18,13 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.measure import Job
+from pipeline.placement import Placement
 from pipeline.records import Trace
+from pipeline.residency import Entry
 
 _PARENT_DEATH_SIGNAL = 1
 
 
 class WorkerFailed(Exception):
     """A run raised an error, or the process is gone; the message says which."""
+
+
+class WorkerGone(WorkerFailed):
+    """The process is gone; the message says how it ended."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +43,8 @@ class Report:
     rows_train: int
     truth: Any
     predicted: Any
-    placements: list[Any]
-    residency: list[Any]
+    placements: list[Placement]
+    residency: list[Entry]
     peak_rss_bytes: int
     threads: dict[str, str]
     cpu_seconds: float
@@ -95,7 +101,7 @@ class Worker:
             answer = self._channel.recv()
         except (EOFError, OSError):
             self._process.join(timeout=5)
-            raise WorkerFailed(_cause(self._process.exitcode)) from None
+            raise WorkerGone(_cause(self._process.exitcode)) from None
         if isinstance(answer, str):
             raise WorkerFailed(answer)
         report: Report = answer

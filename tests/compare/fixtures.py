@@ -133,7 +133,7 @@ def normal(n: int = 7) -> Results:
     ]
     names = [v.name for v in variants if v.status == "ok"]
     return Results(
-        schema="pipeline.results/1",
+        schema="pipeline.results/2",
         created="2026-01-02T03:04:05Z",
         task=_task(),
         data=records.DataInfo(

@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from pipeline import devices, measure
-from pipeline.compare import duel, results
+from pipeline.compare import duel, lane, results
 from pipeline.compare.duel import Duel
 from pipeline.compare.results import Results
 from pipeline.compare.worker import Report, WorkerFailed
@@ -75,7 +75,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[..., Results]:
     """Measure with fake workers; `failures` maps a cell to the run that fails in it."""
-    monkeypatch.setattr(duel, "Worker", FakeWorker)
+    monkeypatch.setattr(lane, "Worker", FakeWorker)
     monkeypatch.setattr(FakeWorker, "most_alive", [])
 
     def run(failures: dict[str, int] | None = None, seed: int = 0, **options: Any) -> Results:
@@ -254,7 +254,7 @@ def test_when_nothing_succeeds_there_is_no_record(measured) -> None:
 
 
 def test_each_run_is_announced(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> None:
-    monkeypatch.setattr(duel, "Worker", FakeWorker)
+    monkeypatch.setattr(lane, "Worker", FakeWorker)
     monkeypatch.setattr(FakeWorker, "failures", {"forest/cpu": 3})
     lines: list[str] = []
     contest = Duel(TASK, Job("flights", "", "", small_flights), ["forest"], repeats=3)

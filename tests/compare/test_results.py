@@ -53,7 +53,7 @@ def at(data: Any, path: tuple[Any, ...]) -> dict[str, Any]:
 PATHS = list(objects(example()))
 NEWER = {("residency", "why"), ("cells", "differences"), ("cells", "noise"), ("cells", "trace")}
 NEWER |= {("runs", "cpu_seconds"), ("warmup", "cpu_seconds")}
-NEWER |= {("task", "kind"), ("task", "about_target")}
+NEWER |= {("protocol", "resumed"), ("task", "kind"), ("task", "about_target")}
 """List and field that records of older versions do not have."""
 FIELDS = [
     (path, field)
@@ -94,7 +94,7 @@ def test_what_is_written_is_read_back_equal(tmp_path: Path, name: str) -> None:
 def test_an_unknown_field_is_refused_anywhere(tmp_path: Path, path: tuple[Any, ...]) -> None:
     data = example()
     at(data, path)["remark"] = "faster"
-    with pytest.raises(DataError, match=r"results\.json: not a pipeline\.results/1.*remark"):
+    with pytest.raises(DataError, match=r"results\.json: not a pipeline\.results/2.*remark"):
         load(tmp_path, data)
 
 
@@ -119,7 +119,7 @@ def test_a_value_of_another_type_is_refused_anywhere(
         load(tmp_path, data)
 
 
-@pytest.mark.parametrize("schema", ["pipeline.results/2", "pipeline.run/1", ""])
+@pytest.mark.parametrize("schema", ["pipeline.results/3", "pipeline.run/1", ""])
 def test_another_schema_is_refused(tmp_path: Path, schema: str) -> None:
     with pytest.raises(DataError, match="schema"):
         load(tmp_path, example() | {"schema": schema})
@@ -145,7 +145,7 @@ def test_what_is_no_number_does_not_pass_as_one(tmp_path: Path, value: float) ->
 def test_what_is_no_record_is_told(tmp_path: Path, text: str) -> None:
     path = tmp_path / "results.json"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(DataError, match=r"results\.json: not a pipeline\.results/1 file"):
+    with pytest.raises(DataError, match=r"results\.json: not a pipeline\.results/2 file"):
         results.load(path)
 
 
