@@ -22,7 +22,7 @@ from pipeline.preprocessing.selecting import columns_read
 from pipeline.rules import labels
 from pipeline.rules.documents import documents, reads_text
 from pipeline.schema import Schema
-from pipeline.targets import check_target
+from pipeline.targets import aligned, check_target
 
 
 class Intake(Protocol):
@@ -232,7 +232,7 @@ def of_last_step(spec: Any, params: dict[str, Any], X: Any = None) -> dict[str, 
     """
     prefix = f"{spec.steps[-1][0]}__" if isinstance(spec, Pipeline) else ""
     bare = {name.removeprefix(prefix): value for name, value in params.items()}
-    if bare.get("qid") is not None and not _aligned(X, bare["qid"]):
+    if bare.get("qid") is not None and not aligned(X, bare["qid"]):
         raise DataError("the index of qid differs from that of X: rows would not match; align it")
     return bare
 

@@ -29,6 +29,9 @@ from pipeline.rules.cpu import describe
 from pipeline.task import Split, Task
 
 CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
+PLAIN = ("reference", "intelex", "accel")
+"""Variants that run the program as it is; the last two with others in place of its classes."""
+ON_GPU = ("cuda", "accel")
 _STAGE = {"fit_transform": "preprocess", "transform": "preprocess", "copy": "copy", "fit": "fit"}
 _WHOLE = {"fit_transform", "fit_predict"}
 """Calls of the last step that learn and answer in one; they count as its fit."""
@@ -41,7 +44,7 @@ class Job:
     Parameters
     ----------
     task, spec, variant : str
-        Names; the variant is ``"reference"``, ``"cpu"`` or ``"cuda"``.
+        Names; the variant is a device of `Accelerated`, or one of `PLAIN`.
     path : Path
         The prepared Parquet file.
     seed : int
@@ -101,7 +104,7 @@ def run(task: Task, spec: Any, job: Job) -> Outcome:
     _, split = task.split(job.split)
     outcome = Outcome()
     start = time.perf_counter()
-    if job.variant == "reference":
+    if job.variant in PLAIN:
         _reference(task, spec, split, job.path, outcome)
     else:
         _accelerated(task, Accelerated(spec, device=job.variant), split, job.path, outcome)
@@ -206,13 +209,7 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
     _learn_and_answer(task, steps, split, read, outcome)
     outcome.model = spec
     outcome.placements = [
-        Placement(
-            step,
-            "scikit-learn" if isinstance(leaf, str) else describe(leaf, step).implementation,
-            "cpu",
-        )
-        for name, part in parts(spec)
-        for step, leaf in leaves(part, name)
+        _placed(leaf, step) for name, part in parts(spec) for step, leaf in leaves(part, name)
     ]
 
 
@@ -253,6 +250,19 @@ class _Reference:
             return X
         with self.outcome.stage("preprocess"):
             return self.before.fit_transform(X, *y) if learns else self.before.transform(X)
+
+
+def _placed(leaf: Any, step: str) -> Placement:
+    """Return what ran a step of the program itself."""
+    if isinstance(leaf, str):
+        return Placement(step, "scikit-learn", "cpu")
+    if not hasattr(type(leaf), "_cpu_class"):
+        return describe(leaf, step)
+    # A class of cuml.accel; only the one that was fitted, which is no clone, knows where.
+    ran = getattr(leaf, "n_features_in_", None) is not None
+    where = ("cuda" if leaf._gpu is not None else "cpu") if ran else "cuda or cpu"
+    note = "" if where == "cuda" else "cuml.accel leaves to scikit-learn what it has no twin for"
+    return Placement(step, f"cuml.accel {type(leaf).__name__}", where, note)
 
 
 def _table(task: Task) -> list[str]:

@@ -25,7 +25,7 @@ def check_target(y: Any, X: Any) -> Any:
     """
     if y is None:
         return None
-    if not _aligned(X, y):
+    if not aligned(X, y):
         raise DataError("the index of y differs from that of X: rows would not match; align y")
     y = np.asarray(frames.to_device(y, "cpu"))
     if not frames.is_partitioned(X) and len(y) != X.shape[0]:
@@ -36,7 +36,7 @@ def check_target(y: Any, X: Any) -> Any:
     return y
 
 
-def _aligned(X: Any, y: Any) -> bool:
+def aligned(X: Any, y: Any) -> bool:
     """Return whether rows match as far as labels can tell; a list has a method `index`."""
     if not hasattr(X, "index") or callable(getattr(y, "index", None)):
         return True

@@ -29,13 +29,13 @@ def work(model: Any) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        ``parameters`` of the last step, ``trees`` and ``nodes`` where it has any, and the
+        Each ``parameter NAME`` of the last step, ``trees`` and ``nodes`` where it has any, and the
         number of columns that it was fitted on.
     """
     lifted = model.to_sklearn() if isinstance(model, Accelerated) else model
     last = lifted[-1] if isinstance(lifted, Pipeline) else lifted
     params = {name: value for name, value in last.get_params().items() if name not in _FREE}
-    found = {"parameters": repr(sorted(params.items(), key=lambda item: item[0]))}
+    found = {f"parameter {name}": repr(value) for name, value in params.items()}
     if hasattr(last, "get_booster"):
         found["trees"] = str(last.get_booster().num_boosted_rounds())
     elif hasattr(getattr(last, "estimators_", [None])[0], "tree_"):

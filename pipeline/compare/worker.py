@@ -6,6 +6,7 @@ import ctypes
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import time
 import warnings
@@ -17,7 +18,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from pipeline.measure import Job
+from pipeline.compare.entry import enter
+from pipeline.measure import ON_GPU, Job
 from pipeline.placement import Placement
 from pipeline.records import Trace
 from pipeline.residency import Entry
@@ -70,7 +72,10 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self._channel, other = context.Pipe()
         self._process = context.Process(
-            target=serve, args=(other, job), daemon=True, name=f"{job.spec}/{job.variant}"
+            target=enter,
+            args=(job.variant, pickle.dumps((serve, job)), other),
+            daemon=True,
+            name=f"{job.spec}/{job.variant}",
         )
         with _undisturbed():
             self._process.start()
@@ -172,7 +177,7 @@ def once(job: Job) -> Report:
 
     what = task.load(job.task)
     start = time.process_time()
-    with watching(gpu=job.variant == "cuda") as seen:
+    with watching(gpu=job.variant in ON_GPU) as seen:
         outcome = measure.run(what, what.spec(job.spec, job.seed, job.changes), job)
     cpu_seconds = time.process_time() - start
     return Report(

@@ -14,7 +14,7 @@ from pipeline.compare.report.tables import TONES, pairs
 from pipeline.compare.results import STAGES, Cell, Results
 from pipeline.compare.statistics import OTHER, Ratio, Speed, measured, speed, stages
 
-HUES = 4
+HUES = 5
 """Accent colours that the style sheet knows."""
 
 
