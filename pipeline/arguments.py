@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from pipeline.errors import ConfigError
+
+
+def shared(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `run`, `compare` and `report` share."""
+    options = (
+        click.argument("task"),
+        click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True),
+        click.option("--seed", default=0, type=click.IntRange(0, 2**32 - 1),
+                     help="For everything random.", show_default=True),
+        click.option("--specs", default="", help="Programs, with commas; all by default."),
+        click.option("--split", default=None, help="A split of the task; its first by default."),
+        click.option("--out", type=click.Path(path_type=Path), help="Folder for the results."),
+        click.option("--home", type=click.Path(path_type=Path), default=Path("data"),
+                     help="Folder of the data.", show_default=True),
+        click.option("--set", "changes", multiple=True, metavar="STEP__PARAM=VALUE",
+                     help="Change a parameter of the specs; may be repeated."),
+        click.option("--rows", type=count, help="Of generated data, as 1e6."),
+        click.option("--years", help="Of the task airline, as 2006-2019."),
+    )  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 def prepared(

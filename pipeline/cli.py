@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from pipeline import __version__
-from pipeline.arguments import count, listed, prepared
-from pipeline.errors import ConfigError
+from pipeline.arguments import count, listed, prepared, shared
+from pipeline.comparing import compare, gallery, report
 
 INTERRUPTED = 130
 TERMINATED = 143
@@ -38,30 +38,8 @@ def commands() -> None:
     """Run scikit-learn programs for tables on the CPU or on an NVIDIA GPU."""
 
 
-def _shared(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that `run`, `compare` and `report` share."""
-    options = (
-        click.argument("task"),
-        click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True),
-        click.option("--seed", default=0, type=click.IntRange(0, 2**32 - 1),
-                     help="For everything random.", show_default=True),
-        click.option("--specs", default="", help="Programs, with commas; all by default."),
-        click.option("--split", default=None, help="A split of the task; its first by default."),
-        click.option("--out", type=click.Path(path_type=Path), help="Folder for the results."),
-        click.option("--home", type=click.Path(path_type=Path), default=Path("data"),
-                     help="Folder of the data.", show_default=True),
-        click.option("--set", "changes", multiple=True, metavar="STEP__PARAM=VALUE",
-                     help="Change a parameter of the specs; may be repeated."),
-        click.option("--rows", type=count, help="Of generated data, as 1e6."),
-        click.option("--years", help="Of the task airline, as 2006-2019."),
-    )  # fmt: skip
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
 @commands.command()
-@_shared
+@shared
 @click.option(
     "--cluster",
     default=None,
@@ -90,70 +68,8 @@ def run(
     click.echo(f"results: {folder}")
 
 
-@commands.command()
-@_shared
-@click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
-@click.option("--fresh", is_flag=True, help="Take up no runs of a command that was ended.")
-@click.option("--baseline", type=click.Path(path_type=Path), metavar="RESULTS.JSON",
-              help="Set the results beside earlier ones.")  # fmt: skip
-@click.option("--again", is_flag=True, help="Measure nothing; take the results that are there.")
-def compare(
-    task: str, out: Path | None, baseline: Path | None, again: bool, **options: Any
-) -> None:
-    """Measure TASK in plain scikit-learn, on the CPU and on the GPU; keep results.json."""
-    from pipeline.compare import baseline as baseline_
-    from pipeline.compare import results
-
-    then = results.load(baseline) if baseline else None
-    if not again:
-        _compare(task, out, **options)
-    if then is not None:
-        now = results.load((out or Path("reports") / task) / "results.json")
-        baseline_.show(now, then)
-    elif again:
-        raise ConfigError("--again measures nothing, so it needs --baseline")
-
-
-@commands.command()
-@_shared
-@click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
-@click.option("--fresh", is_flag=True, help="Take up no runs of a command that was ended.")
-@click.option("--again", is_flag=True, help="Only write the pages anew from results.json.")
-def report(task: str, out: Path | None, again: bool, **options: Any) -> None:
-    """Compare, then write the report as HTML and Markdown."""
-    from pipeline.compare import results
-    from pipeline.compare.report import render
-
-    folder = out or Path("reports") / task
-    if again:
-        render(results.load(folder / "results.json"), folder)
-    else:
-        _compare(task, out, pages=True, **options)
-    click.echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
-
-
-@commands.command()
-@click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
-@click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
-@click.option("--home", type=click.Path(path_type=Path), default=Path("data"), show_default=True)
-@click.option("--out", type=click.Path(path_type=Path), default=Path("reports"), show_default=True)
-@click.option("--again", is_flag=True, help="Only write the index of the reports that are there.")
-def gallery(device: str, repeats: int, home: Path, out: Path, again: bool) -> None:
-    """Report on every task whose data is there, and write an index page."""
-    from pipeline.gallery import build
-
-    index = build(out, home, ["--device", device, "--repeats", str(repeats)], again=again)
-    click.echo(f"gallery: {index.resolve().as_uri()}")
-
-
-def _compare(
-    task: str, out: Path | None, *, repeats: int, fresh: bool, pages: bool = False, **options: Any
-) -> None:
-    from pipeline.compare.duel import Duel
-    from pipeline.compare.publication import publish
-
-    duel = Duel(*prepared(task, **options), options["device"], repeats)
-    publish(duel, out or Path("reports") / task, pages=pages, fresh=fresh)
+for _command in (compare, report, gallery):
+    commands.add_command(_command)
 
 
 @commands.command()

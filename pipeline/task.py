@@ -115,6 +115,11 @@ class Task:
                 raise
             raise ConfigError(f"--{error}") from error
 
+    @property
+    def generated(self) -> bool:
+        """Whether the table is made, with as many rows as asked for."""
+        return "rows" in signature(self.prepare).parameters
+
     def split(self, name: str | None) -> tuple[str, Split]:
         """Return a split by name, the default one for None."""
         name = name or next(iter(self.splits))

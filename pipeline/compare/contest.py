@@ -43,8 +43,8 @@ class Contest:
             variant=self.variant,
             status="ok" if ok else "failed",
             why=self.why,
-            warmup=_run(self.warmup) if self.warmup else None,
-            runs=[_run(report) for report in self.reports],
+            warmup=as_run(self.warmup) if self.warmup else None,
+            runs=[as_run(report) for report in self.reports],
             metrics=last.metrics if last and ok else {},
             agreement=self._agreement(last, reference) if last and ok else None,
             peak_rss_bytes=self._peak(),
@@ -66,7 +66,8 @@ class Contest:
         return answers.agreement(report.predicted, reference.predicted, self.kind)
 
 
-def _run(report: Report) -> record.Run:
+def as_run(report: Report) -> record.Run:
+    """Return the record of a run."""
     return record.Run(total=report.total, stages=report.stages, cpu_seconds=report.cpu_seconds)
 
 

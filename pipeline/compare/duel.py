@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from pipeline import judging, provenance
 from pipeline.compare import answers
@@ -17,10 +16,9 @@ from pipeline.compare import results as record
 from pipeline.compare.circumstances import circumstances
 from pipeline.compare.contest import Contest
 from pipeline.compare.entrants import variants
-from pipeline.compare.evidence import objection
 from pipeline.compare.journal import Journal
-from pipeline.compare.lane import Lane
-from pipeline.compare.statistics import REFERENCE
+from pipeline.compare.rounds import Rounds
+from pipeline.compare.sweep import sweep
 from pipeline.compare.worker import Report
 from pipeline.errors import PipelineError
 from pipeline.measure import CLOCK, Job
@@ -46,6 +44,8 @@ class Duel:
         Timed runs of each spec by each variant, after one warm-up.
     seeds : int
         Runs of the reference with other seeds, for how far its metrics move by themselves.
+    sizes : sequence of float
+        Other sizes of the table to time: up to 1 a share of the rows, above it rows.
     """
 
     task: Task
@@ -54,12 +54,14 @@ class Duel:
     device: str = "auto"
     repeats: int = 5
     seeds: int = 2
+    sizes: Sequence[float] = ()
 
     @property
     def runs(self) -> int:
         """Number of runs, warm-ups included."""
         able = [variant for variant in variants(self.device) if variant.status == "ok"]
-        return len(self.specs) * (len(able) * (self.repeats + 1) + self.seeds)
+        tables = 1 + sum(size != 1 for size in self.sizes)
+        return len(self.specs) * (len(able) * (self.repeats + 1) * tables + self.seeds)
 
     def measure(self, say: Say, journal: Journal | None = None) -> record.Results:
         """Run everything and return the record.
@@ -75,9 +77,18 @@ class Duel:
         load = provenance.load_average()
         field_ = variants(self.device)
         names = [variant.name for variant in field_ if variant.status == "ok"]
-        order: list[str] = []
-        contests = [c for spec in self.specs for c in self._spec(spec, names, order, say, journal)]
-        return self._record(field_, contests, order, load, journal.taken)
+        rounds = Rounds(self.repeats, self.seeds, journal, say)
+        found = [
+            rounds.run(replace(self.job, spec=spec), names, self.task.kind) for spec in self.specs
+        ]
+        points = sweep(
+            self.task, self.job, self.specs, names, self.sizes, replace(rounds, seeds=0)
+        )  # fmt: skip
+        contests = [contest for contests, _ in found for contest in contests]
+        order = [name for _, names in found for name in names]
+        made = self._record(field_, contests, order, load)
+        protocol = structs.replace(made.protocol, resumed=journal.taken)
+        return structs.replace(made, protocol=protocol, points=points)
 
     def circumstances(self) -> dict[str, str]:
         """Return what must be the same for runs of another command to be taken up."""
@@ -85,47 +96,10 @@ class Duel:
             "repeats": str(self.repeats),
             "seeds": str(self.seeds),
             "isolation": ISOLATION,
+            "sizes": ", ".join(f"{size:g}" for size in self.sizes),
             "variants": ", ".join(f"{v.name} {v.status}" for v in variants(self.device)),
         }
         return circumstances(self.task, self.job, self.specs, plan)
-
-    def _spec(
-        self, spec: str, names: list[str], order: list[str], say: Say, journal: Journal
-    ) -> list[Contest]:
-        contests = [Contest(spec, name, self.task.kind) for name in names]
-        with ExitStack() as stack:
-            lanes = [
-                stack.enter_context(
-                    Lane(c, replace(self.job, spec=spec, variant=c.variant), journal)
-                )
-                for c in contests
-            ]
-            first = lanes[names.index(REFERENCE)]
-            for lane in lanes:
-                lane.warm(say)
-            for lane in self._turns(lanes):
-                order.append(f"{spec}/{lane.contest.variant}")
-                lane.time(self.repeats, say)
-            for seed in range(self.job.seed + 1, self.job.seed + 1 + self.seeds):
-                if not first.contest.why:
-                    first.reseed(seed, say)
-        self._hold_to(contests)
-        return contests
-
-    def _hold_to(self, contests: list[Contest]) -> None:
-        """Let fail what did not do the reference's work on the reference's rows."""
-        reference = next((c.reports[-1] for c in contests if c.is_reference), None)
-        for contest in contests if reference else []:
-            for report in contest.reports:
-                contest.why = contest.why or objection(report, reference)
-
-    def _turns(self, lanes: list[Lane]) -> Iterator[Lane]:
-        """Yield every variant once a round, in a random order that the seed fixes."""
-        shuffler = random.Random(self.job.seed)
-        turns = list(lanes)
-        for _ in range(self.repeats):
-            shuffler.shuffle(turns)
-            yield from (lane for lane in turns if not lane.contest.why)
 
     def _record(
         self,
@@ -133,7 +107,6 @@ class Duel:
         contests: list[Contest],
         order: list[str],
         load: float,
-        resumed: int,
     ) -> record.Results:
         reports = [c.reports[-1] for c in contests if c.reports]
         if not reports:
@@ -153,7 +126,6 @@ class Duel:
                 order=order,
                 clock=CLOCK,
                 isolation=ISOLATION,
-                resumed=resumed,
             ),
             variants=field_,
             specs=[self._describe(spec) for spec in self.specs],

@@ -135,6 +135,22 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What the last timed run took of the machine."""
 
 
+class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The runs of one spec by one variant on a table of another size."""
+
+    spec: str
+    variant: str
+    size: float
+    """As asked for: up to 1 a share of the task's rows, above it the rows of the table."""
+    rows_train: int
+    """0 where no run ended."""
+    rows_test: int
+    status: Status
+    why: str
+    runs: list[Run]
+    """After one warm-up, which is not kept."""
+
+
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole comparison."""
 
@@ -149,6 +165,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     variants: list[Variant]
     specs: list[Spec]
     cells: list[Cell]
+    points: list[Point] = []
+    """Of other sizes of the table, if they were asked for."""
 
     def cell(self, spec: str, variant: str) -> Cell | None:
         """Return the cell of a spec and a variant, or None."""

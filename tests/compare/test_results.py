@@ -38,7 +38,7 @@ def objects(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 def example() -> dict[str, Any]:
     """Return a record in which every kind of object occurs."""
-    data = json.loads(results.dumps(fixtures.with_gpu()))
+    data = json.loads(results.dumps(fixtures.with_sizes(fixtures.with_gpu())))
     # The reference has no agreement and no moves, so that another cell comes first.
     data["cells"].sort(key=lambda cell: cell["variant"] == "reference")
     return data
@@ -53,7 +53,7 @@ def at(data: Any, path: tuple[Any, ...]) -> dict[str, Any]:
 PATHS = list(objects(example()))
 NEWER = {("residency", "why"), ("cells", "differences"), ("cells", "noise"), ("cells", "trace")}
 NEWER |= {("runs", "cpu_seconds"), ("warmup", "cpu_seconds")}
-NEWER |= {("protocol", "resumed"), ("task", "kind"), ("task", "about_target")}
+NEWER |= {("", "points"), ("protocol", "resumed"), ("task", "kind"), ("task", "about_target")}
 """List and field that records of older versions do not have."""
 FIELDS = [
     (path, field)

@@ -86,3 +86,52 @@ class Logarithmic:
         every = math.ceil(len(within) / MOST_TICKS)
         kept = [v for i, v in enumerate(within) if (i - within.index(1.0)) % every == 0]
         return tuple(Tick(self(value), f"{value:g}") for value in kept)
+
+
+@dataclass(frozen=True)
+class Decades:
+    """A logarithmic axis over `low` to `high`, both greater than 0, with some room."""
+
+    low: float
+    high: float
+
+    def _ends(self) -> tuple[float, float]:
+        room = max((self.high / self.low) ** 0.06, 1.1)
+        return math.log(self.low / room), math.log(self.high * room)
+
+    def __call__(self, value: float) -> float:
+        """Return the per cent of the axis for a value."""
+        start, end = self._ends()
+        return place((math.log(value) - start) / (end - start))
+
+    def ticks(self, most: int = MOST_TICKS) -> tuple[Tick, ...]:
+        """Return round values, the fewer the longer the axis.
+
+        Examples
+        --------
+        >>> [tick.label for tick in Decades(20_000, 300_000).ticks()]
+        ['20k', '50k', '100k', '200k']
+        >>> [tick.label for tick in Decades(0.2, 40).ticks()]
+        ['0.3', '1', '3', '10', '30']
+        """
+        start, end = self._ends()
+        for leads in ((1, 2, 5), (1, 3), (1,)):
+            values = [lead * 10.0**power for power in range(-6, 12) for lead in leads]
+            kept = [v for v in values if start <= math.log(v) <= end]
+            if len(kept) <= most:
+                break
+        return tuple(Tick(self(value), short(value)) for value in kept)
+
+
+def short(value: float) -> str:
+    """Write a round number with k or M for thousands and millions.
+
+    Examples
+    --------
+    >>> short(0.5), short(20_000), short(3e6)
+    ('0.5', '20k', '3M')
+    """
+    for factor, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:g}{letter}"
+    return f"{value:g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from pipeline.compare.report import cards, resources, tables
+from pipeline.compare.report import cards, resources, sizes, tables
 from pipeline.compare.report.format import clean
 from pipeline.compare.report.panels import PANELS
 from pipeline.compare.report.table import Table
@@ -20,7 +20,10 @@ _SPECIAL = re.compile(r"([\\`*\[\]|~#!$]|(?<![^\W_])_|_(?![^\W_]))")
 def page(results: Results) -> str:
     """Return the report; the same results give the same bytes."""
     parts = [f"# {text(results.task.title)}: the comparison"]
-    bodies = (_verdict, _speed, _stages, _placement, _quality, _memory, _machine, _reproduce, _code)
+    bodies = (
+        *(_verdict, _speed, _stages, _scaling, _placement, _quality, _memory, _machine),
+        *(_reproduce, _code),
+    )
     for title, body in zip(PANELS.values(), bodies, strict=True):
         parts += [f"## {title}", *body(results)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -86,6 +89,15 @@ def _speed(results: Results) -> list[str]:
 
 def _stages(results: Results) -> list[str]:
     return [table(tables.stage_table(results))]
+
+
+def _scaling(results: Results) -> list[str]:
+    return [
+        text(sizes.note(results)),
+        _items(sizes.headlines(results)),
+        table(sizes.table(results)),
+        table(sizes.model_table(results)),
+    ]
 
 
 def _placement(results: Results) -> list[str]:

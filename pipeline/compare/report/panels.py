@@ -6,6 +6,7 @@ PANELS = {
     "verdict": "Verdict",
     "speed": "Speed",
     "stages": "Stages",
+    "scaling": "How time grows with the rows",
     "placement": "Where each step ran",
     "quality": "Quality side by side",
     "memory": "Memory, processors and energy",
