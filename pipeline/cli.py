@@ -47,10 +47,13 @@ def commands() -> None:
     help="Run on local or cuda workers, or on those of tcp://HOST:PORT.",
 )
 @click.option("--workers", default=None, type=click.IntRange(min=1), help="Of the cluster.")
+@click.option("--profile", is_flag=True, help="Keep a page of where the time goes.")
 def run(
-    task: str, out: Path | None, cluster: str | None, workers: int | None, **options: Any
-) -> None:
+    task: str, out: Path | None, cluster: str | None, workers: int | None, profile: bool,
+    **options: Any,
+) -> None:  # fmt: skip
     """Train and judge each program of TASK once; keep models and predictions."""
+    from pipeline import profiling
     from pipeline.clusters import maybe
     from pipeline.progress import progress
     from pipeline.publish import publishing
@@ -62,6 +65,7 @@ def run(
     with (
         publishing(folder) as draft,
         maybe(cluster, workers=workers),
+        profiling.maybe(draft, wanted=profile, cluster=cluster is not None),
         progress("steps", batch.steps) as line,
     ):
         batch.run(draft, line)

@@ -19,6 +19,12 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
                      help="Timed runs of each variant."),
         click.option("--sizes", default="", metavar="SHARES",
                      help="Other sizes to time, such as 0.1,0.3,1.0."),
+        click.option("--profile", is_flag=True,
+                     help="Run each once more under pyinstrument; link its page."),
+        click.option("--price", default="", metavar="'1.20 EUR'", help="Of an hour here."),
+        click.option("--machine", default="", help="This machine, in the table of prices."),
+        click.option("--prices", type=click.Path(path_type=Path), metavar="FILE",
+                     help="A table of prices of your own."),
         click.option("--fresh", is_flag=True, help="Take up no runs of a command that was ended."),
     )  # fmt: skip
     for option in reversed(options):
@@ -81,14 +87,26 @@ def gallery(device: str, repeats: int, home: Path, out: Path, again: bool) -> No
 
 
 def _compare(
-    task: str, out: Path | None, *, repeats: int, sizes: str, fresh: bool, pages: bool = False,
-    **options: Any,
-) -> None:  # fmt: skip
+    task: str, out: Path | None, *, repeats: int, sizes: str, pages: bool = False, **options: Any
+) -> None:
     from pipeline.compare.duel import Duel
-    from pipeline.compare.publication import publish
+    from pipeline.compare.publication import Wish, publish
     from pipeline.compare.sizes import parse
 
-    others = parse(sizes)
+    others, price = parse(sizes), _price(*(options.pop(o) for o in ("price", "machine", "prices")))
+    wish = Wish(pages, options.pop("fresh"), options.pop("profile"), price)
     what, job, specs = prepared(task, **options)
     duel = Duel(what, job, specs, options["device"], repeats, sizes=others)
-    publish(duel, out or Path("reports") / task, pages=pages, fresh=fresh)
+    publish(duel, out or Path("reports") / task, wish)
+
+
+def _price(price: str, machine: str, table: Path | None) -> Any:
+    from pipeline.compare import prices
+
+    if price and (machine or table):
+        raise ConfigError("--price says it all: leave out --machine and --prices")
+    if table and not machine:
+        raise ConfigError("--prices needs --machine, the name of this machine in the table")
+    if price:
+        return prices.given(price)
+    return prices.listed(machine, table) if machine else None

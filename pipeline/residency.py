@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from pipeline import ranges
 from pipeline.errors import BudgetExceeded
 
 STATE = 64 * 1024
@@ -136,7 +137,8 @@ def record(step: str, call: str, device: str, why: str = "") -> Iterator[Entry]:
     token = _entry.set(entry)
     start = time.perf_counter()
     try:
-        yield entry
+        with ranges.named(step, call, device):
+            yield entry
     finally:
         entry.seconds = time.perf_counter() - start
         _entry.reset(token)

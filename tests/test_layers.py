@@ -10,11 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LAYERS = [
-    {"errors", "gpu", "machine", "progress"},
+    {"errors", "gpu", "machine", "progress", "ranges"},
     {"certificate", "memory", "optional", "placement", "publish", "records", "residency"},
     {"clusters"},
     {"faults"},
-    {"diagram", "monitor"},
+    {"diagram", "monitor", "profiling"},
     {"devices", "dictionaries", "persistence", "sparse", "task", "thresholds", "values", "zones"},
     {"instants", "judging"},
     {"frames"},

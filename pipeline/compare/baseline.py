@@ -29,12 +29,13 @@ def require_comparable(new: Results, old: Results) -> None:
     DataError
         They did not; every difference is named.
     """
-    found = list(_obstacles(new, old))
+    found = list(obstacles(new, old))
     if found:
         raise DataError("the two results are not comparable: " + "; ".join(found))
 
 
-def _obstacles(new: Results, old: Results) -> Iterator[str]:
+def obstacles(new: Results, old: Results) -> Iterator[str]:
+    """Yield what two records did not have in common, so that they cannot be compared."""
     pairs = {
         "task": (new.task.name, old.task.name),
         "data (SHA-256)": (new.data.sha256, old.data.sha256),

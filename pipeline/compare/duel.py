@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,9 @@ class Duel:
         tables = 1 + sum(size != 1 for size in self.sizes)
         return len(self.specs) * (len(able) * (self.repeats + 1) * tables + self.seeds)
 
-    def measure(self, say: Say, journal: Journal | None = None) -> record.Results:
+    def measure(
+        self, say: Say, journal: Journal | None = None, pages: Path | None = None
+    ) -> record.Results:
         """Run everything and return the record.
 
         Parameters
@@ -72,23 +75,25 @@ class Duel:
             Gets a line of text for every run.
         journal : Journal, optional
             Has the runs that need not be repeated, and takes those that are made.
+        pages : Path, optional
+            Takes pages of where the time of one more run of each cell goes.
         """
         journal = journal or Journal()
         load = provenance.load_average()
         field_ = variants(self.device)
         names = [variant.name for variant in field_ if variant.status == "ok"]
-        rounds = Rounds(self.repeats, self.seeds, journal, say)
+        rounds = Rounds(self.repeats, self.seeds, journal, say, pages)
         found = [
             rounds.run(replace(self.job, spec=spec), names, self.task.kind) for spec in self.specs
         ]
         points = sweep(
-            self.task, self.job, self.specs, names, self.sizes, replace(rounds, seeds=0)
+            self.task, self.job, self.specs, names, self.sizes, replace(rounds, seeds=0, pages=None)
         )  # fmt: skip
         contests = [contest for contests, _ in found for contest in contests]
         order = [name for _, names in found for name in names]
         made = self._record(field_, contests, order, load)
         protocol = structs.replace(made.protocol, resumed=journal.taken)
-        return structs.replace(made, protocol=protocol, points=points)
+        return structs.replace(made, protocol=protocol, points=points, profiles=rounds.profiles)
 
     def circumstances(self) -> dict[str, str]:
         """Return what must be the same for runs of another command to be taken up."""

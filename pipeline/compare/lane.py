@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 from pipeline.compare.contest import Contest
 from pipeline.compare.journal import Journal
@@ -78,6 +79,15 @@ class Lane:
             say(f"{self.title}  seed {seed}")
         except WorkerFailed as error:
             say(f"{self.title}  seed {seed} failed: {error}")
+
+    def profile(self, path: Path, say: Say) -> str:
+        """Run once more under a profiler; return why there is no page, or nothing."""
+        try:
+            self._ready("profile", say).run(profile=path)
+        except WorkerFailed as error:
+            return str(error)
+        say(f"{self.title}  profiled")
+        return ""
 
     def _run(self, turn: str, say: Say, seed: int | None = None) -> Report:
         kept = self.journal.find(*self.name, turn)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import structs
 from rich.console import Console
 
 from pipeline.compare import results
 from pipeline.compare.duel import Duel
+from pipeline.compare.history import earlier
 from pipeline.compare.journal import Journal
 from pipeline.compare.report import render
 from pipeline.compare.report.terminal import table
@@ -15,7 +18,29 @@ from pipeline.progress import progress
 from pipeline.publish import publishing
 
 
-def publish(duel: Duel, folder: Path, *, pages: bool, fresh: bool = False) -> None:
+@dataclass(frozen=True)
+class Wish:
+    """What is to be made of a comparison besides its record.
+
+    Parameters
+    ----------
+    pages : bool
+        Write ``index.html`` and ``report.md`` as well.
+    fresh : bool
+        Take up no run of a comparison that was ended before its end.
+    profile : bool
+        Run each cell once more under a profiler, and keep its page.
+    price : Price, optional
+        Of this machine by the hour.
+    """
+
+    pages: bool = False
+    fresh: bool = False
+    profile: bool = False
+    price: results.Price | None = None
+
+
+def publish(duel: Duel, folder: Path, wish: Wish) -> None:
     """Measure and keep ``results.json``, with the pages of the report if asked.
 
     Parameters
@@ -24,21 +49,20 @@ def publish(duel: Duel, folder: Path, *, pages: bool, fresh: bool = False) -> No
         What to compare.
     folder : Path
         Takes the results; what was there is replaced once all is written.
-    pages : bool
-        Write ``index.html`` and ``report.md`` as well.
-    fresh : bool
-        Take up no run of a comparison that was ended before its end.
+    wish : Wish
     """
     with publishing(folder) as draft:
-        journal = _journal(duel, folder.resolve(), fresh=fresh)
+        journal = _journal(duel, folder.resolve(), fresh=wish.fresh)
         try:
             with progress("runs", duel.runs) as line:
-                measured = duel.measure(line, journal)
+                measured = duel.measure(line, journal, draft if wish.profile else None)
         except BaseException:
             _tell_kept(journal)
             raise
+        history = earlier(measured, folder / "results.json")
+        measured = structs.replace(measured, price=wish.price, history=history)
         (draft / "results.json").write_bytes(results.dumps(measured))
-        if pages:
+        if wish.pages:
             render(measured, draft)
     journal.drop()
     Console().print(table(measured))

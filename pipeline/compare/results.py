@@ -151,6 +151,41 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """After one warm-up, which is not kept."""
 
 
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an hour of a machine costs."""
+
+    machine: str
+    per_hour: float
+    """Of the whole machine, whatever part of it a run uses."""
+    currency: str
+    """ISO 4217."""
+    date: str
+    """When the price was looked up: ISO 8601."""
+    source: str
+
+
+class Past(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept of an earlier record of the same work."""
+
+    created: str
+    commit: str
+    cpu: str
+    gpus: list[str]
+    medians: dict[str, float]
+    """``"spec/variant"`` -> seconds."""
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A page that says where the time of one more run went."""
+
+    spec: str
+    variant: str
+    file: str
+    """Beside the record; empty where there is none."""
+    why: str
+    """Why there is none; empty otherwise."""
+
+
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole comparison."""
 
@@ -167,6 +202,12 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cells: list[Cell]
     points: list[Point] = []
     """Of other sizes of the table, if they were asked for."""
+    price: Price | None = None
+    """Of this machine, if it was given."""
+    history: list[Past] = []
+    """Earlier records of the same work in the same folder, oldest first."""
+    profiles: list[Profile] = []
+    """Of one more run of each cell, if they were asked for."""
 
     def cell(self, spec: str, variant: str) -> Cell | None:
         """Return the cell of a spec and a variant, or None."""

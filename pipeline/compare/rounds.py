@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from pipeline.compare.contest import Contest
 from pipeline.compare.evidence import objection
 from pipeline.compare.journal import Journal
 from pipeline.compare.lane import Lane
+from pipeline.compare.results import Profile
 from pipeline.compare.statistics import REFERENCE
 from pipeline.measure import Job
+from pipeline.profiling import obstacle
 from pipeline.progress import Say
 from pipeline.task import Kind
 
@@ -30,12 +33,18 @@ class Rounds:
     journal : Journal
     say : callable
         Gets a line of text for every run.
+    pages : Path, optional
+        Folder for pages of where the time goes.
+    profiles : list of Profile
+        Those that were made.
     """
 
     repeats: int
     seeds: int
     journal: Journal
     say: Say
+    pages: Path | None = None
+    profiles: list[Profile] = field(default_factory=list)
 
     def run(
         self, job: Job, names: Sequence[str], kind: Kind, label: Sequence[str] = ()
@@ -68,6 +77,8 @@ class Rounds:
             for lane in self._turns(lanes, job.seed):
                 order.append(f"{job.spec}/{lane.contest.variant}")
                 lane.time(self.repeats, self.say)
+            for lane in lanes:
+                self._profile(lane)
             self._reseed(next(lane for lane in lanes if lane.contest.variant == REFERENCE))
         _hold_to(contests)
         return contests, order
@@ -78,6 +89,15 @@ class Rounds:
         for _ in range(self.repeats):
             shuffler.shuffle(turns)
             yield from (lane for lane in turns if not lane.contest.why)
+
+    def _profile(self, lane: Lane) -> None:
+        """Run once more for a page of where the time goes, if there is a folder for it."""
+        if self.pages is None or lane.contest.why:
+            return
+        why, spec, variant = obstacle(), lane.contest.spec, lane.contest.variant
+        name = f"profile-{len(self.profiles) + 1}.html"  # specs may have any name
+        why = why or lane.profile(self.pages / name, self.say)
+        self.profiles.append(Profile(spec=spec, variant=variant, file="" if why else name, why=why))
 
     def _reseed(self, lane: Lane) -> None:
         first = lane.job.seed + 1

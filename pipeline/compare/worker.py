@@ -11,7 +11,7 @@ import signal
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -21,6 +21,7 @@ from typing import Any
 from pipeline.compare.entry import enter
 from pipeline.measure import ON_GPU, Job
 from pipeline.placement import Placement
+from pipeline.profiling import sampled
 from pipeline.records import Trace
 from pipeline.residency import Entry
 
@@ -93,8 +94,14 @@ class Worker:
             self._process.kill()
             self._process.join()
 
-    def run(self, seed: int | None = None) -> Report:
+    def run(self, seed: int | None = None, profile: Path | None = None) -> Report:
         """Run the job once, with another seed if one is given, and return its report.
+
+        Parameters
+        ----------
+        seed : int, optional
+        profile : Path, optional
+            Takes a page of where the time went; such a run is slower.
 
         Raises
         ------
@@ -102,7 +109,7 @@ class Worker:
             The run failed; the message is the error's.
         """
         try:
-            self._channel.send(seed)
+            self._channel.send((seed, profile))
             answer = self._channel.recv()
         except (EOFError, OSError):
             self._process.join(timeout=5)
@@ -141,21 +148,22 @@ def _cause(exit_code: int | None) -> str:
 
 
 def serve(channel: Connection, job: Job) -> None:
-    """Answer each message on the channel, a seed or None, with a report or an error in words."""
+    """Answer each seed and file, or None, on the channel with a report or an error in words."""
     _die_with_parent()
     warnings.simplefilter("ignore")
     while True:
         try:
-            seed = channel.recv()
-            channel.send(_answer(job if seed is None else replace(job, seed=seed)))
+            seed, profile = channel.recv()
+            channel.send(_answer(job if seed is None else replace(job, seed=seed), profile))
         except (EOFError, OSError):
             return
         gc.collect()
 
 
-def _answer(job: Job) -> Report | str:
+def _answer(job: Job, profile: Path | None) -> Report | str:
     try:
-        return once(job)
+        with sampled(profile) if profile else nullcontext():
+            return once(job)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pipeline import records
 from pipeline.compare import results
 from pipeline.errors import DataError
-from tests.compare import fixtures
+from tests.compare import fixtures, fuller
 
 EXAMPLES = {
     "without a GPU": fixtures.normal,
@@ -20,7 +20,7 @@ EXAMPLES = {
     "with a failure": fixtures.failed,
     "with odd text": fixtures.hostile,
 }
-FREE = ("margins", "packages", "threads", "stages", "metrics", "noise", "not_measured")
+FREE = ("margins", "packages", "threads", "stages", "metrics", "noise", "not_measured", "medians")
 """Objects whose keys are names, not fields."""
 
 
@@ -38,7 +38,7 @@ def objects(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 def example() -> dict[str, Any]:
     """Return a record in which every kind of object occurs."""
-    data = json.loads(results.dumps(fixtures.with_sizes(fixtures.with_gpu())))
+    data = json.loads(results.dumps(fuller.everything()))
     # The reference has no agreement and no moves, so that another cell comes first.
     data["cells"].sort(key=lambda cell: cell["variant"] == "reference")
     return data
@@ -53,7 +53,8 @@ def at(data: Any, path: tuple[Any, ...]) -> dict[str, Any]:
 PATHS = list(objects(example()))
 NEWER = {("residency", "why"), ("cells", "differences"), ("cells", "noise"), ("cells", "trace")}
 NEWER |= {("runs", "cpu_seconds"), ("warmup", "cpu_seconds")}
-NEWER |= {("", "points"), ("protocol", "resumed"), ("task", "kind"), ("task", "about_target")}
+NEWER |= {("", name) for name in ("points", "price", "history", "profiles")}
+NEWER |= {("protocol", "resumed"), ("task", "kind"), ("task", "about_target")}
 """List and field that records of older versions do not have."""
 FIELDS = [
     (path, field)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from pipeline.compare.report import cards, plots, resources, sizes, tables
+from pipeline.compare.report import cards, context, curves, plots, resources, sizes, tables
 from pipeline.compare.report.format import clean
 from pipeline.compare.report.panels import PANELS
 from pipeline.compare.results import STAGES, Results
@@ -27,6 +27,8 @@ def page(results: Results) -> str:
         tables=tables,
         resources=resources,
         sizes=sizes,
+        context=context,
+        curves=curves,
         panels=PANELS,
         stages=(*STAGES, OTHER),
     )

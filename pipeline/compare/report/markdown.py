@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from pipeline.compare.report import cards, resources, sizes, tables
+from pipeline.compare.report import cards, context, curves, resources, sizes, tables
 from pipeline.compare.report.format import clean
 from pipeline.compare.report.panels import PANELS
 from pipeline.compare.report.table import Table
@@ -22,7 +22,7 @@ def page(results: Results) -> str:
     parts = [f"# {text(results.task.title)}: the comparison"]
     bodies = (
         *(_verdict, _speed, _stages, _scaling, _placement, _quality, _memory, _machine),
-        *(_reproduce, _code),
+        *(_history, _reproduce, _code),
     )
     for title, body in zip(PANELS.values(), bodies, strict=True):
         parts += [f"## {title}", *body(results)]
@@ -108,11 +108,21 @@ def _placement(results: Results) -> list[str]:
 
 def _quality(results: Results) -> list[str]:
     quality = table(tables.quality_table(results)) or tables.NO_QUALITY
-    return [quality, table(tables.agreement_table(results))]
+    frontier = table(curves.frontier_table(results))
+    return [quality, table(tables.agreement_table(results)), frontier]
 
 
 def _memory(results: Results) -> list[str]:
-    return [table(resources.memory_table(results)), table(resources.resource_table(results))]
+    return [
+        table(resources.memory_table(results)),
+        table(resources.resource_table(results)),
+        table(context.cost_table(results)) or text(context.NOT_PRICED),
+        text(context.ALONE),
+    ]
+
+
+def _history(results: Results) -> list[str]:
+    return [table(context.history_table(results)) or context.NO_HISTORY]
 
 
 def _machine(results: Results) -> list[str]:
@@ -131,6 +141,7 @@ def _reproduce(results: Results) -> list[str]:
     return [
         block(results.source.command),
         _card(cards.reproduction(results)),
+        _items(context.sentences(results)),
         table(cards.packages_table(results)),
     ]
 

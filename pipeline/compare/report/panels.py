@@ -9,8 +9,9 @@ PANELS = {
     "scaling": "How time grows with the rows",
     "placement": "Where each step ran",
     "quality": "Quality side by side",
-    "memory": "Memory, processors and energy",
+    "memory": "Memory, processors, energy and cost",
     "machine": "Machine and fairness",
+    "history": "Earlier records",
     "reproduce": "How to reproduce",
     "code": "The specs' code",
 }

@@ -49,6 +49,12 @@ class Line:
     hue: int
     dots: tuple[Dot, ...]
     pieces: tuple[tuple[float, float, float, float], ...]
+    words: str = ""
+
+    @property
+    def text(self) -> str:
+        """The line in words."""
+        return self.words or ", ".join(dot.text for dot in self.dots)
 
 
 @dataclass(frozen=True)
@@ -64,9 +70,7 @@ class Lines:
     @property
     def description(self) -> str:
         """The figure in words, for those who do not see it."""
-        return "; ".join(
-            f"{line.label}: {', '.join(dot.text for dot in line.dots)}" for line in self.rows
-        )
+        return "; ".join(f"{line.label}: {line.text}" for line in self.rows)
 
 
 def note(results: Results) -> str:
@@ -96,11 +100,12 @@ def _figure(results: Results, spec: str) -> Lines | None:
         return None
     x, y = Decades(min(rows), max(rows)), Decades(min(every), max(every))
     lines = (_line(name, hue(results, name), each, x, y) for name, each in found.items())
-    down = tuple(Tick(_down(tick.at), tick.label) for tick in y.ticks(5))
+    down = tuple(Tick(down(tick.at), tick.label) for tick in y.ticks(5))
     return Lines(f"Seconds of {spec} over training rows", tuple(lines), x.ticks(5), down)
 
 
-def _down(at: float) -> float:
+def down(at: float) -> float:
+    """Return the pixels from the top for a per cent of the height."""
     return round(HEIGHT * (1 - at / 100), 1)
 
 
@@ -108,9 +113,9 @@ def _line(label: str, number: int, found: Curve, x: Decades, y: Decades) -> Line
     dots = tuple(
         Dot(
             x(n),
-            _down(y(median)),
-            _down(y(min(runs))),
-            _down(y(max(runs))),
+            down(y(median)),
+            down(y(min(runs))),
+            down(y(max(runs))),
             f"{seconds(median)} s at {integer(n)} rows",
         )
         for n, median, runs in zip(found.rows, found.medians, found.runs, strict=True)
@@ -125,7 +130,7 @@ def _pieces(found: Curve, x: Decades, y: Decades) -> tuple[tuple[float, float, f
     rows = np.geomspace(found.rows[0], found.rows[-1], _PIECES)
     # A model that misses may leave the figure.
     values = np.clip(fitted(rows), y.low, y.high)
-    points = [(x(n), _down(y(t))) for n, t in zip(rows.tolist(), values.tolist(), strict=True)]
+    points = [(x(n), down(y(t))) for n, t in zip(rows.tolist(), values.tolist(), strict=True)]
     return tuple((*one, *two) for one, two in zip(points, points[1:], strict=False))
 
 

@@ -1,0 +1,63 @@
+"""Where the time of a run goes, function by function: a page beside its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.errors import ConfigError
+from pipeline.optional import available, load
+
+MISSING = "pyinstrument is not installed (`pip install pyinstrument`)"
+NO_BOKEH = "bokeh is not installed (`pip install bokeh`), and Dask's report needs it"
+
+
+@contextmanager
+def sampled(path: Path) -> Iterator[None]:
+    """Sample this thread while the block runs, and write an HTML page.
+
+    Raises
+    ------
+    ConfigError
+        pyinstrument is not installed.
+    """
+    profiler = load("pyinstrument.Profiler")()
+    profiler.start()
+    try:
+        yield
+    finally:
+        profiler.stop()
+    path.write_text(profiler.output_html(), encoding="utf-8")
+
+
+def obstacle(*, cluster: bool = False) -> str:
+    """Return why there can be no profile here; empty where there can."""
+    if cluster:
+        return "" if available("bokeh") else NO_BOKEH
+    return "" if available("pyinstrument") else MISSING
+
+
+@contextmanager
+def on_cluster(path: Path) -> Iterator[None]:
+    """Write Dask's own report of what its workers do while the block runs."""
+    with load("distributed.performance_report")(filename=str(path)):
+        yield
+
+
+@contextmanager
+def maybe(folder: Path, *, wanted: bool, cluster: bool) -> Iterator[None]:
+    """Write ``profile.html`` into a folder, if it is wanted.
+
+    Raises
+    ------
+    ConfigError
+        It is wanted, and what makes it is not installed.
+    """
+    if not wanted:
+        yield
+        return
+    if why := obstacle(cluster=cluster):
+        raise ConfigError(f"--profile: {why}")
+    with (on_cluster if cluster else sampled)(folder / "profile.html"):
+        yield
