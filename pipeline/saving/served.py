@@ -9,7 +9,7 @@ import json
 import resource
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,14 @@ READERS: Mapping[str, Callable[[Path], Any]] = {
 }
 
 
+PARSERS: Mapping[str, Sequence[str]] = {
+    "booster": ["xgboost"],
+    "folder": ["skops.io", "xgboost", "sklearn.ensemble"],
+    "skops": ["skops.io", "xgboost", "sklearn.ensemble"],
+}
+"""Kind of a file -> what reads it."""
+
+
 def answered(model: Any, header: bytes, data: bytes) -> tuple[bytes, bytes]:
     """Return the messages that answer a call."""
     call = msgspec.json.decode(header, type=messages.Call)
@@ -114,7 +122,7 @@ def main(arguments: list[str]) -> None:
     """Run the process."""
     handle, kind, memory_bytes, path = arguments
     warnings.simplefilter("ignore")
-    for name in ("skops.io", "xgboost", "sklearn.ensemble"):
+    for name in PARSERS[kind]:
         load_name(name)  # before the limits
     limit(int(memory_bytes))
     with Connection(int(handle)) as connection:
