@@ -21,6 +21,7 @@ FROM :=
 FILE :=
 TARGET :=
 REPEATS :=
+OFFLINE :=
 GPU ?= auto
 PYTHON3 := python3 python3.14 python3.13 python3.12 python3.11
 UV := uv
@@ -57,6 +58,7 @@ help: ## List the targets and variables
 	@echo '  FROM=            what was downloaded by hand for `make data`: a file or a folder'
 	@echo '  FILE= TARGET=    a table of your own and its column to predict, for `make adopt`'
 	@echo '  REPEATS=         timed runs of each; empty for the usual number'
+	@echo '  OFFLINE=         1: `make audit` without a network is told and no error'
 	@echo '  GPU=auto         packages to install: auto, cpu, cu12 or cu13'
 	@echo '  PYTHON3=         Python to build with, if not the first of 3.11 to 3.14 found'
 	@echo '  PYTHON=          use the environment of this Python as it is'
@@ -154,6 +156,10 @@ test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packa
 .PHONY: contract-snapshot
 contract-snapshot: setup-contract ## Renew the recorded signatures of the RAPIDS packages
 	$(CONTRACT_PYTHON) -m tests.contract.snapshot
+
+.PHONY: audit
+audit: setup ## Look for known vulnerabilities of what is locked (needs a network)
+	$(PYTHON) -m tools.audit $(if $(OFFLINE),--offline-tell)
 
 .PHONY: setup-contract
 setup-contract:

@@ -194,9 +194,10 @@ def test_lock_without_uv_says_what_to_install(copy) -> None:
 @pytest.mark.parametrize(
     ("failing", "called", "code"),
     [
-        ("", "test test-contract", 0),
+        ("", "test test-contract audit", 0),
         ("test", "test", 7),
         ("test-contract", "test test-contract", 7),
+        ("audit", "test test-contract audit", 7),
     ],
 )
 def test_the_checks_run_both_parts_and_fail_with_either(tmp_path, failing, called, code) -> None:
