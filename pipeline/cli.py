@@ -83,13 +83,9 @@ for _command in (compare, report, gallery):
 @click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
 @click.option("--method", help="predict_proba, predict, transform, …; the first there is.")
 @click.option("--keep", default="", help="Columns of IN to copy to OUT, with commas.")
-@click.option(
-    "--rows",
-    default=131_072,
-    type=click.IntRange(min=1),
-    show_default=True,
-    help="Rows of a batch.",
-)
+@click.option("--rows", default=131_072, type=click.IntRange(min=1), show_default=True,
+              help="Rows of a batch.")  # fmt: skip
+@click.option("--forests", default="own", help="own or nvforest, for tree ensembles.")
 @click.option("--sha256", metavar="HEX", help="What IN must have.")
 @click.option("--allow-empty", default="", help="Columns that may lack any value.")
 def predict(model: Path, source: Path, target: Path, **options: Any) -> None:

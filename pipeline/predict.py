@@ -29,7 +29,7 @@ from pipeline.estimator import Accelerated
 from pipeline.ingest import from_arrow
 from pipeline.intake import Documents, Rows
 from pipeline.parts import Part
-from pipeline.prediction import METHODS, ROWS, SCHEMA, Job, Record, sums
+from pipeline.prediction import METHODS, ROWS, SCHEMA, Job, Record, serve_forests, sums
 from pipeline.progress import Say
 from pipeline.saving import load
 
@@ -105,6 +105,8 @@ class Predictor:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.model: Accelerated = load(job.model, job.device)
+        if job.forests == "nvforest":
+            serve_forests(self.model.plan_, self.model.device_)
         self.method = self._method()
         taken = self.model._intake
         columns = taken.schema.columns if isinstance(taken, Rows) else None

@@ -13,6 +13,9 @@ import msgspec
 from pipeline.drift import Drift
 from pipeline.errors import ConfigError, DataError
 from pipeline.persistence import digest
+from pipeline.placement import Placement
+from pipeline.plan import Plan, Step
+from pipeline.rules.forests import Forest
 from pipeline.saving import manifest
 
 SCHEMA: Final = "pipeline.prediction/1"
@@ -20,6 +23,7 @@ ROWS: Final = 131_072
 """Rows of a batch: 20 columns of float64 are 20 MiB."""
 PARTS: Final = 2
 """Changes with the form of the parts, so that those of an earlier version are made anew."""
+FORESTS = ("own", "nvforest")
 METHODS = ("predict_proba", "predict", "transform", "decision_function", "score_samples")
 
 
@@ -70,6 +74,8 @@ class Job:
         Columns of the input to copy to the output.
     rows : int
         Of a batch.
+    forests : {"own", "nvforest"}
+        What makes the predictions of tree ensembles.
     sha256 : str, optional
         What the input must have; compared before it is read.
     allow_empty : sequence of str
@@ -83,6 +89,7 @@ class Job:
     method: str | None = None
     keep: Sequence[str] = field(default_factory=tuple)
     rows: int = ROWS
+    forests: str = "own"
     sha256: str | None = None
     allow_empty: Sequence[str] = field(default_factory=tuple)
 
@@ -96,6 +103,8 @@ class Job:
         ConfigError
             The output is the input, or lies in the model's folder.
         """
+        if self.forests not in FORESTS:
+            raise ConfigError(f"forests={self.forests!r} is not one of {', '.join(FORESTS)}")
         if not self.source.is_file():
             what = "a folder, and one file is read" if self.source.is_dir() else "no such file"
             raise DataError(f"{self.source}: {what}")
@@ -121,6 +130,7 @@ class Job:
             self.method,
             list(self.keep),
             self.rows,
+            self.forests,
         ]
         return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
 
@@ -129,3 +139,22 @@ def sums(model: Path) -> str:
     """Return the hash of a model's list of sums, and so of all of it."""
     path = model / manifest.SUMS
     return manifest.sha256(path.read_bytes()) if path.is_file() else ""
+
+
+def serve_forests(plan: Plan, device: str) -> None:
+    """Let nvForest make the predictions of a fitted plan's last step.
+
+    Parameters
+    ----------
+    plan : Plan
+    device : {"cpu", "cuda"}
+
+    Raises
+    ------
+    Unsupported
+        The last step is no tree ensemble.
+    """
+    last = plan.steps[-1]
+    worker = Forest(last.worker.to_sklearn(), last.name, device)
+    where = Placement(last.name, "nvforest", device, "its predictions; fitted by the estimator")
+    plan.steps = [*plan.steps[:-1], Step(last.name, worker, device, [where])]
