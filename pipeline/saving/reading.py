@@ -19,7 +19,7 @@ from pipeline.saving import manifest, state
 from pipeline.saving.codec import Decoder
 from pipeline.saving.isolated import Isolated
 from pipeline.saving.steps import Unpacker
-from pipeline.saving.writing import ATTRIBUTES, SETTINGS
+from pipeline.saving.writing import ATTRIBUTES
 
 
 @overload
@@ -145,13 +145,28 @@ def _spec(value: Any) -> BaseEstimator:
     return value
 
 
+_KINDS: Mapping[str, Any] = {
+    "dtype": str,
+    "fallback": bool | None,
+    "host_bytes": int | None,
+    "profile": bool,
+    "rank_error": float | int,
+}
+_LATER = {"host_bytes"}
+"""Settings that came after the first files of the format, which do without them."""
+
+
 def _settings(held: state.ModelState, decoder: Decoder) -> dict[str, Any]:
-    settings = _mapping(decoder.decode(held.settings), SETTINGS)
-    kinds = {"dtype": str, "fallback": bool | None, "profile": bool, "rank_error": float | int}
-    newer = {"host_bytes": int | None}
-    if not set(kinds) <= set(settings) or not all(
-        isinstance(value, (kinds | newer)[name]) for name, value in settings.items()
-    ):
+    settings = decoder.decode(held.settings)
+    if not isinstance(settings, dict):
+        raise DataError(f"{state.STATE}: the settings are damaged")
+    if unknown := sorted(map(str, set(settings) - set(_KINDS))):
+        raise DataError(
+            f"{state.STATE}: holds the settings {unknown}, which this version does not know; "
+            "load it with the version that saved it, or a later one"
+        )
+    damaged = [name for name, value in settings.items() if not isinstance(value, _KINDS[name])]
+    if damaged or not set(_KINDS) - _LATER <= set(settings):
         raise DataError(f"{state.STATE}: the settings are damaged")
     return settings
 

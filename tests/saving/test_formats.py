@@ -9,7 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.saving import load, manifest
+import pipeline
+from pipeline.errors import DataError
+from pipeline.saving import load, manifest, reading
+from pipeline.saving.writing import SETTINGS
 from tests.saving.written import FIXTURES, answers
 
 FOLDERS = sorted(path.parent for path in FIXTURES.glob(f"*/*/{manifest.MANIFEST}"))
@@ -18,6 +21,46 @@ FOLDERS = sorted(path.parent for path in FIXTURES.glob(f"*/*/{manifest.MANIFEST}
 def test_there_are_files_of_the_present_format() -> None:
     formats = {manifest.read(folder)[0].format for folder in FOLDERS}
     assert manifest.FORMAT in formats
+
+
+def test_there_are_files_of_the_last_two_minor_versions() -> None:
+    written = {manifest.read(folder)[0].versions["pipeline"] for folder in FOLDERS}
+    major, minor = map(int, pipeline.__version__.split(".")[:2])
+    wanted = [f"{major}.{each}" for each in (minor, minor - 1) if (major, each) >= (0, 1)]
+    for version in wanted:
+        assert [each for each in written if each.startswith(f"{version}.")], version
+
+
+def settings_of(folder: Path) -> set[str]:
+    state = json.loads((folder / "state.json").read_text())
+    return {name for name, _ in state["settings"]["@dict"]}
+
+
+def test_files_from_before_a_setting_came_are_among_them() -> None:
+    found = [settings_of(folder) for folder in FOLDERS]
+    assert [each for each in found if "host_bytes" not in each]
+    assert [each for each in found if each == {*SETTINGS}]
+
+
+@pytest.mark.parametrize("change", ["later", "earlier", "damaged"])
+def test_a_setting_that_came_later_is_told_and_one_that_is_older_may_lack(change: str) -> None:
+    folder = next(folder for folder in FOLDERS if settings_of(folder) == {*SETTINGS})
+    files = manifest.read(folder)[1]
+    state = json.loads(files["state.json"])
+    pairs = state["settings"]["@dict"]
+    if change == "later":
+        pairs.append(["intelex_of_tomorrow", True])
+    elif change == "earlier":
+        pairs[:] = [pair for pair in pairs if pair[0] != "host_bytes"]
+    else:
+        pairs[:] = [pair for pair in pairs if pair[0] != "dtype"]
+    made = {**files, "state.json": json.dumps(state).encode()}
+    if change == "earlier":
+        assert reading.unpack(made, "cpu").host_bytes is None
+        return
+    says = r"\['intelex_of_tomorrow'\], which this version does not know; load it with the version"
+    with pytest.raises(DataError, match=says if change == "later" else "settings are damaged"):
+        reading.unpack(made, "cpu")
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: f"{path.parent.name}/{path.name}")

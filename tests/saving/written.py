@@ -1,7 +1,7 @@
-"""The models of each format that are kept as files: ``python -m tests.saving.written``.
+"""The models that are kept as files: ``python -m tests.saving.written NAME``.
 
-They are written once for a format, by the version that brought it, and never again:
-later versions have to read them.
+A set is written once, by the version whose files it shows, and never again: later versions
+have to read it. A new minor version, and a change of what a file holds, bring a new set.
 """
 
 from __future__ import annotations
@@ -12,17 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder, QuantileTransformer, SplineTransformer
+from sklearn.preprocessing import (
+    OrdinalEncoder,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.saving import manifest, save
+from pipeline.preprocessing.calendar import CalendarFeatures
+from pipeline.saving import save
 from tests import programs
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -41,9 +48,19 @@ SPECS: dict[str, Any] = {
 }
 
 
+DAYS = pd.DataFrame({"day": pd.date_range("2024-02-01", periods=len(programs.TABLE), freq="7h")})
+LATER_SPECS: dict[str, Any] = {
+    **SPECS,
+    "matrix": make_pipeline(StandardScaler(), LogisticRegression()),
+    "dates": make_pipeline(CalendarFeatures(["weekday", "hour"]), Ridge()),
+}
+
+
 def rows(name: str) -> Any:
     """Return what a model is asked about."""
-    return TEXTS if name == "texts" else programs.TABLE
+    if name == "matrix":
+        return programs.TABLE[["n2", "n2"]].to_numpy("float64") + [0.0, 1.0]
+    return {"texts": TEXTS, "dates": DAYS}.get(name, programs.TABLE)
 
 
 def answers(model: Any, name: str) -> list[float]:
@@ -53,14 +70,16 @@ def answers(model: Any, name: str) -> list[float]:
 
 
 def main() -> None:
-    """Write the files of the present format, if there are none."""
-    folder = FIXTURES / manifest.FORMAT.replace("/", "-")
+    """Write a set, if it is not there."""
+    folder = FIXTURES / sys.argv[1]
     if folder.exists():
-        sys.exit(f"{folder}: is there, and files of a format stay as they are")
+        sys.exit(f"{folder}: is there, and files that were written stay as they are")
     told = {}
-    for name, spec in SPECS.items():
+    for name, spec in LATER_SPECS.items():
         y = np.arange(4.0) if name == "texts" else programs.NUMBERS
-        model = Accelerated(spec, device="cpu", profile=True).fit(rows(name), y)
+        model = Accelerated(spec, device="cpu", profile=True, host_bytes=10**6).fit(rows(name), y)
+        if name == "linear":
+            model.certify(rows(name))
         save(model, folder / name)
         told[name] = answers(model, name)
     (folder / "answers.json").write_text(json.dumps(told, indent=1) + "\n")
