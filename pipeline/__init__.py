@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pipeline.loading import scan
     from pipeline.preprocessing.calendar import CalendarFeatures
     from pipeline.saving import load, save
+    from pipeline.scripting import adopt, report
 
 __version__ = "0.1.0"
 
@@ -41,9 +42,11 @@ _HOME = {
     "PipelineError": "pipeline.errors",
     "Unsupported": "pipeline.errors",
     "WorkerLost": "pipeline.errors",
+    "adopt": "pipeline.scripting",
     "cluster": "pipeline.clusters",
     "explain": "pipeline.explaining",
     "load": "pipeline.saving",
+    "report": "pipeline.scripting",
     "save": "pipeline.saving",
     "scan": "pipeline.loading",
 }
@@ -60,9 +63,11 @@ __all__ = [
     "PipelineError",
     "Unsupported",
     "WorkerLost",
+    "adopt",
     "cluster",
     "explain",
     "load",
+    "report",
     "save",
     "scan",
 ]
