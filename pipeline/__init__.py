@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pipeline.errors import (
         Busy,
         CannotWrite,
+        CheckpointDiffers,
         ClusterUnavailable,
         ConfigError,
         DataError,
@@ -35,6 +36,7 @@ _HOME = {
     "Busy": "pipeline.errors",
     "CalendarFeatures": "pipeline.preprocessing.calendar",
     "CannotWrite": "pipeline.errors",
+    "CheckpointDiffers": "pipeline.errors",
     "ClusterUnavailable": "pipeline.errors",
     "ConfigError": "pipeline.errors",
     "DataError": "pipeline.errors",
@@ -56,6 +58,7 @@ __all__ = [
     "Busy",
     "CalendarFeatures",
     "CannotWrite",
+    "CheckpointDiffers",
     "ClusterUnavailable",
     "ConfigError",
     "DataError",

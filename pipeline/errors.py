@@ -58,6 +58,12 @@ class BudgetExceeded(PipelineError, RuntimeError):
     exit_code = 2
 
 
+class CheckpointDiffers(PipelineError, ValueError):
+    """A training would go on from trees that were begun with other data, another spec or seed."""
+
+    exit_code = 65
+
+
 class LiftDiffers(PipelineError, ValueError):
     """A lifted model does not answer as the model on the device does."""
 

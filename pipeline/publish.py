@@ -44,7 +44,8 @@ def publishing(folder: Path) -> Iterator[Path]:
     """
     try:
         folder = folder.resolve()
-        with _locked(folder), _workplace(folder) as draft:
+        _check(folder)
+        with locked(folder), _workplace(folder) as draft:
             yield draft
             flush(*sorted(draft.rglob("*")), draft)
             _exchange(draft, folder)
@@ -56,8 +57,14 @@ def publishing(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    _check(folder)
+def locked(folder: Path) -> Iterator[None]:
+    """Be the only one that writes into a folder.
+
+    Raises
+    ------
+    Busy
+        Another process is.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     # The lock file stays: removing it would let two processes lock two files of one name.
     with (folder.parent / f".{folder.name}.lock").open("w") as lock:
@@ -137,7 +144,12 @@ def _recover(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file as a whole: it is written aside and then renamed.
+    """Write a file as a whole, in UTF-8; `write_bytes` says how and what is raised."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file as a whole: it is written aside, made sure of, and then renamed.
 
     Raises
     ------
@@ -147,7 +159,8 @@ def write_text(path: Path, text: str) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(text, encoding="utf-8", newline="\n")
+        aside.write_bytes(content)
+        flush(aside)
         aside.replace(path)
     except OSError as error:
         _discard(aside)

@@ -12,7 +12,7 @@ from pipeline.adoption import Adopted
 from pipeline.arguments import prepared
 from pipeline.compare import results
 from pipeline.compare.duel import Duel
-from pipeline.compare.publication import publish
+from pipeline.compare.publication import Wish, publish
 from pipeline.task import FOLDER
 
 
@@ -97,5 +97,5 @@ def report(
     what, job, chosen = prepared(
         task, device=device, specs=",".join(specs), home=Path(home), **given
     )
-    publish(Duel(what, job, chosen, device, repeats), folder, pages=True)
+    publish(Duel(what, job, chosen, device, repeats), folder, Wish(pages=True))
     return results.load(folder / "results.json")

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = [
     {"errors", "gpu", "machine", "progress", "ranges"},
     {"certificate", "memory", "optional", "placement", "publish", "records", "residency"},
-    {"clusters"},
+    {"checkpoints", "clusters"},
     {"faults"},
     {"diagram", "monitor", "profiling"},
     {"devices", "dictionaries", "persistence", "sparse", "task", "thresholds", "values", "zones"},

@@ -8,6 +8,7 @@ renamed, so that it is there as a whole or not at all; equal predictions are kep
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import shutil
 from collections.abc import Mapping
@@ -17,7 +18,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 
 from pipeline.compare.worker import Report
 from pipeline.publish import flush
@@ -65,7 +65,7 @@ class Journal:
             return None
         try:
             found = self._read(_file(name))
-        except (OSError, msgspec.MsgspecError, pa.ArrowException):
+        except (OSError, ValueError, msgspec.MsgspecError):
             return None  # never written, or damaged: it is run again
         self.taken += 1
         return found
@@ -103,12 +103,12 @@ class Journal:
 
     def _keep_array(self, values: np.ndarray) -> str:
         assert self.folder is not None
-        batch = pa.record_batch([pa.array(values)], names=["values"])
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, batch.schema) as file:
-            file.write_batch(batch)
+        sink = io.BytesIO()
+        # Labels of text may be objects, which only a pickle could hold.
+        plain = values.astype(str) if values.dtype == object else values
+        np.save(sink, plain, allow_pickle=False)
         content = sink.getvalue()
-        name = f"{hashlib.sha256(content).hexdigest()}.arrow"
+        name = f"{hashlib.sha256(content).hexdigest()}.npy"
         if not (self.folder / name).exists():
             _write(self.folder / name, content)
         return name
@@ -116,10 +116,9 @@ class Journal:
     def _array(self, name: str) -> np.ndarray:
         assert self.folder is not None
         content = (self.folder / name).read_bytes()
-        if hashlib.sha256(content).hexdigest() != name.removesuffix(".arrow"):
+        if hashlib.sha256(content).hexdigest() != name.removesuffix(".npy"):
             raise OSError(f"{name} is damaged")
-        table = pa.ipc.open_file(content).read_all()
-        return np.asarray(table["values"].to_numpy())
+        return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
 
 
 def _file(name: tuple[str, ...]) -> str:

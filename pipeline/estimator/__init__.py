@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from sklearn.utils.metaestimators import available_if
 
 from pipeline import frames, intake, targets
 from pipeline.advice import choose
+from pipeline.checkpoints import keeping
 from pipeline.containers import CONTAINERS, contained, container
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator.answers import Answers, Books, attempted, spec_has
+from pipeline.estimator.learning import checkpoints_of, prepared, remark, split
 from pipeline.lowering import lower, obstacles, on_blocks
 from pipeline.plan import Plan
 from pipeline.preprocessing.refusals import obstacles_to_batches
@@ -63,6 +66,9 @@ class Accelerated(Answers):
     intelex : bool, default=True
         Whether estimators on the CPU may run on scikit-learn-intelex, where it is installed
         and was measured to come within its tolerance of scikit-learn; `explain` says which.
+    checkpoint : str or Path, optional
+        Folder in which the trees of XGBoost are kept while it trains. A `fit` of the same rows
+        with the same spec goes on from what it finds there; after a `fit`, it is empty.
 
     Attributes
     ----------
@@ -106,6 +112,7 @@ class Accelerated(Answers):
         host_bytes: int | None = None,
         profile: bool = False,
         intelex: bool = True,
+        checkpoint: str | Path | None = None,
     ) -> None:
         self.spec = spec
         self.device = device
@@ -115,6 +122,7 @@ class Accelerated(Answers):
         self.host_bytes = host_bytes
         self.profile = profile
         self.intelex = intelex
+        self.checkpoint = checkpoint
 
     @intake.weighted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Accelerated:
@@ -141,6 +149,8 @@ class Accelerated(Answers):
             ``device="cuda"`` and there is no usable GPU.
         DataError
             The table or the target cannot be used.
+        CheckpointDiffers
+            The folder `checkpoint` holds the trees of another training.
         BudgetExceeded
             A step would bring more rows to the host than `host_bytes` allows.
         """
@@ -151,9 +161,9 @@ class Accelerated(Answers):
             raise ConfigError(f"{type(self.spec).__name__} takes X and y alone: {[*params]} given")
 
         def fit_steps(plan: Plan, X: Any, y: Any, takes: intake.Intake) -> None:
-            head, last = _split(plan)
+            head, last = split(plan)
             X = head.fit_transform(X, y)
-            last.fit(X, y, **_prepared(params, head, takes))
+            last.fit(X, y, **prepared(params, head, takes))
 
         self._learn(X, y, fit_steps)
         return self
@@ -163,7 +173,7 @@ class Accelerated(Answers):
         """Fit, and return the labels of the training rows on the host, shape (n_rows,)."""
 
         def fit_predict_steps(plan: Plan, X: Any, y: Any, takes: intake.Intake) -> Any:
-            head, last = _split(plan)
+            head, last = split(plan)
             return last.fit_predict(head.fit_transform(X, y), y)
 
         return np.asarray(self._on_host(self._learn(X, y, fit_predict_steps)[1]))
@@ -211,8 +221,9 @@ class Accelerated(Answers):
         takes, X = intake.learn(self.spec, X)
         y = targets.check_target(y, X)
         targets.check_classes(self.spec, y)
-        with self._ledger(X) as book:
+        with keeping(checkpoints_of(self)) as trees, self._ledger(X) as book:
             made = attempted(X, lambda: how(plan, self._bring(X, plan.entrance), y, takes))
+        remark(plan, trees.remark)
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self._books = plan, Books(book)
         self._intake = takes
@@ -284,17 +295,3 @@ class Accelerated(Answers):
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` has been called."""
         return hasattr(self, "plan_")
-
-
-def _split(plan: Plan) -> tuple[Plan, Plan]:
-    return Plan(plan.spec, plan.steps[:-1]), Plan(plan.spec, plan.steps[-1:])
-
-
-def _prepared(params: dict[str, Any], head: Plan, takes: intake.Intake) -> dict[str, Any]:
-    """Prepare the tables of XGBoost's `eval_set` as the training rows were."""
-    if not params.get("eval_set"):
-        return params
-    sets = intake.eval_sets(params["eval_set"], takes)
-    if head.steps:
-        sets = ((head.call("transform", X), y) for X, y in sets)
-    return {**params, "eval_set": list(sets)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -15,7 +16,7 @@ from pipeline import containers, frames, gathering, residency, values
 from pipeline.clusters import active
 from pipeline.errors import ConfigError, DataError, DeviceUnavailable, Reason
 from pipeline.optional import load
-from pipeline.rules import external, ranking, spread
+from pipeline.rules import external, ranking, resuming, spread
 from pipeline.rules.model import Model
 
 
@@ -45,8 +46,11 @@ class Boosting(Model):
             X, y, params = ranking.ordered(X, y, params)
         X = containers.categorize(X) if frames.is_frame(X) else X
         self._moved(to_device=y.nbytes)
+        data = partial(resuming.fingerprint, X, y, params.get("sample_weight"))
+        kept = resuming.begun(self.estimator, params, data)
         try:
-            super().fit(X, y, **params)
+            with resuming.continued(self.estimator, kept, resuming.keeper) as more:
+                super().fit(X, y, **params, **more)
         except ValueError as error:
             if "feature_names must be string" in str(error):
                 raise DataError(_hostile(X)) from error

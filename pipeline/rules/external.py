@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.optional import load
-from pipeline.rules import streaming
+from pipeline.rules import resuming, streaming
 from pipeline.rules.streaming import Page
 
 
@@ -30,11 +31,21 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     """
     with TemporaryDirectory(prefix="external-") as folder:
         pages = streaming.pages(X, y, sample_weight, Path(folder))
+        kept = resuming.begun(estimator, {"sample_weight": sample_weight}, lambda: _told(pages))
         # What reads the folder is let go inside, before the folder is.
-        return _trained(estimator, pages, folder, y)
+        with resuming.continued(estimator, kept, resuming.keeper) as more:
+            return _trained(estimator, pages, folder, y, **more)
 
 
-def _trained(estimator: Any, pages: Sequence[Page], folder: str, y: Any) -> Any:
+def _told(pages: Sequence[Page]) -> str:
+    """Return what identifies the rows."""
+    found = (resuming.fingerprint(page.read(), page.y, page.sample_weight) for page in pages)
+    return hashlib.sha256("".join(found).encode()).hexdigest()
+
+
+def _trained(
+    estimator: Any, pages: Sequence[Page], folder: str, y: Any, xgb_model: Any = None
+) -> Any:
     matrix = load("xgboost.ExtMemQuantileDMatrix")(
         _iterator(pages, str(Path(folder) / "bins"), estimator.feature_types),
         missing=estimator.missing,
@@ -43,7 +54,13 @@ def _trained(estimator: Any, pages: Sequence[Page], folder: str, y: Any) -> Any:
         nthread=estimator.n_jobs,
     )
     rounds = estimator.get_num_boosting_rounds()
-    return load("xgboost.train")(_params(estimator, y), matrix, num_boost_round=rounds)
+    return load("xgboost.train")(
+        _params(estimator, y),
+        matrix,
+        num_boost_round=rounds,
+        xgb_model=xgb_model,
+        callbacks=estimator.callbacks,
+    )
 
 
 def _iterator(pages: Sequence[Page], cache: str, kinds: Any) -> Any:

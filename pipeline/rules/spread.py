@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from pipeline.clusters import Cluster, active
 from pipeline.errors import DataError
 from pipeline.faults import watched
 from pipeline.optional import load
-from pipeline.rules import tracker
+from pipeline.rules import relay, resuming, tracker
 
 SPREAD = {
     name: f"xgboost.dask.Dask{name}"
@@ -58,6 +59,16 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     for array in (y, sample_weight):
         gathering.check_rows(array, sum(rows))
     placed = _placed(cluster, X, rows, [y, sample_weight])
+    data = partial(resuming.fingerprint, X, y, sample_weight)
+    kept = resuming.begun(estimator, {"sample_weight": sample_weight}, data)
+    with (
+        relay.relayed(cluster, kept) as callback,
+        resuming.continued(estimator, kept, callback) as more,
+    ):
+        return _together(cluster, estimator, placed, more)
+
+
+def _together(cluster: Cluster, estimator: Any, placed: Sequence[Any], more: dict[str, Any]) -> Any:
     params = estimator.get_params(deep=False)
     timeout = int(cluster.options.timeout)
     settings = load("xgboost.collective.Config")(
@@ -71,12 +82,15 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     known = spread.get_xgb_params
     # XGBoost 3.2 hands it on to the booster, which warns that it does not know it.
     spread.get_xgb_params = lambda: {k: v for k, v in known().items() if k != "coll_cfg"}
-    return watched(cluster, lambda: _fit(spread, client, *placed)).get_booster()
+    return watched(cluster, lambda: _fit(spread, client, placed, more)).get_booster()
 
 
-async def _fit(spread: Any, client: tracker.Client, X: Any, y: Any, sample_weight: Any) -> Any:
+async def _fit(
+    spread: Any, client: tracker.Client, placed: Sequence[Any], more: dict[str, Any]
+) -> Any:
+    X, y, sample_weight = placed
     try:
-        return await spread.fit(X, y, sample_weight=sample_weight)
+        return await spread.fit(X, y, sample_weight=sample_weight, **more)
     finally:
         await client.stop_trackers()
 

@@ -76,7 +76,7 @@ def test_equal_predictions_are_kept_once(tmp_path: Path) -> None:
     journal = kept(tmp_path / "runs")
     journal.keep(report(), "forest", "cpu", "2")
     assert journal.count() == 2
-    assert len(list((tmp_path / "runs").glob("*.arrow"))) == 2, "predictions and truth"
+    assert len(list((tmp_path / "runs").glob("*.npy"))) == 2, "predictions and truth"
 
 
 def test_runs_taken_up_are_counted(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_runs_of_other_circumstances_are_refused_with_what_differs(tmp_path: Pat
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("what", ["*.arrow", "run-*.json"])
+@pytest.mark.parametrize("what", ["*.npy", "run-*.json"])
 @pytest.mark.parametrize("damage", ["", "half", "flip"])
 def test_a_damaged_run_is_run_again(tmp_path: Path, what: str, damage: str) -> None:
     kept(tmp_path / "runs")
