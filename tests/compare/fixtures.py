@@ -270,31 +270,3 @@ def _hostile(cell: record.Cell, name: str) -> record.Cell:
     places = [replace(p, note=HOSTILE, implementation=HOSTILE) for p in cell.placement]
     metrics = {**cell.metrics, HOSTILE: 0.5}
     return replace(cell, spec=name, placement=places, metrics=metrics)
-
-
-def with_sizes(base: Results | None = None) -> Results:
-    """The same with three shares of the rows; what is faster there has a start to pay."""
-    base = base or normal()
-    names = [variant.name for variant in base.variants if variant.status == "ok"]
-    points = [
-        record.Point(
-            spec=spec,
-            variant=name,
-            size=share,
-            rows_train=int(260_000 * share),
-            rows_test=int(67_346 * share),
-            status="ok",
-            why="",
-            runs=[run(_seconds(spec, name, share) * (1 + 0.01 * i)) for i in range(5)],
-        )
-        for spec in SPECS
-        for share in (0.1, 0.3, 0.5)
-        for name in names
-    ]
-    return replace(base, points=points)
-
-
-def _seconds(spec: str, variant: str, share: float) -> float:
-    start = 1.6 if variant == "cuda" else 0.0
-    whole = SPECS[spec] * FACTORS[variant]
-    return start + (whole - start) * share if whole > start else whole

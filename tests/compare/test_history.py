@@ -43,7 +43,9 @@ def test_no_record_or_a_damaged_one_is_no_history(old: Path, tmp_path: Path) -> 
     assert history.earlier(fixtures.normal(), old) == []
 
 
-def test_the_newest_stands_first_below_the_present() -> None:
+def test_the_newest_stands_next_to_the_present() -> None:
     table = context.history_table(fuller.everything())
-    assert [row[0].text for row in table.rows][1:] == ["2026-01-02 00:00", "2026-01-01 00:00"]
+    assert table.head[2:] == ("Now", "2026-01-02 00:00", "2026-01-01 00:00")
+    assert [cell.text for cell in table.rows[0][3:]] == ["1.250", "1.250"]
+    assert "2026-01-01 00:00: commit 012345678 on Example CPU, Synthetic GPU 0." in table.note
     assert context.history_table(fixtures.normal()).rows == ()

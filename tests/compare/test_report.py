@@ -20,7 +20,7 @@ from pipeline.compare.results import Results
 from pipeline.compare.statistics import speed, stages
 from pipeline.compare.verdicts import verdict
 from pipeline.errors import CannotWrite
-from tests.compare import fixtures
+from tests.compare import fixtures, fuller
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 EVERY = [
@@ -30,6 +30,8 @@ EVERY = [
     fixtures.failed,
     fixtures.parity_failed,
     fixtures.hostile,
+    fuller.everything,
+    fuller.hostile,
 ]
 
 
@@ -110,7 +112,9 @@ def test_nothing_is_loaded_and_no_script_runs(results: Results) -> None:
     assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"}
     assert page.values("src") == []
     links = page.values("href")
-    assert {link for link in links if not link.startswith("#")} == {"results.json", "report.md"}
+    pages = {p.file for p in results.profiles if re.fullmatch(r"profile-\d+\.html", p.file)}
+    beside = {link for link in links if not link.startswith("#")}
+    assert beside == {"results.json", "report.md", *pages}
     assert not re.search(r"url\(|@import|https?:", source)
     assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
     assert len(source.encode()) < 500_000

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipeline.compare.scaling import BreakEven, Curve, break_even, curve, model, overtaking
-from tests.compare import fixtures
+from tests.compare import fixtures, fuller
 
 ROWS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 
@@ -86,12 +86,16 @@ def test_models_that_miss_the_times_show_none() -> None:
 
 
 def test_the_curve_holds_all_sizes_and_the_whole_table() -> None:
-    results = fixtures.with_sizes()
+    results = fuller.with_sizes()
     found = curve(results, "forest", "cpu")
-    assert found.rows == (26_000, 78_000, 130_000, 260_000)
+    assert found.rows == (5_200, 26_000, 104_000, 260_000)
     assert [len(times) for times in found.runs] == [5, 5, 5, 7]
     assert overtaking(results, "forest", "reference") is None
     assert overtaking(results, "forest", "cpu").why.endswith("faster throughout")
+    on_gpu = overtaking(fuller.with_sizes(fixtures.with_gpu()), "forest", "cuda")
+    assert on_gpu.faster_above
+    low, high = on_gpu.interval
+    assert low < 19_900 < high, "1.6 s + 0.31 s a million rows against 80.8 s a million"
 
 
 def test_without_a_sweep_there_is_no_curve() -> None:

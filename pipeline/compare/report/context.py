@@ -19,6 +19,8 @@ NOT_PRICED = (
 ALONE = (
     "One process on one machine ran at a time; no cluster took part, so no worker could be lost."
 )
+COLUMNS = 6
+"""Earlier records that have a column."""
 NO_HISTORY = "No earlier record of the same work lay in the folder."
 
 
@@ -41,41 +43,31 @@ def cost_table(results: Results) -> Table:
 
 
 def history_table(results: Results) -> Table:
-    """Return the medians of earlier records, the newest first, and of this one."""
-    names = [
-        f"{spec}/{variant}"
-        for spec, variant in pairs(results)
-        if speed(results, spec, variant) is not None
-    ]
-    rows = [_now(results, names), *(_past(past, names) for past in reversed(results.history))]
+    """Return the medians of this record and of the latest earlier ones, the newest first."""
+    past = [*reversed(results.history)][:COLUMNS]
     return Table(
         "Median seconds, now and before",
-        ("Made", "Commit", "Machine", *names),
-        "lll" + "r" * len(names),
-        tuple(rows) if results.history else (),
-        "Records of the same task, data, split, programs and clock. That other things were the "
-        "same is not said: --baseline names what differs.",
+        ("Spec", "Variant", "Now", *(_day(each.created) for each in past)),
+        "llr" + "r" * len(past),
+        tuple(_history_row(results, s, v, past) for s, v in pairs(results)) if past else (),
+        "Records of the same task, data, split, programs and clock. --baseline names what else "
+        "differs. " + " ".join(_about(each) for each in past),
     )
 
 
-def _now(results: Results, names: list[str]) -> Row:
-    found = {f"{s}/{v}": speed(results, s, v) for s, v in pairs(results)}
-    medians = {name: each.median for name, each in found.items() if each}
-    gpus = [gpu.name for gpu in results.machine.gpus]
-    return _row(
-        results.created, results.source.commit, [results.machine.cpu, *gpus], medians, names
-    )
+def _history_row(results: Results, spec: str, variant: str, past: list[Past]) -> Row:
+    found, name = speed(results, spec, variant), f"{spec}/{variant}"
+    before = [seconds(p.medians[name]) if name in p.medians else MISSING for p in past]
+    return row(spec, variant, seconds(found.median) if found else MISSING, *before)
 
 
-def _past(past: Past, names: list[str]) -> Row:
-    return _row(past.created, past.commit, [past.cpu, *past.gpus], past.medians, names)
+def _day(created: str) -> str:
+    return created[:16].replace("T", " ")
 
 
-def _row(
-    created: str, commit: str, machine: list[str], medians: dict[str, float], names: list[str]
-) -> Row:
-    times = [seconds(medians[name]) if name in medians else MISSING for name in names]
-    return row(created[:16].replace("T", " "), commit[:9], ", ".join(machine), *times)
+def _about(past: Past) -> str:
+    machine = ", ".join([past.cpu, *past.gpus])
+    return f"{_day(past.created)}: commit {past.commit[:9]} on {machine}."
 
 
 def profiles(results: Results) -> list[tuple[str, str, str]]:

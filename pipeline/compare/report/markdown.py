@@ -77,7 +77,7 @@ def _verdict(results: Results) -> list[str]:
     return [
         f"**{text(found.badge)}**",
         _items(line.text for line in found.headlines),
-        _items((found.parity, *found.places, found.gpu)),
+        _items((found.parity, *sizes.headlines(results), *found.places, found.gpu)),
         "Read with care:" if found.cautions else "",
         _items(found.cautions),
     ]
@@ -94,7 +94,6 @@ def _stages(results: Results) -> list[str]:
 def _scaling(results: Results) -> list[str]:
     return [
         text(sizes.note(results)),
-        _items(sizes.headlines(results)),
         table(sizes.table(results)),
         table(sizes.model_table(results)),
     ]

@@ -100,8 +100,8 @@ def _figure(results: Results, spec: str) -> Lines | None:
         return None
     x, y = Decades(min(rows), max(rows)), Decades(min(every), max(every))
     lines = (_line(name, hue(results, name), each, x, y) for name, each in found.items())
-    down = tuple(Tick(down(tick.at), tick.label) for tick in y.ticks(5))
-    return Lines(f"Seconds of {spec} over training rows", tuple(lines), x.ticks(5), down)
+    marks = tuple(Tick(down(tick.at), tick.label) for tick in y.ticks(5))
+    return Lines(f"Seconds of {spec} over training rows", tuple(lines), x.ticks(5), marks)
 
 
 def down(at: float) -> float:
@@ -180,8 +180,8 @@ def model_table(results: Results) -> Table:
         ),
         "A start plus a price for each training row, fitted to the medians; a power of the rows "
         f"is taken where there are {FOR_POWER} sizes or more, the line misses a median by more "
-        f"than {GOOD:.0%}, and the power by less than half of that. Break-even: where they cross, "
-        "with the central 95 % of resampled runs. Nothing is said beyond the sizes measured.",
+        f"than {100 * GOOD:g} %, and the power by less than half of that. Break-even: where they "
+        "cross, with the central 95 % of resampled runs. Nothing is said beyond these sizes.",
     )
 
 

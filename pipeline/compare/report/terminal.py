@@ -7,9 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.compare.report.format import MISSING, clean, seconds
-from pipeline.compare.report.tables import TONES, absence, outcome, pairs, span
+from pipeline.compare.report.tables import TONES, absence, pairs, span
 from pipeline.compare.results import Results
-from pipeline.compare.statistics import cell_parity, speed
+from pipeline.compare.statistics import FEW, cell_parity, speed
 from pipeline.compare.verdicts import verdict
 
 _STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}
@@ -21,8 +21,9 @@ def table(results: Results) -> Table:
     Words carry every judgement; colours only repeat it.
     """
     found = verdict(results)
+    note = _few(results)
     made = Table(
-        title=_text(found.badge), caption=_text(found.gpu), box=SIMPLE_HEAD, pad_edge=False
+        title=_text(found.badge), caption=_text(found.gpu + note), box=SIMPLE_HEAD, pad_edge=False
     )
     for name in ("Spec", "Variant"):
         made.add_column(name, no_wrap=True)
@@ -44,14 +45,21 @@ def _row(results: Results, spec: str, variant: str) -> list[Text]:
     timed = [*names, _text(seconds(found.median))]
     if found.ratio is None:
         return [*timed, *[_text(MISSING)] * 4]
-    said = outcome(found.ratio)
+    said = found.ratio.outcome
     return [
         *timed,
         _text(f"{found.ratio.value:.3f}"),
         _text(span(found.ratio)),
-        _text(said.text, said.tone),
+        _text(said, TONES.get(said, "")),
         _text(judged, TONES.get(judged, "quiet")),
     ]
+
+
+def _few(results: Results) -> str:
+    """Say once what intervals from few runs are worth."""
+    found = [speed(results, spec, variant) for spec, variant in pairs(results)]
+    least = min((each.n for each in found if each), default=FEW)
+    return f" Intervals are indicative: {least} runs." if least < FEW else ""
 
 
 def _text(value: str, tone: str = "") -> Text:
