@@ -33,6 +33,16 @@ def test_of_losses_less_is_better() -> None:
     assert found["forest", "reference"].startswith("behind")
 
 
+def test_the_figure_has_a_dot_for_each_cell_and_the_better_stands_higher() -> None:
+    better = fixtures.with_cell(fixtures.normal(), "forest", "cpu", metrics={"roc_auc": 0.9})
+    figure = curves.frontier_figure(better)
+    assert [(line.label, len(line.dots)) for line in figure.rows] == [("reference", 3), ("cpu", 3)]
+    dots = {(line.label, dot.label): dot for line in figure.rows for dot in line.dots}
+    assert dots["cpu", "forest"].y < dots["reference", "forest"].y
+    assert dots["cpu", "forest"].x < dots["reference", "forest"].x
+    assert "0.90000 in 8." in figure.description
+
+
 def test_use_over_time_is_drawn_of_the_trace() -> None:
     figures = curves.use_figures(fuller.everything())
     assert len(figures) == 3 * 3, "processors, the GPU's use and its watts of each spec"

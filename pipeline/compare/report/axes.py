@@ -55,6 +55,36 @@ def _decades(upper: float) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
+class Span:
+    """An axis over `low` to `high`, with some room, that need not hold 0."""
+
+    low: float
+    high: float
+
+    def _ends(self) -> tuple[float, float]:
+        room = 0.08 * (self.high - self.low) or 0.01 * abs(self.low) or 1.0
+        return self.low - room, self.high + room
+
+    def __call__(self, value: float) -> float:
+        """Return the per cent of the axis for a value."""
+        start, end = self._ends()
+        return place((value - start) / (end - start))
+
+    def ticks(self) -> tuple[Tick, ...]:
+        """Return about five round values.
+
+        Examples
+        --------
+        >>> [tick.label for tick in Span(0.781, 0.812).ticks()]
+        ['0.78', '0.79', '0.8', '0.81']
+        """
+        start, end = self._ends()
+        step = next(c for c in _decades(end - start) if (end - start) / c <= MOST_TICKS - 1)
+        values = [step * i for i in range(math.ceil(start / step), math.floor(end / step) + 1)]
+        return tuple(Tick(self(value), f"{value:.6g}") for value in values)
+
+
+@dataclass(frozen=True)
 class Logarithmic:
     """A logarithmic axis that holds `low`, `high` and 1, all greater than 0."""
 

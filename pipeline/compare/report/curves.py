@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pipeline.compare.report.axes import Linear, Tick
+from pipeline.compare.report.axes import Decades, Linear, Span, Tick
 from pipeline.compare.report.format import metric, seconds
 from pipeline.compare.report.plots import hue
-from pipeline.compare.report.sizes import HEIGHT, Line, Lines, down
+from pipeline.compare.report.sizes import HEIGHT, Dot, Line, Lines, down
 from pipeline.compare.report.table import Cell, Row, Table, row
 from pipeline.compare.report.tables import pairs
 from pipeline.compare.results import Results
@@ -65,6 +65,31 @@ def _frontier_row(one: _Point, every: Sequence[_Point], *, falling: bool) -> Row
         best = min(beaten, key=lambda other: other[2])
         place = Cell(f"behind {best[1]} on {best[0]}", "quiet")
     return row(one[0], one[1], seconds(one[2]), metric(one[3]), place)
+
+
+def frontier_figure(results: Results) -> Lines | None:
+    """Return quality over time, a dot for each cell; None where there are fewer than two."""
+    name = next(iter(results.task.margins), "")
+    found = list(_points(results, name))
+    if len(found) < 2:
+        return None
+    times, values = [p[2] for p in found], [p[3] for p in found]
+    x, y = Decades(min(times), max(times)), Span(min(values), max(values))
+    rows = []
+    for variant in dict.fromkeys(point[1] for point in found):
+        mine = [point for point in found if point[1] == variant]
+        dots = tuple(_dot(point, x, y) for point in mine)
+        rows.append(Line(variant, hue(results, variant), dots, ()))
+    marks = tuple(Tick(down(tick.at), tick.label) for tick in y.ticks())
+    better = "lower" if less_is_better(name) else "higher"
+    title = f"{name} over seconds of a run; {better} and further left is better"
+    return Lines(title, tuple(rows), x.ticks(5), marks)
+
+
+def _dot(point: _Point, x: Decades, y: Span) -> Dot:
+    spec, _, time, value = point
+    at = down(y(value))
+    return Dot(x(time), at, at, at, f"{spec}: {metric(value)} in {seconds(time)} s", spec)
 
 
 def use_figures(results: Results) -> list[Lines]:

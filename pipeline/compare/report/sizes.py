@@ -39,6 +39,7 @@ class Dot:
     low: float
     high: float
     text: str
+    label: str = ""
 
 
 @dataclass(frozen=True)
