@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,12 @@ from pipeline.errors import ConfigError
 from pipeline.optional import available, load
 
 MISSING = "pyinstrument is not installed (`pip install pyinstrument`)"
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Where the time goes</title>
+<style>:root {{ color-scheme: light dark; }} pre {{ font: 0.8rem/1.5 monospace; }}</style></head>
+<body><h1>Where the time goes</h1>
+<pre>{text}</pre></body></html>
+"""
 NO_BOKEH = "bokeh is not installed (`pip install bokeh`), and Dask's report needs it"
 
 
@@ -28,7 +35,9 @@ def sampled(path: Path) -> Iterator[None]:
         yield
     finally:
         profiler.stop()
-    path.write_text(profiler.output_html(), encoding="utf-8")
+    # Its own page would ask for fonts on the network.
+    text = html.escape(profiler.output_text(unicode=True, color=False))
+    path.write_text(_PAGE.format(text=text), encoding="utf-8")
 
 
 def obstacle(*, cluster: bool = False) -> str:

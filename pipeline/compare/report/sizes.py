@@ -16,6 +16,7 @@ from pipeline.compare.scaling import (
     FEWEST,
     FOR_POWER,
     GOOD,
+    POOR,
     BreakEven,
     Curve,
     Model,
@@ -126,10 +127,10 @@ def _line(label: str, number: int, found: Curve, x: Decades, y: Decades) -> Line
 
 def _pieces(found: Curve, x: Decades, y: Decades) -> tuple[tuple[float, float, float, float], ...]:
     fitted = model(found)
-    if fitted is None:
+    if fitted is None or fitted.miss > POOR:
         return ()
     rows = np.geomspace(found.rows[0], found.rows[-1], _PIECES)
-    # A model that misses may leave the figure.
+    # A model may leave the figure by as much as it misses.
     values = np.clip(fitted(rows), y.low, y.high)
     points = [(x(n), down(y(t))) for n, t in zip(rows.tolist(), values.tolist(), strict=True)]
     return tuple((*one, *two) for one, two in zip(points, points[1:], strict=False))

@@ -23,7 +23,10 @@ def table(results: Results) -> Table:
     found = verdict(results)
     note = _few(results)
     made = Table(
-        title=_text(found.badge), caption=_text(found.gpu + note), box=SIMPLE_HEAD, pad_edge=False
+        title=_text(found.badge),
+        caption=_text(found.gpu + note),
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
     for name in ("Spec", "Variant"):
         made.add_column(name, no_wrap=True)
