@@ -36,7 +36,7 @@ ASKED = $(if $(ROWS), --rows '$(ROWS)')$(if $(YEARS), --years '$(YEARS)')
 RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)') \
 	$(if $(SPECS),--specs '$(SPECS)')$(ASKED)
 BENCH = $(PYTHON) -m tools.bench --seed '$(SEED)' --repeats '$(or $(REPEATS),7)'
-COMPARE_OPTIONS = $(RUN_OPTIONS) $(if $(REPEATS),--repeats '$(REPEATS)')
+COMPARE_OPTIONS = $(RUN_OPTIONS) $(if $(REPEATS),--repeats '$(REPEATS)') $(OPTIONS)
 SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py
 
 .PHONY: help
@@ -50,7 +50,8 @@ help: ## List the targets and variables
 	@echo '  SEED=0           of the split and of everything random'
 	@echo '  ROWS=            of a generated table: `make synthetic` (1e6), TASK=synthetic, ranking, …'
 	@echo '  YEARS=           of TASK=airline, as 2006-2019; empty for 2019'
-	@echo '  OPTIONS=         of `make synthetic`, as in OPTIONS="--kind ranking --columns 50"'
+	@echo '  OPTIONS=         of `make synthetic`, as in OPTIONS="--kind ranking --columns 50"; of'
+	@echo '                   `make compare` and `make report`: OPTIONS="--sizes 0.1,0.3,1.0"'
 	@echo '  OUT=             folder for the results, if not the usual one; file of predictions'
 	@echo '  MODEL= IN=       folder of a saved model, and Parquet or CSV file of rows, for predict'
 	@echo '  KEEP=            columns of IN to copy to OUT, with commas'

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from traceback import clear_frames
 from typing import Any
 
 import numpy as np
@@ -54,13 +55,20 @@ def _trained(
         nthread=estimator.n_jobs,
     )
     rounds = estimator.get_num_boosting_rounds()
-    return load("xgboost.train")(
-        _params(estimator, y),
-        matrix,
-        num_boost_round=rounds,
-        xgb_model=xgb_model,
-        callbacks=estimator.callbacks,
-    )
+    try:
+        return load("xgboost.train")(
+            _params(estimator, y),
+            matrix,
+            num_boost_round=rounds,
+            xgb_model=xgb_model,
+            callbacks=estimator.callbacks,
+        )
+    except BaseException as error:
+        # What is behind the error would hold the matrix, and with it files of the folder.
+        clear_frames(error.__traceback__)
+        raise
+    finally:
+        del matrix
 
 
 def _iterator(pages: Sequence[Page], cache: str, kinds: Any) -> Any:

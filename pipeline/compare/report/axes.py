@@ -145,7 +145,7 @@ class Decades:
         ['0.3', '1', '3', '10', '30']
         """
         start, end = self._ends()
-        for leads in ((1, 2, 5), (1, 3), (1,)):
+        for leads in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,)):
             values = [lead * 10.0**power for power in range(-6, 12) for lead in leads]
             kept = [v for v in values if start <= math.log(v) <= end]
             if len(kept) <= most:

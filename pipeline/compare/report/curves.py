@@ -74,7 +74,9 @@ def frontier_figure(results: Results) -> Lines | None:
     if len(found) < 2:
         return None
     times, values = [p[2] for p in found], [p[3] for p in found]
-    x, y = Decades(min(times), max(times)), Span(min(values), max(values))
+    # What is less than the margin apart should look so.
+    room = results.task.margins[name]
+    x, y = Decades(min(times), max(times)), Span(min(values) - room, max(values) + room)
     rows = []
     for variant in dict.fromkeys(point[1] for point in found):
         mine = [point for point in found if point[1] == variant]
