@@ -36,7 +36,7 @@ ASKED = $(if $(ROWS), --rows '$(ROWS)')$(if $(YEARS), --years '$(YEARS)')
 RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)') \
 	$(if $(SPECS),--specs '$(SPECS)')$(ASKED)
 BENCH = $(PYTHON) -m tools.bench --seed '$(SEED)' --repeats '$(or $(REPEATS),7)'
-COMPARE_OPTIONS = $(RUN_OPTIONS) $(if $(REPEATS),--repeats '$(REPEATS)') $(OPTIONS)
+COMPARE_OPTIONS = $(RUN_OPTIONS)$(if $(REPEATS), --repeats '$(REPEATS)')$(if $(OPTIONS), $(OPTIONS))
 SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py
 
 .PHONY: help

@@ -1,0 +1,106 @@
+"""What `docs/security.md` says is never done, is not done."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pipeline import adoption
+from tests.commands import ROOT
+
+SHIPPED = [f for folder in ("pipeline", "datasets", "tasks") for f in (ROOT / folder).rglob("*.py")]
+NEVER = {
+    "eval",
+    "exec",
+    "extract",
+    "extractall",
+    "fromfile",
+    "popen",
+    "read_pickle",
+    "system",
+    "unpack_archive",
+}
+"""Names of functions that run text or unpack files where these say."""
+PICKLES = {"pickle", "joblib", "dill", "cloudpickle", "marshal", "shelve"}
+
+
+def calls(file: Path) -> list[ast.Call]:
+    return [n for n in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(n, ast.Call)]
+
+
+def named(call: ast.Call) -> str:
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def given(call: ast.Call) -> dict[str | None, object]:
+    return {k.arg: getattr(k.value, "value", k.value) for k in call.keywords}
+
+
+def faults(file: Path) -> list[str]:
+    """Return the calls and imports that must not be in a file."""
+    found = [named(c) for c in calls(file) if named(c) in NEVER]
+    if file.name == "machine.py":
+        found.remove("system")  # of the module `platform`: the name of the system
+    found += ["shell" for c in calls(file) if given(c).get("shell", False) is not False]
+    found += ["arrays" for c in calls(file) if given(c).get("allow_pickle", False) is not False]
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        found += [name for name in names if name.partition(".")[0] in PICKLES]
+    return found
+
+
+def test_nothing_that_runs_text_or_unpacks_files_is_called() -> None:
+    assert len(SHIPPED) > 150
+    assert {str(f.relative_to(ROOT)): faults(f) for f in SHIPPED if faults(f)} == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "eval(text)",
+        "os.system(text)",
+        "subprocess.run(text, shell=True)",
+        "archive.extractall(folder)",
+        "numpy.load(path, allow_pickle=True)",
+        "import joblib",
+        "from pickle import loads",
+    ],
+)
+def test_such_a_line_is_found(line: str, tmp_path: Path) -> None:
+    (tmp_path / "file.py").write_text(line)
+    assert len(faults(tmp_path / "file.py")) == 1
+
+
+HOSTILE = [
+    '"""\nimport os\nos.mkdir("marker")\n"""',
+    "'; os.mkdir('marker') #",
+    "{{ 7 * 7 }}",
+    "\\",
+]
+
+
+def test_names_in_a_table_are_never_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tasks").mkdir()
+    monkeypatch.chdir(tmp_path)
+    values = {name: [f"{i % 7}{name}" for i in range(140)] for name in HOSTILE[1:]}
+    table = pd.DataFrame({**values, "n": range(140), HOSTILE[0]: [HOSTILE[0], "no"] * 70})
+    file = tmp_path / 'a""" + \'b.parquet'
+    table.to_parquet(file)
+    adoption.adopt(file, HOSTILE[0], tmp_path / "data", "mine")
+    source = (tmp_path / "tasks" / "mine.py").read_text()
+    tree = ast.parse(source)
+    assert not [node for node in ast.walk(tree) if getattr(node, "attr", "") == "mkdir"]
+    exec(compile(tree, "mine.py", "exec"), {"__name__": "mine", "__file__": "tasks/mine.py"})
+    assert not (tmp_path / "marker").exists()
+
+
+def test_the_page_names_tests_that_exist() -> None:
+    page = (ROOT / "docs" / "security.md").read_text("utf-8")
+    found = re.findall(r"`((?:\w+/)*\w+\.py)`", page)
+    assert len(found) > 12
+    assert [name for name in found if not (ROOT / name).is_file()] == []
