@@ -92,10 +92,29 @@ class Cluster:
     about: str = "the active client"
 
     def workers(self) -> dict[str, dict[str, Any]]:
-        """Return what the scheduler knows of each worker, by its address, sorted by name."""
+        """Return what the scheduler knows of each worker, by its address, sorted by name.
+
+        Raises
+        ------
+        ClusterUnavailable
+            The scheduler does not answer within `Options.timeout`.
+        """
         # `scheduler_info` answers from a copy that something else may be renewing.
-        found = self.client.sync(self.client.scheduler.identity, n_workers=-1)["workers"]
+        found = self._ask(n_workers=-1)["workers"]
         return dict(sorted(found.items(), key=lambda item: str(item[1]["name"]).zfill(9)))
+
+    def _ask(self, **what: Any) -> dict[str, Any]:
+        scheduler, seconds = self.client.scheduler, self.options.timeout
+        why = "its client was closed"
+        if scheduler is not None:
+            try:
+                found = self.client.sync(scheduler.identity, callback_timeout=seconds, **what)
+                return dict(found)
+            except (OSError, RuntimeError) as error:
+                why = f"{error}"
+        raise ClusterUnavailable(
+            f"the scheduler of {self.about} is lost: {why}; start a cluster anew and fit again"
+        )
 
     @property
     def dashboard(self) -> str:

@@ -25,6 +25,10 @@ OF_CLUSTERS = ("asyncio", "concurrent", "dask", "distributed", "tornado", "xgboo
 """Packages whose errors may be what the loss of a worker looks like from elsewhere."""
 
 
+COLLECTIVE = "/collective/"
+"""In what XGBoost says when it fails between workers: the folder of its source."""
+
+
 class _Lost(Exception):
     """Some workers went away while others waited for them."""
 
@@ -54,7 +58,7 @@ def retried(work: Callable[[], T]) -> T:
             raise
         except Exception as error:
             lost = _lost(cluster, before, error)
-            if not lost:
+            if not lost and not _broke_off(error):
                 raise
             if attempt == tries - 1:
                 raise WorkerLost(_said(lost, before, tries)) from error
@@ -71,7 +75,14 @@ def _lost(cluster: Cluster, before: Mapping[str, Any], error: Exception) -> set[
     return lost
 
 
+def _broke_off(error: Exception) -> bool:
+    """Return whether XGBoost's workers could not talk, as when one was frozen for a moment."""
+    return type(error).__name__ == "XGBoostError" and COLLECTIVE in str(error)
+
+
 def _said(lost: set[str], before: Mapping[str, Any], tries: int) -> str:
+    if not lost:
+        return f"the workers' connections broke off, after {tries} attempt(s); see their logs"
     full = [before[worker] for worker in lost if _share(before[worker]) > FULL]
     memory = (
         f"; it was at {_share(full[0]):.0%} of its memory limit of "
@@ -112,7 +123,9 @@ def watched(cluster: Cluster, work: Callable[[], Awaitable[T]]) -> T:
     async def watch() -> None:
         while True:
             await asyncio.sleep(POLL)
-            found = await cluster.client.scheduler.identity(n_workers=-1)
+            asked = cluster.client.scheduler.identity(n_workers=-1)
+            # One that is frozen takes the question and says nothing.
+            found = await asyncio.wait_for(asked, cluster.options.timeout)
             if lost := before - set(found["workers"]):
                 raise _Lost(", ".join(sorted(lost)))
 
@@ -128,3 +141,44 @@ def watched(cluster: Cluster, work: Callable[[], Awaitable[T]]) -> T:
 
     result: T = cluster.client.sync(both)
     return result
+
+
+def let_go(cluster: Cluster) -> None:
+    """Restart the workers whose threads run what nobody wants any more, and do not end it soon.
+
+    A training that waits for a worker that is gone may do so for ever, and can be neither
+    cancelled nor interrupted; the next task of that worker would wait behind it.
+
+    Raises
+    ------
+    WorkerLost
+        Such a worker has no nanny, which would restart it.
+    """
+    end = time.monotonic() + SETTLE
+    while (held := cluster.client.sync(_held, cluster)) and time.monotonic() < end:
+        time.sleep(POLL)
+    if not held:
+        return
+    try:
+        cluster.client.restart_workers(held, timeout=cluster.options.timeout, raise_for_error=False)
+    except ValueError as error:
+        raise WorkerLost(
+            f"worker {', '.join(held)} still waits for one that was lost; start it with a nanny"
+        ) from error
+
+
+async def _held(cluster: Cluster) -> list[str]:
+    known = (await cluster.client.scheduler.identity(n_workers=-1))["workers"]
+    asked = cluster.client.run(_unwanted, workers=[*known], on_error="ignore")
+    try:
+        found = await asyncio.wait_for(asked, SETTLE)
+    except TimeoutError:  # One of them is frozen, which is found elsewhere.
+        return []
+    return [worker for worker, held in found.items() if held]
+
+
+def _unwanted(dask_worker: Any) -> bool:
+    """Return whether a thread of this worker runs a task that was cancelled."""
+    tasks = dask_worker.state.tasks
+    running = [tasks.get(key) for key in list(dask_worker.active_threads.values())]
+    return any(task is None or task.state in ("cancelled", "released") for task in running)

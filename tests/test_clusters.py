@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 import pipeline
-from pipeline import clusters
+from pipeline import clusters, faults
 from pipeline.clusters import Options
 from pipeline.errors import ClusterUnavailable, ConfigError
 
@@ -116,30 +118,55 @@ def test_a_scheduler_that_does_not_answer_is_an_error_in_time() -> None:
     assert time.monotonic() - start < 20
 
 
-def test_a_scheduler_and_workers_of_their_own_are_used_and_stay(tmp_path: Path) -> None:
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+@pytest.fixture
+def apart(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """Return the address of a scheduler, and the processes: a worker and it."""
     file = tmp_path / "scheduler.json"
-    common = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
-    scheduler = subprocess.Popen(
-        [*dask, "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0",
-         "--scheduler-file", str(file)], **common
-    )  # fmt: skip
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file),
-         "--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard",
-         "--local-directory", str(tmp_path)], **common
-    )  # fmt: skip
+    common = ["--scheduler-file", str(file), "--host", "127.0.0.1"]
+    options = [
+        ["worker", *common, "--nthreads", "1", "--no-dashboard", "--local-directory", tmp_path],
+        ["scheduler", *common, "--port", "0", "--dashboard-address", "127.0.0.1:0"],
+    ]
+    made = [
+        subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{kind}", *rest],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT,
+        )
+        for kind, *rest in options
+    ]  # fmt: skip
     try:
-        address = wait_for_address(file)
-        with pipeline.cluster(address, timeout=30) as cluster:
-            assert len(cluster.workers()) == 1
-            assert cluster.client.submit(os.getpid).result() != os.getpid()
-        assert scheduler.poll() is None
-        assert worker.poll() is None
+        yield wait_for_address(file), made
     finally:
-        for process in (worker, scheduler):
+        for process in made:
             process.terminate()
             process.wait(timeout=30)
+
+
+def test_a_scheduler_and_workers_of_their_own_are_used_and_stay(apart: Any) -> None:
+    address, processes = apart
+    with pipeline.cluster(address, timeout=30) as cluster:
+        assert len(cluster.workers()) == 1
+        assert cluster.client.submit(os.getpid).result() != os.getpid()
+    assert [process.poll() for process in processes] == [None, None]
+
+
+def test_a_scheduler_that_dies_is_an_error_in_time(apart: Any) -> None:
+    address, (_, scheduler) = apart
+    with pipeline.cluster(address, timeout=3) as cluster:
+        scheduler.kill()
+        start = time.monotonic()
+        with pytest.raises(ClusterUnavailable, match=f"scheduler of .*{address} is lost"):
+            faults.retried(lambda: cluster.client.submit(os.getpid, pure=False).result())
+        assert time.monotonic() - start < 20
+
+
+def test_a_scheduler_that_is_frozen_is_an_error_in_time(apart: Any) -> None:
+    address, (_, scheduler) = apart
+    with pipeline.cluster(address, timeout=2) as cluster:
+        scheduler.send_signal(signal.SIGSTOP)
+        with pytest.raises(ClusterUnavailable, match=f"scheduler of .*{address} is lost"):
+            cluster.workers()
+        scheduler.send_signal(signal.SIGCONT)
 
 
 def wait_for_address(file: Path) -> str:

@@ -46,7 +46,7 @@ def _take_now_and_then(variable: Any, kept: Checkpoints, over: threading.Event) 
 
 def _take(variable: Any, kept: Checkpoints) -> None:
     with suppress(Exception):  # There are no trees yet, or nobody to ask.
-        rounds, trees = variable.get(timeout=0.1 if not kept.rounds else ANSWER)
+        rounds, trees = variable.get(timeout=ANSWER if kept.rounds else 1)
         kept.keep(trees, rounds)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from pipeline import containers, frames, gathering
 from pipeline.clusters import Cluster, active
 from pipeline.errors import DataError
-from pipeline.faults import watched
+from pipeline.faults import let_go, watched
 from pipeline.optional import load
 from pipeline.rules import relay, resuming, tracker
 
@@ -69,20 +69,29 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
 
 
 def _together(cluster: Cluster, estimator: Any, placed: Sequence[Any], more: dict[str, Any]) -> Any:
+    spread, client = _spread(estimator, cluster)
+    try:
+        return watched(cluster, lambda: _fit(spread, client, placed, more)).get_booster()
+    except Exception:
+        # What waits for workers that are gone would hold the next attempt up for ever.
+        cluster.client.cancel(load("distributed.futures_of")(placed[0]), force=True)
+        let_go(cluster)
+        raise
+
+
+def _spread(estimator: Any, cluster: Cluster) -> tuple[Any, tracker.Client]:
+    """Return the estimator that trains on the cluster, and the client that it talks through."""
+    # Longer than the scheduler takes to miss a worker, which is the better message.
+    patience = 2 * int(cluster.options.timeout) + 1
+    settings = load("xgboost.collective.Config")(retry=1, timeout=patience)
     params = estimator.get_params(deep=False)
-    timeout = int(cluster.options.timeout)
-    settings = load("xgboost.collective.Config")(
-        # Longer than the scheduler takes to miss a worker, which is the better message.
-        retry=1, timeout=2 * timeout + 1, tracker_timeout=2 * timeout + 1
-    )  # fmt: skip
     spread = load(SPREAD[type(estimator).__name__])(**params, coll_cfg=settings)
-    spread.client = client = tracker.Client(
-        cluster.client, [*cluster.workers()][0], 2 * timeout + 1
-    )
+    client = tracker.Client(cluster.client, next(iter(cluster.workers())), patience)
+    spread.client = client
     known = spread.get_xgb_params
     # XGBoost 3.2 hands it on to the booster, which warns that it does not know it.
     spread.get_xgb_params = lambda: {k: v for k, v in known().items() if k != "coll_cfg"}
-    return watched(cluster, lambda: _fit(spread, client, placed, more)).get_booster()
+    return spread, client
 
 
 async def _fit(
@@ -119,12 +128,14 @@ def _placed(cluster: Cluster, X: Any, rows: Sequence[int], arrays: Sequence[Any]
     edges = np.cumsum([0, *(n for _, n in kept)])
     workers = cluster.workers()
     shares = np.array_split(np.arange(len(kept)), len(workers))
+    # A task of our own for each: it can be cancelled without what the user keeps.
+    same = load("dask.delayed")(_same, pure=False)
     parts: list[Any] = []
     cut: list[list[Any]] = [[] for _ in arrays]
     for worker, share in zip(workers, shares, strict=True):
         # A worker that has gone must not be waited for; then the result is thrown away.
         parts += cluster.client.compute(
-            [kept[i][0] for i in share], workers=[worker], allow_other_workers=True
+            [same(kept[i][0]) for i in share], workers=[worker], allow_other_workers=True
         )
         for array, pieces in zip(arrays, cut, strict=True):
             if array is not None and len(share):
@@ -133,6 +144,10 @@ def _placed(cluster: Cluster, X: Any, rows: Sequence[int], arrays: Sequence[Any]
     sizes = [n for _, n in kept]
     columns = [_column(pieces, sizes, a) for pieces, a in zip(cut, arrays, strict=True)]
     return [_table(parts, sizes, X), *columns]
+
+
+def _same(part: Any) -> Any:
+    return part
 
 
 def _table(parts: Sequence[Any], rows: Sequence[int], X: Any) -> Any:

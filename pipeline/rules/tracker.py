@@ -9,6 +9,7 @@ scheduler takes all workers and their rows with it, and with a local cluster the
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 from typing import Any
@@ -91,20 +92,20 @@ def start(host: str, workers: int, timeout: int) -> dict[str, Any]:
     tracker.start()
     found: dict[str, Any] = tracker.worker_args()
     _started[found["dmlc_tracker_port"]] = tracker
-    Thread(target=_wait, args=(tracker,), daemon=True, name="xgboost-tracker").start()
+    Thread(target=_end, args=(tracker.wait_for,), daemon=True, name="xgboost-tracker").start()
     return found
 
 
-def _wait(tracker: Any) -> None:
+def _end(call: Callable[[], None]) -> None:
     # What it says of workers that went away, they and the scheduler say better.
     with suppress(load("xgboost.core.XGBoostError")):
-        tracker.wait_for()
+        call()
 
 
 def stop(ports: list[int]) -> None:
-    """Stop the trackers of this process that listen on these ports."""
+    """Stop the trackers of this process that listen on these ports; they end when they can."""
     for port in ports:
         tracker = _started.pop(port, None)
         if tracker is not None:
-            with suppress(load("xgboost.core.XGBoostError")):
-                tracker.free()
+            # It waits for a worker that is frozen in its call, and the caller must not.
+            Thread(target=_end, args=(tracker.free,), daemon=True, name="xgboost-tracker").start()
