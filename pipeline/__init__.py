@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pipeline.explaining import explain
     from pipeline.loading import scan
     from pipeline.preprocessing.calendar import CalendarFeatures
+    from pipeline.reading import preflight, read
     from pipeline.saving import load, save
     from pipeline.scripting import adopt, report
 
@@ -50,6 +51,8 @@ _HOME = {
     "cluster": "pipeline.clusters",
     "explain": "pipeline.explaining",
     "load": "pipeline.saving",
+    "preflight": "pipeline.reading",
+    "read": "pipeline.reading",
     "report": "pipeline.scripting",
     "save": "pipeline.saving",
     "scan": "pipeline.loading",
@@ -73,6 +76,8 @@ __all__ = [
     "cluster",
     "explain",
     "load",
+    "preflight",
+    "read",
     "report",
     "save",
     "scan",

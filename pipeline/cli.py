@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +49,15 @@ def commands() -> None:
 )
 @click.option("--workers", default=None, type=click.IntRange(min=1), help="Of the cluster.")
 @click.option("--profile", is_flag=True, help="Keep a page of where the time goes.")
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Keep the trees of XGBoost there while it trains, and go on from them.",
+)
 def run(
     task: str, out: Path | None, cluster: str | None, workers: int | None, profile: bool,
-    **options: Any,
+    checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
     """Train and judge each program of TASK once; keep models and predictions."""
     from pipeline import profiling
@@ -61,7 +68,7 @@ def run(
 
     what, job, specs = prepared(task, **options)
     folder = out or Path("runs") / task
-    batch = Batch(what, job, specs)
+    batch = Batch(what, replace(job, checkpoint=checkpoint), specs)
     with (
         publishing(folder) as draft,
         maybe(cluster, workers=workers),

@@ -46,8 +46,8 @@ def each(function: Callable[..., Any], X: Any, *shared: Any) -> list[Any]:
 
 def fits(X: Any) -> tuple[bool, str]:
     """Return whether one process can hold all partitions as one table, and the sizes in words."""
-    need, room = _bytes(X), _room(frames.device_of(X))
-    return COPIES * need <= room, f"{need:,} bytes of rows, {room:,} free"
+    need, free = _bytes(X), room(frames.device_of(X))
+    return COPIES * need <= free, f"{need:,} bytes of rows, {free:,} free"
 
 
 def _bytes(X: Any) -> int:
@@ -78,7 +78,8 @@ def gather(X: Any, step: str) -> tuple[Any, str]:
     return X.compute(), f"gathered to one process: {sizes}"
 
 
-def _room(device: str) -> int:
+def room(device: str) -> int:
+    """Return the bytes that are free for a table on a device."""
     if device == "cuda":
         return int(load("cupy").cuda.runtime.memGetInfo()[0])
     return machine.describe().memory_free_bytes

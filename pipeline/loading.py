@@ -121,8 +121,8 @@ def agree(files: Sequence[Path], names: Sequence[str]) -> int:
     first: dict[str, Any] = {}
     total = 0
     for file in files:
-        metadata = _metadata(file)
-        schema = metadata.schema.to_arrow_schema()
+        found = metadata(file)
+        schema = found.schema.to_arrow_schema()
         for name in names:
             if schema.get_field_index(name) < 0:
                 raise DataError(f"{file}: has no column {name!r}; has {schema.names[:20]}")
@@ -132,11 +132,12 @@ def agree(files: Sequence[Path], names: Sequence[str]) -> int:
                     f"{file}: column {name!r} holds {kind} and {files[0]} holds {first[name]}; "
                     "write both with one type"
                 )
-        total += _bytes(metadata, set(names))
+        total += stored_bytes(found, set(names))
     return total
 
 
-def _metadata(file: Path) -> Any:
+def metadata(file: Path) -> Any:
+    """Return what a Parquet file says of itself; `DataError` where it is damaged."""
     try:
         return pq.read_metadata(file)
     except (pa.ArrowException, OSError) as error:
@@ -148,8 +149,9 @@ def _kind(kind: Any) -> Any:
     return pa.string() if pa.types.is_large_string(kind) else kind
 
 
-def _bytes(metadata: Any, names: set[str]) -> int:
-    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+def stored_bytes(found: Any, names: set[str]) -> int:
+    """Return the bytes that columns take in a file before it is compressed."""
+    groups = (found.row_group(i) for i in range(found.num_row_groups))
     columns = (group.column(j) for group in groups for j in range(group.num_columns))
     return sum(
         column.total_uncompressed_size

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from sklearn.pipeline import Pipeline
 
-from pipeline import io, judging, loading
+from pipeline import io, judging
 from pipeline.advice import of_size
 from pipeline.clusters import active
 from pipeline.devices import choose
@@ -24,6 +24,7 @@ from pipeline.lowering import parts
 from pipeline.persistence import parquet_files
 from pipeline.placement import Placement
 from pipeline.preprocessing.refusals import leaves
+from pipeline.reading import Preflight, preflight, read
 from pipeline.residency import Entry
 from pipeline.rules.cpu import describe
 from pipeline.task import Split, Task
@@ -52,6 +53,8 @@ class Job:
         None is the task's default.
     changes : mapping
         Nested parameter name -> value, laid over the spec.
+    checkpoint : Path or None
+        Folder for the trees of a training that may be broken off.
     """
 
     task: str
@@ -61,6 +64,7 @@ class Job:
     seed: int = 0
     split: str | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: Path | None = None
 
 
 @dataclass
@@ -80,6 +84,8 @@ class Outcome:
         Where the steps ran and what moved; empty for the reference's residency.
     model : object
         The fitted `Pipeline` or `Accelerated`.
+    reading : Preflight or None
+        How the table was read, where there was a choice.
     """
 
     total: float = 0.0
@@ -90,6 +96,7 @@ class Outcome:
     placements: list[Placement] = field(default_factory=list)
     residency: list[Entry] = field(default_factory=list)
     model: Any = None
+    reading: Preflight | None = None
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -107,7 +114,8 @@ def run(task: Task, spec: Any, job: Job) -> Outcome:
     if job.variant in PLAIN:
         _reference(task, spec, split, job.path, outcome)
     else:
-        _accelerated(task, Accelerated(spec, device=job.variant), split, job.path, outcome)
+        model = Accelerated(spec, device=job.variant, checkpoint=job.checkpoint)
+        _accelerated(task, model, split, job.path, outcome)
     outcome.total = time.perf_counter() - start
     if task.kind == "clusters":
         outcome.truth = _with_rows(task, split, job.path, outcome.truth)
@@ -124,13 +132,14 @@ def _accelerated(
 ) -> None:
     device = _device(task, model, path)
 
-    def read(rows: Any) -> Any:
+    def read_rows(rows: Any) -> Any:
         with outcome.stage("read"):
-            if active() is None:
+            if active() is None and _in_one_process(task):
                 return io.read(path, task.features, _targets(task), rows, device)
-            return loading.scan(path, _table(task), task.target, rows=rows, device=device)
+            outcome.reading = preflight(path, [*_table(task), task.target], device=device)
+            return read(path, _table(task), task.target, rows=rows, device=device)
 
-    _learn_and_answer(task, model, split, read, outcome)
+    _learn_and_answer(task, model, split, read_rows, outcome)
     outcome.model = model
     outcome.residency = model.residency_.entries
     outcome.placements = model.plan_.placements
@@ -265,11 +274,18 @@ def _placed(leaf: Any, step: str) -> Placement:
     return Placement(step, f"cuml.accel {type(leaf).__name__}", where, note)
 
 
+def _in_one_process(task: Task) -> bool:
+    """Return whether all rows of a task have to be in one table: texts, queries, clusters."""
+    return isinstance(task.features, str) or task.kind in _ALONE
+
+
+_ALONE = {"ranking": "queries", "clusters": "all rows"}
+
+
 def _table(task: Task) -> list[str]:
     """Return the columns that workers read; texts are no table."""
-    alone = {"ranking": "queries", "clusters": "all rows"}.get(task.kind, "")
-    if alone or isinstance(task.features, str):
-        what = alone or "texts"
+    if _in_one_process(task):
+        what = _ALONE.get(task.kind, "texts")
         raise ConfigError(f"{task.name}: {what} are read by one process; leave out --cluster")
     return list(task.columns)
 

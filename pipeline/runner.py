@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline import io, judging, measure, persistence, provenance
+from pipeline import gathering, io, judging, measure, persistence, provenance
 from pipeline.estimator import Accelerated
 from pipeline.intake import Rows
 from pipeline.measure import Job, Outcome
@@ -119,7 +119,10 @@ class Batch:
     def _one(self, name: str, folder: Path, say: Say) -> SpecRun:
         say(f"{name}: reading, training, predicting")
         spec = self.task.spec(name, self.job.seed, self.job.changes)
-        outcome = measure.run(self.task, spec, replace(self.job, spec=name))
+        kept = self.job.checkpoint and self.job.checkpoint / name
+        outcome = measure.run(self.task, spec, replace(self.job, spec=name, checkpoint=kept))
+        if outcome.reading and outcome.reading.how != "in memory":
+            say(f"{name}: {outcome.reading}")
         metrics = measure.judge(self.task, outcome)
         scores = "  ".join(f"{key} {value:.4f}" for key, value in metrics.items())
         say(f"{name}: {outcome.total:.2f} s on {outcome.model.device_}  {scores}")
@@ -138,20 +141,25 @@ class Batch:
             residency=provenance.movements(outcome.residency),
             model=_save_model(outcome, folder, name),
             predictions=_save_predictions(outcome, folder, name, self.task.kind),
-            saved=self._saved(outcome.model, folder / f"{name}.model", about),
+            saved=self._saved(outcome, folder / f"{name}.model", about),
         )
 
-    def _saved(self, model: Accelerated, folder: Path, about: About) -> Part:
-        """Save a model, with the profile of its training rows, which no clock has seen made."""
+    def _saved(self, outcome: Outcome, folder: Path, about: About) -> Part:
+        """Save a model, with the profile of its training rows if they fit; no clock sees that."""
+        model = outcome.model
+        if outcome.reading is None or outcome.reading.need <= gathering.room("cpu"):
+            self._profile(model)
+        folder.mkdir()
+        manifest.write(folder, *pack(model, about))
+        sums = _part(folder / manifest.SUMS)
+        return msgspec.structs.replace(sums, file=f"{folder.name}/{sums.file}")
+
+    def _profile(self, model: Accelerated) -> None:
         _, split = self.task.split(self.job.split)
         task = self.task
         X, _ = io.read(self.job.path, task.features, task.target, split.train, "cpu")
         if isinstance(model._intake, Rows):
             model.profile_ = model._intake.profile(model._intake.take(X))
-        folder.mkdir()
-        manifest.write(folder, *pack(model, about))
-        sums = _part(folder / manifest.SUMS)
-        return msgspec.structs.replace(sums, file=f"{folder.name}/{sums.file}")
 
 
 def _save_model(outcome: Outcome, folder: Path, name: str) -> Part:

@@ -20,6 +20,7 @@ LAYERS = [
     {"frames"},
     {"containers", "gathering"},
     {"cells", "ingest", "io", "loading", "schema"},
+    {"reading"},
     {"preprocessing"},
     {"drift", "targets"},
     {"rules"},
