@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.errors import CannotWrite, ConfigError
-from pipeline.persistence import digest
+from pipeline.persistence import digest, parquet_files
 
 FOLDER = ".sizes"
 
@@ -60,7 +60,7 @@ def cut(path: Path, share: float, seed: int) -> Path:
     Parameters
     ----------
     path : Path
-        A Parquet file.
+        A Parquet file, or a folder of such files.
     share : float
         Greater than 0, up to 1.
     seed : int
@@ -91,12 +91,13 @@ def cut(path: Path, share: float, seed: int) -> Path:
 
 
 def _write(path: Path, target: Path, share: float, seed: int) -> None:
-    random, file = np.random.default_rng(seed), pq.ParquetFile(path)
-    parts = []
-    for number in range(file.num_row_groups):
-        group = file.read_row_group(number)
-        parts.append(group.filter(pa.array(random.random(len(group)) < share)))
-    first = file.metadata.row_group(0)
+    random, parts = np.random.default_rng(seed), []
+    files = [pq.ParquetFile(each) for each in parquet_files(path)]
+    for file in files:
+        for number in range(file.num_row_groups):
+            group = file.read_row_group(number)
+            parts.append(group.filter(pa.array(random.random(len(group)) < share)))
+    first = files[0].metadata.row_group(0)
     compression = first.column(0).compression.lower()
     pq.write_table(
         pa.concat_tables(parts).unify_dictionaries(),

@@ -55,6 +55,7 @@ NEWER = {("residency", "why"), ("cells", "differences"), ("cells", "noise"), ("c
 NEWER |= {("runs", "cpu_seconds"), ("warmup", "cpu_seconds")}
 NEWER |= {("", name) for name in ("points", "price", "history", "profiles")}
 NEWER |= {("protocol", "resumed"), ("task", "kind"), ("task", "about_target")}
+NEWER |= {("agreement", "adjusted_rand"), ("agreement", "shared_neighbours")}
 """List and field that records of older versions do not have."""
 FIELDS = [
     (path, field)

@@ -51,6 +51,16 @@ def test_a_share_of_the_rows_is_drawn_in_order(table: Path) -> None:
     assert words == [f"w{n // 10_000}-{n % 7}" for n in numbers]
 
 
+def test_a_folder_of_files_is_cut_like_one_file(table: Path, tmp_path: Path) -> None:
+    whole, folder = pq.read_table(table), tmp_path / "parts"
+    folder.mkdir()
+    for part in range(3):
+        pq.write_table(whole.slice(10_000 * part, 10_000), folder / f"part-{part}.parquet")
+    made, one = pq.read_table(cut(folder, 0.3, 0)), pq.read_table(cut(table, 0.3, 0))
+    assert made["number"].to_pylist() == one["number"].to_pylist()
+    assert made["word"].to_pylist() == one["word"].to_pylist()
+
+
 def test_smaller_shares_are_among_larger_ones(table: Path) -> None:
     small, large = (set(pq.read_table(cut(table, s, 0))["number"].to_pylist()) for s in (0.1, 0.3))
     assert small < large
