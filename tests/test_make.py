@@ -119,8 +119,17 @@ def test_without_a_python_that_fits_nothing_is_made_and_the_way_out_said(copy) -
     assert not (copy / ".venv").exists()
 
 
+@pytest.fixture(scope="module")
+def published(small_home, tmp_path_factory) -> Path:
+    """Return what a run publishes."""
+    out = tmp_path_factory.mktemp("published") / "flights"
+    home = ["--home", small_home, "--device", "cpu", "--specs", "logistic"]
+    assert call("run", "flights", *home, "--out", out).code == 0
+    return out
+
+
 @pytest.fixture
-def used(copy, small_home) -> Path:
+def used(copy, small_home, published) -> Path:
     """Return a copy with an environment, data, results of every kind, and what a kill left."""
     for name in (".venv", ".venv-contract"):
         (copy / name).mkdir()
@@ -130,8 +139,7 @@ def used(copy, small_home) -> Path:
     shutil.copytree(small_home, copy / "data")
     (copy / "data" / "raw" / "higgs").mkdir(parents=True)
     (copy / "data" / ".flights.1.tmp").mkdir()
-    home = ["--home", copy / "data", "--device", "cpu", "--specs", "logistic"]
-    assert call("run", "flights", *home, "--out", copy / "runs" / "flights").code == 0
+    shutil.copytree(published, copy / "runs" / "flights")
     shutil.copytree(copy / "runs" / "flights" / "logistic.model", copy / "runs" / "late")
     (copy / "runs" / ".flights.draft-1").mkdir()
     (copy / "reports" / "flights").mkdir(parents=True)
