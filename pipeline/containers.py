@@ -85,3 +85,26 @@ def contained(values: Any, how: str, names: Sequence[Any], index: Any) -> Any:
     if not frames.is_frame(values):
         values = pd.DataFrame(values, columns=list(names), index=index)
     return load("polars.from_pandas")(values) if how == "polars" else values
+
+
+def refuse_infinite(X: Any) -> None:
+    """Check all floats of a table, for a library that takes infinite ones without a word.
+
+    Parameters
+    ----------
+    X : frame or dense matrix
+
+    Raises
+    ------
+    DataError
+        Some are infinite.
+    """
+    if frames.is_frame(X):
+        names = [name for name in X.columns if getattr(X[name].dtype, "kind", "") == "f"]
+    else:
+        xp = frames.array_module(frames.device_of(X))
+        # A sum is infinite, or no number, where a value is; and it needs no memory.
+        sound = X.dtype.kind != "f" or bool(xp.isfinite(X.sum()))
+        names = [] if sound else list(range(X.shape[1]))
+    for name in names:
+        frames.numbers(X, name)

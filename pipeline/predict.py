@@ -37,6 +37,8 @@ __all__ = ["METHODS", "ROWS", "SCHEMA", "Job", "Predictor", "Record", "batches",
 
 FEWEST: Final = 64
 """Rows below which a batch is not halved again for want of memory."""
+_KINDS: Final[Mapping[type, str]] = {Documents: "text", Rows: "number"}
+"""What a file without names at fit holds."""
 CHANCE: Final = 1e-6
 """A column without a value is an error where chance makes it so less often than this."""
 
@@ -124,7 +126,7 @@ class Predictor:
                 f"reads, {self.features[:9]}"
             )
         if columns is None:
-            kinds = dict.fromkeys(self.features, "number" if isinstance(taken, Rows) else "text")
+            kinds = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
         self.source = Source(job.source, [*self.features, *self.copied], kinds)
 
     def _unnamed(self) -> list[str]:

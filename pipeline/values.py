@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from pipeline.errors import DataError
 
@@ -54,33 +52,6 @@ def refuse_infinite(values: Any, name: Any, xp: Any) -> None:
             f"column {name!r} holds infinite values; replace them by numbers or by missing values "
             f"(the first is in row {int(infinite.argmax())})"
         )
-
-
-def refuse_infinite_table(X: Any, names: Sequence[Any], xp: Any) -> None:
-    """Check all floats of a table, for a library that takes infinite ones without a word.
-
-    Parameters
-    ----------
-    X : frame or matrix
-    names : sequence
-        Of the columns of a frame; empty for a matrix.
-    xp : module
-        NumPy or CuPy.
-
-    Raises
-    ------
-    DataError
-        Some are infinite.
-    """
-    if not len(names):
-        # A sum is infinite, or no number, where a value is; and it needs no memory.
-        if X.dtype.kind == "f" and not bool(xp.isfinite(X.sum())):
-            for number in range(X.shape[1]):
-                refuse_infinite(X[:, number], number, xp)
-        return
-    for name in names:
-        if X[name].dtype.kind == "f" and not isinstance(X[name].dtype, pd.ArrowDtype):
-            refuse_infinite(xp.asarray(X[name], dtype=X[name].dtype.type), name, xp)
 
 
 def tell_merged(values: np.ndarray, name: Any, reader: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from pipeline import containers, frames, gathering, residency, values
+from pipeline import containers, frames, gathering, residency
 from pipeline.clusters import active
 from pipeline.errors import ConfigError, DataError, DeviceUnavailable, Reason
 from pipeline.optional import load
@@ -99,8 +99,7 @@ class Boosting(Model):
         X = containers.categorize(X) if frames.is_frame(X) else X
         # It refuses infinite numbers when it trains, and takes them when it predicts.
         if not frames.is_sparse(X):
-            names = X.columns if frames.is_frame(X) else ()
-            values.refuse_infinite_table(X, names, frames.array_module(frames.device_of(X)))
+            containers.refuse_infinite(X)
         result = self._answer(method, X, params)
         self._moved(to_host=result.nbytes, answer=True)
         return result
