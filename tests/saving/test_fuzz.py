@@ -28,7 +28,7 @@ from pipeline.saving.codec import Decoder, Encoder
 from tests.saving.test_formats import FOLDERS
 
 BOUNDED = settings(
-    max_examples=150,
+    max_examples=100,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -66,11 +66,23 @@ def test_a_folder_of_ours_answers_as_it_does_here_and_labels_are_text(tmp_path: 
         assert len(served.predict(programs.TABLE)) == len(programs.TABLE)
 
 
-@pytest.mark.parametrize(("suffix", "kind"), [("ubj", XGBClassifier), ("json", XGBRegressor)])
-def test_a_booster_of_anybody_is_served(tmp_path: Path, suffix: str, kind: Any) -> None:
-    estimator = kind(n_estimators=2)
-    with load(booster(tmp_path / f"m.{suffix}", estimator), untrusted=True) as served:
+def test_a_booster_of_anybody_is_served_and_the_end_of_its_process_told(tmp_path: Path) -> None:
+    estimator = XGBClassifier(n_estimators=2)
+    with load(booster(tmp_path / "m.ubj", estimator), untrusted=True) as served:
         np.testing.assert_array_equal(served.predict(X), estimator.predict(X))
+        os.kill(served._process.pid, signal.SIGSEGV)
+        says = r"m\.ubj: the process that read it ended with SIGSEGV"
+        with pytest.raises(DataError, match=says):
+            served.predict(X)
+
+
+def test_a_booster_as_json_is_served_with_little_memory(tmp_path: Path) -> None:
+    estimator = XGBRegressor(n_estimators=2)
+    path = booster(tmp_path / "m.json", estimator)
+    with Isolated(path, memory_bytes=200 * 1024**2) as served:
+        np.testing.assert_array_equal(served.predict(X), estimator.predict(X))
+        with pytest.raises(DataError, match=r"m\.json: "):
+            served.predict(np.zeros((20_000_000, 3), dtype="float32"))
 
 
 def test_a_skops_file_of_anybody_is_served(tmp_path: Path) -> None:
@@ -104,9 +116,8 @@ def test_a_pickle_inside_a_file_of_arrays_does_not_run(tmp_path: Path, marker: P
     buffer = io.BytesIO()
     np.savez(buffer, a0=np.array([Marker(marker)], dtype=object))
     _replace(folder, "arrays.npz", buffer.getvalue())
-    for untrusted in (False, True):
-        with pytest.raises(DataError, match="not a file of arrays: Object arrays"):
-            load(folder, untrusted=untrusted)
+    with pytest.raises(DataError, match="not a file of arrays: Object arrays"):
+        load(folder)
     assert not marker.exists()
     np.load(io.BytesIO(buffer.getvalue()), allow_pickle=True)["a0"]
     assert marker.exists(), "the pickle was harmless, so the test showed nothing"
@@ -187,7 +198,7 @@ def test_a_booster_that_is_damaged_never_ends_this_process(tmp_path: Path) -> No
     path = booster(tmp_path / "m.ubj", XGBClassifier(n_estimators=2, max_depth=2))
     whole, chance = path.read_bytes(), np.random.default_rng(0)
     outcomes = []
-    for _ in range(3):
+    for _ in range(2):
         data = bytearray(whole)
         for place in chance.integers(1, len(data), 60):
             data[place] ^= 0xFF
@@ -209,20 +220,3 @@ def test_a_booster_whose_trees_lead_nowhere_never_ends_this_process(tmp_path: Pa
     path.write_text(json.dumps(crafted))
     with pytest.raises(DataError, match=r"m\.json: "), load(path, untrusted=True) as served:
         served.predict(X)
-
-
-def test_the_end_of_the_process_is_told(tmp_path: Path) -> None:
-    path = booster(tmp_path / "m.ubj", XGBClassifier(n_estimators=1))
-    served = load(path, untrusted=True)
-    os.kill(served._process.pid, signal.SIGSEGV)
-    with pytest.raises(DataError, match=r"m\.ubj: the process that read it ended with SIGSEGV"):
-        served.predict(X)
-
-
-def test_memory_is_limited(tmp_path: Path) -> None:
-    path = booster(tmp_path / "m.ubj", XGBClassifier(n_estimators=1))
-    with (
-        Isolated(path, memory_bytes=200 * 1024**2) as served,
-        pytest.raises(DataError, match=r"m\.ubj: "),
-    ):
-        served.predict(np.zeros((20_000_000, 3), dtype="float32"))
