@@ -132,7 +132,6 @@ EXPECTED: dict[str, dict[str, str]] = {
         "check_sample_weights_not_overwritten": _LABELS,
         "check_classifier_data_not_an_array": _LABELS,
         "check_classifiers_classes": _LABELS,
-        "check_fit2d_1sample": _LABELS,
         "check_fit2d_1feature": _LABELS,
         "check_classifiers_multilabel_output_format_predict": "XGBoost returns floats",
     },
