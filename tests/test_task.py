@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pipeline import task
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, DataError
 from pipeline.task import Split, Task
 
 ROOT = Path(__file__).parents[1]
@@ -135,3 +136,62 @@ def test_without_a_folder_of_tasks_the_way_out_is_told(
 def test_a_task_is_loaded_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert task.load("flights").name == "flights"
+
+
+def test_a_ranking_names_its_query_and_nothing_else_does(toy: Task) -> None:
+    with pytest.raises(ConfigError, match="toy: a task of kind 'ranking', and no other, names"):
+        replace(toy, kind="ranking")
+    with pytest.raises(ConfigError, match="names a query"):
+        replace(toy, query="query")
+
+
+def test_choices_of_the_data_reach_the_dataset_and_none_is_its_own(toy: Task) -> None:
+    made: list[object] = []
+
+    def prepare(home: Path, given: Path | None = None, *, rows: int = 100) -> Path:
+        made.append((given, rows))
+        return home
+
+    task_ = replace(toy, prepare=prepare)
+    task_.data(Path("data"))
+    task_.data(Path("data"), Path("file"), rows=None)
+    task_.data(Path("data"), rows=7)
+    assert made == [(None, 100), (Path("file"), 100), (None, 7)]
+
+
+def test_a_choice_that_the_data_do_not_have_is_named(toy: Task) -> None:
+    with pytest.raises(ConfigError, match="toy has the years that it has; leave out --years"):
+        toy.data(Path("data"), years="2019", rows=None)
+
+
+def test_a_choice_that_cannot_be_is_the_datasets_own_words(toy: Task) -> None:
+    def prepare(home: Path, *, rows: int = 100) -> Path:
+        raise ValueError("rows: 7 is too few")
+
+    with pytest.raises(ConfigError, match="^--rows: 7 is too few$"):
+        replace(toy, prepare=prepare).data(Path("data"), rows=7)
+
+
+def test_faults_of_the_data_keep_their_exit_code(toy: Task) -> None:
+    def prepare(home: Path) -> Path:
+        raise DataError("torn")
+
+    with pytest.raises(DataError, match="torn"):
+        replace(toy, prepare=prepare).data(Path("data"))
+
+
+@pytest.mark.parametrize(
+    ("name", "generated", "needs"),
+    [
+        ("ranking", True, "generated, any ROWS"),
+        ("digits", False, "-"),
+        ("covertype", False, "11 MB to download"),
+    ],
+)
+def test_a_task_says_what_its_data_need_before_it_is_imported(
+    name: str, generated: bool, needs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    facts = task.facts(name)
+    assert (facts.generated, facts.needs) == (generated, needs)
+    assert facts.rows > 1_000
