@@ -31,12 +31,17 @@ def fields(**columns: Any) -> np.ndarray:
     >>> both["probability"][both["prediction"] == 0].tolist()
     [[0.9, 0.1]]
     """
-    arrays = {name: np.asarray(column) for name, column in columns.items()}
+    arrays = {name: _plain(np.asarray(column)) for name, column in columns.items()}
     kinds = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
     made = np.empty(len(next(iter(arrays.values()))), kinds)
     for name, array in arrays.items():
         made[name] = array
     return made
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    # An array of objects can be kept in a file by a pickle alone.
+    return array.astype(str) if array.dtype == object else array
 
 
 def part(values: np.ndarray, name: str) -> np.ndarray | None:

@@ -91,6 +91,12 @@ def test_distances_are_taken_of_a_sample_of_the_rows() -> None:
     assert kept == pytest.approx(trustworthiness(rows[seen], rows[seen, :1]))
 
 
+def test_classes_in_words_can_be_kept_without_a_pickle() -> None:
+    said = fields(prediction=np.array(["a", "bc"], object), probability=np.eye(2))
+    assert not said.dtype.hasobject
+    assert accuracy_score(np.array(["a", "b"], object), said["prediction"]) == 0.5
+
+
 def gain(relevance: np.ndarray, scores: np.ndarray) -> float:
     return float(ndcg_score(relevance, scores, k=3))
 
