@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from traceback import clear_frames
 from typing import Any, Protocol
 
 from sklearn.pipeline import Pipeline
 
 from pipeline import frames, gathering
-from pipeline.errors import Reason, Unsupported
+from pipeline.errors import OutOfMemory, Reason, Unsupported
 from pipeline.memory import told
 from pipeline.placement import Placement
+from pipeline.preprocessing.parallel import halved
 from pipeline.residency import record
 
 
@@ -77,10 +79,40 @@ class Step:
             with self.timed(call, "what is fitted"):
                 return getattr(self.worker, call)(X, y, **params)
         except Unsupported as refused:
-            if self.on_host is None:
+            self._to_host(refused, refused.reasons)
+        except OutOfMemory as full:
+            if self.device != "cuda":
                 raise
-            vars(self).update(vars(self.on_host(refused.reasons)))
+            return self._learn_with_less(full, call, X, y, params)
         return self.learn(call, X, y, **params)
+
+    def _learn_with_less(
+        self, full: OutOfMemory, call: str, X: Any, y: Any, params: dict[str, Any]
+    ) -> Any:
+        """Learn once more, from halves of the rows in turn where blocks are; then on the host."""
+        _let_go(full)
+        try:
+            with halved(), self.timed(call, "what is fitted"):
+                made = getattr(self.worker, call)(X, y, **params)
+        except OutOfMemory as again:
+            _let_go(again)
+            self._to_host(full, [Reason(self.name, str(full), "see above")])
+            return self.learn(call, X, y, **params)
+        self.note("the memory of the GPU ran out once; it was freed, and blocks were halved")
+        return made
+
+    def _to_host(self, error: Exception, reasons: Sequence[Reason]) -> None:
+        """Become the step on the host, where that is allowed."""
+        if self.on_host is None:
+            raise error
+        vars(self).update(vars(self.on_host(reasons)))
+
+    def note(self, said: str) -> None:
+        """Add to what is known of this step."""
+        self.placements = [
+            replace(place, note="; ".join(filter(None, (place.note, said))))
+            for place in self.placements
+        ]
 
     def _spread_or_gathered(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
         """Return partitions, as one table if the worker learns from all rows at once."""
@@ -89,10 +121,7 @@ class Step:
             with record(self.name, "gather", self.device):
                 X, said = gathering.gather(X, self.name)
             gathering.check_rows(y, X.shape[0])
-        self.placements = [
-            replace(place, note="; ".join(filter(None, (place.note, said))))
-            for place in self.placements
-        ]
+        self.note(said)
         return X
 
     @contextmanager
@@ -101,6 +130,15 @@ class Step:
         with record(self.name, call, self.device, why), told(self.name, call, self.device):
             yield
             frames.synchronize(self.device)
+
+
+def _let_go(error: BaseException) -> None:
+    """Free the GPU's memory of what an error still holds: arrays of the calls behind it."""
+    behind: BaseException | None = error
+    while behind is not None:
+        clear_frames(behind.__traceback__)
+        behind = behind.__cause__
+    frames.release("cuda")
 
 
 class Plan:

@@ -16,7 +16,7 @@ from pipeline.checkpoints import keeping
 from pipeline.containers import CONTAINERS, contained, container
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator.answers import Answers, Books, attempted, spec_has
-from pipeline.estimator.learning import checkpoints_of, prepared, remark, split
+from pipeline.estimator.learning import checkpoints_of, prepared, split
 from pipeline.lowering import lower, obstacles, on_blocks
 from pipeline.plan import Plan
 from pipeline.preprocessing.refusals import obstacles_to_batches
@@ -223,7 +223,7 @@ class Accelerated(Answers):
         targets.check_classes(self.spec, y)
         with keeping(checkpoints_of(self)) as trees, self._ledger(X) as book:
             made = attempted(X, lambda: how(plan, self._bring(X, plan.entrance), y, takes))
-        remark(plan, trees.remark)
+        plan.steps[-1].note(trees.remark)
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self._books = plan, Books(book)
         self._intake = takes

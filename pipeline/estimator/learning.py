@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +45,3 @@ def checkpoints_of(model: Any) -> Checkpoints:
         spec=f"{code(model.spec)}, {settings}",
         versions=f"XGBoost {load('xgboost.__version__')}",
     )
-
-
-def remark(plan: Plan, said: str) -> None:
-    """Add a sentence to what is known of the last step."""
-    last = plan.steps[-1]
-    last.placements = [
-        replace(place, note="; ".join(filter(None, (place.note, said))))
-        for place in last.placements
-    ]

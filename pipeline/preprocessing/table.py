@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline import frames
 from pipeline.preprocessing.blocks import Categories, Dates, Numbers
-from pipeline.preprocessing.parallel import each
+from pipeline.preprocessing.parallel import each, pieces
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class Table:
 
     def parts(self) -> list[Part]:
         """Return the blocks' rows."""
-        step = self.n_rows if self.device == "cuda" else CHUNK_ROWS
+        step = -(-self.n_rows // pieces()) if self.device == "cuda" else CHUNK_ROWS
         edges = range(0, self.n_rows, step or 1)
         return [Part(self, slice(i, min(i + step, self.n_rows))) for i in edges]
 

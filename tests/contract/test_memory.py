@@ -12,6 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 from pipeline import Accelerated, predict
 from pipeline.errors import OutOfMemory
+from pipeline.preprocessing import parallel
+from pipeline.preprocessing.program import Program
 from pipeline.rules.model import Model
 from pipeline.saving import load, save
 from tests import programs
@@ -46,6 +48,50 @@ def test_it_is_one_error_whichever_library_raises_it(
         fitted() if call == "fit" else model.predict_proba(programs.TABLE)
     assert caught.value.exit_code == 71
     assert caught.value.__cause__ is FULL[library]
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, times: int) -> list[int]:
+    """Let a method of a step on the GPU run out of memory some times; return what it was like."""
+    pieces: list[int] = []
+    whole = getattr(owner, name)
+
+    def full(self: Any, *args: Any, **params: Any) -> Any:
+        if getattr(self, "device", "cuda") == "cpu" or type(self).__name__ == "Plain":
+            return whole(self, *args, **params)
+        pieces.append(parallel.pieces())
+        if len(pieces) <= times:
+            raise FULL["RMM"]
+        return whole(self, *args, **params)
+
+    monkeypatch.setattr(owner, name, full)
+    return pieces
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "step"), [(Program, "fit_transform", 0), (Model, "fit", -1)]
+)
+def test_a_fit_that_does_not_fit_is_done_again_in_halves_and_says_so(
+    device: Recorder, owner: Any, name: str, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = fitted().predict_proba(programs.TABLE)
+    before = [call.name for call in device.calls].count("get_default_memory_pool")
+    pieces = failing(monkeypatch, owner, name, times=1)
+    model = fitted()
+    assert pieces[:2] == [1, 2]
+    assert [c.name for c in device.calls].count("get_default_memory_pool") == before + 1
+    assert "ran out once; it was freed" in model.plan_.steps[step].placements[0].note
+    np.testing.assert_allclose(model.predict_proba(programs.TABLE), expected, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("device")
+def test_one_that_does_not_fit_in_halves_either_goes_to_the_host_where_it_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failing(monkeypatch, Model, "fit", times=2)
+    model = fitted(fallback=True)
+    (place,) = model.plan_.steps[-1].placements
+    assert place.device == "cpu"
+    assert "the memory of the GPU ran out in fit" in place.remarks
 
 
 def small(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
