@@ -1,0 +1,96 @@
+"""What `LocalCUDACluster` makes of our options, with the driver library faked: nothing starts."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline import clusters
+from pipeline.clusters import Options
+
+pytestmark = pytest.mark.contract_live
+dask_cuda = pytest.importorskip("dask_cuda")
+
+DRIVER = {
+    "nvmlInit": None,
+    "nvmlDeviceGetCount": 2,
+    "nvmlDeviceGetHandleByIndex": 1,
+    "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=80 << 30),
+    "nvmlDeviceGetMigMode": (0, 0),
+    "nvmlDeviceGetUUID": b"GPU-0",
+    "nvmlDeviceGetCpuAffinity": [3],
+}
+"""Function of the driver library -> what it answers for two GPUs of 80 GiB."""
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Return a function that makes a cluster of two GPUs, whose workers never start."""
+    import pynvml
+    from distributed import Status
+
+    for name, answer in DRIVER.items():
+        monkeypatch.setattr(pynvml, name, lambda *_, answer=answer: answer)
+    monkeypatch.setattr(dask_cuda.LocalCUDACluster, "_correct_state", lambda self: None)
+
+    def make(**arguments: Any) -> Any:
+        async def construct() -> Any:
+            return dask_cuda.LocalCUDACluster("0,1", asynchronous=True, **arguments)
+
+        cluster = asyncio.run(construct())
+        cluster.status = Status.closed  # There is nothing to close.
+        return cluster
+
+    return make
+
+
+def unknown(cluster: Any) -> set[str]:
+    """Return the options of the workers that none of Dask's classes takes."""
+    from distributed import Nanny, Worker
+
+    known = {name for kind in (Nanny, Worker) for name in inspect.signature(kind).parameters}
+    return set().union(*(worker["options"] for worker in cluster.worker_spec.values())) - known
+
+
+def plugins(cluster: Any) -> dict[str, Any]:
+    options = cluster.worker_spec[0]["options"]
+    return {type(plugin).__name__: plugin for plugin in options["plugins"]}
+
+
+def test_one_worker_a_gpu_on_loopback(made: Callable[..., Any]) -> None:
+    cluster = made(**clusters.cuda_arguments(Options()))
+    workers = [worker["options"] for worker in cluster.worker_spec.values()]
+    assert [each["env"]["CUDA_VISIBLE_DEVICES"] for each in workers] == ["0,1", "1,0"]
+    listening = [*workers, cluster.scheduler_spec["options"]]
+    assert {each["host"] for each in listening} == {"127.0.0.1"}
+    assert {each["dashboard_address"] for each in listening} == {"127.0.0.1:0"}
+    assert unknown(cluster) == set()
+
+
+def test_by_default_the_allocator_is_asynchronous_and_cudf_spills(made: Callable[..., Any]) -> None:
+    cluster = made(**clusters.cuda_arguments(Options(workers=2)))
+    rmm = plugins(cluster)["RMMSetup"]
+    assert (rmm.async_alloc, rmm.initial_pool_size) == (True, None)
+    assert plugins(cluster)["CUDFSetup"].spill
+
+
+def test_a_pool_and_a_limit_take_their_place(made: Callable[..., Any]) -> None:
+    options = Options(workers=2, rmm_pool_size="10GB", device_memory_limit=0.5)
+    cluster = made(**clusters.cuda_arguments(options))
+    rmm = plugins(cluster)["RMMSetup"]
+    assert (rmm.async_alloc, rmm.initial_pool_size) == (False, "10GB")
+    assert not plugins(cluster)["CUDFSetup"].spill
+    _, limits = cluster.worker_spec[0]["options"]["data"]
+    assert limits["device_memory_limit"] == 40 << 30
+
+
+def test_an_option_that_is_gone_would_reach_workers_that_do_not_know_it(
+    made: Callable[..., Any],
+) -> None:
+    cluster = made(**clusters.cuda_arguments(Options(workers=2)), jit_unspill=True)
+    assert unknown(cluster) == {"jit_unspill"}
