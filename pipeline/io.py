@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import DataError
+from pipeline.memory import is_exhausted, told
 from pipeline.optional import load
 from pipeline.persistence import parquet_files
 from pipeline.task import Filter
@@ -48,7 +49,20 @@ def read(
     ------
     DataError
         The file is missing, damaged, or lacks a column.
+    OutOfMemory
+        The rows do not fit in the memory that is left.
     """
+    with told("input", "read", device):
+        return _read(path, features, target, rows, device)
+
+
+def _read(
+    path: Path,
+    features: Sequence[str] | str,
+    target: str | Sequence[str],
+    rows: Filter,
+    device: str,
+) -> tuple[Any, Any]:
     columns: Any = features if isinstance(features, str) else list(features)
     named = [columns] if isinstance(columns, str) else columns
     targets = [target] if isinstance(target, str) else list(target)
@@ -85,6 +99,8 @@ def _table(path: Path, columns: list[str], rows: Filter) -> pa.Table:
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file; make it with `make data`") from error
     except (pa.ArrowException, OSError) as error:
+        if is_exhausted(error):
+            raise
         # Arrow adds the whole schema to some of its messages.
         cause = str(error).partition("\n")[0]
         raise DataError(

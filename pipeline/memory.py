@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +11,9 @@ from contextlib import contextmanager
 from pipeline.errors import OutOfMemory, PipelineError
 
 _SAYS = re.compile(
-    r"bad_?m?alloc|out.of.memory|cudaErrorMemoryAllocation|can't start new thread", re.IGNORECASE
+    r"bad_?m?alloc|out.of.memory|cudaErrorMemoryAllocation"
+    r"|can't start new thread|failed to launch worker thread",
+    re.IGNORECASE,
 )
 _PLACES = {"cpu": "the memory of the machine", "cuda": "the memory of the GPU"}
 _WAYS = {
@@ -22,14 +26,26 @@ def is_exhausted(error: BaseException) -> bool:
     """Return whether an error says that memory ran out.
 
     Python, NumPy, Arrow, CuPy and RMM raise a `MemoryError`; XGBoost, cuML and CUDA errors
-    of their own, which only their text tells. A thread needs memory for its stack.
+    of their own, which only their text tells. A thread needs memory for its stack, and Arrow's
+    error without it has a class that no other shares.
 
     >>> is_exhausted(RuntimeError("std::bad_alloc: out_of_memory")), is_exhausted(ValueError("x"))
     (True, False)
     """
     if isinstance(error, MemoryError):
         return True
-    return isinstance(error, RuntimeError | ValueError) and bool(_SAYS.search(str(error)))
+    return isinstance(error, Exception) and bool(_SAYS.search(str(error)))
+
+
+def give_back() -> None:
+    """Return what was freed to the system, where the C library keeps it for later.
+
+    What is kept counts against a limit of the process, and only the C library can use it again.
+    """
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 @contextmanager

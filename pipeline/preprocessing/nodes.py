@@ -268,7 +268,8 @@ class Parallel(Node):
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Fit the branches one after the other."""
         reads = [
-            b.node.fit(table, Columns(b.names, source.framed), y).blocks for b in self.branches
+            b.node.fit(table.narrowed(b.names), Columns(b.names, source.framed), y).blocks
+            for b in self.branches
         ]
         return self.then(source, self._joined(reads))
 

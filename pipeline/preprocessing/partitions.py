@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property, partial, reduce
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -25,8 +26,8 @@ FAN_IN = 8
 class Partitions:
     """A Dask or dask-cuDF frame, or a Dask array.
 
-    Every leaf of a program makes one pass over the partitions; where they are
-    expensive to make and fit in the workers' memory, `persist` the frame first.
+    Every leaf of a program makes one pass over the partitions, of the columns of its branch;
+    where they are expensive to make and fit in the workers' memory, `persist` the frame first.
 
     Parameters
     ----------
@@ -46,16 +47,19 @@ class Partitions:
         self._parts = gathering.parts_of(X)
         self._own: list[list[Any]] = [[] for _ in self._parts]
         self._own_first: list[Any] = []
+        self._lengths: list[int] = []
 
     @property
     def like(self) -> Any:
         """An empty frame, or an array, with the columns and types."""
         return self.X._meta if self._framed else self.X
 
-    @cached_property
+    @property
     def lengths(self) -> list[int]:
-        """Rows of each partition; the partitions are made for it."""
-        return gathering.lengths(self.X)
+        """Rows of each partition; the partitions are made for it, once."""
+        if not self._lengths:
+            self._lengths += gathering.lengths(self.X)
+        return self._lengths
 
     def first(self) -> Part:
         """Return the first row.
@@ -76,6 +80,17 @@ class Partitions:
             if len(row):
                 return row
         raise DataError("X has 0 sample(s) while a minimum of 1 is required")
+
+    def narrowed(self, names: Sequence[Any]) -> Partitions:
+        """Return the same rows with some columns alone: a file is asked for no others."""
+        wanted = list(dict.fromkeys(names))
+        if not self._framed or len(wanted) in (0, len(self.X.columns)):
+            return self
+        narrow = copy(self)
+        narrow.X = self.X[wanted]
+        narrow._parts = gathering.parts_of(narrow.X)
+        narrow._row = self._row[wanted]
+        return narrow
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
         """Return what stands for the arrays: each partition is sent its own entries."""

@@ -20,6 +20,9 @@ CHUNK_ROWS = 16_384
 """Rows a CPU thread works on at a time: a block of 20 float64 columns is 2.6 MB,
 which stays in the caches between the steps. A GPU takes all rows at once."""
 
+CHUNK_CELLS = CHUNK_ROWS * 64
+"""Where there are more than 64 columns, blocks have fewer rows, so that they stay as small."""
+
 FEW_ROWS = 2_048
 """Rows of which the columns are read sooner than threads are started."""
 
@@ -40,6 +43,9 @@ class Data(Protocol):
 
     def first(self) -> Part:
         """Return the first row."""
+
+    def narrowed(self, names: Sequence[Any]) -> Data:
+        """Return the rows of which nothing but these columns will be read."""
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
         """Return host arrays with one entry a row in a place from where parts can take theirs."""
@@ -86,9 +92,14 @@ class Table:
         """Return the first row."""
         return Part(self, slice(0, min(1, self.n_rows)))
 
+    def narrowed(self, names: Sequence[Any]) -> Table:
+        """Return the table itself: a column that is not read costs nothing."""
+        return self
+
     def parts(self) -> list[Part]:
         """Return the blocks' rows."""
-        step = -(-self.n_rows // pieces()) if self.device == "cuda" else CHUNK_ROWS
+        rows = max(1, min(CHUNK_ROWS, CHUNK_CELLS // max(1, self.X.shape[1])))
+        step = -(-self.n_rows // pieces()) if self.device == "cuda" else rows
         edges = range(0, self.n_rows, step or 1)
         return [Part(self, slice(i, min(i + step, self.n_rows))) for i in edges]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline import memory
 from pipeline.optional import load
 from pipeline.rules import resuming, streaming
 from pipeline.rules.streaming import Page
@@ -30,9 +31,11 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     y, sample_weight : array of shape (n_rows,)
         On the host.
     """
+    memory.give_back()  # what preprocessing has left
     with TemporaryDirectory(prefix="external-") as folder:
         pages = streaming.pages(X, y, sample_weight, Path(folder))
         kept = resuming.begun(estimator, {"sample_weight": sample_weight}, lambda: _told(pages))
+        memory.give_back()
         # What reads the folder is let go inside, before the folder is.
         with resuming.continued(estimator, kept, resuming.keeper) as more:
             return _trained(estimator, pages, folder, y, **more)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
+
+from pipeline import memory
 
 Peaks = Literal["each phase", "process so far"]
 _RESET_PEAK = "5"
@@ -16,12 +17,12 @@ _PROC = Path("/proc/self")
 
 def now() -> int:
     """Return the resident bytes, files that are mapped included."""
-    return _status("VmRSS")
+    return status("VmRSS")
 
 
 def peak() -> int:
     """Return the most bytes that were resident since `reset`, or since the start."""
-    return _status("VmHWM")
+    return status("VmHWM")
 
 
 def reset() -> Peaks:
@@ -40,12 +41,11 @@ def give_back() -> None:
     """Free what nothing refers to and return it to the system, as far as it goes."""
     gc.collect()
     pa.default_memory_pool().release_unused()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    memory.give_back()
 
 
-def _status(name: str) -> int:
+def status(name: str) -> int:
+    """Return a count of the process in bytes, as ``"VmData"``; 0 where there is none."""
     try:
         lines = (_PROC / "status").read_text().splitlines()
     except OSError:
