@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from pipeline.compare.worker import Report
 from pipeline.publish import flush
@@ -65,7 +66,7 @@ class Journal:
             return None
         try:
             found = self._read(_file(name))
-        except (OSError, ValueError, msgspec.MsgspecError):
+        except (OSError, ValueError, msgspec.MsgspecError, pa.ArrowException):
             return None  # never written, or damaged: it is run again
         self.taken += 1
         return found
@@ -81,8 +82,11 @@ class Journal:
             _write(self.folder / _file(name), msgspec.json.encode({"error": report}))
             return
         plain = {f.name: getattr(report, f.name) for f in fields(Report)}
-        for array in _ARRAYS:
-            plain[array] = self._keep_array(plain[array])
+        try:
+            for array in _ARRAYS:
+                plain[array] = self._keep_array(plain[array])
+        except pa.ArrowException:
+            return  # of a form that cannot be kept: the run would be made again
         # A parameter may be anything, and is only told.
         encoded = msgspec.json.encode({"report": plain}, enc_hook=repr)
         _write(self.folder / _file(name), encoded)
@@ -101,24 +105,51 @@ class Journal:
         truth, predicted = self._array(report.truth), self._array(report.predicted)
         return replace(report, truth=truth, predicted=predicted)
 
-    def _keep_array(self, values: np.ndarray) -> str:
+    def _keep_array(self, values: np.ndarray) -> Any:
         assert self.folder is not None
-        sink = io.BytesIO()
-        # Labels of text may be objects, which only a pickle could hold.
-        plain = values.astype(str) if values.dtype == object else values
-        np.save(sink, plain, allow_pickle=False)
-        content = sink.getvalue()
-        name = f"{hashlib.sha256(content).hexdigest()}.npy"
+        if values.dtype.names and values.dtype.hasobject:
+            return {name: self._keep_array(values[name]) for name in values.dtype.names}
+        content = _arrow(values) if values.dtype.hasobject else _npy(values)
+        suffix = "arrow" if values.dtype.hasobject else "npy"
+        name = f"{hashlib.sha256(content).hexdigest()}.{suffix}"
         if not (self.folder / name).exists():
             _write(self.folder / name, content)
         return name
 
-    def _array(self, name: str) -> np.ndarray:
+    def _array(self, name: Any) -> np.ndarray:
         assert self.folder is not None
+        if isinstance(name, dict):
+            return _joined({field: self._array(each) for field, each in name.items()})
         content = (self.folder / name).read_bytes()
-        if hashlib.sha256(content).hexdigest() != name.removesuffix(".npy"):
+        sha256, _, suffix = name.partition(".")
+        if hashlib.sha256(content).hexdigest() != sha256:
             raise OSError(f"{name} is damaged")
-        return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
+        if suffix == "npy":
+            return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
+        table = pa.ipc.open_file(content).read_all()
+        return np.asarray(table["values"].to_numpy())
+
+
+def _joined(parts: Mapping[str, np.ndarray]) -> np.ndarray:
+    fields_ = [(name, part.dtype, part.shape[1:]) for name, part in parts.items()]
+    joined = np.empty(len(next(iter(parts.values()))), dtype=fields_)
+    for name, part in parts.items():
+        joined[name] = part
+    return joined
+
+
+def _npy(values: np.ndarray) -> bytes:
+    sink = io.BytesIO()
+    np.save(sink, values, allow_pickle=False)
+    return sink.getvalue()
+
+
+def _arrow(values: np.ndarray) -> bytes:
+    """Return what holds Python's objects, such as texts, without pickling them."""
+    batch, sink = pa.record_batch([pa.array(values)], names=["values"]), pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, batch.schema) as file:
+        file.write_batch(batch)
+    return bytes(sink.getvalue())
 
 
 def _file(name: tuple[str, ...]) -> str:

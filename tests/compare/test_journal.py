@@ -18,6 +18,11 @@ ARRAYS = {
     "float32": np.array([0.1, 0.2], "float32"),
     "whole": np.array([0, 1, 1]),
     "logical": np.array([True, False]),
+    "wide": np.array([[0.1, 0.9], [0.7, 0.3]]),
+    "fields": np.array([(1, 0.5), (2, 0.25)], dtype=[("query", "i4"), ("score", "f8")]),
+    "mixed": np.array(
+        [("a", (0.1, 0.9)), ("b", (0.7, 0.3))], dtype=[("class", "O"), ("shares", "f4", (2,))]
+    ),
     "words": np.array(["a", "b|", "<c>"], dtype=object),
 }
 
@@ -111,6 +116,13 @@ def test_circumstances_that_cannot_be_read_are_others(tmp_path: Path) -> None:
     kept(tmp_path / "runs")
     (tmp_path / "runs" / "circumstances.json").write_text("{")
     assert Journal(tmp_path / "runs", HERE).refused
+
+
+def test_answers_that_cannot_be_kept_are_made_again(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "runs", HERE)
+    journal.keep(report(np.array([object(), 1], dtype=object)), "a")
+    assert journal.find("a") is None
+    assert journal.taken == 0
 
 
 def test_a_journal_without_a_folder_keeps_nothing() -> None:
