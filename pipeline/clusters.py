@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -99,22 +99,18 @@ class Cluster:
         ClusterUnavailable
             The scheduler does not answer within `Options.timeout`.
         """
-        # `scheduler_info` answers from a copy that something else may be renewing.
-        found = self._ask(n_workers=-1)["workers"]
-        return dict(sorted(found.items(), key=lambda item: str(item[1]["name"]).zfill(9)))
-
-    def _ask(self, **what: Any) -> dict[str, Any]:
-        scheduler, seconds = self.client.scheduler, self.options.timeout
-        why = "its client was closed"
-        if scheduler is not None:
-            try:
-                found = self.client.sync(scheduler.identity, callback_timeout=seconds, **what)
-                return dict(found)
-            except (OSError, RuntimeError) as error:
-                why = f"{error}"
-        raise ClusterUnavailable(
-            f"the scheduler of {self.about} is lost: {why}; start a cluster anew and fit again"
-        )
+        scheduler, why = self.client.scheduler, "its client was closed"
+        try:
+            # `scheduler_info` answers from a copy that something else may be renewing.
+            wait = self.options.timeout
+            found = self.client.sync(scheduler.identity, n_workers=-1, callback_timeout=wait)
+        except (AttributeError, OSError, RuntimeError) as error:
+            why = f"{error}" if scheduler is not None else why
+            raise ClusterUnavailable(
+                f"the scheduler of {self.about} is lost: {why}; start it anew"
+            ) from error
+        workers = found["workers"].items()
+        return dict(sorted(workers, key=lambda item: str(item[1]["name"]).zfill(9)))
 
     @property
     def dashboard(self) -> str:
@@ -264,9 +260,18 @@ def _listening(options: Options) -> dict[str, Any]:
     }
 
 
+def _closed_by(stack: ExitStack, made: Any) -> Any:
+    def close() -> None:
+        with suppress(TimeoutError):  # Workers that are slow to end are being killed.
+            made.close()
+
+    stack.callback(close)
+    return made
+
+
 def _local(where: str, options: Options, stack: ExitStack) -> Cluster:
     arguments = local_arguments(options)
-    made = stack.enter_context(load("distributed.LocalCluster")(**arguments))
+    made = _closed_by(stack, load("distributed.LocalCluster")(**arguments))
     client = stack.enter_context(load("distributed.Client")(made))
     return Cluster(client, options, f"{arguments['n_workers']} worker(s) on this machine")
 
@@ -274,7 +279,7 @@ def _local(where: str, options: Options, stack: ExitStack) -> Cluster:
 def _cuda(where: str, options: Options, stack: ExitStack) -> Cluster:
     if not available("dask_cuda"):
         raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
-    made = stack.enter_context(load("dask_cuda.LocalCUDACluster")(**cuda_arguments(options)))
+    made = _closed_by(stack, load("dask_cuda.LocalCUDACluster")(**cuda_arguments(options)))
     client = stack.enter_context(load("distributed.Client")(made))
     said = "{}: {}".format(*protocol(options))
     return Cluster(client, options, f"{len(made.workers)} GPU worker(s) on this machine; {said}")

@@ -167,6 +167,24 @@ def test_a_scheduler_that_freezes_or_dies_is_an_error_in_time(apart: Any) -> Non
         assert time.monotonic() - start < 40
 
 
+def test_workers_that_are_slow_to_end_do_not_spoil_what_was_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from distributed import LocalCluster
+
+    closes: list[Any] = []
+
+    class Slow(LocalCluster):
+        def close(self, timeout: Any = None) -> None:
+            closes.append(super().close(timeout))
+            raise TimeoutError
+
+    monkeypatch.setattr("distributed.LocalCluster", Slow)
+    with pipeline.cluster("local", workers=1):
+        done = 7
+    assert (done, len(closes)) == (7, 1)
+
+
 def wait_for_address(file: Path) -> str:
     import json
 
