@@ -105,10 +105,9 @@ class Cluster:
             wait = self.options.timeout
             found = self.client.sync(scheduler.identity, n_workers=-1, callback_timeout=wait)
         except (AttributeError, OSError, RuntimeError) as error:
-            why = f"{error}" if scheduler is not None else why
-            raise ClusterUnavailable(
-                f"the scheduler of {self.about} is lost: {why}; start it anew"
-            ) from error
+            why = why if scheduler is None else f"{error}"
+            said = f"the scheduler of {self.about} is lost: {why}; start it anew"
+            raise ClusterUnavailable(said) from error
         workers = found["workers"].items()
         return dict(sorted(workers, key=lambda item: str(item[1]["name"]).zfill(9)))
 
