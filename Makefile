@@ -123,6 +123,8 @@ bench: data setup-bench ## Measure this machine's CPU on TASK, then the preproce
 		--out 'docs/results/$(TASK)-cpu'
 	$(BENCH)
 	$(PYTHON) -m tools.bench.wrapper
+	$(PYTHON) -m tools.bench.streaming --seed '$(SEED)'
+	$(PYTHON) -m tools.bench.cluster --seed '$(SEED)'
 	$(PYTHON) -m tools.readme
 
 .PHONY: bench-preprocessing
@@ -133,6 +135,21 @@ bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-lear
 .PHONY: bench-wrapper
 bench-wrapper: setup ## Measure what Accelerated costs beside the bare estimator
 	$(PYTHON) -m tools.bench.wrapper
+	$(PYTHON) -m tools.readme
+
+.PHONY: bench-streaming
+bench-streaming: setup ## Measure fits from the disk, and with a hard limit, beside fits in memory
+	$(PYTHON) -m tools.bench.streaming --seed '$(SEED)'
+	$(PYTHON) -m tools.readme
+
+.PHONY: bench-cluster
+bench-cluster: setup ## Measure two workers of Dask beside one process
+	$(PYTHON) -m tools.bench.cluster --seed '$(SEED)'
+	$(PYTHON) -m tools.readme
+
+.PHONY: bench-scaling
+bench-scaling: setup ## Measure how fits from the disk grow with the rows
+	$(PYTHON) -m tools.bench.scaling --seed '$(SEED)'
 	$(PYTHON) -m tools.readme
 
 .PHONY: calibrate

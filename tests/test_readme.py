@@ -34,7 +34,10 @@ def test_links_lead_somewhere() -> None:
         assert (readme.ROOT / target).exists(), target
 
 
-@pytest.mark.parametrize("guide", [readme.RULES, readme.TASKS], ids=lambda path: path.stem)
+GUIDES = [readme.RULES, readme.TASKS, readme.CLUSTER]
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_the_tables_of_a_guide_are_up_to_date(guide: Path) -> None:
     text = guide.read_text()
     assert readme.updated(text, guide) == text, "run `python -m tools.readme`"

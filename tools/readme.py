@@ -19,11 +19,12 @@ from pipeline.preprocessing.twins import TWINS
 from pipeline.rules.array_api import ESTIMATORS, SWITCH
 from pipeline.rules.tables import CUML, SUBSTITUTES, XGBOOST
 from pipeline.rules.text import CUML as VECTORIZERS
-from tools.bench import markdown, schema, wrapper
+from tools.bench import cluster, markdown, scaling, schema, streaming, wrapper
 from tools.synthetic import markdown as synthetic
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+CLUSTER = ROOT / "docs" / "cluster.md"
 BENCHMARKS = ROOT / "docs" / "benchmarks.md"
 RULES = ROOT / "docs" / "estimators.md"
 SYNTHETIC = ROOT / "docs" / "synthetic.md"
@@ -31,6 +32,10 @@ TASKS = ROOT / "docs" / "tasks.md"
 MEASURED = Path("docs/results/flights-cpu/results.json")
 PREPROCESSING = Path("docs/results/preprocessing-cpu/results.json")
 WRAPPER = Path("docs/results/wrapper-cpu/results.json")
+
+STREAMING = Path("docs/results/streaming-cpu/results.json")
+WORKERS = Path("docs/results/cluster-cpu/results.json")
+SCALING = Path("docs/results/scaling-cpu/results.json")
 
 
 def support() -> str:
@@ -144,6 +149,27 @@ def cost() -> str:
     return wrapper.part(wrapper.load(ROOT / WRAPPER))
 
 
+def streamed() -> str:
+    """Return what the last `make bench-streaming` found, or that there was none."""
+    if not (ROOT / STREAMING).exists():
+        return "Not measured yet: `make bench-streaming` does it."
+    return streaming.part(streaming.load(ROOT / STREAMING))
+
+
+def workers() -> str:
+    """Return what the last `make bench-cluster` found, or that there was none."""
+    if not (ROOT / WORKERS).exists():
+        return "Not measured yet: `make bench-cluster` does it."
+    return cluster.part(cluster.load(ROOT / WORKERS))
+
+
+def scaled() -> str:
+    """Return what the last `make bench-scaling` found, or that there was none."""
+    if not (ROOT / SCALING).exists():
+        return "Not measured yet: `make bench-scaling` does it."
+    return scaling.part(scaling.load(ROOT / SCALING))
+
+
 def faster() -> str:
     """Return how the preprocessing compares with scikit-learn's, in short."""
     if not (ROOT / PREPROCESSING).exists():
@@ -154,6 +180,7 @@ def faster() -> str:
 DOCUMENTS = {
     README: {"support": support, "measured": measured, "faster": faster},
     BENCHMARKS: {"preprocessing": preprocessing, "wrapper": cost},
+    CLUSTER: {"streaming": streamed, "workers": workers, "scaling": scaled},
     TASKS: {"tasks": tasks},
     RULES: {"estimators": estimators, "nearest": nearest},
     SYNTHETIC: {"best": synthetic.best, "auc": synthetic.auc, "written": synthetic.written},

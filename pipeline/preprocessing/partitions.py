@@ -20,7 +20,7 @@ from pipeline.preprocessing.table import Cut, Part, Table
 T = TypeVar("T")
 
 FAN_IN = 8
-"""Statistics that are merged by one task."""
+"""Statistics that are merged by one task of a cluster."""
 
 
 class Partitions:
@@ -109,10 +109,14 @@ class Partitions:
         return Cut(len(self._own_first) - 1)
 
     def reduce(self, function: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
-        """Merge the statistics of all partitions, neighbours first."""
+        """Merge the statistics of all partitions: in order, or as a tree on a cluster."""
         delayed = load("dask.delayed")
         stats = self.each(partial(table_statistic, function, merge))
         join = delayed(partial(merged, merge), pure=False)
+        if active() is None:
+            # One after the other: those of encoders are large, and a tree keeps some waiting.
+            whole: T = reduce(lambda one, other: join([one, other]), stats).compute()
+            return whole
         while len(stats) > 1:
             stats = [join(stats[i : i + FAN_IN]) for i in range(0, len(stats), FAN_IN)]
         found: T = stats[0].compute()

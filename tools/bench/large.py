@@ -38,14 +38,21 @@ from tools.bench import rss
 ROOT = Path(__file__).resolve().parents[2]
 Way = Literal["memory", "stream", "cluster"]
 TREES = 50
-ALLOCATORS = {"MALLOC_ARENA_MAX": "2", "ARROW_DEFAULT_MEMORY_POOL": "system"}
-"""Else the allocators reserve address space that they never touch, and the limit counts it."""
+FRUGAL = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "65536",
+}
+"""Environment under a limit: else allocators keep what was freed, and the limit counts it."""
 
 STACK = 2 * 2**20
 """Bytes of a thread's stack: all of it counts against the limit, and there are 20 threads."""
 
 STEPS = {"columntransformer": "preprocess", "xgbclassifier": "train"}
 """Step of the spec -> what it is called in the tables."""
+
+LEAST_ROOM = 160 * 2**20
+"""Bytes that even the fit of a short table from the disk needs beyond its libraries."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +145,11 @@ def arrow_bytes(folder: Path, names: Sequence[str]) -> int:
     return int(fixed / len(group) * sum(file.metadata.num_rows for file in files))
 
 
+def room(data_bytes: int) -> int:
+    """Return what to leave a fit from the disk: less than twice the rows, or it would gather."""
+    return max(data_bytes * 7 // 4, LEAST_ROOM)
+
+
 def job(way: Way, recipe: Recipe, folder: Path, model: Path, **options: Any) -> Job:
     """Return a job on the files of a generated table."""
     numbers, categories = columns(recipe)
@@ -157,7 +169,7 @@ def run(todo: Job) -> Fit:
     done = subprocess.run(
         [sys.executable, "-m", "tools.bench.large", msgspec.json.encode(todo).decode()],
         cwd=ROOT,
-        env={**os.environ, **ALLOCATORS},
+        env={**os.environ, **(FRUGAL if todo.limit_bytes or todo.room_bytes else {})},
         capture_output=True,
         text=True,
         check=False,

@@ -32,8 +32,6 @@ SIZES = (1_000_000, 3_000_000, 10_000_000)
 BEYOND = 100_000_000
 """Rows that the table ends with; extrapolated where they were not measured."""
 TREES = 10
-LEAST_ROOM = 96 * 2**20
-"""Bytes that even the fit of the shortest table needs beyond its libraries."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -129,8 +127,7 @@ def _point(recipe: Recipe, trees: int, home: Path) -> Point:
     numbers, categories = large.columns(recipe)
     names = [*numbers, *categories]
     size = large.arrow_bytes(folder, names)
-    room = max(size // 2, LEAST_ROOM)
-    options = {"trees": trees, "seed": recipe.seed, "room_bytes": room}
+    options = {"trees": trees, "seed": recipe.seed, "room_bytes": large.room(size)}
     found = large.run(large.job("stream", recipe, folder, home / "model", **options))
     large.say(f"{recipe.rows:,} rows, {large.told(found)}")
     shutil.rmtree(folder)
@@ -158,7 +155,7 @@ def part(found: Results) -> str:
     return "\n".join(lines) + (
         f"\n\nThe lines through the logarithms have the slope {_slope(taken)} for seconds and "
         f"{_slope(beside)} for the bytes beside the libraries; 1 is linear. One fit of each size, "
-        f"in a process that has half of the bytes of the data beside its libraries; "
+        f"in a process that has too little memory to gather the rows; "
         f"{points[0].read} columns, {found.trees} trees; {here.cpu}, {here.cores} cores, load "
         f"average before {here.load_before:.1f}; {found.created[:10]}."
     )

@@ -1,8 +1,8 @@
 """Fits from the disk beside fits in memory: ``python -m tools.bench.streaming``.
 
-The same spec on the same files, each in a process of its own. Once with as much memory as there
-is for the fit in memory, to compare times; and once with a hard limit of a quarter of the data,
-which the fit from the disk has to hold to, and which the fit in memory cannot.
+The same spec on the same files, each in a process of its own. Once to compare times;
+and once with a hard limit of a quarter of the data, to which the fit from the disk has to hold,
+and with which the one in memory has to end.
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ def load(path: Path) -> Results:
 def times(recipe: Recipe, home: Path, trees: int, repeats: int) -> Case:
     """Return fits of a table in memory and from the disk, in turns.
 
-    What is left to the fits from the disk beyond their libraries is half of the bytes of the
-    data, so that nothing is gathered.
+    The fits from the disk get less memory than gathering the rows takes.
     """
     folder = synthetic.prepare(home, recipe)
     size = large.arrow_bytes(folder, _names(recipe))
     fits: dict[large.Way, list[Fit]] = {"memory": [], "stream": []}
-    options = {"memory": {}, "stream": {"room_bytes": size // 2}}
+    options: dict[large.Way, dict[str, int]]
+    options = {"memory": {}, "stream": {"room_bytes": large.room(size)}}
     for _ in range(repeats):
         for way, kept in fits.items():
             job = large.job(
@@ -106,7 +106,8 @@ def hard_limit(recipe: Recipe, home: Path, trees: int, limit_bytes: int) -> Case
     size = large.arrow_bytes(folder, _names(recipe))
     limit = limit_bytes or size // SHARE
     found = []
-    for way, bound in (("stream", limit), ("memory", limit), ("memory", 0)):
+    todo: list[tuple[large.Way, int]] = [("stream", limit), ("memory", limit), ("memory", 0)]
+    for way, bound in todo:
         job = large.job(
             way, recipe, folder, home / way, trees=trees, seed=recipe.seed, limit_bytes=bound
         )
@@ -121,19 +122,20 @@ def _names(recipe: Recipe) -> list[str]:
 
 
 def _case(recipe: Recipe, home: Path, size: int, trees: int, **fits: Any) -> Case:
-    judged = {
-        f"auc_{way}": None if fits[way][-1].error else large.auc(home / way, recipe, HELD_OUT)
-        for way in ("memory", "stream")
-    }
     return Case(
         rows=recipe.rows,
         columns=recipe.columns,
         read=len(_names(recipe)),
         bytes=size,
         trees=trees,
+        auc_memory=_judged("memory", fits["memory"], home, recipe),
+        auc_stream=_judged("stream", fits["stream"], home, recipe),
         **fits,
-        **judged,
     )
+
+
+def _judged(way: str, fits: Sequence[Fit], home: Path, recipe: Recipe) -> float | None:
+    return None if fits[-1].error else large.auc(home / way, recipe, HELD_OUT)
 
 
 def part(found: Results) -> str:
@@ -263,7 +265,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--columns", type=int, default=64)
     parser.add_argument("--trees", type=int, default=large.TREES)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--limit-rows", type=int, default=3_000_000, help="with the limit")
+    parser.add_argument("--limit-rows", type=int, default=4_000_000, help="with the limit")
     parser.add_argument("--limit-columns", type=int, default=256)
     parser.add_argument("--limit-trees", type=int, default=10)
     parser.add_argument("--limit-mib", type=float, default=0, help="0: a quarter of the data")
