@@ -51,7 +51,7 @@ STACK = 2 * 2**20
 STEPS = {"columntransformer": "preprocess", "xgbclassifier": "train"}
 """Step of the spec -> what it is called in the tables."""
 
-LEAST_ROOM = 160 * 2**20
+LEAST_ROOM = 224 * 2**20
 """Bytes that even the fit of a short table from the disk needs beyond its libraries."""
 
 
@@ -68,7 +68,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         Folder to save the model to.
     numbers, categories : sequence of str
         Columns to learn from.
-    trees, seed : int
+    trees, bins, seed : int
+        Bins: of a column, `max_bin` of XGBoost.
     limit_bytes : int
         Of the process from its start, set by the kernel (``RLIMIT_DATA``); 0: none.
     room_bytes : int
@@ -83,6 +84,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     numbers: list[str]
     categories: list[str]
     trees: int = TREES
+    bins: int = 256
     seed: int = 0
     limit_bytes: int = 0
     room_bytes: int = 0
@@ -125,7 +127,7 @@ def spec(job: Job) -> Pipeline:
             (make_pipeline(SimpleImputer(), StandardScaler()), job.numbers),
             (TargetEncoder(cv=folds), job.categories),
         ),
-        XGBClassifier(n_estimators=job.trees, random_state=job.seed),
+        XGBClassifier(n_estimators=job.trees, max_bin=job.bins, random_state=job.seed),
     )
 
 

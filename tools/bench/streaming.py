@@ -32,6 +32,10 @@ SHARE = 4
 """The limit is the bytes of the data divided by this."""
 HELD_OUT = 200_000
 """Rows behind those of the table, on which the models are judged."""
+BINS = 256
+"""Of XGBoost unless it is told otherwise."""
+Learner = dict[str, int]
+"""The parameters `trees` and `bins` of `large.Job`."""
 MOST_APART = 0.002
 """Target for the difference of the areas under the curve."""
 
@@ -46,6 +50,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     bytes: int
     """Of the columns that are read, as one Arrow table."""
     trees: int
+    bins: int
+    """Of a column, `max_bin` of XGBoost."""
     memory: list[Fit]
     """In one frame, as often as it was repeated."""
     stream: list[Fit]
@@ -74,7 +80,7 @@ def load(path: Path) -> Results:
     return records.load(path, Results, schema=SCHEMA, command="make bench-streaming")
 
 
-def times(recipe: Recipe, home: Path, trees: int, repeats: int) -> Case:
+def times(recipe: Recipe, home: Path, learner: Learner, repeats: int) -> Case:
     """Return fits of a table in memory and from the disk, in turns.
 
     The fits from the disk get less memory than gathering the rows takes.
@@ -87,14 +93,14 @@ def times(recipe: Recipe, home: Path, trees: int, repeats: int) -> Case:
     for _ in range(repeats):
         for way, kept in fits.items():
             job = large.job(
-                way, recipe, folder, home / way, trees=trees, seed=recipe.seed, **options[way]
+                way, recipe, folder, home / way, **learner, seed=recipe.seed, **options[way]
             )
             kept.append(large.run(job))
             large.say(large.told(kept[-1]))
-    return _case(recipe, home, size, trees, **fits, limited=None)
+    return _case(recipe, home, size, learner, **fits, limited=None)
 
 
-def hard_limit(recipe: Recipe, home: Path, trees: int, limit_bytes: int) -> Case:
+def hard_limit(recipe: Recipe, home: Path, learner: Learner, limit_bytes: int) -> Case:
     """Return fits of a table with a limit, and the one in memory without it.
 
     Parameters
@@ -109,25 +115,26 @@ def hard_limit(recipe: Recipe, home: Path, trees: int, limit_bytes: int) -> Case
     todo: list[tuple[large.Way, int]] = [("stream", limit), ("memory", limit), ("memory", 0)]
     for way, bound in todo:
         job = large.job(
-            way, recipe, folder, home / way, trees=trees, seed=recipe.seed, limit_bytes=bound
+            way, recipe, folder, home / way, **learner, seed=recipe.seed, limit_bytes=bound
         )
         found.append(large.run(job))
         large.say(large.told(found[-1]))
     stream, limited, memory = found
-    return _case(recipe, home, size, trees, memory=[memory], stream=[stream], limited=limited)
+    return _case(recipe, home, size, learner, memory=[memory], stream=[stream], limited=limited)
 
 
 def _names(recipe: Recipe) -> list[str]:
     return [name for names in large.columns(recipe) for name in names]
 
 
-def _case(recipe: Recipe, home: Path, size: int, trees: int, **fits: Any) -> Case:
+def _case(recipe: Recipe, home: Path, size: int, learner: Learner, **fits: Any) -> Case:
     return Case(
         rows=recipe.rows,
         columns=recipe.columns,
         read=len(_names(recipe)),
         bytes=size,
-        trees=trees,
+        trees=learner["trees"],
+        bins=learner["bins"],
         auc_memory=_judged("memory", fits["memory"], home, recipe),
         auc_stream=_judged("stream", fits["stream"], home, recipe),
         **fits,
@@ -174,7 +181,8 @@ def _ways(case: Case) -> list[tuple[str, list[Fit], float | None]]:
 
 def _size(case: Case) -> str:
     return (
-        f"{case.rows:,} rows, {case.read} columns of {case.bytes / 1e9:.2f} GB, {case.trees} trees"
+        f"{case.rows:,} rows, {case.read} columns of {case.bytes / 1e9:.2f} GB, {case.trees} trees "
+        f"with max_bin={case.bins}"
     )
 
 
@@ -245,11 +253,12 @@ def measure(given: argparse.Namespace, home: Path) -> Results:
     load_before = provenance.load_average()
     small = Recipe(rows=given.rows, columns=given.columns, seed=given.seed)
     wide = Recipe(rows=given.limit_rows, columns=given.limit_columns, seed=given.seed)
+    tight = {"trees": given.limit_trees, "bins": given.limit_bins}
     return Results(
         schema=SCHEMA,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        times=times(small, home, given.trees, given.repeats),
-        limit=hard_limit(wide, home, given.limit_trees, int(given.limit_mib * 2**20)),
+        times=times(small, home, {"trees": given.trees, "bins": BINS}, given.repeats),
+        limit=hard_limit(wide, home, tight, int(given.limit_mib * 2**20)),
         machine=provenance.machine(provenance.threads(), load_before),
         source=provenance.source(["python", "-m", "tools.bench.streaming", *sys.argv[1:]]),
         seed=given.seed,
@@ -263,11 +272,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("docs/results/streaming-cpu"))
     parser.add_argument("--rows", type=int, default=1_000_000, help="to compare times")
     parser.add_argument("--columns", type=int, default=64)
-    parser.add_argument("--trees", type=int, default=large.TREES)
+    parser.add_argument("--trees", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--limit-rows", type=int, default=4_000_000, help="with the limit")
+    parser.add_argument("--limit-rows", type=int, default=6_000_000, help="with the limit")
     parser.add_argument("--limit-columns", type=int, default=256)
     parser.add_argument("--limit-trees", type=int, default=10)
+    parser.add_argument("--limit-bins", type=int, default=64, help="max_bin of XGBoost")
     parser.add_argument("--limit-mib", type=float, default=0, help="0: a quarter of the data")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
