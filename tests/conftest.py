@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import signal
 from dataclasses import replace
@@ -29,13 +28,6 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Name tests alike in all processes: addresses of parameters become numbers."""
-    for number, item in enumerate(items):
-        if " at 0x" in item.nodeid:
-            item._nodeid = re.sub(r" at 0x[0-9a-f]+", f" #{number}", item.nodeid)
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from pipeline.preprocessing.build import build
 from pipeline.preprocessing.program import Program
 from pipeline.preprocessing.refusals import leaves, reasons
 from pipeline.preprocessing.selecting import selected
+from tests.names import plain
 
 HEAD = pd.DataFrame({"a": [1.0], "b": [2], "t": ["x"]})
 BOTH = {"a": StandardScaler(), "b": StandardScaler()}
@@ -58,7 +59,7 @@ def only(name: str, how: Any, columns: Any, **params: Any) -> ColumnTransformer:
         (make_column_selector(dtype_include=np.number), ["a", "b"]),
         (make_column_selector(pattern="^[bt]$"), ["b", "t"]),
     ],
-    ids=str,
+    ids=plain,
 )
 def test_selected_reads_keys_as_sklearn_does(key: Any, expected: list[str]) -> None:
     assert selected(HEAD, key, "step") == expected
@@ -80,7 +81,7 @@ def test_selected_reads_keys_as_sklearn_does(key: Any, expected: list[str]) -> N
         (1, r"not a list; write \[1\]"),
         (range(2), r"not a list; write \[0, 1\]"),
     ],
-    ids=str,
+    ids=plain,
 )
 def test_selected_refuses_bad_keys_with_the_step(key: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
@@ -120,7 +121,7 @@ def test_leaves_are_found_in_order_with_paths() -> None:
         (only("x", "drop", ["a"], remainder=NMF()), ["s.remainder"]),
         (only("x", make_pipeline(PCA(), OwnScaler()), ["a"]), ["s.x.pca", "s.x.ownscaler"]),
     ],
-    ids=str,
+    ids=plain,
 )
 def test_transformers_without_a_twin_are_named(spec: Any, steps: list[str]) -> None:
     found = reasons(spec, "s")

@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from pipeline.errors import DataError, Unsupported
 from pipeline.preprocessing.functions import UFUNCS, is_ufunc
 from pipeline.preprocessing.program import Program
+from tests.names import plain
 from tests.preprocessing.columns import NUMBERS, frame
 from tests.preprocessing.parity import (
     assert_both_refuse,
@@ -201,7 +202,7 @@ def test_other_functions_may_not_run_on_the_device(func: Any) -> None:
         (one(np.log, np.exp, inv_kw_args={"order": "F"}), "inv_kw_args"),
         (FunctionTransformer(feature_names_out=lambda t, names: names), "feature_names_out"),
     ],
-    ids=str,
+    ids=plain,
 )
 def test_other_parameters_are_refused(spec: Any, parameter: str) -> None:
     ((name, _),) = refused(spec)

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from pipeline.errors import DataError, Unsupported
 from pipeline.preprocessing import table
 from pipeline.preprocessing.program import Program
+from tests.names import plain
 from tests.preprocessing.parity import (
     assert_both_refuse,
     assert_handed_over,
@@ -257,7 +258,7 @@ def test_bad_k_is_refused(k: Any, numbers: pd.DataFrame) -> None:
     assert "'k' parameter" in message
 
 
-@pytest.mark.parametrize("score", [chi2, r_regression, lambda X, y: X[0], None], ids=str)
+@pytest.mark.parametrize("score", [chi2, r_regression, lambda X, y: X[0], None], ids=plain)
 def test_other_scores_are_refused(score: Any) -> None:
     with pytest.raises(Unsupported) as caught:
         Program(SelectKBest(score)).fit(np.ones((4, 1)), np.array([0, 1, 0, 1]))

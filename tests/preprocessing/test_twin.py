@@ -10,6 +10,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from pipeline.errors import Unsupported
 from pipeline.preprocessing.program import Program
 from pipeline.preprocessing.twins import TWINS
+from tests.names import plain
 
 REFUSED = [
     (SimpleImputer(missing_values=-1), "missing_values"),
@@ -20,7 +21,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "parameter"), REFUSED, ids=lambda value: str(value))
+@pytest.mark.parametrize(("spec", "parameter"), REFUSED, ids=plain)
 def test_what_is_not_honoured_is_refused(spec: Any, parameter: str) -> None:
     with pytest.raises(Unsupported) as caught:
         Program(spec, step="here").fit(np.zeros((2, 1)))

@@ -13,6 +13,7 @@ from sklearn.preprocessing import LabelEncoder, StandardScaler
 
 from pipeline.errors import DataError
 from pipeline.rules.documents import documents, reads_text
+from tests.names import plain
 
 TEXTS = ["one text", "", "naïve 日本"]
 
@@ -36,7 +37,7 @@ class OwnVectorizer(CountVectorizer):
         (LabelEncoder(), False),
         (object(), False),
     ],
-    ids=str,
+    ids=plain,
 )
 def test_specs_that_read_text_are_known_by_their_first_step(spec: Any, expected: bool) -> None:
     assert reads_text(spec) is expected
