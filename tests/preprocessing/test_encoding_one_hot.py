@@ -175,7 +175,7 @@ def test_lists_that_sklearn_refuses(categories: list[Any], why: str, table: pd.D
     assert why in message
 
 
-@pytest.mark.parametrize("listed", [[], "abcd", 5, {"a", "b"}], ids=str)
+@pytest.mark.parametrize("listed", [[], "abcd", 5, {"a"}], ids=str)
 def test_what_is_no_list_of_values_is_refused(listed: Any, table: pd.DataFrame) -> None:
     spec = OneHotEncoder(categories=[range(9), listed], handle_unknown="ignore")
     with pytest.raises(ConfigError, match=r"categories\[1\] is .* of the column 'c'"):
