@@ -30,8 +30,11 @@ class Worker(Protocol):
     def partial_fit(self, X: Any, y: Any, **params: Any) -> Any:
         """Learn from more rows."""
 
-    def spreads(self, X: Any, params: dict[str, Any]) -> str:
+    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions; "" where they have to be gathered."""
+
+    def stays(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return why they have to be gathered, where others like them have not."""
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
         """Call a fitted method."""
@@ -74,7 +77,7 @@ class Step:
         """Call a method that learns; on the host if the data stand in the way and it may."""
         X = self.bring(X)
         if frames.is_partitioned(X):
-            X = self._spread_or_gathered(X, y, params)
+            X = self._spread_or_gathered(call, X, y, params)
         try:
             with self.timed(call, "what is fitted"):
                 return getattr(self.worker, call)(X, y, **params)
@@ -114,12 +117,14 @@ class Step:
             for place in self.placements
         ]
 
-    def _spread_or_gathered(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    def _spread_or_gathered(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> Any:
         """Return partitions, as one table if the worker learns from all rows at once."""
-        said = self.worker.spreads(X, params)
+        said = self.worker.spreads(call, X, y, params)
         if not said:
+            why = self.worker.stays(call, X, y, params)
             with record(self.name, "gather", self.device):
                 X, said = gathering.gather(X, self.name)
+            said = "; ".join(filter(None, (said, why)))
             gathering.check_rows(y, X.shape[0])
         self.note(said)
         return X

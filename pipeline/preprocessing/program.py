@@ -125,9 +125,13 @@ class Program:
     def _names(self) -> list[Any]:
         return list(self.to_sklearn().get_feature_names_out()) if self.framed else []
 
-    def spreads(self, X: Any, params: dict[str, Any]) -> str:
+    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions."""
         return "the statistics of the partitions are merged"
+
+    def stays(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return why they have to be gathered, where others like them have not."""
+        return ""
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return the matrix: `transform` is the one method of a program."""

@@ -67,7 +67,7 @@ class Boosting(Model):
             ) from error
         return self._check_device()
 
-    def spreads(self, X: Any, params: dict[str, Any]) -> str:
+    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions: by a cluster, or from the disk if it must."""
         if not spread.spreads(self.spec, params):
             return ""

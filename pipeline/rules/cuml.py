@@ -16,6 +16,7 @@ from sklearn.utils import get_tags
 from pipeline import frames, residency
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
+from pipeline.rules import cuml_cluster
 from pipeline.rules.model import Model
 from pipeline.rules.tables import Rule
 
@@ -44,7 +45,7 @@ class Cuml(Model):
         # which would copy every result to the host.
         params = translate(rule, spec, step)
         super().__init__(spec, load(rule.twin)(**params))
-        self.rule, self.step = rule, step
+        self.rule, self.step, self.taken = rule, step, params
         self.text_labels = False
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
@@ -57,15 +58,47 @@ class Cuml(Model):
         DataError
             The matrix holds missing values, which neither takes.
         """
+        if frames.is_partitioned(X):
+            return self._fit_together(X, y)
         X = self._learnable(X, y, params)
-        super().fit(X, y, **params)
+        return super().fit(X, y, **params)
+
+    def _fit_together(self, X: Any, y: Any) -> None:
+        """Take the model that all GPUs of the cluster train."""
+        found = cuml_cluster.train(self.spec, self.taken, X, y)
+        if found is None:
+            raise self._missing()
+        self.estimator = found
+        self.text_labels = y is not None and y.dtype.kind not in "iufb"
+
+    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return which class trains on all GPUs; "" where this one does on one."""
+        if not cuml_cluster.several_gpus() or self._obstacles(call, X, y, params):
+            return ""
+        return f"trained by all GPUs of the cluster ({cuml_cluster.path_of(self.spec)})"
+
+    def stays(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return why one GPU of several learns."""
+        why = self._obstacles(call, X, y, params) if cuml_cluster.several_gpus() else []
+        return "; ".join(why)
+
+    def _obstacles(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> list[str]:
+        if call not in cuml_cluster.CALLS:
+            return [f"{call} learns on one GPU"]
+        return cuml_cluster.obstacles(self.spec, self.taken, (X, y), params)
 
     def fit_transform(self, X: Any, y: Any) -> Any:
-        """Fit, and return the transformed training rows, on the device."""
+        """Fit, and return the transformed training rows, on the device; of partitions, as such."""
+        if frames.is_partitioned(X):
+            self._fit_together(X, y)
+            return cuml_cluster.transformed(self, X)
         return super().fit_transform(self._learnable(X, y, {}), y)
 
     def fit_predict(self, X: Any, y: Any) -> Any:
         """Fit, and return the labels of the training rows, on the device."""
+        if frames.is_partitioned(X):
+            self._fit_together(X, y)
+            return self.estimator.labels_
         return super().fit_predict(self._learnable(X, y, {}), y)
 
     def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
@@ -85,8 +118,10 @@ class Cuml(Model):
         if not hasattr(self.estimator, method):
             why = f"cuML's {type(self.spec).__name__} has no {method}"
             raise Unsupported(Reason(self.step, why, f"use to_sklearn().{method}(X)"))
+        if frames.is_partitioned(X):
+            return super().call(method, X, **params)
         X = frames.matrix(X)
-        if _has_missing(X):
+        if cuml_cluster.has_missing(X):
             raise self._missing()
         if method != "predict" or not self.text_labels:
             return super().call(method, X, **params)
@@ -123,7 +158,7 @@ class Cuml(Model):
     def _learnable(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
         X = frames.matrix(X)
         found = [*self._beyond_cuml(y, params)]
-        if _has_missing(X):
+        if cuml_cluster.has_missing(X):
             if not get_tags(self.spec).input_tags.allow_nan:
                 raise self._missing()
             way_out = f"impute them in a step before, or {ON_HOST}"
@@ -154,12 +189,6 @@ class Cuml(Model):
     def _missing(self) -> DataError:
         why = f"{self.step}: cuML does not take missing values (NaN)"
         return DataError(f"{why}; impute them in a step before")
-
-
-def _has_missing(X: Any) -> bool:
-    xp = frames.array_module(frames.device_of(X))
-    values = X.data if frames.is_sparse(X) else X
-    return values.dtype.kind == "f" and bool(xp.isnan(values).any())
 
 
 def translate(rule: Rule, spec: BaseEstimator, step: str) -> dict[str, Any]:

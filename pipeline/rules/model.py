@@ -43,8 +43,12 @@ class Model:
         """Learn from more rows."""
         self.estimator.partial_fit(X, y, **params)
 
-    def spreads(self, X: Any, params: dict[str, Any]) -> str:
+    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions; of those that say nothing, they are gathered."""
+        return ""
+
+    def stays(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return why they have to be gathered, where others like them have not."""
         return ""
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
@@ -113,7 +117,7 @@ class Plain(Model):
             answer, self, "transform", {}, dtype=X.dtype, chunks=(X.chunks[0], (width,))
         )
 
-    def spreads(self, X: Any, params: dict[str, Any]) -> str:
+    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return whether it learns from one partition after another, which it does if it must."""
         if hasattr(X, "columns") or not streaming.streams(self.spec, params):
             return ""

@@ -58,7 +58,7 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     rows = gathering.lengths(X)
     for array in (y, sample_weight):
         gathering.check_rows(array, sum(rows))
-    placed = _placed(cluster, X, rows, [y, sample_weight])
+    placed = distribute(cluster, X, rows, [y, sample_weight])
     data = partial(resuming.fingerprint, X, y, sample_weight)
     kept = resuming.begun(estimator, {"sample_weight": sample_weight}, data)
     with (
@@ -122,7 +122,7 @@ def check_labels(estimator: Any, y: Any) -> None:
         )
 
 
-def _placed(cluster: Cluster, X: Any, rows: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
+def distribute(cluster: Cluster, X: Any, rows: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
     """Return the table and the arrays with each part on the worker that will train on it."""
     kept = [(part, n) for part, n in zip(gathering.parts_of(X), rows, strict=True) if n]
     edges = np.cumsum([0, *(n for _, n in kept)])
