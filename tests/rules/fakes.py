@@ -81,7 +81,9 @@ class TogetherLogistic(_Together):
         found = self._blocks(X, y)
         assert {part.dtype for _, _, part in found} == {X.dtype}
         self.model = Part(**self.kwargs)
-        self.model.fit(*(np.concatenate(parts) for parts in zip(*(f[1:] for f in found))))
+        self.model.fit(
+            *(np.concatenate(parts) for parts in zip(*(f[1:] for f in found), strict=True))
+        )
         self.model.trained_on = {address for address, _, _ in found}
         return self
 

@@ -15,8 +15,8 @@ from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ri
 
 import pipeline
 from pipeline.errors import DataError
-from pipeline.plan import Step
 from pipeline.placement import Placement
+from pipeline.plan import Step
 from pipeline.rules import cuml_cluster
 from pipeline.rules.cuml import Cuml
 from pipeline.rules.cuml_spread import SPREAD
