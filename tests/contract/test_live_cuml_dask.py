@@ -1,0 +1,197 @@
+"""What `pipeline.rules.cuml_spread` says of cuml.dask, against the package; no kernel runs."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from pipeline.optional import available, load
+from pipeline.rules import cuml, cuml_cluster
+from pipeline.rules.cuml_spread import SPREAD, Learnt
+from pipeline.rules.tables import CUML, public_name, rule
+from tests.contract import cuml_on_numpy
+from tests.estimators import CASES, Case, named
+
+MISSING = [name for name in ("cuml", *cuml_cluster.NEEDS) if not available(name)]
+
+pytestmark = [
+    pytest.mark.contract_live,
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
+    pytest.mark.filterwarnings("ignore"),
+]
+
+MANY = {
+    "sklearn.cluster.KMeans": "cuml.cluster.kmeans_mg.KMeansMG",
+    "sklearn.decomposition.PCA": "cuml.decomposition.pca_mg.PCAMG",
+    "sklearn.decomposition.TruncatedSVD": "cuml.decomposition.tsvd_mg.TSVDMG",
+    "sklearn.linear_model.LinearRegression": (
+        "cuml.linear_model.linear_regression_mg.LinearRegressionMG"
+    ),
+    "sklearn.linear_model.LogisticRegression": (
+        "cuml.linear_model.logistic_regression_mg.LogisticRegressionMG"
+    ),
+    "sklearn.linear_model.Ridge": "cuml.linear_model.ridge_mg.RidgeMG",
+}
+"""Name of the estimator -> the class that each worker makes; the others make cuML's own."""
+
+SPREADING = [case for case in CASES if public_name(case.spec) in SPREAD]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _packages() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        load("cuml.dask")
+
+
+def learners() -> list[Any]:
+    """Return one estimator of each class, with the parameters that it has by default."""
+    return [clone(kind()) for kind in {type(case.spec): None for case in SPREADING}]
+
+
+def table() -> Any:
+    return load("dask.array.from_array")(np.zeros((8, 4), "float32"), chunks=(4, 4))
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_the_class_takes_the_client_and_what_we_hand_to_fit(name: str) -> None:
+    row = SPREAD[name]
+    kind = load(row.path)
+    takes = {each for base in kind.__mro__ for each in names(base.__init__)}
+    assert "client" in takes
+    known = {"classes": None} if row.told else {}
+    given = ["X", "y"] if row.y else ["X"]
+    inspect.signature(kind.fit).bind(None, *given, **known)
+    assert callable(kind.get_combined_model)
+
+
+def names(function: Any) -> set[str]:
+    try:
+        return set(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return set()
+
+
+@pytest.mark.parametrize("spec", learners(), ids=lambda spec: type(spec).__name__)
+def test_an_estimator_as_it_comes_is_spread(spec: Any) -> None:
+    taken = cuml.translate(rule(spec), spec, "step")
+    y = np.arange(8) % 2
+    assert cuml_cluster.obstacles(spec, taken, (table(), y), {}) == []
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_cumls_class_for_one_gpu_has_every_parameter_of_the_table(name: str) -> None:
+    known = load(CUML[name].twin)._get_param_names()
+    assert SPREAD[name].takes
+    assert set(SPREAD[name].takes) - set(known) == set()
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_the_workers_take_the_keywords_and_no_others(name: str) -> None:
+    spec = next(spec for spec in learners() if public_name(spec) == name)
+    taken = cuml.translate(rule(spec), spec, "step")
+    made = load(MANY[name])(handle=None, **taken)
+    assert isinstance(made, load(CUML[name].twin))
+    assert taken.items() <= made.get_params().items()
+    with pytest.raises(TypeError, match="colour"):
+        load(MANY[name])(handle=None, colour=1, **taken)
+
+
+def test_the_class_itself_swallows_what_it_does_not_know() -> None:
+    made = load("cuml.dask.linear_model.Ridge")(client=object(), colour=1)
+    assert made.kwargs["colour"] == 1
+
+
+def test_what_we_supply_is_what_is_not_there() -> None:
+    assert not hasattr(load("cuml.dask.linear_model.LogisticRegression"), "predict_proba")
+    assert not hasattr(load("cuml.dask.naive_bayes.MultinomialNB"), "predict_proba")
+    assert "n_samples_" not in set_by("sklearn.decomposition.PCA")
+    assert "n_iter_" not in set_by("sklearn.linear_model.Ridge")
+
+
+def set_by(name: str) -> set[str]:
+    """Return the fitted attributes that the source of a worker's class sets."""
+    found: set[str] = set()
+    for base in load(MANY[name]).__mro__:
+        if "_mg" in base.__module__:
+            found |= set(re.findall(r"self\.(\w+_) =", source(base)))
+    return found
+
+
+def source(cls: type) -> str:
+    path = Path(str(sys.modules[cls.__module__].__file__))
+    suffix = "py" if path.suffix == ".py" else "pyx"
+    return path.with_name(f"{path.name.partition('.')[0]}.{suffix}").read_text()
+
+
+def learnt(case: Case, X: np.ndarray, y: Any) -> tuple[Any, Any]:
+    """Return what scikit-learn learns, and a worker's model with what its class would set of it."""
+    name = public_name(case.spec)
+    fitted = clone(case.spec).fit(X, y)
+    full = load(CUML[name].twin).from_sklearn(fitted)
+    made = load(MANY[name])(handle=None, **cuml.translate(rule(case.spec), case.spec, "step"))
+    made.output_type = None
+    made.n_features_in_ = full.n_features_in_
+    vars(made).update({key: vars(full)[key] for key in set_by(name) & set(vars(full))})
+    return fitted, made
+
+
+LIFTED = [case for case in SPREADING if type(case.spec) in (LogisticRegression, PCA, Ridge)]
+
+
+@pytest.mark.parametrize("case", LIFTED, ids=named)
+def test_a_workers_model_comes_to_scikit_learn(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for spec in learners():
+        load(rule(spec).twin)
+    for path in MANY.values():
+        load(path)
+    cuml_on_numpy.install(monkeypatch)
+    X, y = case.data()
+    fitted, made = learnt(case, X, y)
+    classes = getattr(fitted, "classes_", None)
+    about = Learnt(None, SimpleNamespace(shape=np.shape(X)), classes)
+    SPREAD[public_name(case.spec)].supply(made, about)
+    lifted = made.as_sklearn().set_params(**case.spec.get_params(deep=False))
+    assert case.compare(lifted, fitted, X, y) == pytest.approx(0, abs=1e-6)
+
+
+def test_without_what_we_supply_it_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuml_on_numpy.install(monkeypatch)
+    for kind in (PCA, Ridge):
+        case = next(case for case in LIFTED if type(case.spec) is kind)
+        _, made = learnt(case, *case.data())
+        with pytest.raises(AttributeError, match="n_samples_|n_iter_"):
+            made.as_sklearn()
+
+
+def test_clusters_know_the_labels_of_one_gpu_alone() -> None:
+    text = inspect.getsource(load("cuml.dask.cluster.KMeans").fit)
+    assert "first = kmeans_fit[0].result()" in text
+    assert "self.inertia_ = sum(inertias)" in text
+    assert KMeans.__name__ in SPREAD["sklearn.cluster.KMeans"].path
+
+
+@pytest.mark.parametrize("name", ["KNeighborsClassifier", "KNeighborsRegressor"])
+def test_neighbours_make_no_single_model(name: str) -> None:
+    module = load(f"cuml.dask.neighbors.{name}")
+    assert "_set_internal_model" not in inspect.getsource(sys.modules[module.__module__])
+
+
+def test_lasso_hands_over_a_model_of_another_class() -> None:
+    found = inspect.getsource(load("cuml.dask.linear_model.Lasso"))
+    assert "self.solver = CD(" in found
+    assert "_set_internal_model" not in found
