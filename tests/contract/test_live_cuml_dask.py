@@ -152,9 +152,7 @@ LIFTED = [case for case in SPREADING if type(case.spec) in (LogisticRegression, 
 
 
 @pytest.mark.parametrize("case", LIFTED, ids=named)
-def test_a_workers_model_comes_to_scikit_learn(
-    case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_workers_model_comes_to_scikit_learn(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     for spec in learners():
         load(rule(spec).twin)
     for path in MANY.values():

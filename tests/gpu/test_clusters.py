@@ -1,12 +1,27 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import adjusted_rand_score
 
 import pipeline
-from pipeline.devices import obstacle
+from pipeline import Accelerated, devices
+from pipeline.optional import load
+from pipeline.rules.cuml_spread import SPREAD
+from pipeline.rules.tables import public_name
+from tests.estimators import CASES, Case, binary, named
 
-NO_GPU = obstacle()
+NO_GPU = devices.obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
+
+ONE = bool(NO_GPU) or len(devices.gpu.probe().devices) < 2
+several = pytest.mark.skipif(ONE, reason="needs two GPUs")
+SHARED = [case for case in CASES if public_name(case.spec) in SPREAD]
 
 
 def sum_on_the_gpu() -> int:
@@ -18,3 +33,60 @@ def sum_on_the_gpu() -> int:
 def test_a_gpu_worker_runs_on_its_gpu() -> None:
     with pipeline.cluster("cuda", workers=1) as cluster:
         assert cluster.client.submit(sum_on_the_gpu).result() == 6
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[Any]:
+    with pipeline.cluster("cuda", workers=2) as cluster:
+        yield cluster
+
+
+def parted(X: np.ndarray) -> Any:
+    """Return the rows in four partitions, on the GPUs of the workers."""
+    cupy = load("cupy")
+    rows = load("dask.array.from_array")(X, chunks=(100, X.shape[1]))
+    return rows.map_blocks(cupy.asarray, dtype=X.dtype, meta=cupy.empty((0, 0), X.dtype))
+
+
+def fitted(spec: Any, X: np.ndarray, y: Any, **params: Any) -> tuple[Any, str]:
+    """Return the model, and what is said of where it was trained."""
+    model = Accelerated(clone(spec), device="cuda").fit(parted(X), y, **params)
+    (place,) = model.plan_.placements
+    return model, place.note
+
+
+@several
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize("case", SHARED, ids=named)
+def test_two_gpus_come_as_near_to_the_reference_as_one(case: Case) -> None:
+    X, y = case.data()
+    reference = clone(case.spec).fit(X, y)
+    model, said = fitted(case.spec, X, y)
+    assert f"trained by all GPUs of the cluster ({SPREAD[public_name(case.spec)].path})" in said
+    lifted: Any = model.to_sklearn()
+    if hasattr(reference, "labels_"):
+        assert adjusted_rand_score(reference.labels_, lifted.labels_) == 1
+        assert lifted.inertia_ == pytest.approx(reference.inertia_, rel=1e-3)
+    else:
+        assert case.compare(lifted, reference, X, y) <= case.tolerance
+
+
+@several
+@pytest.mark.usefixtures("two")
+def test_labels_of_text_and_their_probabilities_come_back_from_two_gpus() -> None:
+    X, y = binary()
+    words = np.array(["late", "early"], dtype=object)[y]
+    model, _ = fitted(LogisticRegression(), X, words)
+    assert list(model.classes_) == ["early", "late"]
+    assert set(model.predict(X)) == {"early", "late"}
+    wanted = LogisticRegression().fit(X, words).predict_proba(X)
+    assert np.abs(np.asarray(model.predict_proba(parted(X))) - wanted).max() < 0.02
+
+
+@several
+@pytest.mark.usefixtures("two")
+def test_weights_are_gathered_to_one_gpu_and_that_is_said() -> None:
+    X, y = binary()
+    _, said = fitted(LogisticRegression(), X, y, sample_weight=np.ones(len(X)))
+    assert "gathered to one process" in said
+    assert "takes no sample_weight" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ri
 
 import pipeline
 from pipeline.errors import DataError
+from pipeline.faults import retried
 from pipeline.placement import Placement
 from pipeline.plan import Step
 from pipeline.rules import cuml_cluster
@@ -146,6 +148,25 @@ def test_batches_learn_on_one_gpu() -> None:
     X = parted(numbers())
     assert made.spreads("partial_fit", X, np.arange(ROWS) % 2, {}) == ""
     assert made.stays("partial_fit", X, np.arange(ROWS) % 2, {}) == "partial_fit learns on one GPU"
+
+
+def test_a_training_that_loses_a_worker_does_not_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cuml_cluster, "gpus", lambda cluster: 2)
+    monkeypatch.setattr(cuml_cluster, "available", lambda package: True)
+    losing = replace(SPREAD[LOGISTIC], path="tests.rules.fakes.LosingLogistic")
+    monkeypatch.setitem(SPREAD, LOGISTIC, losing)
+    X = numbers()
+    y = (X[:, 0] > 0).astype(int)
+    with pipeline.cluster("local", workers=2, timeout=20):
+        made = step(LogisticRegression())
+        begun = time.monotonic()
+        retried(lambda: made.learn("fit", parted(X), y))
+        assert time.monotonic() - begun < 60
+    assert fakes.LosingLogistic.losses == 1
+    wanted = LogisticRegression().fit(X, y)
+    assert made.worker.estimator.predict(X).tolist() == wanted.predict(X).tolist()
 
 
 TABLE = parted(numbers()) if da else None
