@@ -17,8 +17,9 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
 
+import pipeline
 from pipeline.optional import available, load
-from pipeline.rules import cuml, cuml_cluster
+from pipeline.rules import cuml, cuml_cluster, spread
 from pipeline.rules.cuml_spread import SPREAD, Learnt
 from pipeline.rules.tables import CUML, public_name, rule
 from tests.contract import cuml_on_numpy
@@ -107,6 +108,26 @@ def test_the_workers_take_the_keywords_and_no_others(name: str) -> None:
     assert taken.items() <= made.get_params().items()
     with pytest.raises(TypeError, match="colour"):
         load(MANY[name])(handle=None, colour=1, **taken)
+
+
+def test_each_worker_learns_from_its_rows_with_their_targets_in_order() -> None:
+    create = load("cuml.dask.common.input_utils.DistributedDataHandler").create
+    X = np.arange(80, dtype="float32").reshape(40, 2)
+    parts = load("dask.array.from_array")(X, chunks=(10, 2))
+    with pipeline.cluster("local", workers=2) as cluster:
+        rows, y = spread.distribute(cluster, parts, [10] * 4, [X[:, 0]])
+        beside = cuml_cluster._uploaded(y, rows)
+        found = create((rows, beside), client=cluster.client)
+        assert set(found.worker_to_parts) == set(cluster.workers())
+        for (_, future), start in zip(found.gpu_futures, range(0, 40, 10), strict=True):
+            own, targets = future.result()
+            assert own.tolist() == X[start : start + 10].tolist()
+            assert targets.tolist() == own[:, 0].tolist()
+        assert [worker for worker, _ in found.gpu_futures] == np.repeat(
+            [*cluster.workers()], 2
+        ).tolist()
+        alone = create(rows, client=cluster.client)
+        assert sorted(found.workers) == sorted(alone.workers)
 
 
 def test_the_class_itself_swallows_what_it_does_not_know() -> None:
