@@ -51,7 +51,8 @@ help: ## List the targets and variables
 	@echo '  ROWS=            of a generated table: `make synthetic` (1e6), TASK=synthetic, ranking, …'
 	@echo '  YEARS=           of TASK=airline, as 2006-2019; empty for 2019'
 	@echo '  OPTIONS=         of `make synthetic`, as in OPTIONS="--kind ranking --columns 50"; of'
-	@echo '                   `make compare` and `make report`: OPTIONS="--sizes 0.1,0.3,1.0"'
+	@echo '                   `make compare` and `make report`: OPTIONS="--sizes 0.1,0.3,1.0"; of'
+	@echo '                   `make predict`: OPTIONS="--cluster local --workers 4"'
 	@echo '  OUT=             folder for the results, if not the usual one; file of predictions'
 	@echo '  MODEL= IN=       folder of a saved model, and Parquet or CSV file of rows, for predict'
 	@echo '  KEEP=            columns of IN to copy to OUT, with commas'
@@ -115,7 +116,8 @@ gallery: setup ## Report on all tasks whose data is there, with an index page
 
 .PHONY: predict
 predict: setup ## Predict the rows of IN with MODEL, into OUT
-	$(RUN) predict '$(MODEL)' '$(IN)' '$(OUT)' --device '$(DEVICE)' $(if $(KEEP),--keep '$(KEEP)')
+	$(RUN) predict '$(MODEL)' '$(IN)' '$(OUT)' --device '$(DEVICE)' $(if $(KEEP),--keep '$(KEEP)') \
+		$(OPTIONS)
 
 .PHONY: bench
 bench: data setup-bench ## Measure this machine's CPU on TASK, then the preprocessing, for docs

@@ -34,6 +34,15 @@ def shared(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def on_cluster(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say whose workers run a command."""
+    about = "Run on local or cuda workers, or on those of tcp://HOST:PORT."
+    where = click.option("--cluster", default=None, metavar="WHERE", help=about)
+    number = click.IntRange(min=1)
+    workers = click.option("--workers", default=None, type=number, help="Of the cluster.")
+    return where(workers(function))
+
+
 def prepared(
     task: str,
     *,

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from pipeline import __version__
-from pipeline.arguments import count, listed, prepared, shared
+from pipeline.arguments import count, listed, on_cluster, prepared, shared
 from pipeline.comparing import compare, gallery, report
 
 INTERRUPTED = 130
@@ -41,13 +41,7 @@ def commands() -> None:
 
 @commands.command()
 @shared
-@click.option(
-    "--cluster",
-    default=None,
-    metavar="WHERE",
-    help="Run on local or cuda workers, or on those of tcp://HOST:PORT.",
-)
-@click.option("--workers", default=None, type=click.IntRange(min=1), help="Of the cluster.")
+@on_cluster
 @click.option("--profile", is_flag=True, help="Keep a page of where the time goes.")
 @click.option(
     "--checkpoint",
@@ -95,15 +89,23 @@ for _command in (compare, report, gallery):
 @click.option("--forests", default="own", help="own or nvforest, for tree ensembles.")
 @click.option("--sha256", metavar="HEX", help="What IN must have.")
 @click.option("--allow-empty", default="", help="Columns that may lack any value.")
-def predict(model: Path, source: Path, target: Path, **options: Any) -> None:
+@on_cluster
+def predict(
+    model: Path, source: Path, target: Path, cluster: str | None, workers: int | None,
+    **options: Any,
+) -> None:  # fmt: skip
     """Predict the rows of IN (Parquet, CSV) with a saved MODEL, into OUT (Parquet)."""
     from pipeline import predict as predicting
+    from pipeline.clusters import maybe
     from pipeline.progress import progress
 
     keep, may = ([n.strip() for n in options.pop(name).split(",") if n.strip()]
                  for name in ("keep", "allow_empty"))  # fmt: skip
     job = predicting.Job(model, source, target, keep=keep, allow_empty=may, **options)
-    with progress("batches", predicting.batches(job)) as line:
+    with (
+        maybe(cluster, workers=workers),
+        progress("batches", predicting.batches(job)) as line,
+    ):
         record = predicting.run(job, line)
     rate = record.rows / record.seconds
     click.echo(f"predictions: {target} ({record.rows:,} rows, {rate:,.0f} a second)")

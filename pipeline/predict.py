@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -21,15 +20,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pipeline import drift, frames, gathering, parts
+from pipeline import dispatch, drift, frames, gathering, parts
 from pipeline.batches import Source
-from pipeline.drift import Counted, Learnt
+from pipeline.clusters import active
+from pipeline.drift import Counted
 from pipeline.errors import ConfigError, DataError, OutOfMemory
 from pipeline.estimator import Accelerated
 from pipeline.ingest import from_arrow
 from pipeline.intake import Documents, Rows
 from pipeline.parts import Part
-from pipeline.prediction import METHODS, ROWS, SCHEMA, Job, Record, serve_forests, sums
+from pipeline.prediction import METHODS, ROWS, SCHEMA, Job, Record, judge_empty, serve_forests, sums
+from pipeline.preprocessing.parallel import alone
 from pipeline.progress import Say
 from pipeline.saving import load
 
@@ -39,12 +40,10 @@ FEWEST: Final = 64
 """Rows below which a batch is not halved again for want of memory."""
 _KINDS: Final[Mapping[type, str]] = {Documents: "text", Rows: "number"}
 """What a file without names at fit holds."""
-CHANCE: Final = 1e-6
-"""A column without a value is an error where chance makes it so less often than this."""
 
 
 def run(job: Job, say: Say) -> Record:
-    """Write the predictions and their record.
+    """Write the predictions and their record; inside of `pipeline.cluster`, its workers predict.
 
     Parameters
     ----------
@@ -62,6 +61,8 @@ def run(job: Job, say: Say) -> Record:
         Even a few rows are too many.
     Busy
         Another process writes the same predictions.
+    WorkerLost
+        A worker of the cluster was lost in every attempt at a batch.
     CannotWrite
         The disk is full, or the folder read-only.
     """
@@ -72,27 +73,10 @@ def run(job: Job, say: Say) -> Record:
         before = len(parts.done(folder))
         batch.make(folder, say)
         record = batch.record(folder, before, time.perf_counter() - start)
-        _judge_empty(record, job, batch.model.profile_)
+        judge_empty(record, job, batch.model.profile_)
         text = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
         parts.publish(folder, job.target, SCHEMA, text)
     return record
-
-
-def _judge_empty(record: Record, job: Job, profile: Mapping[str, Learnt]) -> None:
-    """Refuse columns without a value that chance does not explain; tell of the others."""
-    for name in record.empty:
-        if name in job.allow_empty:
-            continue
-        learnt = profile.get(name)
-        # The share of missing values at fit, a little more than was seen.
-        share = (learnt.counts[-1] + 1) / (learnt.rows + 2) if learnt else 1.0
-        what = f"{job.source}: the column {name!r} has no value in any of {record.rows:,} rows"
-        if share**record.rows < CHANCE:
-            raise DataError(
-                f"{what}, and {learnt.missing if learnt else 0:.0%} were missing at fit; mend the "
-                f"input, or pass --allow-empty {name}"
-            )
-        warnings.warn(f"{what}; all are predicted as missing", UserWarning, stacklevel=3)
 
 
 def batches(job: Job) -> int:
@@ -151,13 +135,22 @@ class Predictor:
         of = f" of {total:,}" if total is not None else ""
         for _ in done:
             say("made by an earlier run")
-        for number, table in enumerate(self.source.tables(self.job.rows, seen), len(done)):
-            part, made = self._batch(table, seen)
+        tables = self.source.tables(self.job.rows, seen)
+        for number, (part, made) in enumerate(self._batches(tables, seen), len(done)):
             parts.write(folder, number, part, made)
             seen += part.rows
             say(f"{seen:,} rows{of}")
         if not seen:
             raise DataError(f"{self.job.source}: has no rows")
+
+    def _batches(self, tables: Iterable[pa.Table], start: int) -> Iterator[tuple[Part, pa.Table]]:
+        """Yield what is made of each table, here or by the workers of the cluster, in order."""
+        placed = _with_starts(tables, start)
+        if active() is not None:
+            yield from dispatch.in_order(_answered, self, placed)
+        else:
+            for table, first in placed:
+                yield self._batch(table, first)
 
     def _batch(self, table: pa.Table, start: int) -> tuple[Part, pa.Table]:
         X = self._rows(table)
@@ -276,6 +269,7 @@ class Predictor:
             columns=drift.drift(self.model.profile_, counted),
             empty=self._empty(made),
             halved=sum(part.halved for part in made),
+            cluster=cluster.about if (cluster := active()) is not None else "",
         )
 
     def _empty(self, made: Sequence[Part]) -> list[str]:
@@ -285,3 +279,15 @@ class Predictor:
         valued = {name for part in made for name in part.valued}
         read = [name for name in self.features if name in self.there]
         return [n for n in read if n not in valued and (used is None or n in map(str, used))]
+
+
+def _with_starts(tables: Iterable[pa.Table], start: int) -> Iterator[tuple[pa.Table, int]]:
+    """Yield each table and the number of its first row in the file."""
+    for table in tables:
+        yield table, start
+        start += len(table)
+
+
+def _answered(predictor: Predictor, table: pa.Table, start: int) -> tuple[Part, pa.Table]:
+    with alone():
+        return predictor._batch(table, start)

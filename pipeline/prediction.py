@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
-from pipeline.drift import Drift
+from pipeline.drift import Drift, Learnt
 from pipeline.errors import ConfigError, DataError
 from pipeline.persistence import digest
 from pipeline.placement import Placement
@@ -23,6 +24,8 @@ ROWS: Final = 131_072
 """Rows of a batch: 20 columns of float64 are 20 MiB."""
 PARTS: Final = 2
 """Changes with the form of the parts, so that those of an earlier version are made anew."""
+CHANCE: Final = 1e-6
+"""A column without a value is an error where chance makes it so less often than this."""
 FORESTS = ("own", "nvforest")
 METHODS = ("predict_proba", "predict", "transform", "decision_function", "score_samples")
 
@@ -56,6 +59,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Columns that the model reads and that hold no value in any row."""
     halved: int = 0
     """Batches for which memory ran out, so that they were predicted in parts."""
+    cluster: str = ""
+    """Whose workers predicted; empty where it was this process."""
 
 
 @dataclass(frozen=True)
@@ -158,3 +163,26 @@ def serve_forests(plan: Plan, device: str) -> None:
     worker = Forest(last.worker.to_sklearn(), last.name, device)
     where = Placement(last.name, "nvforest", device, "its predictions; fitted by the estimator")
     plan.steps = [*plan.steps[:-1], Step(last.name, worker, device, [where])]
+
+
+def judge_empty(record: Record, job: Job, profile: Mapping[str, Learnt]) -> None:
+    """Refuse columns without a value that chance does not explain; tell of the others.
+
+    Raises
+    ------
+    DataError
+        A column lacks any value, and at fit it had some.
+    """
+    for name in record.empty:
+        if name in job.allow_empty:
+            continue
+        learnt = profile.get(name)
+        # The share of missing values at fit, a little more than was seen.
+        share = (learnt.counts[-1] + 1) / (learnt.rows + 2) if learnt else 1.0
+        what = f"{job.source}: the column {name!r} has no value in any of {record.rows:,} rows"
+        if share**record.rows < CHANCE:
+            raise DataError(
+                f"{what}, and {learnt.missing if learnt else 0:.0%} were missing at fit; mend the "
+                f"input, or pass --allow-empty {name}"
+            )
+        warnings.warn(f"{what}; all are predicted as missing", UserWarning, stacklevel=3)

@@ -14,6 +14,7 @@ LAYERS = [
     {"certificate", "memory", "optional", "placement", "publish", "records", "residency"},
     {"checkpoints", "clusters"},
     {"faults"},
+    {"dispatch"},
     {"diagram", "monitor", "profiling"},
     {"devices", "dictionaries", "persistence", "sparse", "task", "thresholds", "values", "zones"},
     {"instants", "judging"},
@@ -54,6 +55,7 @@ INSIDE_PREPROCESSING = [
 GPU_PACKAGES = {"cudf", "cuml", "cupy", "dask", "dask_cudf", "dask_cuda", "rmm"}
 MAY_LOAD = {
     "clusters.py",
+    "dispatch.py",
     "frames.py",
     "gathering.py",
     "io.py",

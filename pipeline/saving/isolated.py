@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline import frames
 from pipeline.errors import DataError
 from pipeline.saving import manifest, messages
 
@@ -104,8 +105,14 @@ class Isolated:
         Raises
         ------
         DataError
-            The model cannot do it, or its process ended.
+            The model cannot do it, or its process ended; or X has partitions, for which it
+            would have to go to the workers of a cluster.
         """
+        if frames.is_partitioned(X):
+            raise DataError(
+                f"{self.path}: a model of unknown origin stays in a process of its own and goes "
+                "to no workers; X has partitions: pass X.compute()"
+            )
         try:
             for message in messages.call(method, X):
                 self._connection.send_bytes(message)
