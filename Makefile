@@ -167,7 +167,8 @@ bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what
 
 .PHONY: test
 test: lint types ## Check style and types, then run the tests
-	$(PYTHON) -m pytest --numprocesses logical --dist loadfile
+	$(PYTHON) -m pytest --numprocesses logical --dist loadfile -m 'not alone'
+	$(PYTHON) -m pytest -m alone
 
 .PHONY: test-contract
 test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packages (no GPU needed)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from pipeline import advice, diagram
+from pipeline import advice, diagram, frames
 from pipeline.devices import choose
 from pipeline.errors import Reason
 from pipeline.lowering import RULES, on_host, placements, validate, walk
+from pipeline.outlook import outlook
 from pipeline.placement import Placement
 
 
@@ -80,7 +82,9 @@ class Explanation:
         return diagram.fragment(self.spec, f"device={self.device!r}: {why}", self.placements)
 
 
-def explain(spec: BaseEstimator, device: str = "auto") -> Explanation:
+def explain(
+    spec: BaseEstimator, device: str = "auto", X: Any = None, *, dtype: str = "float32"
+) -> Explanation:
     """Return where each step would run, without running anything and without a GPU.
 
     Parameters
@@ -88,6 +92,11 @@ def explain(spec: BaseEstimator, device: str = "auto") -> Explanation:
     spec : estimator
     device : {"auto", "cpu", "cuda"}
         ``"cuda"`` is explained on machines without a GPU as well.
+    X : table, optional
+        What the spec would be fitted on, by whose size ``"auto"`` is decided. Of a Dask frame or
+        array, each step says what happens to its partitions; none of them is made.
+    dtype : {"float32", "float64"}
+        Of the matrix that preprocessing hands to the estimator.
 
     Returns
     -------
@@ -101,7 +110,7 @@ def explain(spec: BaseEstimator, device: str = "auto") -> Explanation:
     logisticregression  cpu   sklearn.LogisticRegression
     """
     validate(spec)
-    name, why = (device, "asked for") if device in RULES else _chosen(device)
+    name, why = (device, "asked for") if device in RULES else _chosen(device, spec, X)
     rows: list[Placement] = []
     for step, part, found in walk(spec, name):
         if not found:
@@ -110,13 +119,28 @@ def explain(spec: BaseEstimator, device: str = "auto") -> Explanation:
             rows += on_host(step, part, found, asked="cpu").placements
         else:
             rows += [_nowhere(reason) for reason in found]
+    if frames.is_partitioned(X):
+        rows = _with_outlook(rows, outlook(spec, name, X, dtype))
     sizes = "" if device in RULES else advice.sizes(spec)
     return Explanation(spec, name, why, tuple(rows), sizes)
 
 
-def _chosen(device: str) -> tuple[str, str]:
-    choice = choose(device)
+def _chosen(device: str, spec: BaseEstimator, X: Any) -> tuple[str, str]:
+    choice = choose(device) if X is None else advice.choose(device, spec, X)
     return choice.name, choice.why
+
+
+def _with_outlook(places: Sequence[Placement], said: dict[str, str]) -> list[Placement]:
+    """Return the placements with what happens to partitions: of a step, and of those inside it."""
+    return [
+        replace(place, note="; ".join(filter(None, (place.note, _of(place.step, said)))))
+        for place in places
+    ]
+
+
+def _of(path: str, said: dict[str, str]) -> str:
+    own = [name for name in said if path == name or path.startswith(f"{name}.")]
+    return said[max(own, key=len)] if own else ""
 
 
 def _nowhere(reason: Reason) -> Placement:

@@ -11,6 +11,7 @@ CODES = {
     "DataError": (65, ValueError),
     "DeviceUnavailable": (69, RuntimeError),
     "BudgetExceeded": (2, RuntimeError),
+    "CheckpointDiffers": (65, ValueError),
     "OutOfMemory": (71, MemoryError),
     "ClusterUnavailable": (69, OSError),
     "WorkerLost": (71, RuntimeError),

@@ -27,6 +27,7 @@ from pipeline import Accelerated, faults
 from pipeline.errors import WorkerLost
 from pipeline.rules import tracker
 
+pytestmark = pytest.mark.alone
 pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")
 TIMEOUT = 6.0

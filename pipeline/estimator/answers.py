@@ -17,6 +17,7 @@ from pipeline import frames
 from pipeline.certificate import METHODS, Certificate, Tolerance, certificate, compare
 from pipeline.containers import categorize
 from pipeline.errors import Unsupported
+from pipeline.explaining import Explanation, explain
 from pipeline.faults import retried
 from pipeline.intake import Intake, whole
 from pipeline.memory import told
@@ -64,6 +65,8 @@ class Answers(BaseEstimator):
     """The methods of a fitted model that change nothing in it."""
 
     spec: Any
+    device: str
+    dtype: str
     host_bytes: int | None
     plan_: Plan
     device_: str
@@ -245,6 +248,16 @@ class Answers(BaseEstimator):
             packages=packages(),
         )
         return self.certificate_
+
+    def explain(self, X: Any = None) -> Explanation:
+        """Return where each step would run, as `pipeline.explain` does, fitted or not.
+
+        Parameters
+        ----------
+        X : table, optional
+            Rows to fit; of Dask's, what happens to the partitions is said too, and none is made.
+        """
+        return explain(self.spec, self.device, X, dtype=self.dtype)
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn or XGBoost estimator; it needs no GPU and not us."""

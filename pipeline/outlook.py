@@ -1,0 +1,155 @@
+"""What a fit will do with the partitions of a table, step by step, without making a row of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
+
+from pipeline import devices, gathering
+from pipeline.clusters import active
+from pipeline.containers import container
+from pipeline.lowering import on_blocks, walk
+from pipeline.preprocessing import refusals
+from pipeline.preprocessing.selecting import columns_read
+from pipeline.reading import CODE, STRING
+from pipeline.rules import labels, spread, streaming
+from pipeline.rules.cpu import is_xgboost
+from pipeline.rules.documents import reads_text
+
+IN_TURN = "one partition after another"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that a step is given, as far as they are known before the run.
+
+    Parameters
+    ----------
+    rows : int or None
+        None where only the rows themselves would tell.
+    width : int
+        Bytes of a row.
+    framed : bool
+        Whether they are a frame, and no matrix.
+    beside : str
+        What the bytes leave out.
+    """
+
+    rows: int | None
+    width: int
+    framed: bool
+    beside: str = ""
+
+    def fits(self, device: str) -> tuple[bool | None, str]:
+        """Return whether one process can hold them, None where that is unknown, and the sizes."""
+        unknown = device == "cuda" and devices.obstacle()
+        free = None if unknown else gathering.room(device)
+        left = f"{free:,} free" if free is not None else "the free memory of the GPU is not known"
+        if self.rows is None:
+            return None, f"the number of rows is not known before the run, {left}"
+        need = self.rows * self.width
+        enough = None if free is None else gathering.COPIES * need <= free
+        return enough, f"about {need:,} bytes of rows{self.beside}, {left}"
+
+
+def outlook(spec: BaseEstimator, device: str, X: Any, dtype: str) -> dict[str, str]:
+    """Return for each step what a fit will do with the partitions, by the step's name.
+
+    Parameters
+    ----------
+    spec : estimator
+    device : {"cpu", "cuda"}
+    X : Dask frame or array
+        No partition of it is made.
+    dtype : {"float32", "float64"}
+        Of the matrix that preprocessing makes.
+    """
+    if reads_text(spec):
+        first = next(walk(spec, device))[0]
+        return {first: "refused: texts are read in one piece; pass X.compute()"}
+    return dict(_steps(spec, device, X, dtype))
+
+
+def _steps(spec: BaseEstimator, device: str, X: Any, dtype: str) -> Iterator[tuple[str, str]]:
+    table: Rows | None = given(X)
+    read = columns_read(spec, X._meta) if hasattr(X, "columns") else None
+    columns = X.shape[1] if read is None else len(read)
+    for name, part, found in walk(spec, device):
+        if labels.handles(part):
+            continue
+        if table is None:
+            yield name, "in the process that the rows were gathered in"
+        elif on_blocks(part) and not found:
+            yield name, "the statistics of the partitions are merged"
+            table = prepared(part, table, columns, dtype)
+        else:
+            said = _learnt(part, table, "cpu" if found else device)
+            yield name, said
+            table = table if said.startswith(IN_TURN) else None
+
+
+def given(X: Any) -> Rows:
+    """Return what is known of a Dask frame or array.
+
+    Its rows are known of tables in memory and of Parquet files that are read without conditions.
+    """
+    if not hasattr(X, "columns"):
+        known = not np.isnan(X.shape[0])
+        return Rows(int(X.shape[0]) if known else None, X.shape[1] * X.dtype.itemsize, framed=False)
+    widths = [_width(kind) for kind in X.dtypes]
+    texts = None in widths
+    width = sum(STRING if found is None else found for found in widths)
+    beside = " and what their texts take" if texts else ""
+    return Rows(known_rows(X), width, framed=True, beside=beside)
+
+
+def _width(kind: Any) -> int | None:
+    """Return the bytes of a value; None for text."""
+    if str(kind) == "category":
+        return CODE
+    found = None if str(kind) in ("object", "str", "string") else getattr(kind, "itemsize", None)
+    return None if found is None else int(found)
+
+
+def known_rows(X: Any) -> int | None:
+    """Return the rows of a Dask frame; None where partitions would have to be made for it."""
+    if not len(X.columns):
+        return None
+    # Dask answers the number itself, from the files' footers, or is left with a task.
+    size = X[X.columns[0]].size
+    found = getattr(getattr(size.simplify(), "expr", None), "value", None)
+    return int(found) if isinstance(found, int | np.integer) else None
+
+
+def prepared(part: Any, table: Rows, columns: int, dtype: str) -> Rows:
+    """Return what a transformer makes: as many columns as it reads, as far as is known."""
+    inside = [leaf for _, leaf in refusals.leaves(part, "") if isinstance(leaf, BaseEstimator)]
+    same = all(isinstance(leaf, OneToOneFeatureMixin) for leaf in inside)
+    beside = "" if same else " if there are as many columns as before"
+    width = columns * np.dtype(dtype).itemsize
+    return replace(table, width=width, beside=beside, framed=container(part) != "default")
+
+
+def _learnt(part: Any, table: Rows, device: str) -> str:
+    """Return how an estimator learns from partitions, as its rule will decide."""
+    boosts = is_xgboost(part) and spread.spreads(part, {})
+    if boosts and active() is not None:
+        return "trained by all workers of the cluster"
+    enough, sizes = table.fits(device)
+    streams = device == "cpu" and streaming.streams(part, {})
+    otherwise = "" if table.framed else "external memory" if boosts else IN_TURN * streams
+    if enough is None:
+        instead = otherwise or "refused"
+        return f"gathered to one process if twice the rows fit, else {instead}: {sizes}"
+    if enough:
+        return f"gathered to one process: {sizes}"
+    return f"{otherwise}: {sizes}" if otherwise else _refused(sizes)
+
+
+def _refused(sizes: str) -> str:
+    why = f"it learns from all rows in one process: {sizes}"
+    return f"refused: {why}, and {gathering.COPIES} times the rows needed"
