@@ -30,7 +30,7 @@ def in_order(
     function : callable
         Called as ``function(shared, *piece)``; doing it again has no effect.
     shared : object
-        Sent once to each worker.
+        Sent to each worker, and not with each piece.
     pieces : iterable of sequences
 
     Raises
@@ -88,19 +88,18 @@ class _Task(Generic[R]):
     def _attempt(self) -> R:
         if _was_lost(self.future):
             self.future = self.crew.send(self.piece)
-        while not self.future.done():
-            self._wait(self.crew.cluster)
-        found: R = self.future.result()
-        return found
-
-    def _wait(self, cluster: Cluster) -> None:
-        try:
-            load("distributed.wait")(self.future, timeout=cluster.options.timeout)
-        except TimeoutError as error:
-            if not cluster.workers():
-                raise WorkerLost(
-                    "all workers were lost and none came back; see their logs"
-                ) from error
+        cluster = self.crew.cluster
+        while True:
+            try:
+                found: R = self.future.result(timeout=cluster.options.timeout)
+            except TimeoutError as error:
+                if self.future.status == "error":  # The work itself raised it.
+                    raise
+                if not cluster.workers():
+                    why = "all workers were lost and none came back; see their logs"
+                    raise WorkerLost(why) from error
+            else:
+                return found
 
 
 def _same(shared: Any) -> Any:
