@@ -16,9 +16,11 @@ from pipeline.lowering import on_blocks, walk
 from pipeline.preprocessing import refusals
 from pipeline.preprocessing.selecting import columns_read
 from pipeline.reading import CODE, STRING
-from pipeline.rules import labels, spread, streaming
+from pipeline.rules import cuml_cluster, labels, spread, streaming
 from pipeline.rules.cpu import is_xgboost
+from pipeline.rules.cuml_spread import SPREAD
 from pipeline.rules.documents import reads_text
+from pipeline.rules.tables import public_name
 
 IN_TURN = "one partition after another"
 
@@ -139,6 +141,10 @@ def _learnt(part: Any, table: Rows, device: str) -> str:
     boosts = is_xgboost(part) and spread.spreads(part, {})
     if boosts and active() is not None:
         return "trained by all workers of the cluster"
+    if device == "cuda" and public_name(part) in SPREAD and cuml_cluster.several_gpus():
+        return (
+            f"trained by all GPUs of the cluster ({cuml_cluster.path_of(part)}) if the rows allow"
+        )
     enough, sizes = table.fits(device)
     streams = device == "cpu" and streaming.streams(part, {})
     otherwise = "" if table.framed else "external memory" if boosts else IN_TURN * streams

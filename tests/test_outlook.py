@@ -19,6 +19,7 @@ from xgboost import XGBClassifier
 import pipeline
 from pipeline import Accelerated, explain, gathering, outlook
 from pipeline.errors import Unsupported
+from pipeline.rules import cuml_cluster
 
 dd = pytest.importorskip("dask.dataframe")
 da = pytest.importorskip("dask.array")
@@ -154,3 +155,13 @@ def test_a_model_explains_itself_with_its_own_type_and_device() -> None:
     assert "about 9,600 bytes of rows" in explained.placements[-1].note
     assert model.explain().placements[-1].note == ""
     assert not hasattr(model, "plan_")
+
+
+def test_what_several_gpus_train_together_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "room", lambda device: 10**12)
+    rows = outlook.Rows(ROWS, 16, framed=False)
+    assert outlook._learnt(LogisticRegression(), rows, "cuda").startswith("gathered")
+    monkeypatch.setattr(cuml_cluster, "several_gpus", lambda: True)
+    said = outlook._learnt(LogisticRegression(), rows, "cuda")
+    assert said.startswith("trained by all GPUs of the cluster (cuml.dask.linear_model.Logistic")
+    assert outlook._learnt(GaussianNB(), rows, "cuda").startswith("gathered")
