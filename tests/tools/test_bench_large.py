@@ -51,8 +51,9 @@ def test_a_fit_from_the_disk_holds_to_a_limit_that_ends_the_one_in_memory(
     assert stream.peak_bytes - stream.start_bytes < ROOM
     assert pipeline.load(tmp_path / "stream", "cpu").n_features_in_ == NUMBERS + 1
     memory = large.run(job("memory", wide, tmp_path / "memory", room_bytes=ROOM))
-    # As OutOfMemory, or by the death of the process where a library's own thread gets no memory.
-    assert memory.error != ""
+    # A thread of Arrow's own that gets no memory aborts the process before it can be told.
+    told = "OutOfMemory: input: the memory of the machine ran out in read"
+    assert memory.error.startswith((told, "the process ended with -6: "))
     assert not (tmp_path / "memory").exists()
 
 
