@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -19,8 +18,7 @@ from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
 from pipeline import provenance, records
 from pipeline.compare.statistics import ratio
-from pipeline.errors import ConfigError, PipelineError
-from pipeline.publish import publishing
+from pipeline.errors import ConfigError
 from pipeline.records import Machine, Source
 from tools.bench import large
 from tools.bench.large import Fit, Way
@@ -178,18 +176,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Measure, publish and print the record; return the exit code."""
     given = arguments()
-    try:
-        with (
-            publishing(given.out) as draft,
-            tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".cluster.") as home,
-        ):
-            found = measure(given, Path(home))
-            (draft / "results.json").write_bytes(records.dumps(found))
-    except PipelineError as error:
-        print(f"[bench] {error}", file=sys.stderr)
-        return error.exit_code
-    print(part(found))
-    return 0
+    return large.publish(given.out, lambda home: measure(given, home), part)
 
 
 if __name__ == "__main__":

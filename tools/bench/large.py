@@ -10,6 +10,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -30,9 +31,10 @@ from xgboost import XGBClassifier
 import pipeline
 from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
-from pipeline import io
+from pipeline import io, records
 from pipeline.errors import PipelineError
 from pipeline.persistence import parquet_files
+from pipeline.publish import publishing
 from tools.bench import rss
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -289,6 +291,22 @@ def auc(model: Path, recipe: Recipe, rows: int) -> float:
     fitted = pipeline.load(model, "cpu")
     scores = fitted.predict_proba(held_out[[*numbers, *categories]])[:, 1]
     return float(roc_auc_score(held_out[synthetic.TARGET], scores))
+
+
+def publish(out: Path, measure: Callable[[Path], Any], part: Callable[[Any], str]) -> int:
+    """Measure with a folder for tables, publish and print the record; return the exit code."""
+    try:
+        with (
+            publishing(out) as draft,
+            tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench.") as home,
+        ):
+            found = measure(Path(home))
+            (draft / "results.json").write_bytes(records.dumps(found))
+    except PipelineError as error:
+        say(f"[bench] {error}")
+        return error.exit_code
+    print(part(found))
+    return 0
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -21,8 +20,7 @@ from scipy import stats
 from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
 from pipeline import provenance, records
-from pipeline.errors import ConfigError, PipelineError
-from pipeline.publish import publishing
+from pipeline.errors import ConfigError
 from pipeline.records import Machine, Source
 from tools.bench import large
 from tools.bench.large import Fit
@@ -198,18 +196,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Measure, publish and print the record; return the exit code."""
     given = arguments()
-    try:
-        with (
-            publishing(given.out) as draft,
-            tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".scaling.") as home,
-        ):
-            found = measure(given, Path(home))
-            (draft / "results.json").write_bytes(records.dumps(found))
-    except PipelineError as error:
-        print(f"[bench] {error}", file=sys.stderr)
-        return error.exit_code
-    print(part(found))
-    return 0
+    return large.publish(given.out, lambda home: measure(given, home), part)
 
 
 if __name__ == "__main__":

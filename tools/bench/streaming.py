@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +21,6 @@ from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
 from pipeline import provenance, records
 from pipeline.compare.statistics import ratio
-from pipeline.publish import publishing
 from pipeline.records import Machine, Source
 from tools.bench import large
 from tools.bench.large import Fit
@@ -283,17 +281,11 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> None:
-    """Measure, publish and print the record; the tables are made below the working directory."""
+def main() -> int:
+    """Measure, publish and print the record; return the exit code."""
     given = arguments()
-    with (
-        publishing(given.out) as draft,
-        tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".streaming.") as home,
-    ):
-        found = measure(given, Path(home))
-        (draft / "results.json").write_bytes(records.dumps(found))
-    sys.stdout.write(part(found) + "\n")
+    return large.publish(given.out, lambda home: measure(given, home), part)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
