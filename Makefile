@@ -120,13 +120,14 @@ predict: setup ## Predict the rows of IN with MODEL, into OUT
 		$(OPTIONS)
 
 .PHONY: bench
-bench: data setup-bench ## Measure this machine's CPU on TASK, then the preprocessing, for docs
+bench: data setup-bench ## Measure this machine's CPU on TASK, then all that the docs claim
 	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' \
 		--out 'docs/results/$(TASK)-cpu'
 	$(BENCH)
 	$(PYTHON) -m tools.bench.wrapper
 	$(PYTHON) -m tools.bench.streaming --seed '$(SEED)'
 	$(PYTHON) -m tools.bench.cluster --seed '$(SEED)'
+	$(PYTHON) -m tools.bench.predict --seed '$(SEED)'
 	$(PYTHON) -m tools.readme
 
 .PHONY: bench-preprocessing
@@ -147,6 +148,11 @@ bench-streaming: setup ## Measure fits from the disk, and with a hard limit, bes
 .PHONY: bench-cluster
 bench-cluster: setup ## Measure two workers of Dask beside one process
 	$(PYTHON) -m tools.bench.cluster --seed '$(SEED)'
+	$(PYTHON) -m tools.readme
+
+.PHONY: bench-prediction
+bench-prediction: setup ## Measure predictions of saved models: one row, a matrix, a long file
+	$(PYTHON) -m tools.bench.predict --seed '$(SEED)'
 	$(PYTHON) -m tools.readme
 
 .PHONY: bench-scaling

@@ -17,7 +17,6 @@ from pipeline.optional import available, load
 LOOPBACK = "127.0.0.1"
 TCP_LEAST = 12
 """Seconds: Dask sends that many probes, one a second, before it gives a connection up."""
-
 SCHEMES = ("tcp://", "tls://", "ucx://", "ucxx://")
 
 
@@ -99,17 +98,18 @@ class Cluster:
         ClusterUnavailable
             The scheduler does not answer within `Options.timeout`.
         """
-        scheduler, why = self.client.scheduler, "its client was closed"
+        scheduler, wait = self.client.scheduler, self.options.timeout
         try:
             # `scheduler_info` answers from a copy that something else may be renewing.
-            wait = self.options.timeout
             found = self.client.sync(scheduler.identity, n_workers=-1, callback_timeout=wait)
         except (AttributeError, OSError, RuntimeError) as error:
-            why = why if scheduler is None else f"{error}"
-            said = f"the scheduler of {self.about} is lost: {why}; start it anew"
-            raise ClusterUnavailable(said) from error
+            raise self.lost(f"{error}" if scheduler else "its client was closed") from error
         workers = found["workers"].items()
         return dict(sorted(workers, key=lambda item: str(item[1]["name"]).zfill(9)))
+
+    def lost(self, why: str) -> ClusterUnavailable:
+        """Return the error of a scheduler that is gone or says nothing."""
+        return ClusterUnavailable(f"the scheduler of {self.about} is lost: {why}; start it anew")
 
     @property
     def dashboard(self) -> str:
@@ -158,8 +158,7 @@ def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
     kind, asked = _checked(where, options)
     if not available("distributed"):
         raise ConfigError("Dask is not installed; pip install 'gpu-tabular-pipeline[cluster]'")
-    # Its own settings must be there before ours are laid over them.
-    load("distributed")
+    load("distributed")  # Its own settings must be there before ours are laid over them.
     with ExitStack() as stack:
         stack.enter_context(load("dask.config").set(settings(asked)))
         made = _STARTS[kind](where, asked, stack)
@@ -195,13 +194,14 @@ def _checked(where: str, options: dict[str, Any]) -> tuple[str, Options]:
 def settings(options: Options) -> dict[str, Any]:
     """Return Dask's settings: how soon a silent worker is lost, and that tasks stay in place.
 
-    A stolen task would move rows between workers, and the model that XGBoost trains depends on
-    which worker has which rows.
+    The model that XGBoost trains depends on which worker has which rows.
     """
     return {
         "distributed.scheduler.worker-ttl": f"{options.timeout} s",
         "distributed.scheduler.work-stealing": False,
         "distributed.comm.timeouts.connect": f"{options.timeout} s",
+        # So long after a loss, Dask closes a nanny that is just then replacing the next one.
+        "distributed.deploy.lost-worker-timeout": "365 days",
         "distributed.comm.timeouts.tcp": f"{max(options.timeout, TCP_LEAST)} s",
     }
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from functools import partial
 from typing import Any, TypeVar
 
 from pipeline.clusters import Cluster, active
-from pipeline.errors import PipelineError, WorkerLost
+from pipeline.errors import ClusterUnavailable, PipelineError, WorkerLost
+from pipeline.optional import load
 
 T = TypeVar("T")
 
@@ -109,24 +111,73 @@ def _await_workers(cluster: Cluster, wanted: int) -> None:
         raise WorkerLost("all workers were lost and none came back; see their logs")
 
 
+def computed(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
+    """Return the results of tasks; not if the scheduler dies or freezes.
+
+    Raises
+    ------
+    ClusterUnavailable
+        The scheduler does not answer within `Options.timeout`.
+    """
+    futures = cluster.client.compute(list(tasks))
+    gather = partial(cluster.client.gather, futures, asynchronous=True)
+    found: Sequence[Any] = _guarded(cluster, gather, frozenset())
+    return found
+
+
 def watched(cluster: Cluster, work: Callable[[], Awaitable[T]]) -> T:
     """Return the result of work in which workers wait for each other; not if one goes away.
+
+    After an error, nothing of the work goes on that would hold the next attempt up.
 
     Parameters
     ----------
     cluster : Cluster
     work : callable
         Called in the client's event loop.
+
+    Raises
+    ------
+    ClusterUnavailable
+        The scheduler does not answer within `Options.timeout`.
+    WorkerLost
+        A worker that waits for one that was lost has no nanny, which would restart it.
     """
-    before = set(cluster.workers())
+    needed, known = set(cluster.workers()), set(cluster.client.futures)
+    try:
+        return _guarded(cluster, work, needed)
+    except ClusterUnavailable:
+        raise
+    except Exception:
+        _cancel(cluster, known)
+        let_go(cluster)
+        raise
+
+
+def _cancel(cluster: Cluster, known: Set[Any]) -> None:
+    """Cancel what was submitted since; the latest first, on which nothing depends.
+
+    Dask's scheduler, told to cancel what tasks without a future depend on, drops the client.
+    """
+    future = load("distributed.Future")
+    for key in reversed(list(cluster.client.futures)):
+        if key not in known:
+            cluster.client.cancel([future(key, cluster.client)])
+
+
+def _guarded(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) -> T:
+    """Return the result of work while the scheduler answers and some workers are there."""
 
     async def watch() -> None:
         while True:
             await asyncio.sleep(POLL)
             asked = cluster.client.scheduler.identity(n_workers=-1)
-            # One that is frozen takes the question and says nothing.
-            found = await asyncio.wait_for(asked, cluster.options.timeout)
-            if lost := before - set(found["workers"]):
+            try:  # One that is frozen takes the question and says nothing.
+                found = await asyncio.wait_for(asked, cluster.options.timeout)
+            except TimeoutError:
+                said = f"no answer within {cluster.options.timeout:g} s"
+                raise cluster.lost(said) from None
+            if lost := needed - set(found["workers"]):
                 raise _Lost(", ".join(sorted(lost)))
 
     async def both() -> Any:

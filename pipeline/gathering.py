@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import frames, machine
+from pipeline import faults, frames, machine
 from pipeline.clusters import active
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
@@ -31,8 +31,17 @@ def lengths(X: Any) -> list[int]:
 
 
 def compute(tasks: Sequence[Any]) -> Sequence[Any]:
-    """Return the results of tasks: of the active cluster, or of threads."""
-    return load("dask.compute")(*tasks)
+    """Return the results of tasks, or of Dask frames: of the active cluster, or of threads.
+
+    Raises
+    ------
+    ClusterUnavailable
+        The scheduler of the cluster dies or freezes.
+    """
+    cluster = active()
+    if cluster is None:
+        return tuple(load("dask.compute")(*tasks))
+    return faults.computed(cluster, tasks)
 
 
 def each(function: Callable[..., Any], X: Any, *shared: Any) -> list[Any]:
@@ -75,7 +84,8 @@ def gather(X: Any, step: str) -> tuple[Any, str]:
         why = f"it learns from all rows in one process: {sizes}, and {COPIES} times the rows needed"
         way_out = "use an XGBoost estimator, which trains where the rows are, or fewer rows"
         raise Unsupported(Reason(step, why, way_out))
-    return X.compute(), f"gathered to one process: {sizes}"
+    (whole,) = compute([X])
+    return whole, f"gathered to one process: {sizes}"
 
 
 def room(device: str) -> int:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pipeline import machine
 from pipeline.clusters import active
 from pipeline.errors import ConfigError, DataError
+from pipeline.gathering import compute
 from pipeline.optional import load
 from pipeline.persistence import parquet_files
 from pipeline.task import Filter
@@ -77,7 +78,7 @@ def scan(
             if csv
             else _parquet(path, names, rows, partition_bytes)
         )
-    y = frame[target].compute()
+    (y,) = compute([frame[target]])
     y = y.to_numpy() if device == "cpu" else y.to_pandas().to_numpy()
     return frame[list(features)], y
 

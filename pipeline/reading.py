@@ -120,7 +120,7 @@ def read(
     if how == "in memory" and Path(path).suffix != ".csv":
         return io.read(Path(path), features, target, rows, device)
     X, y = loading.scan(path, features, target, rows=rows, device=device)
-    return (X.compute() if how == "in memory" else X), y
+    return (gathering.compute([X])[0] if how == "in memory" else X), y
 
 
 def _bytes(path: Path, names: Sequence[str]) -> int:

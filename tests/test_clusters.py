@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +22,7 @@ from pipeline.clusters import Options
 from pipeline.errors import ClusterUnavailable, ConfigError
 
 pytest.importorskip("distributed")
+delayed = pytest.importorskip("dask").delayed
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")
 ROOT = Path(__file__).parents[1]
 
@@ -165,6 +168,27 @@ def test_a_scheduler_that_freezes_or_dies_is_an_error_in_time(apart: Any) -> Non
         with pytest.raises(ClusterUnavailable, match=said):
             faults.retried(lambda: cluster.client.submit(os.getpid, pure=False).result())
         assert time.monotonic() - start < 40
+
+
+WORK = {
+    "computes": lambda cluster: faults.computed(cluster, [delayed(time.sleep)(60)]),
+    "trains": lambda cluster: faults.watched(cluster, lambda: asyncio.sleep(60)),
+}
+
+
+@pytest.mark.parametrize("work", WORK.values(), ids=WORK.keys())
+def test_a_scheduler_that_freezes_meanwhile_is_an_error_in_time(work: Any, apart: Any) -> None:
+    address, (_, scheduler) = apart
+    with pipeline.cluster(address, timeout=8) as cluster:
+        short = replace(cluster, options=Options(timeout=2))
+        assert faults.computed(short, [delayed(sum)([1, 2])]) == [3]
+        timer = threading.Timer(1, scheduler.send_signal, [signal.SIGSTOP])
+        timer.start()
+        start = time.monotonic()
+        with pytest.raises(ClusterUnavailable, match="no answer within 2 s; start it anew"):
+            work(short)
+        assert time.monotonic() - start < 20
+        scheduler.send_signal(signal.SIGCONT)
 
 
 def test_workers_that_are_slow_to_end_do_not_spoil_what_was_done(

@@ -130,7 +130,9 @@ HURT = {
 
 
 @pytest.mark.parametrize("what", HURT)
-def test_the_run_ends_with_the_same_quality(what: str, two: Any) -> None:
+def test_the_run_ends_with_the_same_quality(
+    what: str, two: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     (word, seconds, trees), number = HURT[what]
     model = Accelerated(spec(trees), device="cpu")
     with hurt(two, number, running(two, word, seconds)) as told:
@@ -140,6 +142,7 @@ def test_the_run_ends_with_the_same_quality(what: str, two: Any) -> None:
     assert told, "no worker was hurt"
     assert time.monotonic() - start < 60
     assert (found.argmax(axis=1) == target()).mean() > 0.97
+    assert "register-client" not in caplog.text, "the scheduler has dropped the client"
 
 
 def test_xgboost_workers_meet_in_one_of_them_until_they_are_let_go(two: Any) -> None:

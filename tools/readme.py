@@ -8,8 +8,9 @@ when they are out of date.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from pipeline import task
 from pipeline.compare import results
@@ -19,7 +20,7 @@ from pipeline.preprocessing.twins import TWINS
 from pipeline.rules.array_api import ESTIMATORS, SWITCH
 from pipeline.rules.tables import CUML, SUBSTITUTES, XGBOOST
 from pipeline.rules.text import CUML as VECTORIZERS
-from tools.bench import cluster, markdown, scaling, schema, streaming, wrapper
+from tools.bench import cluster, markdown, predict, scaling, schema, streaming, wrapper
 from tools.synthetic import markdown as synthetic
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,12 +31,7 @@ RULES = ROOT / "docs" / "estimators.md"
 SYNTHETIC = ROOT / "docs" / "synthetic.md"
 TASKS = ROOT / "docs" / "tasks.md"
 MEASURED = Path("docs/results/flights-cpu/results.json")
-PREPROCESSING = Path("docs/results/preprocessing-cpu/results.json")
-WRAPPER = Path("docs/results/wrapper-cpu/results.json")
-
-STREAMING = Path("docs/results/streaming-cpu/results.json")
-WORKERS = Path("docs/results/cluster-cpu/results.json")
-SCALING = Path("docs/results/scaling-cpu/results.json")
+R = TypeVar("R")
 
 
 def support() -> str:
@@ -135,52 +131,45 @@ def tasks() -> str:
     return "\n".join(lines)
 
 
-def preprocessing() -> str:
-    """Return what the last `make bench-preprocessing` found, or that there was none."""
-    if not (ROOT / PREPROCESSING).exists():
-        return "Not measured yet: `make bench-preprocessing` does it."
-    return markdown.part(schema.load(ROOT / PREPROCESSING))
+def recorded(
+    folder: str, target: str, load: Callable[[Path], R], write: Callable[[R], str]
+) -> Callable[[], str]:
+    """Return what makes text of a record, or says that there is none.
+
+    Parameters
+    ----------
+    folder : str
+        In docs/results.
+    target : str
+        Of `make`, which measures it.
+    load, write : callable
+        Read the record, and make text of it.
+    """
+
+    def text() -> str:
+        path = ROOT / "docs" / "results" / folder / "results.json"
+        return write(load(path)) if path.exists() else f"Not measured yet: `make {target}` does it."
+
+    return text
 
 
-def cost() -> str:
-    """Return what the last `make bench-wrapper` found, or that there was none."""
-    if not (ROOT / WRAPPER).exists():
-        return "Not measured yet: `make bench-wrapper` does it."
-    return wrapper.part(wrapper.load(ROOT / WRAPPER))
-
-
-def streamed() -> str:
-    """Return what the last `make bench-streaming` found, or that there was none."""
-    if not (ROOT / STREAMING).exists():
-        return "Not measured yet: `make bench-streaming` does it."
-    return streaming.part(streaming.load(ROOT / STREAMING))
-
-
-def workers() -> str:
-    """Return what the last `make bench-cluster` found, or that there was none."""
-    if not (ROOT / WORKERS).exists():
-        return "Not measured yet: `make bench-cluster` does it."
-    return cluster.part(cluster.load(ROOT / WORKERS))
-
-
-def scaled() -> str:
-    """Return what the last `make bench-scaling` found, or that there was none."""
-    if not (ROOT / SCALING).exists():
-        return "Not measured yet: `make bench-scaling` does it."
-    return scaling.part(scaling.load(ROOT / SCALING))
-
-
-def faster() -> str:
-    """Return how the preprocessing compares with scikit-learn's, in short."""
-    if not (ROOT / PREPROCESSING).exists():
-        return "Not measured yet: `make bench-preprocessing` does it."
-    return markdown.brief(schema.load(ROOT / PREPROCESSING))
+def preprocessing(write: Callable[[schema.Results], str]) -> Callable[[], str]:
+    """Return what makes text of the record of the preprocessing."""
+    return recorded("preprocessing-cpu", "bench-preprocessing", schema.load, write)
 
 
 DOCUMENTS = {
-    README: {"support": support, "measured": measured, "faster": faster},
-    BENCHMARKS: {"preprocessing": preprocessing, "wrapper": cost},
-    CLUSTER: {"streaming": streamed, "workers": workers, "scaling": scaled},
+    README: {"support": support, "measured": measured, "faster": preprocessing(markdown.brief)},
+    BENCHMARKS: {
+        "preprocessing": preprocessing(markdown.part),
+        "wrapper": recorded("wrapper-cpu", "bench-wrapper", wrapper.load, wrapper.part),
+        "prediction": recorded("prediction-cpu", "bench-prediction", predict.load, predict.part),
+    },
+    CLUSTER: {
+        "streaming": recorded("streaming-cpu", "bench-streaming", streaming.load, streaming.part),
+        "workers": recorded("cluster-cpu", "bench-cluster", cluster.load, cluster.part),
+        "scaling": recorded("scaling-cpu", "bench-scaling", scaling.load, scaling.part),
+    },
     TASKS: {"tasks": tasks},
     RULES: {"estimators": estimators, "nearest": nearest},
     SYNTHETIC: {"best": synthetic.best, "auc": synthetic.auc, "written": synthetic.written},

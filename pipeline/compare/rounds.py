@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from pipeline.compare.journal import Journal
 from pipeline.compare.lane import Lane
 from pipeline.compare.results import Profile
 from pipeline.compare.statistics import REFERENCE
+from pipeline.compare.turns import turns
 from pipeline.measure import Job
 from pipeline.profiling import obstacle
 from pipeline.progress import Say
@@ -74,21 +74,15 @@ class Rounds:
             ]
             for lane in lanes:
                 lane.warm(self.say)
-            for lane in self._turns(lanes, job.seed):
-                order.append(f"{job.spec}/{lane.contest.variant}")
-                lane.time(self.repeats, self.say)
+            for lane in turns(lanes, self.repeats, job.seed):
+                if not lane.contest.why:
+                    order.append(f"{job.spec}/{lane.contest.variant}")
+                    lane.time(self.repeats, self.say)
             for lane in lanes:
                 self._profile(lane)
             self._reseed(next(lane for lane in lanes if lane.contest.variant == REFERENCE))
         _hold_to(contests)
         return contests, order
-
-    def _turns(self, lanes: Sequence[Lane], seed: int) -> Iterator[Lane]:
-        """Yield every variant once a round, in a random order that the seed fixes."""
-        shuffler, turns = random.Random(seed), list(lanes)
-        for _ in range(self.repeats):
-            shuffler.shuffle(turns)
-            yield from (lane for lane in turns if not lane.contest.why)
 
     def _profile(self, lane: Lane) -> None:
         """Run once more for a page of where the time goes, if there is a folder for it."""

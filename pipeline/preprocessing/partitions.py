@@ -115,11 +115,10 @@ class Partitions:
         join = delayed(partial(merged, merge), pure=False)
         if active() is None:
             # One after the other: those of encoders are large, and a tree keeps some waiting.
-            whole: T = reduce(lambda one, other: join([one, other]), stats).compute()
-            return whole
+            stats = [reduce(lambda one, other: join([one, other]), stats)]
         while len(stats) > 1:
             stats = [join(stats[i : i + FAN_IN]) for i in range(0, len(stats), FAN_IN)]
-        found: T = stats[0].compute()
+        found: T = gathering.compute(stats)[0]
         return found
 
     def each(self, function: Callable[[Any, list[Any]], Any]) -> list[Any]:

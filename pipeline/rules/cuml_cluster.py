@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline import frames, gathering
 from pipeline.clusters import Cluster, active
-from pipeline.faults import let_go, watched
+from pipeline.faults import watched
 from pipeline.optional import available, load
 from pipeline.rules import spread
 from pipeline.rules.cuml_spread import SPREAD, Learnt, Spread
@@ -148,7 +148,8 @@ def train(spec: Any, taken: Mapping[str, Any], X: Any, y: Any) -> Any:
     table, column = spread.distribute(cluster, X, rows, [target])
     if any(gathering.each(has_missing, table)):
         return None
-    made = _together(cluster, found, taken, (table, _uploaded(column, table), classes))
+    given = (table, _uploaded(column, table), classes)
+    made = watched(cluster, lambda: asyncio.to_thread(_fit, cluster, found, taken, given))
     model = made.get_combined_model()
     found.supply(model, Learnt(made, table, classes))
     return model
@@ -171,18 +172,6 @@ def _uploaded(column: Any, table: Any) -> Any:
     device = frames.device_of(table)
     meta = frames.array_module(device).empty(0, column.dtype)
     return column.map_blocks(frames.to_device, device, dtype=column.dtype, meta=meta)
-
-
-def _together(
-    cluster: Cluster, found: Spread, taken: Mapping[str, Any], given: tuple[Any, Any, Any]
-) -> Any:
-    try:
-        return watched(cluster, lambda: asyncio.to_thread(_fit, cluster, found, taken, given))
-    except Exception:
-        # What waits for workers that are gone would hold this process and the next attempt up.
-        cluster.client.cancel(load("distributed.futures_of")(given[0]), force=True)
-        let_go(cluster)
-        raise
 
 
 def _fit(

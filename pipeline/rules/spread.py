@@ -12,7 +12,7 @@ import pandas as pd
 from pipeline import containers, frames, gathering
 from pipeline.clusters import Cluster, active
 from pipeline.errors import DataError
-from pipeline.faults import let_go, watched
+from pipeline.faults import watched
 from pipeline.optional import load
 from pipeline.rules import relay, resuming, tracker
 
@@ -65,18 +65,8 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         relay.relayed(cluster, kept) as callback,
         resuming.continued(estimator, kept, callback) as more,
     ):
-        return _together(cluster, estimator, placed, more)
-
-
-def _together(cluster: Cluster, estimator: Any, placed: Sequence[Any], more: dict[str, Any]) -> Any:
-    spread, client = _spread(estimator, cluster)
-    try:
+        spread, client = _spread(estimator, cluster)
         return watched(cluster, lambda: _fit(spread, client, placed, more)).get_booster()
-    except Exception:
-        # What waits for workers that are gone would hold the next attempt up for ever.
-        cluster.client.cancel(load("distributed.futures_of")(placed[0]), force=True)
-        let_go(cluster)
-        raise
 
 
 def _spread(estimator: Any, cluster: Cluster) -> tuple[Any, tracker.Client]:

@@ -21,6 +21,8 @@ RECORD = results(
     watched=[memory()],
 )
 
+FOLDER = "docs/results/preprocessing-cpu"
+
 
 def test_the_document_is_up_to_date() -> None:
     text = readme.BENCHMARKS.read_text()
@@ -29,15 +31,16 @@ def test_the_document_is_up_to_date() -> None:
 
 
 def test_the_report_beside_the_record_is_up_to_date() -> None:
-    path = readme.ROOT / readme.PREPROCESSING
+    path = readme.ROOT / FOLDER / "results.json"
     if not path.exists():
         pytest.skip("not measured yet")
     assert (path.parent / "report.md").read_text() == markdown.report(schema.load(path))
 
 
 def test_the_document_follows_the_record(tmp_path, monkeypatch) -> None:
-    (tmp_path / "results.json").write_bytes(schema.dumps(RECORD))
-    monkeypatch.setattr(readme, "PREPROCESSING", tmp_path / "results.json")
+    (tmp_path / FOLDER).mkdir(parents=True)
+    (tmp_path / FOLDER / "results.json").write_bytes(schema.dumps(RECORD))
+    monkeypatch.setattr(readme, "ROOT", tmp_path)
     text = readme.updated("<!-- preprocessing -->\nold\n<!-- /preprocessing -->", readme.BENCHMARKS)
     assert "8.0× (8.0–8.0)" in text
     assert "old" not in text
@@ -50,8 +53,11 @@ def test_the_short_table_has_a_row_for_each_case_phase_and_opponent() -> None:
 
 
 def test_what_was_not_measured_is_not_claimed(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(readme, "PREPROCESSING", tmp_path / "results.json")
-    assert readme.preprocessing() == "Not measured yet: `make bench-preprocessing` does it."
+    monkeypatch.setattr(readme, "ROOT", tmp_path)
+    assert (
+        readme.preprocessing(markdown.part)()
+        == "Not measured yet: `make bench-preprocessing` does it."
+    )
 
 
 def test_a_target_that_is_not_met_is_shown_as_such() -> None:

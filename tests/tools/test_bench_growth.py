@@ -62,7 +62,7 @@ def test_the_record_of_streaming_is_published_and_read_back(
     assert "| in memory | set |" in text
     assert "`OutOfMemory: input: told`" in text
     assert [path.name for path in tmp_path.glob("[!.]*")] == ["out"]
-    assert not [*tmp_path.glob(".streaming.*")]
+    assert not [*tmp_path.glob(".bench.*")]
 
 
 def test_a_fit_that_leaves_the_limit_or_fails_is_told(monkeypatch: Argv) -> None:

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from tools.bench import predict
-from tools.bench.predict import Results, report, timed, times
+from tools.bench.predict import part, timed, times
 
 
 def test_the_record_and_the_page_are_written(
@@ -17,20 +16,32 @@ def test_the_record_and_the_page_are_written(
     monkeypatch.setattr(predict, "ROUNDS", 1)
     options = ["--rows", "2000", "--calls", "2", "--out", str(tmp_path / "out")]
     monkeypatch.setattr("sys.argv", ["predict", *options])
-    predict.main()
-    found = msgspec.json.decode((tmp_path / "out" / "results.json").read_bytes(), type=Results)
+    monkeypatch.chdir(tmp_path)
+    assert predict.main() == 0
+    found = predict.load(tmp_path / "out" / "results.json")
     assert {row.model for row in found.one_row} == set(predict.MODELS)
     assert all(row.loaded.calls == 2 for row in found.one_row)
     assert found.batch is not None
     assert (found.batch.rows, found.batch.columns) == (2_000, 30)
     assert found.batch.peak_bytes > 50 * 1024**2
-    assert (tmp_path / "out" / "report.md").read_text() == report(found) == capsys.readouterr().out
+    assert part(found) in capsys.readouterr().out
+    assert not [*tmp_path.glob(".bench.*")]
+
+
+def test_a_target_that_is_missed_is_shown() -> None:
+    fast, slow = (predict.Times(calls=1, median=seconds, p95=1.0) for seconds in (1.0, 1.9))
+    plain = predict.Matrix(model="m", rows=1, columns=1, loaded=slow, bare=fast)
+    assert "0.53 of its throughput (at least 0.9: **no**)" in predict._matrix(plain)
+    equal = predict.Matrix(model="m", rows=1, columns=1, loaded=slow, bare=slow)
+    assert "1.00 of its throughput (at least 0.9: yes)" in predict._matrix(equal)
 
 
 def test_ways_take_turns() -> None:
     seen: list[str] = []
-    found = timed([lambda: seen.append("a"), lambda: seen.append("b")], 3)
-    assert seen == ["a", "b"] * (predict.WARMUP + 3)
+    found = timed([lambda: seen.append("a"), lambda: seen.append("b")], 3, seed=0)
+    rounds = [seen[i : i + 2] for i in range(0, len(seen), 2)]
+    assert len(rounds) == predict.WARMUP + 3
+    assert {tuple(each) for each in rounds} == {("a", "b"), ("b", "a")}
     assert [each.calls for each in found] == [3, 3]
 
 

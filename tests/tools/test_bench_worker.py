@@ -109,8 +109,7 @@ class Broken:
 def test_the_order_is_random_and_the_same_for_a_seed(tmp_path) -> None:
     def turns(seed: int) -> list[str]:
         lane, order = [Contest(job(tmp_path, name)) for name in "abcd"], list[str]()
-        rounds = list(Bench(home=tmp_path, seed=seed, repeats=3)._turns(lane, order))
-        assert [contest.job.variant for contest in rounds[:4]] == list("abcd")
+        assert len([*Bench(home=tmp_path, seed=seed, repeats=3)._turns(lane, order)]) == 12
         assert all(sorted(order[i : i + 4]) == sorted(order[:4]) for i in (4, 8))
         return order
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -18,10 +17,11 @@ from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
 from pipeline import provenance, records
 from pipeline.compare.statistics import ratio
+from pipeline.compare.turns import turns
 from pipeline.errors import ConfigError
-from pipeline.records import Machine, Source
-from tools.bench import large
+from tools.bench import large, publication
 from tools.bench.large import Fit, Way
+from tools.bench.publication import Record, circumstances
 
 SCHEMA: Final = "cluster.results/1"
 WORKERS = 2
@@ -44,16 +44,12 @@ class Size(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     auc_cluster: float
 
 
-class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Results(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The record."""
 
     schema: Literal["cluster.results/1"]
-    created: str
-    machine: Machine
-    source: Source
     columns: int
     trees: int
-    seed: int
     workers: int
     rows_held_out: int
     sizes: list[Size]
@@ -77,13 +73,10 @@ def measure(given: argparse.Namespace, home: Path, held_out: int = HELD_OUT) -> 
     recipes = [(Recipe(rows=rows, columns=given.columns, seed=given.seed), n) for rows, n in pairs]
     return Results(
         schema=SCHEMA,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
         sizes=[_size(recipe, n, given.trees, home, held_out) for recipe, n in recipes],
-        machine=provenance.machine(provenance.threads(), load_before),
-        source=provenance.source(["python", "-m", "tools.bench.cluster", *sys.argv[1:]]),
+        **circumstances("tools.bench.cluster", load_before, given.seed),
         columns=given.columns,
         trees=given.trees,
-        seed=given.seed,
         workers=WORKERS,
         rows_held_out=held_out,
     )
@@ -92,9 +85,8 @@ def measure(given: argparse.Namespace, home: Path, held_out: int = HELD_OUT) -> 
 def _size(recipe: Recipe, repeats: int, trees: int, home: Path, held_out: int) -> Size:
     folder = synthetic.prepare(home, recipe, max(1, recipe.rows // 250_000))
     fits: dict[Way, list[Fit]] = {way: [] for way in WAYS}
-    for _ in range(repeats):
-        for way, kept in fits.items():
-            kept.append(_fit(way, recipe, folder, home / way, trees))
+    for way in turns(list(WAYS), repeats, recipe.seed):
+        fits[way].append(_fit(way, recipe, folder, home / way, trees))
     numbers, categories = large.columns(recipe)
     return Size(
         rows=recipe.rows,
@@ -111,7 +103,7 @@ def _fit(way: Way, recipe: Recipe, folder: Path, model: Path, trees: int) -> Fit
     found = large.run(
         large.job(way, recipe, folder, model, trees=trees, seed=recipe.seed, **options)
     )
-    large.say(f"{recipe.rows:,} rows, {large.told(found)}")
+    publication.say(f"{recipe.rows:,} rows, {large.told(found)}")
     if found.error:
         raise ConfigError(f"{way}, {recipe.rows:,} rows: {found.error}")
     return found
@@ -128,11 +120,11 @@ def part(found: Results) -> str:
     lines += [_parts(size, way) for size in found.sizes for way in WAYS]
     here = found.machine
     return "\n".join(lines) + (
-        f"\n\nMedians of runs in turns, each in a process of its own, from opening the files to "
-        f"the fitted model; starting the {found.workers} workers (`start`) comes on top. "
-        f"{found.sizes[0].read} columns, {found.trees} trees; AUC on {found.rows_held_out:,} rows "
-        f"that no model saw; {here.cpu}, {here.cores} cores, load average before "
-        f"{here.load_before:.1f}; {found.created[:10]}."
+        f"\n\nMedians of runs in turns of random order, each in a process of its own, from opening "
+        f"the files to the fitted model; starting the {found.workers} workers (`start`) comes on "
+        f"top. {found.sizes[0].read} columns, {found.trees} trees; AUC on "
+        f"{found.rows_held_out:,} rows that no model saw; {here.cpu}, {here.cores} cores, load "
+        f"average before {here.load_before:.1f}; {found.created[:10]}."
     )
 
 
@@ -163,7 +155,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.bench.cluster", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/results/cluster-cpu"))
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 5_000_000])
-    parser.add_argument("--repeats", type=int, nargs="+", default=[5, 3], help="for each of --rows")
+    parser.add_argument("--repeats", type=int, nargs="+", default=[5, 5], help="for each of --rows")
     parser.add_argument("--columns", type=int, default=30)
     parser.add_argument("--trees", type=int, default=TREES)
     parser.add_argument("--seed", type=int, default=0)
@@ -176,7 +168,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Measure, publish and print the record; return the exit code."""
     given = arguments()
-    return large.publish(given.out, lambda home: measure(given, home), part)
+    return publication.publish(given.out, lambda home: measure(given, home), part)
 
 
 if __name__ == "__main__":

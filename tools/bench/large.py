@@ -10,7 +10,6 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -31,10 +30,9 @@ from xgboost import XGBClassifier
 import pipeline
 from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
-from pipeline import io, records
+from pipeline import io
 from pipeline.errors import PipelineError
 from pipeline.persistence import parquet_files
-from pipeline.publish import publishing
 from tools.bench import rss
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -262,11 +260,6 @@ def _clock(parts: dict[str, float], name: str) -> Iterator[None]:
         parts[name] = time.perf_counter() - start
 
 
-def say(line: str) -> None:
-    """Print a line of progress."""
-    print(line, file=sys.stderr, flush=True)
-
-
 def told(fit: Fit) -> str:
     """Return a fit as a line of progress."""
     parts = ", ".join(f"{name} {seconds:.1f}" for name, seconds in fit.parts.items())
@@ -291,22 +284,6 @@ def auc(model: Path, recipe: Recipe, rows: int) -> float:
     fitted = pipeline.load(model, "cpu")
     scores = fitted.predict_proba(held_out[[*numbers, *categories]])[:, 1]
     return float(roc_auc_score(held_out[synthetic.TARGET], scores))
-
-
-def publish(out: Path, measure: Callable[[Path], Any], part: Callable[[Any], str]) -> int:
-    """Measure with a folder for tables, publish and print the record; return the exit code."""
-    try:
-        with (
-            publishing(out) as draft,
-            tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench.") as home,
-        ):
-            found = measure(Path(home))
-            (draft / "results.json").write_bytes(records.dumps(found))
-    except PipelineError as error:
-        say(f"[bench] {error}")
-        return error.exit_code
-    print(part(found))
-    return 0
 
 
 if __name__ == "__main__":

@@ -11,10 +11,8 @@ import argparse
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -32,17 +30,25 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, load, provenance, save
+import pipeline
+from pipeline import Accelerated, provenance, records
+from pipeline.compare.turns import turns
 from pipeline.predict import ROWS
-from pipeline.publish import publishing
-from pipeline.records import Machine, Source, dumps
 from tools.bench import tables
+from tools.bench.publication import Record, circumstances, publish
 
 SCHEMA: Final = "prediction.results/1"
 TRAINED = 100_000
+ROOT = Path(__file__).resolve().parents[2]
 MATRIX_ROWS = 1_000_000
 ROUNDS = 7
 WARMUP = 50
+MOST = 0.5
+"""Target for the time of one row, in that of scikit-learn's pipeline."""
+LEAST = 0.9
+"""Target for the throughput of a matrix, in that of the bare estimator."""
+MOST_GIB = 2
+"""Target for the memory of a file of any length."""
 MODELS: Mapping[str, Any] = {
     "LogisticRegression": LogisticRegression(max_iter=300),
     "RandomForestClassifier": RandomForestClassifier(100, max_depth=12, n_jobs=1, random_state=0),
@@ -98,14 +104,10 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     bare: Times
 
 
-class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``results.json``."""
+class Results(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The record."""
 
     schema: Literal["prediction.results/1"]
-    created: str
-    machine: Machine
-    source: Source
-    seed: int
     rows_trained: int
     one_row: list[Row]
     matrix: Matrix
@@ -124,15 +126,16 @@ def spec(model: Any) -> Pipeline:
     )
 
 
-def timed(ways: Sequence[Callable[[], Any]], calls: int) -> list[Times]:
-    """Return the wall times of calls that take turns, after some that are not counted."""
+def timed(
+    ways: Sequence[Callable[[], Any]], calls: int, seed: int, warmup: int = WARMUP
+) -> list[Times]:
+    """Return the wall times of calls in turns of random order, after some that do not count."""
     found: list[list[float]] = [[] for _ in ways]
-    for _ in range(WARMUP + calls):
-        for way, kept in zip(ways, found, strict=True):
-            start = time.perf_counter()
-            way()
-            kept.append(time.perf_counter() - start)
-    return [times(kept[WARMUP:]) for kept in found]
+    for number in turns(range(len(ways)), warmup + calls, seed):
+        start = time.perf_counter()
+        ways[number]()
+        found[number].append(time.perf_counter() - start)
+    return [times(kept[warmup:]) for kept in found]
 
 
 def times(found: list[float]) -> Times:
@@ -141,12 +144,12 @@ def times(found: list[float]) -> Times:
     return Times(calls=len(found), median=float(np.median(found)), p95=p95)
 
 
-def one_row(name: str, table: pd.DataFrame, folder: Path, calls: int) -> Row:
+def one_row(name: str, table: pd.DataFrame, folder: Path, calls: int, seed: int) -> Row:
     """Return the times of one model."""
     X, y = table.drop(columns=tables.TARGET), table[tables.TARGET].to_numpy()
     theirs = spec(MODELS[name]).fit(X, y)
     fitted = Accelerated(spec(MODELS[name]), device="cpu", profile=True).fit(X, y)
-    ours = load(save(fitted, folder / name), "cpu")
+    ours = pipeline.load(pipeline.save(fitted, folder / name), "cpu")
     row = X.iloc[[7]]
     ready = theirs[:-1].transform(row)
     ready = np.asarray(getattr(ready, "toarray", lambda: ready)(), dtype="float32")
@@ -155,7 +158,7 @@ def one_row(name: str, table: pd.DataFrame, folder: Path, calls: int) -> Row:
         lambda: theirs.predict_proba(row),
         lambda: theirs[-1].predict_proba(ready),
     )
-    loaded, sklearn, bare = timed(ways, calls)
+    loaded, sklearn, bare = timed(ways, calls, seed)
     return Row(model=name, loaded=loaded, sklearn=sklearn, bare=bare)
 
 
@@ -166,19 +169,15 @@ def matrix(rows: int, folder: Path, seed: int) -> Matrix:
     y = (X[:, 0] + X[:, 1] > random.normal(size=rows)).astype("int64")
     theirs = clone(MODELS["XGBClassifier"]).fit(X[:TRAINED], y[:TRAINED])
     fitted = Accelerated(clone(theirs), device="cpu").fit(X[:TRAINED], y[:TRAINED])
-    ours = load(save(fitted, folder / "matrix"), "cpu")
-    found: dict[str, list[float]] = {"ours": [], "theirs": []}
-    for _ in range(ROUNDS + 1):
-        for name, model in (("ours", ours), ("theirs", theirs)):
-            start = time.perf_counter()
-            model.predict_proba(X)
-            found[name].append(time.perf_counter() - start)
+    ours = pipeline.load(pipeline.save(fitted, folder / "matrix"), "cpu")
+    ways = [lambda: ours.predict_proba(X), lambda: theirs.predict_proba(X)]
+    loaded, bare = timed(ways, ROUNDS, seed, warmup=1)
     return Matrix(
         model="XGBClassifier",
         rows=rows,
         columns=X.shape[1],
-        loaded=times(found["ours"][1:]),
-        bare=times(found["theirs"][1:]),
+        loaded=loaded,
+        bare=bare,
     )
 
 
@@ -187,7 +186,9 @@ def batch(name: str, path: Path, folder: Path) -> Batch:
     command = [sys.executable, "-m", "pipeline", "predict", folder / name, path]
     start = time.perf_counter()
     process = subprocess.Popen(
-        [*map(str, command), str(folder / "out"), "--device", "cpu"], stdout=subprocess.DEVNULL
+        [*map(str, command), str(folder / "out"), "--device", "cpu"],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
     )
     _, status, used = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
@@ -195,7 +196,7 @@ def batch(name: str, path: Path, folder: Path) -> Batch:
     if process.returncode:
         raise RuntimeError(f"the command ended with {process.returncode}")
     rows = pq.read_metadata(path).num_rows
-    bare = bare_seconds(load(folder / name, "cpu"), path, rows)
+    bare = bare_seconds(pipeline.load(folder / name, "cpu"), path, rows)
     return Batch(
         model=name,
         rows=rows,
@@ -232,65 +233,83 @@ def measure(given: argparse.Namespace, folder: Path) -> Results:
     trained = folder / "trained.parquet"
     tables.write(trained, TRAINED, given.seed, text=True)
     table = pd.read_parquet(trained)
-    rows = [one_row(name, table, folder, given.calls) for name in MODELS]
+    rows = [one_row(name, table, folder, given.calls, given.seed) for name in MODELS]
     found = None
     if given.rows:
         tables.write(folder / "rows.parquet", given.rows, given.seed + 1, text=True)
         found = batch("XGBClassifier", folder / "rows.parquet", folder)
     return Results(
         schema=SCHEMA,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        machine=provenance.machine(provenance.threads(), load_before),
-        source=provenance.source(["python", "-m", "tools.bench.predict", *sys.argv[1:]]),
-        seed=given.seed,
         rows_trained=TRAINED,
         one_row=rows,
         matrix=matrix(min(given.rows or TRAINED, MATRIX_ROWS), folder, given.seed),
         batch=found,
+        **circumstances("tools.bench.predict", load_before, given.seed),
     )
 
 
-def report(found: Results) -> str:
-    """Return the record as Markdown."""
+def load(path: Path) -> Results:
+    """Read and validate a record; see `pipeline.records.load` for what is raised."""
+    return records.load(path, Results, schema=SCHEMA, command="make bench-prediction")
+
+
+def part(found: Results) -> str:
+    """Return the tables of the guide, in Markdown."""
     lines = [
-        "| one row, ms (median) | loaded model | scikit-learn | bare | loaded / scikit-learn |",
-        "|---|--:|--:|--:|--:|",
+        "| one row, ms | loaded | scikit-learn | bare | loaded / scikit-learn | target | met |",
+        "|---|--:|--:|--:|--:|--:|:-:|",
     ]
     for row in found.one_row:
         a, b, c = (1e3 * times.median for times in (row.loaded, row.sklearn, row.bare))
-        lines.append(f"| {row.model} | {a:.2f} | {b:.2f} | {c:.2f} | {a / b:.2f} |")
-    plain = found.matrix
+        lines.append(
+            f"| `{row.model}` | {a:.2f} | {b:.2f} | {c:.2f} | × {a / b:.2f} | × {MOST} "
+            f"| {_met(a <= MOST * b)} |"
+        )
+    lines += ["", _matrix(found.matrix), *(["", _batch(found.batch)] if found.batch else [])]
+    here, calls = found.machine, found.one_row[0].loaded.calls
     lines += [
         "",
-        f"{plain.rows:,} rows of a float32 matrix with {plain.columns} columns through "
-        f"{plain.model}: {plain.loaded.median:.2f} s loaded, {plain.bare.median:.2f} s bare, "
-        f"{plain.bare.median / plain.loaded.median:.2f} of its throughput.",
+        f"One row: medians of {calls} calls; the matrix: of {found.matrix.loaded.calls}; in turns "
+        f"of random order; the file: once. {here.cpu}, {here.cores} cores, load average before "
+        f"{here.load_before:.1f}; {found.created[:10]}.",
     ]
-    if (each := found.batch) is not None:
-        lines += [
-            "",
-            f"{each.rows:,} rows of {each.columns} columns ({each.input_bytes / 1e9:.2f} GB of "
-            f"Parquet) through {each.model}: {each.seconds:.0f} s, {each.rows_a_second:,.0f} rows "
-            f"a second, at most {each.peak_bytes / 2**30:.2f} GiB resident. The bare estimator on "
-            f"a matrix that is ready: {each.bare_rows_a_second:,.0f} rows a second.",
-        ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
-def main() -> None:
-    """Measure, write the record and print it."""
+def _matrix(plain: Matrix) -> str:
+    share = plain.bare.median / plain.loaded.median
+    return (
+        f"{plain.rows:,} rows of a float32 matrix with {plain.columns} columns through "
+        f"`{plain.model}`: {plain.loaded.median:.2f} s loaded, {plain.bare.median:.2f} s bare, "
+        f"{share:.2f} of its throughput (at least {LEAST}: {_met(share >= LEAST)})."
+    )
+
+
+def _batch(each: Batch) -> str:
+    peak = each.peak_bytes / 2**30
+    return (
+        f"{each.rows:,} rows of {each.columns} columns ({each.input_bytes / 1e9:.2f} GB of "
+        f"Parquet) through preprocessing and `{each.model}`, by the command: {each.seconds:.0f} s, "
+        f"{each.rows_a_second:,.0f} rows a second, at most {peak:.2f} GiB resident (at most "
+        f"{MOST_GIB}: {_met(peak <= MOST_GIB)}). The bare estimator on a matrix that is ready: "
+        f"{each.bare_rows_a_second:,.0f} rows a second."
+    )
+
+
+def _met(reached: bool) -> str:
+    return "yes" if reached else "**no**"
+
+
+def main() -> int:
+    """Measure, publish and print the record; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench.predict", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/results/prediction-cpu"))
     parser.add_argument("--rows", type=int, default=10_000_000, help="of the file; 0: none")
     parser.add_argument("--calls", type=int, default=500, help="of one row, counted ones")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    with publishing(given.out) as draft, tempfile.TemporaryDirectory() as folder:
-        found = measure(given, Path(folder))
-        (draft / "results.json").write_bytes(dumps(found))
-        (draft / "report.md").write_text(report(found))
-    sys.stdout.write(report(found))
+    return publish(given.out, lambda home: measure(given, home), part)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

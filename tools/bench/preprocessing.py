@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -10,12 +9,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
 from pipeline import provenance
 from pipeline.compare.results import Protocol
+from pipeline.compare.turns import turns
 from pipeline.errors import PipelineError
 from pipeline.persistence import digest
 from pipeline.records import DataInfo, Machine
@@ -99,22 +100,18 @@ class Bench:
             with Worker(self._job(name, TRUTH)) as truth:
                 truth.run(Ask(folder=folder, save=True))
             workers = {c.job.variant: stack.enter_context(Worker(c.job)) for c in lane}
-            for contest in self._turns(lane, order):
+            for contest in chain(lane, self._turns(lane, order)):
                 contest.run(workers[contest.job.variant], say)
             for contest in lane:
                 contest.compare(workers[contest.job.variant], folder, say)
         return lane
 
     def _turns(self, lane: list[Contest], order: list[str]) -> Iterator[Contest]:
-        """Yield every variant once a round, the warm-up first, in a random order."""
-        yield from lane
-        shuffler, turns = random.Random(self.seed), list(lane)
-        for _ in range(self.repeats):
-            shuffler.shuffle(turns)
-            for contest in turns:
-                if not contest.why:
-                    order.append(f"{contest.job.case}/{contest.job.variant}")
-                    yield contest
+        """Yield every variant that has not failed once a round, and note the order."""
+        for contest in turns(lane, self.repeats, self.seed):
+            if not contest.why:
+                order.append(f"{contest.job.case}/{contest.job.variant}")
+                yield contest
 
     def _memory(self, say: Say) -> Iterator[schema.Memory]:
         for variant in WATCHED:

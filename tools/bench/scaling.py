@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -21,9 +20,9 @@ from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
 from pipeline import provenance, records
 from pipeline.errors import ConfigError
-from pipeline.records import Machine, Source
-from tools.bench import large
+from tools.bench import large, publication
 from tools.bench.large import Fit
+from tools.bench.publication import Record, circumstances
 
 SCHEMA: Final = "scaling.results/1"
 SIZES = (1_000_000, 3_000_000, 10_000_000)
@@ -43,16 +42,12 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     fit: Fit
 
 
-class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Results(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The record."""
 
     schema: Literal["scaling.results/1"]
-    created: str
-    machine: Machine
-    source: Source
     columns: int
     trees: int
-    seed: int
     points: list[Point]
 
 
@@ -110,13 +105,10 @@ def measure(given: argparse.Namespace, home: Path) -> Results:
     recipes = [Recipe(rows=n, columns=given.columns, seed=given.seed) for n in sorted(given.rows)]
     return Results(
         schema=SCHEMA,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
         points=[_point(recipe, given.trees, home) for recipe in recipes],
-        machine=provenance.machine(provenance.threads(), load_before),
-        source=provenance.source(["python", "-m", "tools.bench.scaling", *sys.argv[1:]]),
+        **circumstances("tools.bench.scaling", load_before, given.seed),
         columns=given.columns,
         trees=given.trees,
-        seed=given.seed,
     )
 
 
@@ -127,7 +119,7 @@ def _point(recipe: Recipe, trees: int, home: Path) -> Point:
     size = large.arrow_bytes(folder, names)
     options = {"trees": trees, "seed": recipe.seed, "room_bytes": large.room(size)}
     found = large.run(large.job("stream", recipe, folder, home / "model", **options))
-    large.say(f"{recipe.rows:,} rows, {large.told(found)}")
+    publication.say(f"{recipe.rows:,} rows, {large.told(found)}")
     shutil.rmtree(folder)
     if found.error:
         raise ConfigError(f"{recipe.rows:,} rows: {found.error}")
@@ -196,7 +188,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Measure, publish and print the record; return the exit code."""
     given = arguments()
-    return large.publish(given.out, lambda home: measure(given, home), part)
+    return publication.publish(given.out, lambda home: measure(given, home), part)
 
 
 if __name__ == "__main__":

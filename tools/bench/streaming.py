@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -21,9 +20,10 @@ from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
 from pipeline import provenance, records
 from pipeline.compare.statistics import ratio
-from pipeline.records import Machine, Source
-from tools.bench import large
+from pipeline.compare.turns import turns
+from tools.bench import large, publication
 from tools.bench.large import Fit
+from tools.bench.publication import Record, circumstances
 
 SCHEMA: Final = "streaming.results/1"
 SHARE = 4
@@ -60,14 +60,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     auc_stream: float | None
 
 
-class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Results(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The record."""
 
     schema: Literal["streaming.results/1"]
-    created: str
-    machine: Machine
-    source: Source
-    seed: int
     rows_held_out: int
     times: Case
     limit: Case
@@ -88,13 +84,12 @@ def times(recipe: Recipe, home: Path, learner: Learner, repeats: int) -> Case:
     fits: dict[large.Way, list[Fit]] = {"memory": [], "stream": []}
     options: dict[large.Way, dict[str, int]]
     options = {"memory": {}, "stream": {"room_bytes": large.room(size)}}
-    for _ in range(repeats):
-        for way, kept in fits.items():
-            job = large.job(
-                way, recipe, folder, home / way, **learner, seed=recipe.seed, **options[way]
-            )
-            kept.append(large.run(job))
-            large.say(large.told(kept[-1]))
+    for way in turns(list(fits), repeats, recipe.seed):
+        job = large.job(
+            way, recipe, folder, home / way, **learner, seed=recipe.seed, **options[way]
+        )
+        fits[way].append(large.run(job))
+        publication.say(large.told(fits[way][-1]))
     return _case(recipe, home, size, learner, **fits, limited=None)
 
 
@@ -116,7 +111,7 @@ def hard_limit(recipe: Recipe, home: Path, learner: Learner, limit_bytes: int) -
             way, recipe, folder, home / way, **learner, seed=recipe.seed, limit_bytes=bound
         )
         found.append(large.run(job))
-        large.say(large.told(found[-1]))
+        publication.say(large.told(found[-1]))
     stream, limited, memory = found
     return _case(recipe, home, size, learner, memory=[memory], stream=[stream], limited=limited)
 
@@ -240,9 +235,9 @@ def _verdict(case: Case, limit: int) -> str:
 def _where(found: Results) -> str:
     n, here = len(found.times.memory), found.machine
     return (
-        f"Medians of {n} runs in turns, one of each with the limit; peaks are the largest; AUC on "
-        f"{found.rows_held_out:,} rows that no model saw; {here.cpu}, {here.cores} cores, load "
-        f"average before {here.load_before:.1f}; {found.created[:10]}."
+        f"Medians of {n} runs in turns of random order, one of each with the limit; peaks are the "
+        f"largest; AUC on {found.rows_held_out:,} rows that no model saw; {here.cpu}, "
+        f"{here.cores} cores, load average before {here.load_before:.1f}; {found.created[:10]}."
     )
 
 
@@ -254,12 +249,9 @@ def measure(given: argparse.Namespace, home: Path) -> Results:
     tight = {"trees": given.limit_trees, "bins": given.limit_bins}
     return Results(
         schema=SCHEMA,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
         times=times(small, home, {"trees": given.trees, "bins": BINS}, given.repeats),
         limit=hard_limit(wide, home, tight, int(given.limit_mib * 2**20)),
-        machine=provenance.machine(provenance.threads(), load_before),
-        source=provenance.source(["python", "-m", "tools.bench.streaming", *sys.argv[1:]]),
-        seed=given.seed,
+        **circumstances("tools.bench.streaming", load_before, given.seed),
         rows_held_out=HELD_OUT,
     )
 
@@ -271,7 +263,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=1_000_000, help="to compare times")
     parser.add_argument("--columns", type=int, default=64)
     parser.add_argument("--trees", type=int, default=20)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--limit-rows", type=int, default=2_500_000, help="with the limit")
     parser.add_argument("--limit-columns", type=int, default=512)
     parser.add_argument("--limit-trees", type=int, default=5)
@@ -284,7 +276,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Measure, publish and print the record; return the exit code."""
     given = arguments()
-    return large.publish(given.out, lambda home: measure(given, home), part)
+    return publication.publish(given.out, lambda home: measure(given, home), part)
 
 
 if __name__ == "__main__":

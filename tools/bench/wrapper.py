@@ -7,11 +7,9 @@ to predict all rows is a ratio; time to predict a single row is a difference.
 from __future__ import annotations
 
 import argparse
-import random
 import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -23,9 +21,9 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, provenance, records
 from pipeline.compare.statistics import ratio
-from pipeline.errors import ConfigError, PipelineError
-from pipeline.publish import publishing
-from pipeline.records import Machine, Source
+from pipeline.compare.turns import turns
+from pipeline.errors import ConfigError
+from tools.bench.publication import Record, circumstances, publish, say
 
 SCHEMA: Final = "wrapper.results/1"
 COLUMNS = 30
@@ -59,17 +57,13 @@ class Times(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Mean of `single` predictions of one row."""
 
 
-class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Results(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The record."""
 
     schema: Literal["wrapper.results/1"]
-    created: str
-    machine: Machine
-    source: Source
     rows: int
     columns: int
     single: int
-    seed: int
     cells: list[Times]
 
     def times(self, spec: str, way: str, phase: str) -> np.ndarray:
@@ -97,14 +91,11 @@ def measure(rows: int, repeats: int, seed: int, say: Callable[[str], None]) -> R
     cells = [cell for name in SPECS for cell in _spec(name, X, y, repeats, seed, say)]
     return Results(
         schema=SCHEMA,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        machine=provenance.machine(provenance.threads(), load_average),
-        source=provenance.source(["python", "-m", "tools.bench.wrapper", *sys.argv[1:]]),
         rows=rows,
         columns=COLUMNS,
         single=SINGLE,
-        seed=seed,
         cells=cells,
+        **circumstances("tools.bench.wrapper", load_average, seed),
     )
 
 
@@ -119,16 +110,14 @@ def _spec(
     name: str, X: Any, y: Any, repeats: int, seed: int, say: Callable[[str], None]
 ) -> Iterator[Times]:
     found = {way: Times(spec=name, way=way, fit=[], predict=[], predict_one=[]) for way in WAYS}
-    shuffler, turns = random.Random(seed), list(WAYS)
-    for number in range(-1, repeats):
-        shuffler.shuffle(turns)
-        for way in turns:
-            fit, predict, one = _run(WAYS[way](SPECS[name]), X, y)
-            if number >= 0:
-                found[way].fit.append(fit)
-                found[way].predict.append(predict)
-                found[way].predict_one.append(one)
-            say(f"{name}  {way}  {number + 1 or 'warm-up'}  {fit:.3f} s  {predict:.3f} s")
+    for make in WAYS.values():  # warm-up
+        _run(make(SPECS[name]), X, y)
+    for way in turns(list(WAYS), repeats, seed):
+        fit, predict, one = _run(WAYS[way](SPECS[name]), X, y)
+        found[way].fit.append(fit)
+        found[way].predict.append(predict)
+        found[way].predict_one.append(one)
+        say(f"{name}  {way}  {fit:.3f} s  {predict:.3f} s")
     yield from found.values()
 
 
@@ -197,17 +186,9 @@ def main() -> int:
     given = parser.parse_args()
     if given.rows < 2 or given.repeats < 1:
         parser.error("--rows must be at least 2, and --repeats at least 1")
-    try:
-        with publishing(given.out) as folder:
-            found = measure(
-                given.rows, given.repeats, given.seed, lambda line: print(line, file=sys.stderr)
-            )
-            (folder / "results.json").write_bytes(records.dumps(found))
-        print(part(found))
-    except PipelineError as error:
-        print(f"[bench] {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return publish(
+        given.out, lambda home: measure(given.rows, given.repeats, given.seed, say), part
+    )
 
 
 if __name__ == "__main__":
