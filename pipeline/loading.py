@@ -85,13 +85,15 @@ def scan(
 
 def _parquet(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
     files = parquet_files(path)
-    total = agree(files, names)
+    sizes = agree(files, names)
+    size = size or partition_size(sum(sizes))
     return load("dask.dataframe.read_parquet")(
         [str(file) for file in files],
         columns=list(names),
         filters=list(rows) or None,
-        blocksize=size or partition_size(total),
-        split_row_groups="adaptive",
+        blocksize=size,
+        # To split files, Dask keeps what all of them say of themselves: megabytes for a wide one.
+        split_row_groups="adaptive" if max(sizes) > size else False,
     )
 
 
@@ -111,8 +113,8 @@ def _csv(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> An
         raise DataError(f"{path}: {str(error).partition(chr(10))[0]}") from error
 
 
-def agree(files: Sequence[Path], names: Sequence[str]) -> int:
-    """Return the bytes that columns take in all files, uncompressed, once they agree on types.
+def agree(files: Sequence[Path], names: Sequence[str]) -> list[int]:
+    """Return the bytes that columns take in each file, uncompressed, once they agree on types.
 
     Raises
     ------
@@ -120,7 +122,7 @@ def agree(files: Sequence[Path], names: Sequence[str]) -> int:
         A file lacks a column or has another type for it than the first; both are named.
     """
     first: dict[str, Any] = {}
-    total = 0
+    sizes = []
     for file in files:
         found = metadata(file)
         schema = found.schema.to_arrow_schema()
@@ -133,8 +135,8 @@ def agree(files: Sequence[Path], names: Sequence[str]) -> int:
                     f"{file}: column {name!r} holds {kind} and {files[0]} holds {first[name]}; "
                     "write both with one type"
                 )
-        total += stored_bytes(found, set(names))
-    return total
+        sizes.append(stored_bytes(found, set(names)))
+    return sizes
 
 
 def metadata(file: Path) -> Any:

@@ -70,7 +70,8 @@ def test_text_with_and_without_a_dictionary_agrees(tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "1.parquet")
     plain = table().set_column(1, "t", table()["t"].cast(pa.string()))
     pq.write_table(plain, tmp_path / "2.parquet")
-    assert loading.agree(persistence.parquet_files(tmp_path), ["a", "t"]) > 0
+    sizes = loading.agree(persistence.parquet_files(tmp_path), ["a", "t"])
+    assert all(size > 0 for size in sizes)
 
 
 @pytest.mark.parametrize(
@@ -103,3 +104,17 @@ def test_partitions_leave_room_in_memory_and_there_are_some_for_every_thread(
     assert loading.partition_size(10) == loading.SMALLEST
     monkeypatch.setattr(loading, "_resources", lambda: (2**50, 4))
     assert loading.partition_size(2**60) == loading.LARGEST
+
+
+@pytest.mark.parametrize("rows", [(), [("a", "<", 60)]])
+def test_files_that_are_partitions_and_files_that_are_split_hold_the_same(
+    rows: Any, tmp_path: Path
+) -> None:
+    for number in range(3):
+        table = pa.table({"a": np.arange(30.0) + 30 * number, "b": np.arange(30)})
+        pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=10)
+    whole, y = loading.scan(tmp_path, ["a"], "b", rows=rows, partition_bytes=1 << 20)
+    split, same = loading.scan(tmp_path, ["a"], "b", rows=rows, partition_bytes=100)
+    assert whole.npartitions < split.npartitions
+    np.testing.assert_array_equal(whole.compute(), split.compute())
+    np.testing.assert_array_equal(y, same)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +16,9 @@ from pipeline import memory
 from pipeline.optional import load
 from pipeline.rules import resuming, streaming
 from pipeline.rules.streaming import Page
+
+OVERHEAD = 2**20
+"""Bytes that XGBoost holds for a page while it trains, however few rows it has."""
 
 
 def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -33,12 +37,22 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     """
     memory.give_back()  # what preprocessing has left
     with TemporaryDirectory(prefix="external-") as folder:
-        pages = streaming.pages(X, y, sample_weight, Path(folder))
+        pages = streaming.pages(X, y, sample_weight, Path(folder), _page_rows(X, len(y)))
         kept = resuming.begun(estimator, {"sample_weight": sample_weight}, lambda: _told(pages))
         memory.give_back()
         # What reads the folder is let go inside, before the folder is.
         with resuming.continued(estimator, kept, resuming.keeper) as more:
             return _trained(estimator, pages, folder, y, **more)
+
+
+def _page_rows(X: Any, rows: int) -> int:
+    """Return how many rows a page has best: so that what is held for and of pages is least.
+
+    XGBoost 3.2 holds `OVERHEAD` for every page and about one page's bytes: the sum is least where
+    a page is the geometric mean of `OVERHEAD` and of all rows.
+    """
+    width = X.shape[1] * X.dtype.itemsize
+    return math.isqrt(OVERHEAD * rows * width) // width
 
 
 def _told(pages: Sequence[Page]) -> str:
@@ -58,6 +72,7 @@ def _trained(
         nthread=estimator.n_jobs,
     )
     rounds = estimator.get_num_boosting_rounds()
+    memory.give_back()  # what finding the bins has left
     try:
         return load("xgboost.train")(
             _params(estimator, y),

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -106,8 +107,19 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         estimator.set_params(**{name: params[name] for name in changed})
 
 
-def pages(X: Any, y: Any, sample_weight: Any, folder: Path | None = None) -> list[Page]:
+def pages(
+    X: Any, y: Any, sample_weight: Any, folder: Path | None = None, least_rows: int = 0
+) -> list[Page]:
     """Return the partitions that have rows; made anew by each reading, or once into a folder.
+
+    Parameters
+    ----------
+    X : dask.array.Array, shape (n_rows, n_columns)
+    y, sample_weight : array of shape (n_rows,) or None
+        On the host.
+    folder : Path, optional
+    least_rows : int, default=0
+        Shorter partitions that follow each other are one page, as long as it has no more.
 
     Raises
     ------
@@ -117,13 +129,45 @@ def pages(X: Any, y: Any, sample_weight: Any, folder: Path | None = None) -> lis
     rows = gathering.lengths(X)
     for array in (y, sample_weight):
         gathering.check_rows(array, sum(rows))
-    parts = enumerate(gathering.parts_of(X))
     reads = [
         partial(_made, part) if folder is None else _kept(part, folder / f"{number}.npy")
-        for number, part in parts
+        for number, part in enumerate(gathering.parts_of(X))
     ]
-    found = zip(reads, _cut(y, rows), _cut(sample_weight, rows), rows, strict=True)
-    return [Page(read, label, weight) for read, label, weight, n in found if n]
+    groups = _groups(rows, least_rows)
+    sizes = [sum(rows[group]) for group in groups]
+    found = zip(groups, _cut(y, sizes), _cut(sample_weight, sizes), sizes, strict=True)
+    return [Page(_joined(reads[g], n), label, weight) for g, label, weight, n in found if n]
+
+
+def _groups(rows: Sequence[int], most: int) -> list[slice]:
+    """Return neighbours that have at most so many rows together; no more than one if they have.
+
+    >>> _groups([3, 3, 3, 9, 1], 6)
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None), slice(4, 5, None)]
+    """
+    starts, held = [0], 0
+    for number, n in enumerate(rows):
+        if number and held + n > most:
+            starts.append(number)
+            held = 0
+        held += n
+    return [slice(start, end) for start, end in pairwise([*starts, len(rows)])]
+
+
+def _joined(reads: Sequence[Callable[[], Any]], rows: int) -> Callable[[], Any]:
+    return reads[0] if len(reads) == 1 else partial(_stacked, reads, rows)
+
+
+def _stacked(reads: Sequence[Callable[[], Any]], rows: int) -> Any:
+    """Return partitions as one matrix, of which no more than one is in memory twice."""
+    whole, start = None, 0
+    for read in reads:
+        part = read()
+        if whole is None:
+            whole = np.empty((rows, *part.shape[1:]), part.dtype)
+        whole[start : start + len(part)] = part
+        start += len(part)
+    return whole
 
 
 def _made(part: Any) -> Any:

@@ -13,6 +13,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import Accelerated, gathering, machine
 from pipeline.errors import DataError
+from pipeline.rules import external
 
 da = pytest.importorskip("dask.array")
 ROWS = 6000
@@ -22,6 +23,7 @@ ROWS = 6000
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     small = machine.Machine("", "", 1, 1, 1 << 30, 20_000)
     monkeypatch.setattr(gathering.machine, "describe", lambda: small)
+    monkeypatch.setattr(external, "OVERHEAD", 100)  # for pages of one partition
 
 
 def table() -> tuple[np.ndarray, np.ndarray]:
@@ -49,6 +51,19 @@ def test_a_classifier_is_as_good_as_in_memory_and_the_same_again() -> None:
     np.testing.assert_array_equal(again.predict_proba(X)[:, 1], found)
     parts = da.from_array(X, chunks=(700, 4))
     np.testing.assert_array_equal(streamed.predict_proba(parts)[:, 1], found)
+
+
+def test_pages_of_several_partitions_give_a_model_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, score = table()
+    y = (score > 1).astype("int64")
+    spec = XGBClassifier(n_estimators=20, max_depth=3, random_state=0)
+    short = fitted(spec, y)
+    assert external._page_rows(da.from_array(X.astype("float32")), ROWS) < 1000
+    monkeypatch.setattr(external, "OVERHEAD", 1 << 16)
+    assert 3000 < external._page_rows(da.from_array(X.astype("float32")), ROWS) < ROWS
+    long = fitted(spec, y)
+    scores = [roc_auc_score(y, model.predict_proba(X)[:, 1]) for model in (short, long)]
+    assert scores[0] == pytest.approx(scores[1], abs=0.002)
 
 
 def test_several_classes() -> None:

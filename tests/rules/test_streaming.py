@@ -172,3 +172,14 @@ def test_what_was_prepared_is_gone_afterwards(
         streamed(SGDRegressor(max_iter=2), X, y)
     assert seen == [6, 6]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("least", "lengths"), [(0, [3, 1, 5]), (4, [4, 5]), (99, [9])])
+def test_short_partitions_are_one_page(least: int, lengths: list[int], tmp_path: Path) -> None:
+    X, y = np.arange(18.0).reshape(9, 2), np.arange(9)
+    parts = da.from_array(X, chunks=((3, 1, 5), 2))
+    for folder in (None, tmp_path):
+        found = streaming.pages(parts, y, None, folder, least)
+        assert [len(page.y) for page in found] == lengths
+        np.testing.assert_array_equal(np.vstack([page.read() for page in found]), X)
+        np.testing.assert_array_equal(np.concatenate([page.y for page in found]), y)

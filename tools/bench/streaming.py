@@ -34,6 +34,8 @@ BINS = 256
 """Of XGBoost unless it is told otherwise."""
 Learner = dict[str, int]
 """The parameters `trees` and `bins` of `large.Job`."""
+CELLS = 4_000_000
+"""Of a file of the table under a limit: about a partition's, so that no file is split."""
 MOST_APART = 0.002
 """Target for the difference of the areas under the curve."""
 
@@ -101,7 +103,7 @@ def hard_limit(recipe: Recipe, home: Path, learner: Learner, limit_bytes: int) -
     limit_bytes : int
         Of the whole process; 0: a quarter of the bytes of the data.
     """
-    folder = synthetic.prepare(home, recipe, max(1, recipe.rows * recipe.columns // 32_000_000))
+    folder = synthetic.prepare(home, recipe, max(1, recipe.rows * recipe.columns // CELLS))
     size = large.arrow_bytes(folder, _names(recipe))
     limit = limit_bytes or size // SHARE
     found = []
@@ -264,10 +266,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--columns", type=int, default=64)
     parser.add_argument("--trees", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--limit-rows", type=int, default=2_500_000, help="with the limit")
+    parser.add_argument("--limit-rows", type=int, default=3_000_000, help="with the limit")
     parser.add_argument("--limit-columns", type=int, default=512)
-    parser.add_argument("--limit-trees", type=int, default=5)
-    parser.add_argument("--limit-bins", type=int, default=64, help="max_bin of XGBoost")
+    parser.add_argument("--limit-trees", type=int, default=3)
+    parser.add_argument("--limit-bins", type=int, default=32, help="max_bin of XGBoost")
     parser.add_argument("--limit-mib", type=float, default=0, help="0: a quarter of the data")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
