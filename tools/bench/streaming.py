@@ -266,7 +266,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--columns", type=int, default=64)
     parser.add_argument("--trees", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--limit-rows", type=int, default=3_000_000, help="with the limit")
+    parser.add_argument("--limit-rows", type=int, default=2_500_000, help="with the limit")
     parser.add_argument("--limit-columns", type=int, default=512)
     parser.add_argument("--limit-trees", type=int, default=3)
     parser.add_argument("--limit-bins", type=int, default=32, help="max_bin of XGBoost")
