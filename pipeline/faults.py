@@ -206,6 +206,7 @@ def let_go(cluster: Cluster) -> None:
         Such a worker has no nanny, which would restart it.
     """
     end = time.monotonic() + SETTLE
+    time.sleep(POLL)  # Workers have yet to hear of what was cancelled.
     while (held := cluster.client.sync(_held, cluster)) and time.monotonic() < end:
         time.sleep(POLL)
     if not held:
