@@ -85,14 +85,14 @@ def test_what_cannot_be_read_is_told(path: Path, name: str, why: str) -> None:
 
 
 def test_a_run_streams_where_the_table_does_not_fit(
-    flights_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests.commands import call
 
-    room: dict[str, Any] = {"cpu": 20_000_000}
+    room: dict[str, Any] = {"cpu": 400_000}
     monkeypatch.setattr(gathering, "room", lambda device: room[device])
     done = call(
-        *("run", "flights", "--specs", "boosting", "--device", "cpu", "--home", flights_home),
+        *("run", "flights", "--specs", "boosting", "--device", "cpu", "--home", small_home),
         *("--out", tmp_path / "run", "--checkpoint", tmp_path / "trees"),
     )
     assert done.code == 0, done.err

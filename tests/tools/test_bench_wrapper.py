@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -13,8 +14,15 @@ from pipeline.errors import DataError
 from tools.bench import wrapper
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _few() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wrapper, "SINGLE", 5)
+        yield
+
+
 @pytest.fixture(scope="module")
-def found() -> wrapper.Results:
+def found(_few: None) -> wrapper.Results:
     return wrapper.measure(rows=300, repeats=5, seed=1, say=lambda line: None)
 
 

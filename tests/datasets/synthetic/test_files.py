@@ -120,27 +120,46 @@ def test_a_draft_of_another_version_is_not_gone_on_with(tmp_path, caplog) -> Non
     assert "going on" not in caplog.text
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_stopped_is_gone_on_with(tmp_path, environment, end) -> None:
-    words = ["synthetic", "--rows", "600000", "--columns", "12", "--partitions", "60"]
+WORDS = ["synthetic", "--rows", "600000", "--columns", "12", "--partitions", "60"]
+
+
+def begun(home: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
+    """Return a run that has written three files of sixty."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "datasets", *words, "--home", str(tmp_path)],
+        [sys.executable, "-m", "datasets", *WORDS, "--home", str(home)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
         env=environment,
     )
-    while len(list(tmp_path.rglob("part-*.parquet"))) < 3:
+    while len(list(home.rglob("part-*.parquet"))) < 3:
         assert process.poll() is None, "ended before the moment came"
         time.sleep(0.002)
+    return process
+
+
+def test_of_two_runs_at_once_the_second_waits_and_writes_nothing(tmp_path, environment) -> None:
+    process = begun(tmp_path, environment)
+    assert main([*WORDS, "--home", str(tmp_path)]) == 0
+    (folder,) = (tmp_path / "synthetic").glob("binary-*")
+    written = {path.name: path.stat().st_ino for path in folder.iterdir()}
+    _, told = process.communicate(timeout=30)
+    assert (process.returncode, "Traceback" in told) == (0, False)
+    assert {path.name: path.stat().st_ino for path in folder.iterdir()} == written
+    assert len(parts(folder)) == 60
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_stopped_is_gone_on_with(tmp_path, environment, end) -> None:
+    process = begun(tmp_path, environment)
     process.send_signal(end)
     _, told = process.communicate(timeout=30)
     assert process.returncode == (130 if end == signal.SIGINT else -signal.SIGKILL)
     assert "Traceback" not in told
     kept = {path.name: path.stat().st_ino for path in tmp_path.rglob("part-*.parquet")}
     assert 3 <= len(kept) < 60
-    assert main([*words, "--home", str(tmp_path)]) == 0
+    assert main([*WORDS, "--home", str(tmp_path)]) == 0
     (folder,) = (tmp_path / "synthetic").glob("binary-*")
     assert {name: (folder / name).stat().st_ino for name in kept} == kept
     assert len(parts(folder)) == 60
