@@ -22,6 +22,7 @@ FILE :=
 TARGET :=
 REPEATS :=
 OFFLINE :=
+STAGES :=
 GPU ?= auto
 PYTHON3 := python3 python3.14 python3.13 python3.12 python3.11
 UV := uv
@@ -60,6 +61,7 @@ help: ## List the targets and variables
 	@echo '  FROM=            what was downloaded by hand for `make data`: a file or a folder'
 	@echo '  FILE= TARGET=    a table of your own and its column to predict, for `make adopt`'
 	@echo '  REPEATS=         timed runs of each; empty for the usual number'
+	@echo '  STAGES=          of `make gpu-proof`, with commas, as STAGES=tests,flights; empty for all'
 	@echo '  OFFLINE=         1: `make audit` without a network is told and no error'
 	@echo '  GPU=auto         packages to install: auto, cpu, cu12 or cu13'
 	@echo '  PYTHON3=         Python to build with, if not the first of 3.11 to 3.14 found'
@@ -159,6 +161,10 @@ bench-prediction: setup ## Measure predictions of saved models: one row, a matri
 bench-scaling: setup ## Measure how fits from the disk grow with the rows
 	$(PYTHON) -m tools.bench.scaling --seed '$(SEED)'
 	$(PYTHON) -m tools.readme
+
+.PHONY: gpu-proof
+gpu-proof: setup ## Show on a GPU what only a GPU can show, in STAGES, within 8 minutes
+	$(PYTHON) -m tools.gpu_proof $(if $(STAGES),--stages '$(STAGES)') $(OPTIONS)
 
 .PHONY: calibrate
 calibrate: setup ## Measure from which size on a job is worth a GPU, for device="auto"

@@ -9,8 +9,8 @@ import pytest
 
 from pipeline import Accelerated
 from pipeline.devices import obstacle
-from tests.gpu.driver import copies
 from tests.gpu.test_parity import data, program
+from tools.gpu_proof.driver import copies
 
 NO_GPU = obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]

@@ -18,7 +18,7 @@ FORCED = 1
 
 @contextmanager
 def copies() -> Iterator[Counter[str]]:
-    """Count the bytes of all copies in the block, by kind: ``"HTOD"``, ``"DTOH"``, …
+    """Count the bytes of all copies in the block, by kind, as ``"HTOD"`` and ``"DTOH"``.
 
     The counts are complete when the block has ended.
     """
