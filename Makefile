@@ -179,7 +179,7 @@ bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what
 
 .PHONY: test
 test: lint types ## Check style and types, then run the tests
-	$(PYTHON) -m pytest --numprocesses logical --dist loadfile -m 'not alone'
+	OMP_NUM_THREADS=1 $(PYTHON) -m pytest --numprocesses logical --dist loadfile -m 'not alone'
 	$(PYTHON) -m pytest -m alone
 
 .PHONY: test-contract

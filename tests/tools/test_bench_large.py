@@ -47,8 +47,9 @@ def test_a_fit_from_the_disk_holds_to_a_limit_that_ends_the_one_in_memory(
     stream = large.run(job("stream", wide, tmp_path / "stream", room_bytes=ROOM))
     assert stream.error == ""
     assert stream.note.startswith("external memory")
-    assert 0 < stream.peak_bytes < stream.limit_bytes
-    assert stream.peak_bytes - stream.start_bytes < ROOM
+    assert stream.limit_bytes > ROOM
+    # The limit counts no files that are mapped, as libraries are; what is resident does.
+    assert 0 < stream.peak_bytes - stream.start_bytes < ROOM
     assert pipeline.load(tmp_path / "stream", "cpu").n_features_in_ == NUMBERS + 1
     memory = large.run(job("memory", wide, tmp_path / "memory", room_bytes=ROOM))
     # A thread of Arrow's own that gets no memory aborts the process before it can be told.
