@@ -20,7 +20,7 @@ from pipeline.preprocessing.twins import TWINS
 from pipeline.rules.array_api import ESTIMATORS, SWITCH
 from pipeline.rules.tables import CUML, SUBSTITUTES, XGBOOST
 from pipeline.rules.text import CUML as VECTORIZERS
-from tools.bench import cluster, markdown, predict, scaling, schema, streaming, wrapper
+from tools.bench import cluster, markdown, prediction, scaling, schema, streaming, wrapper
 from tools.synthetic import markdown as synthetic
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -163,7 +163,9 @@ DOCUMENTS = {
     BENCHMARKS: {
         "preprocessing": preprocessing(markdown.part),
         "wrapper": recorded("wrapper-cpu", "bench-wrapper", wrapper.load, wrapper.part),
-        "prediction": recorded("prediction-cpu", "bench-prediction", predict.load, predict.part),
+        "prediction": recorded(
+            "prediction-cpu", "bench-prediction", prediction.load, prediction.part
+        ),
     },
     CLUSTER: {
         "streaming": recorded("streaming-cpu", "bench-streaming", streaming.load, streaming.part),

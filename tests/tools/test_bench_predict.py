@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.bench import predict
-from tools.bench.predict import part, timed, times
+from tools.bench import predict, prediction
+from tools.bench.predict import timed, times
 
 
 def test_the_record_and_the_page_are_written(
@@ -18,22 +18,22 @@ def test_the_record_and_the_page_are_written(
     monkeypatch.setattr("sys.argv", ["predict", *options])
     monkeypatch.chdir(tmp_path)
     assert predict.main() == 0
-    found = predict.load(tmp_path / "out" / "results.json")
+    found = prediction.load(tmp_path / "out" / "results.json")
     assert {row.model for row in found.one_row} == set(predict.MODELS)
     assert all(row.loaded.calls == 2 for row in found.one_row)
     assert found.batch is not None
     assert (found.batch.rows, found.batch.columns) == (2_000, 30)
     assert found.batch.peak_bytes > 50 * 1024**2
-    assert part(found) in capsys.readouterr().out
+    assert prediction.part(found) in capsys.readouterr().out
     assert not [*tmp_path.glob(".bench.*")]
 
 
 def test_a_target_that_is_missed_is_shown() -> None:
-    fast, slow = (predict.Times(calls=1, median=seconds, p95=1.0) for seconds in (1.0, 1.9))
-    plain = predict.Matrix(model="m", rows=1, columns=1, loaded=slow, bare=fast)
-    assert "0.53 of its throughput (at least 0.9: **no**)" in predict._matrix(plain)
-    equal = predict.Matrix(model="m", rows=1, columns=1, loaded=slow, bare=slow)
-    assert "1.00 of its throughput (at least 0.9: yes)" in predict._matrix(equal)
+    fast, slow = (prediction.Times(calls=1, median=seconds, p95=1.0) for seconds in (1.0, 1.9))
+    plain = prediction.Matrix(model="m", rows=1, columns=1, loaded=slow, bare=fast)
+    assert "0.53 of its throughput (at least 0.9: **no**)" in prediction._matrix(plain)
+    equal = prediction.Matrix(model="m", rows=1, columns=1, loaded=slow, bare=slow)
+    assert "1.00 of its throughput (at least 0.9: yes)" in prediction._matrix(equal)
 
 
 def test_ways_take_turns() -> None:
