@@ -57,6 +57,7 @@ def describe(spec: Any, step: str) -> Placement:
     if not (found.own or available("cuml")):
         note = "cuML is not installed here: parameters not checked"
         return Placement(step, found.twin, "cuda", note)
+    spec = cuml.in_python(spec)
     takes = changed(spec.get_params(deep=False), cuml.translate(found, spec, step))
     lost = tuple(cuml.dropped(found, spec, step))
     note = f"without effect in cuML: {', '.join(lost)}" if lost else ""

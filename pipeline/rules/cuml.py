@@ -7,6 +7,7 @@ it drops in silence is found here by translating with and without the value.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -191,6 +192,21 @@ class Cuml(Model):
         return DataError(f"{why}; impute them in a step before")
 
 
+def in_python(spec: BaseEstimator) -> BaseEstimator:
+    """Return a spec whose numbers are Python's, as cuML asks for them.
+
+    To `isinstance(value, int)` a number of NumPy's is none: cuML's forests would take
+    `min_samples_leaf=np.int64(5)`, as grids of parameters have it, for five times all rows.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> in_python(Ridge(alpha=np.float32(0.5), max_iter=np.int64(9)))
+    Ridge(alpha=0.5, max_iter=9)
+    """
+    params = spec.get_params(deep=False).items()
+    numbers = {name: value.item() for name, value in params if isinstance(value, np.generic)}
+    return copy(spec).set_params(**numbers) if numbers else spec
+
+
 def translate(rule: Rule, spec: BaseEstimator, step: str) -> dict[str, Any]:
     """Return cuML's parameters for a scikit-learn estimator.
 
@@ -199,6 +215,7 @@ def translate(rule: Rule, spec: BaseEstimator, step: str) -> dict[str, Any]:
     Unsupported
         cuML has no equivalent of some parameter value.
     """
+    spec = in_python(spec)
     if rule.own:
         return rule.own.translate(spec, step)
     try:
@@ -212,7 +229,7 @@ def translate(rule: Rule, spec: BaseEstimator, step: str) -> dict[str, Any]:
 
 def dropped(rule: Rule, spec: BaseEstimator, step: str) -> list[str]:
     """Return the parameters that differ from their default and make no difference to cuML."""
-    defaults = type(spec)().get_params(deep=False)
+    spec, defaults = in_python(spec), type(spec)().get_params(deep=False)
     whole = translate(rule, spec, step)
     lost = []
     for name, value in spec.get_params(deep=False).items():

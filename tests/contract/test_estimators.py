@@ -81,6 +81,13 @@ def refused(spec: Any, X: Any, y: Any, **params: Any) -> str:
     return reason.why
 
 
+def test_numbers_of_a_grid_are_numbers_to_cuml(device: Recorder) -> None:
+    forest = RandomForestClassifier(min_samples_leaf=np.int64(4))
+    Accelerated(forest, device="cuda").fit(*classes())
+    (made,) = [call for call in device.calls if call.name == "__init__"]
+    assert type(made.kwargs["min_samples_leaf"]) is int
+
+
 def test_forests_do_not_take_missing_values(device: Recorder) -> None:
     X, y = classes()
     X[3, 2] = np.nan

@@ -9,11 +9,14 @@ from __future__ import annotations
 import inspect
 import json
 import warnings
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import RandomForestClassifier
 
 from pipeline import Accelerated, Unsupported
 from pipeline.optional import available, load
@@ -122,6 +125,15 @@ def test_refused_value_is_our_error_with_its_reason(spec: BaseEstimator, why: st
     assert reason.step == "path.of.step"
     assert why in reason.why
     assert reason.instead
+
+
+@pytest.mark.parametrize("name", ["min_samples_leaf", "min_samples_split", "max_features"])
+def test_forests_ask_python_for_whole_numbers(name: str) -> None:
+    source = Path(load("cuml.ensemble").__path__[0], "randomforest_common.pyx").read_text("utf-8")
+    assert f"isinstance(self.{name}, int)" in source or f"isinstance({name}, int)" in source
+    spec = RandomForestClassifier(**{name: np.int64(4)})
+    assert type(cuml.translate(rule(spec), spec, "step")[name]) is int
+    assert cuml.dropped(rule(spec), spec, "step") == []
 
 
 @pytest.mark.parametrize(("spec", "lost"), LOST, ids=names(LOST))

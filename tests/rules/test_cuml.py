@@ -34,6 +34,19 @@ def test_what_cuml_drops_in_silence_is_found() -> None:
     assert dropped(RULE, LogisticRegression(), "s") == []
 
 
+def test_numbers_of_numpy_are_those_of_python() -> None:
+    spec = LogisticRegression(
+        C=np.float32(0.5), fit_intercept=np.bool_(False), max_iter=np.int64(100)
+    )
+    given = translate(RULE, spec, "s")
+    assert given == {"C": 0.5, "fit_intercept": False}
+    assert [type(value) for value in given.values()] == [float, bool]
+    assert dropped(RULE, spec, "s") == []
+    assert type(spec.C) is np.float32
+    with pytest.raises(Unsupported, match="dual=True"):
+        translate(RULE, LogisticRegression(dual=np.bool_(True)), "s")
+
+
 def test_fits_and_predicts_with_the_parameters_of_the_spec() -> None:
     spec = LogisticRegression(C=0.5)
     model = Cuml(spec, RULE, "model")
