@@ -201,6 +201,14 @@ def host_index(index: Any) -> np.ndarray:
     return values if values.dtype.kind in "iufbmM" else values.astype(object)
 
 
+def same_labels(a: Any, b: Any) -> bool:
+    """Return whether two indexes have the same labels in the same order, whichever hold them."""
+    if {library(a), library(b)} == set(FRAMES):
+        # To cuDF no index but its own is equal; the labels on the device stay there.
+        a, b = (to_device(index, "cuda") for index in (a, b))
+    return bool(a.equals(b))
+
+
 def to_host(array: Any) -> np.ndarray:
     """Return an array on the host, booking the copy."""
     if library(array) != "cupy":
@@ -226,15 +234,16 @@ def to_device(X: Any, device: str) -> Any:
     return _upload(X) if source == "pandas" else load("cupy").asarray(X)
 
 
-def _upload(X: pd.DataFrame) -> Any:
+def _upload(X: Any) -> Any:
     try:
         return load("cudf").from_pandas(X)
     except (TypeError, ValueError, NotImplementedError) as error:
-        for name in X.columns if X.shape[1] > 1 else ():
+        columns = list(getattr(X, "columns", ()))
+        for name in columns if len(columns) > 1 else ():
             _upload(X[[name]])
+        held = f"column {columns[0]!r}" if columns else "index"
         raise DataError(
-            f"cuDF cannot hold the column {X.columns[0]!r}: {error}; convert it (astype) "
-            "or leave it out"
+            f"cuDF cannot hold the {held}: {error}; convert it (astype) or leave it out"
         ) from error
 
 

@@ -44,7 +44,7 @@ def aligned(X: Any, y: Any) -> bool:
         frames.is_partitioned(X)
         or len(y) != len(X)
         or not hasattr(y, "index")
-        or bool(X.index.equals(y.index))
+        or frames.same_labels(X.index, y.index)
     )
 
 

@@ -28,8 +28,12 @@ class Cudf(ModuleType):
     Index = tables.Index
 
     def from_pandas(self, table: Any, **options: Any) -> Any:
-        """Upload a frame or a series; NaN becomes null."""
+        """Upload a frame, a series or an index; NaN becomes null."""
         RECORDER.call("cudf", "from_pandas", (table,), options)
+        if isinstance(table, pd.Index):
+            upload(table.to_series())
+            RECORDER.copied("device", "explicit", table.nbytes)
+            return tables.Index(table)
         if isinstance(table, pd.Series):
             RECORDER.copied("device", "explicit", tables.memory(table))
             return tables.Series(*upload(table))

@@ -147,6 +147,11 @@ class Index(_Table):
     def dtype(self) -> Any:
         return self._host.dtype
 
+    def equals(self, other: Any) -> bool:
+        """Compare with another index of cuDF; one of pandas is never equal."""
+        RECORDER.call(self.OWNER, "equals", (other,))
+        return isinstance(other, Index) and wrap(self._host.equals(other._host))
+
 
 class Series(_Table):
     """The stand-in of `cudf.Series`.

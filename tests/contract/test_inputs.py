@@ -13,6 +13,7 @@ from pipeline import frames
 from pipeline.errors import DataError
 from pipeline.ingest import ingest
 from pipeline.schema import Schema
+from pipeline.targets import check_target
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults
 
@@ -105,3 +106,41 @@ def test_missing_text_becomes_missing_numbers(device: Recorder) -> None:
 
 def test_stand_ins_are_in_place(device: Recorder) -> None:
     assert frames.library(upload(x=[1])[1]) == "cudf" == sys.modules["cudf"].__name__
+
+
+SIDES = pytest.mark.parametrize("sides", [("cudf", "pandas"), ("pandas", "cudf"), ("cudf", "cudf")])
+
+
+def labelled(sides: tuple[str, str], rows: Any, labels: Any) -> tuple[Any, Any]:
+    """Return a table and a target that have these labels, each of one of the two libraries."""
+    X = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=rows)
+    y = pd.Series([0, 1, 1], index=labels)
+    upload = sys.modules["cudf"].from_pandas
+    X, y = (upload(o) if side == "cudf" else o for o, side in zip((X, y), sides, strict=True))
+    return X, y
+
+
+@SIDES
+@pytest.mark.parametrize("labels", [range(3), [4, 2, 9], ["a", "c", "b"]], ids=str)
+def test_rows_match_by_their_labels_whichever_library_holds_them(
+    sides: tuple[str, str], labels: Any, device: Recorder
+) -> None:
+    X, y = labelled(sides, labels, labels)
+    assert check_target(y, X).tolist() == [0, 1, 1]
+    assert device.nbytes("host", "explicit") == (24 if sides[1] == "cudf" else 0)
+    assert faults(device.calls) == []
+
+
+@SIDES
+def test_rows_that_do_not_match_are_refused_whichever_library_holds_them(
+    sides: tuple[str, str], device: Recorder
+) -> None:
+    X, y = labelled(sides, [0, 1, 2], [0, 2, 1])
+    with pytest.raises(DataError, match="index of y differs"):
+        check_target(y, X)
+
+
+def test_labels_that_the_device_cannot_hold_are_told(device: Recorder) -> None:
+    X, y = labelled(("cudf", "pandas"), range(3), [0, "a", 1])
+    with pytest.raises(DataError, match=r"^cuDF cannot hold the index: .*convert it"):
+        check_target(y, X)

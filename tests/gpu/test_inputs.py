@@ -15,7 +15,9 @@ from pipeline import frames
 from pipeline.devices import obstacle
 from pipeline.errors import DataError
 from pipeline.ingest import ingest
+from pipeline.optional import load
 from pipeline.schema import Schema, kind_of
+from pipeline.targets import check_target
 
 NO_GPU = obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
@@ -102,3 +104,17 @@ def test_a_column_without_values_is_missing_values_of_its_kind(kind: str, fitted
     read = {"n": frames.numbers, "t": frames.categories, "d": frames.datetimes}[fitted]
     read(found, fitted)
     assert bool(found[fitted].isnull().all())
+
+
+@pytest.mark.parametrize("labels", [range(3), [4, 2, 9], ["a", "c", "b"]], ids=str)
+@pytest.mark.parametrize("there", ["X", "y", "both"])
+def test_labels_of_two_libraries_are_compared(labels: Any, there: str) -> None:
+    X, y = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=labels), pd.Series([0, 1, 1], index=labels)
+    turned = y.iloc[::-1]
+    if there != "y":
+        X = frames.to_device(X, "cuda")
+    if there != "X":
+        y, turned = (load("cudf").from_pandas(series) for series in (y, turned))
+    assert check_target(y, X).tolist() == [0, 1, 1]
+    with pytest.raises(DataError, match="index of y differs"):
+        check_target(turned, X)
