@@ -184,12 +184,23 @@ def coded(array: Any) -> Coded:
     if array.dtype.kind not in "iufb":
         codes, values = pd.factorize(array, sort=True)
         return Coded(codes, np.asarray(values, dtype=object))
-    values, codes = xp.unique(array, return_inverse=True)
+    values, codes = xp.unique(sortable(array), return_inverse=True)
     values = to_host(values)
     if values.dtype.kind == "f" and np.isnan(values[-1:]).any():
         codes = xp.where(codes == len(values) - 1, -1, codes)
         values = values[:-1]
     return Coded(codes, values)
+
+
+def sortable(array: Any) -> Any:
+    """Return an array in which NaN will be sorted last, as NumPy does it.
+
+    CuPy sorts floats by their bits, so a NaN whose sign is set, such as 0/0 on x86, comes first.
+    """
+    if array.dtype.kind != "f" or device_of(array) == "cpu":
+        return array
+    xp = array_module("cuda")
+    return xp.where(xp.isnan(array), xp.nan, array)
 
 
 def host_index(index: Any) -> np.ndarray:

@@ -221,6 +221,7 @@ def _at_ranks(column: Any, wanted: np.ndarray) -> Any:
     distinct = np.unique(wanted)
     # CuPy would sort too, but for some sizes by a kernel that has no place for NaN.
     if len(distinct) > MANY or frames.device_of(column) == "cuda":
+        column = frames.sortable(column)
         column.sort()
     else:
         column.partition(distinct.tolist())

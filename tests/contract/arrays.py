@@ -80,6 +80,16 @@ class ndarray(OnDevice):  # noqa: N801
             return wrap(member) if isinstance(member, np.ndarray) else member
         return _recorded(OWNER, name, member)
 
+    def argsort(self, axis: int = -1, kind: Any = None) -> ndarray:
+        """Return the positions in ascending order."""
+        RECORDER.call(OWNER, "argsort", (axis, kind))
+        return ndarray(argsort(self._host, axis, kind))
+
+    def sort(self, axis: int = -1, kind: Any = None) -> None:
+        """Sort in place."""
+        RECORDER.call(OWNER, "sort", (axis, kind))
+        self._host[...] = sort(self._host, axis, kind)
+
     def get(self, *args: Any, **kwargs: Any) -> np.ndarray:
         """Copy to the host, on purpose."""
         RECORDER.call(OWNER, "get", args, kwargs)
@@ -129,6 +139,59 @@ class ndarray(OnDevice):  # noqa: N801
     def __setitem__(self, index: Any, value: Any) -> None:
         RECORDER.call(OWNER, "__setitem__", (index, value))
         self._host[_key(index)] = unwrap(value)
+
+
+def key_order(vector: np.ndarray) -> np.ndarray:
+    """Return the positions of a vector's values in the order of CUB's radix sort.
+
+    Follows `TwiddleIn` of `cub/util_type.cuh`: a NaN whose sign is set comes first.
+    """
+    keys = vector
+    if vector.dtype.kind == "f":
+        bits = np.where(vector == 0, 0, vector.view(f"u{vector.itemsize}"))
+        high = np.array(1, bits.dtype) << np.array(8 * vector.itemsize - 1, bits.dtype)
+        keys = np.where(bits & high, ~bits, bits | high)
+    return np.argsort(keys, kind="stable")
+
+
+def argsort(array: np.ndarray, axis: int = -1, kind: Any = None) -> np.ndarray:
+    """Sort as `cupy.argsort`: vectors by radix, which knows no NaN, all else by comparing."""
+    stable = {"kind": "stable"}
+    return key_order(array.copy()) if array.ndim == 1 else np.argsort(array, axis, **stable)
+
+
+def sort(array: np.ndarray, axis: int = -1, kind: Any = None) -> np.ndarray:
+    """Sort as `cupy.sort`."""
+    return np.take_along_axis(array, argsort(array, axis, kind), axis)
+
+
+def unique(
+    array: np.ndarray,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+) -> Any:
+    """Find distinct values as `cupy.unique` does, by sorting; it reads how many there are."""
+    order = key_order(array.ravel())
+    values = array.ravel()[order]
+    new = np.ones(len(values), dtype=bool)
+    new[1:] = values[1:] != values[:-1]
+    if equal_nan and values.dtype.kind == "f":
+        new[1:] &= ~np.isnan(values[:-1])
+    inverse = np.empty(len(values), dtype=np.intp)
+    inverse[order] = np.cumsum(new) - 1
+    RECORDER.copied("host", "scalar", 4)
+    parts = [(return_index, order[new]), (return_inverse, inverse.reshape(array.shape))]
+    parts += [(return_counts, np.bincount(inverse, minlength=int(new.sum())))]
+    more = [part for wanted, part in parts if wanted]
+    return (values[new], *more) if more else values[new]
+
+
+OWN = {"argsort": argsort, "sort": sort, "unique": unique}
+"""Functions that CuPy computes otherwise than NumPy."""
 
 
 def _recorded(owner: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -219,7 +282,7 @@ class Module(ModuleType):
             raise AttributeError(f"module 'cupy' has no attribute {name!r}")
         if name in UPLOADS:
             return _upload(name)
-        member = getattr(np, name)
+        member = OWN.get(name) or getattr(np, name)
         if isinstance(member, type) or not callable(member):
             RECORDER.call("cupy", name)
             return member

@@ -45,6 +45,21 @@ FACTS: dict[str, tuple[Callable[[str], str], str, str]] = {
         "cudf.core.index:Index.equals",
         "if not isinstance(other, Index) or len(self) != len(other): return False",
     ),
+    "vectors of floats are sorted by their bits": (
+        shipped,
+        "cuda/cupy_thrust.cu",
+        "std::conditional_t<std::is_floating_point<T>::value, thrust::less<T>,",
+    ),
+    "of which those of a NaN with its sign set are the least": (
+        shipped,
+        "_core/include/cupy/_cccl/cub/cub/util_type.cuh",
+        "UnsignedBits mask = (key & HIGH_BIT) ? UnsignedBits(-1) : HIGH_BIT; return key ^ mask;",
+    ),
+    "what comes after a NaN is not distinct": (
+        source,
+        "cupy._manipulation.add_remove:_unique_1d",
+        "_unique_update_mask_equal_nan(mask[1:], aux[:-1])",
+    ),
 }
 """What it says -> how to read it, where, and the lines."""
 

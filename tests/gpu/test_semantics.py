@@ -15,6 +15,7 @@ from pipeline.optional import load
 from pipeline.preprocessing.blocks import Indicators, filled
 from pipeline.preprocessing.distinct import count
 from pipeline.preprocessing.moments import moments
+from pipeline.preprocessing.quantiles import Rows, quantile
 
 NO_GPU = obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
@@ -85,6 +86,25 @@ def test_unique_puts_one_nan_last() -> None:
     codes, values = frames.coded(array(2.0, np.nan, 1.0, np.nan, 2.0))
     assert values.tolist() == [1.0, 2.0]
     assert codes.get().tolist() == [1, -1, 0, -1, 1]
+
+
+def test_a_nan_with_its_sign_set_is_sorted_before_all_numbers() -> None:
+    found = load("cupy").sort(array(1.0, -np.nan, -2.0, np.nan)).get()
+    np.testing.assert_array_equal(found, [np.nan, -2.0, 1.0, np.nan])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_nan_with_its_sign_set_is_missing(dtype: str) -> None:
+    values = array(2.0, -np.nan, 1.0, np.nan, 4.0, dtype=dtype)
+    codes, distinct = frames.coded(values)
+    assert (codes.get().tolist(), distinct.tolist()) == ([1, -1, 0, -1, 2], [1.0, 2.0, 4.0])
+    assert quantile(Rows([values[:, None]]), [0.0, 0.5, 1.0]).ravel().tolist() == [1.0, 2.0, 4.0]
+
+
+def test_a_nan_that_the_device_makes_is_missing() -> None:
+    cupy = load("cupy")
+    made = cupy.log(array(-1.0, 1.0)) + array(0.0, 0.0) / array(0.0, 1.0)
+    assert frames.coded(made).codes.get().tolist() == [-1, 0]
 
 
 def test_unique_takes_bools() -> None:
