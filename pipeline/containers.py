@@ -52,7 +52,14 @@ def beside(matrix: Any, names: Sequence[Any], X: Any, kept: Mapping[Any, Any]) -
 def categorize(X: Any) -> Any:
     """Return a frame whose text columns are categorical, as XGBoost wants them."""
     text = [name for name, dtype in X.dtypes.items() if str(dtype) in ("object", "str", "string")]
-    return X.astype(dict.fromkeys(text, "category")) if text else X
+    if not text:
+        return X
+    made = X.copy(deep=False)
+    for name in text:
+        # cuDF takes the nulls of some rows for those of the first ones; a copy has its own.
+        whole = X[name].copy() if frames.library(X) == "cudf" else X[name]
+        made[name] = whole.astype("category")
+    return made
 
 
 def contained(values: Any, how: str, names: Sequence[Any], index: Any) -> Any:

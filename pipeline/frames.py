@@ -80,9 +80,18 @@ def is_sparse(X: object) -> bool:
 
 
 def head(X: Any) -> pd.DataFrame:
-    """Return the first row as a pandas frame: the table's schema, on the host."""
-    first = to_device(X[:1], "cpu")
-    return first if is_frame(first) else pd.DataFrame(first)
+    """Return a row as a pandas frame: the table's schema, on the host.
+
+    It is the first one, but of a cuDF frame a row of zeros and missing values: there, what a
+    column becomes on the host depends on whether the rows at hand have nulls.
+    """
+    if library(X) != "cudf":
+        first = to_device(X[:1], "cpu")
+        return first if is_frame(first) else pd.DataFrame(first)
+    types = to_device(X[:0], "cpu").dtypes
+    return pd.DataFrame(
+        {n: pd.Series([0 if t.kind in "iufb" else None], dtype=t) for n, t in types.items()}
+    )
 
 
 def column(X: Any, name: Any) -> Any:
@@ -149,6 +158,10 @@ def categories(X: Any, name: Any) -> Coded:
     if isinstance(series.dtype, pd.StringDtype) and library(X) == "pandas":
         return Coded(*encoded(series))
     declared = str(series.dtype) == "category"
+    if not declared and library(X) == "cudf":
+        # As categories, text in some rows of a table would have the nulls of its first rows.
+        codes, values = series.factorize()
+        return Coded(codes.astype("int32"), host_index(values))
     series = series if declared else series.astype("category")
     codes = getattr(series.cat.codes.fillna(-1), _TO_ARRAY[library(X)])()
     values = host_index(series.cat.categories)

@@ -2,7 +2,9 @@
 
 It knows what of cuDF's treatment of missing values our code can meet: NaN
 becomes null on the way in, codes of nulls are null, pandas' nullable types
-keep their names and have no direct way to CuPy.
+keep their names and have no direct way to CuPy. Some rows of a column are a
+view of it, which shows in two places: how much memory they are said to take,
+and what is null once text has become categories.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from tests.contract import arrays
-from tests.contract.casts import as_counts, memory
+from tests.contract.casts import View, as_counts, as_host, held, masked_from_the_start, memory, view
 from tests.contract.recorder import RECORDER, OnDevice, Refused
 from tests.contract.verify import frozen
 
@@ -110,14 +112,22 @@ class _Table(OnDevice):
         """Copy to the host, on purpose."""
         RECORDER.call(self.OWNER, "to_pandas", (), options)
         RECORDER.copied("host", "explicit", memory(self._host))
+        return self._as_pandas()
+
+    def _as_pandas(self) -> Any:
         return self._host.copy()
+
+    def _cut(self, result: Any, rows: slice) -> Any:
+        """Return some rows, given what pandas returns for them."""
+        return self._wrap(result)
 
     def __len__(self) -> int:
         return len(self._host)
 
     def __getitem__(self, key: Any) -> Any:
         RECORDER.call(self.OWNER, "__getitem__", (key,))
-        return self._wrap(self._host[unwrap(key)])
+        found = self._host[unwrap(key)]
+        return self._cut(found, key) if isinstance(key, slice) else self._wrap(found)
 
     def __bool__(self) -> bool:
         raise ValueError(f"the truth value of a {self.OWNER} is ambiguous")
@@ -162,10 +172,13 @@ class Series(_Table):
     __module__ = "cudf.core.series"
     OWNER = "cudf.Series"
 
-    def __init__(self, host: pd.Series, dtype: np.dtype | None = None) -> None:
+    def __init__(
+        self, host: pd.Series, dtype: np.dtype | None = None, view: View | None = None
+    ) -> None:
         super().__init__(host)
         masked = isinstance(host.dtype, pd.api.extensions.ExtensionDtype)
         self._plain = dtype if masked and dtype and host.dtype.kind == dtype.kind else None
+        self._view = view
 
     @property
     def dtype(self) -> Any:
@@ -173,6 +186,26 @@ class Series(_Table):
 
     def _wrap(self, result: Any) -> Any:
         return Series(result, self._plain) if isinstance(result, pd.Series) else wrap(result)
+
+    def _cut(self, result: pd.Series, rows: slice) -> Series:
+        return Series(result, self._plain, view(self._host, rows, self._view))
+
+    def _as_pandas(self) -> pd.Series:
+        return as_host(self._host, self._plain)
+
+    def memory_usage(self, index: bool = True, deep: bool = False) -> int:
+        """Return the bytes of the values."""
+        RECORDER.call(self.OWNER, "memory_usage", (index, deep))
+        return held(self._host, self._view)
+
+    @property
+    def values(self) -> arrays.ndarray:
+        """The values; nulls become NaN, and what holds them float64."""
+        RECORDER.call(self.OWNER, "values")
+        if self._plain is None and not isinstance(self.dtype, np.dtype) and self._host.hasnans:
+            raise ValueError(f"cannot convert to {self.dtype} NumPy array with missing values")
+        with RECORDER.paused():
+            return self.to_cupy()
 
     @property
     def str(self) -> Accessor:
@@ -191,12 +224,22 @@ class Series(_Table):
     def cat(self) -> Categories:
         return Categories("cudf.Series.cat", self._host.cat)
 
+    def factorize(self, *args: Any, **kwargs: Any) -> tuple[arrays.ndarray, Index]:
+        """Return codes and distinct values, which cuDF finds in any order."""
+        RECORDER.call(self.OWNER, "factorize", args, kwargs)
+        codes, values = self._host.factorize(*args, **kwargs)
+        codes = np.where(codes < 0, -1, len(values) - 1 - codes)
+        return arrays.ndarray(codes), Index(values[::-1])
+
     def astype(self, *args: Any, **kwargs: Any) -> Series:
-        """Cast; dates become counts of their unit."""
-        if self.dtype.kind not in "mM" or args != ("int64",):
-            return member(self.OWNER, self._host, "astype", self._wrap)(*args, **kwargs)
-        RECORDER.call(self.OWNER, "astype", args, kwargs)
-        return Series(as_counts(self._host), np.dtype("int64"))
+        """Cast; dates become counts of their unit, and categories have the mask of the view."""
+        if self.dtype.kind in "mM" and args == ("int64",):
+            RECORDER.call(self.OWNER, "astype", args, kwargs)
+            return Series(as_counts(self._host), np.dtype("int64"))
+        cast = member(self.OWNER, self._host, "astype", self._wrap)(*args, **kwargs)
+        if args == ("category",) and self._view and str(self.dtype) != "category":
+            return Series(masked_from_the_start(cast._host, self._view))
+        return cast
 
     def to_cupy(self, *args: Any, **kwargs: Any) -> arrays.ndarray:
         """Return the values; nulls must be told what to become."""
@@ -255,9 +298,12 @@ class Rows:
     def __init__(self, table: _Table, name: str) -> None:
         RECORDER.call(table.OWNER, name)
         self._table, self._host = table, getattr(table._host, name)
+        self._by_position = name == "iloc"
 
     def __getitem__(self, key: Any) -> Any:
-        return self._table._wrap(self._host[unwrap(key)])
+        found = self._host[unwrap(key)]
+        cut = isinstance(key, slice) and self._by_position
+        return self._table._cut(found, key) if cut else self._table._wrap(found)
 
 
 class DataFrame(_Table):
@@ -270,6 +316,7 @@ class DataFrame(_Table):
         self,
         data: pd.DataFrame | arrays.ndarray,
         plain: dict[Any, np.dtype] | None = None,
+        views: dict[Any, View | None] | None = None,
         **options: Any,
     ) -> None:
         if isinstance(data, arrays.ndarray):
@@ -278,6 +325,35 @@ class DataFrame(_Table):
             data = pd.DataFrame(data._host, **given)
         super().__init__(data)
         self._plain = plain or {}
+        self._views = views or {}
+
+    def _as_pandas(self) -> pd.DataFrame:
+        made = {name: as_host(self._host[name], self._plain.get(name)) for name in self._host}
+        return pd.DataFrame(made, index=self._host.index, columns=self._host.columns)
+
+    def _cut(self, result: pd.DataFrame, rows: slice) -> DataFrame:
+        views = {name: view(self._host[name], rows, self._views.get(name)) for name in self._host}
+        return DataFrame(result, self._plain, views)
+
+    def memory_usage(self, index: bool = True, deep: bool = False) -> Series:
+        """Return the bytes of the values of each column."""
+        RECORDER.call(self.OWNER, "memory_usage", (index, deep))
+        taken = {name: held(self._host[name], self._views.get(name)) for name in self._host}
+        return Series(pd.Series(taken, dtype="int64"))
+
+    def copy(self, deep: bool = True) -> DataFrame:
+        """Copy; rows that were a view have memory of their own afterwards."""
+        RECORDER.call(self.OWNER, "copy", (), {"deep": deep})
+        return DataFrame(self._host.copy(deep=deep), self._plain, None if deep else self._views)
+
+    def astype(self, dtype: Any, **options: Any) -> DataFrame:
+        """Cast some columns, or all."""
+        RECORDER.call(self.OWNER, "astype", (dtype,), options)
+        wanted = dtype if isinstance(dtype, dict) else dict.fromkeys(self._host, dtype)
+        made = self.copy(deep=False)
+        for name, kind in wanted.items():
+            made[name] = self[name].astype(kind)
+        return made
 
     @property
     def columns(self) -> pd.Index:
@@ -297,10 +373,19 @@ class DataFrame(_Table):
             return Series(result, self._plain.get(result.name))
         return DataFrame(result, self._plain) if isinstance(result, pd.DataFrame) else wrap(result)
 
+    def __getitem__(self, key: Any) -> Any:
+        made = super().__getitem__(key)
+        if isinstance(made, Series) and key in self._host.columns:
+            made._view = self._views.get(key)
+        elif isinstance(key, list):
+            made._views = {name: self._views.get(name) for name in key}
+        return made
+
     def __setitem__(self, name: Any, column: Series) -> None:
         RECORDER.call(self.OWNER, "__setitem__", (name, column))
         self._host[name] = unwrap(column)
         self._plain = {**self._plain, name: column._plain}
+        self._views = {**self._views, name: column._view}
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._host.columns)
