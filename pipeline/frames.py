@@ -24,6 +24,8 @@ FRAMES = ("pandas", "cudf")
 ARRAYS = ("numpy", "cupy")
 _DEVICE = {"pandas": "cpu", "numpy": "cpu", "cudf": "cuda", "cupy": "cuda", "cupyx": "cuda"}
 _TO_ARRAY = {"pandas": "to_numpy", "cudf": "to_cupy"}
+NULLABLE = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}
+"""Kind of numbers -> pandas' type for those with missing values."""
 
 
 class Coded(NamedTuple):
@@ -80,18 +82,15 @@ def is_sparse(X: object) -> bool:
 
 
 def head(X: Any) -> pd.DataFrame:
-    """Return a row as a pandas frame: the table's schema, on the host.
-
-    It is the first one, but of a cuDF frame a row of zeros and missing values: there, what a
-    column becomes on the host depends on whether the rows at hand have nulls.
-    """
+    """Return the first row as a pandas frame: the table's schema, on the host."""
     if library(X) != "cudf":
         first = to_device(X[:1], "cpu")
         return first if is_frame(first) else pd.DataFrame(first)
-    types = to_device(X[:0], "cpu").dtypes
-    return pd.DataFrame(
-        {n: pd.Series([0 if t.kind in "iufb" else None], dtype=t) for n, t in types.items()}
-    )
+    # To cuDF a row that is no copy takes all the memory behind it, and a null makes floats and
+    # objects of the integers and bools of just these rows.
+    plain = {n: t.kind for n, t in X.dtypes.items() if isinstance(t, np.dtype) and t.kind in "iub"}
+    types = {name: NULLABLE[kind] for name, kind in plain.items() if X[name].hasnans}
+    return to_device(X[:1].copy(), "cpu").astype(types)
 
 
 def column(X: Any, name: Any) -> Any:

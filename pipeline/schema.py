@@ -20,7 +20,6 @@ from pipeline.instants import zone
 NUMERIC = ("number", "boolean")
 _BY_LETTER = dict.fromkeys("iuf", "number") | {"b": "boolean", "M": "date", "m": "duration"}
 _EMPTY = {"text": "str", "date": "datetime64[ns]", "duration": "timedelta64[ns]"}
-_NULLABLE = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}
 _WAYS_OUT = {
     "number": "convert it (pandas.to_numeric)",
     "boolean": "convert it (map words to True and False)",
@@ -195,7 +194,7 @@ def _fit(series: Any, name: Any, fitted: Column) -> Any:
     if given.kind == "date" and not given.categorical and given.zone != fitted.zone:
         return _in_zone(series, name, fitted.zone)
     if given.categorical and not fitted.categorical and given.kind in NUMERIC:
-        return series.astype(_NULLABLE[series.dtype.categories.dtype.kind])
+        return series.astype(frames.NULLABLE[series.dtype.categories.dtype.kind])
     return series
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-
 View = tuple[pd.Series, int]
 """The whole column that some rows are a view of, and the place of the first of them."""
 

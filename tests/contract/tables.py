@@ -199,6 +199,14 @@ class Series(_Table):
         return held(self._host, self._view)
 
     @property
+    def hasnans(self) -> bool:
+        """Whether there are nulls, whose number cuDF keeps, or NaN, which it has to look for."""
+        RECORDER.call(self.OWNER, "hasnans")
+        if self.dtype.kind == "f":
+            RECORDER.copied("host", "scalar", 8)
+        return bool(self._host.hasnans)
+
+    @property
     def values(self) -> arrays.ndarray:
         """The values; nulls become NaN, and what holds them float64."""
         RECORDER.call(self.OWNER, "values")

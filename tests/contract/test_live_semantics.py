@@ -26,7 +26,8 @@ pytestmark = [
 
 def source(name: str) -> str:
     """Return the source of an object, white space made one."""
-    return _plain(inspect.getsource(inspect.unwrap(resolve_name(name))))
+    found = resolve_name(name)
+    return _plain(inspect.getsource(inspect.unwrap(getattr(found, "fget", found))))
 
 
 def shipped(name: str) -> str:
@@ -59,6 +60,41 @@ FACTS: dict[str, tuple[Callable[[str], str], str, str]] = {
         source,
         "cupy._manipulation.add_remove:_unique_1d",
         "_unique_update_mask_equal_nan(mask[1:], aux[:-1])",
+    ),
+    "of rows of text and of times all memory behind them is counted": (
+        source,
+        "cudf.core.column.column:ColumnBase._plc_memory_usage_buffers",
+        "except NotImplementedError: # No typestr available (e.g. STRING) n += data.size",
+    ),
+    "rows are a view, unless there are none": (
+        source,
+        "cudf.core.indexed_frame:IndexedFrame._slice",
+        "if len(range(start, stop, stride)) == 0:",
+    ),
+    "categories have the mask of the column, without its offset": (
+        source,
+        "cudf.core.column.column:ColumnBase.as_categorical_column",
+        "codes_with_mask = codes.set_mask(self.mask, self.null_count)",
+    ),
+    "factorize looks at the values, and at no mask": (
+        source,
+        "cudf.core.column.column:ColumnBase.factorize",
+        "cats = self.dropna() if use_na_sentinel else self",
+    ),
+    "integers with nulls come to the host by way of Arrow": (
+        source,
+        "cudf.core.column.column:ColumnBase.to_pandas",
+        "np_array = pa_array.to_numpy(zero_copy_only=False, writable=True)",
+    ),
+    "values with nulls are float64": (
+        source,
+        "cudf.core.column.numerical:NumericalColumn.values",
+        'elif dtype.kind != "f": dtype = np.dtype(np.float64)',
+    ),
+    "the number of nulls is kept on the host": (
+        source,
+        "cudf.core.column.column:ColumnBase.has_nulls",
+        "result = int(self.null_count) != 0",
     ),
 }
 """What it says -> how to read it, where, and the lines."""

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from pipeline import frames
+from pipeline.containers import categorize
 from pipeline.devices import obstacle
 from pipeline.optional import load
 from pipeline.preprocessing.blocks import Indicators, filled
@@ -60,11 +61,51 @@ def test_columns_without_nulls_keep_their_values(dtype: str) -> None:
     assert found.get().astype(int).tolist() == [1, 0, 1]
 
 
+def decoded(found: frames.Coded) -> list[object]:
+    return [None if code < 0 else found.values[code] for code in found.codes.get()]
+
+
 @pytest.mark.parametrize("dtype", ["str", "object"])
-def test_text_becomes_categories_in_the_order_of_code_points(dtype: str) -> None:
-    codes, values = frames.categories(frame(x=pd.Series(TEXT, dtype=dtype)), "x")
-    assert values.tolist() == ["Z", "a", "b", "é"]
-    assert codes.get().tolist() == [2, 1, -1, 0, 3, 1]
+def test_text_becomes_codes_into_its_distinct_values(dtype: str) -> None:
+    found = frames.categories(frame(x=pd.Series(TEXT, dtype=dtype)), "x")
+    assert decoded(found) == TEXT
+    assert sorted(found.values) == ["Z", "a", "b", "é"]
+
+
+@pytest.mark.parametrize("dtype", ["str", "category"])
+@pytest.mark.parametrize("start", [0, 1, 2, 3, 40])
+def test_rows_of_a_table_have_their_own_nulls(start: int, dtype: str) -> None:
+    X = frame(x=pd.Series(TEXT * 9, dtype=dtype))
+    assert decoded(frames.categories(X.iloc[start:], "x")) == (TEXT * 9)[start:]
+    assert decoded(frames.categories(X[start:50], "x")) == (TEXT * 9)[start:50]
+    made = categorize(X.iloc[start:])["x"].to_pandas()
+    assert made.astype(object).where(made.notna(), None).tolist() == (TEXT * 9)[start:]
+
+
+def test_categories_of_some_rows_have_the_nulls_of_the_first_ones() -> None:
+    rows = frame(x=pd.Series(["a", None, "b", "c", None, "d"], dtype="str"))["x"].iloc[2:]
+    assert rows.astype("category").isnull().to_numpy().tolist() == [False, True, True, False]
+    assert rows.copy().astype("category").isnull().to_numpy().tolist() == [False] * 2 + [
+        True,
+        False,
+    ]
+
+
+def test_rows_of_text_take_the_memory_of_the_whole_column_and_a_copy_does_not() -> None:
+    X = frame(x=["text"] * 10_000, d=[pd.Timestamp("2020-01-01")] * 10_000)
+    assert frames.nbytes(X[:1]) > 100_000
+    assert frames.nbytes(X[:1].copy()) < 1_000
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_head_does_not_depend_on_what_the_first_row_lacks(first: int) -> None:
+    X = frame(
+        b=pd.Series([True, None, False], dtype=object),
+        t=pd.Series(["x", None, "y"], dtype="str"),
+    )
+    X.insert(0, "i", X["t"].str.len())
+    found = [str(dtype) for dtype in frames.head(X.iloc[first:]).dtypes]
+    assert found == ["Int64", "boolean", "str"]
 
 
 def test_categories_keep_their_own_order_and_unused_values() -> None:
