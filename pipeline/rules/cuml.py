@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from pipeline import frames, residency
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
-from pipeline.rules import cuml_cluster
+from pipeline.rules import cuml_cluster, weights
 from pipeline.rules.model import Model
 from pipeline.rules.tables import Rule
 
@@ -62,7 +62,17 @@ class Cuml(Model):
         if frames.is_partitioned(X):
             return self._fit_together(X, y)
         X = self._learnable(X, y, params)
-        return super().fit(X, y, **params)
+        return super().fit(X, y, **self._weighted(y, params))
+
+    def _weighted(self, y: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of `fit`, with weights that cuML's solver can do with."""
+        if self.rule.strength is None:
+            return params
+        given = params.get("sample_weight")
+        mean = 2.0 if self.rule.halved and self.taken["loss"] == self.rule.halved else 1.0
+        given, changed = weights.scaled(self.taken, self.rule.strength, y, given, mean)
+        self.estimator.set_params(**changed)
+        return params if given is None else {**params, "sample_weight": given}
 
     def _fit_together(self, X: Any, y: Any) -> None:
         """Take the model that all GPUs of the cluster train."""
@@ -182,10 +192,18 @@ class Cuml(Model):
         if np.ndim(y) == 2 and y.shape[1] > 1 and not self.rule.targets:
             why = f"cuML's {name} learns one target and y has {y.shape[1]}"
             yield Reason(self.step, why, f"fit one model a target, or {ON_HOST}")
+        elif (uneven := self._uneven(params)) and (n_classes := len(np.unique(y))) > 2:
+            why = f"cuML's {name} honours {uneven} of two classes only and y has {n_classes}"
+            yield Reason(self.step, why, f"leave it out, or {ON_HOST}")
         elif self.rule.two_classes and (n_classes := len(np.unique(y))) > 2:
             why = f"cuML's {name} tells two classes apart and y has {n_classes}"
             way_out = f"use OneVsRestClassifier(Accelerated({name}())), or {ON_HOST}"
             yield Reason(self.step, why, way_out)
+
+    def _uneven(self, params: dict[str, Any]) -> str:
+        """Return the weights that are honoured with two classes alone, if there are some."""
+        given = {**self.taken, **params}
+        return " and ".join(name for name in self.rule.unweighted if given.get(name) is not None)
 
     def _missing(self) -> DataError:
         why = f"{self.step}: cuML does not take missing values (NaN)"

@@ -26,6 +26,12 @@ class Rule:
         It takes sparse rows.
     weights : bool
         Its `fit` takes `sample_weight`.
+    strength : tuple of str, optional
+        Of what needs weights with the mean 1: the parameters that the mean goes over to.
+    halved : str
+        The loss whose gradient cuML halves, so that its weights need the mean 2.
+    unweighted : tuple of str
+        Weights that it ignores or takes for others where there are more than two classes.
     targets : bool
         It takes several targets.
     two_classes : bool
@@ -39,6 +45,9 @@ class Rule:
     twin: str
     sparse: bool = False
     weights: bool = False
+    strength: tuple[str, ...] | None = None
+    halved: str = ""
+    unweighted: tuple[str, ...] = ()
     targets: bool = False
     two_classes: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -70,14 +79,20 @@ CUML = {
         "cuml.kernel_ridge.KernelRidge", weights=True, targets=True
     ),
     "sklearn.linear_model.ElasticNet": Rule(
-        "cuml.linear_model.ElasticNet", sparse=True, weights=True
+        "cuml.linear_model.ElasticNet", sparse=True, weights=True, strength=()
     ),
-    "sklearn.linear_model.Lasso": Rule("cuml.linear_model.Lasso", sparse=True, weights=True),
+    "sklearn.linear_model.Lasso": Rule(
+        "cuml.linear_model.Lasso", sparse=True, weights=True, strength=()
+    ),
     "sklearn.linear_model.LinearRegression": Rule(
-        "cuml.linear_model.LinearRegression", sparse=True, weights=True, targets=True
+        "cuml.linear_model.LinearRegression", sparse=True, weights=True, strength=(), targets=True
     ),
     "sklearn.linear_model.LogisticRegression": Rule(
-        "cuml.linear_model.LogisticRegression", sparse=True, weights=True
+        "cuml.linear_model.LogisticRegression",
+        sparse=True,
+        weights=True,
+        strength=("C",),
+        unweighted=("sample_weight", "class_weight"),
     ),
     "sklearn.linear_model.Ridge": Rule(
         "cuml.linear_model.Ridge", sparse=True, weights=True, targets=True
@@ -118,12 +133,21 @@ CUML = {
         own=untranslated.SPARSE_PROJECTION,
     ),
     # liblinear's penalty is on the intercept too, and always L2 in LinearSVR; cuML's own
-    # translation leaves out the first and makes the second L1.
+    # translation leaves out the first and makes the second L1. Of several classes liblinear
+    # weighs the one that it tells from the rest, cuML the rest too.
     "sklearn.svm.LinearSVC": Rule(
-        "cuml.svm.LinearSVC", weights=True, fixed={"penalized_intercept": True}
+        "cuml.svm.LinearSVC",
+        weights=True,
+        strength=("C",),
+        halved="squared_hinge",
+        unweighted=("class_weight",),
+        fixed={"penalized_intercept": True},
     ),
     "sklearn.svm.LinearSVR": Rule(
-        "cuml.svm.LinearSVR", weights=True, fixed={"penalized_intercept": True, "penalty": "l2"}
+        "cuml.svm.LinearSVR",
+        weights=True,
+        strength=("C",),
+        fixed={"penalized_intercept": True, "penalty": "l2"},
     ),
     "sklearn.svm.SVC": Rule("cuml.svm.SVC", sparse=True, weights=True, two_classes=True),
     "sklearn.svm.SVR": Rule("cuml.svm.SVR", sparse=True, weights=True),

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils.class_weight import compute_sample_weight
 
 from pipeline.rules.tables import CUML, Rule
 from tests.contract import arrays, specs, tables, text
@@ -34,7 +35,13 @@ class _Model:
 
     def __init__(self, **params: Any) -> None:
         RECORDER.call(self.OWNER, "__init__", (), params)
-        self.params = params
+        self.params, self.changed = params, {}
+
+    def set_params(self, **params: Any) -> Any:
+        """Change parameters for the next fit."""
+        RECORDER.call(self.OWNER, "set_params", (), params)
+        self.changed = params
+        return self
 
     def __getattr__(self, name: str) -> Any:
         """Return a fitted attribute, where a rule of ours reads it."""
@@ -45,8 +52,34 @@ class _Model:
 
     def _unfitted(self) -> BaseEstimator:
         if self.rule.own is None:
-            return specs.spec_of(self.original, self.params)
+            return self._as_told(specs.spec_of(self.original, self.params))
         return self.original(**{name: self.params[name] for name in self.rule.own.same})
+
+    def _as_told(self, spec: BaseEstimator) -> BaseEstimator:
+        """Return a spec with what was changed after the translation, and a halved loss.
+
+        liblinear weighs no other class but the one that it tells from the rest.
+        """
+        spec.set_params(**self.changed)
+        of_classes = set((self.changed.get("class_weight") or {}).values())
+        if len(of_classes) == 1:
+            spec.set_params(C=spec.C * of_classes.pop(), class_weight=None)
+        return spec.set_params(C=spec.C / 2) if self._halved() else spec
+
+    def _halved(self) -> bool:
+        return bool(self.rule.halved) and self.params["loss"] == self.rule.halved
+
+    def _weigh(self, y: Any, given: Any) -> None:
+        """Refuse weights with which cuML's solver would go astray."""
+        if self.rule.strength is None:
+            return
+        of_classes = (self.params | self.changed).get("class_weight")
+        weights = compute_sample_weight(of_classes, y) if of_classes else np.ones(len(y))
+        weights = weights if given is None else weights * given
+        if abs(weights.mean() - (2 if self._halved() else 1)) > 1e-6:
+            raise Refused(f"value and gradient disagree: the mean weight is {weights.mean()}")
+        if "sample_weight" in self.rule.unweighted and len(np.unique(y)) > 2 and np.ptp(weights):
+            raise Refused("weights are ignored")
 
 
 def _attribute(fitted: BaseEstimator, name: str) -> Any:
@@ -78,6 +111,7 @@ def _learning(name: str) -> Callable[..., Any]:
             if each is not None:
                 RECORDER.copied("device", "explicit", each.nbytes)
         with RECORDER.paused():
+            self._weigh(y, given.get("sample_weight"))
             if name != "partial_fit" or "_fitted" not in vars(self):
                 self._fitted = self._unfitted()
             made = getattr(self._fitted, name)(_host(X), y, **given)

@@ -53,6 +53,7 @@ OF_ESTIMATORS = {
     "_params_from_cpu",
     "_sync_attrs_from_cpu",
     "as_sklearn",
+    "set_params",
     *methods.LEARNING,
     *methods.ASKING,
 }

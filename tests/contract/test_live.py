@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,13 @@ def test_forests_ask_python_for_whole_numbers(name: str) -> None:
     spec = RandomForestClassifier(**{name: np.int64(4)})
     assert type(cuml.translate(rule(spec), spec, "step")[name]) is int
     assert cuml.dropped(rule(spec), spec, "step") == []
+
+
+def test_the_softmax_of_cuml_takes_no_weights() -> None:
+    """Of its kernel: output, gradient, scores, labels, classes, rows, whether to derive."""
+    library = Path(load("libcuml").__file__).parent / "lib64" / "libcuml.so"
+    found = set(re.findall(rb"logSoftmaxKernelIfLi4ELi64EEE([A-Za-z0-9_]+)", library.read_bytes()))
+    assert found == {b"vPT_S4_PKS3_S6_iib"}
 
 
 @pytest.mark.parametrize(("spec", "lost"), LOST, ids=names(LOST))

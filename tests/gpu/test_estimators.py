@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import train_test_split
+from sklearn.svm import LinearSVC, LinearSVR
 
 from pipeline import Accelerated, devices
 from pipeline.certificate import METHODS
 from pipeline.optional import available, load
 from pipeline.rules import array_api
-from tests.estimators import CASES, Case, blobs, named, neighbourhoods
+from tests.estimators import CASES, Case, binary, blobs, classes, named, neighbourhoods, numbers
 
 NO_GPU = devices.obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
@@ -51,6 +53,40 @@ def test_the_lifted_model_answers_like_the_device(case: Case) -> None:
     for name in ("labels_", "embedding_"):
         if hasattr(lifted, name):
             assert len(getattr(lifted, name)) == len(X)
+
+
+WEIGHTED = [
+    (LogisticRegression(C=0.05), binary),
+    (LogisticRegression(C=0.05, class_weight={0: 0.1, 1: 3.0}), binary),
+    (LinearSVC(C=0.005, dual=False), binary),
+    (LinearSVR(C=0.005, loss="squared_epsilon_insensitive", dual=False), numbers),
+    (Lasso(0.05), numbers),
+    (ElasticNet(0.05), numbers),
+    (LinearRegression(), numbers),
+    (Ridge(), numbers),
+]
+
+
+@pytest.mark.parametrize("total", [1, 40, 40_000], ids=lambda total: f"sum {total}")
+@pytest.mark.parametrize(("spec", "data"), WEIGHTED, ids=lambda value: str(value)[:25])
+def test_weights_have_the_optimum_of_scikit_learn(spec: Any, data: Any, total: float) -> None:
+    X, y = data()
+    weights = np.random.default_rng(0).uniform(0.1, 3.0, len(X))
+    weights *= total / weights.sum()
+    assert_same_coefficients(spec, X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("C", [0.001, 0.005, 1.0])
+def test_strength_of_the_squared_hinge_is_that_of_scikit_learn(C: float) -> None:
+    assert_same_coefficients(LinearSVC(C=C, dual=False), *binary())
+    assert_same_coefficients(LinearSVC(C=C, dual=False), *classes(3))
+
+
+def assert_same_coefficients(spec: Any, X: Any, y: Any, **params: Any) -> None:
+    reference = clone(spec).fit(X.astype("float64"), y, **params)
+    lifted: Any = Accelerated(clone(spec), device="cuda").fit(X, y, **params).to_sklearn()
+    far = np.abs(lifted.coef_ - reference.coef_).max()
+    assert far <= 0.02 * np.abs(reference.coef_).max()
 
 
 @pytest.mark.skipif(not available("umap"), reason="umap-learn is not installed")
