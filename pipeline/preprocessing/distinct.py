@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+SPREAD = 2**14
+"""Sums that the threads of a GPU add to, so that few of them meet at one."""
+
 
 class Distinct(NamedTuple):
     """Sums per distinct value of one column, on the host.
@@ -69,7 +72,33 @@ def merge_columns(a: Sequence[Distinct], b: Sequence[Distinct]) -> list[Distinct
 
 def count(codes: Any, n_values: int, xp: Any) -> Any:
     """Return how often each code occurs, the missing ones (-1) last; on the codes' device."""
-    return xp.bincount(place(codes, n_values, xp), minlength=n_values + 1)
+    return tally(place(codes, n_values, xp), n_values + 1, xp)
+
+
+def tally(places: Any, size: int, xp: Any, weights: Any = None) -> Any:
+    """Return how often each position occurs, or the sum of its weights; on the device of both.
+
+    Parameters
+    ----------
+    places : array of int64, shape (n_rows,)
+        From 0 to ``size - 1``.
+    weights : array of float64, shape (n_rows,), optional
+
+    >>> tally(np.array([2, 0, 2]), 3, np).tolist()
+    [1, 0, 2]
+    """
+    if xp is np:
+        return np.bincount(places, weights, minlength=size)
+    # CuPy's `bincount` reads two values, and CUB's histograms behind it take gigabytes for many
+    # positions. Here threads add to one array: to several sums of the few positions there are.
+    copies = max(1, SPREAD // size)
+    cells = xp.arange(len(places))
+    cells %= copies
+    cells *= size
+    cells += places
+    sums = xp.zeros(copies * size)
+    sums.scatter_add(cells, 1.0 if weights is None else weights)
+    return sums.reshape(copies, size).sum(axis=0)
 
 
 def place(codes: Any, n_values: int, xp: Any) -> Any:

@@ -14,6 +14,7 @@ from scipy import special
 
 from pipeline import frames
 from pipeline.preprocessing import moments
+from pipeline.preprocessing.distinct import tally
 from pipeline.preprocessing.moments import Moments
 
 Test = tuple[np.ndarray, np.ndarray]
@@ -48,10 +49,10 @@ def by_class(values: Any, codes: Any, n_classes: int) -> Moments:
     xp = frames.array_module(frames.device_of(values))
     n_rows, n_columns = values.shape
     cells = (codes[:, None] * n_columns + xp.arange(n_columns)).ravel()
-    rows = xp.bincount(codes, minlength=n_classes)[:, None].astype("float64")
+    rows = tally(codes, n_classes, xp)[:, None].astype("float64")
 
     def total(terms: Any) -> Any:
-        sums = xp.bincount(cells, weights=terms.ravel(), minlength=n_classes * n_columns)
+        sums = tally(cells, n_classes * n_columns, xp, terms.ravel())
         return sums.reshape(n_classes, n_columns)
 
     some_row = xp.zeros(n_classes, dtype="int64")

@@ -16,7 +16,7 @@ from sklearn.preprocessing import TargetEncoder
 from pipeline import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing.blocks import Categories, Numbers
-from pipeline.preprocessing.distinct import Distinct, place
+from pipeline.preprocessing.distinct import Distinct, place, tally
 from pipeline.preprocessing.encoding import (
     UNKNOWN,
     EncoderTwin,
@@ -69,11 +69,11 @@ class TargetEncoderTwin(EncoderTwin):
         if self.n_counted:
             n = self.n_folds * self.n_counted
             keys = values.astype("int64") * size + places
-            sums = xp.bincount(keys, minlength=n * size).reshape(n, size)
+            sums = tally(keys, n * size, xp).reshape(n, size)
         else:
             n, keys = self.n_folds, folds.astype("int64") * size + places
             weights = (None, values, values * values)
-            parts = [xp.bincount(keys, weights=w, minlength=n * size) for w in weights]
+            parts = [tally(keys, n * size, xp, w) for w in weights]
             sums = xp.concatenate([part.astype("float64") for part in parts]).reshape(-1, size)
         rows = sums[:n].sum(axis=0, keepdims=True)
         return Distinct(column.values, frames.to_host(xp.concatenate([rows, sums])))

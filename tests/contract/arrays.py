@@ -20,6 +20,8 @@ from tests.contract.verify import frozen
 OWNER = "cupy.ndarray"
 UPLOADS = ("array", "asarray")
 NUMERIC = "biufc"
+ADDED = ("int32", "float16", "float32", "float64", "uint32", "uint64")
+"""Types that CUDA adds to from many threads at once."""
 OPERATORS = (
     "add sub mul truediv floordiv mod pow and or xor matmul eq ne lt le gt ge neg abs invert "
     "radd rsub rmul rtruediv rfloordiv rmod rpow rand ror rxor iadd isub imul itruediv iand ior"
@@ -57,6 +59,8 @@ def _key(index: Any) -> Any:
         uploaded = np.asarray(index)
         RECORDER.copied("device", "index", uploaded.nbytes)
         return uploaded
+    if isinstance(index, ndarray) and index._host.dtype == bool:
+        RECORDER.copied("host", "scalar", 4)  # how many are chosen
     return unwrap(index)
 
 
@@ -75,6 +79,8 @@ class ndarray(OnDevice):  # noqa: N801
         if name.startswith("_") or not frozen().has(OWNER, name):
             raise AttributeError(f"'cupy.ndarray' object has no attribute {name!r}")
         member = getattr(self._host, name)
+        if name == "nonzero":
+            member = counted(member)
         if not callable(member):
             RECORDER.call(OWNER, name)
             return wrap(member) if isinstance(member, np.ndarray) else member
@@ -89,6 +95,13 @@ class ndarray(OnDevice):  # noqa: N801
         """Sort in place."""
         RECORDER.call(OWNER, "sort", (axis, kind))
         self._host[...] = sort(self._host, axis, kind)
+
+    def scatter_add(self, slices: Any, value: Any) -> None:
+        """Add in place, at some positions repeatedly."""
+        RECORDER.call(OWNER, "scatter_add", (slices, value))
+        if self._host.dtype.name not in ADDED:
+            raise TypeError(f"scatter_add only supports {', '.join(ADDED)}, as data type")
+        np.add.at(self._host, _key(slices), unwrap(value))
 
     def get(self, *args: Any, **kwargs: Any) -> np.ndarray:
         """Copy to the host, on purpose."""
@@ -190,7 +203,33 @@ def unique(
     return (values[new], *more) if more else values[new]
 
 
-OWN = {"argsort": argsort, "sort": sort, "unique": unique}
+def bincount(x: np.ndarray, weights: Any = None, minlength: int | None = None) -> np.ndarray:
+    """Count as `cupy.bincount` does, which reads whether there are negatives, and the greatest."""
+    RECORDER.copied("host", "scalar", 1)
+    if (x < 0).any():
+        raise ValueError("The first argument of bincount must be non-negative")
+    if x.size:
+        RECORDER.copied("host", "scalar", x.itemsize)
+    return np.bincount(x, weights, minlength or 0)
+
+
+def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose result has a length that CuPy has to read first."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        RECORDER.copied("host", "scalar", 4)
+        return function(*args, **kwargs)
+
+    return call
+
+
+OWN: dict[str, Callable[..., Any]] = {
+    "argsort": argsort,
+    "bincount": bincount,
+    "sort": sort,
+    "unique": unique,
+    **{name: counted(getattr(np, name)) for name in ("argwhere", "flatnonzero", "nonzero")},
+}
 """Functions that CuPy computes otherwise than NumPy."""
 
 

@@ -81,6 +81,10 @@ class Recorder:
         """Return how often a single value was read from the device."""
         return sum(copy.how == "scalar" for copy in self.copies)
 
+    def syncs(self) -> int:
+        """Return how often the host waited for the device: for each value or array it brings."""
+        return sum(copy.to == "host" for copy in self.copies)
+
     def clear(self) -> None:
         """Forget everything."""
         self.calls.clear()

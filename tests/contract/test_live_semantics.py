@@ -91,6 +91,13 @@ FACTS: dict[str, tuple[Callable[[str], str], str, str]] = {
         "cudf.core.column.numerical:NumericalColumn.values",
         'elif dtype.kind != "f": dtype = np.dtype(np.float64)',
     ),
+    "counting reads whether there are negatives": (
+        source,
+        "cupy:bincount",
+        "if (x < 0).any(): # synchronize!",
+    ),
+    "and the greatest": (source, "cupy:bincount", "size = int(cupy.max(x)) + 1 # synchronize!"),
+    "and has CUB make a histogram": (source, "cupy:bincount", "cub.cub_histogram(x, b, size+1)"),
     "the number of nulls is kept on the host": (
         source,
         "cudf.core.column.column:ColumnBase.has_nulls",

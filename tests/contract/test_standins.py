@@ -60,6 +60,38 @@ def test_copies_are_noted_with_their_direction(device: Recorder) -> None:
     ]
 
 
+def test_counting_reads_two_values_and_refuses_negatives(device: Recorder) -> None:
+    cupy = sys.modules["cupy"]
+    codes = cupy.asarray(np.array([2, 0, 2]))
+    assert cupy.bincount(codes, minlength=4).get().tolist() == [1, 0, 2, 0]
+    assert device.scalars() == 2
+    with pytest.raises(ValueError, match="non-negative"):
+        cupy.bincount(codes - 1)
+
+
+def test_what_has_a_length_that_only_the_device_knows_is_waited_for(device: Recorder) -> None:
+    cupy = sys.modules["cupy"]
+    array = cupy.asarray(np.array([2.0, 0.0, 2.0]))
+    for read in (
+        lambda: array[array > 1],
+        lambda: cupy.nonzero(array),
+        lambda: array.nonzero(),
+        lambda: cupy.unique(array),
+    ):
+        device.clear()
+        read()
+        assert (device.scalars(), device.syncs()) == (1, 1)
+
+
+def test_only_some_types_are_added_to_at_once(device: Recorder) -> None:
+    cupy = sys.modules["cupy"]
+    sums = cupy.zeros(3)
+    sums.scatter_add(cupy.asarray(np.array([1, 1, -1])), 1.0)
+    assert sums.get().tolist() == [0.0, 2.0, 1.0]
+    with pytest.raises(TypeError, match="only supports int32"):
+        cupy.zeros(3, dtype="int64").scatter_add(cupy.asarray(np.array([1])), 1)
+
+
 def test_results_stay_on_the_device(device: Recorder) -> None:
     cupy = sys.modules["cupy"]
     array = cupy.asarray(np.arange(6.0).reshape(2, 3))
