@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from pipeline import frames
 from pipeline.errors import ConfigError
 
@@ -119,14 +121,24 @@ class Indicators:
 
     def write(self, out: Any, start: int = 0) -> None:
         """Set the ones; zeros are there already."""
-        xp = frames.array_module(frames.device_of(out))
-        rows = xp.arange(len(out)) * out.shape[1]
+        mark = _mark if frames.device_of(out) == "cpu" else _compare
         for positions, width in zip(self.positions, self.widths, strict=True):
-            some, held = rows, positions
-            if bool((positions < 0).any()):
-                some, held = rows[positions >= 0], positions[positions >= 0]
-            out.reshape(-1)[some + (held + start)] = 1
+            mark(out, start, positions, width)
             start += width
+
+
+def _mark(out: np.ndarray, start: int, positions: np.ndarray, width: int) -> None:
+    """Set the ones where they are: a value a row is touched."""
+    rows = np.arange(len(out)) * out.shape[1]
+    if (positions < 0).any():
+        rows, positions = rows[positions >= 0], positions[positions >= 0]
+    out.reshape(-1)[rows + (positions + start)] = 1
+
+
+def _compare(out: Any, start: int, positions: Any, width: int) -> None:
+    """Write all columns at once: one kernel that makes nothing else, and no wait for the GPU."""
+    xp = frames.array_module("cuda")
+    xp.equal(positions[:, None], xp.arange(width), out=out[:, start : start + width])
 
 
 @dataclass(frozen=True)
@@ -197,10 +209,13 @@ def filled(values: Any, missing: Any, fill: Any) -> Any:
     >>> filled(np.array([[1.0, 2.0]]), np.array([[False, True]]), 0.5).tolist()
     [[1.0, 0.5]]
     """
-    if not bool(missing.any()):
+    if frames.device_of(values) == "cuda":
+        # To ask first whether any is missing would be to wait for the GPU.
+        return frames.array_module("cuda").where(missing, fill, values)
+    if not missing.any():
         return values
     values = values.copy(order="K")
-    frames.array_module(frames.device_of(values)).copyto(values, fill, where=missing)
+    np.copyto(values, fill, where=missing)
     return values
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline import containers
-from pipeline.preprocessing.blocks import Block, Kept, flat
+from pipeline.preprocessing.blocks import Block, Indicators, Kept, flat
 from pipeline.preprocessing.nodes import Read
-from pipeline.preprocessing.parallel import each
 from pipeline.preprocessing.table import Part, Table
 
 
@@ -19,20 +18,26 @@ def matrix(table: Table, read: Read, dtype: str) -> Any:
     """
     parts = table.parts()
     # A single part is made once, for its width and its values.
-    first = numeric(read(parts[0] if len(parts) == 1 else table.first()))
+    alone = len(parts) == 1
+    first = numeric(read(parts[0] if alone else table.first()))
     width = sum(block.width for block in first)
     # Zeros that the system provides cost no more than memory that holds anything.
     out = table.xp.zeros((table.n_rows, width), dtype=dtype)
 
     def fill(part: Part) -> None:
         start = 0
-        for block in first if len(parts) == 1 else numeric(read(part)):
+        for block in first if alone else numeric(read(part)):
             block.write(out[part.rows], start)
             start += block.width
 
-    for _ in each(fill, parts):
+    for _ in table.each(fill, 0 if alone else _expanded(first)):
         pass
     return out
+
+
+def _expanded(blocks: Sequence[Block]) -> int:
+    """Return the columns that take room before they are written."""
+    return sum(block.width for block in blocks if not isinstance(block, Indicators))
 
 
 def numeric(block: Block) -> list[Block]:

@@ -125,9 +125,11 @@ def yeo_johnson(logs: Any, negative: Any, up: Any, down: Any) -> Any:
         The power, and two minus the power; neither is zero.
     """
     xp = frames.array_module(frames.device_of(logs))
-    power = xp.where(negative, down, up)
-    grown = xp.expm1(power * logs) / power
-    return xp.where(negative, -grown, grown)
+    grown = xp.where(negative, down, up)
+    grown *= logs
+    xp.expm1(grown, out=grown)
+    grown /= xp.where(negative, -down, up)
+    return grown
 
 
 def best_yeo_johnson(column: Any) -> float:
@@ -136,8 +138,13 @@ def best_yeo_johnson(column: Any) -> float:
     known = column[~xp.isnan(column)]
     if len(known) == len(column) and _is_constant(known) or not bool((known != 0).any()):
         return 1.0
-    negative, logs = known < 0, xp.log1p(xp.abs(known))
-    total = float(xp.sum(xp.sign(known) * logs))
+    del column
+    negative = known < 0
+    # From here on every array counts: each is as long as the table.
+    sizes = xp.abs(known, out=known)
+    largest = float(sizes.max())
+    logs = xp.log1p(sizes, out=sizes)
+    total = float(xp.sum(xp.where(negative, -logs, logs)))
 
     def unlikelihood(power: float) -> float:
         up, down = (float(p) for p in _not_zero(np.array([power, 2 - power])))
@@ -145,9 +152,9 @@ def best_yeo_johnson(column: Any) -> float:
         # Where the variance vanishes, the likelihood says nothing.
         if not variance >= FLOAT.smallest_normal:
             return np.inf
-        return len(known) / 2 * float(np.log(variance)) - (power - 1) * total
+        return len(logs) / 2 * float(np.log(variance)) - (power - 1) * total
 
-    bounds = _bounds(float(xp.abs(known).max()), _signs(negative))
+    bounds = _bounds(largest, _signs(negative))
     with np.errstate(all="ignore"):
         return float(optimize.fminbound(unlikelihood, *bounds, xtol=1.48e-8))
 
@@ -181,8 +188,10 @@ def _bounds(largest: float, signs: str) -> tuple[float, float]:
 def best_box_cox(column: Any) -> float:
     """Return the most likely power of a positive column of float64; NaN is missing."""
     xp = frames.array_module(frames.device_of(column))
-    known = column[~xp.isnan(column)]
-    logs = xp.log(known)
+    column = column[~xp.isnan(column)]
+    # SciPy looks at the extremes only, to keep the power from overflowing them.
+    extremes = np.array([float(column.min()), float(column.max())])
+    logs = xp.log(column, out=column)
     total = float(logs.sum())
 
     def unlikelihood(power: float) -> float:
@@ -195,8 +204,6 @@ def best_box_cox(column: Any) -> float:
         with np.errstate(all="ignore"):
             return optimize.minimize_scalar(unlikelihood, bracket=(-2.0, 2.0), method="brent")
 
-    # SciPy looks at the extremes only, to keep the power from overflowing them.
-    extremes = np.array([float(known.min()), float(known.max())])
     return float(boxcox_normmax(extremes, method="mle", optimizer=optimum))
 
 
@@ -204,5 +211,8 @@ def _log_variance(logs: Any) -> float:
     """Return the logarithm of the variance of ``exp(logs)``, which itself may overflow."""
     xp = frames.array_module(frames.device_of(logs))
     largest = float(logs.max())
-    mean = largest + float(np.log(float(xp.exp(logs - largest).mean())))
-    return 2 * mean + float(np.log(float((xp.expm1(logs - mean) ** 2).mean())))
+    off = logs - largest
+    mean = largest + float(np.log(float(xp.exp(off, out=off).mean())))
+    off = xp.expm1(xp.subtract(logs, mean, out=off), out=off)
+    off *= off
+    return 2 * mean + float(np.log(float(off.mean())))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from threading import Lock
@@ -18,10 +18,15 @@ T = TypeVar("T")
 
 CHUNK_ROWS = 16_384
 """Rows a CPU thread works on at a time: a block of 20 float64 columns is 2.6 MB,
-which stays in the caches between the steps. A GPU takes all rows at once."""
+which stays in the caches between the steps."""
 
 CHUNK_CELLS = CHUNK_ROWS * 64
 """Where there are more than 64 columns, blocks have fewer rows, so that they stay as small."""
+
+GPU_CELLS = 2**24
+"""Cells that a GPU works on at a time: enough to keep it busy for much longer than the launch of
+a kernel takes, and as float64 128 MiB, so that what the steps make of a block needs little room
+beside the table and the matrix."""
 
 FEW_ROWS = 2_048
 """Rows of which the columns are read sooner than threads are started."""
@@ -84,9 +89,17 @@ class Table:
         with self._lock:
             new = [name for name in names if name not in store]
             alone = self.device == "cuda" or self.n_rows < FEW_ROWS
-            made = (map if alone else each)(lambda n: READERS[form](self.X, n), new)
+            made = (map if alone else each)(lambda name: self._made(form, name), new)
             store.update(zip(new, made, strict=True))
         return [store[name] for name in names]
+
+    def _made(self, form: type, name: Any) -> Any:
+        column = READERS[form](self.X, name)
+        if form is Categories and self.device == "cuda":
+            # They stay as long as the table does, so they are as small as they can be.
+            small = np.min_scalar_type(-1 - len(column.values))
+            return frames.Coded(column.codes.astype(small), column.values)
+        return column
 
     def first(self) -> Part:
         """Return the first row."""
@@ -96,12 +109,31 @@ class Table:
         """Return the table itself: a column that is not read costs nothing."""
         return self
 
-    def parts(self) -> list[Part]:
-        """Return the blocks' rows."""
-        rows = max(1, min(CHUNK_ROWS, CHUNK_CELLS // max(1, self.X.shape[1])))
-        step = -(-self.n_rows // pieces()) if self.device == "cuda" else rows
-        edges = range(0, self.n_rows, step or 1)
+    def parts(self, width: int = 0) -> list[Part]:
+        """Return the blocks' rows.
+
+        Parameters
+        ----------
+        width : int
+            Columns that are made of the table, where they are more than it has; for a GPU.
+        """
+        step = self._step(max(1, self.X.shape[1]), width)
+        edges = range(0, self.n_rows, step)
         return [Part(self, slice(i, min(i + step, self.n_rows))) for i in edges]
+
+    def _step(self, n_columns: int, width: int) -> int:
+        if self.device == "cpu":
+            return max(1, min(CHUNK_ROWS, CHUNK_CELLS // n_columns))
+        n_parts = pieces() * -(-self.n_rows * max(n_columns, width) // GPU_CELLS)
+        return max(1, -(-self.n_rows // max(1, n_parts)))
+
+    def each(self, function: Callable[[Part], T], width: int = 0) -> Iterator[T]:
+        """Call a function for each block, in order.
+
+        On the CPU all cores do. A GPU takes one block after another, since each has all of it
+        and needs room.
+        """
+        return (map if self.device == "cuda" else each)(function, self.parts(width))
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
         """Return host arrays with one entry a row where the table is."""
@@ -112,7 +144,7 @@ class Table:
 
         Each is let go once it is merged: those of encoders are as long as their dictionaries.
         """
-        return reduce(merge, each(partial, self.parts()))
+        return reduce(merge, self.each(partial))
 
 
 @dataclass(frozen=True)
@@ -136,6 +168,10 @@ class Part:
 
     def read(self, names: Sequence[Any], form: type) -> Any:
         """Return the rows of some columns as a block."""
+        if form is Dates and self.table.device == "cuda":
+            # A slice of a cuDF frame is no copy, and as integers all rows would stay in memory.
+            rows = self.table.X[self.rows]
+            return Dates(side_by_side([frames.datetimes(rows, n) for n in names], self.table.xp))
         columns = self.table.columns(form, names)
         if form is Categories:
             return Categories([frames.Coded(c.codes[self.rows], c.values) for c in columns])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from tests.contract.live import LIVE
 from tests.contract.recorder import RECORDER, OnDevice, Refused
 from tests.contract.verify import frozen
 
@@ -74,6 +75,7 @@ class ndarray(OnDevice):  # noqa: N801
         if host.dtype.kind not in NUMERIC:
             raise Refused(f"CuPy has no arrays of {host.dtype}")
         self._host = host
+        LIVE.hold(host)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not frozen().has(OWNER, name):

@@ -194,7 +194,7 @@ def test_remainder_of_a_negative_number_is_positive() -> None:
     assert (array(-1, 0, 2) % 4).get().tolist() == [3, 0, 2]
 
 
-def test_ones_are_set_through_a_flat_view() -> None:
+def test_ones_are_written_into_a_slice() -> None:
     cupy = load("cupy")
     out = cupy.zeros((4, 4), dtype="float32")
     rows = out[1:]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from threading import get_ident
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,9 @@ import pytest
 from pipeline import frames
 from pipeline.preprocessing import table as module
 from pipeline.preprocessing.blocks import Categories, Numbers
-from pipeline.preprocessing.parallel import each
+from pipeline.preprocessing.parallel import each, halved
 from pipeline.preprocessing.table import Cut, Part, Table
+from tests.contract import standins
 
 
 @pytest.fixture
@@ -82,3 +84,38 @@ def test_parts_share_the_dictionary(frame: pd.DataFrame) -> None:
     )
     assert first.values is second.values
     assert first.codes.tolist() == second.codes.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> None:
+    standins.install(monkeypatch)
+    monkeypatch.setattr(module, "GPU_CELLS", 12)
+
+
+@pytest.mark.parametrize(("width", "n_parts"), [(0, 3), (3, 3), (6, 5), (60, 10)])
+@pytest.mark.usefixtures("device")
+def test_a_gpu_takes_a_bounded_number_of_cells_at_a_time(
+    width: int, n_parts: int, frame: pd.DataFrame
+) -> None:
+    table = Table(frames.to_device(frame[["i", "f"]].assign(g=1.0), "cuda"))
+    parts = table.parts(width)
+    assert [row for p in parts for row in range(p.rows.start, p.rows.stop)] == list(range(10))
+    assert len(parts) == n_parts
+    with halved():
+        assert table.parts(width)[0].n_rows == -(-parts[0].n_rows // 2)
+
+
+@pytest.mark.usefixtures("device")
+def test_a_gpu_takes_one_block_after_the_other() -> None:
+    table = Table(frames.to_device(np.zeros((10, 3)), "cuda"))
+    made = table.each(lambda part: (get_ident(), part.rows.start))
+    assert next(made) == (get_ident(), 0)
+    assert {ident for ident, _ in made} == {get_ident()}
+
+
+@pytest.mark.usefixtures("device")
+def test_codes_on_a_gpu_are_as_small_as_they_can_be(frame: pd.DataFrame) -> None:
+    table = Table(frames.to_device(frame, "cuda"))
+    small, coded = (c for c in Part(table, slice(0, 10)).read(["i", "t"], Categories).columns)
+    assert small.codes.dtype == coded.codes.dtype == "int8"
+    assert coded.values[coded.codes.tolist()].tolist() == frame["t"].tolist()

@@ -1,0 +1,231 @@
+"""Count what a transformer takes on a GPU: ``python -m tests.contract.memory`` renews the table.
+
+Counted on the stand-ins, so only our own arrays are: what a kernel of CuPy or CUB needs for
+itself, to sort or to find distinct values, comes on top.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif, f_regression
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from pipeline import frames
+from pipeline.preprocessing import table
+from pipeline.preprocessing.calendar import CalendarFeatures
+from pipeline.preprocessing.parallel import halved
+from pipeline.preprocessing.program import Program
+from tests.contract import standins
+from tests.contract.live import LIVE
+from tests.contract.recorder import RECORDER
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "gpu-memory.md"
+START, END = "<!-- taken -->", "<!-- /taken -->"
+
+ROWS = 100_000
+COLUMNS = 8
+
+
+def numbers(n_rows: int) -> np.ndarray:
+    """Return numbers without holes."""
+    return np.random.default_rng(0).normal(5, 1, (n_rows, COLUMNS))
+
+
+def holes(n_rows: int) -> np.ndarray:
+    """Return numbers with missing values."""
+    X = numbers(n_rows)
+    X[::7] = np.nan
+    return X
+
+
+def levels(n_rows: int) -> np.ndarray:
+    """Return numbers of which there are few."""
+    return np.random.default_rng(0).integers(0, 50, (n_rows, COLUMNS)).astype("float64")
+
+
+def dates(n_rows: int) -> pd.DataFrame:
+    """Return points in time."""
+    hours = np.random.default_rng(0).integers(0, 10**5, (n_rows, COLUMNS))
+    return pd.DataFrame(np.datetime64("1999-12-31", "ns") + hours * np.timedelta64(1, "h"))
+
+
+class Case(NamedTuple):
+    """A transformer, and what makes its table."""
+
+    spec: Any
+    rows: Callable[[int], Any] = numbers
+
+
+CASES = {
+    "Binarizer": Case(Binarizer()),
+    "CalendarFeatures": Case(CalendarFeatures(("month", "hour")), dates),
+    "FunctionTransformer": Case(FunctionTransformer(np.sqrt)),
+    "KBinsDiscretizer": Case(KBinsDiscretizer(5, encode="ordinal", subsample=None)),
+    "KBinsDiscretizer, one-hot": Case(KBinsDiscretizer(5, subsample=None)),
+    "MaxAbsScaler": Case(MaxAbsScaler()),
+    "MinMaxScaler": Case(MinMaxScaler()),
+    "MissingIndicator": Case(MissingIndicator(), holes),
+    "Normalizer": Case(Normalizer()),
+    "OneHotEncoder": Case(OneHotEncoder(sparse_output=False), levels),
+    "OrdinalEncoder": Case(OrdinalEncoder(), levels),
+    "PolynomialFeatures": Case(PolynomialFeatures(2)),
+    "PowerTransformer": Case(PowerTransformer()),
+    "PowerTransformer, Box-Cox": Case(PowerTransformer("box-cox"), lambda n: abs(numbers(n))),
+    "QuantileTransformer": Case(QuantileTransformer(n_quantiles=100, subsample=None)),
+    "RobustScaler": Case(RobustScaler()),
+    "SelectKBest, f_classif": Case(SelectKBest(f_classif, k=3)),
+    "SelectKBest, f_regression": Case(SelectKBest(f_regression, k=3)),
+    "SimpleImputer": Case(SimpleImputer(), holes),
+    "SimpleImputer, median": Case(SimpleImputer(strategy="median"), holes),
+    "SimpleImputer, most frequent": Case(SimpleImputer(strategy="most_frequent"), levels),
+    "SimpleImputer, StandardScaler": Case(make_pipeline(SimpleImputer(), StandardScaler()), holes),
+    "SplineTransformer": Case(SplineTransformer(5)),
+    "SplineTransformer, quantiles": Case(SplineTransformer(5, knots="quantile")),
+    "StandardScaler": Case(StandardScaler()),
+    "StandardScaler, NaN": Case(StandardScaler(), holes),
+    "TargetEncoder": Case(TargetEncoder(random_state=0), levels),
+    "VarianceThreshold": Case(VarianceThreshold()),
+}
+
+BLOCKS = 64
+"""Blocks that the table is cut into: as many as 2**30 cells are, 8 GiB of float64."""
+
+BEFORE = {
+    "Binarizer": (3.1, 11),
+    "CalendarFeatures": (11.6, 2),
+    "FunctionTransformer": (3.0, 9),
+    "KBinsDiscretizer": (5.0, 14),
+    "KBinsDiscretizer, one-hot": (4.9, 22),
+    "MaxAbsScaler": (4.1, 10),
+    "MinMaxScaler": (4.1, 10),
+    "MissingIndicator": (2.1, 10),
+    "Normalizer": (3.2, 11),
+    "OneHotEncoder": (27.8, 33),
+    "OrdinalEncoder": (4.0, 25),
+    "PolynomialFeatures": (9.4, 11),
+    "PowerTransformer": (8.1, 197),
+    "PowerTransformer, Box-Cox": (5.1, 432),
+    "QuantileTransformer": (5.0, 11),
+    "RobustScaler": (3.0, 11),
+    "SelectKBest, f_classif": (5.1, 12),
+    "SelectKBest, f_regression": (5.5, 12),
+    "SimpleImputer": (4.1, 13),
+    "SimpleImputer, median": (3.1, 12),
+    "SimpleImputer, most frequent": (2.5, 26),
+    "SimpleImputer, StandardScaler": (4.1, 14),
+    "SplineTransformer": (12.5, 12),
+    "SplineTransformer, quantiles": (12.5, 13),
+    "StandardScaler": (4.1, 12),
+    "StandardScaler, NaN": (4.1, 12),
+    "TargetEncoder": (4.0, 25),
+    "VarianceThreshold": (4.1, 13),
+}
+"""Peak and copies to the host of 100,000 rows at commit c39eef6, all of them in one block."""
+
+
+class Taken(NamedTuple):
+    """What it takes to fit a transformer and to transform the rows.
+
+    Parameters
+    ----------
+    peak, made : float
+        The most bytes on the device at once, and those of the matrix that is made; × the input.
+    waits : int
+        Copies to the host, each of which waits for the GPU.
+    passes : float
+        How often each row is read.
+    """
+
+    peak: float
+    made: float
+    waits: int
+    passes: float
+
+
+@cache
+def taken(name: str, n_blocks: int = BLOCKS, *, halves: bool = False) -> Taken:
+    """Run a transformer on the stand-ins, its table cut into so many blocks."""
+    case = CASES[name]
+    host, y = case.rows(ROWS), np.random.default_rng(1).integers(0, 2, ROWS)
+    # A frame of the stand-ins is one of pandas, which is not counted.
+    uncounted = frames.nbytes(host) if frames.is_frame(host) else 0
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        standins.install(patch)
+        patch.setattr(table, "GPU_CELLS", ROWS * COLUMNS // n_blocks)
+        # The arguments of a call that is recorded stay alive.
+        patch.setattr(RECORDER, "call", lambda *_: None)
+        rows = _rows_read(patch)
+        with LIVE.counted() as live, halved() if halves else nullcontext():
+            X = frames.to_device(host, "cuda")
+            RECORDER.clear()
+            made = Program(clone(case.spec)).fit_transform(X, y).nbytes
+        waits = sum(copy.to == "host" for copy in RECORDER.copies)
+    nbytes = frames.nbytes(host)
+    return Taken((live.peak + uncounted) / nbytes, made / nbytes, waits, sum(rows) / ROWS)
+
+
+def _rows_read(patch: pytest.MonkeyPatch) -> list[int]:
+    """Return the list to which each block that is read adds its rows; the first row is none."""
+    rows: list[int] = []
+    whole = table.Part.read
+
+    def read(self: table.Part, names: Any, form: type) -> Any:
+        rows.append(self.n_rows if self.n_rows > 1 else 0)
+        return whole(self, names, form)
+
+    patch.setattr(table.Part, "read", read)
+    return rows
+
+
+def line(name: str) -> str:
+    """Return a transformer's row of the table in the documentation."""
+    one, many = taken(name, 1), taken(name)
+    peak, waits = BEFORE[name]
+    more = (many.waits - one.waits) / (BLOCKS - 1)
+    return (
+        f"| `{name}` | {many.made:.1f} | {peak:.1f} | {many.peak:.1f} | {waits} | {one.waits} "
+        f"| {more:.0f} | {many.passes:.0f} |"
+    )
+
+
+def document() -> str:
+    """Return the documentation with the table made anew."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    before, start, rest = text.partition(f"{START}\n")
+    _, end, after = rest.partition(END)
+    head = before + start + rest[: rest.index("|\n|") + 2]
+    rule = "| --- |" + " ---: |" * 7
+    return "\n".join([head + rule, *map(line, CASES), f"{end}{after}"])
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(), encoding="utf-8")

@@ -1,0 +1,74 @@
+"""What a transformer takes on a GPU, counted on the stand-ins: bytes at once, waits, passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from pipeline import Accelerated, frames
+from pipeline.preprocessing.twins import TWINS
+from tests.contract import cases, memory
+from tests.contract.live import LIVE
+from tests.contract.recorder import Recorder
+
+MOST = 2.5
+"""Times the table that may be on the device at once; beside a large matrix, 1.5 times."""
+
+KEPT = ("RobustScaler", "SimpleImputer, median")
+"""Whose peak is a copy of the columns and one column more, however the rows are cut."""
+
+
+def rows_of_document() -> dict[str, list[float]]:
+    text = memory.DOCUMENT.read_text(encoding="utf-8")
+    lines = text.partition(memory.START)[2].partition(memory.END)[0].splitlines()[3:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {name.strip("`"): [float(cell) for cell in rest] for name, *rest in cells}
+
+
+def test_a_view_takes_nothing_and_what_is_let_go_counts_no_more(device: Recorder) -> None:
+    with device.paused(), LIVE.counted() as live:
+        X = frames.to_device(np.zeros((100, 2)), "cuda")
+        assert live.nbytes == X[:50].nbytes * 2 == 1600
+        (X + 1).sum()
+        assert (live.nbytes, live.peak) == (1600, 3208)
+        del X
+        assert live.nbytes == 0
+
+
+def test_every_transformer_is_counted() -> None:
+    assert set(TWINS) <= {type(case.spec) for case in memory.CASES.values()}
+
+
+@pytest.mark.parametrize("name", memory.CASES)
+def test_no_transformer_takes_more_than_its_bound(name: str) -> None:
+    found = memory.taken(name)
+    assert found.peak <= max(MOST, 1.5 + found.made)
+    assert found.passes <= 2
+
+
+@pytest.mark.parametrize("name", memory.CASES)
+def test_halving_lowers_the_peak(name: str) -> None:
+    whole, half = memory.taken(name, 4).peak, memory.taken(name, 4, halves=True).peak
+    assert half == whole <= MOST if name in KEPT else half < whole
+
+
+def test_the_table_in_the_documentation_is_what_is_counted() -> None:
+    found = rows_of_document()
+    assert list(found) == list(memory.CASES) == list(memory.BEFORE)
+    for name, (made, _, peak, _, waits, more, passes) in found.items():
+        now = memory.taken(name)
+        assert now.peak == pytest.approx(peak, abs=0.06), name
+        assert (round(now.made, 1), round(now.passes)) == (made, passes), name
+        assert now.waits <= waits + (memory.BLOCKS - 1) * (more + 0.5), name
+
+
+@pytest.mark.parametrize("name", [*cases.TRANSFORMERS, *cases.CLASSIFIERS])
+def test_less_than_a_byte_a_row_comes_to_the_host_unbooked(name: str, device: Recorder) -> None:
+    case = (cases.TRANSFORMERS | cases.CLASSIFIERS)[name]
+    X = cases.table(10 * cases.ROWS)
+    device.clear()
+    model = Accelerated(clone(case.spec), device="cuda").fit(X, cases.target(X, case.n_classes))
+    (model.predict_proba if name in cases.CLASSIFIERS else model.transform)(X)
+    booked = sum(entry.to_host_bytes for entry in model.residency_.entries)
+    assert device.nbytes("host") - booked < len(X)
