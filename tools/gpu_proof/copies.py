@@ -1,8 +1,10 @@
-"""The flights, strictly on the GPU, by the driver's own count of copied bytes."""
+"""The flights with ``host_bytes=0``, and the driver's own count of the bytes that were copied."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+import traceback
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,43 +13,54 @@ from typing import Any
 import msgspec
 
 from pipeline import Accelerated, io, task
+from tools.gpu_proof import child
 from tools.gpu_proof.driver import copies
-
-SPECS = ("logistic", "forest", "boosting")
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bytes that a program moved; the answers themselves have to come to the host."""
+    """Bytes that went to the host in one call of a program."""
 
     spec: str
-    booked: int
-    """From the device to the host, by our ledger."""
-    fit_to_host: int | None
-    """The same in `fit`, by the driver; None where nobody counts, as on the CPU."""
-    predict_to_host: int | None
-    """The same in the prediction of the test rows."""
-    answer_bytes: int
-    """Of the predictions."""
+    call: str
+    rows: int
+    booked: int = 0
+    """By our ledger."""
+    counted: int | None = None
+    """By the driver; None where nobody counts."""
+    why: str = ""
+    """The error that ended the program."""
 
 
-def moved(spec: str, device: str, path: Path) -> Moved:
-    """Fit one program of the flights and predict, and return what was copied between."""
-    counting: Any = copies if device == "cuda" else nullcontext
-    found = task.load("flights")
+def moved(device: str, path: Path, most: int | None, *, count: bool) -> list[Moved]:
+    """Fit each program of the flights and predict; one that fails does not stop the others."""
+    found, made = task.load("flights"), list[Moved]()
     _, split = found.split(None)
     X, y = io.read(path, found.features, found.target, split.train, device)
     rows, _ = io.read(path, found.features, found.target, split.test, device)
-    model = Accelerated(found.specs[spec](0), device=device, host_bytes=0)
-    with counting() as learning:
-        model.fit(X, y)
-    with counting() as answering:
-        answers = model.predict_proba(rows)
+    if most:
+        X, y, rows = (table[:most] for table in (X, y, rows))
+    for spec in found.specs:
+        model = Accelerated(found.specs[spec](0), device=device, host_bytes=0)
+        calls = {"fit": (X, y), "predict_proba": (rows,)}
+        try:
+            made += [_call(model, spec, call, calls[call], count=count) for call in calls]
+        except Exception as error:
+            traceback.print_exc()
+            made.append(Moved(spec=spec, call="", rows=len(X), why=repr(error)))
+    return made
+
+
+def _call(model: Any, spec: str, call: str, tables: tuple[Any, ...], *, count: bool) -> Moved:
+    before = model.residency_.to_host_bytes if call != "fit" else 0
+    counting: Any = copies if count else nullcontext
+    with counting() as counted:
+        getattr(model, call)(*tables)
     return Moved(
         spec=spec,
-        booked=model.residency_.to_host_bytes,
-        fit_to_host=_to_host(learning),
-        predict_to_host=_to_host(answering),
-        answer_bytes=int(answers.nbytes),
+        call=call,
+        rows=len(tables[0]),
+        booked=model.residency_.to_host_bytes - before,
+        counted=_to_host(counted),
     )
 
 
@@ -55,16 +68,12 @@ def _to_host(counted: Counter[str] | None) -> int | None:
     return None if counted is None else counted["DTOH"]
 
 
-def main() -> None:
-    """Write the bytes of all programs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+def measure(given: argparse.Namespace) -> list[Moved]:
+    """Return what was moved; the driver counts in the stage ``copies``, on a GPU."""
     path = task.load("flights").prepare(Path("data"))
-    found = [moved(spec, given.device, path) for spec in SPECS]
-    given.out.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2))
+    count = given.spec == "counted" and given.device == "cuda"
+    return moved(given.device, path, given.rows, count=count)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(any(each.why for each in child.write(measure, __doc__)))

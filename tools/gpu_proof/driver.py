@@ -1,6 +1,7 @@
 """What the driver copied between host and device, by CUPTI's activity records.
 
-Needs the package ``cupti-python``, which is not among ours: NVIDIA's licence is not free.
+Needs the package ``cupti-python``, for CUDA 13 below 13.4; it is not among ours: NVIDIA's licence
+is not free.
 """
 
 from __future__ import annotations
@@ -8,35 +9,52 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 BUFFER = 8 * 2**20
 FORCED = 1
 """Flag of a flush: buffers that are not full come too."""
+_OPEN: list[Counter[str]] = []
+"""Of the blocks that count now; a copy counts in each."""
 
 
 @contextmanager
 def copies() -> Iterator[Counter[str]]:
     """Count the bytes of all copies in the block, by kind, as ``"HTOD"`` and ``"DTOH"``.
 
-    The counts are complete when the block has ended.
+    The counts are complete when the block has ended. Blocks may follow and hold one another.
     """
+    cupti, counted = _cupti(), Counter[str]()
+    _finish(cupti)
+    cupti.activity_enable(cupti.ActivityKind.MEMCPY)
+    _OPEN.append(counted)
+    try:
+        yield counted
+    finally:
+        _finish(cupti)
+        _OPEN[:] = [each for each in _OPEN if each is not counted]
+        if not _OPEN:
+            cupti.activity_disable(cupti.ActivityKind.MEMCPY)
+
+
+@cache
+def _cupti() -> Any:
+    """Return CUPTI, told once a process where its records go."""
     cupti: Any = import_module("cupti.cupti")
-    cupy: Any = import_module("cupy")
-    counted: Counter[str] = Counter()
 
     def completed(activities: list[Any]) -> None:
         for each in activities:
             if each.kind == cupti.ActivityKind.MEMCPY:
-                counted[cupti.ActivityMemcpyKind(each.copy_kind).name] += each.bytes
+                for counted in _OPEN:
+                    counted[cupti.ActivityMemcpyKind(each.copy_kind).name] += each.bytes
 
-    cupy.cuda.Device().synchronize()
     cupti.activity_register_callbacks(lambda: (BUFFER, 0), completed)
-    cupti.activity_enable(cupti.ActivityKind.MEMCPY)
-    try:
-        yield counted
-        cupy.cuda.Device().synchronize()
-    finally:
-        cupti.activity_flush_all(FORCED)
-        cupti.activity_disable(cupti.ActivityKind.MEMCPY)
+    return cupti
+
+
+def _finish(cupti: Any) -> None:
+    """Wait for the device, and for the records of what it has done."""
+    import_module("cupy").cuda.Device().synchronize()
+    cupti.activity_flush_all(FORCED)

@@ -11,56 +11,69 @@ from typing import Any
 import msgspec
 from sklearn.metrics import roc_auc_score
 
-from pipeline import measure, task
+from pipeline import loading, measure, task
 from pipeline.compare.turns import turns
+from pipeline.persistence import parquet_files
+from tools.gpu_proof import child
 from tools.gpu_proof.hand import ByHand
 
-SPEC = "boosting"
+FLOAT32 = 4
 
 
 class Runs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Seconds of both ways, from opening the file to predictions on the host, and their AUC."""
 
+    spec: str
     rows: int
     ours: list[float]
     hand: list[float]
     auc_ours: float
     auc_hand: float
+    stages: list[dict[str, float]]
+    """Seconds of the stages of each of our runs."""
+    least_bytes: dict[str, int]
+    """What a stage has to read or write at least."""
 
 
-def duel(path: Path, rows: int, device: str, repeats: int, seed: int = 0) -> Runs:
+def duel(spec: str, path: Path, rows: int, device: str, repeats: int, seed: int = 0) -> Runs:
     """Run both ways in turns of random order, after a warm-up of each."""
-    found = task.load("synthetic")
+    found, stages = task.load("synthetic"), list[dict[str, float]]()
     _, split = found.split(None)
-    job = measure.Job(task=found.name, spec=SPEC, variant=device, path=path, seed=seed)
+    job = measure.Job(task=found.name, spec=spec, variant=device, path=path, seed=seed)
 
     def ours() -> tuple[Any, Any]:
-        outcome = measure.run(found, found.spec(SPEC, seed), job)
+        outcome = measure.run(found, found.spec(spec, seed), job)
+        stages.append(outcome.stages)
         return outcome.truth, outcome.predicted
 
     ways: dict[str, Callable[[], tuple[Any, Any]]]
-    ways = {"ours": ours, "hand": lambda: ByHand(device, seed).run(path, split)}
-    auc = {name: roc_auc_score(*way()) for name, way in ways.items()}
+    ways = {"ours": ours, "hand": lambda: ByHand(device, seed).run(spec, path, split)}
+    answers = {name: way() for name, way in ways.items()}
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for name in turns(list(ways), repeats, seed):
         start = time.perf_counter()
         ways[name]()
         seconds[name].append(time.perf_counter() - start)
-    return Runs(rows=rows, auc_ours=auc["ours"], auc_hand=auc["hand"], **seconds)
+    auc = {name: roc_auc_score(*answer) for name, answer in answers.items()}
+    least = least_bytes(found, path, rows, len(answers["ours"][0]))
+    return Runs(
+        spec=spec, rows=rows, **seconds, auc_ours=auc["ours"], auc_hand=auc["hand"],
+        stages=stages[1:], least_bytes=least,
+    )  # fmt: skip
 
 
-def main() -> None:
-    """Write the seconds of both."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--rows", type=int, required=True)
-    parser.add_argument("--repeats", type=int, required=True)
-    given = parser.parse_args()
+def least_bytes(found: task.Task, path: Path, rows: int, rows_test: int) -> dict[str, int]:
+    """Return the bytes of the stages: the table once, a float32 for each column and row."""
+    table = sum(loading.agree(parquet_files(path), [*found.features, found.target]))
+    row = FLOAT32 * len(found.features)
+    return {"read": table, "preprocess": table + rows * row, "predict": rows_test * row}
+
+
+def given_to(given: argparse.Namespace) -> Runs:
+    """Return the times of what was asked for."""
     path = task.load("synthetic").prepare(Path("data"), rows=given.rows)
-    found = duel(path, given.rows, given.device, given.repeats)
-    given.out.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2))
+    return duel(given.spec, path, given.rows, given.device, given.repeats)
 
 
 if __name__ == "__main__":
-    main()
+    child.write(given_to, __doc__)

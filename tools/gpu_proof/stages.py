@@ -6,9 +6,19 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 Command = list[str]
-"""What comes after the interpreter; a command of another program begins with its path."""
+"""A program and its arguments; ``python`` is the one that runs the proof."""
+SLOW_TESTS = {"test_parity": 120, "test_estimators": 180, "test_clusters": 60}
+"""File -> its share; they run after the others, in this order."""
+
+
+class Step(NamedTuple):
+    """A command of a stage, and its share of the time: seconds on a GPU, roughly."""
+
+    command: Command
+    share: float
 
 
 @dataclass(frozen=True)
@@ -25,12 +35,20 @@ class Ask:
         Of the generated tables, the longest last.
     repeats : int
         Timed runs of each variant.
+    strict : bool
+        Whether warnings fail a test.
     """
 
     out: Path
     device: str
     rows: tuple[int, ...]
     repeats: int
+    strict: bool = False
+
+    @property
+    def rehearsal(self) -> bool:
+        """Whether nothing is proven."""
+        return self.device == "cpu"
 
     def file(self, name: str) -> Path:
         """Return the path of a file or folder of the records."""
@@ -41,68 +59,84 @@ class Ask:
         return self.file(f"synthetic-{rows}")
 
 
-def _doctor(ask: Ask) -> Iterator[Command]:
-    yield ["-m", "pipeline", "doctor"]
+def _probe(ask: Ask) -> Iterator[Step]:
+    yield Step(["python", "-m", "tools.gpu_proof.probe", "--out", str(ask.file("probe.json"))], 120)
+    yield Step(["python", "-m", "pipeline", "doctor"], 10)
 
 
-def _tests(ask: Ask) -> Iterator[Command]:
-    yield ["-m", "pytest", "-m", "gpu", "-q", f"--junitxml={ask.file('tests.xml')}"]
+def _tests(ask: Ask) -> Iterator[Step]:
+    warnings = [] if ask.strict else ["-W", "default"]
+    files = sorted(Path("tests/gpu").glob("test_*.py"), key=_slowness)
+    for file in files:
+        written = ["--junitxml", str(ask.file("tests") / f"{file.stem}.xml")]
+        cached = ["-o", f"cache_dir={ask.file('tests') / '.cache' / file.stem}"]
+        words = ["python", "-m", "pytest", str(file), "-m", "gpu", "-q", *warnings]
+        yield Step([*words, *cached, *written], SLOW_TESTS.get(file.stem, 30))
 
 
-def _copies(ask: Ask) -> Iterator[Command]:
-    yield ["-m", "pipeline", "data", "flights"]
-    yield [*_module("copies", ask, "copies.json")]
+def _slowness(file: Path) -> tuple[int, str]:
+    return [*SLOW_TESTS].index(file.stem) + 1 if file.stem in SLOW_TESTS else 0, file.name
 
 
-def _flights(ask: Ask) -> Iterator[Command]:
-    yield ["-m", "pipeline", "data", "flights"]
-    yield ["-m", "pipeline", "report", "flights", *_measured(ask, ask.file("flights"))]
+def _flights(ask: Ask) -> Iterator[Step]:
+    yield Step([*_module("copies", ask, "strict.json"), *_few(ask)], 30)
+    # A rehearsal has no time for more.
+    specs = ["--specs", "logistic"] if ask.rehearsal else []
+    yield Step(_measured("flights", ask, ask.file("flights"), *specs), 120)
 
 
-def _synthetic(ask: Ask) -> Iterator[Command]:
-    for rows in ask.rows:
-        yield ["-m", "pipeline", "data", "synthetic", "--rows", str(rows)]
-        options = ["--rows", str(rows), *_measured(ask, ask.synthetic(rows))]
-        yield ["-m", "pipeline", "report", "synthetic", *options]
+def _copies(ask: Ask) -> Iterator[Step]:
+    yield Step([*_module("copies", ask, "copies.json"), "--spec", "counted", *_few(ask)], 30)
 
 
-def _hand(ask: Ask) -> Iterator[Command]:
-    rows = str(ask.rows[-1])
-    yield ["-m", "pipeline", "data", "synthetic", "--rows", rows]
-    yield [*_module("duel", ask, "hand.json"), "--rows", rows, "--repeats", str(ask.repeats)]
+def _few(ask: Ask) -> Command:
+    return ["--rows", str(ask.rows[-1])] if ask.rehearsal else []
 
 
-def _bandwidth(ask: Ask) -> Iterator[Command]:
-    yield [*_module("bandwidth", ask, "bandwidth.json"), "--rows", str(ask.rows[-1])]
+def _hand(ask: Ask) -> Iterator[Step]:
+    table = ["--rows", str(ask.rows[-1]), "--repeats", str(ask.repeats)]
+    for spec in ("boosting", "logistic"):
+        yield Step([*_module("duel", ask, f"hand-{spec}.json"), "--spec", spec, *table], 90)
 
 
-def _profile(ask: Ask) -> Iterator[Command]:
-    nsys = shutil.which("nsys")
-    if nsys:
-        run = ["-m", "pipeline", "run", "flights", "--device", ask.device]
-        yield [nsys, "profile", "--trace=cuda,nvtx", "--force-overwrite=true"] + [
-            f"--output={ask.file('flights.nsys-rep')}", "{python}", *run,
-            "--out", str(ask.file("profiled")),
-        ]  # fmt: skip
+def _bandwidth(ask: Ask) -> Iterator[Step]:
+    yield Step(_module("bandwidth", ask, "bandwidth.json"), 10)
+
+
+def _synthetic(ask: Ask) -> Iterator[Step]:
+    for number, rows in enumerate(ask.rows):
+        command = _measured("synthetic", ask, ask.synthetic(rows), "--rows", str(rows))
+        yield Step(command, 60 * 3**number)
+
+
+def _profile(ask: Ask) -> Iterator[Step]:
+    run = ["-m", "pipeline", "run", "flights", "--device", ask.device, "--specs", "boosting"]
+    run += ["--out", str(ask.file("profiled"))]
+    if shutil.which("nsys"):
+        kept = ["--trace=cuda,nvtx", "--force-overwrite=true", f"--output={ask.file('flights')}"]
+        yield Step(["nsys", "profile", *kept, "python", *run], 45)
+    else:
+        yield Step(["python", "-m", "cProfile", "-o", str(ask.file("flights.pstats")), *run], 45)
 
 
 def _module(name: str, ask: Ask, file: str) -> Command:
     where = ["--device", ask.device, "--out", str(ask.file(file))]
-    return ["-m", f"tools.gpu_proof.{name}", *where]
+    return ["python", "-m", f"tools.gpu_proof.{name}", *where]
 
 
-def _measured(ask: Ask, out: Path) -> Command:
-    return ["--device", ask.device, "--repeats", str(ask.repeats), "--out", str(out)]
+def _measured(task: str, ask: Ask, out: Path, *options: str) -> Command:
+    how = ["--device", ask.device, "--repeats", str(ask.repeats), "--out", str(out)]
+    return ["python", "-m", "pipeline", "report", task, *how, *options]
 
 
-STAGES: dict[str, Callable[[Ask], Iterator[Command]]] = {
-    "doctor": _doctor,
-    "copies": _copies,
+STAGES: dict[str, Callable[[Ask], Iterator[Step]]] = {
+    "probe": _probe,
+    "tests": _tests,
     "flights": _flights,
-    "synthetic": _synthetic,
+    "copies": _copies,
     "hand": _hand,
     "bandwidth": _bandwidth,
-    "tests": _tests,
+    "synthetic": _synthetic,
     "profile": _profile,
 }
-"""In the order in which they run; the tests are last but one, as they take longest."""
+"""In the order in which they run: what a first visit has to show comes first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 from xml.etree import ElementTree as ET
@@ -14,15 +14,20 @@ from pipeline.compare import results
 from pipeline.compare.results import Results
 from pipeline.compare.statistics import REFERENCE, cell_parity, measured, ratio
 from pipeline.records import Machine
+from tools.gpu_proof import process
 from tools.gpu_proof.bandwidth import Bandwidth
 from tools.gpu_proof.copies import Moved
 from tools.gpu_proof.duel import Runs
-from tools.gpu_proof.stages import Ask
+from tools.gpu_proof.record import Ran
+from tools.gpu_proof.stages import STAGES, Ask
 
 LEAST = {REFERENCE: 20.0, "accel": 2.0}
 """Variant -> how many times as fast as it ours has to be on the longest table."""
 MOST_HAND = 1.1
 """Our time in that of the program written by hand."""
+MOST_UNBOOKED = 1
+"""Bytes a row; copies of single values, as every `bool(x.any())` makes, come to less."""
+SPECS = ("boosting", "logistic")
 NOT_RUN = "not run"
 T = TypeVar("T")
 
@@ -36,53 +41,77 @@ class Verdict(NamedTuple):
     met: bool | None
 
 
-def report(ask: Ask, machine: Machine) -> str:
-    """Return the targets, what was found of each, and the bandwidths, as Markdown."""
+def report(ask: Ask, machine: Machine, ran: Mapping[str, Ran]) -> str:
+    """Return the targets, what was found of each, bandwidths and times, as Markdown."""
     gpus = ", ".join(f"{gpu.name}, driver {gpu.driver}" for gpu in machine.gpus) or "no GPU"
     lines = ["# Proof on a GPU", "", f"{gpus}; {machine.cpu}, {machine.cores} cores.", ""]
-    if ask.device == "cpu":
+    if ask.rehearsal:
         lines += ["**A rehearsal on the CPU: it proves nothing of a GPU.**", ""]
     lines += ["| what | wanted | found | met |", "|---|---:|---:|:-:|"]
     words = {True: "yes", False: "**no**", None: "–"}
-    lines += [f"| {v.what} | {v.wanted} | {v.found} | {words[v.met]} |" for v in verdicts(ask)]
-    return "\n".join([*lines, "", *_bandwidths(ask)]) + "\n"
+    lines += [f"| {v.what} | {v.wanted} | {v.found} | {words[v.met]} |" for v in verdicts(ask, ran)]
+    return "\n".join([*lines, "", *_bandwidths(ask), "", *_times(ran)]) + "\n"
 
 
-def verdicts(ask: Ask) -> Iterator[Verdict]:
+def verdicts(ask: Ask, ran: Mapping[str, Ran]) -> Iterator[Verdict]:
     """Yield the targets with what was found."""
-    yield _tests(ask.file("tests.xml"))
-    yield _copies(ask)
+    yield _tests(ask, ran)
+    yield _strict(_read(ask.file("strict.json"), list[Moved]))
+    yield _unbooked(_read(ask.file("copies.json"), list[Moved]))
     record = ask.synthetic(ask.rows[-1]) / "results.json"
     if record.exists():
         yield from _speeds(results.load(record), ask)
     else:
         yield Verdict(f"end to end, {ask.rows[-1]:,} rows", "", NOT_RUN, None)
-    yield _hand(ask.file("hand.json"))
+    yield from (_hand(spec, _read(ask.file(f"hand-{spec}.json"), Runs)) for spec in SPECS)
 
 
-def _tests(path: Path) -> Verdict:
-    what = "failing `gpu` tests"
-    if not path.exists():
+def _tests(ask: Ask, ran: Mapping[str, Ran]) -> Verdict:
+    """Return how many failed; they are met when the tests of every file have run to their end."""
+    commands = [step.command for step in STAGES["tests"](ask)]
+    ended = [ran.get(str(command)) for command in commands]
+    outcomes = [each for command in commands for each in _outcomes(Path(command[-1]))]
+    failed, skipped = (outcomes.count(word) for word in ("failed", "skipped"))
+    asked = len(outcomes) - skipped
+    found = f"{failed} of {asked}, {skipped} skipped" if outcomes else NOT_RUN
+    missing = sum(each is None or each.code not in (0, 1) for each in ended)
+    found += f", {missing} of {len(ended)} files not run to their end" if missing else ""
+    return Verdict("failing `gpu` tests", "0", found, not (failed or missing) if asked else None)
+
+
+def _outcomes(path: Path) -> list[str]:
+    """Return how the tests of a file ended, those that have run again the last time."""
+    again = path.with_suffix(".again.xml")
+    written = [each for each in (path, again) if each.exists()]
+    found: dict[tuple[str | None, str | None], str] = {}
+    for each in written if written == sorted(written, key=_written_at) else [path]:
+        for case in ET.parse(each).getroot().iter("testcase"):  # noqa: S314  # pytest wrote it
+            children = {child.tag for child in case}
+            outcome = "failed" if children & {"failure", "error"} else "passed"
+            name = case.get("classname"), case.get("name")
+            found[name] = "skipped" if "skipped" in children else outcome
+    return list(found.values())
+
+
+def _written_at(path: Path) -> int:
+    return path.stat().st_mtime_ns
+
+
+def _strict(found: list[Moved] | None) -> Verdict:
+    what = "programs of the flights that a run with `host_bytes=0` refuses"
+    if found is None:
         return Verdict(what, "0", NOT_RUN, None)
-    suites = list(ET.parse(path).getroot().iter("testsuite"))  # noqa: S314  # pytest wrote it
-    count = {
-        name: sum(int(suite.get(name, 0)) for suite in suites)
-        for name in ("tests", "failures", "errors", "skipped")
-    }
-    failed, ran = count["failures"] + count["errors"], count["tests"] - count["skipped"]
-    found = f"{failed} of {ran}, {count['skipped']} skipped"
-    return Verdict(what, "0", found, not failed if ran else None)
+    refused = [f"{each.spec}: {each.why}" for each in found if each.why]
+    return Verdict(what, "0", "; ".join([f"{len(refused)}", *refused]), not refused)
 
 
-def _copies(ask: Ask) -> Verdict:
-    what = "bytes from device to host while the flights are learnt"
-    found = _read(ask.file("copies.json"), list[Moved])
-    counts = [each.fit_to_host for each in found or []]
-    counted = [count for count in counts if count is not None]
-    if not counted or len(counted) < len(counts):
-        return Verdict(what, "0", NOT_RUN, None)
-    most = max(counted)
-    return Verdict(what, "0", f"{most:,}", most == 0)
+def _unbooked(found: list[Moved] | None) -> Verdict:
+    what, wanted = "bytes a row to the host that are not booked", f"< {MOST_UNBOOKED}"
+    beyond = [(each.counted - each.booked) / each.rows for each in found or [] if each.counted]
+    if not found or len(beyond) < len(found):
+        return Verdict(what, wanted, NOT_RUN, None)
+    worst = max(beyond)
+    return Verdict(what, wanted, f"{worst:.3f}", min(beyond) >= 0 and worst < MOST_UNBOOKED)
 
 
 def _speeds(found: Results, ask: Ask) -> Iterator[Verdict]:
@@ -108,9 +137,8 @@ def _totals(found: Results, spec: str, variant: str) -> np.ndarray:
     return np.array([run.total for run in cell.runs] if cell else [])
 
 
-def _hand(path: Path) -> Verdict:
-    what, wanted = "our time in that of the program by hand", f"≤ {MOST_HAND}"
-    found = _read(path, Runs)
+def _hand(spec: str, found: Runs | None) -> Verdict:
+    what, wanted = f"{spec}, our time in that of the program by hand", f"≤ {MOST_HAND}"
     compared = ratio(np.array(found.ours), np.array(found.hand)) if found else None
     if found is None or compared is None:
         return Verdict(what, wanted, NOT_RUN, None)
@@ -118,19 +146,30 @@ def _hand(path: Path) -> Verdict:
     return Verdict(what, wanted, f"{compared.value:.2f}, {aucs}", compared.value <= MOST_HAND)
 
 
-def _bandwidths(ask: Ask) -> list[str]:
-    found = _read(ask.file("bandwidth.json"), Bandwidth)
-    if found is None:
-        return []
-    copy = found.copied_bytes_a_second
-    lines = ["| at least moved | GB/s | of a copy's |", "|---|---:|---:|"]
-    lines.append(f"| a copy within the device | {copy / 1e9:,.1f} | 100 % |")
-    for each in found.stages:
-        speed = each.bytes_a_second
-        lines.append(
-            f"| {each.stage}, {found.rows:,} rows | {speed / 1e9:,.2f} | {speed / copy:.1%} |"
-        )
-    return lines
+def _bandwidths(ask: Ask) -> Iterator[str]:
+    """Yield what a copy reaches, and what the stages of our runs beside those by hand reach."""
+    copy = _read(ask.file("bandwidth.json"), Bandwidth)
+    if copy is None:
+        return
+    most = copy.bytes_a_second
+    yield from ("| at least moved | GB/s | of a copy's |", "|---|---:|---:|")
+    yield f"| a copy within the device | {most / 1e9:,.1f} | 100 % |"
+    for spec in SPECS:
+        if runs := _read(ask.file(f"hand-{spec}.json"), Runs):
+            for stage, least in runs.least_bytes.items():
+                speed = least / np.median([each.get(stage, np.inf) for each in runs.stages])
+                what = f"{spec}, {stage}, {runs.rows:,} rows"
+                yield f"| {what} | {speed / 1e9:,.2f} | {speed / most:.1%} |"
+
+
+def _times(ran: Mapping[str, Ran]) -> Iterator[str]:
+    yield from ("| stage | commands | seconds | not ended with 0 |", "|---|---:|---:|---|")
+    for stage in STAGES:
+        those = [each for each in ran.values() if each.stage == stage]
+        bad = ", ".join(process.said(each.code) for each in those if each.code)
+        if those:
+            seconds = sum(each.seconds for each in those)
+            yield f"| {stage} | {len(those)} | {seconds:,.0f} | {bad} |"
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
