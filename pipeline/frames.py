@@ -219,7 +219,7 @@ def host_index(index: Any) -> np.ndarray:
     """Return an index of category values as a NumPy array."""
     if library(index) == "cudf":
         index = index.to_pandas()
-        residency.moved(to_host=int(index.memory_usage(deep=True)))
+        residency.moved(to_host=int(index.memory_usage(deep=True)), state=True)
     values = index.to_numpy()
     return values if values.dtype.kind in "iufbmM" else values.astype(object)
 
@@ -233,10 +233,14 @@ def same_labels(a: Any, b: Any) -> bool:
 
 
 def to_host(array: Any) -> np.ndarray:
-    """Return an array on the host, booking the copy."""
+    """Return what was learnt on the host, booking the copy; rows go by `to_device`."""
+    return _host(array, state=True)
+
+
+def _host(array: Any, *, state: bool) -> np.ndarray:
     if library(array) != "cupy":
         return np.asarray(array)
-    residency.moved(to_host=int(array.nbytes))
+    residency.moved(to_host=int(array.nbytes), state=state)
     copied: np.ndarray = array.get()
     return copied
 
@@ -252,7 +256,7 @@ def to_device(X: Any, device: str) -> Any:
         residency.moved(to_host=nbytes(X))
         return X.to_pandas()
     if source == "cupy":
-        return to_host(X)
+        return _host(X, state=False)
     residency.moved(to_device=nbytes(X))
     return _upload(X) if source == "pandas" else load("cupy").asarray(X)
 

@@ -4,8 +4,8 @@ Code that computes or copies reports to the ledger of the call it serves; the
 ledger travels in a context variable, so parallel predictions do not mix.
 
 A ledger may have a budget for the rows of tables that come back to the host.
-Answers are what the caller asked for, and small state is what scikit-learn's
-attributes are made of; neither counts.
+Answers are what the caller asked for, and state is what scikit-learn's attributes
+are made of, such as the categories of a column; neither counts.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pipeline import ranges
 from pipeline.errors import BudgetExceeded
 
-STATE = 64 * 1024
-"""Bytes of one copy up to which it is state and no rows, however few the rows are."""
+SMALL = 64 * 1024
+"""Bytes of one copy up to which it is no rows to a budget, whatever it is."""
 
 
 ANSWER = "the answer"
@@ -74,7 +74,7 @@ class Ledger:
     host_bytes : int, optional
         The budget: bytes of rows that may come back to the host. By default any.
     n_rows : int
-        Rows of the table. A copy with less than a byte for each, or up to 64 KiB, is state.
+        Rows of the table. A copy with less than a byte for each, or up to 64 KiB, holds none.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Ledger:
 
     def spend(self, entry: Entry, n_bytes: int) -> None:
         """Count a copy to the host against the budget, before it is made."""
-        if self.host_bytes is None or n_bytes <= max(self.n_rows - 1, STATE):
+        if self.host_bytes is None or n_bytes <= max(self.n_rows - 1, SMALL):
             return
         self.rows_bytes += n_bytes
         if self.rows_bytes > self.host_bytes:
@@ -147,7 +147,9 @@ def record(step: str, call: str, device: str, why: str = "") -> Iterator[Entry]:
             book.entries.append(entry)
 
 
-def moved(*, to_device: int = 0, to_host: int = 0, answer: bool = False) -> None:
+def moved(
+    *, to_device: int = 0, to_host: int = 0, answer: bool = False, state: bool = False
+) -> None:
     """Book bytes on the entry that is being recorded, if there is one.
 
     Parameters
@@ -156,6 +158,9 @@ def moved(*, to_device: int = 0, to_host: int = 0, answer: bool = False) -> None
         Bytes that are about to be copied.
     answer : bool
         Whether they are what the caller asked for; a budget leaves them out.
+    state : bool
+        Whether they are what was learnt, which does not grow with the rows; a budget leaves
+        them out as well.
 
     Raises
     ------
@@ -167,7 +172,7 @@ def moved(*, to_device: int = 0, to_host: int = 0, answer: bool = False) -> None
         return
     if answer:
         entry.why = ANSWER
-    if book is not None and entry.why != ANSWER:
+    if book is not None and entry.why != ANSWER and not state:
         book.spend(entry, to_host)
     entry.to_device_bytes += to_device
     entry.to_host_bytes += to_host

@@ -8,7 +8,7 @@ from contextvars import copy_context
 import pytest
 
 from pipeline.errors import BudgetExceeded
-from pipeline.residency import ANSWER, STATE, Entry, Ledger, ledger, moved, record
+from pipeline.residency import ANSWER, SMALL, Entry, Ledger, ledger, moved, record
 
 
 def test_entries_come_in_the_order_they_end_with_their_time() -> None:
@@ -124,10 +124,10 @@ def test_an_entry_that_moves_nothing_gives_no_reason() -> None:
 @pytest.mark.parametrize(
     ("n_rows", "n_bytes", "refused"),
     [
-        (0, STATE, False),
-        (0, STATE + 1, True),
-        (10 * STATE, 10 * STATE - 1, False),
-        (10 * STATE, 10 * STATE, True),
+        (0, SMALL, False),
+        (0, SMALL + 1, True),
+        (10 * SMALL, 10 * SMALL - 1, False),
+        (10 * SMALL, 10 * SMALL, True),
     ],
 )
 def test_a_budget_of_nothing_leaves_room_for_state(
@@ -159,3 +159,11 @@ def test_answers_and_copies_to_the_device_are_free() -> None:
         with record("xgbclassifier", "predict", "cuda") as entry:
             moved(to_host=10**9, to_device=10**9, answer=True)
     assert entry.why == ANSWER
+
+
+def test_what_was_learnt_counts_towards_the_bytes_and_not_the_budget() -> None:
+    with ledger(host_bytes=0, n_rows=10) as book, record("encoder", "fit", "cuda"):
+        moved(to_host=10 * SMALL, state=True)
+        with pytest.raises(BudgetExceeded):
+            moved(to_host=10 * SMALL)
+    assert (book.to_host_bytes, book.rows_bytes) == (10 * SMALL, 10 * SMALL)

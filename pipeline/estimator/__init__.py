@@ -57,8 +57,7 @@ class Accelerated(Answers):
         a few kB a column, whatever the number of rows.
     host_bytes : int, optional
         Bytes of rows that a fit or a prediction may bring from the device to the host; any by
-        default. What is fitted, in copies of less than a byte a row or up to 64 KiB, and the
-        answers do not count.
+        default. What is fitted and the answers do not count.
     profile : bool, default=False
         Learn ranges, values and missing rates of the columns too, by which a record of
         predictions says how far other rows are from the training rows. One more pass over

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 
 from pipeline import Accelerated
 from pipeline.errors import BudgetExceeded
@@ -21,6 +24,8 @@ from tests.contract.recorder import RECORDER, Recorder
 LOGISTIC = CLASSIFIERS["logistic"].spec
 STATE = 20_000
 """Bytes that the state of the program may take: some 60 categories, 5 folds, 8 bytes each."""
+MANY, CATEGORIES = 250_000, 4_000
+"""Rows and categories like those of a year of flights and the tail numbers of the planes."""
 
 
 class Trip(NamedTuple):
@@ -120,6 +125,39 @@ def test_a_strict_program_keeps_a_budget_of_nothing(device: Recorder) -> None:
     X = table()
     model = Accelerated(clone(LOGISTIC), device="cuda", host_bytes=0).fit(X, target(X))
     assert len(model.predict_proba(X)) == ROWS
+
+
+@pytest.fixture(scope="module")
+def many() -> tuple[pd.DataFrame, np.ndarray]:
+    """Return a table of many rows with two columns of many categories, and a target."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, CATEGORIES, (MANY, 2))
+    X = pd.DataFrame(
+        {"tail": pd.Series(codes[:, 0].astype(str), dtype="str"), "flight": codes[:, 1]}
+    )
+    return X, rng.integers(0, 2, MANY)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        OneHotEncoder(max_categories=9),
+        OrdinalEncoder(),
+        TargetEncoder(cv=StratifiedKFold(5, shuffle=True, random_state=0)),
+        TargetEncoder(cv=KFold(5), target_type="continuous"),
+    ],
+    ids=str,
+)
+def test_many_categories_are_no_rows_to_a_budget_of_nothing(
+    spec: Any, many: tuple[pd.DataFrame, np.ndarray], device: Recorder
+) -> None:
+    X, y = many
+    whole = make_column_transformer((spec, ["tail", "flight"]))
+    model = Accelerated(whole, device="cuda", host_bytes=0).fit(X, y)
+    assert model.residency_.to_host_bytes > CATEGORIES * 8
+    few = model.residency_.to_host_bytes
+    model = Accelerated(whole, device="cuda", host_bytes=0).fit(X[: MANY // 2], y[: MANY // 2])
+    assert abs(model.residency_.to_host_bytes - few) <= 0.001 * few
 
 
 def test_a_step_on_the_host_breaks_the_budget_before_it_copies(device: Recorder) -> None:
