@@ -59,6 +59,7 @@ def describe(spec: Any, step: str) -> Placement:
         return Placement(step, found.twin, "cuda", note)
     spec = cuml.in_python(spec)
     takes = changed(spec.get_params(deep=False), cuml.translate(found, spec, step))
+    takes |= {"dtype": "float64"} if found.cutoff else {}
     lost = tuple(cuml.dropped(found, spec, step))
     note = f"without effect in cuML: {', '.join(lost)}" if lost else ""
     return Placement(step, found.twin, "cuda", note, takes, lost)

@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from pipeline import frames, residency
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
-from pipeline.rules import cuml_cluster, weights
+from pipeline.rules import cuml_cluster, least_squares, weights
 from pipeline.rules.model import Model
 from pipeline.rules.tables import Rule
 
@@ -62,7 +62,22 @@ class Cuml(Model):
         if frames.is_partitioned(X):
             return self._fit_together(X, y)
         X = self._learnable(X, y, params)
-        return super().fit(X, y, **self._weighted(y, params))
+        params = self._weighted(y, params)
+        if self.rule.cutoff and not frames.is_sparse(X):
+            return self._fit_sized(X, y, params)
+        return super().fit(X, y, **params)
+
+    def _fit_sized(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+        """Fit on a matrix of a size for cuML's cutoff, which may be overwritten."""
+        X, factor = least_squares.sized(
+            X,
+            params.get("sample_weight"),
+            centred=self.taken["fit_intercept"],
+            one_target=np.ndim(y) == 1,
+        )
+        self.estimator.set_params(copy_X=False)
+        super().fit(X, y, **params)
+        self.estimator.coef_ = self.estimator.coef_ * factor
 
     def _weighted(self, y: Any, params: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters of `fit`, with weights that cuML's solver can do with."""

@@ -15,7 +15,7 @@ from pipeline.optional import available, load
 from pipeline.rules import spread
 from pipeline.rules.cuml_spread import SPREAD, Learnt, Spread
 from pipeline.rules.model import Model
-from pipeline.rules.tables import public_name
+from pipeline.rules.tables import CUML, public_name
 
 NEEDS = ("raft_dask", "dask_cudf")
 """Packages without which cuml.dask cannot be imported."""
@@ -142,6 +142,7 @@ def train(spec: Any, taken: Mapping[str, Any], X: Any, y: Any) -> Any:
     cluster = active()
     assert cluster is not None
     found = SPREAD[public_name(spec)]
+    X = X.astype("float64") if CUML[public_name(spec)].cutoff else X
     rows = gathering.lengths(X)
     gathering.check_rows(y, sum(rows))
     classes, target = _target(found, X, y)

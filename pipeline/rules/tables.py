@@ -32,6 +32,8 @@ class Rule:
         The loss whose gradient cuML halves, so that its weights need the mean 2.
     unweighted : tuple of str
         Weights that it ignores or takes for others where there are more than two classes.
+    cutoff : bool
+        It takes what is small for nothing, so its matrix is float64 and of a size for that.
     targets : bool
         It takes several targets.
     two_classes : bool
@@ -48,6 +50,7 @@ class Rule:
     strength: tuple[str, ...] | None = None
     halved: str = ""
     unweighted: tuple[str, ...] = ()
+    cutoff: bool = False
     targets: bool = False
     two_classes: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -85,7 +88,12 @@ CUML = {
         "cuml.linear_model.Lasso", sparse=True, weights=True, strength=()
     ),
     "sklearn.linear_model.LinearRegression": Rule(
-        "cuml.linear_model.LinearRegression", sparse=True, weights=True, strength=(), targets=True
+        "cuml.linear_model.LinearRegression",
+        sparse=True,
+        weights=True,
+        strength=(),
+        cutoff=True,
+        targets=True,
     ),
     "sklearn.linear_model.LogisticRegression": Rule(
         "cuml.linear_model.LogisticRegression",

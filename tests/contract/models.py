@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_sample_weight
 
 from pipeline.rules.tables import CUML, Rule
-from tests.contract import arrays, specs, tables, text
+from tests.contract import arrays, least_squares, specs, tables, text
 from tests.contract.methods import ASKING, LEARNING
 from tests.contract.recorder import RECORDER, Refused
 
@@ -69,6 +69,23 @@ class _Model:
     def _halved(self) -> bool:
         return bool(self.rule.halved) and self.params["loss"] == self.rule.halved
 
+    def _solve(self, X: Any, y: Any, weights: Any) -> None:
+        """Put what cuML's solver finds in the place of scikit-learn's optimum."""
+        fitted = self._fitted
+        fitted.coef_, fitted.intercept_ = least_squares.solve(
+            _host(X), y, weights, intercept=fitted.fit_intercept
+        )
+
+    @property
+    def coef_(self) -> Any:
+        """The coefficients, which a rule of ours changes."""
+        with RECORDER.paused():
+            return _attribute(self._fitted, "coef_")
+
+    @coef_.setter
+    def coef_(self, value: Any) -> None:
+        self._fitted.coef_ = value._host
+
     def _weigh(self, y: Any, given: Any) -> None:
         """Refuse weights with which cuML's solver would go astray."""
         if self.rule.strength is None:
@@ -114,7 +131,10 @@ def _learning(name: str) -> Callable[..., Any]:
             self._weigh(y, given.get("sample_weight"))
             if name != "partial_fit" or "_fitted" not in vars(self):
                 self._fitted = self._unfitted()
-            made = getattr(self._fitted, name)(_host(X), y, **given)
+            # As cuML's, one that need not copy X overwrites it.
+            made = getattr(self._fitted, name)(_host(X).copy(), y, **given)
+            if self.rule.cutoff:
+                self._solve(X, y, given.get("sample_weight"))
         return self if made is self._fitted else _answer(made)
 
     return learn

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
 from pipeline import Accelerated, DataError, Unsupported
@@ -37,7 +38,7 @@ ON_CUML = [case for case in CASES if rule(case.spec)]
 @pytest.mark.parametrize("case", ON_CUML, ids=named)
 def test_equals_scikit_learn_and_so_does_the_lifted_model(case: Case, device: Recorder) -> None:
     X, y = case.data()
-    reference = clone(case.spec).fit(X, y)
+    reference = clone(case.spec).fit(X.astype("float64") if rule(case.spec).cutoff else X, y)
     ours = Accelerated(clone(case.spec), device="cuda").fit(X, y)
     assert {entry.device for entry in ours.residency_.entries if entry.call == "fit"} == {"cuda"}
     assert case.compare(ours, reference, X, y) == pytest.approx(0, abs=1e-9)
@@ -86,6 +87,24 @@ def test_numbers_of_a_grid_are_numbers_to_cuml(device: Recorder) -> None:
     Accelerated(forest, device="cuda").fit(*classes())
     (made,) = [call for call in device.calls if call.name == "__init__"]
     assert type(made.kwargs["min_samples_leaf"]) is int
+
+
+REDUNDANT = make_column_transformer((OneHotEncoder(), [0, 1]), remainder=StandardScaler())
+CURVED = make_pipeline(StandardScaler(), PolynomialFeatures(5, include_bias=False))
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+@pytest.mark.parametrize("prepare", [REDUNDANT, CURVED], ids=["redundant", "curved"])
+def test_redundant_columns_have_no_say(prepare: Any, n_targets: int, device: Recorder) -> None:
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.integers(0, [12, 30], (2000, 2)), random.gamma(2, size=(2000, 2))])
+    y = random.normal(size=(30, n_targets))[X[:, 1].astype(int)] + np.sin(X[:, 2:3])
+    y = y + random.normal(size=y.shape)
+    spec = make_pipeline(clone(prepare), LinearRegression())
+    ours = Accelerated(spec, device="cuda").fit(X, y.squeeze())
+    wanted = clone(spec).fit(X, y.squeeze()).predict(X)
+    assert np.abs(ours.predict(X) - wanted).max() < 1e-3 * y.std()
+    assert np.abs(ours.to_sklearn().predict(X) - wanted).max() < 1e-3 * y.std()
 
 
 def test_forests_do_not_take_missing_values(device: Recorder) -> None:

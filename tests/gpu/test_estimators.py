@@ -10,6 +10,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC, LinearSVR
 
 from pipeline import Accelerated, devices
@@ -100,6 +102,19 @@ def test_weights_have_the_optimum_of_scikit_learn(spec: Any, data: Any, total: f
     weights = np.random.default_rng(0).uniform(0.1, 3.0, len(X))
     weights *= total / weights.sum()
     assert_same_coefficients(spec, X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("rows", [2000, 2_000_000])
+def test_redundant_columns_have_no_say(rows: int) -> None:
+    random = np.random.default_rng(0)
+    X = random.integers(0, [12, 30], (rows, 2))
+    y = random.normal(size=12)[X[:, 0]] + random.normal(size=30)[X[:, 1]] + random.normal(size=rows)
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    ours = Accelerated(make_pipeline(encoder, LinearRegression()), device="cuda").fit(X, y)
+    reference = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LinearRegression()).fit(X, y)
+    asked = np.vstack([X[:1000], [[99, 99]]])
+    difference = np.abs(ours.predict(asked) - reference.predict(asked)).max()
+    assert difference < 1e-3 * y.std()
 
 
 @pytest.mark.parametrize("C", [0.001, 0.005, 1.0])
