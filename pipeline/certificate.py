@@ -53,6 +53,18 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     row: int
     """Where the difference is largest, or the first that does not agree; counted in X."""
     holds: bool
+    failure: str | None = None
+    """What the lifted model does in place of an answer that could be compared."""
+
+    def told(self, device: str, rows: int) -> str:
+        """Return how the answers differ, as part of a sentence."""
+        if self.failure is not None:
+            return self.failure
+        far = "" if self.largest is None else f", the largest by {self.largest:.3g}"
+        return (
+            f"answers otherwise than the one on {device!r} in {self.differing:.2%} of {rows:,} "
+            f"rows{far} (row {self.row})"
+        )
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,6 +74,8 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """ISO 8601, UTC."""
     device: str
     rows: int
+    passed: str
+    """What the lifted model was given: the form of the rows."""
     rtol: float
     atol: float
     differing: float
@@ -85,25 +99,27 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """
         for each in self.agreements:
             if not each.holds:
-                far = "" if each.largest is None else f", the largest by {each.largest:.3g}"
                 raise LiftDiffers(
-                    f"{each.method}: the lifted model answers otherwise than the one on "
-                    f"{self.device!r} in {each.differing:.2%} of {self.rows:,} rows{far} (row "
-                    f"{each.row}), and {self.differing:.2%} may differ by more than rtol="
-                    f"{self.rtol:g}, atol={self.atol:g}; keep the model on its device, or state a "
-                    "wider tolerance"
+                    f"{each.method}: the lifted model {each.told(self.device, self.rows)}, and "
+                    f"{self.differing:.2%} may differ by more than rtol={self.rtol:g}, atol="
+                    f"{self.atol:g} (given: {self.passed}); keep the model on its device, pass "
+                    "rows as scikit-learn takes them, or state a wider tolerance"
                 )
         return self
 
     def __str__(self) -> str:
         """One line per method."""
-        lines = [
-            f"{each.method:18} {'agrees' if each.holds else 'DIFFERS':8} "
-            f"{each.differing:8.3%} of {self.rows:,} rows differ"
-            + ("" if each.largest is None else f", at most by {each.largest:.3g}")
-            for each in self.agreements
-        ]
+        lines = [self._line(each) for each in self.agreements]
         return "\n".join([*lines, *(f"{m:18} left out: {why}" for m, why in self.left_out.items())])
+
+    def _line(self, each: Agreement) -> str:
+        if each.failure is not None:
+            return f"{each.method:18} FAILS    {each.failure}"
+        far = "" if each.largest is None else f", at most by {each.largest:.3g}"
+        agrees = "agrees" if each.holds else "DIFFERS"
+        return (
+            f"{each.method:18} {agrees:8} {each.differing:8.3%} of {self.rows:,} rows differ{far}"
+        )
 
 
 def compare(
@@ -118,8 +134,8 @@ def compare(
     ----------
     methods : iterable of str
     answers : callable
-        From the name of a method to both answers on the host, the lifted model's second; or to
-        None where the device has none.
+        From the name of a method to both answers on the host, the lifted model's second, or the
+        exception that it raises; None where the device has none.
     rows : numpy.ndarray of int
         Where the rows of the answers lie in the table of the caller.
     tolerance : Tolerance
@@ -142,9 +158,12 @@ def compare(
 def _agreement(
     method: str, ours: Any, lifted: Any, rows: np.ndarray, tolerance: Tolerance
 ) -> Agreement:
+    if isinstance(lifted, Exception):
+        return _failure(method, f"raises {type(lifted).__name__}: {lifted}", rows)
     ours, lifted = _matrix(ours, len(rows)), _matrix(lifted, len(rows))
     if ours.shape != lifted.shape:
-        raise LiftDiffers(f"{method}: shape {ours.shape} on the device, {lifted.shape} lifted")
+        why = f"answers in the shape {lifted.shape}, not {ours.shape}"
+        return _failure(method, why, rows)
     numbers = ours.dtype.kind == "f" or (ours.dtype.kind in "iub" and method != "predict")
     if numbers:
         close = np.isclose(ours, lifted, tolerance.rtol, tolerance.atol, equal_nan=True)
@@ -159,6 +178,13 @@ def _agreement(
         largest=float(apart.max(initial=0.0)) if numbers else None,
         row=int(rows[apart.max(axis=1, initial=0.0).argmax()]),
         holds=differing <= tolerance.differing,
+    )
+
+
+def _failure(method: str, why: str, rows: np.ndarray) -> Agreement:
+    first = int(rows[0])
+    return Agreement(
+        method=method, differing=1.0, largest=None, row=first, holds=False, failure=why
     )
 
 
@@ -184,6 +210,7 @@ def certificate(
     *,
     device: str,
     rows: int,
+    passed: str,
     tolerance: Tolerance,
     packages: dict[str, str],
 ) -> Certificate:
@@ -192,6 +219,7 @@ def certificate(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         device=device,
         rows=rows,
+        passed=passed,
         rtol=tolerance.rtol,
         atol=tolerance.atol,
         differing=tolerance.differing,

@@ -98,6 +98,11 @@ def column(X: Any, name: Any) -> Any:
     return X[name] if is_frame(X) else X[:, name]
 
 
+def at(X: Any, rows: np.ndarray) -> Any:
+    """Return rows of a frame, a series or an array, by position."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
 def numbers(X: Any, name: Any) -> Any:
     """Return a numeric column as a 1-D array, missing values as NaN.
 

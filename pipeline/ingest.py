@@ -7,7 +7,8 @@ is, for it may not be used; `pipeline.schema` refuses it where it is.
 
 from __future__ import annotations
 
-from typing import Any
+import datetime
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,16 @@ from pipeline import frames
 from pipeline.errors import DataError
 
 _PLAIN = "iufb"
+_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int}
+
+
+class Origin(NamedTuple):
+    """What the cells of a column are to scikit-learn, where the door gave the column a type."""
+
+    kind: type | None
+    """Of the values, where they are no longer of it: bool, int or `datetime.date`."""
+    missing: Any
+    """What stands for a missing value: None or NaN."""
 
 
 def ingest(X: Any) -> Any:
@@ -174,6 +185,53 @@ def _settled(series: pd.Series) -> pd.Series | None:
         return None
     whole = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     return from_column(whole)
+
+
+def origins(given: Any, X: Any) -> dict[Any, Origin]:
+    """Return what the cells of columns were, for those to which the door gave another type.
+
+    Parameters
+    ----------
+    given : table
+    X : frame or matrix
+        What `ingest` made of it.
+
+    Examples
+    --------
+    >>> given = pd.DataFrame({"t": ["a", None], "n": [1, 2]}, dtype=object)
+    >>> origins(given, ingest(given))
+    {'t': Origin(kind=None, missing=None)}
+    """
+    typed = isinstance(given, np.ndarray) and given.dtype != object
+    if given is X or typed or frames.library(X) != "pandas":
+        return {}
+    if _is_arrow(given):
+        found = {name: _origin_of_nulls(X[name]) for name in X}
+    else:
+        known = frames.is_frame(given)
+        table = given if known else pd.DataFrame(np.asarray(given, dtype=object), dtype=object)
+        columns = enumerate(X.columns)
+        found = {name: _origin(table.iloc[:, j], X.iloc[:, j]) for j, name in columns}
+    return {name: origin for name, origin in found.items() if origin is not None}
+
+
+def _origin_of_nulls(made: pd.Series) -> Origin | None:
+    # NumPy, which scikit-learn asks, has no null but that of numbers and dates.
+    kind = made.dtype.kind
+    return Origin(_TYPES.get(kind), None) if kind not in "iufmM" and made.hasnans else None
+
+
+def _origin(given: pd.Series, made: pd.Series) -> Origin | None:
+    if not _unsettled(given.dtype):
+        return None
+    missing, kind = made.isna().to_numpy(), made.dtype.kind
+    if kind == "M":
+        days = not missing.all() and type(given.iloc[missing.argmin()]) is datetime.date
+        return Origin(datetime.date, np.nan) if days else None
+    if not missing.any():
+        return None
+    none = all(cell is None for cell in given[missing])
+    return Origin(_TYPES.get(kind), None if none else np.nan)
 
 
 def _from_array(X: Any) -> Any:

@@ -6,7 +6,7 @@ The same policy for every device, applied before a row goes to one.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import MethodType
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from pipeline import containers, drift, frames
 from pipeline.errors import DataError
-from pipeline.ingest import ingest
+from pipeline.ingest import Origin, ingest, origins
 from pipeline.preprocessing.selecting import columns_read
 from pipeline.rules import labels
 from pipeline.rules.documents import documents, reads_text
@@ -57,7 +57,7 @@ def learn(spec: Any, X: Any) -> tuple[Intake, Any]:
     given, X = X, _table(X)
     schema = Schema.learn(X, columns_read(spec, frames.head(X)))
     try:
-        return Rows(schema), schema.check(X).X
+        return Rows(schema, origins(given, X)), schema.check(X).X
     except DataError as error:
         raise _of_type(error, given) from error
 
@@ -93,8 +93,9 @@ class Rows:
     Columns that the model was not fitted on are left out, with one warning for each set.
     """
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, origins: Mapping[Any, Origin] | None = None) -> None:
         self.schema = schema
+        self.origins = origins or {}
         self.told: list[list[Any]] = []
 
     @property
@@ -206,6 +207,48 @@ def whole(X: Any, step: str) -> None:
             f"{step} needs all rows in one table and X has partitions; pass X.compute(), or fit "
             "the transformers alone on the partitions"
         )
+
+
+def as_passed(X: Any, rows: np.ndarray, sample: Any, *, text: bool) -> tuple[Any, str]:
+    """Return rows as a user of the lifted model would pass them, on the host.
+
+    Parameters
+    ----------
+    X : table or sequence of str
+        What the user passed.
+    rows : numpy.ndarray of int
+        Positions.
+    sample : frame or array
+        The same rows as the model took them.
+    text : bool
+        Whether the lifted model takes text; XGBoost takes categories in its place.
+
+    Returns
+    -------
+    given : table or sequence of str
+        Of the same form, cuDF as pandas and CuPy as NumPy; of a form without positions, what
+        the model took.
+    passed : str
+        What that is.
+    """
+    given, how = _rows_of(X, rows), "as it was passed"
+    if given is None or not (text or frames.is_frame(given) or isinstance(given, np.ndarray)):
+        given, how = frames.to_device(sample, "cpu"), "as it was taken"
+    if frames.is_frame(given) and not text:
+        given, how = containers.categorize(given), "text as categories"
+    kind = type(given)
+    return given, f"{kind.__module__.partition('.')[0]}.{kind.__name__}, {how}"
+
+
+def _rows_of(X: Any, rows: np.ndarray) -> Any:
+    """Return rows of what a user passed, on the host; None where they cannot be taken again."""
+    if isinstance(X, list | tuple):
+        return [X[i] for i in rows]
+    library = frames.library(X)
+    if library == "pyarrow":
+        return X.take(rows) if hasattr(X, "take") else None
+    known = library in (*frames.FRAMES, *frames.ARRAYS, "polars")
+    return frames.to_device(frames.at(X, rows), "cpu") if known else None
 
 
 def eval_sets(sets: Any, takes: Intake) -> Iterator[tuple[Any, Any]]:

@@ -14,6 +14,7 @@ from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load as load_name
 
 TRUSTED = [
+    "datetime.date",
     "numpy.dtype",
     "pipeline.preprocessing.calendar.CalendarFeatures",
     "scipy._lib.array_api_compat.numpy._aliases.asarray",

@@ -1,27 +1,38 @@
 from __future__ import annotations
 
+import datetime
 import json
 from copy import copy
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.neighbors import KernelDensity
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+    TargetEncoder,
+)
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated
+from pipeline import Accelerated, load, persistence, save
 from pipeline.certificate import Certificate, Tolerance, compare
 from pipeline.errors import ConfigError, DataError, LiftDiffers, Reason, Unsupported
 
@@ -180,6 +191,194 @@ def test_partitions_are_refused() -> None:
         fitted(StandardScaler(), partitions, None).certify(partitions)
 
 
-def test_another_shape_is_an_error() -> None:
-    with pytest.raises(LiftDiffers, match="shape"):
-        compare(["transform"], lambda _: (X[:, :2], X), np.arange(ROWS), Tolerance())
+def test_another_shape_does_not_agree() -> None:
+    both = (X[:, :2], X)
+    (found,) = compare(["transform"], lambda _: both, np.arange(ROWS), Tolerance())
+    assert not found.holds
+    assert found.failure == "answers in the shape (1000, 6), not (1000, 2)"
+
+
+DAYS = [datetime.date(2020, 1, 1), datetime.date(2020, 3, 1), datetime.date(2020, 2, 1)]
+HOT = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+
+
+def cells(values: list[Any], dtype: Any = object) -> pd.DataFrame:
+    return pd.DataFrame({"c": pd.Series(values * 10, dtype=dtype)})
+
+
+AS_SKLEARN_HAS_IT = {
+    "text with None": cells(["a", None, "b"]),
+    "text with NaN": cells(["a", np.nan, "b"]),
+    "text of pandas": cells(["a", None, "b"], "str"),
+    "categories": cells(["a", None, "b"], "category"),
+    "booleans with None": cells([True, None, False]),
+    "booleans with NaN": cells([True, np.nan, False]),
+    "nullable booleans": cells([True, None, False], "boolean"),
+    "whole numbers": cells([3, 1, 2]),
+    "whole numbers with None": cells([3, None, 2]),
+    "whole numbers with NaN": cells([3, np.nan, 2]),
+    "real numbers with None": cells([1.5, None, -2.5]),
+    "nullable integers": cells([3, None, 2], "Int64"),
+    "Arrow integers": cells([3, None, 2], pd.ArrowDtype(pa.int64())),
+    "Arrow booleans": cells([True, None, False], pd.ArrowDtype(pa.bool_())),
+    "days": cells(DAYS),
+    "Arrow days": cells(DAYS, pd.ArrowDtype(pa.date32())),
+    "objects of NumPy": np.array([["a", 1], [None, 2], ["b", None]] * 10, dtype=object),
+    "rows": [["a", 1], [None, 2], ["b", None]] * 10,
+    "Polars": pl.DataFrame({"c": ["a", None, "b"] * 10, "n": [1, None, 2] * 10}),
+    "Polars booleans": pl.DataFrame({"c": [True, None, False] * 10}),
+    "Polars categories": pl.DataFrame({"c": ["a", None, "b"] * 10}).cast(pl.Categorical),
+    "Arrow": pa.table({"c": ["a", None, "b"] * 10}),
+    "Arrow dates": pa.table({"c": pa.array(DAYS * 10)}),
+}  # fmt: skip
+"""Columns as encoders of scikit-learn take them."""
+
+NAMED_OTHERWISE = ("Polars", "Arrow dates")
+"""A matrix of objects holds 1.0 for 1; NumPy's days are midnights to pandas."""
+
+ENCODERS = {
+    "one-hot": HOT,
+    "ordinal": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-9),
+    "target": TargetEncoder(target_type="continuous", random_state=0),
+    "infrequent": OneHotEncoder(min_frequency=11, sparse_output=False),
+}
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("name", AS_SKLEARN_HAS_IT)
+def test_an_encoder_answers_as_sklearn_on_the_rows_as_they_were_passed(
+    name: str, encoder: str
+) -> None:
+    X, y = AS_SKLEARN_HAS_IT[name], np.resize([0.0, 5.0, 1.0], 30)
+    plain = clone(ENCODERS[encoder]).fit(X, y)
+    model = Accelerated(ENCODERS[encoder], device="cpu", dtype="float64").fit(X, y)
+    np.testing.assert_allclose(model.transform(X), plain.transform(X))
+    np.testing.assert_array_equal(model.to_sklearn().transform(X), model.transform(X))
+    assert model.certify(X).holds
+    if name not in NAMED_OTHERWISE:
+        names = plain.get_feature_names_out().tolist()
+        assert model.get_feature_names_out().tolist() == names
+
+
+def test_none_is_a_category_to_the_lifted_model_too() -> None:
+    X, y = AS_SKLEARN_HAS_IT["text with None"], np.resize([0.0, 5.0, 1.0], 30)
+    spec = make_pipeline(OneHotEncoder(handle_unknown="ignore"), Ridge())
+    model = Accelerated(spec, device="cpu").fit(X, y)
+    expected = clone(spec).fit(X, y).predict(X)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.to_sklearn().predict(X), expected, rtol=1e-5)
+    assert model.certify(X).require().passed == "pandas.DataFrame, as it was passed"
+
+
+FILLED = make_column_transformer(
+    (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()), ["c"])
+)
+ONLY_OURS = {
+    "both None and NaN": (HOT, cells(["a", None, np.nan])),
+    "NA among objects": (HOT, cells(["a", pd.NA, "b"])),
+    "text with NA": (HOT, cells(["a", pd.NA, "b"], "string")),
+    "Arrow text in pandas": (HOT, cells(["a", None, "b"], pd.ArrowDtype(pa.string()))),
+    # PyArrow makes "b" of the null on its way to NumPy, which is what scikit-learn sees.
+    "Arrow dictionary": (HOT, pa.table({"c": pa.array(["a", None, "b"] * 9).dictionary_encode()})),
+    "an indicator of None": (MissingIndicator(features="all"), cells(["a", None, "b"])),
+    "an imputer of None": (FILLED, cells(["a", None, "a", "b"])),
+    "None after NaN": (HOT, cells(["a", np.nan, "b"]), cells(["a", None, "b"])),
+    "NaN after None": (HOT, cells(["a", None, "b"]), cells(["a", np.nan, "b"])),
+}  # fmt: skip
+
+
+OBJECTS = pd.concat(
+    [
+        AS_SKLEARN_HAS_IT[name].set_axis([name], axis=1)
+        for name in ("text with None", "booleans with None", "days", "whole numbers")
+    ],
+    axis=1,
+).iloc[1:]  # the first row holds None
+T, B, D, N = OBJECTS.columns
+
+
+def test_a_program_of_many_branches_reads_objects_as_sklearn_does(tmp_path: Path) -> None:
+    as_it_is = make_pipeline(FunctionTransformer(feature_names_out="one-to-one"), OneHotEncoder())
+    branches = make_column_transformer(
+        (OneHotEncoder(), [T, B, D]),
+        (StandardScaler(), [N]),
+        (make_union(OrdinalEncoder(), OneHotEncoder()), [T]),
+        (as_it_is, [B, T]),
+        (OneHotEncoder(categories=[[None, "b", "a"]], drop="first"), [T]),
+    )
+    spec, y = make_pipeline(branches, Ridge()), np.arange(29.0) % 7
+    plain = clone(spec).fit(OBJECTS, y)
+    model = Accelerated(spec, device="cpu", dtype="float64").fit(OBJECTS, y)
+    expected = plain.predict(OBJECTS)
+    np.testing.assert_allclose(model.predict(OBJECTS), expected)
+    np.testing.assert_allclose(model.to_sklearn().predict(OBJECTS), expected)
+    names = plain[:-1].get_feature_names_out().tolist()
+    assert model.to_sklearn()[:-1].get_feature_names_out().tolist() == names
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model", "cpu")
+    np.testing.assert_array_equal(loaded.predict(OBJECTS), model.predict(OBJECTS))
+    assert loaded.certify(OBJECTS).require().holds
+    sha256 = persistence.save(model.to_sklearn(), tmp_path / "model.skops")
+    again = persistence.load(tmp_path / "model.skops", sha256)
+    np.testing.assert_allclose(again.predict(OBJECTS), expected)
+
+
+@pytest.mark.parametrize("name", ONLY_OURS)
+def test_where_the_lifted_model_would_answer_otherwise_the_certificate_does_not_hold(
+    name: str,
+) -> None:
+    spec, X, *others = ONLY_OURS[name]
+    found = fitted(spec, X, None).certify(*(others or [X]))
+    assert not found.holds
+    with pytest.raises(LiftDiffers, match="transform: the lifted model"):
+        found.require()
+
+
+def test_what_the_lifted_model_raises_is_in_the_certificate() -> None:
+    X = cells(["a", pd.NA, "b"])
+    found = fitted(OneHotEncoder(), X, None).certify(X)
+    (each,) = found.agreements
+    assert not each.holds
+    assert (
+        each.failure
+        == "raises ValueError: Found unknown categories [<NA>] in column 0 during transform"
+    )
+    said = r"transform: the lifted model raises ValueError: Found unknown .*pandas.DataFrame, as it"
+    with pytest.raises(LiftDiffers, match=said):
+        found.require()
+    assert "FAILS" in str(found)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Certificate) == found
+
+
+def test_columns_that_only_ours_leaves_out_are_told() -> None:
+    model = fitted(StandardScaler(), TABLE[["a", "b"]], None)
+    with pytest.warns(UserWarning, match="left out"):
+        found = model.certify(TABLE[["b", "a", "c"]])
+    assert "raises ValueError: The feature names" in str(found.agreements[0].failure)
+
+
+@pytest.mark.parametrize(
+    ("form", "passed"),
+    [
+        (lambda X: X, "pandas.DataFrame"),
+        (pl.from_pandas, "polars.DataFrame"),
+        (lambda X: X.to_numpy(), "numpy.ndarray"),
+        (lambda X: X.to_numpy().tolist(), "builtins.list"),
+    ],
+)
+def test_the_lifted_model_is_given_the_form_that_was_passed(form: Any, passed: str) -> None:
+    X = form(TABLE[["a", "b"]])
+    model = fitted(make_pipeline(StandardScaler(), LogisticRegression()), X)
+    asked: list[Any] = []
+    lifted = model.to_sklearn()
+    predict = lifted.predict
+    lifted.predict = lambda X: asked.append(X) or predict(X)
+    model.to_sklearn = lambda: lifted  # type: ignore[method-assign]
+    found = model.certify(X, n_rows=7).require()
+    assert found.passed == f"{passed}, as it was passed"
+    assert (type(asked[0]), len(asked[0])) == (type(X), 7)
+
+
+def test_text_is_passed_to_xgboost_as_categories() -> None:
+    model = fitted(XGBClassifier(n_estimators=3, enable_categorical=True), TABLE)
+    assert model.certify(TABLE).require().passed == "pandas.DataFrame, text as categories"

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pipeline import frames
 from pipeline.errors import DataError
-from pipeline.ingest import ingest
+from pipeline.ingest import Origin, ingest, origins
 from pipeline.preprocessing.program import Program
 from pipeline.schema import kind_of
 
@@ -275,3 +275,36 @@ def test_partitions_are_refused_where_one_table_is_needed() -> None:
     frame = type("DataFrame", (), {"npartitions": 2, "to_delayed": None})()
     with pytest.raises(DataError, match=r"X has partitions.*X\.compute\(\)"):
         ingest(frame)
+
+
+DAY = date(2020, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (pd.Series(["a", None], dtype=object), Origin(None, None)),
+        (pd.Series([None, DAY], dtype=object), Origin(date, np.nan)),
+        (pd.Series([True, None], dtype=object), Origin(bool, None)),
+        (pd.Series([True, np.nan], dtype=object), Origin(bool, np.nan)),
+        (pd.Series([1, None], dtype=object), Origin(int, None)),
+        (pd.Series([1.5, None], dtype=object), Origin(None, None)),
+        (pd.Series([DAY], dtype=pd.ArrowDtype(pa.date32())), Origin(date, np.nan)),
+        (pd.Series(["a", None, np.nan], dtype=object), Origin(None, np.nan)),
+        (pd.Series(["a", "b"], dtype=object), None),
+        (pd.Series(["a", None], dtype="str"), None),
+        (pd.Series([1, None], dtype="Int64"), None),
+        (pd.Series(pd.to_datetime(["2020-01-01"])).astype(object), None),
+    ],
+    ids=lambda each: str(getattr(each, "dtype", each)),
+)
+def test_what_objects_were_is_known(given: Any, expected: Origin | None) -> None:
+    table = given.to_frame("c")
+    found = origins(table, ingest(table))
+    assert repr(found.get("c")) == repr(expected)  # NaN is no equal of itself
+
+
+def test_nulls_of_arrow_and_polars_are_none_to_numpy() -> None:
+    for table in (ARROW, POLARS):
+        found = origins(table, ingest(table))
+        assert found == {"flag, missing": Origin(bool, None), "text, missing": Origin(None, None)}

@@ -66,7 +66,7 @@ MAY_LOAD = {
 }
 """What reads tables, and what works on them, loads cuDF and CuPy when it needs them."""
 
-MAX_LINES = 300
+MAX_LINES = 500
 
 
 def modules(folder: str) -> list[Path]:

@@ -16,7 +16,7 @@ from pipeline.checkpoints import keeping
 from pipeline.containers import CONTAINERS, contained, container
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator.answers import Answers, Books, attempted, spec_has
-from pipeline.estimator.learning import checkpoints_of, prepared, split
+from pipeline.estimator.learning import checkpoints_of, prepared, remember, split
 from pipeline.lowering import lower, obstacles, on_blocks
 from pipeline.plan import Plan
 from pipeline.preprocessing.refusals import obstacles_to_batches
@@ -218,6 +218,7 @@ class Accelerated(Answers):
         options = {name: getattr(self, name) for name in ("dtype", "rank_error", "intelex")}
         plan = lower(self.spec, choice.name, fallback=fallback, **options)
         takes, X = intake.learn(self.spec, X)
+        remember(plan, takes)
         y = targets.check_target(y, X)
         targets.check_classes(self.spec, y)
         with keeping(checkpoints_of(self)) as trees, self._ledger(X) as book:

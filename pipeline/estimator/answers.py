@@ -15,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from pipeline import frames
 from pipeline.certificate import METHODS, Certificate, Tolerance, certificate, compare
-from pipeline.containers import categorize
 from pipeline.errors import Unsupported
 from pipeline.explaining import Explanation, explain
 from pipeline.faults import retried
-from pipeline.intake import Intake, whole
+from pipeline.intake import Intake, as_passed, whole
 from pipeline.memory import told
 from pipeline.plan import Plan
 from pipeline.provenance import packages
@@ -194,7 +193,9 @@ class Answers(BaseEstimator):
         Parameters
         ----------
         X : table
-            Rows that are like those to come; not necessarily the training rows.
+            Rows that are like those to come; not necessarily the training rows. The lifted model
+            is given them in the form in which they are passed; of cuDF and CuPy, as pandas and
+            NumPy.
         rtol, atol : float
             Two numbers agree if they differ by at most ``atol + rtol * abs(lifted)``.
         differing : float
@@ -219,10 +220,8 @@ class Answers(BaseEstimator):
         whole(X, "a certificate")
         lifted, taken = self.to_sklearn(), self._intake.take(X)
         rows = np.unique(np.linspace(0, len(taken) - 1, min(n_rows, len(taken))).astype(int))
-        sample = taken.iloc[rows] if hasattr(taken, "iloc") else taken[rows]
-        on_host = frames.to_device(sample, "cpu")
-        if is_xgboost(self.spec) and frames.is_frame(on_host):
-            on_host = categorize(on_host)
+        sample = frames.at(taken, rows)
+        given, passed = as_passed(X, rows, sample, text=not is_xgboost(self.spec))
 
         left_out: dict[str, str] = {}
 
@@ -233,10 +232,18 @@ class Answers(BaseEstimator):
             except Unsupported as refused:  # as cuML's PCA, which scores no rows
                 left_out[method] = str(refused)
                 return None
-            theirs = getattr(lifted, method)(on_host)
+            theirs = answer(method)
+            if isinstance(theirs, Exception):
+                return ours, theirs
             if method == "predict" and is_classifier(self.spec):  # labels, be they numbers
                 return np.asarray(ours, dtype=object), np.asarray(theirs, dtype=object)
             return ours, theirs
+
+        def answer(method: str) -> Any:
+            try:
+                return getattr(lifted, method)(given)
+            except Exception as error:  # whatever it is, the lifted model gives no answer
+                return error
 
         names = [name for name in METHODS if hasattr(self, name)]
         self.certificate_ = certificate(
@@ -244,6 +251,7 @@ class Answers(BaseEstimator):
             left_out,
             device=self.device_,
             rows=len(rows),
+            passed=passed,
             tolerance=tolerance,
             packages=packages(),
         )

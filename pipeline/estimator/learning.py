@@ -9,12 +9,20 @@ from pipeline import intake
 from pipeline.checkpoints import Checkpoints
 from pipeline.optional import load
 from pipeline.plan import Plan
+from pipeline.preprocessing.program import Program
 from pipeline.provenance import code
 
 
 def split(plan: Plan) -> tuple[Plan, Plan]:
     """Return the steps before the last one, and the last."""
     return Plan(plan.spec, plan.steps[:-1]), Plan(plan.spec, plan.steps[-1:])
+
+
+def remember(plan: Plan, takes: intake.Intake) -> None:
+    """Tell the step that reads the table what its cells were, where it encodes them."""
+    first = plan.steps[0].worker
+    if isinstance(first, Program) and isinstance(takes, intake.Rows):
+        first.origins = takes.origins
 
 
 def prepared(params: dict[str, Any], head: Plan, takes: intake.Intake) -> dict[str, Any]:

@@ -21,18 +21,21 @@ class Distinct(NamedTuple):
         The distinct values in the order of the dictionary; some may not occur.
     sums : numpy.ndarray, shape (n_sums, n_values + 1)
         The first row counts rows; the last column is for missing values.
+    missing : float or None
+        What stands for a missing value.
     """
 
     values: np.ndarray
     sums: np.ndarray
+    missing: float | None = np.nan
 
     def present(self) -> np.ndarray:
-        """Return the values that occur, with NaN last if any is missing."""
+        """Return the values that occur, with NaN or None last if any is missing."""
         counts = self.sums[0]
         found = self.values[counts[:-1] > 0]
         if not counts[-1]:
             return found
-        missing = nothing(found.dtype)
+        missing = nothing(found.dtype) if self.missing is not None else np.array([None])
         return np.concatenate([found.astype(missing.dtype), missing])
 
 
@@ -117,5 +120,6 @@ def table_of(columns: Sequence[np.ndarray], names: Sequence[Any] | None) -> Any:
     >>> table_of([np.array([3, 4])], None).tolist()
     [[3], [4]]
     """
-    table = pd.DataFrame(dict(enumerate(columns)))
+    # Told the type, pandas does not make NaN of None.
+    table = pd.DataFrame({j: pd.Series(held, dtype=held.dtype) for j, held in enumerate(columns)})
     return table.to_numpy() if names is None else table.set_axis(list(names), axis=1)

@@ -6,6 +6,7 @@ per dictionary, and every row is one gather on the device.
 
 from __future__ import annotations
 
+import datetime
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from sklearn.base import clone
 
 from pipeline import frames
 from pipeline.errors import ConfigError, DataError
+from pipeline.ingest import Origin
 from pipeline.preprocessing.blocks import Categories
 from pipeline.preprocessing.distinct import Distinct, count, merge_columns, positions, table_of
 from pipeline.preprocessing.twin import Twin
@@ -71,6 +73,8 @@ class EncoderTwin(Twin[list[Distinct]]):
 
     def finish(self, stats: list[Distinct]) -> None:
         """Fit scikit-learn's encoder on a table of the values that occur."""
+        if self.origins:
+            stats = [as_given(*pair) for pair in zip(stats, self.origins, strict=True)]
         self._check_lists(stats)
         try:
             fitted = self.fit_original(stats)
@@ -85,6 +89,7 @@ class EncoderTwin(Twin[list[Distinct]]):
         """Start without any look-up table, and hash the categories."""
         self.tables = Tables(self.known, self.table_of)
         self._indexes = [index_of(learnt) for learnt in self.fitted.categories_]
+        self._missing = [place_of_missing(learnt) for learnt in self.fitted.categories_]
         for index in self._indexes:
             # pandas fills its hash table when first asked, which is no work for two threads.
             index.get_indexer(index[[-1, -1]] if len(index) else index)
@@ -95,11 +100,16 @@ class EncoderTwin(Twin[list[Distinct]]):
         return fit_counted(encoder, stats, self.names, encoder.fit)
 
     def prepared(self) -> Any:
-        """Return the spec to fit: in the lists of categories, None and NA are missing as well."""
+        """Return the spec to fit: in its lists, None and NA are missing, as they are in the table.
+
+        Where the table has None for missing, they are scikit-learn's to read.
+        """
         spec = clone(self.spec)
         if isinstance(spec.categories, str):
             return spec
-        return spec.set_params(categories=[with_nan(listed) for listed in spec.categories])
+        none = {j for j, origin in enumerate(self.origins) if origin and origin.missing is None}
+        lists = enumerate(spec.categories)
+        return spec.set_params(categories=[c if j in none else with_nan(c) for j, c in lists])
 
     def _check_lists(self, stats: list[Distinct]) -> None:
         if isinstance(self.spec.categories, str):
@@ -138,7 +148,7 @@ class EncoderTwin(Twin[list[Distinct]]):
 
     def known(self, j: int, values: np.ndarray) -> np.ndarray:
         """Return the positions of a dictionary's entries as `table_of` takes them."""
-        return stand(self._indexes[j], values, missing=has_missing(self.fitted.categories_[j]))
+        return stand(self._indexes[j], values, self._missing[j])
 
     def check_known(self, j: int, column: frames.Coded, table: Any, unknown: Any) -> None:
         """Raise if a row holds a value that the table marks as unknown."""
@@ -164,9 +174,37 @@ def shown(values: np.ndarray, code: int) -> str:
     return "a missing value" if missing else repr(values.tolist()[code])
 
 
-def has_missing(learnt: np.ndarray) -> bool:
+def as_given(column: Distinct, origin: Origin | None) -> Distinct:
+    """Return a tally by values as they were in the column that the user passed."""
+    if origin is None:
+        return column
+    values = column.values
+    if origin.kind is datetime.date:
+        values = as_dates(values)
+    elif origin.kind is not None:
+        values = np.array([*map(origin.kind, values.tolist())], dtype=object)
+    return Distinct(values, column.sums, origin.missing)
+
+
+def as_dates(values: np.ndarray) -> np.ndarray:
+    """Return points in time as Python has them: dates, where they are midnights.
+
+    >>> as_dates(np.array(["2020-01-01T00", "2020-01-01T01"], dtype="M8[h]")).tolist()
+    [datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 1, 0)]
+    """
+    days = values.astype("M8[D]")
+    return np.where(days == values, days.astype(object), values.astype("M8[us]").astype(object))
+
+
+def has_nan(learnt: np.ndarray) -> bool:
     """Return whether NaN, which is always the last one, is among the categories."""
     return len(learnt) > 0 and bool(learnt[-1] != learnt[-1])
+
+
+def place_of_missing(learnt: np.ndarray) -> int:
+    """Return where None or NaN stands among categories; `UNKNOWN` where neither is there."""
+    places = np.flatnonzero(pd.isna(learnt))
+    return int(places[-1]) if len(places) else UNKNOWN
 
 
 def find(learnt: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -175,20 +213,21 @@ def find(learnt: np.ndarray, values: np.ndarray) -> np.ndarray:
     >>> find(np.array(["b", "a"], dtype=object), np.array(["a", "z"], dtype=object))
     array([ 1, -2, -2])
     """
-    return stand(index_of(learnt), values, missing=has_missing(learnt))
+    return stand(index_of(learnt), values, place_of_missing(learnt))
 
 
 def index_of(learnt: np.ndarray) -> pd.Index[Any]:
-    """Return categories, without the missing one, in a form in which values are found."""
-    known = learnt[:-1] if has_missing(learnt) else learnt
+    """Return categories in a form in which values are found."""
     # Told the type, pandas does not look for a better one.
-    return pd.Index(known, dtype=known.dtype)
+    return pd.Index(learnt, dtype=learnt.dtype)
 
 
-def stand(index: pd.Index[Any], values: np.ndarray, *, missing: bool) -> np.ndarray:
+def stand(index: pd.Index[Any], values: np.ndarray, missing: int) -> np.ndarray:
     """Return where a dictionary's entries, and then missing, stand in an index of categories."""
+    if values.dtype.kind == "M" and index.dtype == object:
+        values = as_dates(values)
     found = index.get_indexer(pd.Index(values, dtype=values.dtype))
-    return np.append(np.where(found < 0, UNKNOWN, found), len(index) if missing else UNKNOWN)
+    return np.append(np.where(found < 0, UNKNOWN, found), missing)
 
 
 def sums_at(column: Distinct, learnt: np.ndarray) -> np.ndarray:

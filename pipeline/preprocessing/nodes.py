@@ -7,16 +7,18 @@ block transformed on the fly by the leaves before it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from pipeline.containers import container
 from pipeline.errors import DataError, PipelineError
+from pipeline.ingest import Origin
 from pipeline.preprocessing.blocks import (
     Block,
     Categories,
@@ -52,12 +54,15 @@ class Columns:
         What the node before makes of a part.
     moments : Moments, optional
         Of all rows, where the node before knows them.
+    origins : mapping
+        Name -> what the cells were before the column got its type.
     """
 
     names: Sequence[Any] | None
     framed: bool
     blocks: Read | None = None
     moments: Moments | None = None
+    origins: Mapping[Any, Origin] = field(default_factory=dict)
 
     def reader(self, form: type) -> Read:
         """Return what reads a part's rows in a form."""
@@ -92,6 +97,10 @@ class Node(ABC):
     def original(self) -> Any:
         """Return the fitted scikit-learn transformer."""
 
+    def known(self) -> Mapping[Any, np.ndarray]:
+        """Return a cell of each column of the table that an encoder reads, which it knows."""
+        return {}
+
     def then(self, source: Columns, blocks: Read) -> Columns:
         """Return the source of the node after this one.
 
@@ -121,6 +130,8 @@ class Leaf(Node):
         """Reduce the twin's statistic over all blocks."""
         twin = self.twin
         twin.names = source.names if source.framed else None
+        names = () if source.names is None else source.names
+        twin.origins = [source.origins.get(name) for name in names]
         self.form = twin.form(table.like, source.names)
         read = source.reader(self.form)
         if not read(table.first()).width:
@@ -145,13 +156,19 @@ class Leaf(Node):
     def then(self, source: Columns, blocks: Read) -> Columns:
         """Return the source's columns where the twin keeps them."""
         if self.twin.keeps_names():
-            return Columns(source.names, source.framed, blocks)
+            return replace(source, blocks=blocks, moments=None)
         return super().then(source, blocks)
 
     def apply(self, source: Columns) -> Read:
         """Transform each block."""
         twin, read = self.twin, source.reader(self.form)
         return lambda part: twin.apply(read(part))
+
+    def known(self) -> Mapping[Any, np.ndarray]:
+        """Return the first category of each column."""
+        learnt = getattr(self.twin.fitted, "categories_", ())
+        names = () if self.twin.names is None else self.twin.names
+        return {name: c[:1] for name, c in zip(names, learnt, strict=False) if len(c)}
 
     def original(self) -> Any:
         """Return the twin's fitted original."""
@@ -237,6 +254,10 @@ class Chain(Node):
             source = node.then(source, blocks)
         return source
 
+    def known(self) -> Mapping[Any, np.ndarray]:
+        """Return those of the first encoder: steps before it leave the columns as they are."""
+        return next((known for node in self.active if (known := node.known())), {})
+
     def original(self) -> Pipeline:
         """Return the pipeline of fitted originals."""
         steps = zip(self.spec.steps, self.nodes, strict=True)
@@ -268,7 +289,7 @@ class Parallel(Node):
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Fit the branches one after the other."""
         reads = [
-            b.node.fit(table.narrowed(b.names), Columns(b.names, source.framed), y).blocks
+            b.node.fit(table.narrowed(b.names), replace(source, names=b.names), y).blocks
             for b in self.branches
         ]
         return self.then(source, self._joined(reads))
@@ -276,6 +297,10 @@ class Parallel(Node):
     def apply(self, source: Columns) -> Read:
         """Apply every branch to its columns."""
         return self._joined([b.node.apply(Columns(b.names, source.framed)) for b in self.branches])
+
+    def known(self) -> Mapping[Any, np.ndarray]:
+        """Return those of the branches."""
+        return {name: cell for b in self.branches for name, cell in b.node.known().items()}
 
     def _joined(self, reads: Sequence[Read | None]) -> Read:
         weights = self.spec.transformer_weights or {}
@@ -287,5 +312,5 @@ class Parallel(Node):
         Scikit-learn does its own bookkeeping: it is fitted on one row with the
         fitted originals frozen in place, which are thawed afterwards.
         """
-        fitted = {b.name: b.node.original() for b in self.branches}
+        fitted = {b.name: (b.node.original(), b.node.known()) for b in self.branches}
         return freeze_fit_thaw(self.spec, fitted, self.head)

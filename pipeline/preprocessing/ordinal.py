@@ -7,7 +7,7 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from pipeline import frames
 from pipeline.preprocessing.blocks import Block, Categories, Numbers
-from pipeline.preprocessing.encoding import EncoderTwin, grouped, has_missing, look_up
+from pipeline.preprocessing.encoding import EncoderTwin, grouped, has_nan, look_up
 from pipeline.preprocessing.twin import ANY
 
 
@@ -29,7 +29,7 @@ class OrdinalEncoderTwin(EncoderTwin):
         """Return the numbers that stand for each entry; -inf marks an unknown one."""
         unknown = self.spec.unknown_value if self.spec.handle_unknown != "error" else -np.inf
         learnt = self.fitted.categories_[j]
-        if not has_missing(learnt):
+        if not has_nan(learnt):
             return look_up(grouped(self.fitted, j, learnt).astype("float64"), known, unknown)
         numbers = grouped(self.fitted, j, learnt[:-1])
         numbers = np.append(numbers.astype("float64"), self.spec.encoded_missing_value)

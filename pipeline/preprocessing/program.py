@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,6 +12,7 @@ from sklearn.base import BaseEstimator
 from pipeline import frames
 from pipeline.containers import container
 from pipeline.errors import ConfigError, Unsupported
+from pipeline.ingest import Origin
 from pipeline.preprocessing import output
 from pipeline.preprocessing.build import Options, build
 from pipeline.preprocessing.nodes import Columns, Node, Read
@@ -57,6 +60,7 @@ class Program:
         self.head: pd.DataFrame | None = None
         self.resumed = False
         self.framed = container(spec) != "default"
+        self.origins: Mapping[Any, Origin] = {}
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Program:
         """Learn the statistics of a table.
@@ -90,7 +94,7 @@ class Program:
             self._fit(X, y, keeps=True)
         else:
             table = data(X)
-            self.node.fit(table, columns(table), y)
+            self.node.fit(table, self._source(table), y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -108,9 +112,12 @@ class Program:
         options = Options(framed=self.framed, keeps=keeps, rank_error=self.rank_error)
         self.head, self.resumed = frames.head(table.first().table.X), False
         self.node = build(self.spec, self.head, self.step, options)
-        read = self.node.fit(table, columns(table), y).blocks
+        read = self.node.fit(table, self._source(table), y).blocks
         assert read is not None
         return table, read
+
+    def _source(self, table: Table | Partitions) -> Columns:
+        return replace(columns(table), origins=self.origins)
 
     def _write(self, table: Table | Partitions, read: Read) -> Any:
         if isinstance(table, Partitions):

@@ -47,6 +47,7 @@ class Twin(ABC, Generic[S]):
         self.spec = clone(spec)
         self.fitted: Any = None
         self.names: Sequence[Any] | None = None
+        self.origins: Sequence[Any] = ()
 
     @classmethod
     def refuse(cls, spec: BaseEstimator, step: str) -> list[Reason]:

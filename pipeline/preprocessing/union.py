@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,10 @@ class Union(Node):
     def apply(self, source: Columns) -> Read:
         """Apply every branch."""
         return self._joined([node.apply(source) for _, node in self.branches])
+
+    def known(self) -> Mapping[Any, np.ndarray]:
+        """Return those of the branches."""
+        return {name: cell for _, node in self.branches for name, cell in node.known().items()}
 
     def _joined(self, reads: Sequence[Read | None]) -> Read:
         return joined(reads, [self.weights.get(name) for name, _ in self.branches])

@@ -7,6 +7,7 @@ into a table of their own (`numpy.lib.format` writes them) and are referred to b
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -106,6 +107,11 @@ class Encoder:
     def _generic(self, value: np.generic, where: str) -> Document:
         return {"@scalar": self._array(np.asarray(value), where)["@array"]}
 
+    def _date(self, value: datetime.date, where: str) -> Document:
+        if type(value) is not datetime.date:
+            raise _unkept(value, where)
+        return {"@date": value.isoformat()}
+
     def _slice(self, value: slice, where: str) -> Document:
         return {"@slice": self._list([value.start, value.stop, value.step], where)}
 
@@ -157,6 +163,7 @@ class Encoder:
         (tuple, _tuple),
         ((set, frozenset), _set),
         (dict, _dict),
+        (datetime.date, _date),
         (slice, _slice),
         (BSpline, _spline),
         (np.random.RandomState, _random),
@@ -284,6 +291,7 @@ class Decoder:
         "@set": lambda self, inner: set(self.decode(inner)),
         "@frozenset": lambda self, inner: frozenset(self.decode(inner)),
         "@dict": mapping,
+        "@date": lambda self, text: datetime.date.fromisoformat(text),
         "@slice": lambda self, inner: slice(*self.decode(inner)),
         "@dtype": lambda self, text: np.dtype(str(text)),
         "@missing": lambda self, text: {"NA": pd.NA, "NaT": pd.NaT}[text],

@@ -30,7 +30,7 @@ _SPLINES = (
     "scipy._lib.array_api_compat.numpy._aliases.asarray",
     "scipy.interpolate._bsplines.BSpline",
 )
-EVERYWHERE = ("numpy.dtype", "sklearn.utils._bunch.Bunch", *_SPARSE)
+EVERYWHERE = ("datetime.date", "numpy.dtype", "sklearn.utils._bunch.Bunch", *_SPARSE)
 """Types without behaviour that any estimator may hold."""
 
 NEEDS: Mapping[str, tuple[str, ...]] = {
