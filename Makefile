@@ -192,7 +192,7 @@ test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packa
 	$(CONTRACT_PYTHON) -m pytest -m contract_live
 
 .PHONY: contract-snapshot
-contract-snapshot: setup-contract ## Renew the recorded signatures of the RAPIDS packages
+contract-snapshot: setup-contract ## Renew what is recorded of the RAPIDS packages
 	$(CONTRACT_PYTHON) -m tests.contract.snapshot
 
 .PHONY: audit

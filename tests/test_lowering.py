@@ -23,12 +23,10 @@ from xgboost import XGBClassifier
 from pipeline import explain
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.lowering import is_transformer, lower, parts
-from pipeline.optional import available
 from pipeline.preprocessing.program import Program
 from pipeline.rules.model import Plain
 
 OURS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
-needs_no_cuml = pytest.mark.skipif(available("cuml"), reason="cuML is installed")
 
 
 def preprocessing(encoder: Any = None) -> Any:
@@ -61,14 +59,13 @@ def test_every_inner_step_has_its_place(device: str) -> None:
     assert found[-1] == ("xgbclassifier", device, "xgboost.XGBClassifier")
 
 
-@needs_no_cuml
 def test_cuda_is_explained_without_a_gpu_and_without_cuml() -> None:
     explained = explain(program(LogisticRegression(C=0.5)), "cuda")
     last = explained.placements[-1]
     assert (last.device, last.implementation) == ("cuda", "cuml.linear_model.LogisticRegression")
-    assert last.note == "cuML is not installed here: parameters not checked"
+    assert (last.parameters["solver"], last.note) == ("qn", "")
     assert str(explained).splitlines()[-1].startswith("logisticregression")
-    assert last.note in str(explained)
+    assert "takes penalty='l2'" in str(explained)
 
 
 def test_auto_is_explained_as_what_it_chooses(monkeypatch: pytest.MonkeyPatch) -> None:

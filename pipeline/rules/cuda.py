@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.errors import Reason, Unsupported
-from pipeline.optional import available
 from pipeline.placement import Placement, changed
 from pipeline.rules import array_api, cuml, text
 from pipeline.rules.boosting import Boosting
@@ -54,9 +53,6 @@ def describe(spec: Any, step: str) -> Placement:
     found = rule(spec)
     if not found:
         raise Unsupported(no_twin(spec, step))
-    if not (found.own or available("cuml")):
-        note = "cuML is not installed here: parameters not checked"
-        return Placement(step, found.twin, "cuda", note)
     spec = cuml.in_python(spec)
     takes = changed(spec.get_params(deep=False), cuml.translate(found, spec, step))
     takes |= {"dtype": "float64"} if found.cutoff else {}

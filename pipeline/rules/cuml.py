@@ -16,10 +16,10 @@ from sklearn.utils import get_tags
 
 from pipeline import frames, residency
 from pipeline.errors import DataError, Reason, Unsupported
-from pipeline.optional import load
-from pipeline.rules import cuml_cluster, least_squares, weights
+from pipeline.optional import available, load
+from pipeline.rules import cuml_cluster, least_squares, translations, weights
 from pipeline.rules.model import Model
-from pipeline.rules.tables import Rule
+from pipeline.rules.tables import Rule, public_name
 
 ON_HOST = "run the step on the CPU with device='auto'"
 
@@ -252,12 +252,18 @@ def translate(rule: Rule, spec: BaseEstimator, step: str) -> dict[str, Any]:
     if rule.own:
         return rule.own.translate(spec, step)
     try:
-        params: dict[str, Any] = load(rule.twin)._params_from_cpu(spec)
+        return _of_cuml(rule, spec) | dict(rule.fixed)
     except ValueError as error:
         raise Unsupported(
             Reason(step, f"cuML: {error}", f"change the parameter, or {ON_HOST}")
         ) from error
-    return params | dict(rule.fixed)
+
+
+def _of_cuml(rule: Rule, spec: BaseEstimator) -> dict[str, Any]:
+    """Return what the installed cuML answers; where there is none, what one release did."""
+    if available(rule.twin.partition(".")[0]):
+        return dict(load(rule.twin)._params_from_cpu(spec))
+    return translations.translate(public_name(spec), spec.get_params(deep=False))
 
 
 def dropped(rule: Rule, spec: BaseEstimator, step: str) -> list[str]:

@@ -1,8 +1,8 @@
 """Stand-ins for cuML's estimators: scikit-learn inside, cuML's manners outside.
 
 Their methods are those that the real classes have, and their translation of
-parameters repeats what the real ones answered; both are frozen by
-`tests.contract.snapshot` and held against the real ones by `test_live.py`.
+parameters is the frozen one of the real ones; both are written by
+`tests.contract.snapshot` and held against the real ones in the live job.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_sample_weight
 
-from pipeline.rules.tables import CUML, Rule
+from pipeline.rules import translations
+from pipeline.rules.tables import CUML, Rule, public_name
 from tests.contract import arrays, least_squares, specs, tables, text
 from tests.contract.methods import ASKING, LEARNING
 from tests.contract.recorder import RECORDER, Refused
@@ -114,10 +115,10 @@ def _attribute(fitted: BaseEstimator, name: str) -> Any:
 
 
 def _params_from_cpu(cls: type[_Model], model: BaseEstimator) -> dict[str, Any]:
-    answer = specs.frozen()[repr(model)]
-    if "refused" in answer:
-        raise UnsupportedOnGPU(answer["refused"])
-    return dict(answer["params"])
+    try:
+        return translations.translate(public_name(model), model.get_params(deep=False))
+    except ValueError as error:
+        raise UnsupportedOnGPU(str(error)) from error
 
 
 def _learning(name: str) -> Callable[..., Any]:

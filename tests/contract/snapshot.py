@@ -12,7 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tests.contract import methods, specs
+from pipeline.rules import translations
+from tests.contract import learning, methods, specs
 from tests.contract.guards import guards
 from tests.contract.signatures import describe
 
@@ -128,8 +129,8 @@ def render(contract: dict[str, Any]) -> str:
 def main() -> None:
     """Write the files."""
     FILE.write_text(render(take()), encoding="utf-8")
-    specs.FILE.write_text(specs.render(specs.take()), encoding="utf-8")
-    for file in (FILE, specs.FILE):
+    translations.PATH.write_text(learning.render(learning.take()), encoding="utf-8")
+    for file in (FILE, translations.PATH):
         print(f"{file}: {file.stat().st_size:,} bytes")
 
 

@@ -1,15 +1,8 @@
-"""Parameter values that cuML honours, refuses, or drops: what its own translation says of them.
-
-``python -m tests.contract.snapshot`` asks the real cuML and freezes the answers,
-which the stand-ins then repeat.
-"""
+"""Parameter values that cuML honours, refuses, or drops: what its own translation says of them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from sklearn import cluster, decomposition, linear_model, manifold, neighbors, svm
@@ -18,11 +11,11 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomFore
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 
+from pipeline.errors import Unsupported
+from pipeline.rules import cuml
 from pipeline.rules.tables import CUML, rule
 from tests.contract import cases
 from tests.estimators import CASES
-
-FILE = Path(__file__).with_name("translations.json")
 
 HONOURED = [
     cluster.DBSCAN(min_samples=3),
@@ -69,10 +62,14 @@ REFUSED = [
     (cluster.DBSCAN(metric="manhattan"), "metric='manhattan'"),
     (cluster.DBSCAN(algorithm="kd_tree"), "algorithm='kd_tree'"),
     (cluster.HDBSCAN(metric="cosine"), "metric='cosine'"),
+    (cluster.HDBSCAN(min_cluster_size=2000), "min_samples=None"),
     (cluster.HDBSCAN(store_centers="both"), "store_centers='both'"),
+    (cluster.KMeans(init=len), "init=<built-in function len>"),
     (cluster.SpectralClustering(), "affinity='rbf'"),
     (decomposition.PCA(n_components="mle"), "n_components='mle'"),
+    (decomposition.PCA(n_components=0), "n_components=0"),
     (IsolationForest(warm_start=True), "warm_start=True"),
+    (KernelRidge(kernel=len), "callable kernels"),
     (linear_model.ElasticNet(positive=True), "positive=True"),
     (linear_model.Lasso(precompute=True), "`precompute`"),
     (linear_model.LinearRegression(positive=True), "positive=True"),
@@ -82,13 +79,20 @@ REFUSED = [
     (manifold.SpectralEmbedding(affinity="rbf"), "affinity='rbf'"),
     (manifold.TSNE(n_components=3), "`n_components=2`"),
     (neighbors.KNeighborsClassifier(metric="hamming"), "metric='hamming'"),
+    (neighbors.KNeighborsClassifier(weights=len), "Callable weights"),
+    (neighbors.KNeighborsRegressor(metric="precomputed"), "metric='precomputed'"),
     (neighbors.KernelDensity(metric="haversine"), "metric='haversine'"),
+    (neighbors.NearestNeighbors(metric="jaccard"), "metric='jaccard'"),
     (RandomForestClassifier(warm_start=True), "warm_start=True"),
-    (RandomForestClassifier(ccp_alpha=0.5), "ccp_alpha=0.5"),
+    (RandomForestClassifier(ccp_alpha=0.1), "ccp_alpha=0.1"),
+    (RandomForestClassifier(max_samples=50), "`int` values for `max_samples`"),
     (RandomForestClassifier(criterion="log_loss"), "criterion='log_loss'"),
     (RandomForestRegressor(criterion="absolute_error"), "criterion='absolute_error'"),
     (svm.LinearSVC(multi_class="crammer_singer"), "multi_class=crammer_singer"),
+    (svm.LinearSVR(intercept_scaling=2.0), "intercept_scaling=2.0"),
     (svm.SVC(probability=True), "probability=True"),
+    (svm.SVC(kernel=len), "callable kernel"),
+    (svm.SVR(kernel=len), "callable kernel"),
 ]
 LOST = [
     (cluster.KMeans(algorithm="elkan"), ["algorithm='elkan'"]),
@@ -107,7 +111,7 @@ LOST = [
 
 
 def asked() -> Iterator[BaseEstimator]:
-    """Return every spec whose translation is frozen, those with one value less included."""
+    """Return every spec that the stand-ins know by what it is translated to."""
     used = [case.spec for case in CASES]
     used += [case.spec.steps[-1][1] for case in cases.CLASSIFIERS.values()]
     for spec in [*used, *HONOURED, *(each for each, _ in [*REFUSED, *LOST])]:
@@ -123,39 +127,19 @@ def _with_defaults(spec: BaseEstimator) -> Iterator[BaseEstimator]:
             yield clone(spec).set_params(**{name: defaults[name]})
 
 
-def take() -> dict[str, Any]:
-    """Return what the installed cuML makes of every spec, by how it is written."""
-    from pipeline.optional import load
-
-    found = {}
-    for spec in asked():
-        try:
-            found[repr(spec)] = {"params": load(rule(spec).twin)._params_from_cpu(spec)}
-        except ValueError as error:
-            found[repr(spec)] = {"refused": str(error)}
-    return dict(sorted(found.items()))
-
-
-def render(found: dict[str, Any]) -> str:
-    """Return JSON with one line a spec."""
-    rows = [f" {json.dumps(spec)}: {json.dumps(answer)}" for spec, answer in found.items()]
-    return "{\n" + ",\n".join(rows) + "\n}\n"
-
-
-@cache
-def frozen() -> dict[str, Any]:
-    """Return the frozen answers."""
-    return json.loads(FILE.read_text("utf-8"))
-
-
 def spec_of(kind: type[BaseEstimator], params: dict[str, Any]) -> BaseEstimator:
     """Return a spec of a class that our rule translates to these parameters."""
     for spec in asked():
-        answer = frozen()[repr(spec)]
-        made = answer.get("params", {}) | dict(rule(spec).fixed)
-        if type(spec) is kind and made == params:
+        if type(spec) is kind and _made(spec) == params:
             return clone(spec)
     raise LookupError(f"no spec of {kind.__name__} is translated to {params}: add it to the table")
+
+
+def _made(spec: BaseEstimator) -> dict[str, Any] | None:
+    try:
+        return cuml.translate(rule(spec), spec, "")
+    except Unsupported:
+        return None
 
 
 TWINS = sorted({row.twin for row in CUML.values()})

@@ -23,7 +23,7 @@ from pipeline import Accelerated, Unsupported
 from pipeline.optional import available, load
 from pipeline.rules import cuml
 from pipeline.rules.tables import CUML, public_name, rule
-from tests.contract import cases, snapshot, specs, standins
+from tests.contract import cases, snapshot, standins
 from tests.contract.recorder import RECORDER
 from tests.contract.rulings import FAULTY, objections
 from tests.contract.specs import HONOURED, LOST, REFUSED
@@ -147,10 +147,6 @@ def test_the_softmax_of_cuml_takes_no_weights() -> None:
 @pytest.mark.parametrize(("spec", "lost"), LOST, ids=names(LOST))
 def test_value_that_cuml_drops_is_told(spec: BaseEstimator, lost: list[str]) -> None:
     assert cuml.dropped(rule(spec), spec, "step") == lost
-
-
-def test_translations_are_what_cuml_answers() -> None:
-    assert json.loads(specs.render(specs.take())) == specs.frozen(), "run `make contract-snapshot`"
 
 
 def test_cupy_knows_no_nullable_types() -> None:

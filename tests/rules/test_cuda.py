@@ -4,21 +4,21 @@ from typing import Any
 
 import pytest
 from sklearn import svm
-from sklearn.cluster import AgglomerativeClustering
+from sklearn.cluster import HDBSCAN, AgglomerativeClustering
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     VotingClassifier,
 )
-from sklearn.linear_model import LogisticRegression, RidgeCV, SGDClassifier
+from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, RidgeCV, SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
 from xgboost import XGBClassifier
 
 from pipeline import explain
 from pipeline.errors import Unsupported
-from pipeline.optional import available
-from pipeline.rules import cuda, tables
+from pipeline.rules import cuda, tables, translations
 from pipeline.rules.boosting import Boosting
+from tests.contract.specs import LOST, REFUSED
 from tests.estimators import CASES, Case, named
 
 
@@ -110,13 +110,50 @@ def test_xgboost_is_the_same_class_with_a_device() -> None:
     assert (place.implementation, place.parameters) == ("xgboost.XGBClassifier", {"device": "cuda"})
 
 
-@pytest.mark.skipif(available("cuml"), reason="cuML is installed: it checks the parameters")
-@pytest.mark.parametrize("spec", [LogisticRegression(dual=True), RandomForestClassifier()])
-def test_without_cuml_the_class_is_named_and_nothing_is_promised(spec: Any) -> None:
+@pytest.mark.parametrize(("spec", "why"), REFUSED, ids=lambda value: str(value))
+def test_what_cuml_refuses_is_refused_with_its_reason_and_ours_is_the_way_out(
+    spec: Any, why: str
+) -> None:
+    (reason,) = refusal(spec)
+    assert reason.why.startswith("cuML: ")
+    assert why in reason.why
+    assert reason.instead == ("change the parameter, or run the step on the CPU with device='auto'")
+
+
+def test_each_estimator_that_cuml_refuses_something_of_is_tried() -> None:
+    tried = {tables.public_name(spec) for spec, _ in REFUSED}
+    assert len(tried) == 24
+    assert tried == {
+        name
+        for name, found in translations.load().estimators.items()
+        if len(found.refused) > 1 and name != "umap.umap_.UMAP"
+    }
+
+
+@pytest.mark.parametrize(("spec", "lost"), LOST, ids=lambda value: str(value))
+def test_what_cuml_drops_is_told(spec: Any, lost: list[str]) -> None:
     place = cuda.describe(spec, "model")
-    assert place.implementation.startswith("cuml.")
-    assert place.implementation.endswith(f".{type(spec).__name__}")
-    assert place.note == "cuML is not installed here: parameters not checked"
+    assert list(place.dropped) == lost
+    assert place.note == f"without effect in cuML: {', '.join(lost)}"
+
+
+@pytest.mark.parametrize(
+    ("spec", "takes"),
+    [
+        (Ridge(solver="lsqr"), {"solver": "lsmr"}),
+        (ElasticNet(tol=0.01), {"tol": 0.1}),
+        (HDBSCAN(min_cluster_size=7, copy=True), {"min_samples": 6, "max_cluster_size": 0}),
+        (
+            LogisticRegression(l1_ratio=0.5),
+            {"penalty": "elasticnet", "solver": "qn"},
+        ),
+        (svm.LinearSVR(), {"penalized_intercept": True, "penalty": "l2"}),
+        (RandomForestClassifier(max_leaf_nodes=9), {"split_criterion": "gini", "max_leaves": 9}),
+    ],
+    ids=lambda value: str(value),
+)
+def test_what_cuml_takes_instead_is_told(spec: Any, takes: dict[str, Any]) -> None:
+    assert dict(cuda.describe(spec, "model").parameters) == takes
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if tables.rule(c.spec)], ids=named)

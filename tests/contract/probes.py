@@ -1,0 +1,262 @@
+"""Values to ask cuML's translation about, and its answers.
+
+A parameter is given all that scikit-learn lets it be, and every constant that the source of cuML's
+translation speaks of, with its neighbours: where a branch may change.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, Options, _InstancesOf, make_constraint
+
+from pipeline.optional import load
+from pipeline.rules.tables import CUML
+from pipeline.rules.translations import same
+
+NUMBERS = (-1, 0, 1, 2, 3, 4, 5, 7, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000)
+PARTS = (0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.2, 0.25, 0.5, 0.7, 0.8, 1.0, 1.5, 5.0, 10.0, 200.0)
+OTHERS = (None, True, False, len, [1.0, 2.0], np.ones(2), {}, {"a": 1}, {0: 1, 1: 2})
+DRAWS = np.random.RandomState(0)
+DISTANCES = (
+    "braycurtis canberra chebyshev cityblock correlation cosine dice euclidean hamming "
+    "haversine hellinger jaccard kulsinski l1 l2 linf ll_dirichlet mahalanobis manhattan "
+    "matching minkowski nan_euclidean poincare precomputed rogerstanimoto russellrao "
+    "seuclidean sokalmichener sokalsneath sqeuclidean symmetric_kl taxicab wminkowski yule"
+)
+TEXTS = {"init": "pca tswspectral", "metric": DISTANCES, "target_metric": DISTANCES}
+"""Of parameters whose class lists no values."""
+ITEMS = (None, None, None)
+USUAL: dict[str, dict[str, Any]] = {
+    "umap.umap_.UMAP": {
+        "n_neighbors": 15,
+        "n_components": 2,
+        "metric": "euclidean",
+        "metric_kwds": None,
+        "output_metric": "euclidean",
+        "output_metric_kwds": None,
+        "n_epochs": None,
+        "learning_rate": 1.0,
+        "init": "spectral",
+        "min_dist": 0.1,
+        "spread": 1.0,
+        "low_memory": True,
+        "n_jobs": -1,
+        "set_op_mix_ratio": 1.0,
+        "local_connectivity": 1.0,
+        "repulsion_strength": 1.0,
+        "negative_sample_rate": 5,
+        "transform_queue_size": 4.0,
+        "a": None,
+        "b": None,
+        "random_state": None,
+        "angular_rp_forest": False,
+        "target_n_neighbors": -1,
+        "target_metric": "categorical",
+        "target_metric_kwds": None,
+        "target_weight": 0.5,
+        "transform_seed": 42,
+        "transform_mode": "embedding",
+        "force_approximation_algorithm": False,
+        "verbose": False,
+        "tqdm_kwds": None,
+        "unique": False,
+        "densmap": False,
+        "dens_lambda": 2.0,
+        "dens_frac": 0.3,
+        "dens_var_shift": 0.1,
+        "output_dens": False,
+        "disconnection_distance": None,
+        "precomputed_knn": ITEMS,
+    },
+}
+"""Parameters, with their defaults, of classes whose packages are not among ours."""
+
+
+class Absent(BaseEstimator):
+    """In the place of an estimator whose package is not installed."""
+
+    def __init__(self, **params: Any) -> None:
+        vars(self).update(params)
+
+
+def translated() -> list[str]:
+    """Return the estimators that cuML translates itself."""
+    return [name for name, row in CUML.items() if not row.own]
+
+
+def make(name: str, **params: Any) -> Any:
+    """Return a spec of an estimator by its public name."""
+    if name in USUAL:
+        return Absent(**{**USUAL[name], **params})
+    module, _, kind = name.rpartition(".")
+    return getattr(import_module(module), kind)(**params)
+
+
+@cache
+def defaults(name: str) -> dict[str, Any]:
+    """Return the parameters of an estimator, and their defaults."""
+    return dict(USUAL[name]) if name in USUAL else make(name).get_params(deep=False)
+
+
+class Answer(NamedTuple):
+    """What cuML makes of the parameters of a spec: its own, or why not."""
+
+    changed: frozenset[tuple[str, int]]
+    """Which parameters are not the usual, and the place of their value among those tried."""
+    params: dict[str, Any]
+    given: dict[str, Any] | None
+    why: str | None
+
+
+def ask(name: str, params: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
+    """Return cuML's parameters for those of a spec, or its reason against them."""
+    try:
+        return load(CUML[name].twin)._params_from_cpu(make(name, **params)), None
+    except ValueError as error:
+        return None, str(error)
+
+
+def singles(name: str) -> Iterator[Answer]:
+    """Return what cuML makes of each value of each parameter."""
+    tried, start = _tried(name)
+    yield _answer(name, tried, start, {})
+    for param, found in tried.items():
+        yield from (_answer(name, tried, start, {param: at}) for at in range(len(found)))
+
+
+def pairs(name: str) -> Iterator[Answer]:
+    """Return what cuML makes of few values of each parameter, and of each two together.
+
+    They are the numbers that the source speaks of, some more, and all that is no number.
+    """
+    tried, start = _tried(name)
+    few = {param: _few(name, found) for param, found in tried.items()}
+    yield _answer(name, few, start, {})
+    for param, found in few.items():
+        yield from (_answer(name, few, start, {param: at}) for at in range(len(found)))
+    for one, other in combinations(few, 2):
+        for at, beside in product(range(len(few[one])), range(len(few[other]))):
+            yield _answer(name, few, start, {one: at, other: beside})
+
+
+def _tried(name: str) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Return the values, and what to change for cuML to take the rest: nothing, as a rule."""
+    tried = {param: values(name, param) for param in defaults(name)}
+    each = ({param: value} for param, found in tried.items() for value in found)
+    return tried, next(change for change in ({}, *each) if ask(name, change)[1] is None)
+
+
+def _few(name: str, tried: list[Any]) -> list[Any]:
+    spoken = [*_around(constants(name)), 0.5, *[value for value in tried if number(value)][:3]]
+    return [
+        value for value in tried if not number(value) or any(same(value, each) for each in spoken)
+    ]
+
+
+def _answer(
+    name: str, tried: dict[str, list[Any]], start: dict[str, Any], at: dict[str, int]
+) -> Answer:
+    changes = start | {param: tried[param][place] for param, place in at.items()}
+    given, why = ask(name, changes)
+    return Answer(frozenset(at.items()), {**defaults(name), **changes}, given, why)
+
+
+def number(value: Any) -> bool:
+    """Return whether a value is a number, and neither true nor false."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@cache
+def constants(name: str) -> list[Any]:
+    """Return what the source of cuML's translation compares with, and all its numbers."""
+    found: list[Any] = []
+    for module, source in _sources(load(CUML[name].twin)):
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Compare):
+                compared = [each for side in node.comparators for each in ast.walk(side)]
+                found += [each.value for each in compared if isinstance(each, ast.Constant)]
+            elif isinstance(node, ast.Constant) and number(node.value):
+                found.append(node.value)
+            elif isinstance(node, ast.Name):
+                found += _texts(getattr(sys.modules[module], node.id, None))
+    return found
+
+
+def _around(found: list[Any]) -> list[Any]:
+    """Return values, and the whole numbers beside them."""
+    return [*found, *(value + step for value in found if type(value) is int for step in (-1, 1))]
+
+
+def _texts(table: Any) -> list[str]:
+    known = isinstance(table, dict | list | tuple | set | frozenset)
+    return sorted(each for each in table if isinstance(each, str)) if known else []
+
+
+def _sources(twin: type) -> Iterator[tuple[str, str]]:
+    """Return the text of the translation, of each class that has a part in it; Cython's as well."""
+    for kind in twin.__mro__:
+        if "_params_from_cpu" in vars(kind) and kind.__name__ != "InteropMixin":
+            compiled = Path(str(sys.modules[kind.__module__].__file__))
+            (file,) = compiled.parent.glob(f"{compiled.name.partition('.')[0]}.py*")
+            text = file.read_text("utf-8").partition(f"\nclass {kind.__name__}")[2]
+            body = re.search(r" {4}def _params_from_cpu.*?(?=\n {4}\S|\n\S|\Z)", text, re.DOTALL)
+            assert body, f"{kind.__name__}: the source of the translation was not found"
+            yield kind.__module__, textwrap.dedent(body[0])
+
+
+@cache
+def values(name: str, param: str) -> list[Any]:
+    """Return what a parameter may be, as far as it makes sense to try."""
+    usual = defaults(name)[param]
+    every = [*_around([usual]), *OTHERS, *NUMBERS, *PARTS, *_around(constants(name)), DRAWS]
+    every += [*_options(name, param), *TEXTS.get(param, "").split(), (1, 2, 3), (4, 5, 6)]
+    found: list[Any] = []
+    for value in every:
+        if _allowed(name, param, value) and not any(_equal(value, each) for each in found):
+            found.append(value)
+    return found
+
+
+def _equal(value: Any, other: Any) -> bool:
+    plain = type(value) is type(other) and not isinstance(value, np.ndarray)
+    return value is other or (plain and bool(value == other))
+
+
+def _constraints(name: str, param: str) -> list[Any]:
+    """Return what scikit-learn lets a parameter be; nothing where its class does not say."""
+    listed = getattr(make(name), "_parameter_constraints", {}).get(param, "no_validation")
+    return [] if listed == "no_validation" else [make_constraint(each) for each in listed]
+
+
+def _options(name: str, param: str) -> list[Any]:
+    options = [each.options for each in _constraints(name, param) if isinstance(each, Options)]
+    return sorted((value for each in options for value in each), key=repr)
+
+
+def _allowed(name: str, param: str, value: Any) -> bool:
+    listed = _constraints(name, param)
+    if not listed:
+        array = param == "init" and isinstance(value, np.ndarray)
+        return array or isinstance(value, _kinds(defaults(name)[param]))
+    # To Python, and to scikit-learn's ranges, True is a number.
+    ranges = (Interval, _InstancesOf) if isinstance(value, bool) else ()
+    return any(each.is_satisfied_by(value) for each in listed if not isinstance(each, ranges))
+
+
+def _kinds(usual: Any) -> tuple[type, ...]:
+    """Return what a value without a list of values may be, by the usual one."""
+    if usual is None:
+        return int, float, dict, type(None)
+    return (int, float) if number(usual) else (type(usual),)
