@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pipeline import gpu
 from pipeline.errors import ConfigError, DeviceUnavailable
-from pipeline.optional import available
+from pipeline.optional import available, load
 
 DEVICES = ("auto", "cpu", "cuda")
 STACK = ("cudf", "cuml", "cupy")
@@ -70,3 +71,18 @@ def obstacle() -> str:
         return found
     missing = [package for package in STACK if not available(package)]
     return f"{', '.join(missing)} not installed (`make setup`)" if missing else ""
+
+
+def prepare(device: str) -> None:
+    """Let a GPU keep the memory that is freed for the next array; call it before the first one.
+
+    RMM, from which cuDF, CuPy and cuML have theirs, starts without a pool: each array is a
+    `cudaMalloc` and a `cudaFree`, which wait for the GPU. A resource that the user has set stays.
+    """
+    if device != "cuda":
+        return
+    mr = load("rmm.mr")
+    if type(mr.get_current_device_resource()) is mr.CudaMemoryResource:
+        # Some virtual GPUs have no pools; they go on without.
+        with suppress(RuntimeError):
+            mr.set_current_device_resource(mr.CudaAsyncMemoryResource())

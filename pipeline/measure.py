@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from pipeline import io, judging
 from pipeline.advice import of_size
 from pipeline.clusters import active
-from pipeline.devices import choose
+from pipeline.devices import choose, prepare
 from pipeline.errors import ConfigError, DataError
 from pipeline.estimator import Accelerated
 from pipeline.lowering import parts
@@ -131,6 +131,7 @@ def _accelerated(
     task: Task, model: Accelerated, split: Split, path: Path, outcome: Outcome
 ) -> None:
     device = _device(task, model, path)
+    prepare(device)
 
     def read_rows(rows: Any) -> Any:
         with outcome.stage("read"):

@@ -56,6 +56,7 @@ INSIDE_PREPROCESSING = [
 GPU_PACKAGES = {"cudf", "cuml", "cupy", "dask", "dask_cudf", "dask_cuda", "rmm"}
 MAY_LOAD = {
     "clusters.py",
+    "devices.py",
     "dispatch.py",
     "frames.py",
     "gathering.py",

@@ -14,6 +14,7 @@ from pipeline import frames, intake, targets
 from pipeline.advice import choose
 from pipeline.checkpoints import keeping
 from pipeline.containers import CONTAINERS, contained, container
+from pipeline.devices import prepare
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator.answers import Answers, Books, attempted, spec_has
 from pipeline.estimator.learning import checkpoints_of, prepared, remember, split
@@ -214,6 +215,7 @@ class Accelerated(Answers):
         if self.host_bytes is not None and self.host_bytes < 0:
             raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
         choice = choose(self.device, self.spec, X)
+        prepare(choice.name)
         fallback = self.device == "auto" if self.fallback is None else self.fallback
         options = {name: getattr(self, name) for name in ("dtype", "rank_error", "intelex")}
         plan = lower(self.spec, choice.name, fallback=fallback, **options)

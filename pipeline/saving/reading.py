@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 from sklearn.base import BaseEstimator
 
-from pipeline.devices import choose
+from pipeline.devices import choose, prepare
 from pipeline.errors import ConfigError, DataError, PipelineError
 from pipeline.estimator import Accelerated
 from pipeline.estimator.answers import Books
@@ -120,6 +120,7 @@ def _model(
 ) -> Accelerated:
     model = Accelerated(_spec(decoder.decode(held.spec)), device, **_settings(held, decoder))
     choice = choose(device)
+    prepare(choice.name)
     fallback = device == "auto" if model.fallback is None else model.fallback
     plan = lower(
         model.spec,

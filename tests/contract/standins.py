@@ -13,7 +13,7 @@ import pytest
 
 from pipeline import devices
 from pipeline.gpu import Device, Probe
-from tests.contract import arrays, models, tables, text
+from tests.contract import arrays, models, pools, tables, text
 from tests.contract.recorder import RECORDER
 from tests.contract.verify import frozen
 
@@ -74,7 +74,7 @@ def install(patch: pytest.MonkeyPatch) -> None:
     cupy = arrays.Module()
     found = {"cudf": Cudf("cudf"), "cupy": cupy, "cupy.cuda": cupy.cuda, **models.modules()}
     found |= {name: ModuleType(name) for name in ("cupyx", "cupyx.scipy")}
-    found |= text.modules()
+    found |= text.modules() | pools.modules()
     found |= {arrays.Special.OWNER: arrays.Special(arrays.Special.OWNER)}
     for name, module in found.items():
         module.__spec__ = ModuleSpec(name, None)
