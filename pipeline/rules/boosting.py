@@ -114,7 +114,7 @@ class Boosting(Model):
             name, value = X.columns[int(found[1])], found[2]
             # XGBoost judges by the categories that are declared, be they in a row or not.
             used = _used(X) if frames.library(X) == "pandas" else X
-            if list(used[name].cat.categories) != list(X[name].cat.categories):
+            if len(used[name].cat.categories) != len(X[name].cat.categories):
                 return self._answer(method, used, params)
             raise DataError(
                 f"column {name!r} holds {value!r}, which was not there at fit; clean the column"

@@ -12,6 +12,9 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from pipeline import Accelerated, containers, frames, residency
+from pipeline.errors import DataError
+from pipeline.rules.boosting import Boosting
+from pipeline.rules.model import Model
 from pipeline.schema import Schema
 from tests.contract import tables
 from tests.contract.cases import table
@@ -138,3 +141,16 @@ def test_the_head_knows_every_kind_of_column(device: Recorder) -> None:
     assert found.columns.tolist() == expected.columns.tolist()
     kinds = [str(dtype).replace("object", "str") for dtype in expected.dtypes]
     assert [str(dtype) for dtype in found.dtypes] == kinds
+
+
+def test_a_category_that_was_not_there_at_fit_is_told_of_a_table_on_the_device(
+    device: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: Any, **__: Any) -> None:
+        raise ValueError("a new category for the 1th (0-based) column: `d`")
+
+    X = upload(pd.DataFrame({"n": np.arange(8.0), "t": pd.Series(TEXT, dtype="str")}))
+    model = Boosting(pytest.importorskip("xgboost").XGBClassifier(), "cuda")
+    monkeypatch.setattr(Model, "call", refuses)
+    with pytest.raises(DataError, match="column 't' holds 'd', which was not there at fit"):
+        model.call("predict", X)
