@@ -218,6 +218,8 @@ def find(learnt: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def index_of(learnt: np.ndarray) -> pd.Index[Any]:
     """Return categories in a form in which values are found."""
+    # pandas finds no truth value among numbers, which they are where some are missing.
+    learnt = learnt.astype("uint8") if learnt.dtype.kind == "b" else learnt
     # Told the type, pandas does not look for a better one.
     return pd.Index(learnt, dtype=learnt.dtype)
 
@@ -226,7 +228,7 @@ def stand(index: pd.Index[Any], values: np.ndarray, missing: int) -> np.ndarray:
     """Return where a dictionary's entries, and then missing, stand in an index of categories."""
     if values.dtype.kind == "M" and index.dtype == object:
         values = as_dates(values)
-    found = index.get_indexer(pd.Index(values, dtype=values.dtype))
+    found = index.get_indexer(index_of(values))
     return np.append(np.where(found < 0, UNKNOWN, found), missing)
 
 

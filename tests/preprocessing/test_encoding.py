@@ -194,6 +194,14 @@ def test_dictionary_of_new_rows_need_not_match() -> None:
         assert_parity(encoder, new, new=X)
 
 
+@pytest.mark.parametrize("encoder", ENCODERS, ids=name)
+def test_truth_values_are_found_beside_gaps_and_without(encoder: Any) -> None:
+    gaps = pd.DataFrame({"b": pd.array([True, False, None] * 3, dtype="boolean")})
+    none = pd.DataFrame({"b": [True, False] * 3})
+    assert_parity(encoder, gaps, new=none)
+    assert_parity(encoder, none, new=none.astype("float64"))
+
+
 @pytest.mark.parametrize("after", [StandardScaler(with_mean=False), OrdinalEncoder()], ids=name)
 def test_encoded_columns_feed_other_steps(after: Any, table: pd.DataFrame) -> None:
     spec = make_pipeline(OneHotEncoder(sparse_output=False), after)
