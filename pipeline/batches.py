@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
-from pipeline import cells
+from pipeline import delimited
 from pipeline.errors import DataError, PipelineError
 
 _BUFFER = 1024**2
@@ -51,10 +50,7 @@ class Source:
         """
         with reading(self.path):
             if self.is_csv:
-                with pyarrow.csv.open_csv(
-                    self.path, parse_options=cells.parsing(self.path)
-                ) as reader:
-                    return list(reader.schema.names)
+                return list(delimited.Form.of(self.path).names)
             return list(pq.read_schema(self.path).names)
 
     def rows(self) -> int | None:
@@ -98,7 +94,7 @@ class Source:
             yield from file.iter_batches(batch_size=size, columns=self._columns())
 
     def _csv(self) -> Iterator[pa.RecordBatch]:
-        return cells.batches(self.path, self._columns(), self.kinds)
+        return delimited.batches(self.path, self._columns(), self.kinds)
 
 
 class reading:  # noqa: N801 - a context

@@ -1,156 +1,201 @@
-"""The cells of a CSV file: text until it is known what a column holds, so that nothing is guessed.
+"""What the cells of a CSV column stand for: what `pandas.read_csv` makes of all of them.
 
-Arrow's own conversion takes the texts NA, None and null for missing values, and numbers for
-float64, in which integers from 2**53 on fall together.
+Whichever part of a file is read, in training or in prediction, a cell has one value.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
 from pipeline.errors import DataError
 
-DELIMITERS = ",;\t|"
-MISSING: Sequence[str] = pa.array(pyarrow.csv.ConvertOptions().null_values)
-"""What stands for a missing number, truth value or date; of texts, only the empty cell does."""
-TYPES: Mapping[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "date": pa.timestamp("ns"),
-    "number": pa.float64(),
-    "text": pa.string(),
-}
-"""Kind of a column at fit -> what its cells become; other columns are as they look."""
-_NOUNS = {"boolean": "truth values", "date": "dates", "number": "numbers"}
+MISSING: Sequence[str] = [*pyarrow.csv.ConvertOptions().null_values, "None", "<NA>"]
+"""What stands for a missing value of any kind, quoted or not: the words of `pandas.read_csv`."""
+NOUNS = {"boolean": "truth values", "date": "dates", "number": "numbers", "text": "text"}
+"""The kinds of columns that cells are read as."""
 _EXACT = 2**53
+_SAFE = 15
+"""Characters up to which every parser finds the same float64: 15 digits have one nearest."""
 
 
-def delimiter(path: Path) -> str:
-    """Return what parts the columns of a file: that of `DELIMITERS` which its first line has most.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    """
-    with path.open("rb") as file:
-        head = file.readline().decode("utf-8", "replace")
-    return max(DELIMITERS, key=head.count)
-
-
-def parsing(path: Path) -> pyarrow.csv.ParseOptions:
-    """Return how a file is cut into cells."""
-    return pyarrow.csv.ParseOptions(delimiter=delimiter(path), newlines_in_values=True)
-
-
-def texts(types: Mapping[str, pa.DataType], columns: Sequence[str]) -> pyarrow.csv.ConvertOptions:
-    """Return how cells of texts are read: an unquoted empty one is missing, nothing else is."""
-    return pyarrow.csv.ConvertOptions(
-        column_types=types,
-        include_columns=columns,
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-
-
-def batches(
-    path: Path, columns: Sequence[str], kinds: Mapping[str, str]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, the columns of a known kind in its type.
+class Held(NamedTuple):
+    """What the cells of a column are, as far as they have been seen.
 
     Parameters
     ----------
-    path : Path
-    columns : sequence of str
-        To read, all of which there are.
-    kinds : mapping of str to str
-        Of columns.
-
-    Raises
-    ------
-    DataError
-        A cell is not of its column's kind; row and value are named.
+    kind : pyarrow.DataType
+        Null, an integer, float64, bool or string.
+    gaps : bool
+        Whether some are missing.
+    wide : bool
+        Whether some are integers that float64 would round.
     """
-    _tell_open_end(path)
-    known = {name: kinds[name] for name in columns if kinds.get(name) in TYPES}
-    options = texts(dict.fromkeys(known, pa.string()), columns)
-    row = 0
-    with pyarrow.csv.open_csv(path, parse_options=parsing(path), convert_options=options) as reader:
-        for batch in reader:
-            made = {
-                name: _converted(cells, name, known.get(name, ""), row)
-                for name, cells in zip(batch.schema.names, batch.columns, strict=True)
-            }
-            row += batch.num_rows
-            yield pa.RecordBatch.from_pydict(made)
 
+    kind: pa.DataType = pa.null()
+    gaps: bool = False
+    wide: bool = False
 
-def _tell_open_end(path: Path) -> None:
-    """Warn where the last line has no end: what is cut there still looks like a value."""
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(size - 1, 0))
-        last = file.read()
-    if last not in (b"", b"\n", b"\r"):
-        warnings.warn(
-            f"{path}: the last line has no end; if the file was cut off, its last value is wrong",
-            UserWarning,
-            stacklevel=2,
+    @classmethod
+    def of(cls, cells: Any) -> Held:
+        """Look at cells of text."""
+        found = plain(cells)
+        return cls(found.type, found.null_count > 0, is_wide(found))
+
+    def beside(self, other: Held) -> Held:
+        """Return what all cells are, of both parts of a column.
+
+        >>> Held(pa.int64(), gaps=True).beside(Held(pa.float64())).dtype
+        'float64'
+        >>> Held(pa.bool_()).beside(Held(pa.int64())).dtype
+        'str'
+        """
+        kinds = {self.kind, other.kind} - {pa.null()}
+        whole = {pa.int64(), pa.uint64()}
+        kind = (
+            (kinds or {pa.null()}).pop()
+            if len(kinds) < 2
+            else pa.uint64()
+            if kinds <= whole
+            else pa.float64()
+            if kinds <= {*whole, pa.float64()}
+            else pa.string()
         )
+        return Held(kind, self.gaps or other.gaps, self.wide or other.wide)
+
+    @property
+    def type(self) -> pa.DataType:
+        """The Arrow type that is the same in all parts; integers with gaps are pandas' floats."""
+        rounded = pa.types.is_integer(self.kind) and self.gaps and not self.wide
+        return pa.float64() if rounded or pa.types.is_null(self.kind) else self.kind
+
+    @property
+    def dtype(self) -> str:
+        """The same as a type of pandas."""
+        name = {"string": "str", "double": "float64"}.get(str(self.type), str(self.type))
+        nullable = {"bool": "boolean", "int64": "Int64", "uint64": "UInt64"}
+        return nullable.get(name, name) if self.gaps else name
 
 
-def _converted(cells: Any, name: str, kind: str, row: int) -> Any:
-    if kind == "text" or not kind:
-        return _whole(cells, name, row) if pa.types.is_string(cells.type) else cells
-    given = pc.if_else(pc.is_in(cells, value_set=MISSING), None, cells)
+def is_wide(values: Any) -> bool:
+    """Return whether some are integers that float64 would round."""
+    if not pa.types.is_integer(values.type):
+        return False
+    extremes = pc.min_max(values).as_py().values()
+    return any(each is not None and abs(each) >= _EXACT for each in extremes)
+
+
+def plain(cells: Any) -> Any:
+    """Return cells of text as what pandas takes them for, all together.
+
+    >>> [str(plain(pa.array(c)).type) for c in (["1", None], ["1", "x"], ["True", None], [None])]
+    ['int64', 'string', 'bool', 'null']
+    """
+    if cells.null_count == len(cells):
+        return pa.nulls(len(cells))
     try:
-        made = given.cast(TYPES[kind])
-    except pa.ArrowInvalid as error:
-        raise DataError(_misfit(given, name, kind, row)) from error
-    return _exact(given, made) if kind == "number" else made
-
-
-def _exact(given: Any, made: Any) -> Any:
-    """Return whole numbers that are no float64 as integers."""
-    largest = pc.max(pc.abs(made)).as_py()
-    if largest is None or largest < _EXACT:
-        return made
-    try:
-        return given.cast(pa.int64())
+        digits, floats = _numbers(cells)
     except pa.ArrowInvalid:
+        return cells.cast(pa.bool_()) if _are_truths(cells) else cells
+    for kind in (pa.int64(), pa.uint64()):
+        try:
+            return pc.utf8_ltrim(digits, characters="+").cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    if pc.all(pc.match_substring_regex(digits, r"^[+-]?\d+$")).as_py():
+        return cells  # Beyond 64 bits, where float64 would make many one.
+    return _rounded(digits, floats)
+
+
+def _numbers(cells: Any) -> tuple[Any, Any]:
+    """Return numbers without blanks around, as texts and as the nearest float64."""
+    digits = pc.ascii_trim_whitespace(cells)
+    floats = digits.cast(pa.float64())
+    if pc.any(pc.is_nan(floats)).as_py():
+        raise pa.ArrowInvalid("a mark of missing values between blanks is a text")
+    return digits, floats
+
+
+def _rounded(digits: Any, floats: Any) -> Any:
+    """Return numbers as pandas rounds them, which is not to the nearest from 16 digits on."""
+    longest = pc.max(pc.binary_length(digits)).as_py() or 0
+    if longest <= _SAFE and not pc.any(pc.match_substring(digits, "e", ignore_case=True)).as_py():
+        return floats
+    return pa.array(pd.to_numeric(digits.to_pandas()), pa.float64(), from_pandas=True)
+
+
+def _are_truths(cells: Any) -> bool:
+    words = pa.array(["true", "false"])
+    return bool(pc.all(pc.is_in(pc.utf8_lower(cells.drop_null()), value_set=words)).as_py())
+
+
+def as_held(cells: Any, held: Held) -> Any:
+    """Return cells of text in the type of their whole column, of which they may be a part."""
+    made = cells if pa.types.is_string(held.kind) else plain(cells)
+    return made.cast(held.type, safe=False)
+
+
+_NULLABLE = {
+    pa.bool_(): pd.BooleanDtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+}
+
+
+def frame(texts: pa.Table, held: Mapping[str, Held]) -> pd.DataFrame:
+    """Return cells of text as a frame, which has the same types for every part of a file."""
+    return pd.DataFrame(
+        {
+            name: as_held(texts[name], each)
+            .to_pandas(types_mapper=_NULLABLE.get)
+            .astype(each.dtype)
+            for name, each in held.items()
+        }
+    )
+
+
+def as_kind(cells: Any, name: str, kind: str, row: int) -> Any:
+    """Return cells of text as values of a kind; a `DataError` names the first that is none."""
+    try:
+        return _of_kind(cells, kind)
+    except pa.ArrowInvalid as error:
+        raise DataError(_misfit(cells, name, kind, row)) from error
+
+
+def _of_kind(cells: Any, kind: str) -> Any:
+    if kind == "text":
+        return cells
+    return cells.cast(pa.timestamp("ns")) if kind == "date" else _number(cells)
+
+
+def _number(cells: Any) -> Any:
+    """Return truth values, integers that float64 would round, or float64."""
+    made = plain(cells)
+    if pa.types.is_boolean(made.type) or is_wide(made):
         return made
-
-
-def _whole(cells: Any, name: str, row: int) -> Any:
-    damaged = pc.index(pc.match_substring(cells, "\0"), True).as_py()
-    if damaged >= 0:
-        raise DataError(
-            f"column {name!r} holds a zero byte in row {row + damaged}: the file is damaged, or "
-            "not UTF-8"
-        )
-    return cells
+    return (_numbers(cells)[1] if pa.types.is_string(made.type) else made).cast(pa.float64())
 
 
 def _misfit(cells: Any, name: str, kind: str, row: int) -> str:
-    at = next(i for i, cell in enumerate(cells) if not _fits(cell, TYPES[kind]))
+    # Where each cell fits by itself, the column holds truth values among numbers.
+    rules = (lambda cell: _of_kind(cell, kind)), _numbers
+    at = next(i for r in rules for i in range(len(cells)) if not _fits(r, cells[i : i + 1]))
     value = cells[at].as_py()
     point = "; write its comma as a point" if value.replace(",", "", 1).isdigit() else ""
     return (
         f"column {name!r} holds {value!r} in row {row + at}, and the model was fitted on "
-        f"{_NOUNS[kind]}{point}"
+        f"{NOUNS[kind]}{point}"
     )
 
 
-def _fits(cell: Any, kind: pa.DataType) -> bool:
+def _fits(rule: Callable[[Any], Any], cell: Any) -> bool:
     try:
-        cell.cast(kind)
+        rule(cell)
     except pa.ArrowInvalid:
         return False
     return True

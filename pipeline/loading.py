@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline import machine
+from pipeline import cells, delimited, frames, machine
 from pipeline.clusters import active
 from pipeline.errors import ConfigError, DataError
 from pipeline.gathering import compute
@@ -70,14 +71,11 @@ def scan(
         raise ConfigError(f"device={device!r} is not 'cpu' or 'cuda'")
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
-    csv = path.suffix == ".csv"
+    if path.suffix.lower() == ".csv":
+        return _csv(path, features, target, rows, device, partition_bytes)
     names = [*features, target]
     with load("dask.config").set({"dataframe.backend": BACKENDS[device]}):
-        frame = (
-            _csv(path, names, rows, partition_bytes)
-            if csv
-            else _parquet(path, names, rows, partition_bytes)
-        )
+        frame = _parquet(path, names, rows, partition_bytes)
     (y,) = compute([frame[target]])
     y = y.to_numpy() if device == "cpu" else y.to_pandas().to_numpy()
     return frame[list(features)], y
@@ -97,20 +95,53 @@ def _parquet(path: Path, names: Sequence[str], rows: Filter, size: int | None) -
     )
 
 
-def _csv(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
+def _csv(
+    path: Path,
+    features: Sequence[str],
+    target: str,
+    rows: Filter,
+    device: str,
+    size: int | None,
+) -> tuple[Any, np.ndarray]:
+    refuse_conditions(path, rows)
+    form = delimited.Form.of(path)
+    names = form.chosen([*features, target])
+    spans = form.spans(size or partition_size(path.stat().st_size))
+    looked = load("dask.delayed")(_looked, pure=False)
+    found = compute([looked(form, span, names, target) for span in spans])
+    held = {name: reduce(cells.Held.beside, (each[name] for each, _ in found)) for name in names}
+    y = cells.frame(pa.concat_tables([texts for _, texts in found]), {target: held[target]})
+    read = _Span(form, {name: held[name] for name in features}, device)
+    X = load("dask.dataframe.from_map")(read, spans, meta=read((form.start, form.start)))
+    return X, y[target].to_numpy()
+
+
+def refuse_conditions(path: Path, rows: Filter) -> None:
+    """Refuse to read some rows of a CSV file."""
     if rows:
         raise ConfigError(f"{path}: rows={rows!r} is for Parquet; filter the CSV, or convert it")
-    held = list(pd.read_csv(path, nrows=0).columns)
-    if missing := [name for name in names if name not in held]:
-        raise DataError(f"{path}: has no column {missing[0]!r}; has {held[:20]}")
-    try:
-        return load("dask.dataframe.read_csv")(
-            str(path),
-            usecols=list(names),
-            blocksize=size or partition_size(path.stat().st_size),
-        )
-    except ValueError as error:
-        raise DataError(f"{path}: {str(error).partition(chr(10))[0]}") from error
+
+
+def _looked(
+    form: delimited.Form, span: tuple[int, int], names: Sequence[str], target: str
+) -> tuple[dict[str, cells.Held], pa.Table]:
+    """Return what the columns hold in a span of a file, and the target's cells."""
+    texts = form.table(names, span)
+    return {name: cells.Held.of(texts[name]) for name in names}, texts.select([target])
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Reads spans of a file to frames of the same types."""
+
+    form: delimited.Form
+    held: dict[str, cells.Held]
+    device: str
+
+    def __call__(self, span: tuple[int, int]) -> Any:
+        """Return the rows of a span, on the device."""
+        frame = cells.frame(self.form.table(list(self.held), span), self.held)
+        return frames.to_device(frame, self.device)
 
 
 def agree(files: Sequence[Path], names: Sequence[str]) -> list[int]:

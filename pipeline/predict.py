@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pipeline import dispatch, drift, frames, gathering, parts
+from pipeline import dispatch, drift, frames, gathering, parts, prediction
 from pipeline.batches import Source
 from pipeline.clusters import active
 from pipeline.drift import Counted
@@ -112,6 +112,8 @@ class Predictor:
         if columns is None:
             kinds = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
         self.source = Source(job.source, [*self.features, *self.copied], kinds)
+        if self.source.is_csv:
+            prediction.tell_marks(job, self.model.profile_)
 
     def _unnamed(self) -> list[str]:
         return [name for name in self.there if name not in self.copied]

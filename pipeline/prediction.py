@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from pipeline.cells import MISSING
 from pipeline.drift import Drift, Learnt
 from pipeline.errors import ConfigError, DataError
 from pipeline.persistence import digest
@@ -186,3 +187,17 @@ def judge_empty(record: Record, job: Job, profile: Mapping[str, Learnt]) -> None
                 f"input, or pass --allow-empty {name}"
             )
         warnings.warn(f"{what}; all are predicted as missing", UserWarning, stacklevel=3)
+
+
+def tell_marks(job: Job, profile: Mapping[str, Learnt]) -> None:
+    """Warn of texts at fit that are none in CSV, as far as a profile knows them."""
+    known = {
+        name: sorted({*(learnt.values or [])} & {*MISSING}) for name, learnt in profile.items()
+    }
+    if lost := {name: texts for name, texts in known.items() if texts}:
+        warnings.warn(
+            f"{job.source}: the model knows the texts {lost}, which stand for missing values in "
+            "CSV; give it Parquet",
+            UserWarning,
+            stacklevel=2,
+        )

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from pipeline import gathering, io, loading
+from pipeline import delimited, frames, gathering, io, loading
 from pipeline.clusters import active
 from pipeline.errors import DataError
 from pipeline.persistence import parquet_files
@@ -116,18 +116,27 @@ def read(
     DataError
         See `preflight`.
     """
-    how = preflight(path, [*features, target], device=device).how
-    if how == "in memory" and Path(path).suffix != ".csv":
-        return io.read(Path(path), features, target, rows, device)
-    X, y = loading.scan(path, features, target, rows=rows, device=device)
-    return (gathering.compute([X])[0] if how == "in memory" else X), y
+    path = Path(path)
+    if preflight(path, [*features, target], device=device).how != "in memory":
+        return loading.scan(path, features, target, rows=rows, device=device)
+    if path.suffix.lower() != ".csv":
+        return io.read(path, features, target, rows, device)
+    return _csv(path, features, target, rows, device)
+
+
+def _csv(
+    path: Path, features: Sequence[str], target: str, rows: Filter, device: str
+) -> tuple[Any, np.ndarray]:
+    loading.refuse_conditions(path, rows)
+    frame = delimited.read_frame(path, [*features, target])
+    return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
 
 
 def _bytes(path: Path, names: Sequence[str]) -> int:
     """Return about what columns take in memory."""
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
-    if path.suffix == ".csv":
+    if path.suffix.lower() == ".csv":
         return path.stat().st_size
     files = parquet_files(path)
     loading.agree(files, names)

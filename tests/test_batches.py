@@ -40,11 +40,11 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     assert held[-5] - held[10] < 3 * group * columns * 8
 
 
-def test_an_empty_text_is_a_value_and_nothing_is_missing(tmp_path: Path) -> None:
+def test_an_empty_cell_is_missing_quoted_or_not(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text('n,t\n1,""\n,\nNaN,x\n')
     (table,) = Source(path, None, {"n": "number", "t": "text"}).tables(9)
-    assert table["t"].to_pylist() == ["", None, "x"]
+    assert table["t"].to_pylist() == [None, None, "x"]
     assert table["n"].null_count == 2
 
 

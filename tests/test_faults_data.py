@@ -30,7 +30,7 @@ HUGE = 2**53 + 1
 TABLE = pd.DataFrame(
     {
         "a": np.arange(ROWS) * 1.0,
-        "t": ["x", "NA", "None", "null"] * (ROWS // 4),
+        "t": ["x", "?", "NAN", "null "] * (ROWS // 4),
         "id": HUGE + np.arange(ROWS),
     }
 )
@@ -190,12 +190,23 @@ def test_nothing_is_written_over_what_is_read(model: Path, tmp_path: Path) -> No
     assert (source.read_bytes(), sorted(model.iterdir())) == before
 
 
-def test_texts_that_look_missing_stay_texts_in_an_adopted_table(tmp_path: Path) -> None:
+def test_texts_that_stand_for_missing_values_are_missing_in_an_adopted_table(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "mine.csv"
-    path.write_text('t,n\nNA,1\nNone,NA\n"",3\n,4\n')
+    path.write_text('t,n\nNA,1\nNone,NA\n"",3\n,4\nna,\n')
     table = reading.read(path)
-    assert table["t"].to_pylist() == ["NA", "None", "", None]
-    assert table["n"].to_pylist() == [1, None, 3, 4]
+    assert table["t"].to_pylist() == [None, None, None, None, "na"]
+    assert table["n"].to_pylist() == [1, None, 3, 4, None]
+
+
+def test_a_text_that_csv_cannot_hold_is_told(tmp_path: Path) -> None:
+    namibia = pd.DataFrame({"country": ["NA", "DE"] * 20})
+    spec = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    save(Accelerated(spec, "cpu", profile=True).fit(namibia, Y), tmp_path / "model")
+    namibia.to_csv(tmp_path / "in.csv", index=False)
+    with pytest.warns(UserWarning, match=r"the texts \{'country': \['NA'\]\}, which stand for"):
+        call("predict", tmp_path / "model", tmp_path / "in.csv", tmp_path / "out")
 
 
 def test_a_csv_with_a_field_too_many_is_not_adopted(tmp_path: Path) -> None:

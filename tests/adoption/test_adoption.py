@@ -95,7 +95,7 @@ def test_from_the_file_to_the_report_without_a_change(workspace, label, kind, be
 def test_what_cannot_be_used_is_named_with_the_reason(workspace) -> None:
     made = adopted(workspace, "price")
     assert made.columns.unused == {
-        "column_1": "numbers the rows",
+        "Unnamed: 0": "numbers the rows",
         "who": "has 399 texts in 399 rows, one or two each",
         "country": "has one value",
         "nothing": "has no values",
@@ -163,7 +163,7 @@ def test_a_semicolon_parts_columns_too(workspace) -> None:
     [
         ("a,b\n1,2\n", "c", ConfigError, "unknown column 'c'"),
         ("a,price\n1,2\n", "prise", ConfigError, "did you mean 'price'"),
-        ("a,a,b\n1,2,3\n", "b", DataError, r"more than one column is called \['a'\]"),
+        ("a,a,b\n1,2,3\n", "b", DataError, r"columns with the same name: \['a'\]"),
         ("a,b\n", "b", DataError, "no rows"),
         ("", "b", DataError, "cannot be read: Empty CSV file"),
         ("a,b\n1,2\n1\n", "b", DataError, "cannot be read: CSV parse error"),
