@@ -14,7 +14,7 @@ and no gain in accuracy; where the summary is exact, so is the quantile.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils import resample
 
-from pipeline import frames
+from pipeline import frames, residency
 from pipeline.optional import load
 from pipeline.preprocessing import extent, parallel
 from pipeline.preprocessing.extent import Extent
@@ -51,9 +51,18 @@ class Rows:
     ----------
     blocks : list of array, each of shape (n_block_rows, n_columns)
         In the order of the rows.
+    owed : list of int
+        Bytes that came to the host between two processes, and are in no ledger yet.
     """
 
     blocks: list[Any]
+    owed: list[int] = field(default_factory=list)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Tell the process that reads them, for arrays on a device cross the host on their way."""
+        device = frames.device_of(self.blocks[0])
+        moved = sum(block.nbytes for block in self.blocks) if device == "cuda" else 0
+        return Rows, (self.blocks, [moved])
 
     @property
     def n_rows(self) -> int:
@@ -91,7 +100,7 @@ class Rows:
 
     def merge(self, other: Rows) -> Rows:
         """Return the rows of both, in this order; the values stay where they are."""
-        return Rows(self.blocks + other.blocks)
+        return Rows(self.blocks + other.blocks, self.owed + other.owed)
 
     def at(self, wanted: np.ndarray) -> np.ndarray:
         """Return the values of the wanted ranks, as `Summary.at` does."""
@@ -150,9 +159,8 @@ def take(stat: Rows, chosen: np.ndarray) -> Rows:
     edges = list(accumulate((len(block) for block in stat.blocks), initial=0))
     cuts = np.searchsorted(chosen, edges)
     parts = zip(stat.blocks, edges, pairwise(cuts), strict=False)
-    return Rows(
-        [block[stat.xp.asarray(chosen[a:b] - start)] for block, start, (a, b) in parts if a < b]
-    )
+    rows = [block[stat.xp.asarray(chosen[a:b] - start)] for block, start, (a, b) in parts if a < b]
+    return Rows(rows, stat.owed)
 
 
 def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
@@ -177,6 +185,8 @@ def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
     [2.0, 3.0]
     """
     levels = np.asarray(q, dtype="float64")
+    while isinstance(stat, Rows) and stat.owed:
+        residency.moved(to_host=stat.owed.pop())
     places = [ranks(int(n), levels, method) for n in stat.counts]
     found = stat.at(np.stack([place[:2] for place in places]))
     values = found if found.dtype.kind == "f" else found.astype("float64")

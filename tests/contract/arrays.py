@@ -105,6 +105,11 @@ class ndarray(OnDevice):  # noqa: N801
             raise TypeError(f"scatter_add only supports {', '.join(ADDED)}, as data type")
         np.add.at(self._host, _key(slices), unwrap(value))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process by way of the host."""
+        RECORDER.copied("host", "pickle", self._host.nbytes)
+        return arrived, (self._host,)
+
     def get(self, *args: Any, **kwargs: Any) -> np.ndarray:
         """Copy to the host, on purpose."""
         RECORDER.call(OWNER, "get", args, kwargs)
@@ -233,6 +238,12 @@ OWN: dict[str, Callable[..., Any]] = {
     **{name: counted(getattr(np, name)) for name in ("argwhere", "flatnonzero", "nonzero")},
 }
 """Functions that CuPy computes otherwise than NumPy."""
+
+
+def arrived(host: np.ndarray) -> ndarray:
+    """Return an array that another process sent, on the device again."""
+    RECORDER.copied("device", "pickle", host.nbytes)
+    return ndarray(host)
 
 
 def _recorded(owner: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:

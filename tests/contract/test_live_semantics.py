@@ -98,6 +98,11 @@ FACTS: dict[str, tuple[Callable[[str], str], str, str]] = {
     ),
     "and the greatest": (source, "cupy:bincount", "size = int(cupy.max(x)) + 1 # synchronize!"),
     "and has CUB make a histogram": (source, "cupy:bincount", "cub.cub_histogram(x, b, size+1)"),
+    "what CuPy was given is never spilled": (
+        source,
+        "cudf.core.buffer.spillable_buffer:SpillableBuffer.spillable",
+        "return not self.exposed and len(self._spill_locks) == 0",
+    ),
     "the number of nulls is kept on the host": (
         source,
         "cudf.core.column.column:ColumnBase.has_nulls",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import reduce
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import KBinsDiscretizer, QuantileTransformer, RobustScaler
 
-from pipeline import frames
+from pipeline import frames, residency
+from pipeline.errors import BudgetExceeded
 from pipeline.preprocessing.program import Program
 from pipeline.preprocessing.quantiles import gather, merge, quantile
 from tests.contract.recorder import Recorder
@@ -68,3 +70,39 @@ def test_program_gives_what_the_cpu_gives(spec: Any, device: Recorder) -> None:
     found = on_gpu.transform(frames.to_device(X, "cuda"))
     np.testing.assert_allclose(frames.to_host(found), on_cpu.transform(X), rtol=1e-12, atol=1e-12)
     assert faults(device.calls) == []
+
+
+@pytest.mark.parametrize("rank_error", [0.0, RANK_ERROR])
+def test_rows_that_came_from_another_process_are_booked_once(
+    rank_error: float, device: Recorder
+) -> None:
+    there = frames.to_device(matrix(), "cuda")
+    with residency.ledger() as book, residency.record("scaler", "fit", "cuda"):
+        came = pickle.loads(pickle.dumps(gather(there, rank_error)))
+        once, again = quantile(came, [0.5]), quantile(came, [0.5])
+    np.testing.assert_array_equal(once, again)
+    rows = there.nbytes if rank_error == 0 else 0
+    assert book.to_host_bytes == device.nbytes("host", "explicit") + rows
+    assert device.nbytes("host", "pickle") >= rows
+
+
+def test_rows_that_came_from_another_process_break_a_budget_of_nothing(device: Recorder) -> None:
+    there = frames.to_device(matrix(10_000), "cuda")
+    came = pickle.loads(pickle.dumps(merge(gather(there, 0.0), gather(there, 0.0))))
+    with (
+        residency.ledger(host_bytes=0, n_rows=20_000),
+        residency.record("x", "fit", "cuda"),
+        pytest.raises(BudgetExceeded, match="would bring 320,000 bytes"),
+    ):
+        quantile(came, [0.5])
+
+
+def test_rows_that_stay_in_their_process_cost_their_quantiles(device: Recorder) -> None:
+    there = frames.to_device(matrix(10_000), "cuda")
+    stat = merge(gather(there, 0.0), gather(there, 0.0))
+    with (
+        residency.ledger(host_bytes=0, n_rows=10_000) as book,
+        residency.record("x", "fit", "cuda"),
+    ):
+        quantile(stat, [0.5])
+    assert book.to_host_bytes < 100
