@@ -14,7 +14,7 @@ from pipeline import Unsupported
 from pipeline.optional import available, load
 from pipeline.placement import Placement
 from pipeline.rules import cuda, cuml, translations
-from pipeline.rules.tables import public_name
+from pipeline.rules.tables import CUML, public_name
 from pipeline.rules.translations import Case
 from tests.contract import learning, probes, snapshot
 from tests.contract.specs import HONOURED, LOST, REFUSED
@@ -29,6 +29,8 @@ pytestmark = [
 NAMES = probes.translated()
 HERE = [name for name in NAMES if name not in probes.USUAL]
 """Whose packages are installed."""
+OURS = [name for name, row in CUML.items() if row.own]
+"""What we translate ourselves."""
 OF_TESTS = [*HONOURED, *(spec for spec, _ in [*REFUSED, *LOST])]
 
 
@@ -85,6 +87,12 @@ def placed(spec: BaseEstimator) -> Placement | str:
 def specs_of_all() -> list[BaseEstimator]:
     """Return a spec of each value that is tried alone, and those of the tests."""
     tried = [(name, each.params) for name in HERE for each in probes.singles(name)]
+    tried += [
+        (name, {param: value})
+        for name in OURS
+        for param in probes.defaults(name)
+        for value in probes.values(name, param)
+    ]
     return [*(probes.make(name, **params) for name, params in tried), *OF_TESTS]
 
 
