@@ -98,6 +98,15 @@ class ndarray(OnDevice):  # noqa: N801
         RECORDER.call(OWNER, "sort", (axis, kind))
         self._host[...] = sort(self._host, axis, kind)
 
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> ndarray:
+        """Cast; a NaN becomes the least integer without a word."""
+        RECORDER.call(OWNER, "astype", (dtype, *args), kwargs)
+        with np.errstate(invalid="ignore"):
+            made = self._host.astype(dtype, *args, **kwargs)
+        if made.dtype == np.int64 and self._host.dtype.kind == "f":
+            made = np.where(np.isnan(self._host), np.iinfo("int64").min, made)
+        return ndarray(made)
+
     def scatter_add(self, slices: Any, value: Any) -> None:
         """Add in place, at some positions repeatedly."""
         RECORDER.call(OWNER, "scatter_add", (slices, value))

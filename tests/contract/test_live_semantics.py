@@ -100,7 +100,7 @@ FACTS: dict[str, tuple[Callable[[str], str], str, str]] = {
     "and has CUB make a histogram": (source, "cupy:bincount", "cub.cub_histogram(x, b, size+1)"),
     "what CuPy was given is never spilled": (
         source,
-        "cudf.core.buffer.spillable_buffer:SpillableBuffer.spillable",
+        "cudf.core.buffer.spillable_buffer:SpillableBufferOwner.spillable",
         "return not self.exposed and len(self._spill_locks) == 0",
     ),
     "the number of nulls is kept on the host": (

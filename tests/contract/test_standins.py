@@ -142,6 +142,18 @@ def test_nullable_int_keeps_its_type_and_has_no_way_to_cupy(device: Recorder) ->
     assert np.isnan(column.astype("float64").to_cupy(na_value=np.nan).get()[1])
 
 
+def test_values_with_nulls_are_floats_and_as_integers_the_least_one(device: Recorder) -> None:
+    codes = upload(pd.Series(["b", None, "a"], dtype="category")).cat.codes
+    assert codes.values.dtype == np.dtype("float64")
+    assert codes.values.astype("int64").get().tolist() == [1, -(2**63), 0]
+    with pytest.raises(ValueError, match="non-negative"):
+        sys.modules["cupy"].bincount(codes.values.astype("int64") + 1)
+    with pytest.raises(ValueError, match="with missing values"):
+        _ = upload(NULLS["nullable int"]).values
+    with pytest.raises(ValueError, match="no nulls"):
+        _ = upload(NULLS["object bool"]).values
+
+
 def test_codes_of_nulls_are_null_until_filled(device: Recorder) -> None:
     codes = upload(pd.Series(["b", None, "a"], dtype="category")).cat.codes
     assert codes.dtype == np.dtype("int8")
