@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+from sklearn.pipeline import Pipeline
 
 # There is no public way to read what `set_output` and `set_config` have set.
 from sklearn.utils._set_output import _get_output_config
@@ -20,10 +21,15 @@ CONTAINERS = ("default", "pandas", "polars")
 def container(spec: Any) -> str:
     """Return what scikit-learn would make for an estimator: "default", "pandas" or "polars".
 
+    A `Pipeline` makes what its last step makes.
+
     >>> from sklearn.preprocessing import StandardScaler
     >>> container(StandardScaler().set_output(transform="pandas"))
     'pandas'
     """
+    while isinstance(spec, Pipeline) and spec.steps:
+        made = [how for _, how in spec.steps if hasattr(how, "transform")]
+        spec = made[-1] if made else None
     return str(_get_output_config("transform", spec)["dense"])
 
 

@@ -83,7 +83,7 @@ class Explanation:
 
 
 def explain(
-    spec: BaseEstimator, device: str = "auto", X: Any = None, *, dtype: str = "float32"
+    spec: BaseEstimator, device: str = "auto", X: Any = None, *, dtype: str = "auto"
 ) -> Explanation:
     """Return where each step would run, without running anything and without a GPU.
 
@@ -95,8 +95,8 @@ def explain(
     X : table, optional
         What the spec would be fitted on, by whose size ``"auto"`` is decided. Of a Dask frame or
         array, each step says what happens to its partitions; none of them is made.
-    dtype : {"float32", "float64"}
-        Of the matrix that preprocessing hands to the estimator.
+    dtype : {"auto", "float32", "float64"}
+        Of the matrix that preprocessing hands to the last estimator, as in `Accelerated`.
 
     Returns
     -------

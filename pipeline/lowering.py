@@ -35,7 +35,7 @@ def lower(
     device: str,
     *,
     fallback: bool = False,
-    dtype: str = "float32",
+    dtype: str = "auto",
     rank_error: float = 0.0,
     intelex: bool = True,
 ) -> Plan:
@@ -48,8 +48,9 @@ def lower(
     device : {"cpu", "cuda"}
     fallback : bool
         Run what the device cannot on the host, instead of raising.
-    dtype : {"float32", "float64"}
-        Type of the matrix that preprocessing hands to the estimator.
+    dtype : {"auto", "float32", "float64"}
+        Type of the matrix that preprocessing hands to the last estimator. "auto" is the type that
+        scikit-learn would hand on; on a GPU, float32.
     rank_error : float
         Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
     intelex : bool
@@ -63,23 +64,66 @@ def lower(
         A parameter of the spec is invalid.
     """
     validate(spec)
-    steps: list[Step] = []
-    reasons: list[Reason] = []
-    for name, part, found in walk(spec, device):
+    entries = list(walk(spec, device))
+    reasons = [reason for *_, found in entries for reason in found]
+    if reasons and device != "cpu" and not fallback:
+        raise Unsupported(*reasons)
+    final = "float32" if (device, dtype) == ("cuda", "auto") else dtype
+    runs = programs(entries)
+    # What is between the steps keeps the type that scikit-learn gives it.
+    last = len(runs) - (2 if len(runs) > 1 and not _is_program(runs[-1]) else 1)
+    steps = []
+    for i, run in enumerate(runs):
+        if _is_program(run):
+            kind = final if i == last else "auto"
+            steps.append(_program(run, device, dtype=kind, rank_error=rank_error))
+            continue
+        ((name, part, found),) = run
         if labels.handles(part):
             steps.append(
                 Step(name, labels.Labels(part), "cpu", list(placements(name, part, "cpu")))
             )
-        elif not found:
-            options: dict[str, Any] = {"dtype": dtype, "rank_error": rank_error, "intelex": intelex}
-            steps.append(_place(name, part, device, fallback=fallback, **options))
-        elif device == "cpu" or fallback:
+        elif found:
             steps.append(on_host(name, part, found, asked=device))
         else:
-            reasons += found
-    if reasons:
-        raise Unsupported(*reasons)
+            options: dict[str, Any] = {"dtype": final, "intelex": intelex}
+            steps.append(_model(name, part, device, fallback=fallback, **options))
     return Plan(spec, steps)
+
+
+Entry = tuple[str, Any, list[Reason]]
+"""A step: its name, the estimator, and what stands in its way on a device."""
+
+
+def programs(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Return the steps in order, those that run on blocks one after the other together.
+
+    They are one program, so that a block goes through all of them before anything is rounded to
+    the type of a matrix. A `ColumnTransformer` begins a new one: it selects from a table.
+    """
+    runs: list[list[Entry]] = []
+    for entry in entries:
+        joins = runs and _is_program(runs[-1]) and _is_program([entry])
+        if joins and not refusals.must_come_first(entry[1]):
+            runs[-1].append(entry)
+        else:
+            runs.append([entry])
+    return runs
+
+
+def _is_program(run: Sequence[Entry]) -> bool:
+    _, part, found = run[0]
+    return on_blocks(part) and not (labels.handles(part) or found)
+
+
+def _program(run: Sequence[Entry], device: str, *, dtype: str, rank_error: float) -> Step:
+    places = [place for name, part, _ in run for place in placements(name, part, device)]
+    if len(run) == 1:
+        name, spec = run[0][0], run[0][1]
+        return Step(name, Program(spec, dtype, name, rank_error=rank_error), device, places)
+    spec = Pipeline([(name, part) for name, part, _ in run])
+    name = " + ".join(name for name, *_ in run)
+    return Step(name, Program(spec, dtype, "", rank_error=rank_error), device, places)
 
 
 def parts(spec: BaseEstimator) -> Iterator[tuple[str, Any]]:
@@ -151,20 +195,8 @@ def _rules(device: str, *, intelex: bool) -> Any:
     return on_x86 if intelex and device == "cpu" else RULES[device]
 
 
-def _place(
-    name: str,
-    part: Any,
-    device: str,
-    *,
-    fallback: bool,
-    dtype: str,
-    rank_error: float,
-    intelex: bool,
-) -> Step:
+def _model(name: str, part: Any, device: str, *, fallback: bool, dtype: str, intelex: bool) -> Step:
     places = list(placements(name, part, device, intelex=intelex))
-    if on_blocks(part):
-        return Step(name, Program(part, dtype, name, rank_error=rank_error), device, places)
-
     model = _rules(device, intelex=intelex).place(part, name, dtype)
     may_fall = fallback if device != "cpu" else isinstance(model, on_x86.Intelex)
     # No function of its own: a model may be pickled.

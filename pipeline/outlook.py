@@ -67,13 +67,14 @@ def outlook(spec: BaseEstimator, device: str, X: Any, dtype: str) -> dict[str, s
     device : {"cpu", "cuda"}
     X : Dask frame or array
         No partition of it is made.
-    dtype : {"float32", "float64"}
+    dtype : {"auto", "float32", "float64"}
         Of the matrix that preprocessing makes.
     """
     if reads_text(spec):
         first = next(walk(spec, device))[0]
         return {first: "refused: texts are read in one piece; pass X.compute()"}
-    return dict(_steps(spec, device, X, dtype))
+    auto = "float32" if device == "cuda" else "float64"
+    return dict(_steps(spec, device, X, auto if dtype == "auto" else dtype))
 
 
 def _steps(spec: BaseEstimator, device: str, X: Any, dtype: str) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,9 @@ from pipeline.errors import OutOfMemory, Reason, Unsupported
 from pipeline.memory import told
 from pipeline.placement import Placement
 from pipeline.preprocessing.parallel import halved
+from pipeline.preprocessing.program import Program
 from pipeline.residency import record
+from pipeline.rules.model import reads_float32
 
 
 class Worker(Protocol):
@@ -129,6 +131,12 @@ class Step:
         self.note(said)
         return X
 
+    def to_sklearn(self) -> dict[str, Any]:
+        """Return the fitted steps of the spec that it runs, by name."""
+        fitted = self.worker.to_sklearn()
+        whole = isinstance(self.worker, Program) and not self.worker.step
+        return dict(fitted.steps) if whole else {self.name: fitted}
+
     @contextmanager
     def timed(self, call: str, why: str = "what was fitted") -> Iterator[None]:
         """Book a call of this step and why bytes move, with the device's queue drained."""
@@ -203,9 +211,22 @@ class Plan:
         """Return the fitted scikit-learn estimator of the whole spec."""
         if not isinstance(self.spec, Pipeline):
             return self.steps[0].worker.to_sklearn()
-        fitted = {step.name: step.worker.to_sklearn() for step in self.steps}
+        fitted: dict[str, Any] = {}
+        for step in self.steps:
+            fitted |= step.to_sklearn()
         steps = [(name, fitted.get(name, how)) for name, how in self.spec.steps]
+        if cast := self._cast():
+            steps.insert(-1, cast)
         return Pipeline(steps, memory=self.spec.memory, verbose=self.spec.verbose)
+
+    def _cast(self) -> tuple[str, Any] | None:
+        """Return the step that gives the last estimator the type of number that it learnt from."""
+        if len(self.steps) < 2:
+            return None
+        maker, taker = self.steps[-2].worker, self.steps[-1].worker
+        # Trees make float32 of their rows themselves.
+        known = not isinstance(maker, Program) or reads_float32(getattr(taker, "spec", None))
+        return None if known else maker.cast()
 
 
 def _fit_transform(steps: Sequence[Step], X: Any, y: Any) -> Any:

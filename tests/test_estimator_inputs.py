@@ -137,7 +137,7 @@ def test_single_rows_equal_the_batch() -> None:
     [
         ({"device": "tpu"}, ConfigError, "'tpu' is not one of"),
         ({"device": None}, ConfigError, "None is not one of"),
-        ({"device": "cpu", "dtype": "int8"}, ConfigError, "dtype='int8' is not 'float32'"),
+        ({"device": "cpu", "dtype": "int8"}, ConfigError, "dtype='int8' is not 'auto'"),
     ],
     ids=["tpu", "None", "int8"],
 )

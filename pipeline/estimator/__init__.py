@@ -46,9 +46,10 @@ class Accelerated(Answers):
         ``"cuda"`` is strict: a step without an equivalent is an error. ``"auto"``
         takes the GPU where there is one and the job is large enough for it, and runs
         such steps on the host, visibly.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the matrix that preprocessing hands to the estimator. Statistics
-        are float64 in any case.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Type of the matrix that preprocessing hands to the last estimator, or returns. "auto" is
+        the type that scikit-learn would make, and float32 on a GPU. Between the steps the type is
+        scikit-learn's, and statistics are float64, in any case.
     fallback : bool, optional
         Whether steps that the device cannot run may run on the host. By default
         only with ``device="auto"``.
@@ -106,7 +107,7 @@ class Accelerated(Answers):
         spec: BaseEstimator,
         device: str = "auto",
         *,
-        dtype: str = "float32",
+        dtype: str = "auto",
         fallback: bool | None = None,
         rank_error: float = 0.0,
         host_bytes: int | None = None,
@@ -208,8 +209,8 @@ class Accelerated(Answers):
 
     def _learn(self, X: Any, y: Any, how: Any) -> tuple[Any, Any]:
         """Lower the spec and run `how` on the plan and the rows; keep it all if that succeeds."""
-        if self.dtype not in ("float32", "float64"):
-            raise ConfigError(f"dtype={self.dtype!r} is not 'float32' or 'float64'")
+        if self.dtype not in ("auto", "float32", "float64"):
+            raise ConfigError(f"dtype={self.dtype!r} is not 'auto', 'float32' or 'float64'")
         if not 0 <= self.rank_error < 0.5:
             raise ConfigError(f"rank_error={self.rank_error!r} is not a number from 0 to 0.5")
         if self.host_bytes is not None and self.host_bytes < 0:
@@ -291,7 +292,8 @@ class Accelerated(Answers):
         tags.input_tags.sparse, tags.requires_fit = False, True
         if tags.transformer_tags is not None:
             kept = tags.transformer_tags.preserves_dtype
-            tags.transformer_tags.preserves_dtype = [t for t in kept if t == self.dtype]
+            same = [t for t in kept if self.dtype in ("auto", t)]
+            tags.transformer_tags.preserves_dtype = same
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:

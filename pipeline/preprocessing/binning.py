@@ -112,14 +112,15 @@ class KBinsDiscretizerTwin(Twin[Values]):
         require_finite(self, block.values)
         # float32 values may round to the other side of an edge; scikit-learn's do.
         values = block.values if self.spec.dtype is None else block.values.astype(self.spec.dtype)
+        dtype = values.dtype if values.dtype.kind == "f" else np.dtype("float64")
         columns = xp.ascontiguousarray(values.astype("float64").T)
         found = [
             xp.searchsorted(xp.asarray(edges[1:-1]), column, side="right")
             for edges, column in zip(self.fitted.bin_edges_, columns, strict=True)
         ]
         if self.spec.encode == "ordinal":
-            return Numbers(xp.stack(found, axis=1))
-        return Indicators(found, [int(n) for n in self.fitted.n_bins_])
+            return Numbers(xp.stack(found, axis=1).astype(dtype))
+        return Indicators(found, [int(n) for n in self.fitted.n_bins_], dtype)
 
 
 def _fit_quietly(spec: Any, table: np.ndarray) -> Any:

@@ -4,7 +4,7 @@
 distinct values; `Dates` is points in time; `Indicators` is the positions of the
 ones in a one-hot matrix, kept unexpanded until it is written; `Joined` is blocks
 side by side; `Scaled` is a block times a number; `Kept` is columns of the table
-that a frame takes over as they are.
+that nobody has read yet.
 """
 
 from __future__ import annotations
@@ -45,6 +45,11 @@ class Numbers:
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.values.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        return np.dtype(self.values.dtype)
 
     def write(self, out: Any, start: int = 0) -> None:
         """Copy the values."""
@@ -93,7 +98,7 @@ class Dates:
 
 @dataclass(frozen=True)
 class Kept:
-    """Columns of the table that a frame takes over as they are."""
+    """Columns of the table as they are: the next twin reads them in its own form."""
 
     names: Sequence[Any]
 
@@ -103,8 +108,8 @@ class Kept:
         return len(self.names)
 
     def write(self, out: Any, start: int = 0) -> None:
-        """Refuse: only a frame has a place for columns of any type."""
-        raise ConfigError(f"the columns {list(self.names)} cannot be written into a matrix")
+        """Refuse: they have to be read first, by `as_read`."""
+        raise ConfigError(f"the columns {list(self.names)} were not read as numbers")
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,8 @@ class Indicators:
 
     positions: Sequence[Any]
     widths: Sequence[int]
+    dtype: Any = np.float64
+    """What scikit-learn would hold the ones in."""
 
     @property
     def width(self) -> int:
@@ -171,6 +178,11 @@ class Scaled:
         """Number of output columns."""
         return self.block.width
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the products."""
+        return np.result_type(common_type([self.block]), self.weight)
+
     def write(self, out: Any, start: int = 0) -> None:
         """Write the block and multiply in place."""
         self.block.write(out, start)
@@ -219,28 +231,69 @@ def filled(values: Any, missing: Any, fill: Any) -> Any:
     return values
 
 
-def as_numbers(block: Block, n_rows: int, xp: Any) -> Numbers:
-    """Return a block as a matrix; float64 unless it is one already."""
+class Rows(Protocol):
+    """The rows of the table that a block was made of: `pipeline.preprocessing.table.Part`."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def xp(self) -> Any:
+        """NumPy or CuPy."""
+
+    def read(self, names: Sequence[Any], form: type) -> Any:
+        """Return some columns of the table as a block of a form."""
+
+
+def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
+    """Return the type that holds the numbers of all blocks, as `numpy.hstack` chooses it.
+
+    >>> import numpy as np
+    >>> ints, floats = Numbers(np.ones((1, 1), "int32")), Numbers(np.ones((1, 1), "float32"))
+    >>> common_type([ints]), common_type([ints, floats])
+    (dtype('int32'), dtype('float64'))
+    """
+    known = [b.dtype for b in flat(Joined(blocks)) if isinstance(b, Numbers | Indicators | Scaled)]
+    found = np.result_type(*known) if known else np.dtype("float64")
+    return found if found.kind in "iufb" else np.dtype("float64")
+
+
+def as_numbers(block: Block, rows: Rows) -> Numbers:
+    """Return a block as one matrix, in the type that its columns have together."""
     if isinstance(block, Numbers):
         return block
-    values = xp.zeros((n_rows, block.width), dtype="float64")
-    block.write(values)
+    if isinstance(block, Kept):
+        return Numbers(rows.read(block.names, Numbers).values)
+    read = as_read(block, rows)
+    values = rows.xp.zeros((rows.n_rows, block.width), dtype=common_type([read]))
+    read.write(values)
     return Numbers(values)
 
 
-def as_categories(block: Block, n_rows: int, xp: Any) -> Categories:
+def as_read(block: Block, rows: Rows) -> Block:
+    """Return a block with columns of the table read as numbers."""
+    if isinstance(block, Joined):
+        return Joined([as_read(part, rows) for part in block.blocks])
+    return as_numbers(block, rows) if isinstance(block, Kept) else block
+
+
+def as_categories(block: Block, rows: Rows) -> Categories:
     """Return a block as codes; each column of numbers is coded by its distinct values."""
     if isinstance(block, Categories):
         return block
+    if isinstance(block, Kept):
+        read: Categories = rows.read(block.names, Categories)
+        return read
     if isinstance(block, Joined):
-        parts = [as_categories(part, n_rows, xp) for part in block.blocks]
+        parts = [as_categories(part, rows) for part in block.blocks]
         return Categories([column for part in parts for column in part.columns])
-    values = as_numbers(block, n_rows, xp).values
+    values = as_numbers(block, rows).values
     return Categories([frames.coded(values[:, j]) for j in range(block.width)])
 
 
-def as_dates(block: Block) -> Dates:
-    """Return a block of dates as it is.
+def as_dates(block: Block, rows: Rows) -> Dates:
+    """Return a block of dates.
 
     Raises
     ------
@@ -249,4 +302,7 @@ def as_dates(block: Block) -> Dates:
     """
     if isinstance(block, Dates):
         return block
+    if isinstance(block, Kept):
+        read: Dates = rows.read(block.names, Dates)
+        return read
     raise ConfigError("CalendarFeatures reads dates; put it first in its pipeline")

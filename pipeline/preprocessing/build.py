@@ -12,8 +12,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.preprocessing.nodes import Branch, Chain, Leaf, Node, Parallel, Passthrough
-from pipeline.preprocessing.refusals import reasons
+from pipeline.preprocessing.nodes import Branch, Chain, Keeps, Leaf, Node, Parallel, Passthrough
+from pipeline.preprocessing.refusals import reasons, under
 from pipeline.preprocessing.selecting import dropped, selected
 from pipeline.preprocessing.twins import TWINS
 from pipeline.preprocessing.union import Union
@@ -25,16 +25,17 @@ class Options:
 
     Parameters
     ----------
-    framed : bool
-        A frame is made, which has a place for columns of any type.
-    keeps : bool
-        Statistics are kept, so that each `fit` adds to those before.
+    keeps : {"none", "small", "all"}
+        Which statistics are kept, for more rows to be added to: "small" are those that hold no
+        rows.
+    float32 : bool
+        Steps hand on float32 where scikit-learn's do, and not the float64 they compute in.
     rank_error : float
         Of medians and quantiles, as a share of the rows; 0 is exact.
     """
 
-    framed: bool = False
-    keeps: bool = False
+    keeps: Keeps = "none"
+    float32: bool = False
     rank_error: float = 0.0
 
 
@@ -66,10 +67,13 @@ def build(
 
 def _node(spec: Any, head: pd.DataFrame, step: str, options: Options) -> Node:
     if isinstance(spec, str):
-        return Passthrough(framed=options.framed)
+        return Passthrough()
     if type(spec) is Pipeline:
         check_names(spec, spec.steps, step)
-        nodes = [_node(how or "passthrough", head, step, options) for _, how in spec.steps]
+        nodes = [
+            _node(how or "passthrough", head, under(step, name), options)
+            for name, how in spec.steps
+        ]
         return Chain(spec, nodes)
     if type(spec) is ColumnTransformer:
         return _parallel(spec, head, step, options)
@@ -77,13 +81,13 @@ def _node(spec: Any, head: pd.DataFrame, step: str, options: Options) -> Node:
         return _union(spec, head, step, options)
     twin = TWINS[type(spec)](spec)
     twin.rank_error = options.rank_error
-    return Leaf(twin, keeps=options.keeps)
+    return Leaf(twin, keeps=options.keeps, float32=options.float32)
 
 
 def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str, options: Options) -> Parallel:
     check_names(spec, spec.transformers, step)
     chosen = [
-        (name, how, selected(head, key, f"{step}.{name}")) for name, how, key in spec.transformers
+        (name, how, selected(head, key, under(step, name))) for name, how, key in spec.transformers
     ]
     used = {column for _, _, names in chosen for column in names}
     rest = [column for column in head.columns if column not in used]
@@ -91,7 +95,7 @@ def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str, options: O
     node = Parallel(
         spec,
         [
-            Branch(name, _node(how, head[names], f"{step}.{name}", options), names)
+            Branch(name, _node(how, head[names], under(step, name), options), names)
             for name, how, names in chosen
             if names and not dropped(how)
         ],
@@ -111,7 +115,7 @@ def _union(spec: FeatureUnion, head: pd.DataFrame, step: str, options: Options) 
     return Union(
         spec,
         [
-            (name, _node(how, head, f"{step}.{name}", options))
+            (name, _node(how, head, under(step, name), options))
             for name, how in spec.transformer_list
             if not dropped(how)
         ],

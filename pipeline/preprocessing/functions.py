@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,12 +89,10 @@ class FunctionTransformerTwin(Twin[Checked]):
     def _honoured(cls, name: str, value: Any) -> bool:
         return name in ("func", "kw_args") or super()._honoured(name, value)
 
-    def form(self, X: Any, names: Sequence[Any] | None) -> type:
+    def form(self, *, numeric: bool) -> type:
         """Return `Categories` where the columns, text among them, are left as they are."""
-        if self.spec.func is not None or self.spec.validate:
-            return Numbers
-        columns = [frames.column(X, name) for name in names or ()]
-        return Numbers if all(c.dtype.kind in "iufb" for c in columns) else Categories
+        as_it_is = self.spec.func is None and not self.spec.validate
+        return Categories if as_it_is and not numeric else Numbers
 
     def keeps_names(self) -> bool:
         """Return whether a frame comes out as a frame: checking makes an array of it."""

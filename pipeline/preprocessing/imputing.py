@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,12 +57,9 @@ class SimpleImputerTwin(Twin[Seen]):
     }
     reads = Numbers
 
-    def form(self, X: Any, names: Sequence[Any] | None) -> type:
+    def form(self, *, numeric: bool) -> type:
         """Return `Categories` where a column holds anything but numbers."""
-        if self.spec.strategy in AVERAGES:
-            return Numbers
-        columns = [frames.column(X, name) for name in names or ()]
-        return Numbers if all(c.dtype.kind in "iufb" for c in columns) else Categories
+        return Numbers if numeric or self.spec.strategy in AVERAGES else Categories
 
     def partial(self, block: Numbers | Categories, *aligned: Any) -> Seen:
         """Return what the strategy needs to know of the block."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,12 +39,9 @@ class MissingIndicatorTwin(Twin[Holes]):
     }
     reads = Numbers
 
-    def form(self, X: Any, names: Sequence[Any] | None) -> type:
+    def form(self, *, numeric: bool) -> type:
         """Return `Numbers` where all columns are; `Categories` hold anything."""
-        if names is None:
-            return Categories
-        columns = (frames.column(X, name) for name in names)
-        return Numbers if all(c.dtype.kind in "iufb" for c in columns) else Categories
+        return Numbers if numeric else Categories
 
     def partial(self, block: Numbers | Categories, *aligned: Any) -> Holes:
         """Return which columns of the block miss values."""

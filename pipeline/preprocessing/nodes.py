@@ -6,16 +6,19 @@ block transformed on the fly by the leaves before it.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
+from pipeline import frames
 from pipeline.containers import container
 from pipeline.errors import DataError, PipelineError
 from pipeline.ingest import Origin
@@ -29,12 +32,17 @@ from pipeline.preprocessing.blocks import (
     as_categories,
     as_dates,
     as_numbers,
+    as_read,
+    flat,
     scaled,
 )
 from pipeline.preprocessing.handover import freeze_fit_thaw
 from pipeline.preprocessing.moments import Moments
+from pipeline.preprocessing.quantiles import holds_rows
 from pipeline.preprocessing.table import Data, Part
 from pipeline.preprocessing.twin import Twin
+
+Keeps = Literal["none", "small", "all"]
 
 Read = Callable[[Part], Any]
 """From rows of a table to a block. It holds no table, so it can be sent to where a part is."""
@@ -68,16 +76,37 @@ class Columns:
         """Return what reads a part's rows in a form."""
         names, blocks = self.names, self.blocks
         if blocks is not None:
-            return lambda part: convert(blocks(part), form, part.n_rows, part.table.xp)
+            convert = CONVERT[form]
+            return lambda part: convert(blocks(part), part)
         assert names is not None
         return lambda part: part.read(names, form)
 
+    def numeric(self, table: Data) -> bool:
+        """Return whether all columns are numbers."""
+        if self.blocks is None:
+            return all(is_number(table.like, name) for name in self.names or ())
+        first = flat(self.blocks(table.first()))
+        return not any(_holds_others(block, table.like) for block in first)
 
-def convert(block: Block, form: type, n_rows: int, xp: Any) -> Any:
-    """Return a block in the form that the next twin reads."""
-    if form is Dates:
-        return as_dates(block)
-    return (as_categories if form is Categories else as_numbers)(block, n_rows, xp)
+
+CONVERT: dict[type, Callable[[Block, Part], Any]] = {
+    Numbers: as_numbers,
+    Categories: as_categories,
+    Dates: as_dates,
+}
+"""Form of a block -> what brings any block into it."""
+
+
+def is_number(X: Any, name: Any) -> bool:
+    """Return whether a column of a table holds numbers."""
+    return frames.column(X, name).dtype.kind in "iufb"
+
+
+def _holds_others(block: Block, X: Any) -> bool:
+    """Return whether a block holds anything but numbers."""
+    if isinstance(block, Kept):
+        return not all(is_number(X, name) for name in block.names)
+    return isinstance(block, Categories | Dates)
 
 
 class Node(ABC):
@@ -101,6 +130,10 @@ class Node(ABC):
         """Return a cell of each column of the table that an encoder reads, which it knows."""
         return {}
 
+    @abstractmethod
+    def leaves(self) -> Iterator[Leaf]:
+        """Return the leaves, in the order of the spec."""
+
     def then(self, source: Columns, blocks: Read) -> Columns:
         """Return the source of the node after this one.
 
@@ -117,13 +150,17 @@ class Leaf(Node):
     Parameters
     ----------
     twin : Twin
-    keeps : bool
-        Keep the statistic, so that the next `fit` adds to it.
+    keeps : {"none", "small", "all"}
+        Whether to keep the statistic, so that the next `fit` adds to it: "small" does unless it
+        holds rows.
+    float32 : bool
+        Make float32 of float32 where scikit-learn's transformer does.
     """
 
-    def __init__(self, twin: Twin[Any], *, keeps: bool = False) -> None:
+    def __init__(self, twin: Twin[Any], *, keeps: Keeps = "none", float32: bool = False) -> None:
         self.twin, self.spec, self.keeps = twin, twin.spec, keeps
         self.form: type = twin.reads
+        self.float32 = float32
         self.stats: Any = None
 
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
@@ -132,10 +169,12 @@ class Leaf(Node):
         twin.names = source.names if source.framed else None
         names = () if source.names is None else source.names
         twin.origins = [source.origins.get(name) for name in names]
-        self.form = twin.form(table.like, source.names)
+        self.form = twin.form(numeric=source.numeric(table))
         read = source.reader(self.form)
-        if not read(table.first()).width:
+        width = read(table.first()).width
+        if not width:
             raise DataError(f"{type(twin.spec).__name__}: the steps before it left no column")
+        table.widen(width)
         with blame(twin):
             aligned = table.bring(twin.aligned(y))
         stats = None if source.moments is None else twin.from_moments(source.moments)
@@ -144,12 +183,25 @@ class Leaf(Node):
                 lambda part: twin.partial(read(part), *part.of(aligned)), twin.merge
             )
         self._finish(stats)
-        after = self.then(source, lambda part: twin.apply_training(read(part), *part.of(aligned)))
+        after = self.then(source, self._typed(read, twin.apply_training, aligned))
         return replace(after, moments=twin.moments_behind(stats))
 
+    def _typed(self, read: Read, apply: Callable[..., Block], aligned: Sequence[Any] = ()) -> Read:
+        """Return what transforms each block, into the type that it is to have."""
+
+        def transformed(part: Part) -> Block:
+            block = read(part)
+            made = apply(block, *part.of(aligned))
+            narrows = self.float32 and _widened(block, made) and self._keeps_float32
+            return Numbers(made.values.astype("float32")) if narrows else made
+
+        return transformed
+
     def _finish(self, stats: Any) -> None:
-        if self.keeps:
-            stats = self.stats = stats if self.stats is None else self.twin.merge(self.stats, stats)
+        if self.stats is not None:
+            stats = self.twin.merge(self.stats, stats)
+        if self.keeps == "all" or (self.keeps == "small" and not holds_rows(stats)):
+            self.stats = stats
         with blame(self.twin):
             self.twin.finish(stats)
 
@@ -161,8 +213,7 @@ class Leaf(Node):
 
     def apply(self, source: Columns) -> Read:
         """Transform each block."""
-        twin, read = self.twin, source.reader(self.form)
-        return lambda part: twin.apply(read(part))
+        return self._typed(source.reader(self.form), self.twin.apply)
 
     def known(self) -> Mapping[Any, np.ndarray]:
         """Return the first category of each column."""
@@ -173,6 +224,29 @@ class Leaf(Node):
     def original(self) -> Any:
         """Return the twin's fitted original."""
         return self.twin.fitted
+
+    @cached_property
+    def _keeps_float32(self) -> bool:
+        """Whether scikit-learn's transformer makes float32 of float32: its tags do not say."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = self.twin.fitted.transform(np.ones((1, self.width), dtype="float32"))
+        return str(getattr(made, "dtype", "")) == "float32"
+
+    @property
+    def width(self) -> int:
+        """Number of columns that the fitted twin reads."""
+        return int(self.twin.fitted.n_features_in_)
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Return itself."""
+        yield self
+
+
+def _widened(block: Block, made: Block) -> bool:
+    """Return whether float64 was made of float32."""
+    kinds = [b.dtype.name for b in (block, made) if isinstance(b, Numbers)]
+    return kinds == ["float32", "float64"]
 
 
 @contextmanager
@@ -194,16 +268,7 @@ def blame(twin: Twin[Any]) -> Iterator[None]:
 
 
 class Passthrough(Node):
-    """Columns as they are.
-
-    Parameters
-    ----------
-    framed : bool
-        A frame is made, which has a place for columns of any type; a matrix takes numbers.
-    """
-
-    def __init__(self, *, framed: bool = False) -> None:
-        self.framed = framed
+    """Columns as they are."""
 
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Learn nothing."""
@@ -211,18 +276,23 @@ class Passthrough(Node):
 
     def then(self, source: Columns, blocks: Read) -> Columns:
         """Return the source's columns."""
-        return Columns(source.names, source.framed, blocks)
+        return replace(source, blocks=blocks)
 
     def apply(self, source: Columns) -> Read:
-        """Return the columns as a matrix, or as they are."""
-        if self.framed and source.blocks is None and source.names is not None:
-            kept = Kept(source.names)
-            return lambda part: kept
-        return source.reader(Numbers)
+        """Return the blocks as they are; of a table, its columns unread."""
+        if source.blocks is not None:
+            return source.blocks
+        assert source.names is not None
+        kept = Kept(source.names)
+        return lambda part: kept
 
     def original(self) -> Any:
         """Return the word that scikit-learn's containers use for it."""
         return "passthrough"
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Return none."""
+        yield from ()
 
 
 class Chain(Node):
@@ -230,19 +300,17 @@ class Chain(Node):
 
     def __init__(self, spec: Pipeline, nodes: Sequence[Node]) -> None:
         self.spec, self.nodes = spec, nodes
-        # A step left out must not turn a column of text into numbers for the next one.
-        self.active = [n for n in nodes if not isinstance(n, Passthrough)] or list(nodes[:1])
 
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Fit each node on what the one before made of the training rows."""
-        for node in self.active:
+        for node in self.nodes:
             source = node.fit(table, source, y)
         return source
 
     def apply(self, source: Columns) -> Read:
         """Apply node after node."""
         read = None
-        for node in self.active:
+        for node in self.nodes:
             read = node.apply(source)
             source = node.then(source, read)
         assert read is not None
@@ -250,24 +318,34 @@ class Chain(Node):
 
     def then(self, source: Columns, blocks: Read) -> Columns:
         """Return the source as node after node hands it on."""
-        for node in self.active:
+        for node in self.nodes:
             source = node.then(source, blocks)
         return source
 
     def known(self) -> Mapping[Any, np.ndarray]:
         """Return those of the first encoder: steps before it leave the columns as they are."""
-        return next((known for node in self.active if (known := node.known())), {})
+        return next((known for node in self.nodes if (known := node.known())), {})
 
     def original(self) -> Pipeline:
         """Return the pipeline of fitted originals."""
         steps = zip(self.spec.steps, self.nodes, strict=True)
         return Pipeline([(name, node.original()) for (name, _), node in steps])
 
+    def leaves(self) -> Iterator[Leaf]:
+        """Return those of node after node."""
+        for node in self.nodes:
+            yield from node.leaves()
+
 
 def joined(reads: Sequence[Read | None], weights: Sequence[float | None]) -> Read:
     """Return what puts the blocks of branches side by side, each times its weight."""
     pairs = [(read, w) for read, w in zip(reads, weights, strict=True) if read is not None]
-    return lambda part: Joined([scaled(read(part), weight) for read, weight in pairs])
+
+    def block(read: Read, weight: float | None, part: Part) -> Block:
+        made = read(part)
+        return made if weight is None else scaled(as_read(made, part), weight)
+
+    return lambda part: Joined([block(read, weight, part) for read, weight in pairs])
 
 
 @dataclass
@@ -314,3 +392,8 @@ class Parallel(Node):
         """
         fitted = {b.name: (b.node.original(), b.node.known()) for b in self.branches}
         return freeze_fit_thaw(self.spec, fitted, self.head)
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Return those of branch after branch."""
+        for branch in self.branches:
+            yield from branch.node.leaves()

@@ -99,7 +99,8 @@ class OneHotEncoderTwin(EncoderTwin):
                 self.check_known(j, column, table, UNKNOWN)
             found.append(table[column.codes])
         self._warn(block.columns)
-        return Indicators(found, [int(places[:-1].max()) + 1 for places in self._places])
+        widths = [int(places[:-1].max()) + 1 for places in self._places]
+        return Indicators(found, widths, self.spec.dtype)
 
     def _warn(self, columns: Sequence[frames.Coded]) -> None:
         """Warn of columns with unknown values, where scikit-learn does."""

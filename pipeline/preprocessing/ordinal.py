@@ -44,4 +44,4 @@ class OrdinalEncoderTwin(EncoderTwin):
                 self.check_known(j, column, table, -np.inf)
             found.append(table[column.codes])
         xp = frames.array_module(frames.device_of(block.columns[0].codes))
-        return Numbers(xp.stack(found, axis=1))
+        return Numbers(xp.stack(found, axis=1).astype(self.spec.dtype, copy=False))

@@ -5,28 +5,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pipeline import containers
-from pipeline.preprocessing.blocks import Block, Indicators, Kept, flat
+from pipeline.preprocessing.blocks import (
+    Block,
+    Indicators,
+    Kept,
+    as_read,
+    common_type,
+    flat,
+)
 from pipeline.preprocessing.nodes import Read
 from pipeline.preprocessing.table import Part, Table
 
 
-def matrix(table: Table, read: Read, dtype: str) -> Any:
+def matrix(table: Table, read: Read, dtype: str, *, beside: bool = False) -> Any:
     """Return the blocks of a table as one matrix, shape (n_rows, width), C-ordered.
 
-    Columns that only a frame can take over are left out.
+    Parameters
+    ----------
+    table : Table
+    read : callable
+    dtype : {"auto", "float32", "float64"}
+        "auto" is the type that the columns have together, which is scikit-learn's.
+    beside : bool
+        Leave out columns of the table that nobody has read: a frame takes them over.
     """
     parts = table.parts()
     # A single part is made once, for its width and its values.
     alone = len(parts) == 1
-    first = numeric(read(parts[0] if alone else table.first()))
+    first = numeric(read, parts[0] if alone else table.first(), beside=beside)
     width = sum(block.width for block in first)
     # Zeros that the system provides cost no more than memory that holds anything.
-    out = table.xp.zeros((table.n_rows, width), dtype=dtype)
+    out = table.xp.zeros((table.n_rows, width), dtype=type_of(first, dtype))
 
     def fill(part: Part) -> None:
         start = 0
-        for block in first if alone else numeric(read(part)):
+        for block in first if alone else numeric(read, part, beside=beside):
             block.write(out[part.rows], start)
             start += block.width
 
@@ -40,9 +56,17 @@ def _expanded(blocks: Sequence[Block]) -> int:
     return sum(block.width for block in blocks if not isinstance(block, Indicators))
 
 
-def numeric(block: Block) -> list[Block]:
-    """Return the blocks that have a place in a matrix."""
-    return [part for part in flat(block) if not isinstance(part, Kept)]
+def type_of(blocks: Sequence[Block], dtype: str) -> Any:
+    """Return the type of the matrix of some blocks."""
+    return common_type(blocks) if dtype == "auto" else np.dtype(dtype)
+
+
+def numeric(read: Read, part: Part, *, beside: bool) -> list[Block]:
+    """Return the blocks of a part that have a place in a matrix."""
+    blocks = flat(read(part))
+    if beside:
+        return [block for block in blocks if not isinstance(block, Kept)]
+    return [as_read(block, part) for block in blocks]
 
 
 def frame(table: Table, read: Read, dtype: str, names: Sequence[Any]) -> Any:
@@ -51,15 +75,21 @@ def frame(table: Table, read: Read, dtype: str, names: Sequence[Any]) -> Any:
     Numbers have one type; columns that were passed on are as they were, but that
     text is categorical, as XGBoost wants it.
     """
+    made, kept = named(read(table.first()), names)
+    values = matrix(table, read, dtype, beside=True)
+    return containers.beside(values, made, table.X, kept)[list(names)]
+
+
+def named(block: Block, names: Sequence[Any]) -> tuple[list[Any], dict[Any, Any]]:
+    """Return the names of the columns that are made, and of those passed on with what they were."""
     made: list[Any] = []
     kept: dict[Any, Any] = {}
     start = 0
-    for block in flat(read(table.first())):
-        here = names[start : start + block.width]
-        start += block.width
-        if isinstance(block, Kept):
-            kept.update(zip(here, block.names, strict=True))
+    for part in flat(block):
+        here = names[start : start + part.width]
+        start += part.width
+        if isinstance(part, Kept):
+            kept.update(zip(here, part.names, strict=True))
         else:
             made += list(here)
-    values = matrix(table, read, dtype)
-    return containers.beside(values, made, table.X, kept)[list(names)]
+    return made, kept

@@ -8,6 +8,8 @@ from functools import cached_property, partial, reduce
 from itertools import accumulate
 from typing import Any, TypeVar
 
+import numpy as np
+
 from pipeline import gathering
 from pipeline.clusters import active
 from pipeline.errors import DataError
@@ -48,6 +50,7 @@ class Partitions:
         self._own: list[list[Any]] = [[] for _ in self._parts]
         self._own_first: list[Any] = []
         self._lengths: list[int] = []
+        self.widest = 0
 
     @property
     def like(self) -> Any:
@@ -81,6 +84,10 @@ class Partitions:
                 return row
         raise DataError("X has 0 sample(s) while a minimum of 1 is required")
 
+    def widen(self, width: int) -> None:
+        """Make room for blocks that are wider than the table: they have fewer rows."""
+        self.widest = max(self.widest, width)
+
     def narrowed(self, names: Sequence[Any]) -> Partitions:
         """Return the same rows with some columns alone: a file is asked for no others."""
         wanted = list(dict.fromkeys(names))
@@ -111,7 +118,7 @@ class Partitions:
     def reduce(self, function: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
         """Merge the statistics of all partitions: in order, or as a tree on a cluster."""
         delayed = load("dask.delayed")
-        stats = self.each(partial(table_statistic, function, merge))
+        stats = self.each(partial(table_statistic, function, merge, self.widest))
         join = delayed(partial(merged, merge), pure=False)
         if active() is None:
             # One after the other: those of encoders are large, and a tree keeps some waiting.
@@ -130,17 +137,28 @@ class Partitions:
     def write(self, read: Read, dtype: str, names: Sequence[Any]) -> Any:
         """Return a Dask array of the matrices, or a Dask frame where there are names."""
         if names:
-            framed = partial(table_frame, read, dtype, names)
+            framed = partial(table_frame, read, dtype, names, self.widest)
             head = self.first().table
             meta = output.frame(head, read, dtype, names)[:0]
             return load("dask.dataframe.from_delayed")(self.each(framed), meta=meta)
         first = self.first()
-        width = sum(block.width for block in output.numeric(read(first)))
-        tasks = zip(self.each(partial(table_matrix, read, dtype)), self.lengths, strict=True)
+        blocks = output.numeric(read, first, beside=False)
+        width = sum(block.width for block in blocks)
+        dtype = str(self._common_type(output.type_of(blocks, dtype)))
+        made = self.each(partial(table_matrix, read, dtype, self.widest))
         meta = first.table.xp.empty((0, 0), dtype=dtype)
         whole = load("dask.array.from_delayed")
-        arrays = [whole(task, (n, width), dtype=dtype, meta=meta) for task, n in tasks]
+        arrays = [
+            whole(task, (n, width), dtype=dtype, meta=meta)
+            for task, n in zip(made, self.lengths, strict=True)
+        ]
         return load("dask.array.concatenate")(arrays)
+
+    def _common_type(self, found: Any) -> Any:
+        """Return the type of all partitions' matrices, given that of the first row's."""
+        exact = not self._framed or all(isinstance(kind, np.dtype) for kind in self.X.dtypes)
+        # Nullable integers are floats where some are missing.
+        return found if exact or found.kind == "f" else np.dtype("float64")
 
 
 def _head(X: Any) -> Any:
@@ -149,11 +167,15 @@ def _head(X: Any) -> Any:
 
 
 def table_statistic(
-    function: Callable[[Part], T], merge: Callable[[T, T], T], X: Any, own: Sequence[Any]
+    function: Callable[[Part], T],
+    merge: Callable[[T, T], T],
+    widest: int,
+    X: Any,
+    own: Sequence[Any],
 ) -> T | None:
     """Return the statistic of a partition; None where it has no rows."""
     with alone():
-        return Table(X, own).reduce(function, merge) if len(X) else None
+        return _table(X, own, widest).reduce(function, merge) if len(X) else None
 
 
 def merged(merge: Callable[[T, T], T], stats: Sequence[T | None]) -> T | None:
@@ -162,13 +184,21 @@ def merged(merge: Callable[[T, T], T], stats: Sequence[T | None]) -> T | None:
     return reduce(merge, some) if some else None
 
 
-def table_matrix(read: Read, dtype: str, X: Any, own: Sequence[Any]) -> Any:
+def table_matrix(read: Read, dtype: str, widest: int, X: Any, own: Sequence[Any]) -> Any:
     """Return the matrix of a partition."""
     with alone():
-        return output.matrix(Table(X, own), read, dtype)
+        return output.matrix(_table(X, own, widest), read, dtype)
 
 
-def table_frame(read: Read, dtype: str, names: Sequence[Any], X: Any, own: Sequence[Any]) -> Any:
+def table_frame(
+    read: Read, dtype: str, names: Sequence[Any], widest: int, X: Any, own: Sequence[Any]
+) -> Any:
     """Return the frame of a partition."""
     with alone():
-        return output.frame(Table(X, own), read, dtype, names)
+        return output.frame(_table(X, own, widest), read, dtype, names)
+
+
+def _table(X: Any, own: Sequence[Any], widest: int) -> Table:
+    table = Table(X, own)
+    table.widen(widest)
+    return table

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import methodcaller
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import FunctionTransformer
 
 from pipeline import frames
 from pipeline.containers import container
@@ -15,7 +18,7 @@ from pipeline.errors import ConfigError, Unsupported
 from pipeline.ingest import Origin
 from pipeline.preprocessing import output
 from pipeline.preprocessing.build import Options, build
-from pipeline.preprocessing.nodes import Columns, Node, Read
+from pipeline.preprocessing.nodes import Columns, Keeps, Node, Read
 from pipeline.preprocessing.partitions import Partitions
 from pipeline.preprocessing.refusals import obstacles_to_batches
 from pipeline.preprocessing.table import Table
@@ -31,10 +34,11 @@ class Program:
     ----------
     spec : estimator
         A transformer, `Pipeline` or `ColumnTransformer`, unfitted.
-    dtype : {"float32", "float64"}
-        Type of the output matrix; statistics are float64 in any case.
+    dtype : {"auto", "float32", "float64"}
+        Type of the output matrix; "auto" is what scikit-learn's would be. Statistics are float64
+        in any case.
     step : str
-        Path of the transformer in the whole spec, for messages.
+        Path of the transformer in the whole spec, for messages; empty where it is the steps.
     rank_error : float
         Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
 
@@ -49,7 +53,7 @@ class Program:
     def __init__(
         self,
         spec: BaseEstimator,
-        dtype: str = "float32",
+        dtype: str = "auto",
         step: str = "spec",
         *,
         rank_error: float = 0.0,
@@ -59,6 +63,8 @@ class Program:
         self.width = 0
         self.head: pd.DataFrame | None = None
         self.resumed = False
+        self.names: list[Any] = []
+        self.made: list[Any] = []
         self.framed = container(spec) != "default"
         self.origins: Mapping[Any, Origin] = {}
 
@@ -71,7 +77,7 @@ class Program:
         y : array of shape (n_rows,), optional
             On the host.
         """
-        self._fit(X, y, keeps=False)
+        self._fit(X, y, keeps=self._small())
         return self
 
     def partial_fit(self, X: Any, y: Any = None, **params: Any) -> Program:
@@ -81,6 +87,8 @@ class Program:
         ------
         Unsupported
             A step learns from what another one makes, which changes with every batch.
+        ConfigError
+            What `fit` learnt cannot be added to.
         """
         found = obstacles_to_batches(self.spec, self.step)
         if found:
@@ -91,25 +99,37 @@ class Program:
                 "more rows would be added to; fit anew on all rows"
             )
         if self.node is None:
-            self._fit(X, y, keeps=True)
-        else:
-            table = data(X)
-            self.node.fit(table, self._source(table), y)
+            self._fit(X, y, keeps="all")
+            return self
+        for leaf in self.node.leaves():
+            if leaf.stats is None:
+                raise ConfigError(
+                    f"{type(leaf.spec).__name__}: fit learnt exact order statistics and did not "
+                    "keep the rows that they are of, so no rows can be added; call partial_fit "
+                    "with the first rows as well, or set rank_error"
+                )
+        table = data(X)
+        self.node.fit(table, self._source(table), y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn, and return the matrix of the training rows, shape (n_rows, width)."""
-        return self._write(*self._fit(X, y, keeps=False))
+        return self._write(*self._fit(X, y, keeps=self._small()))
 
     def transform(self, X: Any) -> Any:
         """Return the matrix of a table, shape (n_rows, width), C-ordered, on its device."""
         assert self.node is not None
         table = data(X)
+        table.widen(max((leaf.width for leaf in self.node.leaves()), default=0))
         return self._write(table, self.node.apply(columns(table)))
 
-    def _fit(self, X: Any, y: Any, *, keeps: bool) -> tuple[Table | Partitions, Read]:
+    def _small(self) -> Keeps:
+        """Return what a `fit` keeps of its statistics, for a `partial_fit` after it."""
+        return "none" if obstacles_to_batches(self.spec, self.step) else "small"
+
+    def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Table | Partitions, Read]:
         table = data(X)
-        options = Options(framed=self.framed, keeps=keeps, rank_error=self.rank_error)
+        options = self.options(keeps=keeps)
         self.head, self.resumed = frames.head(table.first().table.X), False
         self.node = build(self.spec, self.head, self.step, options)
         read = self.node.fit(table, self._source(table), y).blocks
@@ -119,13 +139,20 @@ class Program:
     def _source(self, table: Table | Partitions) -> Columns:
         return replace(columns(table), origins=self.origins)
 
+    def options(self, *, keeps: Keeps = "none") -> Options:
+        """Return how the tree of this program is built."""
+        return Options(keeps=keeps, float32=self.dtype == "auto", rank_error=self.rank_error)
+
     def _write(self, table: Table | Partitions, read: Read) -> Any:
+        names = self._names()
         if isinstance(table, Partitions):
-            made = table.write(read, self.dtype, self._names())
+            made = table.write(read, self.dtype, names)
         elif self.framed:
-            made = output.frame(table, read, self.dtype, self._names())
+            made = output.frame(table, read, self.dtype, names)
         else:
             made = output.matrix(table, read, self.dtype)
+        if self.framed:
+            self.names, self.made = names, output.named(read(table.first()), names)[0]
         self.width = int(made.shape[1])
         return made
 
@@ -148,6 +175,24 @@ class Program:
         """Return the fitted scikit-learn transformer."""
         assert self.node is not None
         return self.node.original()
+
+    def cast(self) -> tuple[str, Any] | None:
+        """Return the step that makes of scikit-learn's numbers what this program makes of them.
+
+        None where they have the same type.
+        """
+        assert self.head is not None
+        narrow = any(str(kind) == "float32" for kind in self.head.dtypes)
+        if self.dtype == "auto" or (self.dtype == "float64" and not narrow):
+            return None
+        kind: Any = dict.fromkeys(self.made, self.dtype) if self.framed else self.dtype
+        how = FunctionTransformer(
+            methodcaller("astype", kind), accept_sparse=True, feature_names_out="one-to-one"
+        )
+        row = np.zeros((1, self.width))
+        return f"to_{self.dtype}", how.fit(
+            pd.DataFrame(row, columns=self.names) if self.framed else row
+        )
 
 
 def data(X: Any) -> Table | Partitions:

@@ -115,6 +115,15 @@ Values = Rows | Summary
 """What quantiles can be learnt from."""
 
 
+def holds_rows(stats: Any) -> bool:
+    """Return whether a statistic holds the rows themselves.
+
+    >>> holds_rows(Rows([])), holds_rows((1, Rows([]))), holds_rows(1)
+    (True, True, False)
+    """
+    return isinstance(stats, Rows) or (isinstance(stats, tuple) and any(map(holds_rows, stats)))
+
+
 def gather(values: Any, rank_error: float) -> Values:
     """Return what quantiles can be learnt from: the rows, or a summary of bounded size.
 

@@ -13,6 +13,15 @@ from pipeline.preprocessing.twin import Twin
 from pipeline.preprocessing.twins import TWINS
 
 
+def under(step: str, name: str) -> str:
+    """Return the path of a part of a step; the steps of a program have no path before theirs.
+
+    >>> under("columntransformer", "numbers"), under("", "simpleimputer")
+    ('columntransformer.numbers', 'simpleimputer')
+    """
+    return f"{step}.{name}" if step else name
+
+
 def leaves(spec: Any, step: str) -> list[tuple[str, Any]]:
     """Return the transformers inside a spec with their paths, in order.
 
@@ -23,7 +32,7 @@ def leaves(spec: Any, step: str) -> list[tuple[str, Any]]:
     """
     if type(spec) not in (Pipeline, ColumnTransformer, FeatureUnion):
         return [(step, spec)]
-    return [leaf for name, how in parts(spec) for leaf in leaves(how, f"{step}.{name}")]
+    return [leaf for name, how in parts(spec) for leaf in leaves(how, under(step, name))]
 
 
 def parts(spec: Any) -> list[tuple[str, Any]]:
@@ -42,6 +51,11 @@ def reasons(spec: Any, step: str) -> list[Reason]:
     return found + _container_refusals(spec, step, first=True)
 
 
+def must_come_first(spec: Any) -> bool:
+    """Return whether a transformer selects columns, which only a table has."""
+    return bool(_container_refusals(spec, "", first=False)) and not reasons(spec, "")
+
+
 def _refusals(leaf: Any, step: str) -> list[Reason]:
     if isinstance(leaf, str) and leaf in ("passthrough", "drop"):
         return []
@@ -57,17 +71,17 @@ def _container_refusals(spec: Any, step: str, *, first: bool) -> list[Reason]:
     found: list[Reason] = []
     if type(spec) is Pipeline:
         for name, how in spec.steps:
-            found += _container_refusals(how, f"{step}.{name}", first=first)
+            found += _container_refusals(how, under(step, name), first=first)
             first = first and left_out(how)
     elif type(spec) is ColumnTransformer:
         found += _column_refusals(spec, step, first=first)
         parts = [(name, how) for name, how, _ in spec.transformers]
         for name, how in [*parts, ("remainder", spec.remainder)]:
-            found += _container_refusals(how, f"{step}.{name}", first=True)
+            found += _container_refusals(how, under(step, name), first=True)
     elif type(spec) is FeatureUnion:
         found += _weight_refusals(spec, step)
         for name, how in spec.transformer_list:
-            found += _container_refusals(how, f"{step}.{name}", first=first)
+            found += _container_refusals(how, under(step, name), first=first)
     return found
 
 
@@ -79,7 +93,7 @@ def _column_refusals(spec: ColumnTransformer, step: str, *, first: bool) -> Iter
         # It would see one row here, and all of them in scikit-learn.
         if callable(key) and type(key) is not make_column_selector:
             way_out = "use make_column_selector or list the columns"
-            yield Reason(f"{step}.{name}", "a function may select by the data", way_out)
+            yield Reason(under(step, name), "a function may select by the data", way_out)
 
 
 def _weight_refusals(spec: ColumnTransformer | FeatureUnion, step: str) -> Iterator[Reason]:
@@ -111,4 +125,4 @@ def _chains(spec: Any, step: str) -> Iterator[Reason]:
         why = "a step learns from what the one before makes, which changes with every batch"
         yield Reason(step, why, "fit on all rows at once")
     for name, how in parts(spec):
-        yield from _chains(how, f"{step}.{name}")
+        yield from _chains(how, under(step, name))

@@ -49,6 +49,9 @@ class Data(Protocol):
     def first(self) -> Part:
         """Return the first row."""
 
+    def widen(self, width: int) -> None:
+        """Make room for blocks that are wider than the table: they have fewer rows."""
+
     def narrowed(self, names: Sequence[Any]) -> Data:
         """Return the rows of which nothing but these columns will be read."""
 
@@ -75,6 +78,7 @@ class Table:
         self.device = frames.device_of(X)
         self.xp = frames.array_module(self.device)
         self.n_rows = int(X.shape[0])
+        self.widest = max(1, int(X.shape[1]))
         self._columns: dict[type, dict[Any, Any]] = {form: {} for form in READERS}
         self._lock = Lock()
 
@@ -105,6 +109,10 @@ class Table:
         """Return the first row."""
         return Part(self, slice(0, min(1, self.n_rows)))
 
+    def widen(self, width: int) -> None:
+        """Make room for blocks that are wider than the table: they have fewer rows."""
+        self.widest = max(self.widest, width)
+
     def narrowed(self, names: Sequence[Any]) -> Table:
         """Return the table itself: a column that is not read costs nothing."""
         return self
@@ -117,14 +125,14 @@ class Table:
         width : int
             Columns that are made of the table, where they are more than it has; for a GPU.
         """
-        step = self._step(max(1, self.X.shape[1]), width)
+        step = self._step(width)
         edges = range(0, self.n_rows, step)
         return [Part(self, slice(i, min(i + step, self.n_rows))) for i in edges]
 
-    def _step(self, n_columns: int, width: int) -> int:
+    def _step(self, width: int) -> int:
         if self.device == "cpu":
-            return max(1, min(CHUNK_ROWS, CHUNK_CELLS // n_columns))
-        n_parts = pieces() * -(-self.n_rows * max(n_columns, width) // GPU_CELLS)
+            return max(1, min(CHUNK_ROWS, CHUNK_CELLS // self.widest))
+        n_parts = pieces() * -(-self.n_rows * max(self.widest, width) // GPU_CELLS)
         return max(1, -(-self.n_rows // max(1, n_parts)))
 
     def each(self, function: Callable[[Part], T], width: int = 0) -> Iterator[T]:
@@ -165,6 +173,11 @@ class Part:
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.rows.stop - self.rows.start)
+
+    @property
+    def xp(self) -> Any:
+        """NumPy or CuPy: where the table lives."""
+        return self.table.xp
 
     def read(self, names: Sequence[Any], form: type) -> Any:
         """Return the rows of some columns as a block."""

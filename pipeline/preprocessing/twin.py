@@ -77,8 +77,8 @@ class Twin(ABC, Generic[S]):
         known = cls.honours.get(name, (default[name],))
         return f"use {' or '.join(map(_shown, known))}, or run the step in scikit-learn"
 
-    def form(self, X: Any, names: Sequence[Any] | None) -> type:
-        """Return the form of block to read for these columns; None: for an earlier block."""
+    def form(self, *, numeric: bool) -> type:
+        """Return the form of block to read; `numeric`: all columns that come in are numbers."""
         return self.reads
 
     def keeps_names(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import FunctionTransformer
 
-from pipeline.preprocessing.nodes import Columns, Node, Passthrough, Read, joined
+from pipeline.preprocessing.nodes import Columns, Leaf, Node, Passthrough, Read, joined
 from pipeline.preprocessing.table import Data
 
 
@@ -56,6 +56,11 @@ class Union(Node):
         fitted = {name: self._fitted(node) for name, node in self.branches}
         parts = [(name, fitted.get(name, "drop")) for name, _ in self.spec.transformer_list]
         return clone(self.spec).set_params(transformer_list=parts)
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Return those of branch after branch."""
+        for _, node in self.branches:
+            yield from node.leaves()
 
     def _fitted(self, node: Node) -> Any:
         # What scikit-learn's own fit puts in the place of the word.

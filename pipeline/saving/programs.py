@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from pipeline.errors import DataError
 from pipeline.preprocessing.blocks import Categories, Dates, Numbers
-from pipeline.preprocessing.build import Options, build
+from pipeline.preprocessing.build import build
 from pipeline.preprocessing.nodes import Branch, Chain, Leaf, Node, Parallel
 from pipeline.preprocessing.program import Program
 from pipeline.preprocessing.union import Union
@@ -120,7 +120,7 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     below: list[Node] = []
     if isinstance(node, Chain):
-        below = node.active
+        below = list(node.nodes)
     elif isinstance(node, Parallel):
         below = [branch.node for branch in node.branches]
     elif isinstance(node, Union):
@@ -188,8 +188,7 @@ def resume(program: Program, state: Blocks, decoder: Decoder) -> None:
     if not columns:
         raise DataError(f"{program.step}: the state has no columns")
     head = _framed(columns)
-    options = Options(framed=program.framed, rank_error=program.rank_error)
-    node = build(program.spec, head, program.step, options)
+    node = build(program.spec, head, program.step, program.options())
     leaves = [each for each in walk(node) if isinstance(each, Leaf)]
     unions = [each for each in walk(node) if isinstance(each, Union)]
     if (len(leaves), len(unions)) != (len(state.leaves), len(state.unions)):

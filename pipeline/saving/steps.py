@@ -53,7 +53,7 @@ class Packer:
     def plan(self, plan: Plan) -> list[tuple[str, State]]:
         """Return name and state of every step, and keep the parts."""
         specs = dict(parts(plan.spec))
-        return [(step.name, self._step(step, specs[step.name])) for step in plan.steps]
+        return [(step.name, self._step(step, specs.get(step.name))) for step in plan.steps]
 
     def _step(self, step: Step, spec: Any) -> State:
         worker = step.worker
@@ -102,13 +102,13 @@ class Unpacker:
             raise DataError("the steps of the state are not those of the spec")
         specs = dict(parts(plan.spec))
         for step, (_, state) in zip(plan.steps, states, strict=True):
-            self._step(step, state, specs[step.name])
+            self._step(step, state, specs.get(step.name))
 
     def _step(self, step: Step, state: State, spec: Any) -> None:
         worker = step.worker
         if isinstance(state, Blocks):
             if not isinstance(worker, Program):
-                raise DataError(f"{step.name}: {type(spec).__name__} is no preprocessing")
+                raise DataError(f"{step.name}: this is no preprocessing")
             resume(worker, state, self.decoder)
         elif isinstance(state, File) and state.kind == "booster":
             if not isinstance(worker, Boosting):

@@ -15,10 +15,15 @@ from pipeline.preprocessing.blocks import (
     as_numbers,
     scaled,
 )
+from pipeline.preprocessing.table import Part, Table
 
 NUMBERS = Numbers(np.array([[1.5, 2.0], [3.5, np.nan]]))
 ONE_HOT = Indicators([np.array([2, -2]), np.array([0, 1])], [3, 2])
 TEXT = Categories([Coded(np.array([1, -1]), np.array(["a", "b"], dtype=object))])
+
+
+def rows(n_rows: int) -> Part:
+    return Part(Table(np.zeros((n_rows, 1))), slice(0, n_rows))
 
 
 def written(block: Block) -> np.ndarray:
@@ -57,13 +62,13 @@ def test_scaled_multiplies_each_form_and_leaves_the_block_as_it_is() -> None:
 
 def test_scaled_keeps_whole_numbers_whole() -> None:
     whole = scaled(Numbers(np.array([[2**62]])), -1)
-    assert as_numbers(whole, 1, np).values.tolist() == [[-(2**62)]]
-    assert as_numbers(scaled(ONE_HOT, 0.5), 2, np).values[0].tolist() == [0, 0, 0.5, 0.5, 0]
+    assert as_numbers(whole, rows(1)).values.tolist() == [[-(2**62)]]
+    assert as_numbers(scaled(ONE_HOT, 0.5), rows(2)).values[0].tolist() == [0, 0, 0.5, 0.5, 0]
 
 
 def test_categories_cannot_be_scaled() -> None:
     with pytest.raises(ConfigError, match="put OneHotEncoder"):
-        as_categories(scaled(TEXT, 2.0), 2, np)
+        as_categories(scaled(TEXT, 2.0), rows(2))
 
 
 def test_categories_have_no_place_in_a_matrix() -> None:
@@ -73,19 +78,19 @@ def test_categories_have_no_place_in_a_matrix() -> None:
 
 
 def test_as_numbers_expands_indicators() -> None:
-    assert as_numbers(ONE_HOT, 2, np).values.tolist() == [[0, 0, 1, 1, 0], [0, 0, 0, 0, 1]]
-    assert as_numbers(NUMBERS, 2, np) is NUMBERS
+    assert as_numbers(ONE_HOT, rows(2)).values.tolist() == [[0, 0, 1, 1, 0], [0, 0, 0, 0, 1]]
+    assert as_numbers(NUMBERS, rows(2)) is NUMBERS
 
 
 def test_as_categories_codes_numbers_and_keeps_missing() -> None:
-    first, second = as_categories(NUMBERS, 2, np).columns
+    first, second = as_categories(NUMBERS, rows(2)).columns
     assert first.values[first.codes].tolist() == [1.5, 3.5]
     assert second.codes.tolist() == [0, -1]
 
 
 def test_as_categories_takes_joined_blocks_apart() -> None:
-    found = as_categories(Joined([TEXT, NUMBERS, ONE_HOT]), 2, np)
+    found = as_categories(Joined([TEXT, NUMBERS, ONE_HOT]), rows(2))
     assert found.width == 1 + 2 + 5
     assert found.columns[0] is TEXT.columns[0]
     assert found.columns[3].values.tolist() == [0.0]
-    assert as_categories(TEXT, 2, np) is TEXT
+    assert as_categories(TEXT, rows(2)) is TEXT

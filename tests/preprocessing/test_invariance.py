@@ -31,6 +31,7 @@ from sklearn.preprocessing import (
 )
 
 from pipeline.preprocessing.calendar import CalendarFeatures
+from pipeline.preprocessing.nodes import is_number
 from pipeline.preprocessing.table import Part, Table
 from pipeline.preprocessing.twin import Twin
 from pipeline.preprocessing.twins import TWINS
@@ -159,7 +160,8 @@ def fit(case: Case, parts: list[slice], merging: Callable[..., Any] = in_turn) -
     """Fit a twin on tables of its own for each part, so that each has dictionaries of its own."""
     twin = TWINS[type(case.spec)](case.spec)
     names = twin.names = list(case.X.columns)
-    form, aligned = twin.form(case.X, names), twin.aligned(case.y)
+    numeric = all(is_number(case.X, name) for name in names)
+    form, aligned = twin.form(numeric=numeric), twin.aligned(case.y)
     stats = []
     for rows in parts:
         X = case.X[rows].reset_index(drop=True)
