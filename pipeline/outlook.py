@@ -81,14 +81,16 @@ def _steps(spec: BaseEstimator, device: str, X: Any, dtype: str) -> Iterator[tup
     table: Rows | None = given(X)
     read = columns_read(spec, X._meta) if hasattr(X, "columns") else None
     columns = X.shape[1] if read is None else len(read)
-    for name, part, found in walk(spec, device):
+    entries = list(walk(spec, device))
+    for i, (name, part, found) in enumerate(entries):
         if labels.handles(part):
             continue
         if table is None:
             yield name, "in the process that the rows were gathered in"
         elif on_blocks(part) and not found:
             yield name, "the statistics of the partitions are merged"
-            table = prepared(part, table, columns, dtype)
+            handed_to_last = i >= len(entries) - 2
+            table = prepared(part, table, columns, dtype if handed_to_last else "float64")
         else:
             said = _learnt(part, table, "cpu" if found else device)
             yield name, said

@@ -216,7 +216,7 @@ class Plan:
             fitted |= step.to_sklearn()
         steps = [(name, fitted.get(name, how)) for name, how in self.spec.steps]
         if cast := self._cast():
-            steps.insert(-1, cast)
+            steps.insert([name for name, _ in steps].index(self.steps[-1].name), cast)
         return Pipeline(steps, memory=self.spec.memory, verbose=self.spec.verbose)
 
     def _cast(self) -> tuple[str, Any] | None:
@@ -225,8 +225,8 @@ class Plan:
             return None
         maker, taker = self.steps[-2].worker, self.steps[-1].worker
         # Trees make float32 of their rows themselves.
-        known = not isinstance(maker, Program) or reads_float32(getattr(taker, "spec", None))
-        return None if known else maker.cast()
+        casts = isinstance(taker, Program) or reads_float32(getattr(taker, "spec", None))
+        return maker.cast() if isinstance(maker, Program) and not casts else None
 
 
 def _fit_transform(steps: Sequence[Step], X: Any, y: Any) -> Any:

@@ -61,9 +61,9 @@ def test_the_fit_does_what_was_said(last: Any, free: int, monkeypatch: pytest.Mo
     said = explain(spec, "cpu", parts()).placements
     model = Accelerated(spec, device="cpu")
     if "refused" in said[-1].note:
-        with pytest.raises(Unsupported, match="4,800 bytes of rows, 100 free"):
+        with pytest.raises(Unsupported, match="9,600 bytes of rows, 100 free"):
             model.fit(parts(), target())
-        assert "about 4,800 bytes of rows, 100 free" in said[-1].note
+        assert "about 9,600 bytes of rows, 100 free" in said[-1].note
     else:
         model.fit(parts(), target())
         assert notes(said) == notes(model.plan_.placements)
@@ -109,7 +109,7 @@ def test_rows_of_arrays_are_known_where_their_blocks_are() -> None:
 def test_what_follows_a_gathered_step_is_in_its_process() -> None:
     spec = make_pipeline(StandardScaler(), IncrementalPCA(1), SMALL)
     *_, pca, last = explain(spec, "cpu", parts()).placements
-    assert pca.note.startswith("gathered to one process: about 4,800 bytes")
+    assert pca.note.startswith("gathered to one process: about 9,600 bytes")
     assert last.note == "in the process that the rows were gathered in"
 
 

@@ -192,8 +192,11 @@ class Leaf(Node):
         def transformed(part: Part) -> Block:
             block = read(part)
             made = apply(block, *part.of(aligned))
-            narrows = self.float32 and _widened(block, made) and self._keeps_float32
-            return Numbers(made.values.astype("float32")) if narrows else made
+            if self.float32 and isinstance(block, Numbers) and isinstance(made, Numbers):
+                widened = (block.dtype.name, made.dtype.name) == ("float32", "float64")
+                if widened and self._keeps_float32:
+                    return Numbers(made.values.astype("float32"))
+            return made
 
         return transformed
 
@@ -241,12 +244,6 @@ class Leaf(Node):
     def leaves(self) -> Iterator[Leaf]:
         """Return itself."""
         yield self
-
-
-def _widened(block: Block, made: Block) -> bool:
-    """Return whether float64 was made of float32."""
-    kinds = [b.dtype.name for b in (block, made) if isinstance(b, Numbers)]
-    return kinds == ["float32", "float64"]
 
 
 @contextmanager
