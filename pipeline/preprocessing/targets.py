@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.preprocessing import TargetEncoder
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
 from pipeline.errors import ConfigError, DataError
@@ -44,7 +45,8 @@ def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
     DataError
         The target is of a type that cannot be encoded.
     """
-    kind = type_of_target(y, input_name="y") if spec.target_type == "auto" else spec.target_type
+    seen = _type(y)
+    kind = seen if spec.target_type == "auto" else spec.target_type
     if kind not in ("binary", "multiclass", "continuous"):
         raise DataError(
             f"Unknown label type: TargetEncoder cannot use a target of type {kind!r}; "
@@ -60,11 +62,23 @@ def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
             f"TargetEncoder: target_type='multiclass' and y has {len(classes)} labels; "
             "leave target_type out"
         )
-    # Small integers are sorted in a fraction of the time, to the same folds.
-    stratify = codes if spec.target_type == "auto" else y
-    splitter = _splitter(spec, stratify, kind)
+    stratified = seen in ("binary", "multiclass")
+    # Of labels, scikit-learn asks no more here than how many there are.
+    splitter = _splitter(spec, np.arange(len(classes)) if stratified else y, kind)
     known = type(splitter) in (KFold, StratifiedKFold)
-    return Target(kind, classes, codes, _folds(splitter, stratify if known else y))
+    return Target(kind, classes, codes, _folds(splitter, codes if stratified and known else y))
+
+
+def _type(y: np.ndarray) -> str:
+    """Return scikit-learn's name for a target; of integers without sorting them all.
+
+    >>> _type(np.array([3, 7, 3])), _type(np.array([3, 7, 4]))
+    ('binary', 'multiclass')
+    """
+    if y.dtype.kind not in "biu" or not y.size == len(y) > 0:
+        return str(type_of_target(y, input_name="y"))
+    between = (y.min() < y) & (y < y.max())
+    return "multiclass" if between.any() else "binary"
 
 
 def labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -74,15 +88,18 @@ def labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> codes.tolist(), classes.tolist()
     ([0, 1, 0], ['no', 'yes'])
     """
-    if y.dtype.kind in "biu" and y.dtype.itemsize == 1:
-        # Counted in place: pandas would make numbers of eight bytes of them first.
-        present = np.bincount(y.view("uint8"), minlength=256) > 0
-        classes = np.sort(np.arange(256, dtype="uint8")[present].view(y.dtype))
-        position = np.zeros(256, dtype="uint8")
-        position[classes.view("uint8")] = np.arange(len(classes))
-        return position[y.view("uint8")], classes
+    if y.dtype.kind in "biu" and len(y) and _are_near(low := int(y.min()), int(y.max())):
+        # Counted in their places, which no hash table does as fast.
+        places = np.subtract(y, low, dtype="int64")
+        present = np.bincount(places) > 0
+        codes = (np.cumsum(present) - 1).astype("uint16")
+        return codes[places], (np.flatnonzero(present) + low).astype(y.dtype)
     codes, classes = pd.factorize(y, sort=True)
     return codes, np.asarray(classes).astype(y.dtype)
+
+
+def _are_near(low: int, high: int) -> bool:
+    return high - low < 2**16 and high < 2**63
 
 
 def _folds(splitter: Any, y: np.ndarray) -> np.ndarray:
@@ -94,8 +111,7 @@ def _folds(splitter: Any, y: np.ndarray) -> np.ndarray:
 def _held_out(splitter: Any, y: np.ndarray) -> np.ndarray:
     if type(splitter) is StratifiedKFold:
         try:
-            # What `split` makes its indices from: the fold of each row.
-            return np.asarray(splitter._make_test_folds(None, y))
+            return _stratified(splitter, y)
         except ValueError as error:
             raise DataError(f"TargetEncoder: {error} (n_samples={len(y)}); lower cv") from error
     folds = np.full(len(y), -1)
@@ -109,6 +125,31 @@ def _held_out(splitter: Any, y: np.ndarray) -> np.ndarray:
             "TargetEncoder: cv must hold out every row exactly once and train on all others; "
             "pass a number, KFold or StratifiedKFold"
         )
+    return folds
+
+
+def _stratified(splitter: StratifiedKFold, y: np.ndarray) -> np.ndarray:
+    """Return what `split` makes its indices from: the fold of each row.
+
+    The numbers of classes are counted where scikit-learn sorts them; every shuffle draws what
+    scikit-learn's draws, class by class in the order in which they appear.
+    """
+    n_folds = splitter.n_splits
+    classes = pd.unique(y)
+    sizes = np.bincount(y)[classes] if y.dtype in ("uint8", "uint16") else None
+    if sizes is None or (sizes < n_folds).any():
+        return np.asarray(splitter._make_test_folds(None, y))
+    random = check_random_state(splitter.random_state)
+    numbers = np.arange(n_folds, dtype=np.min_scalar_type(n_folds))
+    folds = np.empty(len(y), dtype=numbers.dtype)
+    # Rows in the order of the classes go to the folds in turn.
+    ends = np.append(0, np.cumsum(sizes))[:, None]
+    in_turn = np.diff((ends - numbers.astype("int64") + n_folds - 1) // n_folds, axis=0)
+    for label, rows in zip(classes, in_turn, strict=True):
+        of_class = numbers.repeat(rows)
+        if splitter.shuffle:
+            random.shuffle(of_class)
+        folds[y == label] = of_class
     return folds
 
 
