@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from pipeline import containers, drift, frames
@@ -266,18 +265,16 @@ def eval_sets(sets: Any, takes: Intake) -> Iterator[tuple[Any, Any]]:
         yield (containers.categorize(X) if frames.is_frame(X) else X), check_target(pair[1], X)
 
 
-def of_last_step(spec: Any, params: dict[str, Any], X: Any = None) -> dict[str, Any]:
-    """Return parameters of `fit` by their bare names; ``step__name`` may name the last step.
+def check_queries(params: Mapping[str, Any], X: Any) -> None:
+    """Check that the queries of a ranker are those of the rows, as far as labels can tell.
 
-    >>> from sklearn.linear_model import Ridge
-    >>> of_last_step(Pipeline([("ridge", Ridge())]), {"ridge__sample_weight": None})
-    {'sample_weight': None}
+    Raises
+    ------
+    DataError
+        They are not.
     """
-    prefix = f"{spec.steps[-1][0]}__" if isinstance(spec, Pipeline) else ""
-    bare = {name.removeprefix(prefix): value for name, value in params.items()}
-    if bare.get("qid") is not None and not aligned(X, bare["qid"]):
+    if params.get("qid") is not None and not aligned(X, params["qid"]):
         raise DataError("the index of qid differs from that of X: rows would not match; align it")
-    return bare
 
 
 def takes_weights(spec: Any) -> bool:

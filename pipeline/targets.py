@@ -36,6 +36,31 @@ def check_target(y: Any, X: Any) -> Any:
     return y
 
 
+def check_weights(weights: Any, X: Any, step: str) -> np.ndarray:
+    """Return the weights of the rows for a step, on the host.
+
+    Raises
+    ------
+    DataError
+        Their number or index differs from the table's, or some are no finite number.
+    """
+    where = f"{step}: sample_weight"
+    if not aligned(X, weights):
+        raise DataError(f"{where}: its index differs from that of X: rows would not match")
+    try:
+        weights = np.asarray(frames.to_device(weights, "cpu"), dtype="float64")
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{where} holds no numbers: {error}") from error
+    if weights.ndim != 1:
+        raise DataError(f"{where} has {weights.ndim} dimension(s); pass a number for each row")
+    if not frames.is_partitioned(X) and len(weights) != X.shape[0]:
+        raise DataError(f"{where} has {len(weights)} values and X has {X.shape[0]} rows")
+    if not np.isfinite(weights).all():
+        row = int((~np.isfinite(weights)).argmax())
+        raise DataError(f"{where}: row {row} has no finite number; give it one, or 0")
+    return weights
+
+
 def aligned(X: Any, y: Any) -> bool:
     """Return whether rows match as far as labels can tell; a list has a method `index`."""
     if not hasattr(X, "index") or callable(getattr(y, "index", None)):

@@ -34,7 +34,7 @@ from sklearn.utils.validation import has_fit_parameter
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, explain
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import DataError, Unsupported
 from tests.programs import NUMBERS, TABLE, WORDS, on_cpu, preprocessing, program
 
 X = TABLE[["n2"]].assign(n3=TABLE["n1"].fillna(0.0)).to_numpy()
@@ -113,9 +113,9 @@ def test_weights_are_shown_where_the_spec_has_them() -> None:
     np.testing.assert_array_equal(ours, theirs)
 
 
-def test_preprocessing_has_no_parameters_of_fit() -> None:
-    with pytest.raises(ConfigError, match=r"StandardScaler takes X and y alone.*sample_weight"):
-        exact(StandardScaler()).fit(X, sample_weight=WEIGHTS)
+def test_what_has_no_weights_says_so() -> None:
+    with pytest.raises(Unsupported, match=r"minmaxscaler\(sample_weight\): it takes X"):
+        exact(MinMaxScaler()).fit(X, sample_weight=WEIGHTS)
 
 
 @pytest.mark.parametrize("spec", [LogisticRegression(), Ridge()], ids=["accuracy", "R2"])
@@ -142,11 +142,12 @@ def routing() -> Iterator[None]:
 @pytest.mark.usefixtures("routing")
 def test_weights_are_routed_where_they_are_asked_for() -> None:
     def searched(of: Any, prefix: str) -> Any:
-        of = of.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         return GridSearchCV(of, {f"{prefix}C": [1e-3, 1.0]}, cv=2)
 
-    ours = searched(exact(LogisticRegression()), "spec__").fit(X, WORDS, sample_weight=WEIGHTS)
-    theirs = searched(LogisticRegression(), "").fit(X, WORDS, sample_weight=WEIGHTS)
+    spec = LogisticRegression().set_fit_request(sample_weight=True)
+    spec = spec.set_score_request(sample_weight=True)
+    ours = searched(exact(spec), "spec__").fit(X, WORDS, sample_weight=WEIGHTS)
+    theirs = searched(spec, "").fit(X, WORDS, sample_weight=WEIGHTS)
     without = GridSearchCV(LogisticRegression(), {"C": [1e-3, 1.0]}, cv=2).fit(X, WORDS)
     score = "mean_test_score"
     np.testing.assert_allclose(ours.cv_results_[score], theirs.cv_results_[score], rtol=1e-9)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.metaestimators import available_if
 
 from pipeline import frames, intake, targets
@@ -18,7 +20,17 @@ from pipeline.devices import prepare
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator.answers import Answers, Books, attempted, spec_has
 from pipeline.estimator.learning import checkpoints_of, prepared, remember, split
-from pipeline.lowering import lower, obstacles, on_blocks
+from pipeline.estimator.routing import (
+    WEIGHTS,
+    Asked,
+    forget,
+    hand_over,
+    led,
+    refuse,
+    router,
+    runs_on_blocks,
+)
+from pipeline.lowering import lower
 from pipeline.plan import Plan
 from pipeline.preprocessing.refusals import obstacles_to_batches
 
@@ -28,11 +40,6 @@ def _learns_in_batches(model: Any) -> bool:
     if runs_on_blocks(model.spec) and (found := obstacles_to_batches(model.spec, "spec")):
         raise AttributeError(f"{Unsupported(*found)}")
     return runs_on_blocks(model.spec) or hasattr(model.spec, "partial_fit")
-
-
-def runs_on_blocks(spec: Any) -> bool:
-    """Return whether a spec is preprocessing that runs on blocks of rows, whatever the device."""
-    return on_blocks(spec) and not obstacles(spec, "spec", "cpu")
 
 
 class Accelerated(Answers):
@@ -102,6 +109,9 @@ class Accelerated(Answers):
     'LogisticRegression'
     """
 
+    # The steps of the spec ask for metadata, and not the model.
+    __metadata_request__fit = {WEIGHTS: UNUSED}
+
     def __init__(
         self,
         spec: BaseEstimator,
@@ -138,7 +148,9 @@ class Accelerated(Answers):
         sample_weight : array-like of shape (n_rows,), optional
             Where the last step has them.
         **params
-            Passed to the `fit` of the last step, as ``name`` or ``step__name``. The tables
+            Passed to the `fit` of the last step, as ``name`` or ``step__name``; ``sample_weight``
+            to a `StandardScaler` as well, as ``step__sample_weight``. With scikit-learn's metadata
+            routing they go, `sample_weight` too, to the steps that ask for them. The tables
             of XGBoost's ``eval_set`` are prepared like X, by what was learnt from X. A ranker
             takes ``qid``, the query of each row, in any order, or ``group``.
 
@@ -155,38 +167,50 @@ class Accelerated(Answers):
         BudgetExceeded
             A step would bring more rows to the host than `host_bytes` allows.
         """
-        params = intake.of_last_step(self.spec, params, X)
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
-        if params and runs_on_blocks(self.spec):
-            raise ConfigError(f"{type(self.spec).__name__} takes X and y alone: {[*params]} given")
+        asked, params = led(self, "fit", params)
+        intake.check_queries(params, X)
 
         def fit_steps(plan: Plan, X: Any, y: Any, takes: intake.Intake) -> None:
             head, last = split(plan)
             X = head.fit_transform(X, y)
             last.fit(X, y, **prepared(params, head, takes))
 
-        self._learn(X, y, fit_steps)
+        self._learn(X, y, fit_steps, asked)
         return self
 
     @spec_has("fit_predict")
-    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, and return the labels of the training rows on the host, shape (n_rows,)."""
+    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> np.ndarray:
+        """Fit, and return the labels of the training rows on the host, shape (n_rows,).
+
+        `params` go to the transformers, as those of `fit` do; the last step takes none here.
+        """
+        asked = self._led_before("fit_predict", params)
 
         def fit_predict_steps(plan: Plan, X: Any, y: Any, takes: intake.Intake) -> Any:
             head, last = split(plan)
             return last.fit_predict(head.fit_transform(X, y), y)
 
-        return np.asarray(self._on_host(self._learn(X, y, fit_predict_steps)[1]))
+        return np.asarray(self._on_host(self._learn(X, y, fit_predict_steps, asked)[1]))
 
     @spec_has("fit_transform")
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Fit, and return what becomes of the training rows on the host, as `transform` does.
 
-        A `TargetEncoder` encodes each of them by the other folds.
+        A `TargetEncoder` encodes each of them by the other folds. `params` go to the
+        transformers, as those of `fit` do.
         """
-        taken, made = self._learn(X, y, lambda plan, X, y, _: plan.fit_transform(X, y))
+        asked = self._led_before("fit_transform", params)
+        taken, made = self._learn(X, y, lambda plan, X, y, _: plan.fit_transform(X, y), asked)
         return self._contained(self._on_host(made), taken)
+
+    def _led_before(self, method: str, params: dict[str, Any]) -> Sequence[Asked]:
+        """Return what transformers ask for, where the last step takes X and y alone."""
+        asked, last = led(self, method, params)
+        if last:
+            raise ConfigError(f"{method} takes X and y alone: {[*last]} given; use fit")
+        return asked
 
     @available_if(_learns_in_batches)
     def partial_fit(self, X: Any, y: Any = None, **params: Any) -> Accelerated:
@@ -196,6 +220,8 @@ class Accelerated(Answers):
         column passes through one step only and none needs the target of all rows; others do not
         have it. All batches together give what `fit` gives.
         """
+        asked, params = led(self, "partial_fit", params)
+        refuse(asked, "a batch has no weights")
         if not hasattr(self, "plan_"):
             self._learn(X, y, lambda plan, X, y, _: plan.partial_fit(X, y, **params))
             return self
@@ -207,7 +233,7 @@ class Accelerated(Answers):
         self._books = Books(book)
         return self
 
-    def _learn(self, X: Any, y: Any, how: Any) -> tuple[Any, Any]:
+    def _learn(self, X: Any, y: Any, how: Any, asked: Sequence[Asked] = ()) -> tuple[Any, Any]:
         """Lower the spec and run `how` on the plan and the rows; keep it all if that succeeds."""
         if self.dtype not in ("auto", "float32", "float64"):
             raise ConfigError(f"dtype={self.dtype!r} is not 'auto', 'float32' or 'float64'")
@@ -222,10 +248,12 @@ class Accelerated(Answers):
         plan = lower(self.spec, choice.name, fallback=fallback, **options)
         takes, X = intake.learn(self.spec, X)
         remember(plan, takes)
+        hand_over(plan, asked, X)
         y = targets.check_target(y, X)
         targets.check_classes(self.spec, y)
         with keeping(checkpoints_of(self)) as trees, self._ledger(X) as book:
             made = attempted(X, lambda: how(plan, self._bring(X, plan.entrance), y, takes))
+        forget(plan)
         plan.steps[-1].note(trees.remark)
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self._books = plan, Books(book)
@@ -285,6 +313,10 @@ class Accelerated(Answers):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of `transform`, as the fitted spec has them."""
         return np.asarray(self.to_sklearn().get_feature_names_out(input_features), dtype=object)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which metadata the steps of the spec ask for, for scikit-learn's routing."""
+        return router(self)
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of the spec; sparse tables are refused at the door."""

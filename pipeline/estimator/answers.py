@@ -10,12 +10,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pipeline import frames
 from pipeline.certificate import METHODS, Certificate, Tolerance, certificate, compare
 from pipeline.errors import Unsupported
+from pipeline.estimator.routing import METHODS as METADATA
+from pipeline.estimator.routing import WEIGHTS, led, refuse
 from pipeline.explaining import Explanation, explain
 from pipeline.faults import retried
 from pipeline.intake import Intake, as_passed, whole
@@ -63,6 +66,9 @@ class Books:
 class Answers(BaseEstimator):
     """The methods of a fitted model that change nothing in it."""
 
+    # The steps of the spec ask for metadata, and not the model.
+    __metadata_request__score = {WEIGHTS: UNUSED}
+
     spec: Any
     device: str
     dtype: str
@@ -95,12 +101,21 @@ class Answers(BaseEstimator):
     def _call(self, method: str, X: Any, **params: Any) -> tuple[Any, Any]:
         """Return the rows as they were taken, and the result on the host."""
         self._check_fitted()
+        params = self._led(method, params) if method in METADATA else params
         X = self._intake.take(X)
         with self._ledger(X) as book:
             there = self._bring(X, self.plan_.entrance)
             result = attempted(X, lambda: self._on_host(self.plan_.call(method, there, **params)))
         self._books.close(book)
         return X, result
+
+    def _led(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what the last step is given; the transformers before it take rows alone."""
+        if not params:
+            return params
+        asked, last = led(self, method, params)
+        refuse(asked, f"transformers take X alone in {method}")
+        return last
 
     def _on_host(self, result: Any) -> Any:
         if isinstance(result, tuple):
@@ -143,22 +158,23 @@ class Answers(BaseEstimator):
         return self._call("kneighbors", X, **asked)[1]
 
     @spec_has("predict_proba")
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, **params: Any) -> Any:
         """Return the class probabilities on the host, shape (n_rows, n_classes).
 
-        A list of them, one a target, where scikit-learn returns a list.
+        A list of them, one a target, where scikit-learn returns a list. `params` are passed to
+        the last step, here and in what follows.
         """
-        return _arrays(self._call("predict_proba", X)[1])
+        return _arrays(self._call("predict_proba", X, **params)[1])
 
     @spec_has("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Any, **params: Any) -> Any:
         """Return the logarithms of what `predict_proba` returns."""
-        return _arrays(self._call("predict_log_proba", X)[1])
+        return _arrays(self._call("predict_log_proba", X, **params)[1])
 
     @spec_has("decision_function")
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, **params: Any) -> np.ndarray:
         """Return the decision values on the host."""
-        return np.asarray(self._call("decision_function", X)[1])
+        return np.asarray(self._call("decision_function", X, **params)[1])
 
     @spec_has("score_samples")
     def score_samples(self, X: Any) -> np.ndarray:
@@ -171,13 +187,15 @@ class Answers(BaseEstimator):
         return self.to_sklearn().inverse_transform(X)
 
     @spec_has("score")
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
         """Return the accuracy of a classifier, R² of a regressor, else the spec's own score."""
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
         if not (is_classifier(self.spec) or is_regressor(self.spec)):
-            return float(self._call("score", X)[1])
+            return float(self._call("score", X, **params)[1])
         measure = accuracy_score if is_classifier(self.spec) else r2_score
         y = np.asarray(frames.to_device(y, "cpu"))
-        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+        return float(measure(y, self.predict(X), **self._led("score", params)))
 
     def certify(
         self,

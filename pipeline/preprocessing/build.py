@@ -32,11 +32,14 @@ class Options:
         Steps hand on float32 where scikit-learn's do, and not the float64 they compute in.
     rank_error : float
         Of medians and quantiles, as a share of the rows; 0 is exact.
+    weights : sequence of (transformer, array)
+        What transformers, as they are in the spec, weigh the rows by.
     """
 
     keeps: Keeps = "none"
     float32: bool = False
     rank_error: float = 0.0
+    weights: Sequence[tuple[Any, Any]] = ()
 
 
 def build(
@@ -81,7 +84,8 @@ def _node(spec: Any, head: pd.DataFrame, step: str, options: Options) -> Node:
         return _union(spec, head, step, options)
     twin = TWINS[type(spec)](spec)
     twin.rank_error = options.rank_error
-    return Leaf(twin, keeps=options.keeps, float32=options.float32)
+    weights = next((found for of, found in options.weights if of is spec), None)
+    return Leaf(twin, keeps=options.keeps, float32=options.float32, weights=weights)
 
 
 def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str, options: Options) -> Parallel:

@@ -22,8 +22,8 @@ class Moments(NamedTuple):
     Parameters
     ----------
     rows : numpy.ndarray, shape (n_columns,)
-        One number of rows for all columns, or for each; or a column of them, one a group
-        of rows, which the others then have one row for as well.
+        One number of rows, or sum of their weights, for all columns, or for each; or a column
+        of them, one a group of rows, which the others then have one row for as well.
     origin, rest : numpy.ndarray, shape (n_columns,)
         The mean is their sum.
     squares : numpy.ndarray, shape (n_columns,)
@@ -47,15 +47,23 @@ class Moments(NamedTuple):
             return self.squares / self.rows
 
 
-def moments(values: Any, xp: Any) -> Moments:
-    """Return the moments of a matrix with NaN for missing, shape (n_rows, n_columns)."""
+def moments(values: Any, xp: Any, weights: Any = None) -> Moments:
+    """Return the moments of a matrix with NaN for missing, shape (n_rows, n_columns).
+
+    Where rows are weighted, their number is the sum of the weights.
+    """
+
+    def total(array: Any) -> Any:
+        weighted = array if weights is None else array * weights[:, None]
+        return weighted.sum(axis=0, dtype="float64")
+
     missing = xp.isnan(values)
-    count = len(values) - missing.sum(axis=0, dtype="float64")
-    known = xp.maximum(count, 1)
-    origin = filled(values, missing, 0.0).sum(axis=0, dtype="float64") / known
+    count = total(~missing)
+    known = count + (count == 0)
+    origin = total(filled(values, missing, 0.0)) / known
     off = filled(values - origin, missing, 0.0)
-    rest = off.sum(axis=0) / known
-    squares = xp.maximum((off * off).sum(axis=0) - count * rest * rest, 0.0)
+    rest = total(off) / known
+    squares = xp.maximum(total(off * off) - count * rest * rest, 0.0)
     return Moments(*frames.to_host(xp.stack([count, origin, rest, squares])))
 
 
@@ -77,7 +85,8 @@ def merge(a: Moments, b: Moments) -> Moments:
 
 def share_of(a: Moments, b: Moments) -> np.ndarray:
     """Return the share of all rows that `b` holds."""
-    return b.rows / np.maximum(a.rows + b.rows, 1)
+    both = a.rows + b.rows
+    return b.rows / (both + (both == 0))
 
 
 def between(a: Moments, b: Moments) -> np.ndarray:

@@ -155,10 +155,19 @@ class Leaf(Node):
         holds rows.
     float32 : bool
         Make float32 of float32 where scikit-learn's transformer does.
+    weights : numpy.ndarray, shape (n_rows,), optional
+        Of the rows of the next `fit`, which forgets them.
     """
 
-    def __init__(self, twin: Twin[Any], *, keeps: Keeps = "none", float32: bool = False) -> None:
-        self.twin, self.spec, self.keeps = twin, twin.spec, keeps
+    def __init__(
+        self,
+        twin: Twin[Any],
+        *,
+        keeps: Keeps = "none",
+        float32: bool = False,
+        weights: Any = None,
+    ) -> None:
+        self.twin, self.spec, self.keeps, self.weights = twin, twin.spec, keeps, weights
         self.form: type = twin.reads
         self.float32 = float32
         self.stats: Any = None
@@ -176,8 +185,12 @@ class Leaf(Node):
             raise DataError(f"{type(twin.spec).__name__}: the steps before it left no column")
         table.widen(width)
         with blame(twin):
-            aligned = table.bring(twin.aligned(y))
-        stats = None if source.moments is None else twin.from_moments(source.moments)
+            own = () if self.weights is None else (self.weights,)
+            aligned = table.bring((*twin.aligned(y), *own))
+        stats = None
+        if source.moments is not None and self.weights is None:
+            stats = twin.from_moments(source.moments)
+        self.weights = None
         if stats is None:
             stats = table.reduce(
                 lambda part: twin.partial(read(part), *part.of(aligned)), twin.merge

@@ -67,6 +67,7 @@ class Program:
         self.made: list[Any] = []
         self.framed = container(spec) != "default"
         self.origins: Mapping[Any, Origin] = {}
+        self.weights: list[tuple[Any, Any]] = []
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Program:
         """Learn the statistics of a table.
@@ -141,7 +142,7 @@ class Program:
 
     def options(self, *, keeps: Keeps = "none") -> Options:
         """Return how the tree of this program is built."""
-        return Options(keeps=keeps, float32=self.dtype == "auto", rank_error=self.rank_error)
+        return Options(keeps, self.dtype == "auto", self.rank_error, self.weights)
 
     def _write(self, table: Table | Partitions, read: Read) -> Any:
         names = self._names()

@@ -20,10 +20,12 @@ class StandardScalerTwin(Twin[Moments]):
     original = StandardScaler
     honours = {"with_mean": ANY, "with_std": ANY, "copy": ANY}
     reads = Numbers
+    weighted = True
 
     def partial(self, block: Numbers, *aligned: Any) -> Moments:
-        """Count, mean and squares of the block."""
-        return moments(block.values, frames.array_module(frames.device_of(block.values)))
+        """Count, mean and squares of the block; of weighted rows where there is more to learn."""
+        weights = aligned[0] if aligned and (self.spec.with_mean or self.spec.with_std) else None
+        return moments(block.values, frames.array_module(frames.device_of(block.values)), weights)
 
     def from_moments(self, moments: Moments) -> Moments:
         """Return the moments: there is nothing else to learn."""

@@ -40,6 +40,8 @@ class Twin(ABC, Generic[S]):
     original: ClassVar[type[BaseEstimator]]
     honours: ClassVar[dict[str, tuple[Any, ...]]]
     reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]]
+    weighted: ClassVar[bool] = False
+    """Whether `partial` takes the weights of the rows, after the other aligned arrays."""
     rank_error: float = 0.0
     """Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact."""
 

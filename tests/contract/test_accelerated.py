@@ -94,6 +94,16 @@ def test_arrays_take_the_same_way(device: Recorder) -> None:
     assert faults(device.calls) == []
 
 
+def test_a_scaler_weighs_the_rows_where_they_are(device: Recorder) -> None:
+    X = table()[["amount", "count"]]
+    weights = np.random.default_rng(0).exponential(size=len(X))
+    for given in (X, X.to_numpy()):
+        plain = StandardScaler().fit(given, sample_weight=weights)
+        model = Accelerated(StandardScaler(), device="cuda").fit(given, sample_weight=weights)
+        np.testing.assert_allclose(model.to_sklearn().scale_, plain.scale_, rtol=1e-12)
+    assert faults(device.calls) == []
+
+
 def test_table_on_the_device_is_not_copied(device: Recorder) -> None:
     import cudf
 

@@ -82,3 +82,18 @@ def test_shuffled_blocks_beside_a_large_mean(n_blocks: int) -> None:
 def test_variance_is_never_negative() -> None:
     found = moments(np.full((1001, 1), 0.1), np)
     assert 0.0 <= found.variance[0] < 1e-30
+
+
+@bounded
+@given(data=st.data(), values=columns)
+def test_weighted_rows_may_be_cut_anywhere(data: st.DataObject, values: list[float]) -> None:
+    shares = st.sampled_from([0.0, 1e-3, 0.25, 1.0, 3.0])  # all of a block may be less than one row
+    weights = np.array(data.draw(st.lists(shares, min_size=len(values), max_size=len(values))))
+    X = np.array(values)[:, None]
+    parts = [moments(X[rows], np, weights[rows]) for rows in data.draw(cuts(len(values)))]
+    assert_same(reduce(merge, parts), moments(X, np, weights))
+
+
+def test_weights_of_whole_numbers_are_rows() -> None:
+    X, times = np.array([[1.0, np.nan], [4.0, 2.0], [9.0, 5.0]]), np.array([2, 0, 3])
+    assert_same(moments(X, np, times), moments(X.repeat(times, axis=0), np))

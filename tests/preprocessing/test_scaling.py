@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
+from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from pipeline.errors import DataError
@@ -136,3 +137,22 @@ def test_text_is_refused_with_the_way_out(numbers: pd.DataFrame) -> None:
 def test_any_table_of_numbers(X: pd.DataFrame) -> None:
     # Sums of integers near 2**62 round; sklearn rounds in another order.
     assert_parity(StandardScaler(), X.clip(-(2**40), 2**40))
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=names)
+def test_weighted_rows_give_what_sklearn_gives(
+    scaler: StandardScaler, numbers: pd.DataFrame
+) -> None:
+    numbers.loc[::3, "a"] = np.nan
+    weights = np.random.default_rng(2).exponential(1e-3, 150)
+    plain = clone(scaler).fit(numbers, sample_weight=weights)
+    program = Program(scaler, "float64")
+    program.weights = [(scaler, weights)]
+    fitted = program.fit(numbers).to_sklearn()
+    for name in ("mean_", "var_", "scale_", "n_samples_seen_"):
+        found, expected = getattr(fitted, name), getattr(plain, name)
+        if expected is None:
+            assert found is None
+        else:
+            np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=name)
+    np.testing.assert_allclose(program.transform(numbers), plain.transform(numbers), 1e-9, 1e-15)

@@ -1,0 +1,198 @@
+"""Metadata of `fit` and its like, led to the steps that ask for them as scikit-learn leads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sklearn import get_config
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from pipeline import targets
+from pipeline.errors import ConfigError, Reason, Unsupported
+from pipeline.lowering import obstacles, on_blocks, parts
+from pipeline.plan import Plan
+from pipeline.preprocessing import refusals
+from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.twins import TWINS
+
+METHODS = (
+    *("fit", "partial_fit", "fit_transform", "fit_predict", "transform", "inverse_transform"),
+    *("predict", "predict_proba", "predict_log_proba", "decision_function", "score"),
+)
+"""Methods of which scikit-learn leads metadata."""
+WEIGHTS = "sample_weight"
+_WAY_OUT = "give it none (set_fit_request(sample_weight=False)), or fit it with scikit-learn"
+
+
+class Asked(NamedTuple):
+    """What a transformer asks for, or is given by its name."""
+
+    path: str
+    transformer: Any
+    params: Mapping[str, Any]
+
+
+class Led(NamedTuple):
+    """Where metadata go."""
+
+    asked: Sequence[Asked]
+    """To the transformers that run on blocks, and to all before the last step."""
+    last: dict[str, Any]
+    """To the last step, where it is an estimator."""
+
+
+def router(model: Any) -> MetadataRouter:
+    """Return how metadata go from a model to its spec: each method's to the same method."""
+    mapping = MethodMapping()
+    for method in METHODS:
+        mapping.add(caller=method, callee=method)
+    return MetadataRouter(owner=model).add(spec=model.spec, method_mapping=mapping)
+
+
+def led(model: Any, method: str, params: Mapping[str, Any]) -> Led:
+    """Return where the metadata of a call of a model go.
+
+    With scikit-learn's routing, by what the steps ask for; without it, by the names of the
+    steps, and what has no step's name goes to the last one.
+
+    Raises
+    ------
+    TypeError, sklearn.exceptions.UnsetMetadataPassedError
+        With routing, nobody asks for them; the errors are scikit-learn's.
+    """
+    spec = model.spec
+    if _routes():
+        params = process_routing(model, method, **params).spec[method]
+    *before, (name, last, own) = _steps(spec, method, params)
+    if params and type(spec) is Pipeline:
+        _refuse_transformed(spec, own)
+    if own and runs_on_blocks(last):
+        before, own = [*before, (name, last, own)], {}
+    asked = [each for step in before for each in _asked(*step)]
+    return Led(asked, own)
+
+
+def runs_on_blocks(spec: Any) -> bool:
+    """Return whether a spec is preprocessing that runs on blocks of rows, whatever the device."""
+    return on_blocks(spec) and not obstacles(spec, "spec", "cpu")
+
+
+def refuse(asked: Sequence[Asked], why: str) -> None:
+    """Refuse what transformers ask for where they are given nothing.
+
+    Raises
+    ------
+    Unsupported
+        Some ask for something.
+    """
+    found = [Reason(a.path, why, _WAY_OUT, name) for a in asked for name in a.params]
+    if found:
+        raise Unsupported(*found)
+
+
+def hand_over(plan: Plan, asked: Sequence[Asked], X: Any) -> None:
+    """Give the programs of a plan the weights that their transformers ask for.
+
+    Raises
+    ------
+    Unsupported
+        A transformer asks for what its twin does not take; each is named.
+    DataError
+        Weights match no rows.
+    """
+    programs = [step.worker for step in plan.steps if isinstance(step.worker, Program)]
+    refused: list[Asked] = []
+    for each in asked:
+        program = next((p for p in programs if _has(p, each.transformer)), None)
+        twin = TWINS.get(type(each.transformer))
+        weighted = program is not None and twin is not None and twin.weighted
+        if program is None or not weighted or set(each.params) != {WEIGHTS}:
+            refused.append(each)
+            continue
+        weights = targets.check_weights(each.params[WEIGHTS], X, each.path)
+        program.weights.append((each.transformer, weights))
+    refuse(refused, "it takes X and y alone here")
+
+
+def forget(plan: Plan) -> None:
+    """Let go of the weights of the training rows."""
+    for step in plan.steps:
+        if isinstance(step.worker, Program):
+            step.worker.weights = []
+
+
+def _has(program: Program, transformer: Any) -> bool:
+    return any(leaf is transformer for _, leaf in refusals.leaves(program.spec, program.step))
+
+
+def _routes() -> bool:
+    return bool(get_config()["enable_metadata_routing"])
+
+
+def _refuse_transformed(spec: Pipeline, params: Mapping[str, Any]) -> None:
+    names = [name for name in spec.transform_input or () if name in params]
+    if names:
+        why = f"{names} would have to go through the steps before the last"
+        raise Unsupported(Reason("pipeline", why, "transform them first", "transform_input"))
+
+
+Step = tuple[str, Any, dict[str, Any]]
+"""Name, estimator, and what it is given."""
+
+
+def _steps(spec: Any, method: str, params: Mapping[str, Any], *, bare: bool = True) -> list[Step]:
+    """Return the steps of a spec with what they are given; `bare` names are the last step's."""
+    held = list(parts(spec))
+    if type(spec) is not Pipeline:
+        return [(name, part, dict(params)) for name, part in held]
+    if _routes():
+        routed = process_routing(spec, method, **params)
+        return [(name, part, _joined(routed[name])) for name, part in held]
+    given: dict[str, dict[str, Any]] = {name: {} for name, _ in held}
+    for key, value in params.items():
+        step, _, name = key.partition("__")
+        if name and step in given:
+            given[step][name] = value
+        elif bare:
+            given[held[-1][0]][key] = value
+        else:
+            raise ConfigError(
+                f"Pipeline.fit does not accept the {key} parameter. You can pass parameters to "
+                "specific steps of your pipeline using the stepname__parameter format"
+            )
+    return [(name, part, given[name]) for name, part in held]
+
+
+def _joined(by_method: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {name: value for held in by_method.values() for name, value in held.items()}
+
+
+def _asked(path: str, part: Any, params: Mapping[str, Any]) -> Iterator[Asked]:
+    """Return what the transformers inside a step are given."""
+    params = {name: value for name, value in params.items() if value is not None}
+    if not params:
+        return
+    if type(part) not in (Pipeline, ColumnTransformer, FeatureUnion):
+        yield Asked(path, part, params)
+        return
+    for name, how, own in _inside(part, params):
+        yield from _asked(f"{path}.{name}", how, own)
+
+
+def _inside(part: Any, params: Mapping[str, Any]) -> list[Step]:
+    if type(part) is Pipeline:
+        return _steps(part, "fit_transform", params, bare=False)
+    held = refusals.parts(part)
+    if _routes():
+        routed = process_routing(part, "fit_transform", **params)
+        return [(name, how, _joined(routed[name])) for name, how in held]
+    if type(part) is ColumnTransformer:
+        raise ConfigError(
+            "Passing extra keyword arguments to ColumnTransformer.fit_transform is only supported "
+            "if enable_metadata_routing=True, which you can set using `sklearn.set_config`. Extra "
+            f"parameters passed are: {set(params)}"
+        )
+    return [(name, how, dict(params)) for name, how in held if not isinstance(how, str)]

@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import BaggingRegressor
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import BayesianRidge, LogisticRegression, Ridge, SGDClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, StandardScaler
+
+from pipeline import Accelerated
+from pipeline.errors import DataError, Unsupported
+
+ROWS = 120
+_rng = np.random.default_rng(0)
+TABLE = pd.DataFrame(_rng.normal(size=(ROWS, 3)), columns=list("abc"))
+TABLE["a"] = np.exp(TABLE["a"])
+LABELS = (TABLE["a"] + _rng.normal(size=ROWS) > 1).astype(int).to_numpy()
+WEIGHTS = _rng.exponential(size=ROWS) * (np.arange(ROWS) % 5 > 0)
+METADATA = {"sample_weight": WEIGHTS}
+
+
+@pytest.fixture
+def routing() -> Iterator[None]:
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def ours(spec: Any, device: str = "cpu") -> Accelerated:
+    return Accelerated(spec, device=device, dtype="float64")
+
+
+def scaler(asks: Any = True) -> StandardScaler:
+    made = StandardScaler()
+    return made if asks is None else made.set_fit_request(sample_weight=asks)
+
+
+def logistic(asks: Any = True) -> LogisticRegression:
+    return LogisticRegression().set_fit_request(sample_weight=asks)
+
+
+def ridge(asks: Any = True) -> Ridge:
+    return Ridge().set_fit_request(sample_weight=asks)
+
+
+def branches(asks: Any = True) -> Any:
+    imputed = make_pipeline(SimpleImputer(), scaler(asks))
+    return make_column_transformer((imputed, ["a", "b"]), (MinMaxScaler(), ["c"]))
+
+
+SPECS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
+    "both": (lambda: make_pipeline(scaler(), logistic()), METADATA),
+    "the scaler alone": (lambda: make_pipeline(scaler(), logistic(False)), METADATA),
+    "the last step alone": (lambda: make_pipeline(scaler(False), logistic()), METADATA),
+    "nobody was given any": (lambda: make_pipeline(scaler(), logistic()), {}),
+    "another name": (lambda: make_pipeline(scaler("w"), logistic(False)), {"w": WEIGHTS}),
+    "two names": (
+        lambda: make_pipeline(scaler("w"), logistic()),
+        {"w": WEIGHTS[::-1], "sample_weight": WEIGHTS},
+    ),
+    "columns": (lambda: make_pipeline(branches(), logistic()), METADATA),
+    "columns, unweighted": (lambda: make_pipeline(branches(False), logistic()), METADATA),
+    "union": (
+        lambda: make_pipeline(make_union(scaler(), MinMaxScaler()), logistic(False)),
+        METADATA,
+    ),
+    "a pipeline inside": (lambda: make_pipeline(make_pipeline(scaler()), logistic()), METADATA),
+    "an estimator alone": (logistic, METADATA),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("name", SPECS)
+def test_metadata_reach_the_steps_that_ask_for_them(name: str) -> None:
+    spec, metadata = SPECS[name]
+    plain = spec().fit(TABLE, LABELS, **metadata)
+    model = ours(spec()).fit(TABLE, LABELS, **metadata)
+    expected = plain.predict_proba(TABLE)
+    np.testing.assert_allclose(model.predict_proba(TABLE), expected, rtol=1e-6)
+    np.testing.assert_allclose(model.to_sklearn().predict_proba(TABLE), expected, rtol=1e-6)
+    if metadata:
+        without = spec().fit(TABLE, LABELS).predict_proba(TABLE)
+        assert abs(expected - without).max() > 1e-3  # the weights matter
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
+    "unset": (lambda: make_pipeline(scaler(), LogisticRegression()), METADATA),
+    "unset in the scaler": (lambda: make_pipeline(StandardScaler(), logistic()), METADATA),
+    "unset in a branch": (lambda: make_pipeline(branches(None), logistic()), METADATA),
+    "not wanted": (lambda: make_pipeline(scaler(False), ridge(False)), METADATA),
+    "unknown": (lambda: make_pipeline(scaler(), logistic()), {**METADATA, "strange": 1}),
+    "unset, alone": (LogisticRegression, METADATA),
+    "not wanted, alone": (lambda: ridge(False), METADATA),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_nobody_asked_for_is_refused_in_sklearns_words(name: str) -> None:
+    make, metadata = REFUSED[name]
+    # On its own, an estimator does not look at its requests; inside another one, they count.
+    theirs = make() if hasattr(make(), "steps") else make_pipeline(make())
+    with pytest.raises((TypeError, UnsetMetadataPassedError)) as expected:
+        theirs.fit(TABLE, LABELS, **metadata)
+    with pytest.raises(expected.type) as found:
+        ours(make()).fit(TABLE, LABELS, **metadata)
+    assert (
+        str(found.value).partition("] are")[0]
+        == str(expected.value)
+        .replace("Pipeline.fit got", "Accelerated.fit got")
+        .partition("] are")[0]
+    )
+
+
+@pytest.mark.usefixtures("routing")
+def test_cross_validation_hands_them_on() -> None:
+    def scores(wrap: Callable[[Any], Any]) -> Any:
+        last = logistic().set_score_request(sample_weight=True)
+        model, folds = wrap(make_pipeline(scaler(), last)), GroupKFold(3)
+        params = {**METADATA, "groups": np.arange(ROWS) % 10}
+        return cross_validate(model, TABLE, LABELS, cv=folds, params=params)["test_score"]
+
+    np.testing.assert_allclose(scores(ours), scores(lambda spec: spec))
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_search_hands_them_on() -> None:
+    def searched(wrap: Callable[[Any], Any], prefix: str) -> Any:
+        last = logistic().set_score_request(sample_weight=True)
+        grid = {f"{prefix}logisticregression__C": [1e-3, 1.0]}
+        search = GridSearchCV(wrap(make_pipeline(scaler(), last)), grid, cv=2)
+        return search.fit(TABLE, LABELS, **METADATA)
+
+    found, expected = searched(ours, "spec__"), searched(lambda spec: spec, "")
+    score = "mean_test_score"
+    np.testing.assert_allclose(found.cv_results_[score], expected.cv_results_[score])
+    np.testing.assert_allclose(found.predict_proba(TABLE), expected.predict_proba(TABLE), 1e-6)
+
+
+@pytest.mark.usefixtures("routing")
+def test_an_ensemble_hands_them_on() -> None:
+    def bagged(wrap: Callable[[Any], Any]) -> Any:
+        model = BaggingRegressor(wrap(make_pipeline(scaler(), ridge())), 3, random_state=0)
+        return model.fit(TABLE, LABELS, **METADATA).predict(TABLE)
+
+    np.testing.assert_allclose(bagged(ours), bagged(lambda spec: spec))
+
+
+@pytest.mark.usefixtures("routing")
+def test_scores_are_weighted_where_it_is_asked_for() -> None:
+    for asks in (True, False):
+        last = Ridge().set_fit_request(sample_weight=True).set_score_request(sample_weight=asks)
+        spec = make_pipeline(scaler(False), last)
+        model, plain = ours(spec).fit(TABLE, LABELS), clone(spec).fit(TABLE, LABELS)
+        if asks:
+            found = model.score(TABLE, LABELS, sample_weight=WEIGHTS)
+            assert found == pytest.approx(plain.score(TABLE, LABELS, sample_weight=WEIGHTS))
+            assert found != pytest.approx(plain.score(TABLE, LABELS))
+        else:
+            for each in (model, plain):
+                with pytest.raises(TypeError, match=r"score got unexpected argument\(s\)"):
+                    each.score(TABLE, LABELS, sample_weight=WEIGHTS)
+
+
+@pytest.mark.usefixtures("routing")
+def test_predictions_take_what_is_asked_for() -> None:
+    spec = make_pipeline(StandardScaler(), BayesianRidge().set_predict_request(return_std=True))
+    model, plain = ours(spec).fit(TABLE, LABELS), clone(spec).fit(TABLE, LABELS)
+    found, expected = (each.predict(TABLE, return_std=True) for each in (model, plain))
+    np.testing.assert_allclose(found[1], expected[1])
+    with pytest.raises(TypeError, match="predict got unexpected argument"):
+        model.predict(TABLE, strange=True)
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_step_that_takes_no_weights_is_named() -> None:
+    bins = KBinsDiscretizer(encode="ordinal", quantile_method="linear")
+    bins.set_fit_request(sample_weight=True)
+    spec = make_pipeline(make_column_transformer((bins, ["a"])), logistic())
+    said = r"columntransformer.kbinsdiscretizer\(sample_weight\).*set_fit_request"
+    with pytest.raises(Unsupported, match=said):
+        ours(spec).fit(TABLE, LABELS, **METADATA)
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_model_among_the_transformers_is_named() -> None:
+    spec = make_pipeline(KMeans(2, n_init=1).set_fit_request(sample_weight=True), logistic())
+    with pytest.raises(Unsupported, match=r"kmeans\(sample_weight\)"):
+        ours(spec).fit(TABLE, LABELS, **METADATA)
+
+
+@pytest.mark.usefixtures("routing")
+def test_what_the_steps_before_would_have_to_transform_is_refused() -> None:
+    spec = make_pipeline(scaler(), logistic(), transform_input=["sample_weight"])
+    with pytest.raises(Unsupported, match=r"transform_input"):
+        ours(spec).fit(TABLE, LABELS, **METADATA)
+
+
+@pytest.mark.usefixtures("routing")
+def test_transformers_alone() -> None:
+    for spec in (scaler(), branches()):
+        expected = clone(spec).fit_transform(TABLE, LABELS, **METADATA)
+        model = ours(clone(spec)).fit(TABLE, LABELS, **METADATA)
+        np.testing.assert_allclose(model.transform(TABLE), expected)
+        np.testing.assert_allclose(model.fit_transform(TABLE, LABELS, **METADATA), expected)
+
+
+@pytest.mark.usefixtures("routing")
+def test_batches_take_what_is_asked_for() -> None:
+    spec = SGDClassifier(random_state=0).set_partial_fit_request(classes=True, sample_weight=True)
+    params = {"classes": [0, 1], **METADATA}
+    plain = clone(spec).partial_fit(TABLE, LABELS, **params)
+    model = ours(spec).partial_fit(TABLE, LABELS, **params)
+    np.testing.assert_array_equal(model.to_sklearn().coef_, plain.coef_)
+    asking = StandardScaler().set_partial_fit_request(sample_weight=True)
+    with pytest.raises(Unsupported, match=r"standardscaler\(sample_weight\).*batch"):
+        ours(asking).partial_fit(TABLE, **METADATA)
+
+
+@pytest.mark.usefixtures("routing")
+def test_requests_are_those_of_the_spec() -> None:
+    assert not hasattr(Accelerated, "set_fit_request")
+    assert not hasattr(Accelerated, "set_score_request")
+    asked = ours(make_pipeline(scaler("w"), logistic())).get_metadata_routing()
+    assert asked.consumes("fit", {"w", "sample_weight", "strange"}) == {"w", "sample_weight"}
+
+
+def test_without_routing_steps_are_named() -> None:
+    spec = make_pipeline(StandardScaler(), LogisticRegression())
+    params = {"standardscaler__sample_weight": WEIGHTS}
+    expected = clone(spec).fit(TABLE, LABELS, **params).predict_proba(TABLE)
+    model = ours(spec).fit(TABLE, LABELS, **params)
+    np.testing.assert_allclose(model.predict_proba(TABLE), expected, rtol=1e-6)
+    params["logisticregression__sample_weight"] = WEIGHTS[::-1]
+    expected = clone(spec).fit(TABLE, LABELS, **params).predict_proba(TABLE)
+    model.fit(TABLE, LABELS, **params)
+    np.testing.assert_allclose(model.predict_proba(TABLE), expected, rtol=1e-6)
+
+
+def test_without_routing_what_a_step_cannot_take_is_its_own_fault() -> None:
+    spec = make_pipeline(MinMaxScaler(), LogisticRegression())
+    with pytest.raises(Unsupported, match=r"minmaxscaler\(sample_weight\)"):
+        ours(spec).fit(TABLE, LABELS, minmaxscaler__sample_weight=WEIGHTS)
+    table = make_pipeline(branches(None), LogisticRegression())
+    said = "ColumnTransformer.fit_transform is only supported if enable_metadata_routing=True"
+    for model in (table, ours(table)):
+        with pytest.raises(ValueError, match=said):
+            model.fit(TABLE, LABELS, columntransformer__sample_weight=WEIGHTS)
+    inner = make_pipeline(make_pipeline(StandardScaler()), LogisticRegression())
+    for model in (inner, ours(inner)):
+        with pytest.raises(ValueError, match=r"Pipeline.fit does not accept the \w+ parameter"):
+            model.fit(TABLE, LABELS, pipeline__sample_weight=WEIGHTS)
+    params = {"pipeline__standardscaler__sample_weight": WEIGHTS}
+    expected = inner.fit(TABLE, LABELS, **params).predict_proba(TABLE)
+    found = ours(inner).fit(TABLE, LABELS, **params).predict_proba(TABLE)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    union = make_pipeline(make_union(StandardScaler(), StandardScaler()), LogisticRegression())
+    params = {"featureunion__sample_weight": WEIGHTS}
+    expected = union.fit(TABLE, LABELS, **params).predict_proba(TABLE)
+    found = ours(union).fit(TABLE, LABELS, **params).predict_proba(TABLE)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        (WEIGHTS[:5], "5 values and X has 120 rows"),
+        (np.c_[WEIGHTS, WEIGHTS], "2 dimension"),
+        (np.where(WEIGHTS > 1, np.nan, 1), "no finite number"),
+        (pd.Series(WEIGHTS, index=np.arange(ROWS)[::-1]), "index"),
+        (["a"] * ROWS, "no numbers"),
+    ],
+)
+def test_weights_that_match_no_rows_are_refused(weights: Any, said: str) -> None:
+    with pytest.raises(DataError, match=rf"StandardScaler|standardscaler.*sample_weight.*{said}"):
+        ours(StandardScaler()).fit(TABLE, sample_weight=weights)
+
+
+def test_partitions_are_weighted() -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    plain = StandardScaler().fit(TABLE, sample_weight=WEIGHTS)
+    model = ours(StandardScaler()).fit(dd.from_pandas(TABLE, npartitions=5), sample_weight=WEIGHTS)
+    np.testing.assert_allclose(model.to_sklearn().scale_, plain.scale_, rtol=1e-12)
