@@ -20,7 +20,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer, TargetEncoder
 
 from pipeline import CalendarFeatures, provenance, task
+from pipeline.compare import results
 from pipeline.optional import available
+from tests.compare import fixtures
 from tests.contract import standins
 from tools.gpu_proof import __main__ as proof
 from tools.gpu_proof import bandwidth, copies, driver, duel, probe, process, record, verdicts
@@ -436,6 +438,21 @@ def test_a_program_that_is_refused_is_named_and_does_not_stop_the_others(
     write(ask, "strict.json", made)
     verdict = found(ask)["programs of the flights that a run with `host_bytes=0` refuses"]
     assert (verdict.met, "no such luck" in verdict.found) == (False, True)
+
+
+def test_speeds_are_those_on_the_longest_table_that_was_compared(tmp_path: Path) -> None:
+    ask = Ask(tmp_path, "cuda", (100, 200, 300), 3)
+    assert found(ask)["end to end"].found == verdicts.NOT_RUN
+    for rows in (100, 200):
+        record_ = fixtures.with_gpu()
+        of_rows = msgspec.structs.replace(record_.task, rows_train=rows, rows_test=0)
+        ask.synthetic(rows).mkdir()
+        changed = msgspec.structs.replace(record_, task=of_rows)
+        ask.file(f"synthetic-{rows}/results.json").write_bytes(results.dumps(changed))
+    # The made-up GPU is 1.3 times as slow.
+    compared = found(ask)["logistic, 200 rows, against reference"]
+    assert (compared.found, compared.met) == ("0.8×", False)
+    assert found(ask)["logistic, 200 rows, against accel"].met is None
 
 
 def runs(ours: float) -> duel.Runs:

@@ -104,9 +104,9 @@ def _bandwidth(ask: Ask) -> Iterator[Step]:
 
 
 def _synthetic(ask: Ask) -> Iterator[Step]:
-    for number, rows in enumerate(ask.rows):
-        command = _measured("synthetic", ask, ask.synthetic(rows), "--rows", str(rows))
-        yield Step(command, 60 * 3**number)
+    for rows in ask.rows:
+        table = ["--rows", str(rows)]
+        yield Step(_measured("synthetic", ask, ask.synthetic(rows), *table), 180)
 
 
 def _profile(ask: Ask) -> Iterator[Step]:
