@@ -22,6 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer, TargetEncode
 from pipeline import CalendarFeatures, provenance, task
 from pipeline.compare import results
 from pipeline.optional import available
+from tasks import synthetic
 from tests.compare import fixtures
 from tests.contract import standins
 from tools.gpu_proof import __main__ as proof
@@ -83,18 +84,31 @@ def test_rates_by_hand_are_those_of_scikit_learn(share: float, others: list[Any]
     np.testing.assert_allclose(rates, wanted[:, 0], atol=1e-12)
 
 
-def test_rates_by_hand_take_missing_text_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, y = rows(0.3)
-    fold = np.arange(400) % 5
-    wanted = ByHand("cpu", 0)._rates(texts, texts[:9], y, fold)
+@pytest.mark.parametrize("spec", verdicts.SPECS)
+def test_the_program_by_hand_makes_the_same_matrices_on_a_gpu(
+    table: Path, spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = pd.read_parquet(table, columns=[*synthetic.TASK.features, synthetic.TASK.target])[:900]
+    # As cuDF reads it: dictionaries of Parquet as text.
+    here = here.astype(dict.fromkeys(synthetic.FEW + synthetic.MANY, "str"))
+    assert here[synthetic.FEW].isna().any(axis=None), "no missing text"
+    monkeypatch.setattr(ByHand, "_fold", lambda self, y: self.xp.arange(len(y)) % 5)
+    _, *wanted = getattr(ByHand("cpu", 0), f"_{spec}")(
+        *by_hand(ByHand("cpu", 0), here, lambda X: X)
+    )
     standins.install(monkeypatch)
     import cudf
-    import cupy
 
-    on_device = [cudf.from_pandas(column) for column in (texts, texts[:9])]
-    made = ByHand("cuda", 0)._rates(*on_device, cupy.asarray(y), cupy.asarray(fold))
-    for (column,), (expected,) in zip(made, wanted, strict=True):
-        np.testing.assert_array_equal(column.get(), expected)
+    hand = ByHand("cuda", 0)
+    _, *made = getattr(hand, f"_{spec}")(*by_hand(hand, here, cudf.from_pandas))
+    for found, expected in zip(made, wanted, strict=True):
+        np.testing.assert_allclose(found.get(), expected, rtol=1e-6, atol=1e-6)
+
+
+def by_hand(hand: ByHand, X: pd.DataFrame, put: Any) -> tuple[Any, Any, Any]:
+    # Two tables, as they are read: text of a slice is another matter in cuDF.
+    train, test = put(X[:600]), put(X[600:])
+    return train, test, hand._values(train[synthetic.TASK.target])
 
 
 def stacked(columns: list[np.ndarray]) -> np.ndarray:
