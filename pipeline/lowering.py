@@ -21,7 +21,7 @@ from pipeline.rules import cpu, cuda, labels, text
 from pipeline.rules import intelex as on_x86
 from pipeline.rules.boosting import bad_parameters
 from pipeline.rules.documents import reads_text
-from pipeline.rules.model import Plain
+from pipeline.rules.model import Plain, reads_float32
 
 RULES = {"cpu": cpu, "cuda": cuda}
 BLOCKS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
@@ -50,7 +50,8 @@ def lower(
         Run what the device cannot on the host, instead of raising.
     dtype : {"auto", "float32", "float64"}
         Type of the matrix that preprocessing hands to the last estimator. "auto" is the type that
-        scikit-learn would hand on; on a GPU, float32.
+        scikit-learn would hand on, and float32 for trees, which make it of any other, and on a
+        GPU.
     rank_error : float
         Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
     intelex : bool
@@ -68,7 +69,8 @@ def lower(
     reasons = [reason for *_, found in entries for reason in found]
     if reasons and device != "cpu" and not fallback:
         raise Unsupported(*reasons)
-    final = "float32" if (device, dtype) == ("cuda", "auto") else dtype
+    narrow = device == "cuda" or reads_float32(entries[-1][1])
+    final = "float32" if dtype == "auto" and narrow else dtype
     runs = programs(entries)
     # What is between the steps keeps the type that scikit-learn gives it.
     last = len(runs) - (2 if len(runs) > 1 and not _is_program(runs[-1]) else 1)

@@ -55,8 +55,9 @@ class Accelerated(Answers):
         such steps on the host, visibly.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Type of the matrix that preprocessing hands to the last estimator, or returns. "auto" is
-        the type that scikit-learn would make, and float32 on a GPU. Between the steps the type is
-        scikit-learn's, and statistics are float64, in any case.
+        the type that scikit-learn would make; float32 on a GPU, and for trees, which make it of
+        any other. Between the steps the type is scikit-learn's, and statistics are float64, in
+        any case.
     fallback : bool, optional
         Whether steps that the device cannot run may run on the host. By default
         only with ``device="auto"``.

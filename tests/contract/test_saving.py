@@ -82,7 +82,8 @@ def test_what_cuml_cannot_take_over_runs_on_the_host_and_says_so(
 @pytest.mark.usefixtures("device")
 def test_a_program_goes_from_device_to_device(trained: str, used: str, tmp_path: Path) -> None:
     spec = programs.program(programs.MODELS["logistic"])
-    model = Accelerated(spec, device=trained).fit(programs.TABLE, programs.NUMBERS)
+    model = Accelerated(spec, device=trained, dtype="float32")
+    model.fit(programs.TABLE, programs.NUMBERS)
     loaded = load(save(model, tmp_path / "model"), used)
     assert {step.device for step in loaded.plan_.placements} == {used}
     np.testing.assert_allclose(

@@ -60,7 +60,7 @@ def test_fallback_runs_the_step_on_the_host_and_books_the_copies(device: Recorde
     assert (placed.device, placed.implementation) == ("cpu", "sklearn.SGDClassifier")
     assert "on the host" in placed.note
     assert model.residency_.to_host_bytes == device.nbytes("host", "explicit")
-    on_cpu = Accelerated(spec, device="cpu").fit(X, target(X))
+    on_cpu = Accelerated(spec, device="cpu", dtype="float32").fit(X, target(X))
     np.testing.assert_allclose(model.predict_proba(X), on_cpu.predict_proba(X), rtol=1e-6)
 
 

@@ -48,7 +48,11 @@ def assert_same(loaded: Accelerated, model: Accelerated, X: Any) -> None:
     found, wanted = answers(loaded, X), answers(model, X)
     assert found.keys() == wanted.keys() != set()
     for name, value in wanted.items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
+        if np.asarray(value).dtype.kind == "f":
+            # A part of a matrix comes back as one of its own, which BLAS may add up otherwise.
+            np.testing.assert_allclose(found[name], value, rtol=1e-11, atol=1e-12, err_msg=name)
+        else:
+            np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
 @pytest.mark.parametrize("name", CASES)
