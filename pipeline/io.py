@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipeline import frames, parquet
 from pipeline.errors import DataError
 from pipeline.memory import is_exhausted, told
-from pipeline.optional import load
 from pipeline.persistence import parquet_files
 from pipeline.task import Filter
 
@@ -36,7 +37,7 @@ def read(
     target : str or sequence of str
         Several give as many arrays, by name.
     rows : list of tuple
-        Conditions, pushed down to the row groups.
+        Conditions; row groups that hold no such rows are not read.
     device : {"cpu", "cuda"}
 
     Returns
@@ -66,18 +67,29 @@ def _read(
     columns: Any = features if isinstance(features, str) else list(features)
     named = [columns] if isinstance(columns, str) else columns
     targets = [target] if isinstance(target, str) else list(target)
-    table = _table(path, targets if device == "cuda" else [*named, *targets], rows)
-    found = {name: table.column(name).to_numpy() for name in targets}
-    y = found[target] if isinstance(target, str) else found
-    if device == "cuda":
-        # The target is read to the host: splitters and metrics of scikit-learn use it there.
-        files = [str(file) for file in parquet_files(path)]
-        frame = load("cudf").read_parquet(files, columns=named, filters=list(rows) or None)
-        return frame[columns], y
-    frame = table.select(named).to_pandas()
-    for name in filter(lambda name: _is_wide(table.column(name)), named):
+    names = list(dict.fromkeys([*named, *targets]))
+    with _worded(path):
+        frame, found = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
+    return frame[columns], found[target] if isinstance(target, str) else found
+
+
+def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
+    files = parquet_files(path)
+    reader = parquet.Reader.of(files, names, rows)
+    frame = reader.read({file: reader.groups(file) for file in files})
+    # Splitters and metrics of scikit-learn use the target on the host.
+    host = frames.to_device(frame[targets], "cpu")
+    return frame, {name: host[name].to_numpy() for name in targets}
+
+
+def _on_host(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
+    table = pq.read_table(
+        path, columns=names, filters=list(rows) or None, page_checksum_verification=True
+    )
+    frame = table.to_pandas()
+    for name in filter(lambda name: _is_wide(table.column(name)), names):
         frame[name] = table.column(name).to_pandas(types_mapper=_NULLABLE.get)
-    return frame[columns], y
+    return frame, {name: table.column(name).to_numpy() for name in targets}
 
 
 _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
@@ -91,11 +103,10 @@ def _is_wide(column: Any) -> bool:
     return any(each is not None and abs(each) >= 2**53 for each in extremes)
 
 
-def _table(path: Path, columns: list[str], rows: Filter) -> pa.Table:
+@contextmanager
+def _worded(path: Path) -> Iterator[None]:
     try:
-        return pq.read_table(
-            path, columns=columns, filters=list(rows) or None, page_checksum_verification=True
-        )
+        yield
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file; make it with `make data`") from error
     except (pa.ArrowException, OSError) as error:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline import cells, delimited, frames, machine
+from pipeline import cells, delimited, frames, machine, parquet
 from pipeline.clusters import active
 from pipeline.errors import ConfigError, DataError
 from pipeline.gathering import compute
@@ -20,7 +20,6 @@ from pipeline.optional import load
 from pipeline.persistence import parquet_files
 from pipeline.task import Filter
 
-BACKENDS = {"cpu": "pandas", "cuda": "cudf"}
 SHARE = 16
 """Partitions of this share of a worker's memory a thread leave room for what is made of them."""
 
@@ -67,15 +66,14 @@ def scan(
         A file is missing or damaged, lacks a column, or has another type for it than the first.
     """
     path = Path(path)
-    if device not in BACKENDS:
+    if device not in ("cpu", "cuda"):
         raise ConfigError(f"device={device!r} is not 'cpu' or 'cuda'")
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
     if path.suffix.lower() == ".csv":
         return _csv(path, features, target, rows, device, partition_bytes)
-    names = [*features, target]
-    with load("dask.config").set({"dataframe.backend": BACKENDS[device]}):
-        frame = _parquet(path, names, rows, partition_bytes)
+    read = _parquet if device == "cpu" else _on_gpu
+    frame = read(path, [*features, target], rows, partition_bytes)
     (y,) = compute([frame[target]])
     y = y.to_numpy() if device == "cpu" else y.to_pandas().to_numpy()
     return frame[list(features)], y
@@ -93,6 +91,29 @@ def _parquet(path: Path, names: Sequence[str], rows: Filter, size: int | None) -
         # To split files, Dask keeps what all of them say of themselves: megabytes for a wide one.
         split_row_groups="adaptive" if max(sizes) > size else False,
     )
+
+
+def _on_gpu(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
+    load("dask_cudf")  # Dask learns what to do with frames of cuDF.
+    files = parquet_files(path)
+    size = size or partition_size(sum(agree(files, names)))
+    reader = parquet.Reader.of(files, list(dict.fromkeys(names)), rows)
+    found = pieces(reader, files, size) or [{}]
+    return load("dask.dataframe.from_map")(reader.read, found, meta=reader.read({}))
+
+
+def pieces(reader: parquet.Reader, files: Sequence[Path], size: int) -> list[dict[Path, list[int]]]:
+    """Return row groups of a file each, of about as many bytes, that may hold rows to read."""
+    made: list[dict[Path, list[int]]] = []
+    for file in files:
+        found, held = metadata(file), size
+        for group in reader.groups(file):
+            if held >= size:
+                made.append({file: []})
+                held = 0
+            made[-1][file].append(group)
+            held += _group_bytes(found.row_group(group), set(reader.names))
+    return made
 
 
 def _csv(
@@ -138,9 +159,10 @@ class _Span:
     held: dict[str, cells.Held]
     device: str
 
-    def __call__(self, span: tuple[int, int]) -> Any:
+    def __call__(self, span: tuple[int, int], columns: Sequence[str] | None = None) -> Any:
         """Return the rows of a span, on the device."""
-        frame = cells.frame(self.form.table(list(self.held), span), self.held)
+        held = {name: self.held[name] for name in columns or self.held}
+        frame = cells.frame(self.form.table(list(held), span), held)
         return frames.to_device(frame, self.device)
 
 
@@ -185,8 +207,12 @@ def _kind(kind: Any) -> Any:
 
 def stored_bytes(found: Any, names: set[str]) -> int:
     """Return the bytes that columns take in a file before it is compressed."""
-    groups = (found.row_group(i) for i in range(found.num_row_groups))
-    columns = (group.column(j) for group in groups for j in range(group.num_columns))
+    groups = map(found.row_group, range(found.num_row_groups))
+    return sum(_group_bytes(group, names) for group in groups)
+
+
+def _group_bytes(group: Any, names: set[str]) -> int:
+    columns = map(group.column, range(group.num_columns))
     return sum(
         column.total_uncompressed_size
         for column in columns

@@ -18,7 +18,7 @@ LAYERS = [
     {"diagram", "monitor", "profiling"},
     {"devices", "dictionaries", "persistence", "sparse", "task", "thresholds", "values", "zones"},
     {"cells", "instants", "judging"},
-    {"delimited", "frames"},
+    {"delimited", "frames", "parquet"},
     {"containers", "gathering"},
     {"ingest", "io", "loading", "schema"},
     {"reading"},
@@ -60,8 +60,8 @@ MAY_LOAD = {
     "dispatch.py",
     "frames.py",
     "gathering.py",
-    "io.py",
     "loading.py",
+    "parquet.py",
     "partitions.py",
     "spread.py",
 }

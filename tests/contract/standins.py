@@ -13,7 +13,7 @@ import pytest
 
 from pipeline import devices
 from pipeline.gpu import Device, Probe
-from tests.contract import arrays, models, pools, tables, text
+from tests.contract import arrays, models, parquet, pools, tables, text
 from tests.contract.recorder import RECORDER
 from tests.contract.verify import frozen
 
@@ -26,6 +26,7 @@ class Cudf(ModuleType):
     DataFrame = tables.DataFrame
     Series = tables.Series
     Index = tables.Index
+    read_parquet = staticmethod(parquet.read_parquet)
 
     def from_pandas(self, table: Any, **options: Any) -> Any:
         """Upload a frame, a series or an index; NaN becomes null."""

@@ -5,13 +5,16 @@ Each test is a row of docs/data.md or docs/gpu-semantics.md.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from pipeline import frames
+from pipeline import frames, io, loading
 from pipeline.devices import obstacle
 from pipeline.errors import DataError
 from pipeline.ingest import ingest
@@ -118,3 +121,67 @@ def test_labels_of_two_libraries_are_compared(labels: Any, there: str) -> None:
     assert check_target(y, X).tolist() == [0, 1, 1]
     with pytest.raises(DataError, match="index of y differs"):
         check_target(turned, X)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A Parquet file with a zone, categories and gaps, in six row groups."""
+    months = np.arange(600) % 12 + 1
+    columns = {
+        "when": pa.array(HOURS[:600].dt.tz_convert("Europe/Berlin")),
+        "carrier": pa.array(["AA", None, "ZZ", "BB"] * 150).dictionary_encode(),
+        "size": pa.array(pd.Categorical(["low", "high"] * 300, ["low", "mid", "high"], True)),
+        "n": pa.array([None, *range(1, 600)]),
+        "month": pa.array(months.astype("uint8")),
+        "late": pa.array((months % 2).astype("int8")),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "table.parquet", row_group_size=100)
+    return tmp_path / "table.parquet"
+
+
+CONDITIONS = [
+    (),
+    [("month", "<=", 9)],
+    [("month", "in", [1, 5]), ("n", "!=", 12)],
+    [("month", "not in", [1, 5]), ("carrier", "==", "ZZ")],
+    [("n", ">=", 590)],
+    [("n", "=", 12)],
+    [("when", ">", pd.Timestamp("2020-01-10", tz="Europe/Berlin"))],
+]
+
+
+@pytest.mark.parametrize("rows", CONDITIONS, ids=str)
+def test_parquet_is_read_as_on_the_host(rows: Any, path: Path) -> None:
+    columns = ["when", "carrier", "size", "n"]
+    wanted, y = io.read(path, columns, "late", rows, "cpu")
+    found, same = io.read(path, columns, "late", rows, "cuda")
+    pd.testing.assert_frame_equal(found.to_pandas(), wanted)
+    np.testing.assert_array_equal(same, y)
+    assert same.dtype == y.dtype
+
+
+def test_every_split_has_the_categories_of_the_file(path: Path) -> None:
+    parts = [io.read(path, ["carrier"], "late", [("n", op, 590)], "cuda")[0] for op in ("<", ">")]
+    assert parts[0]["carrier"].dtype == parts[1]["carrier"].dtype
+    none, _ = io.read(path, ["carrier", "when"], "late", [("month", ">", 12)], "cuda")
+    assert len(none) == 0
+
+
+def test_calendars_of_a_file_are_those_of_the_host(path: Path) -> None:
+    wanted, _ = io.read(path, ["when"], "late", (), "cpu")
+    found, _ = io.read(path, ["when"], "late", (), "cuda")
+    np.testing.assert_array_equal(
+        frames.datetimes(found, "when").get(), frames.datetimes(wanted, "when")
+    )
+
+
+@pytest.mark.parametrize("rows", [(), [("month", "<=", 9)]], ids=str)
+def test_partitions_of_a_file_are_those_of_the_host(rows: Any, path: Path) -> None:
+    pytest.importorskip("dask_cudf")
+    columns = ["when", "carrier", "n"]
+    wanted, y = io.read(path, columns, "late", rows, "cpu")
+    X, same = loading.scan(path, columns, "late", rows=rows, device="cuda", partition_bytes=1)
+    assert X.npartitions == 6
+    found = X.compute().to_pandas().reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, wanted)
+    np.testing.assert_array_equal(same, y)

@@ -1,0 +1,158 @@
+"""Parquet read to cuDF, with what its reader leaves out.
+
+`cudf.read_parquet` gives dictionaries as the values they stand for, dates without their zone,
+and, where it cannot test a condition, all rows with a warning. The Arrow schema says what was
+there, so it is put back here; and conditions choose row groups by their statistics, and rows here.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.errors import DataError
+from pipeline.optional import load
+from pipeline.task import Filter
+
+_TESTS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda column, values: column.isin(list(values)),
+    "not in": lambda column, values: ~column.isin(list(values)),
+}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads row groups to frames of cuDF that have the same types, whichever they are.
+
+    Parameters
+    ----------
+    names : list of str
+        Columns, in their order.
+    rows : sequence of tuple
+        Conditions on columns.
+    schema : pyarrow.Schema
+        Of the files.
+    categories : dict of str to pandas.CategoricalDtype
+        Of the dictionary columns: what any row holds, so that every split has the same.
+    """
+
+    names: list[str]
+    rows: Filter
+    schema: pa.Schema
+    categories: Mapping[str, pd.CategoricalDtype]
+
+    @classmethod
+    def of(cls, files: Sequence[Path], names: Sequence[str], rows: Filter) -> Reader:
+        """Look at what files say of their columns, and read their dictionaries.
+
+        Raises
+        ------
+        DataError
+            There is no such column.
+        """
+        schema = pq.read_schema(files[0])
+        for name in [*names, *(name for name, _, _ in rows)]:
+            if name not in schema.names:
+                raise DataError(f"{files[0]}: has no column {name!r}; has {schema.names[:20]}")
+        coded = [name for name in names if pa.types.is_dictionary(schema.field(name).type)]
+        return cls(list(names), rows, schema, _categories(files, coded) if coded else {})
+
+    def groups(self, file: Path) -> list[int]:
+        """Return the row groups that may hold such rows."""
+        import pyarrow.dataset as ds
+
+        wanted = pq.filters_to_expression(list(self.rows)) if self.rows else None
+        (fragment,) = ds.dataset(file, format="parquet").get_fragments()
+        parts = fragment.split_by_row_group(wanted)
+        return [group.id for part in parts for group in part.row_groups]
+
+    def read(
+        self, groups: Mapping[Path, Sequence[int]], columns: Sequence[str] | None = None
+    ) -> Any:
+        """Return the rows of row groups, by file, that meet the conditions.
+
+        Parameters
+        ----------
+        groups : dict of Path to list of int
+        columns : sequence of str, optional
+            Some of the names.
+        """
+        if columns is not None:
+            return replace(self, names=list(columns)).read(groups)
+        filled = {str(file): list(chosen) for file, chosen in groups.items() if chosen}
+        tested = [name for name, _, _ in self.rows if name not in self.names]
+        wanted = list(dict.fromkeys([*self.names, *tested]))
+        if filled:
+            # Told that there are no partitions, cuDF leaves files and row groups as they are.
+            frame = load("cudf").read_parquet(
+                list(filled), columns=wanted, row_groups=list(filled.values()),
+                use_pandas_metadata=False, dataset_kwargs={},
+            )  # fmt: skip
+        else:
+            frame = load("cudf").from_pandas(_empty(self.schema, wanted))
+        if self.rows:
+            met = reduce(operator.and_, (self._met(frame, *condition) for condition in self.rows))
+            frame = frame[met].reset_index(drop=True)
+        return self._whole(frame[self.names])
+
+    def _met(self, frame: Any, name: str, test: str, value: Any) -> Any:
+        """Return whether a condition is met; a missing value meets none but "not in"."""
+        if getattr(value, "tzinfo", None) is not None:
+            value = pd.Timestamp(value).tz_convert(None)
+        try:
+            return _TESTS[test](frame[name], value).fillna(False)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                f"the condition {(name, test, value)} cannot be tested on a GPU: {error}; compare "
+                "with a value of the column's type, or read with device='cpu'"
+            ) from error
+
+    def _whole(self, frame: Any) -> Any:
+        """Return a frame with its categories and zones."""
+        for name in self.names:
+            kind = self.schema.field(name).type
+            if name in self.categories:
+                frame[name] = frame[name].astype(self.categories[name])
+            elif pa.types.is_timestamp(kind) and kind.tz:
+                frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(kind.tz)
+        return frame
+
+
+def _categories(files: Sequence[Path], names: list[str]) -> dict[str, pd.CategoricalDtype]:
+    """Return what dictionary columns hold in any file, in the order in which it is met."""
+    tables = [pq.read_table(f, columns=names, page_checksum_verification=True) for f in files]
+    whole = pa.concat_tables(tables).unify_dictionaries()
+    return {name: _category(whole[name]) for name in names}
+
+
+def _category(column: Any) -> pd.CategoricalDtype:
+    empty = pa.array([], column.type.value_type)
+    values = column.chunk(0).dictionary if column.num_chunks else empty
+    return pd.CategoricalDtype(values.drop_null().to_pandas(), column.type.ordered)
+
+
+def _empty(schema: pa.Schema, names: Sequence[str]) -> pd.DataFrame:
+    """Return no rows of columns, as cuDF's reader gives them."""
+    kinds = [(name, _read_as(schema.field(name).type)) for name in names]
+    return pa.schema(kinds).empty_table().to_pandas()
+
+
+def _read_as(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind

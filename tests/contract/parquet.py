@@ -1,0 +1,87 @@
+"""What the stand-in of cuDF reads from Parquet, and what it does not tell.
+
+Follows `cudf.io.parquet` and libcudf's reader: dictionaries come as the values they stand for,
+dates without their zone, columns that are not there not at all, and labels of rows that pandas
+wrote as the index. Where conditions cannot be tested, a warning, and all rows.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.contract.recorder import RECORDER
+from tests.contract.tables import DataFrame
+
+TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+MASKED = {
+    pa.bool_(): pd.BooleanDtype(),
+    pa.int8(): pd.Int8Dtype(),
+    pa.int32(): pd.Int32Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint8(): pd.UInt8Dtype(),
+}
+
+
+def read_parquet(paths: Sequence[str], **options: Any) -> DataFrame:
+    """Return what cuDF would."""
+    RECORDER.call("cudf", "read_parquet", (paths,), options)
+    groups = options.get("row_groups") or [None] * len(paths)
+    wanted, filters = options.get("columns"), options.get("filters")
+    read = [*dict.fromkeys([*(wanted or ()), *(name for name, _, _ in filters or ())])]
+    parts = [_part(path, each, read) for path, each in zip(paths, groups, strict=True)]
+    table = pa.concat_tables(parts)
+    host, plain = _columns(table)
+    if options.get("use_pandas_metadata", True):
+        host = _labelled(host, paths[0], table.num_columns)
+    host = _filtered(host, filters) if filters else host
+    return DataFrame(host[[name for name in wanted or host.columns if name in host]], plain)
+
+
+def _part(path: str, groups: Sequence[int] | None, names: Sequence[str]) -> pa.Table:
+    with pq.ParquetFile(path) as file:
+        every = range(file.num_row_groups)
+        there = [name for name in names if name in file.schema_arrow.names]
+        return file.read_row_groups(list(every if groups is None else groups), there or None)
+
+
+def _columns(table: pa.Table) -> tuple[pd.DataFrame, dict[Any, Any]]:
+    made, plain = {}, {}
+    for name in table.column_names:
+        column = _plain(table[name])
+        made[name] = column.to_pandas(types_mapper=MASKED.get if column.null_count else None)
+        if column.type in MASKED:
+            plain[name] = column.type.to_pandas_dtype()
+    return pd.DataFrame(made), {name: pd.Series(dtype=kind).dtype for name, kind in plain.items()}
+
+
+def _plain(column: Any) -> Any:
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.timestamp(column.type.unit))
+    return column
+
+
+def _labelled(host: pd.DataFrame, path: str, width: int) -> pd.DataFrame:
+    stored = (pq.read_schema(path).pandas_metadata or {}).get("index_columns", [])
+    names = [name for name in stored if isinstance(name, str)]
+    if not names:
+        return host
+    return host.set_axis(pq.read_table(path, columns=names).to_pandas().index[: len(host)])
+
+
+def _filtered(host: pd.DataFrame, filters: Sequence[tuple[str, str, Any]]) -> pd.DataFrame:
+    try:
+        found = [getattr(operator, TESTS[op])(host[name], value) for name, op, value in filters]
+        return host[reduce(operator.and_, found)].reset_index(drop=True)
+    except (KeyError, TypeError):
+        warnings.warn(f"Row-wise filtering failed in read_parquet for {filters}", stacklevel=2)
+        return host

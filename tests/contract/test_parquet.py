@@ -1,0 +1,147 @@
+"""Parquet read to a stand-in of cuDF, whose reader loses zones, dictionaries and conditions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline import frames, io, loading
+from pipeline.errors import DataError
+from pipeline.parquet import Reader
+from tests.contract.recorder import Recorder
+from tests.contract.verify import faults
+
+ROWS = 60
+MONTHS = np.arange(ROWS) % 12 + 1
+COLUMNS = ["when", "carrier", "code", "size", "n"]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file in six row groups, with what cuDF's reader does not keep."""
+    hours = pd.date_range("2024-03-30 20:00", periods=ROWS, freq="h", tz="UTC")
+    carriers = pa.array(["AA", None, "ZZ", "BB"] * (ROWS // 4)).dictionary_encode()
+    sizes = pd.Categorical(["small", "large"] * (ROWS // 2), ["small", "huge", "large"], True)
+    columns = {
+        "when": pa.array(hours.tz_convert("Europe/Berlin")),
+        "carrier": carriers,
+        "code": pa.array(MONTHS * 100).dictionary_encode(),
+        "size": pa.array(sizes),
+        "n": pa.array([None, *range(1, ROWS)]),
+        "month": pa.array(MONTHS.astype("uint8")),
+        "late": pa.array((MONTHS % 2).astype("int8")),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "table.parquet", row_group_size=10)
+    return tmp_path / "table.parquet"
+
+
+def held_to_the_host(path: Path, rows: Any, columns: Any = COLUMNS) -> None:
+    wanted, y = io.read(path, columns, "late", rows, "cpu")
+    found, same = io.read(path, columns, "late", rows, "cuda")
+    assert frames.library(found) == "cudf"
+    pd.testing.assert_frame_equal(found.to_pandas(), wanted)
+    np.testing.assert_array_equal(same, y)
+    assert same.dtype == y.dtype
+
+
+def test_zones_and_categories_are_those_of_the_host(path: Path, device: Recorder) -> None:
+    held_to_the_host(path, ())
+    assert faults(device.calls) == []
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("month", "<=", 9)],
+        [("month", ">", 9), ("n", "!=", 10)],
+        [("month", "in", [1, 5])],
+        [("month", "not in", {1, 5}), ("carrier", "==", "ZZ")],
+        [("n", ">=", 59)],
+        [("n", "=", 12)],
+    ],
+    ids=str,
+)
+def test_rows_are_those_that_meet_the_conditions(rows: Any, path: Path, device: Recorder) -> None:
+    held_to_the_host(path, rows)
+    assert faults(device.calls) == []
+
+
+def test_every_split_has_the_categories_of_the_file(path: Path, device: Recorder) -> None:
+    whole, _ = io.read(path, ["carrier", "size"], "late", (), "cpu")
+    for op in ("<", ">=", ">"):
+        part, y = io.read(path, ["carrier", "size"], "late", [("month", op, 12)], "cuda")
+        assert part.to_pandas().dtypes.tolist() == whole.dtypes.tolist()
+        assert len(y) == len(part) == {"<": 55, ">=": 5, ">": 0}[op]
+
+
+def test_categories_of_files_that_differ_are_joined(tmp_path: Path, device: Recorder) -> None:
+    for i, texts in enumerate((["b", "a"], ["c", "b"])):
+        table = pa.table({"t": pa.array(texts).dictionary_encode(), "late": [0, 1]})
+        pq.write_table(table, tmp_path / f"{i}.parquet")
+    held_to_the_host(tmp_path, (), ["t"])
+
+
+@pytest.mark.parametrize(("size", "count"), [(1, 6), (1 << 20, 1)])
+def test_partitions_are_parts_of_the_same_frame(
+    size: int, count: int, path: Path, device: Recorder
+) -> None:
+    wanted, _ = io.read(path, COLUMNS, "late", [("n", ">", 12)], "cpu")
+    reader = Reader.of([path], COLUMNS, [("n", ">", 12)])
+    parts = [reader.read(piece).to_pandas() for piece in loading.pieces(reader, [path], size)]
+    assert len(parts) == count
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), wanted)
+    assert reader.read({}).to_pandas().dtypes.tolist() == parts[0].dtypes.tolist()
+    assert list(reader.read({path: [5]}, columns=["n"]).columns) == ["n"]
+    assert faults(device.calls) == []
+
+
+def test_target_and_features_come_by_one_read(path: Path, device: Recorder) -> None:
+    io.read(path, COLUMNS, ["late", "n"], [("month", "<=", 9)], "cuda")
+    reads = [call for call in device.calls if call.name == "read_parquet"]
+    assert len(reads) == 1
+    assert {"late", "n", "month"} < set(reads[0].kwargs["columns"])
+
+
+def test_row_groups_without_such_rows_are_not_read(tmp_path: Path, device: Recorder) -> None:
+    table = pa.table({"n": np.arange(60), "late": np.arange(60) % 2})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=10)
+    held_to_the_host(tmp_path / "t.parquet", [("n", ">=", 38)], ["n"])
+    (read,) = [call for call in device.calls if call.name == "read_parquet"]
+    assert read.kwargs["row_groups"] == [[3, 4, 5]]
+
+
+def test_a_name_gives_the_column(path: Path, device: Recorder) -> None:
+    found, _ = io.read(path, "carrier", "late", (), "cuda")
+    wanted, _ = io.read(path, "carrier", "late", (), "cpu")
+    pd.testing.assert_series_equal(found.to_pandas(), wanted)
+
+
+def test_labels_that_pandas_wrote_are_left_out(tmp_path: Path, device: Recorder) -> None:
+    frame = pd.DataFrame({"n": [1.0, 2.0], "late": [0, 1]}, index=pd.Index(["x", "y"], name="id"))
+    frame.to_parquet(tmp_path / "t.parquet")
+    held_to_the_host(tmp_path / "t.parquet", (), ["n"])
+
+
+def test_a_condition_that_cannot_be_tested_is_named(path: Path, device: Recorder) -> None:
+    for device_name in ("cpu", "cuda"):
+        with pytest.raises(DataError, match="month|table.parquet"):
+            io.read(path, ["n"], "late", [("month", "<", "June")], device_name)
+
+
+@pytest.mark.parametrize("name", ["gone", "late"])
+def test_a_column_that_is_not_there_is_named(name: str, path: Path, device: Recorder) -> None:
+    features, target = (["n", "gone"], "late") if name == "gone" else (["n"], "later")
+    with pytest.raises(DataError, match=r"table\.parquet.*(gone|later)"):
+        io.read(path, features, target, (), "cuda")
+
+
+def test_damage_is_told(path: Path, device: Recorder) -> None:
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"table\.parquet: cannot be read"):
+        io.read(path, ["n"], "late", (), "cuda")
