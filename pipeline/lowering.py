@@ -78,7 +78,8 @@ def lower(
     for i, run in enumerate(runs):
         if _is_program(run):
             kind = final if i == last else "auto"
-            steps.append(_program(run, device, dtype=kind, rank_error=rank_error))
+            made = {"dtype": kind, "rank_error": rank_error, "order": _order(runs[i + 1 :], device)}
+            steps.append(_program(run, device, made))
             continue
         ((name, part, found),) = run
         if labels.handles(part):
@@ -118,14 +119,22 @@ def _is_program(run: Sequence[Entry]) -> bool:
     return on_blocks(part) and not (labels.handles(part) or found)
 
 
-def _program(run: Sequence[Entry], device: str, *, dtype: str, rank_error: float) -> Step:
+def _order(after: Sequence[Sequence[Entry]], device: str) -> str:
+    """Return the order of the matrix for the steps after a program."""
+    if device == "cpu" or not after:
+        return "C"
+    _, part, found = after[0][0]
+    return "C" if found else cuda.order(part)
+
+
+def _program(run: Sequence[Entry], device: str, made: dict[str, Any]) -> Step:
     places = [place for name, part, _ in run for place in placements(name, part, device)]
     if len(run) == 1:
         name, spec = run[0][0], run[0][1]
-        return Step(name, Program(spec, dtype, name, rank_error=rank_error), device, places)
+        return Step(name, Program(spec, step=name, **made), device, places)
     spec = Pipeline([(name, part) for name, part, _ in run])
     name = " + ".join(name for name, *_ in run)
-    return Step(name, Program(spec, dtype, "", rank_error=rank_error), device, places)
+    return Step(name, Program(spec, step="", **made), device, places)
 
 
 def parts(spec: BaseEstimator) -> Iterator[tuple[str, Any]]:

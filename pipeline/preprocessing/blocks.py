@@ -27,7 +27,7 @@ class Block(Protocol):
         """Number of output columns."""
 
     def write(self, out: Any, start: int = 0) -> None:
-        """Fill columns of ``out``, rows of a C-ordered matrix of zeros, casting to its dtype."""
+        """Fill columns of ``out``, rows of a matrix of zeros, casting to its dtype."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,10 @@ class Numbers:
 
     def write(self, out: Any, start: int = 0) -> None:
         """Copy the values."""
-        out[:, start : start + self.width] = self.values
+        into, values = out[:, start : start + self.width], self.values
+        if by_columns(out):
+            into, values = into.T, values.T
+        into[...] = values
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,20 @@ def _mark(out: np.ndarray, start: int, positions: np.ndarray, width: int) -> Non
 def _compare(out: Any, start: int, positions: Any, width: int) -> None:
     """Write all columns at once: one kernel that makes nothing else, and no wait for the GPU."""
     xp = frames.array_module("cuda")
-    xp.equal(positions[:, None], xp.arange(width), out=out[:, start : start + width])
+    into, rows, columns = out[:, start : start + width], positions[:, None], xp.arange(width)
+    if by_columns(out):
+        into, rows, columns = into.T, rows.T, columns[:, None]
+    xp.equal(rows, columns, out=into)
+
+
+def by_columns(out: Any) -> bool:
+    """Return whether the columns of a matrix are contiguous; CuPy goes along its last axis.
+
+    >>> import numpy as np
+    >>> by_columns(np.zeros((9, 2))), by_columns(np.zeros((9, 2), order="F"))
+    (False, True)
+    """
+    return bool(out.strides[0] < out.strides[1])
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from pipeline.preprocessing.nodes import Read
 from pipeline.preprocessing.table import Part, Table
 
 
-def matrix(table: Table, read: Read, dtype: str, *, beside: bool = False) -> Any:
-    """Return the blocks of a table as one matrix, shape (n_rows, width), C-ordered.
+def matrix(table: Table, read: Read, dtype: str, *, order: str = "C", beside: bool = False) -> Any:
+    """Return the blocks of a table as one matrix, shape (n_rows, width).
 
     Parameters
     ----------
@@ -29,6 +29,8 @@ def matrix(table: Table, read: Read, dtype: str, *, beside: bool = False) -> Any
     read : callable
     dtype : {"auto", "float32", "float64"}
         "auto" is the type that the columns have together, which is scikit-learn's.
+    order : {"C", "F"}
+        "F" is for a GPU: columns are contiguous.
     beside : bool
         Leave out columns of the table that nobody has read: a frame takes them over.
     """
@@ -38,7 +40,7 @@ def matrix(table: Table, read: Read, dtype: str, *, beside: bool = False) -> Any
     first = numeric(read, parts[0] if alone else table.first(), beside=beside)
     width = sum(block.width for block in first)
     # Zeros that the system provides cost no more than memory that holds anything.
-    out = table.xp.zeros((table.n_rows, width), dtype=type_of(first, dtype))
+    out = table.xp.zeros((table.n_rows, width), dtype=type_of(first, dtype), order=order)
 
     def fill(part: Part) -> None:
         start = 0

@@ -41,6 +41,8 @@ class Program:
         Path of the transformer in the whole spec, for messages; empty where it is the steps.
     rank_error : float
         Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
+    order : {"C", "F"}
+        Order of the output matrix on a GPU: what reads it would make a copy in the other one.
 
     Examples
     --------
@@ -57,7 +59,9 @@ class Program:
         step: str = "spec",
         *,
         rank_error: float = 0.0,
+        order: str = "C",
     ) -> None:
+        self.order = order
         self.spec, self.dtype, self.step, self.rank_error = spec, dtype, step, rank_error
         self.node: Node | None = None
         self.width = 0
@@ -118,7 +122,7 @@ class Program:
         return self._write(*self._fit(X, y, keeps=self._small()))
 
     def transform(self, X: Any) -> Any:
-        """Return the matrix of a table, shape (n_rows, width), C-ordered, on its device."""
+        """Return the matrix of a table, shape (n_rows, width), on its device."""
         assert self.node is not None
         table = data(X)
         table.widen(max((leaf.width for leaf in self.node.leaves()), default=0))
@@ -151,7 +155,7 @@ class Program:
         elif self.framed:
             made = output.frame(table, read, self.dtype, names)
         else:
-            made = output.matrix(table, read, self.dtype)
+            made = output.matrix(table, read, self.dtype, order=self.order)
         if self.framed:
             self.names, self.made = names, output.named(read(table.first()), names)[0]
         self.width = int(made.shape[1])

@@ -88,6 +88,12 @@ def _substitute(spec: Any) -> str | None:
     return SUBSTITUTES.get(type(spec).__name__) if scikit_learns else None
 
 
+def order(spec: Any) -> str:
+    """Return the order of the matrix that an estimator learns from without making a copy."""
+    found = rule(spec)
+    return found.order if found else "C"
+
+
 def needs_dense(spec: Any, step: str) -> Reason | None:
     """Return the reason against an estimator after a text vectorizer, if there is one."""
     found = rule(spec)

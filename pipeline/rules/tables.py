@@ -34,6 +34,8 @@ class Rule:
         Weights that it ignores or takes for others where there are more than two classes.
     cutoff : bool
         It takes what is small for nothing, so its matrix is float64 and of a size for that.
+    order : {"C", "F"}
+        It learns from a matrix in this order, and makes a copy of one in the other.
     targets : bool
         It takes several targets.
     two_classes : bool
@@ -51,6 +53,7 @@ class Rule:
     halved: str = ""
     unweighted: tuple[str, ...] = ()
     cutoff: bool = False
+    order: str = "C"
     targets: bool = False
     two_classes: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -69,9 +72,9 @@ CUML = {
     "sklearn.covariance.EmpiricalCovariance": Rule("cuml.covariance.EmpiricalCovariance"),
     "sklearn.covariance.LedoitWolf": Rule("cuml.covariance.LedoitWolf"),
     "sklearn.decomposition.IncrementalPCA": Rule("cuml.decomposition.IncrementalPCA", sparse=True),
-    "sklearn.decomposition.PCA": Rule("cuml.decomposition.PCA", sparse=True),
-    "sklearn.decomposition.TruncatedSVD": Rule("cuml.decomposition.TruncatedSVD"),
-    "sklearn.ensemble.IsolationForest": Rule("cuml.ensemble.IsolationForest"),
+    "sklearn.decomposition.PCA": Rule("cuml.decomposition.PCA", order="F", sparse=True),
+    "sklearn.decomposition.TruncatedSVD": Rule("cuml.decomposition.TruncatedSVD", order="F"),
+    "sklearn.ensemble.IsolationForest": Rule("cuml.ensemble.IsolationForest", order="F"),
     "sklearn.ensemble.RandomForestClassifier": Rule(
         "cuml.ensemble.RandomForestClassifier", weights=True
     ),
@@ -82,13 +85,14 @@ CUML = {
         "cuml.kernel_ridge.KernelRidge", weights=True, targets=True
     ),
     "sklearn.linear_model.ElasticNet": Rule(
-        "cuml.linear_model.ElasticNet", sparse=True, weights=True, strength=()
+        "cuml.linear_model.ElasticNet", order="F", sparse=True, weights=True, strength=()
     ),
     "sklearn.linear_model.Lasso": Rule(
-        "cuml.linear_model.Lasso", sparse=True, weights=True, strength=()
+        "cuml.linear_model.Lasso", order="F", sparse=True, weights=True, strength=()
     ),
     "sklearn.linear_model.LinearRegression": Rule(
         "cuml.linear_model.LinearRegression",
+        order="F",
         sparse=True,
         weights=True,
         strength=(),
@@ -103,10 +107,10 @@ CUML = {
         unweighted=("sample_weight", "class_weight"),
     ),
     "sklearn.linear_model.Ridge": Rule(
-        "cuml.linear_model.Ridge", sparse=True, weights=True, targets=True
+        "cuml.linear_model.Ridge", order="F", sparse=True, weights=True, targets=True
     ),
     "sklearn.manifold.SpectralEmbedding": Rule("cuml.manifold.SpectralEmbedding"),
-    "sklearn.manifold.TSNE": Rule("cuml.manifold.TSNE"),
+    "sklearn.manifold.TSNE": Rule("cuml.manifold.TSNE", order="F"),
     "sklearn.naive_bayes.BernoulliNB": Rule(
         "cuml.naive_bayes.BernoulliNB", sparse=True, own=untranslated.BERNOULLI
     ),
@@ -145,6 +149,7 @@ CUML = {
     # weighs the one that it tells from the rest, cuML the rest too.
     "sklearn.svm.LinearSVC": Rule(
         "cuml.svm.LinearSVC",
+        order="F",
         weights=True,
         strength=("C",),
         halved="squared_hinge",
@@ -153,12 +158,13 @@ CUML = {
     ),
     "sklearn.svm.LinearSVR": Rule(
         "cuml.svm.LinearSVR",
+        order="F",
         weights=True,
         strength=("C",),
         fixed={"penalized_intercept": True, "penalty": "l2"},
     ),
-    "sklearn.svm.SVC": Rule("cuml.svm.SVC", sparse=True, weights=True, two_classes=True),
-    "sklearn.svm.SVR": Rule("cuml.svm.SVR", sparse=True, weights=True),
+    "sklearn.svm.SVC": Rule("cuml.svm.SVC", order="F", sparse=True, weights=True, two_classes=True),
+    "sklearn.svm.SVR": Rule("cuml.svm.SVR", order="F", sparse=True, weights=True),
     "umap.umap_.UMAP": Rule("cuml.manifold.UMAP", sparse=True),
 }
 """Name of the estimator -> cuML's class, in the order of the names."""
