@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -378,13 +377,14 @@ def test_nothing_is_said_of_what_was_not_run(ask: Ask) -> None:
     assert all(v.found.startswith(verdicts.NOT_RUN) for v in found(ask).values())
 
 
-def suite(path: Path, **outcomes: str) -> None:
+def suite(path: Path, hour: int, **outcomes: str) -> None:
     children = {"passed": "", "failed": "<failure/>", "skipped": "<skipped/>"}
     cases = "".join(
         f'<testcase classname="c" name="{name}">{children[outcome]}</testcase>'
         for name, outcome in outcomes.items()
     )
-    path.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+    at = f'timestamp="2026-11-21T{hour:02}:00:00.5+00:00"'
+    path.write_text(f"<testsuites><testsuite {at}>{cases}</testsuite></testsuites>")
 
 
 def test_failing_tests_are_counted_and_those_that_ran_again_once(ask: Ask) -> None:
@@ -396,19 +396,17 @@ def test_failing_tests_are_counted_and_those_that_ran_again_once(ask: Ask) -> No
         verdict = found(ask, known)["failing `gpu` tests"]
         return verdict.found, verdict.met
 
-    suite(first, a="skipped", b="skipped")
+    suite(first, 1, a="skipped", b="skipped")
     assert said(every) == ("0 of 0, 2 skipped", None)
-    suite(first, a="passed", b="failed", c="skipped")
+    suite(first, 1, a="passed", b="failed", c="skipped")
     assert said(every) == ("1 of 2, 1 skipped", False)
     again = first.with_suffix(".again.xml")
-    suite(again, b="passed")
-    os.utime(again, (2**31, 2**31))
+    suite(again, 2, b="passed")
     assert said(every) == ("0 of 2, 1 skipped", True)
     died = {**every, str(commands[1]): ran("tests", commands[1], -11)}
     missing = f"1 of {len(commands)} files not run to their end"
     assert said(died) == (f"0 of 2, 1 skipped, {missing}", False)
-    suite(first, a="passed", b="failed", c="skipped")
-    os.utime(again, (0, 0))
+    suite(first, 3, a="passed", b="failed", c="skipped")
     assert said(every) == ("1 of 2, 1 skipped", False), "an older run does not count"
 
 

@@ -28,6 +28,8 @@ MOST_HAND = 1.1
 MOST_UNBOOKED = 1
 """Bytes a row; copies of single values, as every `bool(x.any())` makes, come to less."""
 SPECS = ("boosting", "logistic")
+ENDED = {"failure": "failed", "error": "failed", "skipped": "skipped"}
+"""What pytest writes of a test -> how it ended; of one that passed it writes nothing."""
 NOT_RUN = "not run"
 T = TypeVar("T")
 
@@ -58,10 +60,8 @@ def verdicts(ask: Ask, ran: Mapping[str, Ran]) -> Iterator[Verdict]:
     yield _tests(ask, ran)
     yield _strict(_read(ask.file("strict.json"), list[Moved]))
     yield _unbooked(_read(ask.file("copies.json"), list[Moved]))
-    compared = [
-        path for rows in ask.rows if (path := ask.synthetic(rows) / "results.json").exists()
-    ]
-    if compared:
+    tables = (ask.synthetic(rows) / "results.json" for rows in ask.rows)
+    if compared := [table for table in tables if table.exists()]:
         yield from _speeds(results.load(compared[-1]), ask)
     else:
         yield Verdict("end to end", "", NOT_RUN, None)
@@ -83,20 +83,14 @@ def _tests(ask: Ask, ran: Mapping[str, Ran]) -> Verdict:
 
 def _outcomes(path: Path) -> list[str]:
     """Return how the tests of a file ended, those that have run again the last time."""
-    again = path.with_suffix(".again.xml")
-    written = [each for each in (path, again) if each.exists()]
+    files = (each for each in (path, path.with_suffix(".again.xml")) if each.exists())
+    suites = [next(ET.parse(each).iter("testsuite")) for each in files]  # noqa: S314  # pytest's
+    whole = suites[0].get("timestamp", "") if suites else ""
     found: dict[tuple[str | None, str | None], str] = {}
-    for each in written if written == sorted(written, key=_written_at) else [path]:
-        for case in ET.parse(each).getroot().iter("testcase"):  # noqa: S314  # pytest wrote it
-            children = {child.tag for child in case}
-            outcome = "failed" if children & {"failure", "error"} else "passed"
-            name = case.get("classname"), case.get("name")
-            found[name] = "skipped" if "skipped" in children else outcome
+    for case in (case for s in suites if s.get("timestamp", "") >= whole for case in s):
+        said = [ENDED[child.tag] for child in case if child.tag in ENDED]
+        found[case.get("classname"), case.get("name")] = (said or ["passed"])[0]
     return list(found.values())
-
-
-def _written_at(path: Path) -> int:
-    return path.stat().st_mtime_ns
 
 
 def _strict(found: list[Moved] | None) -> Verdict:
