@@ -113,13 +113,16 @@ def numbers(X: Any, name: Any) -> Any:
     DataError
         The column does not hold numbers, or some are infinite.
     """
-    series = column(X, name)
-    kind = series.dtype.kind
-    if kind not in "iufb":
-        raise no_numbers(name, series.dtype)
-    values = _array(series) if is_frame(X) else series
+    values = _numbers(X, name)
     refuse_infinite(values, name, array_module(device_of(values)))
     return values
+
+
+def _numbers(X: Any, name: Any) -> Any:
+    series = column(X, name)
+    if series.dtype.kind not in "iufb":
+        raise no_numbers(name, series.dtype)
+    return _array(series) if is_frame(X) else series
 
 
 def _array(series: Any) -> Any:
@@ -154,7 +157,7 @@ def categories(X: Any, name: Any) -> Coded:
     series = column(X, name)
     kind = series.dtype.kind
     if kind in "iufb":
-        return coded(numbers(X, name)) if kind not in "iu" else _integers(X, name)
+        return _integers(X, name) if kind in "iu" else _floats(X, name)
     if kind in "mM":
         return _dates(series, name)
     if not is_frame(X):
@@ -176,9 +179,18 @@ def categories(X: Any, name: Any) -> Coded:
     return Coded(codes, values.astype(object))
 
 
+def _floats(X: Any, name: Any) -> Coded:
+    """Return floats or bools as codes; among the distinct values, infinite ones are soon found."""
+    values = _numbers(X, name)
+    found = coded(values)
+    if found.values.dtype.kind == "f" and np.isinf(found.values).any():
+        refuse_infinite(values, name, array_module(device_of(values)))
+    return found
+
+
 def _integers(X: Any, name: Any) -> Coded:
     """Return integers as codes; where they are float64 to scikit-learn, make sure none merge."""
-    found = coded(numbers(X, name))
+    found = coded(_numbers(X, name))
     if found.values.dtype.kind == "f" and (abs(found.values) >= 2**53).any():
         series = column(X, name)
         plain = "uint64" if series.dtype.kind == "u" else "int64"

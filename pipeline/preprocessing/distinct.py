@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+
+from pipeline import frames
 
 SPREAD = 2**14
 """Sums that the threads of a GPU add to, so that few of them meet at one."""
@@ -71,6 +73,26 @@ def merge(a: Distinct, b: Distinct) -> Distinct:
 def merge_columns(a: Sequence[Distinct], b: Sequence[Distinct]) -> list[Distinct]:
     """Merge column by column."""
     return [merge(x, y) for x, y in zip(a, b, strict=True)]
+
+
+def tallies(columns: Sequence[frames.Coded], sums_of: Callable[[Any], Any]) -> list[Distinct]:
+    """Return the sums of each column, which one copy brings to the host: each waits for a GPU."""
+    if not columns:
+        return []
+    xp = frames.array_module(frames.device_of(columns[0].codes))
+    sums = [sums_of(column) for column in columns]
+    flat = frames.to_host(xp.concatenate([each.ravel() for each in sums]))
+    parts = np.split(flat, np.cumsum([each.size for each in sums])[:-1])
+    return [
+        Distinct(column.values, part.reshape(each.shape))
+        for column, part, each in zip(columns, parts, sums, strict=True)
+    ]
+
+
+def rows_of(column: frames.Coded) -> Any:
+    """Return how many rows have each value, as the one row of sums."""
+    xp = frames.array_module(frames.device_of(column.codes))
+    return count(column.codes, len(column.values), xp)[None].astype("float64")
 
 
 def count(codes: Any, n_values: int, xp: Any) -> Any:

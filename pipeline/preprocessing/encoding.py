@@ -19,7 +19,14 @@ from pipeline import frames
 from pipeline.errors import ConfigError, DataError
 from pipeline.ingest import Origin
 from pipeline.preprocessing.blocks import Categories
-from pipeline.preprocessing.distinct import Distinct, count, merge_columns, positions, table_of
+from pipeline.preprocessing.distinct import (
+    Distinct,
+    merge_columns,
+    positions,
+    rows_of,
+    table_of,
+    tallies,
+)
 from pipeline.preprocessing.twin import Twin
 
 Make = Callable[[int, np.ndarray], np.ndarray]
@@ -60,12 +67,7 @@ class EncoderTwin(Twin[list[Distinct]]):
 
     def partial(self, block: Categories, *aligned: Any) -> list[Distinct]:
         """Count the rows of each value."""
-        return [self._tally(column, *aligned) for column in block.columns]
-
-    def _tally(self, column: frames.Coded, *aligned: Any) -> Distinct:
-        xp = frames.array_module(frames.device_of(column.codes))
-        counts = count(column.codes, len(column.values), xp)
-        return Distinct(column.values, frames.to_host(counts)[None].astype("float64"))
+        return tallies(block.columns, rows_of)
 
     def merge(self, a: list[Distinct], b: list[Distinct]) -> list[Distinct]:
         """Add the counts."""
@@ -150,17 +152,27 @@ class EncoderTwin(Twin[list[Distinct]]):
         """Return the positions of a dictionary's entries as `table_of` takes them."""
         return stand(self._indexes[j], values, self._missing[j])
 
-    def check_known(self, j: int, column: frames.Coded, table: Any, unknown: Any) -> None:
-        """Raise if a row holds a value that the table marks as unknown."""
-        xp = frames.array_module(frames.device_of(column.codes))
-        bad = xp.nonzero(table[column.codes] == unknown)[0]
-        if len(bad):
-            value = shown(column.values, int(column.codes[bad[0]]))
+    def check_known(
+        self, columns: Sequence[frames.Coded], found: Sequence[Any], unknown: Any
+    ) -> None:
+        """Raise if a row of a column was found to be what stands for an unknown value."""
+        bad = [places == unknown for places in found]
+        for j in any_of(bad):
+            column = columns[j]
+            value = shown(column.values, int(column.codes[int(bad[j].argmax())]))
             raise DataError(
                 f"column {self._name(j)!r} holds {value}, which was not there at fit "
                 f"({type(self.spec).__name__} has handle_unknown='error'); clean the column, or "
                 "set handle_unknown to let unknown values pass"
             )
+
+
+def any_of(marks: Sequence[Any]) -> list[int]:
+    """Return the positions of the arrays in which something is true; a GPU is waited for once."""
+    if not marks:
+        return []
+    xp = frames.array_module(frames.device_of(marks[0]))
+    return np.flatnonzero(frames.to_host(xp.stack([mark.any() for mark in marks]))).tolist()
 
 
 def with_nan(listed: Any) -> list[Any]:

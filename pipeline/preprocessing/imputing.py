@@ -14,11 +14,12 @@ from pipeline.preprocessing import quantiles
 from pipeline.preprocessing.blocks import Categories, Numbers, filled
 from pipeline.preprocessing.distinct import (
     Distinct,
-    count,
     merge_columns,
     nothing,
     positions,
+    rows_of,
     table_of,
+    tallies,
 )
 from pipeline.preprocessing.missing import is_missing
 from pipeline.preprocessing.moments import Moments, merge, moments
@@ -70,14 +71,13 @@ class SimpleImputerTwin(Twin[Seen]):
 
     def _values(self, block: Numbers | Categories) -> Any:
         if isinstance(block, Categories):
-            return [_tally(column) for column in block.columns]
+            return tallies(block.columns, rows_of)
         xp = frames.array_module(frames.device_of(block.values))
         if self.spec.strategy == "mean":
             return moments(floats(block.values), xp)
         if self.spec.strategy == "median":
             return gather(block.values, self.rank_error)
-        columns = (column[~xp.isnan(column)] for column in block.values.T)
-        return [_tally(frames.coded(column)) for column in columns]
+        return tallies([frames.coded(column) for column in block.values.T], rows_of)
 
     def merge(self, a: Seen, b: Seen) -> Seen:
         """Merge the statistics of two blocks."""
@@ -163,12 +163,6 @@ def _beside(block: Numbers | Categories, mask: Any) -> Numbers | Categories:
 def floats(values: Any) -> Any:
     """Return a matrix of floats as it is and any other as float64."""
     return values if values.dtype.kind == "f" else values.astype("float64")
-
-
-def _tally(column: frames.Coded) -> Distinct:
-    xp = frames.array_module(frames.device_of(column.codes))
-    counts = count(column.codes, len(column.values), xp)
-    return Distinct(column.values, frames.to_host(counts)[None].astype("float64"))
 
 
 def _most_frequent(column: Distinct) -> np.ndarray:

@@ -17,6 +17,7 @@ from pipeline.preprocessing.encoding import (
     UNKNOWN,
     EncoderTwin,
     Tables,
+    any_of,
     grouped,
     infrequent,
     look_up,
@@ -92,12 +93,9 @@ class OneHotEncoderTwin(EncoderTwin):
 
     def apply(self, block: Categories) -> Block:
         """Return the positions of the ones."""
-        found = []
-        for j, column in enumerate(block.columns):
-            table = self.tables.of(j, column)
-            if self.spec.handle_unknown == "error":
-                self.check_known(j, column, table, UNKNOWN)
-            found.append(table[column.codes])
+        found = [self.tables.of(j, c)[c.codes] for j, c in enumerate(block.columns)]
+        if self.spec.handle_unknown == "error":
+            self.check_known(block.columns, found, UNKNOWN)
         self._warn(block.columns)
         widths = [int(places[:-1].max()) + 1 for places in self._places]
         return Indicators(found, widths, self.spec.dtype)
@@ -107,13 +105,10 @@ class OneHotEncoderTwin(EncoderTwin):
         how = self.spec.handle_unknown
         if how == "error" or (how != "warn" and self.spec.drop is None):
             return
-        seen = enumerate(columns)
-        before = {j for j, column in seen if self._warned.get(j) is column.values}
-        added = [
-            j
-            for j, column in enumerate(columns)
-            if j not in before and bool(self._unknown.of(j, column)[column.codes].any())
-        ]
+        new = [j for j, c in enumerate(columns) if self._warned.get(j) is not c.values]
+        marks = [self._unknown.of(j, columns[j])[columns[j].codes] for j in new]
+        added = [new[i] for i in any_of(marks)]
+        before = set(range(len(columns))) - set(new)
         self._warned.update((j, columns[j].values) for j in added)
         if added:
             place = "all zeros" if how == "ignore" else "the infrequent category."

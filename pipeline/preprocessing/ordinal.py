@@ -37,11 +37,8 @@ class OrdinalEncoderTwin(EncoderTwin):
 
     def apply(self, block: Categories) -> Block:
         """Return a matrix of positions."""
-        found = []
-        for j, column in enumerate(block.columns):
-            table = self.tables.of(j, column)
-            if self.spec.handle_unknown == "error":
-                self.check_known(j, column, table, -np.inf)
-            found.append(table[column.codes])
+        found = [self.tables.of(j, c)[c.codes] for j, c in enumerate(block.columns)]
+        if self.spec.handle_unknown == "error":
+            self.check_known(block.columns, found, -np.inf)
         xp = frames.array_module(frames.device_of(block.columns[0].codes))
         return Numbers(xp.stack(found, axis=1).astype(self.spec.dtype, copy=False))

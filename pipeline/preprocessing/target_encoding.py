@@ -8,6 +8,7 @@ encodings of all rows and those of the rows outside each fold.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.preprocessing import TargetEncoder
 from pipeline import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing.blocks import Categories, Numbers
-from pipeline.preprocessing.distinct import Distinct, place, tally
+from pipeline.preprocessing.distinct import Distinct, place, tallies, tally
 from pipeline.preprocessing.encoding import (
     UNKNOWN,
     EncoderTwin,
@@ -60,7 +61,11 @@ class TargetEncoderTwin(EncoderTwin):
         self._centre = float(values.mean()) if kind == "continuous" else 0.0
         return folds, values - self._centre
 
-    def _tally(self, column: frames.Coded, *aligned: Any) -> Distinct:
+    def partial(self, block: Categories, *aligned: Any) -> list[Distinct]:
+        """Sum the target by value and fold."""
+        return tallies(block.columns, partial(self._sums, aligned))
+
+    def _sums(self, aligned: tuple[Any, ...], column: frames.Coded) -> Any:
         """Count rows; then per fold those of each class, or rows, sum and squares of the target."""
         folds, values = aligned
         xp = frames.array_module(frames.device_of(column.codes))
@@ -76,7 +81,7 @@ class TargetEncoderTwin(EncoderTwin):
             parts = [tally(keys, n * size, xp, w) for w in weights]
             sums = xp.concatenate([part.astype("float64") for part in parts]).reshape(-1, size)
         rows = sums[:n].sum(axis=0, keepdims=True)
-        return Distinct(column.values, frames.to_host(xp.concatenate([rows, sums])))
+        return xp.concatenate([rows, sums])
 
     def finish(self, stats: list[Distinct]) -> None:
         """Set `encodings_` from all rows, and keep those of each fold for the training rows."""
