@@ -20,7 +20,7 @@ from pipeline.ingest import Origin, ingest, origins
 from pipeline.preprocessing.selecting import columns_read
 from pipeline.rules import labels
 from pipeline.rules.documents import documents, reads_text
-from pipeline.schema import Schema
+from pipeline.schema import Schema, kind_of
 from pipeline.targets import aligned, check_target
 
 
@@ -107,6 +107,11 @@ class Rows:
         """The number of columns."""
         return self.schema.n_features
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What each column held at fit; empty without names."""
+        return {str(name): each.kind for name, each in (self.schema.columns or {}).items()}
+
     def take(self, X: Any) -> Any:
         """Return a table with the fitted columns, in their order."""
         given = _table(X)
@@ -152,6 +157,7 @@ class Partitioned:
     def __init__(self, X: Any) -> None:
         self.columns = list(X.columns) if hasattr(X, "columns") else None
         self.n_features: int | None = int(X.shape[1])
+        self.kinds = {str(name): kind_of(X._meta[name]) for name in self.columns or ()}
 
     @property
     def names(self) -> list[Any] | None:

@@ -95,21 +95,20 @@ class Predictor:
             serve_forests(self.model.plan_, self.model.device_)
         self.method = self._method()
         taken = self.model._intake
-        columns = taken.schema.columns if isinstance(taken, Rows) else None
-        kinds = {str(name): column.kind for name, column in (columns or {}).items()}
+        kinds: Mapping[str, str] = getattr(taken, "kinds", {})
         whole = Source(job.source, None, kinds)
         self.there, self.index = whole.names(), whole.index()
         unknown = [name for name in job.keep if name not in self.there]
         if unknown:
             raise ConfigError(f"{job.source}: has no columns {unknown} to keep")
         self.copied = list(dict.fromkeys([*self.index, *job.keep]))
-        self.features = list(kinds) if columns is not None else self._unnamed()
+        self.features = list(kinds) or self._unnamed()
         if not set(self.features) & set(self.there):
             raise DataError(
                 f"{job.source}: has the columns {self.there[:9]} and none of those that the model "
                 f"reads, {self.features[:9]}"
             )
-        if columns is None:
+        if not kinds:
             kinds = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
         self.source = Source(job.source, [*self.features, *self.copied], kinds)
         if self.source.is_csv:

@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated
+from pipeline import Accelerated, scan
 from pipeline.errors import Busy, ConfigError, DataError
 from pipeline.predict import SCHEMA, Job, Record, batches, run
 from pipeline.saving import load, save
@@ -293,3 +293,17 @@ def test_it_does_not_wait() -> None:
     start = time.perf_counter()
     assert call("predict", "--help").code == 0
     assert time.perf_counter() - start < 1
+
+
+def test_a_model_of_partitions_reads_columns_as_they_were_at_fit(tmp_path: Path) -> None:
+    pytest.importorskip("dask.dataframe")
+    (tmp_path / "fit.csv").write_text("code,y\n" + "007,0\nA1,1\n01,0\n" * 30)
+    X, y = scan(tmp_path / "fit.csv", ["code"], "y", partition_bytes=200)
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    path = fitted(make_pipeline(encoder, LogisticRegression()), X, y, tmp_path)
+    (tmp_path / "in.csv").write_text("more,code\n" + "x,007\ny,01\n" * 9)
+    record = run(Job(path, tmp_path / "in.csv", tmp_path / "out", "cpu", rows=7), quiet)
+    found = pd.read_parquet(tmp_path / "out")["probability"]
+    texts = pd.DataFrame({"code": ["007", "01"] * 9})
+    np.testing.assert_array_equal(found, load(path, "cpu").predict_proba(texts)[:, 1])
+    assert record.not_read == ["more"]

@@ -77,7 +77,7 @@ def pack_intake(intake: Intake, encoder: Encoder) -> Document:
     if isinstance(intake, Rows):
         held |= _schema(intake.schema)
     elif isinstance(intake, Partitioned):
-        held |= {"columns": intake.columns, "n_features": intake.n_features}
+        held |= {"columns": intake.columns, "n_features": intake.n_features, "kinds": intake.kinds}
     return encoder.encode(held, "the columns")
 
 
@@ -117,6 +117,8 @@ def _rows(held: Mapping[str, Any]) -> Rows:
 def _partitioned(held: Mapping[str, Any]) -> Partitioned:
     made = Partitioned.__new__(Partitioned)
     made.columns, made.n_features = held["columns"], held["n_features"]
+    # Earlier files have no kinds.
+    made.kinds = held.get("kinds") or {str(name): "other" for name in made.columns or ()}
     return made
 
 
