@@ -89,7 +89,7 @@ def lower(
         elif found:
             steps.append(on_host(name, part, found, asked=device))
         else:
-            options: dict[str, Any] = {"dtype": final, "intelex": intelex}
+            options: dict[str, Any] = {"dtype": final, "intelex": intelex, "first": i == 0}
             steps.append(_model(name, part, device, fallback=fallback, **options))
     return Plan(spec, steps)
 
@@ -206,9 +206,12 @@ def _rules(device: str, *, intelex: bool) -> Any:
     return on_x86 if intelex and device == "cpu" else RULES[device]
 
 
-def _model(name: str, part: Any, device: str, *, fallback: bool, dtype: str, intelex: bool) -> Step:
+def _model(
+    name: str, part: Any, device: str, *, fallback: bool, dtype: str, intelex: bool, first: bool
+) -> Step:
     places = list(placements(name, part, device, intelex=intelex))
     model = _rules(device, intelex=intelex).place(part, name, dtype)
+    model.first = first
     may_fall = fallback if device != "cpu" else isinstance(model, on_x86.Intelex)
     # No function of its own: a model may be pickled.
     host = partial(on_host, name, part, asked=device) if may_fall else None

@@ -12,6 +12,7 @@ from pipeline.errors import OutOfMemory, PipelineError
 
 _SAYS = re.compile(
     r"bad_?m?alloc|out.of.memory|cudaErrorMemoryAllocation"
+    r"|STATUS_(ALLOC_FAILED|NOT_INITIALIZED)"
     r"|can't start new thread|failed to launch worker thread",
     re.IGNORECASE,
 )
@@ -26,11 +27,14 @@ def is_exhausted(error: BaseException) -> bool:
     """Return whether an error says that memory ran out.
 
     Python, NumPy, Arrow, CuPy and RMM raise a `MemoryError`; XGBoost, cuML and CUDA errors
-    of their own, which only their text tells. A thread needs memory for its stack, and Arrow's
-    error without it has a class that no other shares.
+    of their own, which only their text tells; cuBLAS and cuSOLVER that they could not allocate
+    or, without room for their own state, that they were not initialised. A thread needs memory
+    for its stack, and Arrow's error without it has a class that no other shares.
 
     >>> is_exhausted(RuntimeError("std::bad_alloc: out_of_memory")), is_exhausted(ValueError("x"))
     (True, False)
+    >>> is_exhausted(RuntimeError("cuSOLVER: CUSOLVER_STATUS_ALLOC_FAILED"))
+    True
     """
     if isinstance(error, MemoryError):
         return True

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 
 from pipeline import frames, residency
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import available, load
-from pipeline.rules import cuml_cluster, least_squares, translations, weights
+from pipeline.rules import cuml_cluster, least_squares, translations, trees, weights
 from pipeline.rules.model import Model
 from pipeline.rules.tables import Rule, public_name
+from pipeline.rules.untranslated import refuse
 
 ON_HOST = "run the step on the CPU with device='auto'"
 
@@ -62,6 +63,8 @@ class Cuml(Model):
         if frames.is_partitioned(X):
             return self._fit_together(X, y)
         X = self._learnable(X, y, params)
+        if drawn := self._drawn():
+            self.estimator.set_params(**drawn)
         params = self._weighted(y, params)
         if self.rule.cutoff and not frames.is_sparse(X):
             return self._fit_sized(X, y, params)
@@ -79,6 +82,12 @@ class Cuml(Model):
         super().fit(X, y, **params)
         self.estimator.coef_ = self.estimator.coef_ * factor
 
+    def _drawn(self) -> dict[str, Any]:
+        """Return a seed as scikit-learn draws it, where cuML would always take the same."""
+        if not self.rule.seeded or self.taken["random_state"] is not None:
+            return {}
+        return {"random_state": int(check_random_state(None).randint(np.iinfo(np.int32).max))}
+
     def _weighted(self, y: Any, params: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters of `fit`, with weights that cuML's solver can do with."""
         if self.rule.strength is None:
@@ -91,7 +100,7 @@ class Cuml(Model):
 
     def _fit_together(self, X: Any, y: Any) -> None:
         """Take the model that all GPUs of the cluster train."""
-        found = cuml_cluster.train(self.spec, self.taken, X, y)
+        found = cuml_cluster.train(self.spec, {**self.taken, **self._drawn()}, X, y)
         if found is None:
             raise self._missing()
         self.estimator = found
@@ -140,6 +149,8 @@ class Cuml(Model):
         ------
         Unsupported
             cuML's class lacks the method.
+        DataError
+            The rows hold what was not there at fit, or missing values.
         """
         if not hasattr(self.estimator, method):
             why = f"cuML's {type(self.spec).__name__} has no {method}"
@@ -149,6 +160,9 @@ class Cuml(Model):
         X = frames.matrix(X)
         if cuml_cluster.has_missing(X):
             raise self._missing()
+        if self.rule.own and (unknown := self.rule.own.unknown(self.estimator, X)):
+            raise DataError(f"{self.step}: {unknown}")
+        X = self._spared(X)
         if method != "predict" or not self.text_labels:
             return super().call(method, X, **params)
         # CuPy has no arrays of text; cuML would raise.
@@ -158,8 +172,11 @@ class Cuml(Model):
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn estimator, with the parameters of the spec."""
         if self.rule.own:
-            return self.rule.own.lift(self.estimator, self.spec)
-        return self.estimator.as_sklearn().set_params(**self.spec.get_params(deep=False))
+            return _at_home(self.rule.own.lift(self.estimator, self.spec))
+        lifted = self.estimator.as_sklearn().set_params(**self.spec.get_params(deep=False))
+        if hasattr(type(lifted), "feature_importances_"):
+            trees.complete(lifted)
+        return _at_home(lifted)
 
     def resume(self, fitted: Any) -> None:
         """Take the state of a fitted scikit-learn estimator over to the device.
@@ -194,7 +211,15 @@ class Cuml(Model):
         moving = [each for each in (y, params.get("sample_weight")) if each is not None]
         residency.moved(to_device=sum(np.asarray(each).nbytes for each in moving))
         self.text_labels = y is not None and y.dtype.kind not in "iufb"
-        return X
+        return self._spared(X)
+
+    def _spared(self, X: Any) -> Any:
+        """Return rows that cuML may write to: theirs are as they were but for rounding."""
+        asked = self.spec.get_params(deep=False)
+        at_risk = self.first and self.rule.overwrites and not frames.is_sparse(X)
+        if not at_risk or not X.flags.f_contiguous:
+            return X
+        return X.copy(order="F") if asked.get("copy", asked.get("copy_X", True)) else X
 
     def _beyond_cuml(self, y: Any, params: dict[str, Any]) -> Iterator[Reason]:
         name = type(self.spec).__name__
@@ -225,6 +250,15 @@ class Cuml(Model):
         return DataError(f"{why}; impute them in a step before")
 
 
+def _at_home(lifted: Any) -> Any:
+    """Return an estimator without arrays of the device, or else only a GPU could unpickle it."""
+    for name, value in vars(lifted).items():
+        if frames.device_of(value) == "cuda":
+            home = frames.to_device(value, "cpu")
+            setattr(lifted, name, home.item() if np.ndim(home) == 0 else home)
+    return lifted
+
+
 def in_python(spec: BaseEstimator) -> BaseEstimator:
     """Return a spec whose numbers are Python's, as cuML asks for them.
 
@@ -251,6 +285,7 @@ def translate(rule: Rule, spec: BaseEstimator, step: str) -> dict[str, Any]:
     spec = in_python(spec)
     if rule.own:
         return rule.own.translate(spec, step)
+    refuse(rule.only, spec, step)
     try:
         return _of_cuml(rule, spec) | dict(rule.fixed)
     except ValueError as error:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal
 
 from pipeline import frames, gathering
-from pipeline.rules.untranslated import Check, one_of, only_none, scalar
+from pipeline.rules.untranslated import Check, one_of, only_none, scalar, whole, whole_or_none
 
 
 @dataclass(frozen=True)
@@ -95,15 +94,6 @@ def _any(value: Any) -> bool:
     return True
 
 
-def _whole(value: Any) -> bool:
-    """Return whether a value is a whole number; True and False are none."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _whole_or_none(value: Any) -> bool:
-    return value is None or _whole(value)
-
-
 def _text(*values: str) -> Check:
     """Return a check that a value is one of these texts; an array is none."""
     return lambda value: isinstance(value, str) and value in values
@@ -125,7 +115,7 @@ _TREES: dict[str, Check] = {
         ),
         _any,
     ),
-    "random_state": _whole_or_none,
+    "random_state": whole_or_none,
     # Out-of-bag answers would be those of one GPU's rows.
     "oob_score": one_of(False),
 }
@@ -134,19 +124,19 @@ SPREAD = {
     "sklearn.cluster.KMeans": Spread(
         "cuml.dask.cluster.KMeans",
         {
-            "n_clusters": _whole,
+            "n_clusters": whole,
             "init": _text("scalable-k-means++"),
             "n_init": one_of("auto", 1),
             "max_iter": _any,
             "tol": _any,
-            "random_state": _whole_or_none,
+            "random_state": whole_or_none,
         },
         supply=_labels,
     ),
     "sklearn.decomposition.PCA": Spread(
         "cuml.dask.decomposition.PCA",
         {
-            "n_components": _whole_or_none,
+            "n_components": whole_or_none,
             "whiten": one_of(False),
             "svd_solver": one_of("auto", "full"),
             **dict.fromkeys(("copy", "tol", "iterated_power"), _any),
@@ -156,7 +146,7 @@ SPREAD = {
     "sklearn.decomposition.TruncatedSVD": Spread(
         "cuml.dask.decomposition.TruncatedSVD",
         {
-            "n_components": _whole,
+            "n_components": whole,
             "algorithm": one_of("full"),
             **dict.fromkeys(("n_iter", "tol"), _any),
         },

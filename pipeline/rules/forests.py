@@ -14,7 +14,7 @@ import numpy as np
 from pipeline import frames
 from pipeline.errors import LiftDiffers, Reason, Unsupported
 from pipeline.optional import available, load
-from pipeline.rules.model import Model
+from pipeline.rules.model import Model, reads_float32
 
 METHODS = ("predict", "predict_proba")
 BOOSTED = ("XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor")
@@ -80,6 +80,8 @@ class Forest(Model):
 
     def _answer(self, method: str, X: Any) -> Any:
         xp = frames.array_module(frames.device_of(X))
+        # As the estimator reads it: near a threshold another type goes the other way.
+        X = X.astype("float32" if reads_float32(self.spec) else "float64", copy=False)
         classes = getattr(self.estimator, "classes_", None)
         if classes is None:
             return self.forest.predict(X).reshape(-1)

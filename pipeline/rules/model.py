@@ -22,6 +22,9 @@ class Model:
         What runs in its place.
     """
 
+    first = True
+    """Its rows are the caller's own, and not what a step before has made."""
+
     def __init__(self, spec: BaseEstimator, estimator: Any) -> None:
         self.spec, self.estimator = spec, estimator
 

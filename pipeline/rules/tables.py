@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.rules import untranslated
-from pipeline.rules.untranslated import Own
+from pipeline.rules.untranslated import Check, Own, whole_or_none
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,12 @@ class Rule:
         It takes several targets.
     two_classes : bool
         It is the same algorithm for two classes only.
+    seeded : bool
+        Without a `random_state` it would draw the same numbers each time.
+    overwrites : bool
+        It centres rows that lie column by column in place, and puts the mean back.
+    only : mapping
+        Parameter -> whether cuML's class takes a value that its translation lets pass.
     fixed : mapping
         Parameters of cuML's own without which it would solve another problem.
     own : Own, optional
@@ -56,6 +62,9 @@ class Rule:
     order: str = "C"
     targets: bool = False
     two_classes: bool = False
+    seeded: bool = False
+    overwrites: bool = False
+    only: Mapping[str, Check] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     own: Own | None = None
 
@@ -71,24 +80,42 @@ CUML = {
     "sklearn.cluster.SpectralClustering": Rule("cuml.cluster.SpectralClustering"),
     "sklearn.covariance.EmpiricalCovariance": Rule("cuml.covariance.EmpiricalCovariance"),
     "sklearn.covariance.LedoitWolf": Rule("cuml.covariance.LedoitWolf"),
-    "sklearn.decomposition.IncrementalPCA": Rule("cuml.decomposition.IncrementalPCA", sparse=True),
-    "sklearn.decomposition.PCA": Rule("cuml.decomposition.PCA", order="F", sparse=True),
+    "sklearn.decomposition.IncrementalPCA": Rule(
+        "cuml.decomposition.IncrementalPCA", sparse=True, overwrites=True
+    ),
+    "sklearn.decomposition.PCA": Rule(
+        "cuml.decomposition.PCA",
+        order="F",
+        sparse=True,
+        overwrites=True,
+        only={"n_components": whole_or_none},
+    ),
     "sklearn.decomposition.TruncatedSVD": Rule("cuml.decomposition.TruncatedSVD", order="F"),
     "sklearn.ensemble.IsolationForest": Rule("cuml.ensemble.IsolationForest", order="F"),
     "sklearn.ensemble.RandomForestClassifier": Rule(
-        "cuml.ensemble.RandomForestClassifier", weights=True
+        "cuml.ensemble.RandomForestClassifier", weights=True, seeded=True
     ),
     "sklearn.ensemble.RandomForestRegressor": Rule(
-        "cuml.ensemble.RandomForestRegressor", weights=True
+        "cuml.ensemble.RandomForestRegressor", weights=True, seeded=True
     ),
     "sklearn.kernel_ridge.KernelRidge": Rule(
         "cuml.kernel_ridge.KernelRidge", weights=True, targets=True
     ),
     "sklearn.linear_model.ElasticNet": Rule(
-        "cuml.linear_model.ElasticNet", order="F", sparse=True, weights=True, strength=()
+        "cuml.linear_model.ElasticNet",
+        order="F",
+        sparse=True,
+        weights=True,
+        strength=(),
+        overwrites=True,
     ),
     "sklearn.linear_model.Lasso": Rule(
-        "cuml.linear_model.Lasso", order="F", sparse=True, weights=True, strength=()
+        "cuml.linear_model.Lasso",
+        order="F",
+        sparse=True,
+        weights=True,
+        strength=(),
+        overwrites=True,
     ),
     "sklearn.linear_model.LinearRegression": Rule(
         "cuml.linear_model.LinearRegression",

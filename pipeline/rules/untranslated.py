@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,16 @@ class Own:
         still be on the device.
     extra : mapping, optional
         Parameters of cuML's own.
+    unknown : callable, optional
+        From the fitted cuML estimator and rows to what they hold that was not there at fit, in
+        words, where cuML itself does not look.
     """
 
     same: tuple[str, ...]
     only: Mapping[str, Check]
     attributes: Callable[[Any], dict[str, Any]]
     extra: Mapping[str, Any] = field(default_factory=dict)
+    unknown: Callable[[Any, Any], str] = lambda fitted, X: ""
 
     def translate(self, spec: BaseEstimator, step: str) -> dict[str, Any]:
         """Return cuML's parameters.
@@ -45,23 +50,33 @@ class Own:
         Unsupported
             Values that cuML cannot honour.
         """
-        way_out = "change it, or run the step on the CPU with device='auto'"
-        refused = [
-            Reason(step, f"cuML has no equivalent of {getattr(spec, name)!r}", way_out, name)
-            for name, honoured in self.only.items()
-            if not honoured(getattr(spec, name))
-        ]
-        if refused:
-            raise Unsupported(*refused)
-        return {name: getattr(spec, name) for name in self.same} | dict(self.extra)
+        refuse(self.only, spec, step)
+        return {name: _array(getattr(spec, name)) for name in self.same} | dict(self.extra)
 
     def lift(self, fitted: Any, spec: BaseEstimator) -> Any:
         """Return a fitted scikit-learn estimator with the state of the cuML one."""
         lifted = clone(spec)
         lifted.n_features_in_ = int(fitted.n_features_in_)
         for name, value in self.attributes(fitted).items():
-            setattr(lifted, name, frames.to_device(value, "cpu"))
+            setattr(lifted, name, value)
         return lifted
+
+
+def refuse(only: Mapping[str, Check], spec: BaseEstimator, step: str) -> None:
+    """Raise `Unsupported` for values of parameters that cannot be honoured."""
+    way_out = "change it, or run the step on the CPU with device='auto'"
+    refused = [
+        Reason(step, f"cuML has no equivalent of {getattr(spec, name)!r}", way_out, name)
+        for name, honoured in only.items()
+        if not honoured(getattr(spec, name))
+    ]
+    if refused:
+        raise Unsupported(*refused)
+
+
+def _array(value: Any) -> Any:
+    """Return a list as an array, whose shape cuML asks for."""
+    return np.asarray(value) if isinstance(value, list | tuple) else value
 
 
 def one_of(*values: Any) -> Check:
@@ -72,6 +87,16 @@ def one_of(*values: Any) -> Check:
 def scalar(value: Any) -> bool:
     """Return whether a value is one number."""
     return np.ndim(value) == 0
+
+
+def whole(value: Any) -> bool:
+    """Return whether a value is a whole number; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def whole_or_none(value: Any) -> bool:
+    """Return whether a value is a whole number or None."""
+    return value is None or whole(value)
 
 
 def only_none(value: Any) -> bool:
@@ -103,6 +128,19 @@ def _categorical(fitted: Any) -> dict[str, Any]:
     }
 
 
+def _unseen(fitted: Any, X: Any) -> str:
+    """Return which category is new; for it CuPy would take the number of another one."""
+    seen = fitted.category_count_.sum(axis=1) > 0
+    xp = frames.array_module(frames.device_of(X))
+    sizes = (seen * xp.arange(1, seen.shape[1] + 1)).max(axis=1)
+    wrong = (sizes <= X) | (X <= -1)
+    if not bool(wrong.any()):
+        return ""
+    row, column = divmod(int(wrong.ravel().argmax()), X.shape[1])
+    category, known = int(X[row, column]), int(sizes[column])
+    return f"column {column} holds the category {category} in row {row}; at fit there were {known}"
+
+
 def _projection(fitted: Any) -> dict[str, Any]:
     state = _named("components_", "n_components_")(fitted)
     density = {"density_": fitted.density_} if hasattr(fitted, "density_") else {}
@@ -119,7 +157,7 @@ _NO_INVERSE = {"compute_inverse_components": one_of(False)}
 MULTINOMIAL = Own(_PRIOR, _SMOOTHED, _named(*_COUNTED))
 BERNOULLI = Own((*_PRIOR, "binarize"), _SMOOTHED, _named(*_COUNTED))
 COMPLEMENT = Own((*_PRIOR, "norm"), _SMOOTHED, _named(*_COUNTED, "feature_all_"))
-CATEGORICAL = Own(_PRIOR, {**_SMOOTHED, "min_categories": only_none}, _categorical)
+CATEGORICAL = Own(_PRIOR, {**_SMOOTHED, "min_categories": only_none}, _categorical, unknown=_unseen)
 GAUSSIAN = Own(("priors", "var_smoothing"), {}, _gaussian)
 AGGLOMERATIVE = Own(
     ("n_clusters", "metric", "linkage"),

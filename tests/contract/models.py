@@ -8,6 +8,7 @@ parameters is the frozen one of the real ones; both are written by
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -23,6 +24,7 @@ from pipeline.rules.tables import CUML, Rule, public_name
 from tests.contract import arrays, least_squares, specs, tables, text
 from tests.contract.methods import ASKING, LEARNING
 from tests.contract.recorder import RECORDER, Refused
+from tests.contract.trees import handed_over
 
 
 class UnsupportedOnGPU(ValueError):
@@ -61,7 +63,7 @@ class _Model:
 
         liblinear weighs no other class but the one that it tells from the rest.
         """
-        spec.set_params(**self.changed)
+        spec.set_params(**self.changed, **({"random_state": 0} if self._unseeded() else {}))
         of_classes = set((self.changed.get("class_weight") or {}).values())
         if len(of_classes) == 1:
             spec.set_params(C=spec.C * of_classes.pop(), class_weight=None)
@@ -86,6 +88,16 @@ class _Model:
     @coef_.setter
     def coef_(self, value: Any) -> None:
         self._fitted.coef_ = value._host
+
+    def _overwrite(self, X: Any) -> None:
+        """Centre rows that lie column by column in place, and put the mean back."""
+        if self.rule.overwrites and _host(X).flags.f_contiguous:
+            mean = _host(X).mean(axis=0)
+            _host(X)[...] = _host(X) - mean + mean
+
+    def _unseeded(self) -> bool:
+        """Return whether the same seed is taken each time."""
+        return self.rule.seeded and self.params["random_state"] is None and not self.changed
 
     def _weigh(self, y: Any, given: Any) -> None:
         """Refuse weights with which cuML's solver would go astray."""
@@ -130,6 +142,7 @@ def _learning(name: str) -> Callable[..., Any]:
                 RECORDER.copied("device", "explicit", each.nbytes)
         with RECORDER.paused():
             self._weigh(y, given.get("sample_weight"))
+            self._overwrite(X)
             if name != "partial_fit" or "_fitted" not in vars(self):
                 self._fitted = self._unfitted()
             # As cuML's, one that need not copy X overwrites it.
@@ -146,6 +159,7 @@ def _asking(name: str) -> Callable[..., Any]:
         """Return an answer in the kind of array that is asked for, or that X is."""
         RECORDER.call(self.OWNER, name, (X,), given)
         with RECORDER.paused():
+            self._overwrite(X)
             return _answer(getattr(self._fitted, name)(_host(X), **given))
 
     return ask
@@ -175,7 +189,12 @@ def _host(X: Any) -> np.ndarray:
 def _as_sklearn(self: _Model) -> BaseEstimator:
     """Return the fitted scikit-learn estimator."""
     RECORDER.call(self.OWNER, "as_sklearn", ())
-    return self._fitted
+    if "RandomForest" in self.OWNER:
+        return handed_over(self._fitted)
+    made = copy(self._fitted)
+    if hasattr(made, "n_samples_seen_"):
+        made.n_samples_seen_ = arrays.ndarray(np.array(made.n_samples_seen_))
+    return made
 
 
 def _sync_attrs_from_cpu(self: _Model, model: BaseEstimator) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge
-from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
+from sklearn.naive_bayes import CategoricalNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
@@ -20,7 +20,8 @@ from sklearn.svm import SVC
 from pipeline import Accelerated, DataError, Unsupported
 from pipeline.certificate import METHODS
 from pipeline.rules.tables import rule
-from tests.contract.recorder import Recorder
+from tests.contract import arrays
+from tests.contract.recorder import OnDevice, Recorder
 from tests.contract.verify import faults
 from tests.estimators import CASES, Case, blobs, classes, counts, named, numbers
 
@@ -105,6 +106,99 @@ def test_redundant_columns_have_no_say(prepare: Any, n_targets: int, device: Rec
     wanted = clone(spec).fit(X, y.squeeze()).predict(X)
     assert np.abs(ours.predict(X) - wanted).max() < 1e-3 * y.std()
     assert np.abs(ours.to_sklearn().predict(X) - wanted).max() < 1e-3 * y.std()
+
+
+@pytest.mark.parametrize("case", [c for c in ON_CUML if named(c).startswith("RandomF")], ids=named)
+def test_lifted_forests_have_their_importances(case: Case, device: Recorder) -> None:
+    lifted: Any = Accelerated(clone(case.spec), device="cuda").fit(*case.data()).to_sklearn()
+    reference = clone(case.spec).fit(*case.data())
+    wanted = reference.feature_importances_
+    np.testing.assert_allclose(lifted.feature_importances_, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("column", "category"), [(1, 40), (0, 6), (3, -1)])
+def test_a_category_that_is_new_has_no_probability(
+    column: int, category: int, device: Recorder
+) -> None:
+    X, y = counts()
+    X = np.minimum(X, [5, 9, 9, 9, 9, 9, 9, 9, 9, 9]).astype("float32")
+    model = Accelerated(CategoricalNB(), device="cuda").fit(X, y)
+    np.testing.assert_allclose(
+        model.predict_proba(X), CategoricalNB().fit(X, y).predict_proba(X), rtol=1e-6
+    )
+    X[7, column] = category
+    with pytest.raises(DataError, match=f"column {column} holds the category {category} in row 7"):
+        model.predict_proba(X)
+    with pytest.raises((IndexError, ValueError)):
+        CategoricalNB().fit(*counts()).predict_proba(np.where(X == 6, 60, X))
+
+
+@pytest.mark.parametrize(
+    "spec", [MultinomialNB(class_prior=[0.2, 0.3, 0.5]), GaussianNB(priors=(0.2, 0.3, 0.5))]
+)
+def test_a_list_of_priors_is_an_array_to_cuml(spec: Any, device: Recorder) -> None:
+    X, y = counts()
+    model = Accelerated(clone(spec), device="cuda").fit(X, y)
+    (made,) = [call for call in device.calls if call.name == "__init__"]
+    assert {type(made.kwargs[name]) for name in made.kwargs if "prior" in name} >= {np.ndarray}
+    wanted = clone(spec).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(model.predict_proba(X), wanted, rtol=1e-6)
+    assert repr(model.to_sklearn()) == repr(spec)
+
+
+def test_a_share_of_the_variance_is_refused_before_the_fit(device: Recorder) -> None:
+    X, _ = blobs()
+    with pytest.raises(Unsupported, match="cuML has no equivalent of 0.95") as caught:
+        Accelerated(PCA(0.95), device="cuda").fit(X)
+    assert caught.value.reasons[0].parameter == "n_components"
+    assert not device.calls
+    ours = Accelerated(PCA(0.95), device="cuda", fallback=True).fit(X)
+    np.testing.assert_allclose(ours.transform(X), PCA(0.95).fit_transform(X), atol=1e-4)
+
+
+def on_device(value: Any) -> bool:
+    return isinstance(value, OnDevice) or (
+        isinstance(value, list | tuple) and any(map(on_device, value))
+    )
+
+
+@pytest.mark.parametrize("case", ON_CUML, ids=named)
+def test_nothing_of_the_lifted_model_is_on_the_device(case: Case, device: Recorder) -> None:
+    lifted: Any = Accelerated(clone(case.spec), device="cuda").fit(*case.data()).to_sklearn()
+    assert [name for name, value in vars(lifted).items() if on_device(value)] == []
+
+
+def test_forests_without_a_seed_differ_and_follow_the_seed_of_numpy(device: Recorder) -> None:
+    X, y = classes()
+    spec = RandomForestClassifier()
+
+    def trained() -> Any:
+        return Accelerated(clone(spec), device="cuda").fit(X, y).predict_proba(X)
+
+    assert np.abs(trained() - trained()).max() > 0
+    np.random.seed(7)
+    first = trained()
+    np.random.seed(7)
+    np.testing.assert_array_equal(trained(), first)
+
+
+@pytest.mark.parametrize("spec", [PCA(3), IncrementalPCA(3), Lasso(), ElasticNet()])
+def test_rows_of_the_caller_stay_as_they_are(spec: Any, device: Recorder) -> None:
+    X, y = numbers()
+    X = np.asfortranarray(X * np.float32(1e-3) + 1000)
+    given = arrays.ndarray(X.copy(order="F"))
+    model = Accelerated(spec, device="cuda").fit(given, None if hasattr(spec, "copy") else y)
+    np.testing.assert_array_equal(given._host, X)
+    model.transform(given) if hasattr(spec, "transform") else model.predict(given)
+    np.testing.assert_array_equal(given._host, X)
+
+
+def test_rows_that_a_step_has_made_are_not_copied(device: Recorder) -> None:
+    X, _ = blobs()
+    model = Accelerated(make_pipeline(StandardScaler(), PCA(3)), device="cuda").fit(X)
+    device.clear()
+    model.transform(X)
+    assert [call for call in device.calls if call.name == "copy"] == []
 
 
 def test_forests_do_not_take_missing_values(device: Recorder) -> None:

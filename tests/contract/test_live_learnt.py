@@ -15,6 +15,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.preprocessing import LabelBinarizer, LabelEncoder, OneHotEncoder, StandardScaler
 
+from pipeline.errors import DataError
 from pipeline.optional import available, load
 from pipeline.rules.cuml import Cuml
 from pipeline.rules.tables import CUML, rule
@@ -115,6 +116,36 @@ def test_what_cuml_counts_is_lifted_by_us(case: Case) -> None:
     assert_of_the_spec(made, case)
     assert assert_same(made, reference, X) > 4
     assert state(reference) == state(made)
+
+
+@pytest.mark.parametrize("category", [3, 40, -1])
+def test_cuml_does_not_look_for_new_categories(category: int) -> None:
+    """Its index wraps around on a GPU; one column has fewer categories than the padded table."""
+    (case,) = (case for case in COUNTED if named(case) == "CategoricalNB")
+    X, y = case.data()
+    X[:, 0] = np.minimum(X[:, 0], 2)
+    model = model_of(case)
+    model.estimator.fit(X, y)
+    X = X.view(cuml_on_numpy.Array)
+    model.call("predict", X)
+    X[5, 0] = category
+    with pytest.raises(DataError, match=f"column 0 holds the category {category} in row 5"):
+        model.call("predict", X)
+    if category == 3:
+        model.estimator.predict(X)
+
+
+def test_cuml_asks_a_prior_for_its_shape() -> None:
+    (case,) = (case for case in COUNTED if named(case) == "MultinomialNB")
+    X, y = case.data()
+    spec = clone(case.spec).set_params(class_prior=[0.2, 0.3, 0.5])
+    with pytest.raises(AttributeError, match="shape"):
+        load(rule(spec).twin)(class_prior=spec.class_prior).fit(X, y)
+    model = Cuml(spec, rule(spec), "step")
+    model.estimator.fit(X, y)
+    np.testing.assert_allclose(
+        model.to_sklearn().predict_proba(X), clone(spec).fit(X, y).predict_proba(X), rtol=1e-3
+    )
 
 
 @pytest.mark.parametrize("case", DRAWN, ids=named)

@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from pipeline.optional import available, load
+from pipeline.rules import trees
 from pipeline.rules.tables import CUML, public_name, rule
 from tests.contract import cuml_on_numpy, snapshot
 from tests.estimators import CASES, Case, named
@@ -64,6 +65,19 @@ def test_cuml_says_what_it_does_not_take(name: str) -> None:
     with pytest.raises(load("cuml.internals.interop.UnsupportedOnGPU"), match=ONE_WAY[name]):
         cuml_on_numpy.lifted(load(rule(case.spec).twin), case.spec, reference)
     assert callable(load(rule(case.spec).twin)._attrs_to_cpu)
+
+
+@pytest.mark.usefixtures("on_numpy")
+@pytest.mark.parametrize("name", ["RandomForestClassifier", "RandomForestRegressor"])
+def test_cuml_hands_trees_over_without_impurities(name: str) -> None:
+    (case,) = (case for case in BOTH_WAYS if named(case) == name)
+    reference = clone(case.spec).set_params(bootstrap=False).fit(*case.data())
+    lifted = cuml_on_numpy.lifted(load(rule(case.spec).twin), reference, reference)
+    assert np.isnan(lifted.feature_importances_).all()
+    trees.complete(lifted)
+    np.testing.assert_allclose(
+        lifted.feature_importances_, reference.feature_importances_, rtol=1e-4
+    )
 
 
 class Asked:

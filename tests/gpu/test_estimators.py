@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.decomposition import PCA, IncrementalPCA
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC, LinearSVR
 
-from pipeline import Accelerated, devices
+from pipeline import Accelerated, DataError, devices
 from pipeline.certificate import METHODS
 from pipeline.optional import available, load
 from pipeline.rules import array_api
@@ -25,6 +32,7 @@ from tests.estimators import (
     binary,
     blobs,
     classes,
+    counts,
     named,
     neighbourhoods,
     numbers,
@@ -115,6 +123,49 @@ def test_redundant_columns_have_no_say(rows: int) -> None:
     asked = np.vstack([X[:1000], [[99, 99]]])
     difference = np.abs(ours.predict(asked) - reference.predict(asked)).max()
     assert difference < 1e-3 * y.std()
+
+
+@pytest.mark.parametrize("spec", [RandomForestClassifier(), RandomForestRegressor()])
+def test_forests_are_cumls_own_and_come_back_whole(spec: Any) -> None:
+    X, y = classes()
+    model = Accelerated(clone(spec).set_params(min_samples_leaf=np.int64(5)), device="cuda")
+    lifted: Any = model.fit(X, y).to_sklearn()
+    assert min(tree.tree_.n_node_samples.min() for tree in lifted.estimators_) >= 5
+    assert len(lifted.estimators_[0].tree_.feature) > 3  # and not one leaf of all rows
+    reference = clone(spec).set_params(min_samples_leaf=5).fit(X, y).feature_importances_
+    assert np.abs(lifted.feature_importances_ - reference).max() < 0.1
+    again = clone(model).fit(X, y).to_sklearn()
+    assert (again.feature_importances_ != lifted.feature_importances_).any()
+
+
+def test_a_category_that_is_new_has_no_probability() -> None:
+    X, y = counts()
+    model = Accelerated(CategoricalNB(class_prior=[0.2, 0.3, 0.5]), device="cuda").fit(X, y)
+    X[3, 1] = X.max() + 1
+    with pytest.raises(DataError, match="column 1 holds the category"):
+        model.predict_proba(X)
+
+
+@pytest.mark.parametrize("spec", [PCA(3), IncrementalPCA(3), Lasso(), ElasticNet()], ids=str)
+def test_rows_of_the_caller_stay_as_they_are(spec: Any) -> None:
+    X, y = numbers()
+    cupy = load("cupy")
+    given = cupy.asarray(X * np.float32(1e-3) + 1000, order="F")
+    before = given.copy()
+    model = Accelerated(spec, device="cuda").fit(given, y)
+    getattr(model, "transform" if hasattr(spec, "transform") else "predict")(given)
+    assert bool((given == before).all())
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_a_lifted_model_needs_no_gpu_package(case: Case, tmp_path: Path) -> None:
+    skip_if_switched_off(case)
+    lifted = Accelerated(clone(case.spec), device="cuda").fit(*case.data(), **case.params)
+    file = tmp_path / "model.pickle"
+    file.write_bytes(pickle.dumps(lifted.to_sklearn()))
+    blocked = "import sys; sys.modules.update(dict.fromkeys(['cupy', 'cudf', 'cuml']))"
+    code = f"{blocked}; import pickle; pickle.load(open({str(file)!r}, 'rb'))"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("C", [0.001, 0.005, 1.0])

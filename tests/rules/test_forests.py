@@ -96,6 +96,23 @@ def test_answers_are_in_the_form_of_the_estimator(name: str, library: dict[str, 
     assert served.to_sklearn() is estimator
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_rows_have_the_type_in_which_the_estimator_reads_them(
+    name: str, library: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+    estimator, y = CASES[name]
+    served = Forest(estimator.fit(X, y), "step", "cpu")
+    for method in forests.METHODS:
+        found = getattr(served.forest, method)
+        monkeypatch.setattr(
+            served.forest, method, lambda X, found=found: read.append(X.dtype.name) or found(X)
+        )
+    for rows in (X, X.astype("float64")):
+        served.call("predict", rows)
+    assert read == ["float64" if name == "histograms" else "float32"] * 2
+
+
 def test_other_answers_are_an_error_and_no_prediction(library: dict[str, Any]) -> None:
     library["shift"] = 0.25
     estimator = clone(CASES["forest"][0]).fit(X, THREE)
