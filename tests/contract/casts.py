@@ -31,10 +31,8 @@ def masked_from_the_start(cast: pd.Series, of: View) -> pd.Series:
     """Return categories that have the null mask of the whole column, read from its first bit.
 
     Follows `cudf.core.column.column.ColumnBase.as_categorical_column`, which sets the mask of
-    the view, but not its offset, on codes; a view without nulls is left alone.
+    the view, but not its offset, on codes.
     """
-    if not cast.hasnans:
-        return cast
     return cast.mask(of[0].isna().to_numpy()[: len(cast)])
 
 
