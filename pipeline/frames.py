@@ -291,12 +291,14 @@ def _upload(X: Any) -> Any:
         ) from error
 
 
-def matrix(X: Any) -> Any:
-    """Return a frame of numbers as one matrix, missing values as NaN; an array as it is."""
+def matrix(X: Any, order: str = "C") -> Any:
+    """Return a frame of numbers as one float64 matrix with NaN for missing; an array as it is."""
     if not is_frame(X):
         return X
-    xp = array_module(device_of(X))
-    return xp.stack([numbers(X, name).astype("float64") for name in X.columns], axis=1)
+    made = array_module(device_of(X)).empty(X.shape, dtype="float64", order=order)
+    for j, name in enumerate(X.columns):
+        made[:, j] = numbers(X, name)
+    return made
 
 
 def nbytes(X: Any) -> int:

@@ -157,7 +157,7 @@ class Cuml(Model):
             raise Unsupported(Reason(self.step, why, f"use to_sklearn().{method}(X)"))
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
-        X = frames.matrix(X)
+        X = frames.matrix(X, self.rule.order)
         if cuml_cluster.has_missing(X):
             raise self._missing()
         if self.rule.own and (unknown := self.rule.own.unknown(self.estimator, X)):
@@ -199,7 +199,7 @@ class Cuml(Model):
         self.text_labels = classes is not None and np.asarray(classes).dtype.kind not in "iufb"
 
     def _learnable(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
-        X = frames.matrix(X)
+        X = frames.matrix(X, self.rule.order)
         found = [*self._beyond_cuml(y, params)]
         if cuml_cluster.has_missing(X):
             if not get_tags(self.spec).input_tags.allow_nan:

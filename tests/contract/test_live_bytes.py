@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -34,6 +35,20 @@ def test_a_view_takes_nothing_and_what_is_let_go_counts_no_more(device: Recorder
         assert (live.nbytes, live.peak) == (1600, 3208)
         del X
         assert live.nbytes == 0
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_frame_becomes_a_matrix_without_a_copy_of_its_columns(
+    order: str, device: Recorder
+) -> None:
+    host = pd.DataFrame(memory.numbers(1000))
+    X = frames.to_device(host, "cuda")
+    with device.paused(), LIVE.counted() as live:
+        made = frames.matrix(X, order)
+    # The frame, whose columns are views; the matrix; and what one column is checked with.
+    assert live.peak < 2.2 * made.nbytes
+    assert getattr(made.flags, f"{order.lower()}_contiguous")
+    np.testing.assert_array_equal(made.get(), host)
 
 
 def test_every_transformer_is_counted() -> None:
