@@ -25,8 +25,10 @@ OFFLINE :=
 STAGES :=
 MINUTES :=
 FAILED :=
+UPGRADE :=
 GPU ?= auto
-PYTHON3 := python3 python3.14 python3.13 python3.12 python3.11
+# After the machine's own the one that the GPU packages are tested on.
+PYTHON3 := python3 python3.12 python3.13 python3.14 python3.11
 UV := uv
 
 VENV := .venv
@@ -40,7 +42,7 @@ RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)') 
 	$(if $(SPECS),--specs '$(SPECS)')$(ASKED)
 BENCH = $(PYTHON) -m tools.bench --seed '$(SEED)' --repeats '$(or $(REPEATS),7)'
 COMPARE_OPTIONS = $(RUN_OPTIONS)$(if $(REPEATS), --repeats '$(REPEATS)')$(if $(OPTIONS), $(OPTIONS))
-SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py
+SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py --pythons '$(PYTHON3)'
 
 .PHONY: help
 help: ## List the targets and variables
@@ -68,7 +70,7 @@ help: ## List the targets and variables
 	@echo '  FAILED=          1: `make gpu-proof` runs what has failed, and nothing else'
 	@echo '  OFFLINE=         1: `make audit` without a network is told and no error'
 	@echo '  GPU=auto         packages to install: auto, cpu, cu12 or cu13'
-	@echo '  PYTHON3=         Python to build with, if not the first of 3.11 to 3.14 found'
+	@echo '  PYTHON3=         Python to build with, if not the first of 3.11 to 3.14 found (for a GPU 3.12)'
 	@echo '  PYTHON=          use the environment of this Python as it is'
 
 .PHONY: setup
@@ -217,19 +219,22 @@ format: setup ## Mend style and format
 types: setup ## Check types
 	$(PYTHON) -m mypy
 
-# One resolution for all: what the CPU lock shares with the others has the same version.
-COMPILE = $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-annotate \
-	--no-emit-index-url --upgrade --quiet --custom-compile-command 'make lock'
+# One resolution for all: what the CPU lock shares with the others has the same version. RAPIDS
+# decides first; it is for Python 3.12 and newer, and so is what it decides.
+COMPILE = $(UV) pip compile --universal --generate-hashes --no-annotate --no-emit-index-url \
+	--quiet --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 COMPILE_ALL = $(COMPILE) pyproject.toml --group tasks --group dev
+LIKE_CUDA = -c <(sed -n "s/^\([^ ]*==[^ ]*\).*/\1 ; python_version >= '3.12'/p" requirements/cu13.txt)
 
 .PHONY: lock
-lock: ## Renew requirements/*.txt from pyproject.toml (needs uv)
+lock: ## Hold requirements/*.txt to pyproject.toml (needs uv); UPGRADE=1 takes the newest of all
 	@command -v $(UV) >/dev/null || { echo 'make lock needs uv: python3 -m pip install uv' >&2; exit 2; }
-	$(COMPILE) --group build -o requirements/build.txt
-	$(COMPILE_ALL) --extra cu13 -o requirements/cu13.txt
-	$(COMPILE_ALL) --extra cpu -c requirements/cu13.txt -o requirements/cpu.txt
-	$(COMPILE_ALL) --extra cu12 -c requirements/cpu.txt -o requirements/cu12.txt
-	$(COMPILE) --group bench -c requirements/cu13.txt -c requirements/cpu.txt -o requirements/bench.txt
+	$(COMPILE) --python-version 3.11 --group build -o requirements/build.txt
+	$(COMPILE_ALL) --python-version 3.12 --extra cu13 -o requirements/cu13.txt
+	$(COMPILE_ALL) --python-version 3.11 --extra cpu $(LIKE_CUDA) -o requirements/cpu.txt
+	$(COMPILE_ALL) --python-version 3.12 --extra cu12 -c requirements/cpu.txt -o requirements/cu12.txt
+	$(COMPILE) --python-version 3.11 --group bench $(LIKE_CUDA) -c requirements/cpu.txt \
+		-o requirements/bench.txt
 
 .PHONY: clean
 clean: ## Remove what was made: environments, caches, runs and reports; nothing else

@@ -30,7 +30,7 @@ _EXTRA_OF = {"cudf-cu13": "cu13", "cudf-cu12": "cu12", "cudf": "conda", "xgboost
 _CUDA_EXTRAS = ("cu12", "cu13", "conda")
 _SAME_FILES = (
     ("nvidia-nccl-cu12", "nvidia-nccl-cu13"),
-    ("xgboost", "xgboost-cpu", "xgboost-cu13"),
+    ("xgboost", "xgboost-cpu", "xgboost-cu12"),
     ("cudf-cu12", "cudf-cu13"),
 )
 _GPU_PROGRAM = """
@@ -140,7 +140,7 @@ def _version(name: str) -> str:
 def installed_extra(versions: Mapping[str, str]) -> str:
     """Return cpu, cu12, cu13 or conda (CUDA packages without a suffix); empty if none is there.
 
-    >>> installed_extra({"xgboost-cpu": "3.2.0", "numpy": "2.4.6"})
+    >>> installed_extra({"xgboost-cpu": "3.4.1", "numpy": "2.4.6"})
     'cpu'
     """
     return next((extra for name, extra in _EXTRA_OF.items() if name in versions), "")

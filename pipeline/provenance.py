@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
 
-from pipeline import devices, gpu
+from pipeline import deprecated, devices, gpu
 from pipeline import machine as host
 from pipeline.persistence import digest, size
 from pipeline.records import DataInfo, Gpu, Machine, Movement, Placement, Source
@@ -152,7 +152,8 @@ def _changed(spec: BaseEstimator) -> dict[str, Any]:
     defaults = {name: parameter.default for name, parameter in known.items()}
     if "kwargs" in known:
         # XGBoost's classes do not name the parameters that they inherit.
-        defaults |= type(spec)().get_params(deep=False)
+        with deprecated.heard():
+            defaults |= type(spec)().get_params(deep=False)
     found = spec.get_params(deep=False).items()
     return {name: v for name, v in found if repr(v) != repr(defaults.get(name))}
 

@@ -32,13 +32,24 @@ def flights(flights_home: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def alone(flights: Path) -> float:
-    """Return the score of one process on one table."""
+def alone(flights: Path) -> tuple[float, float]:
+    """Return between which scores one process is on one table, with these bins or those.
+
+    The bins of a cluster are others again, and a score depends on them by more than the margin.
+    """
     frame = pd.read_parquet(flights)
     train, test = frame[frame.month <= 9], frame[frame.month > 9]
-    model = Accelerated(TASK.spec("boosting", 0), device="cpu")
-    model.fit(train[FEATURES], train["late"].to_numpy())
-    return float(roc_auc_score(test["late"], model.predict_proba(test[FEATURES])[:, 1]))
+    scores = []
+    for bins in (240, 256, 257):
+        spec = TASK.spec("boosting", 0).set_params(xgbclassifier__max_bin=bins)
+        model = Accelerated(spec, device="cpu").fit(train[FEATURES], train["late"].to_numpy())
+        scores.append(roc_auc_score(test["late"], model.predict_proba(test[FEATURES])[:, 1]))
+    return min(scores), max(scores)
+
+
+def as_good(found: float, alone: tuple[float, float]) -> bool:
+    margin = TASK.margins["roc_auc"]
+    return alone[0] - margin <= found <= alone[1] + margin
 
 
 def fitted(path: Path) -> Accelerated:
@@ -67,18 +78,20 @@ def two() -> Any:
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_flights_are_as_good_as_in_one_process(workers: int, flights: Path, alone: float) -> None:
+def test_flights_are_as_good_as_in_one_process(
+    workers: int, flights: Path, alone: tuple[float, float]
+) -> None:
     with pipeline.cluster("local", workers=workers):
-        assert score(fitted(flights), flights) == pytest.approx(alone, abs=0.002)
+        assert as_good(score(fitted(flights), flights), alone)
 
 
 def test_flights_are_as_good_on_two_workers_and_the_same_again(
-    two: Any, flights: Path, alone: float
+    two: Any, flights: Path, alone: tuple[float, float]
 ) -> None:
     model = fitted(flights)
     booster, statistics = learnt(model)
     again = learnt(fitted(flights))
-    assert score(model, flights) == pytest.approx(alone, abs=0.002)
+    assert as_good(score(model, flights), alone)
     assert again[0] == booster
     np.testing.assert_array_equal(again[1], statistics)
 

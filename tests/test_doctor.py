@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from pipeline import doctor, gpu, machine
 
 CPU = {"numpy": "2.4.6", "xgboost-cpu": "3.2.0"}
-CU13 = {"numpy": "2.4.6", "cudf-cu13": "26.10.2", "xgboost-cu13": "3.2.0"}
+CU13 = {"numpy": "2.4.6", "cudf-cu13": "26.10.2", "xgboost": "3.4.1"}
 REQUIREMENTS = [
     Requirement("numpy<2.5,>=2.0"),
     Requirement('xgboost-cpu==3.2.*; extra == "cpu"'),
@@ -44,7 +44,7 @@ def problems_of(versions: dict[str, str], extra: str) -> list[doctor.Problem]:
     [
         (CPU, "cpu"),
         (CU13, "cu13"),
-        ({"cudf-cu12": "26.10.2", "xgboost": "3.2.0"}, "cu12"),
+        ({"cudf-cu12": "26.10.2", "xgboost-cu12": "3.4.1"}, "cu12"),
         ({"cudf": "26.10.2", "xgboost": "3.2.0"}, "conda"),
         ({"numpy": "2.4.6"}, ""),
     ],
@@ -86,7 +86,7 @@ def test_an_unknown_project_is_a_warning_not_a_clean_bill() -> None:
     [
         {"nvidia-nccl-cu12": "2", "nvidia-nccl-cu13": "2"},
         {"xgboost": "3.2.0", "xgboost-cpu": "3.2.0"},
-        {"xgboost-cu13": "3.2.0", "xgboost-cpu": "3.2.0"},
+        {"xgboost-cu12": "3.4.1", "xgboost": "3.4.1"},
         {"cudf-cu12": "26.10.2", "cudf-cu13": "26.10.2"},
     ],
 )
@@ -96,7 +96,9 @@ def test_packages_that_own_the_same_files_are_an_error(versions) -> None:
     assert all(name in problem.what for name in versions)
 
 
-@pytest.mark.parametrize("versions", [CPU, CU13, {"xgboost": "3.2.0", "nvidia-nccl-cu12": "2"}])
+@pytest.mark.parametrize(
+    "versions", [CPU, CU13, {"xgboost-cu12": "3.4.1", "nvidia-nccl-cu12": "2"}]
+)
 def test_one_of_each_does_not_clash(versions) -> None:
     assert list(doctor.clashes(versions)) == []
 

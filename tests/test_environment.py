@@ -13,15 +13,24 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from tools import setup
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = ("cpu", "cu12", "cu13")
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+GPU_PYTHONS = ("3.12", "3.13", "3.14")
+PYTHONS = ("3.11", *GPU_PYTHONS)
+PLACES = [
+    (extra, python)
+    for extra in EXTRAS
+    for python in PYTHONS
+    if python in GPU_PYTHONS or extra == "cpu"
+]
 PROCESSORS = ("x86_64", "aarch64")
 PIN = re.compile(
     r"^(?P<pin>[^\s#][^\\]*?)(?P<hashes>(?: \\\n    --hash=sha256:[0-9a-f]{64})*)$", re.M
 )
-CONDA_NAMES = {"cuda-toolkit": "cuda-version", "xgboost-cu13": "xgboost"}
+CONDA_NAMES = {"cuda-toolkit": "cuda-version"}
 
 
 def pins(lock: str) -> dict[Requirement, str]:
@@ -30,8 +39,8 @@ def pins(lock: str) -> dict[Requirement, str]:
     return {Requirement(found["pin"]): found["hashes"] for found in PIN.finditer(text)}
 
 
-def versions(lock: str, python: str, machine: str = "x86_64") -> dict[str, str]:
-    """Return name -> version of what a lock installs on Linux with a Python."""
+def holds(wanted: Requirement, python: str, machine: str = "x86_64") -> bool:
+    """Return whether a requirement is one on Linux with a Python."""
     where = {
         "python_version": python,
         "python_full_version": f"{python}.0",
@@ -39,7 +48,12 @@ def versions(lock: str, python: str, machine: str = "x86_64") -> dict[str, str]:
         "sys_platform": "linux",
         "platform_python_implementation": "CPython",
     }
-    found = [pin for pin in pins(lock) if pin.marker is None or pin.marker.evaluate(where)]
+    return wanted.marker is None or wanted.marker.evaluate(where)
+
+
+def versions(lock: str, python: str, machine: str = "x86_64") -> dict[str, str]:
+    """Return name -> version of what a lock installs on Linux with a Python."""
+    found = [pin for pin in pins(lock) if holds(pin, python, machine)]
     names = [pin.name for pin in found]
     assert len(names) == len(set(names)), f"{lock}.txt pins a package twice for Python {python}"
     return {pin.name: str(pin.specifier).removeprefix("==") for pin in found}
@@ -52,14 +66,14 @@ def declared(extra: str) -> list[Requirement]:
     return [Requirement(text) for text in texts + groups["tasks"] + groups["dev"]]
 
 
-@pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("extra", EXTRAS)
+@pytest.mark.parametrize(("extra", "python"), PLACES)
 def test_a_lock_has_all_that_is_declared_within_its_bounds(extra, python) -> None:
     locked = versions(extra, python)
     wrong = [
         str(wanted)
         for wanted in declared(extra)
-        if not wanted.specifier.contains(locked.get(canonicalize_name(wanted.name), "0"))
+        if holds(wanted, python)
+        and not wanted.specifier.contains(locked.get(canonicalize_name(wanted.name), "0"))
     ]
     assert wrong == [], "run `make lock`"
 
@@ -81,7 +95,7 @@ def test_a_lock_names_no_index_address_or_path(lock) -> None:
     assert re.findall(r"://|^-.*| @ |file:|^[./].*", text, re.MULTILINE) == []
 
 
-@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("python", GPU_PYTHONS)
 @pytest.mark.parametrize("extra", ["cu12", "cu13"])
 def test_with_and_without_a_gpu_the_shared_packages_are_the_same(extra, python) -> None:
     cpu, cuda = versions("cpu", python), versions(extra, python)
@@ -95,14 +109,24 @@ def test_with_and_without_a_gpu_the_shared_packages_are_the_same(extra, python) 
     ("extra", "xgboost", "nccl"),
     [
         ("cpu", "xgboost-cpu", []),
-        ("cu12", "xgboost", ["nvidia-nccl-cu12"]),
-        ("cu13", "xgboost-cu13", ["nvidia-nccl-cu13"]),
+        ("cu12", "xgboost-cu12", ["nvidia-nccl-cu12"]),
+        ("cu13", "xgboost", ["nvidia-nccl-cu13"]),
     ],
 )
 def test_one_xgboost_and_one_nccl_are_installed(extra, xgboost, nccl, machine) -> None:
     names = versions(extra, "3.12", machine)
     assert [name for name in names if name.startswith("xgboost")] == [xgboost]
     assert [name for name in names if name.startswith("nvidia-nccl")] == nccl
+
+
+@pytest.mark.parametrize(("extra", "python"), PLACES)
+def test_every_environment_has_the_same_xgboost_but_that_of_python_3_11(extra, python) -> None:
+    (version,) = (v for name, v in versions(extra, python).items() if name.startswith("xgboost"))
+    assert version == ("3.2.0" if python == "3.11" else "3.4.1")
+
+
+def test_a_gpu_is_set_up_with_the_pythons_of_its_locks() -> None:
+    assert GPU_PYTHONS[0] == "{}.{}".format(*setup.GPU_PYTHON)
 
 
 def test_nothing_of_cuda_comes_with_the_cpu_extra() -> None:
@@ -155,9 +179,7 @@ def test_the_conda_environment_has_the_same_packages_with_the_same_bounds() -> N
     conda = conda_requirements()
     python, _pip = conda.pop("python"), conda.pop("pip")
     assert conda == wanted
-    assert [version for version in ("3.10", *PYTHONS, "3.15") if python.contains(version)] == [
-        *PYTHONS
-    ]
+    assert [v for v in (*PYTHONS, "3.15") if python.contains(v)] == [*GPU_PYTHONS]
 
 
 def test_the_conda_environment_installs_this_project_and_takes_packages_from_rapids_first() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LAYERS = [
-    {"errors", "gpu", "machine", "progress", "ranges"},
+    {"deprecated", "errors", "gpu", "machine", "progress", "ranges"},
     {"certificate", "memory", "optional", "placement", "publish", "records", "residency"},
     {"checkpoints", "clusters"},
     {"faults"},

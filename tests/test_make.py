@@ -56,13 +56,13 @@ def test_no_target_uses_an_undefined_variable(target) -> None:
 
 @pytest.mark.parametrize("target", ["doctor", "list", "data", "run", "compare", "report", "test"])
 def test_every_target_sets_up_first(target) -> None:
-    assert "tools/setup.py --venv .venv --extra 'auto'" in commands(target)[0]
+    assert re.search(r"tools/setup.py .*--venv \.venv --extra 'auto'$", commands(target)[0])
 
 
 @pytest.mark.parametrize("target", ["test-contract", "contract-snapshot"])
 def test_the_contract_has_an_environment_of_its_own(target) -> None:
     first, *_, last = commands(target)
-    assert "tools/setup.py --venv .venv-contract --extra cu13" in first
+    assert re.search(r"tools/setup.py .*--venv \.venv-contract --extra cu13$", first)
     assert last.startswith(".venv-contract/bin/python -m ")
 
 
@@ -91,6 +91,12 @@ def test_stray_variables_of_the_shell_change_nothing() -> None:
 
 def test_the_packages_can_be_chosen_by_an_environment_variable() -> None:
     assert "--extra 'cu12'" in commands("setup", GPU="cu12")[0]
+
+
+def test_the_pythons_that_may_be_used_are_known_to_what_needs_a_newer_one() -> None:
+    (line,) = commands("setup", "PYTHON3=python3 mine")
+    assert line.startswith("python=$(tools/find-python python3 mine) && ")
+    assert "--pythons 'python3 mine'" in line
 
 
 def test_an_environment_of_ones_own_is_used_as_it_is() -> None:

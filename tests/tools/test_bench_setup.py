@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.test_environment import PROJECT, PYTHONS, ROOT, pins, versions
+from tests.test_environment import PLACES, PROJECT, ROOT, pins, versions
 from tests.test_make import commands
 from tests.tools.test_setup import ALL, Checkout, checkout
 from tools import setup
@@ -55,8 +55,7 @@ def test_a_group_that_was_interrupted_does_not_count(with_lock) -> None:
     assert add(with_lock) == ["bench.txt"]
 
 
-@pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("extra", ["cpu", "cu12", "cu13"])
+@pytest.mark.parametrize(("extra", "python"), PLACES)
 def test_the_shared_packages_have_the_same_versions(extra, python) -> None:
     bench, other = versions("bench", python), versions(extra, python)
     assert {name: v for name, v in bench.items() if other.get(name, v) != v} == {}

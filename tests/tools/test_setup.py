@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,8 @@ class Checkout:
         (root / "pyproject.toml").write_text("[project]\n")
         (root / "pipeline").mkdir()
         (root / "pipeline" / "gpu.py").write_text((REPOSITORY / "pipeline" / "gpu.py").read_text())
+        (root / "tools").mkdir()
+        shutil.copy(REPOSITORY / "tools" / "find-python", root / "tools")
 
     def run(self, *command: object, lock: int) -> None:
         self.commands.append([str(part) for part in command])
@@ -38,10 +42,10 @@ class Checkout:
             (self.venv / "bin").mkdir()
             (self.venv / "bin" / "python").touch()
 
-    def setup(self, extra: str = "cpu") -> list[str]:
+    def setup(self, extra: str = "cpu", pythons: Sequence[str] = ()) -> list[str]:
         """Set up; return the last word of each command."""
         self.commands.clear()
-        setup.setup(self.venv, extra)
+        setup.setup(self.venv, extra, pythons=pythons)
         return [Path(command[-1]).name for command in self.commands]
 
     @property
@@ -54,7 +58,21 @@ def checkout(tmp_path, monkeypatch) -> Checkout:
     made = Checkout(tmp_path)
     monkeypatch.setattr(setup, "ROOT", tmp_path)
     monkeypatch.setattr(setup, "run", made.run)
+    # Whatever runs these tests; those that are about an older one say so.
+    monkeypatch.setattr(setup, "GPU_PYTHON", (3, 11))
     return made
+
+
+@pytest.fixture
+def too_old(checkout, tmp_path, monkeypatch) -> str:
+    """Let this Python have no packages for a GPU; return another one that has them."""
+    monkeypatch.setattr(setup, "GPU_PYTHON", (3, 14))
+    monkeypatch.setattr(setup.sys, "version_info", (3, 13, 1))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # without pyenv
+    newer = tmp_path / "python3.14"
+    newer.write_text("#!/bin/sh\ntrue\n")
+    newer.chmod(0o755)
+    return str(newer)
 
 
 ALL = [".venv", "build.txt", "cpu.txt"]
@@ -148,6 +166,56 @@ def test_auto_looks_for_a_gpu_when_there_is_no_environment(checkout, monkeypatch
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     checkout.setup("auto")
     assert checkout.stamps == [".installed-cpu"]
+
+
+def test_a_gpu_is_set_up_by_a_python_that_has_packages_for_it(
+    checkout, too_old, monkeypatch
+) -> None:
+    class Replaced(Exception):
+        pass
+
+    def execv(path: str, arguments: list[str]) -> None:
+        raise Replaced(path, arguments)
+
+    monkeypatch.setattr(setup.os, "execv", execv)
+    monkeypatch.setattr(setup.sys, "argv", ["setup.py", "--extra", "cu13"])
+    with pytest.raises(Replaced) as caught:
+        checkout.setup("cu13", ["no-such-python", too_old])
+    assert caught.value.args == (too_old, [too_old, "setup.py", "--extra", "cu13"])
+    assert not checkout.venv.exists()
+    assert checkout.setup("cpu", [too_old])  # which needs no other
+
+
+def test_a_gpu_asked_for_without_a_python_that_has_its_packages_is_an_error_of_one_line(
+    checkout, too_old
+) -> None:
+    with pytest.raises(setup.SetupError) as caught:
+        checkout.setup("cu13", ["no-such-python"])
+    assert str(caught.value) == (
+        "the packages for a GPU need Python 3.14 or newer, and none was found; "
+        "install python3.14 and python3.14-venv, then run make setup GPU=cu13"
+    )
+    assert not checkout.venv.exists()
+
+
+def test_a_gpu_found_without_a_python_that_has_its_packages_is_told_in_one_line(
+    checkout, too_old, monkeypatch, capsys
+) -> None:
+    monkeypatch.setattr(setup, "detect", lambda asked: ("cu13", "[gpu] cu13: driver 580"))
+    assert checkout.setup("auto", ["no-such-python"])
+    assert checkout.stamps == [".installed-cpu"]
+    assert capsys.readouterr().out.splitlines()[0] == (
+        "[gpu] cpu, for the packages for a GPU need Python 3.14 or newer (cu13 would fit); "
+        "install python3.14 and python3.14-venv, then run make setup GPU=cu13"
+    )
+
+
+def test_a_finished_environment_with_packages_for_a_gpu_needs_no_other_python(
+    checkout, monkeypatch
+) -> None:
+    checkout.setup("cu13")
+    monkeypatch.setattr(setup, "GPU_PYTHON", (4, 0))
+    assert checkout.setup("auto") == []
 
 
 def test_an_unknown_extra_is_refused_before_anything_is_touched(checkout) -> None:
