@@ -68,6 +68,21 @@ def categorize(X: Any) -> Any:
     return made
 
 
+def with_own_nulls(X: Any) -> Any:
+    """Return a frame whose columns say by their interface which values are missing.
+
+    Where some rows of a cuDF frame are a view, XGBoost is given their values and the mask of the
+    first rows; a copy has its own.
+    """
+    if frames.library(X) != "cudf":
+        return X
+    views = [n for n in X.columns if X[n].hasnans and X[n].to_pylibcudf()[0].offset()]
+    made = X.copy(deep=False)
+    for name in views:
+        made[name] = X[name].copy()
+    return made
+
+
 def contained(values: Any, how: str, names: Sequence[Any], index: Any) -> Any:
     """Return a host matrix or frame in a container.
 

@@ -55,3 +55,50 @@ def test_sparse_rows_have_no_frame() -> None:
         ConfigError, match=r"set_output\(transform='pandas'\) and the output is sparse"
     ):
         containers.contained(csr_matrix(MATRIX), "pandas", ["x", "y"], None)
+
+
+class Column:
+    """A column of cuDF: whether it has nulls, and from where on it reads its buffers."""
+
+    def __init__(self, nulls: bool, offset: int) -> None:
+        self.hasnans, self.at = nulls, offset
+
+    def to_pylibcudf(self) -> tuple[Column, dict[str, str]]:
+        return self, {}
+
+    def offset(self) -> int:
+        return self.at
+
+    def copy(self) -> Column:
+        return Column(self.hasnans, 0)
+
+
+class Frame(dict[str, Column]):
+    """A frame of cuDF."""
+
+    __module__ = "cudf.core.dataframe"
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self)
+
+    def copy(self, deep: bool = True) -> Frame:
+        assert not deep
+        return Frame(self)
+
+
+def test_only_columns_that_are_views_with_nulls_are_copied() -> None:
+    given = Frame(whole=Column(True, 0), view=Column(True, 9), sound=Column(False, 9))
+    made = containers.with_own_nulls(given)
+    assert {name: made[name] is given[name] for name in given} == {
+        "whole": True,
+        "view": False,
+        "sound": True,
+    }
+    assert list(made) == list(given)
+    assert given["view"].at == 9
+
+
+def test_frames_of_the_host_are_left_as_they_are() -> None:
+    X = pd.DataFrame({"n": [1.0, np.nan, 2.0]})[1:]
+    assert containers.with_own_nulls(X) is X

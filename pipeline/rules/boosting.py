@@ -5,26 +5,31 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from collections.abc import Sequence
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from pipeline import containers, frames, gathering, residency
+from pipeline import containers, deprecated, frames, gathering, residency
 from pipeline.clusters import active
 from pipeline.errors import ConfigError, DataError, DeviceUnavailable, Reason
 from pipeline.optional import load
-from pipeline.rules import external, ranking, resuming, spread
+from pipeline.rules import external, pool, ranking, resuming, spread
 from pipeline.rules.model import Model
+
+OF_TABLE = {"base_score", "interaction_constraints", "monotone_constraints"}
+"""Parameters that may say something of each column, class or target."""
 
 
 class Boosting(Model):
     """An XGBoost estimator on ``"cpu"`` or ``"cuda"``."""
 
     def __init__(self, spec: BaseEstimator, device: str) -> None:
-        super().__init__(spec, clone(spec).set_params(device=device))
+        with deprecated.heard():
+            super().__init__(spec, clone(spec).set_params(device=device))
         self.device = device
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
@@ -37,14 +42,16 @@ class Boosting(Model):
         DeviceUnavailable
             XGBoost trained on another device than it was told to.
         """
+        pool.take(self.device)
         if frames.is_partitioned(X):
             how = spread if active() is not None else external
             spread.check_labels(self.estimator, y)
-            self._take(how.train(self.estimator, X, y, **params))
-            return self._check_device()
+            booster = how.train(self.estimator, X, y, **params)
+            self._check_device(booster)
+            return self._take(booster)
         if ranking.ranks(self.spec):
             X, y, params = ranking.ordered(X, y, params)
-        X = containers.categorize(X) if frames.is_frame(X) else X
+        X = _readable(X)
         self._moved(to_device=y.nbytes)
         data = partial(resuming.fingerprint, X, y, params.get("sample_weight"))
         kept = resuming.begun(self.estimator, params, data)
@@ -65,7 +72,7 @@ class Boosting(Model):
                 f"{type(self.spec).__name__} takes the classes 0, 1, …, n - 1 and y holds "
                 f"{np.unique(y).tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
             ) from error
-        return self._check_device()
+        return self._check_device(self.estimator.get_booster())
 
     def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions: by a cluster, or from the disk if it must."""
@@ -81,8 +88,8 @@ class Boosting(Model):
         self.estimator = self._with(booster)
         self.estimator.set_params(device=self.device)
 
-    def _check_device(self) -> None:
-        config = json.loads(self.estimator.get_booster().save_config())
+    def _check_device(self, booster: Any) -> None:
+        config = json.loads(booster.save_config())
         ran_on = config["learner"]["generic_param"]["device"]
         if not ran_on.startswith(self.device):
             raise DeviceUnavailable(
@@ -96,7 +103,8 @@ class Boosting(Model):
             return super().call(method, X, **params)
         if method == "score" and ranking.ranks(self.spec):
             raise ConfigError("a ranking is scored by query: give ndcg_score what predict returns")
-        X = containers.categorize(X) if frames.is_frame(X) else X
+        pool.take(self.device)
+        X = _readable(X)
         # It refuses infinite numbers when it trains, and takes them when it predicts.
         if not frames.is_sparse(X):
             containers.refuse_infinite(X)
@@ -144,12 +152,22 @@ class Boosting(Model):
         return self._with(self.estimator.get_booster())
 
     def _with(self, booster: Any) -> Any:
-        lifted = clone(self.spec)
+        with deprecated.heard():
+            lifted = clone(self.spec)
         lifted.load_model(bytearray(booster.save_raw("ubj")))
         # load_model writes these too; set_params would wake the device of the spec.
         for name in ("base_score", "booster", "feature_types"):
             setattr(lifted, name, getattr(self.spec, name))
         return lifted
+
+
+def on_host_only(spec: Any, step: str) -> list[Reason]:
+    """Return a reason for each parameter that XGBoost has on the CPU alone."""
+    if spec.tree_method != "exact":
+        return []
+    why = "XGBoost has no exact trees on the GPU"
+    way_out = "use tree_method='hist', or device='auto' to run this step on the CPU"
+    return [Reason(step, why, way_out, "tree_method")]
 
 
 def bad_parameters(spec: Any, step: str) -> list[Reason]:
@@ -164,19 +182,12 @@ def bad_parameters(spec: Any, step: str) -> list[Reason]:
     if trees is not None and trees < 1:
         found = f"{trees!r} trees would be trained without a word"
         return [Reason(step, found, "use 1 or more", "n_estimators")]
-    unknown = [n for n, v in spec.get_xgb_params().items() if v != v and n != "missing"]
+    params = spec.get_xgb_params()
+    unknown = [n for n, v in params.items() if isinstance(v, Real) and v != v]
     if unknown:
         return [Reason(step, "nan is no number", "leave it out", name) for name in unknown]
-    # What needs the real table or several classes is judged when it is trained.
-    params = {
-        name: value
-        for name, value in spec.get_xgb_params().items()
-        if isinstance(value, str | int | float) and value == value and name != "objective"
-    }
-    objective = spec.objective
-    if isinstance(objective, str) and not objective.startswith("multi:"):
-        params["objective"] = objective
-    told = _trial({**params, "verbosity": 1, "device": "cpu"})
+    judged = {name: value for name, value in params.items() if _is_judged(name, value)}
+    told = _trial({**judged, "verbosity": 1, "device": "cpu"})
     if isinstance(told, ValueError):
         return [Reason(step, f"XGBoost: {_first_line(told)}", "mend the value")]
     unused = re.findall(r"Parameters: \{ (.*?) \} are not used", told)
@@ -184,8 +195,24 @@ def bad_parameters(spec: Any, step: str) -> list[Reason]:
     return [
         Reason(step, "XGBoost has no such parameter", _suggestion(name, spec), name)
         for name in names
-        if name in (spec.kwargs or {})
+        if name in _keywords(spec)
     ]
+
+
+def _is_judged(name: str, value: Any) -> bool:
+    """Return whether a parameter can be judged without the table, and by XGBoost itself."""
+    if value is None:
+        return False
+    if name == "objective":
+        return not value.startswith("multi:")  # which takes several classes
+    if name in OF_TABLE:
+        return isinstance(value, str | Real)
+    return not (isinstance(value, Sequence) and any(callable(each) for each in value))
+
+
+def _keywords(spec: Any) -> dict[str, Any]:
+    """Return the parameters that the class does not name."""
+    return getattr(spec, "kwargs", None) or {}
 
 
 def _trial(params: dict[str, Any]) -> str | ValueError:
@@ -201,6 +228,11 @@ def _trial(params: dict[str, Any]) -> str | ValueError:
         except ValueError as error:  # XGBoostError is one
             return error
     return " ".join(str(warning.message) for warning in caught)
+
+
+def _readable(X: Any) -> Any:
+    """Return a table as XGBoost reads it."""
+    return containers.with_own_nulls(containers.categorize(X)) if frames.is_frame(X) else X
 
 
 def _first_line(error: Exception) -> str:
@@ -229,6 +261,6 @@ def _hostile(X: Any) -> str:
 def _suggestion(name: str, spec: Any) -> str:
     from difflib import get_close_matches
 
-    known = set(spec.get_params()) - set(spec.kwargs)
+    known = set(spec.get_params()) - set(_keywords(spec))
     close = get_close_matches(name, known, n=1)
     return f"did you mean {close[0]!r}?" if close else "see XGBoost's list of parameters"

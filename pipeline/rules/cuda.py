@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.errors import Reason, Unsupported
 from pipeline.placement import Placement, changed
 from pipeline.rules import array_api, cuml, text
-from pipeline.rules.boosting import Boosting
+from pipeline.rules.boosting import Boosting, on_host_only
 from pipeline.rules.cpu import is_xgboost
 from pipeline.rules.model import Model
 from pipeline.rules.tables import SUBSTITUTES, XGBOOST, rule
@@ -31,7 +31,7 @@ def place(spec: Any, step: str, dtype: str = "float32") -> Model:
     Unsupported
         There is none, or not for these parameters.
     """
-    if _boosts(spec):
+    if _boosts(spec, step):
         return Boosting(spec, "cuda")
     if text.handles(spec):
         return text.Vectorizer(spec, step, dtype)
@@ -44,7 +44,7 @@ def place(spec: Any, step: str, dtype: str = "float32") -> Model:
 
 def describe(spec: Any, step: str) -> Placement:
     """Return what runs an estimator, or raise `Unsupported`."""
-    if _boosts(spec):
+    if _boosts(spec, step):
         return Placement(step, f"xgboost.{type(spec).__name__}", "cuda", parameters=ON_DEVICE)
     if text.handles(spec):
         return text.describe(spec, step)
@@ -66,8 +66,11 @@ def knows(spec: Any) -> bool:
     return rule(spec) is not None or array_api.handles(spec) or _substitute(spec) is not None
 
 
-def _boosts(spec: Any) -> bool:
-    return is_xgboost(spec) and type(spec).__name__ in XGBOOST
+def _boosts(spec: Any, step: str) -> bool:
+    found = is_xgboost(spec) and type(spec).__name__ in XGBOOST
+    if found and (reasons := on_host_only(spec, step)):
+        raise Unsupported(*reasons)
+    return found
 
 
 def no_twin(spec: Any, step: str) -> Reason:

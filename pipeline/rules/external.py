@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import memory
+from pipeline import frames, memory
 from pipeline.optional import load
 from pipeline.rules import resuming, streaming
 from pipeline.rules.streaming import Page
@@ -26,6 +26,8 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
 
     Every partition is made once and kept in a temporary folder; XGBoost keeps its bins of them
     there as well (`ExtMemQuantileDMatrix`).
+
+    On a GPU a page is uploaded when it is asked for, and the bins are in the memory of the host.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ def _trained(
     estimator: Any, pages: Sequence[Page], folder: str, y: Any, xgb_model: Any = None
 ) -> Any:
     matrix = load("xgboost.ExtMemQuantileDMatrix")(
-        _iterator(pages, str(Path(folder) / "bins"), estimator.feature_types),
+        _iterator(pages, str(Path(folder) / "bins"), estimator),
         missing=estimator.missing,
         enable_categorical=estimator.enable_categorical,
         max_bin=estimator.max_bin,
@@ -89,13 +91,15 @@ def _trained(
         del matrix
 
 
-def _iterator(pages: Sequence[Page], cache: str, kinds: Any) -> Any:
+def _iterator(pages: Sequence[Page], cache: str, estimator: Any) -> Any:
+    device, kinds = estimator.device, estimator.feature_types
+
     class Pages(load("xgboost.DataIter")):  # type: ignore[misc]
         """What XGBoost asks for the next partition."""
 
         def __init__(self) -> None:
             self.at = 0
-            super().__init__(cache_prefix=cache, on_host=False)
+            super().__init__(cache_prefix=cache, on_host=device == "cuda")
 
         def reset(self) -> None:
             self.at = 0
@@ -104,13 +108,16 @@ def _iterator(pages: Sequence[Page], cache: str, kinds: Any) -> Any:
             if self.at == len(pages):
                 return False
             page = pages[self.at]
-            input_data(
-                data=page.read(), label=page.y, weight=page.sample_weight, feature_types=kinds
-            )
+            X, y, weight = (_on(device, each) for each in (page.read(), page.y, page.sample_weight))
+            input_data(data=X, label=y, weight=weight, feature_types=kinds)
             self.at += 1
             return True
 
     return Pages()
+
+
+def _on(device: str, array: Any) -> Any:
+    return None if array is None else frames.to_device(array, device)
 
 
 def _params(estimator: Any, y: Any) -> dict[str, Any]:

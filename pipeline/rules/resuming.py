@@ -49,6 +49,9 @@ def begun(estimator: Any, params: dict[str, Any], data: Callable[[], str]) -> Ch
     if not given <= KNOWN or estimator.early_stopping_rounds:
         kept.remark = "no checkpoints: what eval_set has judged so far would be lost"
         return None
+    if _rounds(estimator) < 2:
+        kept.remark = "no checkpoints: it learns in one round"
+        return None
     kept.begin(data)
     if kept.rounds:
         kept.remark = f"went on from tree {kept.rounds} of {_rounds(estimator)}"

@@ -14,13 +14,13 @@ from pipeline.clusters import Cluster, active
 from pipeline.errors import DataError
 from pipeline.faults import watched
 from pipeline.optional import load
-from pipeline.rules import relay, resuming, tracker
+from pipeline.rules import pool, relay, resuming, tracker
 
 SPREAD = {
-    name: f"xgboost.dask.Dask{name}"
+    name: f"xgboost.dask.Dask{name.replace('RF', '')}"
     for name in ("XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor")
 }
-"""Class of XGBoost -> the one that trains on a cluster."""
+"""Class of XGBoost -> the one that trains on a cluster; a forest is a round of parallel trees."""
 
 KNOWN = {"sample_weight"}
 """Parameters of `fit` that are cut as the rows are."""
@@ -74,12 +74,15 @@ def _spread(estimator: Any, cluster: Cluster) -> tuple[Any, tracker.Client]:
     # Longer than the scheduler takes to miss a worker, which is the better message.
     patience = 2 * int(cluster.options.timeout) + 1
     settings = load("xgboost.collective.Config")(retry=1, timeout=patience)
-    params = estimator.get_params(deep=False)
+    params = estimator.get_params(deep=False) | {
+        "n_estimators": estimator.get_num_boosting_rounds(),
+        "num_parallel_tree": estimator.get_xgb_params()["num_parallel_tree"],
+    }
     spread = load(SPREAD[type(estimator).__name__])(**params, coll_cfg=settings)
     client = tracker.Client(cluster.client, next(iter(cluster.workers())), patience)
     spread.client = client
     known = spread.get_xgb_params
-    # XGBoost 3.2 hands it on to the booster, which warns that it does not know it.
+    # XGBoost hands it on to the booster, which warns that it does not know it.
     spread.get_xgb_params = lambda: {k: v for k, v in known().items() if k != "coll_cfg"}
     return spread, client
 
@@ -88,6 +91,7 @@ async def _fit(
     spread: Any, client: tracker.Client, placed: Sequence[Any], more: dict[str, Any]
 ) -> Any:
     X, y, sample_weight = placed
+    pool.take(spread.device)
     try:
         return await spread.fit(X, y, sample_weight=sample_weight, **more)
     finally:
@@ -119,25 +123,25 @@ def distribute(cluster: Cluster, X: Any, rows: Sequence[int], arrays: Sequence[A
     workers = cluster.workers()
     shares = np.array_split(np.arange(len(kept)), len(workers))
     # A task of our own for each: it can be cancelled without what the user keeps.
-    same = load("dask.delayed")(_same, pure=False)
+    own = load("dask.delayed")(_own, pure=False)
     parts: list[Any] = []
     cut: list[list[Any]] = [[] for _ in arrays]
     for worker, share in zip(workers, shares, strict=True):
         # A worker that has gone must not be waited for; then the result is thrown away.
         parts += cluster.client.compute(
-            [same(kept[i][0]) for i in share], workers=[worker], allow_other_workers=True
+            [own(kept[i][0]) for i in share], workers=[worker], allow_other_workers=True
         )
         for array, pieces in zip(arrays, cut, strict=True):
             if array is not None and len(share):
-                own = [array[edges[i] : edges[i + 1]] for i in share]
-                pieces += cluster.client.scatter(own, workers=[worker], hash=False)
+                cuts = [array[edges[i] : edges[i + 1]] for i in share]
+                pieces += cluster.client.scatter(cuts, workers=[worker], hash=False)
     sizes = [n for _, n in kept]
     columns = [_column(pieces, sizes, a) for pieces, a in zip(cut, arrays, strict=True)]
     return [_table(parts, sizes, X), *columns]
 
 
-def _same(part: Any) -> Any:
-    return part
+def _own(part: Any) -> Any:
+    return containers.with_own_nulls(part) if frames.is_frame(part) else part
 
 
 def _table(parts: Sequence[Any], rows: Sequence[int], X: Any) -> Any:

@@ -1,6 +1,6 @@
 """XGBoost's tracker, which brings the workers of a training together, kept in one of them.
 
-XGBoost 3.2 starts it in the process of the scheduler. When a worker dies between its call to the
+XGBoost starts it in the process of the scheduler. When a worker dies between its call to the
 tracker and the last worker's, the tracker writes to a closed socket in a thread that catches
 nothing, and the whole process is aborted. A worker that is aborted is replaced by its nanny; a
 scheduler takes all workers and their rows with it, and with a local cluster the user's program.

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
-from pipeline import DeviceUnavailable
+from pipeline import DeviceUnavailable, frames
 from pipeline.devices import obstacle
+from pipeline.rules import external, pool
 from pipeline.rules.boosting import Boosting
+from pipeline.rules.streaming import Page
 from tests.contract.cases import preprocessing
 from tests.contract.recorder import Recorder
 
@@ -46,6 +50,70 @@ def test_same_check_passes_where_the_device_is_right() -> None:
     model = Boosting(booster(), "cpu")
     model.fit(X, y)
     assert model.call("predict", X).shape == (20,)
+
+
+@pytest.mark.parametrize("weights", [None, np.ones(6)], ids=["unweighted", "weighted"])
+def test_pages_from_the_disk_go_to_the_device_when_they_are_asked_for(
+    device: Recorder, weights: Any
+) -> None:
+    rows = np.arange(12.0, dtype="float32").reshape(6, 2)
+    page = Page(lambda: rows, np.zeros(6), weights)
+    estimator = booster().set_params(device="cuda")
+    asked = external._iterator([page], "bins", estimator)
+    assert asked.on_host  # the bins; on the disk they are with device="cpu"
+    assert not external._iterator([page], "bins", estimator.set_params(device="cpu")).on_host
+    device.clear()
+    given: dict[str, Any] = {}
+    assert asked.next(lambda **told: given.update(told))
+    assert given.pop("feature_types") is None
+    sent = {name: array for name, array in given.items() if array is not None}
+    assert set(sent) == ({"data", "label"} if weights is None else {"data", "label", "weight"})
+    assert {frames.device_of(array) for array in sent.values()} == {"cuda"}
+    assert not asked.next(given.update)
+
+
+@pytest.fixture
+def settings() -> Iterator[None]:
+    """Give this thread of XGBoost its settings back."""
+    before = xgboost.get_config()
+    yield
+    xgboost.set_config(**before)
+
+
+def test_without_a_gpu_there_is_no_pool_and_the_settings_stay(settings: None) -> None:
+    before = xgboost.get_config()
+    pool.take("cuda")
+    assert xgboost.get_config() == before
+    xgboost.set_config(verbosity=2)  # what could not be set would be set again here
+
+
+class Settings:
+    """XGBoost's settings on a machine whose GPU has a pool."""
+
+    core = xgboost.core
+
+    def __init__(self, **chosen: bool) -> None:
+        self.now = {"use_rmm": False, "use_cuda_async_pool": False} | chosen
+
+    def get_config(self) -> dict[str, bool]:
+        return self.now
+
+    def set_config(self, **asked: bool) -> None:
+        self.now |= asked
+
+
+@pytest.mark.parametrize(
+    ("chosen", "where", "taken"),
+    [({}, "cuda", True), ({}, "cpu", False), ({"use_rmm": True}, "cuda", False)],
+    ids=str,
+)
+def test_the_pool_is_taken_on_a_gpu_unless_the_user_has_chosen_another(
+    monkeypatch: pytest.MonkeyPatch, chosen: dict[str, bool], where: str, taken: bool
+) -> None:
+    made = Settings(**chosen)
+    monkeypatch.setattr(pool, "load", lambda name: made)
+    pool.take(where)
+    assert made.now["use_cuda_async_pool"] == taken
 
 
 def test_placed_on_the_gpu_in_a_pipeline(device: Recorder) -> None:

@@ -9,7 +9,9 @@ import pytest
 from sklearn.base import clone
 from xgboost import XGBClassifier, XGBRanker, XGBRegressor
 
+from pipeline import Accelerated, explain
 from pipeline.errors import DataError, DeviceUnavailable
+from pipeline.rules import boosting
 from pipeline.rules.boosting import Boosting, bad_parameters
 
 ROWS = 200
@@ -109,6 +111,17 @@ class Elsewhere:
         return f'{{"learner": {{"generic_param": {{"device": "{self.device}"}}}}}}'
 
 
+def test_what_was_trained_elsewhere_from_partitions_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, labels: np.ndarray
+) -> None:
+    """The estimator that takes the booster is told the device, so the booster itself is asked."""
+    da = pytest.importorskip("dask.array")
+    monkeypatch.setattr(boosting.external, "train", lambda *args, **params: Elsewhere("cpu"))
+    model = Boosting(XGBClassifier(), "cuda")
+    with pytest.raises(DeviceUnavailable, match="'cuda' and trained on 'cpu'"):
+        model.fit(da.zeros((ROWS, 1), chunks=(50, 1)), labels)
+
+
 @pytest.mark.parametrize("device", ["cpu", "sycl"])
 def test_training_elsewhere_is_an_error(device: str, labels: np.ndarray) -> None:
     model = Boosting(XGBClassifier(), "cuda")
@@ -166,6 +179,14 @@ def test_unseen_categories_are_an_error_in_plain_words(
         ({"subsample": 7.0}, "subsample"),
         ({"tree_method": "gpu_hist"}, "gpu_hist"),
         ({"n_estimators": 0}, "0 trees"),
+        ({"objective": "reg:quantileerror", "quantile_alpha": [0.1, 1.9]}, "range [0.0, 1.0]"),
+        ({"objective": "reg:quantileerror"}, "quantile_alpha"),
+        ({"learning_rate": np.float32(-1)}, "learning_rate"),
+        ({"max_depth": np.int64(-3)}, "max_depth"),
+        ({"eval_metric": ["auc", "acu"]}, "acu"),
+        ({"monotone_constraints": "up"}, "up"),
+        ({"reg_alpha": float("nan")}, "nan"),
+        ({"reg_alpha": np.float32("nan")}, "nan"),
     ],
 )
 def test_bad_values_are_found_before_training(params: dict, said: str) -> None:
@@ -186,10 +207,31 @@ def test_bad_values_are_found_before_training(params: dict, said: str) -> None:
         XGBClassifier(monotone_constraints={"a": 1}, interaction_constraints=[["a", "b"]]),
         XGBClassifier(booster="dart", rate_drop=0.1),
         XGBClassifier(num_class=3, objective="multi:softmax", scale_pos_weight=3, missing=-1),
+        XGBClassifier(objective=None),
+        XGBClassifier(eval_metric=["auc", lambda truth, guess: 0.0]),
+        XGBRegressor(objective="reg:quantileerror", quantile_alpha=0.5),
+        XGBRegressor(objective="reg:quantileerror", quantile_alpha=[0.1, 0.9]),
+        XGBRegressor(objective="reg:quantileerror", quantile_alpha=np.array([0.1, 0.9])),
+        XGBRegressor(base_score=np.array([0.5, 0.5])),
+        XGBRegressor(base_score=[0.5, 0.5]),
+        XGBRegressor(monotone_constraints=np.array([1, 0])),
+        XGBRegressor(monotone_constraints=(1, 0), interaction_constraints="[[0, 1]]"),
+        XGBRegressor(booster="gblinear", max_depth=3),
+        XGBRegressor(max_depth=np.int64(3), subsample=np.float32(0.5)),
+        XGBRegressor(random_state=np.random.RandomState(0)),
     ],
 )
 def test_good_values_pass(spec: XGBClassifier) -> None:
     assert bad_parameters(spec, "boosting") == []
+
+
+@pytest.mark.parametrize("alphas", [[0.1, 0.9], np.array([0.1, 0.9])], ids=["list", "array"])
+def test_several_quantiles_are_learnt_as_by_xgboost_alone(table: pd.DataFrame, alphas: Any) -> None:
+    X, y = table[["n"]].to_numpy(), table["n"].fillna(0).to_numpy()
+    spec = XGBRegressor(n_estimators=3, objective="reg:quantileerror", quantile_alpha=alphas)
+    made = Accelerated(spec, device="cpu").fit(X, y)
+    assert str(explain(spec, device="cuda"))
+    np.testing.assert_array_equal(made.predict(X), clone(spec).fit(X, y).predict(X))
 
 
 def test_labels_that_xgboost_cannot_take_are_named_with_the_way_out(table: pd.DataFrame) -> None:

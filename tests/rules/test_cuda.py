@@ -12,7 +12,7 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, RidgeCV, SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
-from xgboost import XGBClassifier
+from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import explain
 from pipeline.errors import Unsupported
@@ -46,6 +46,17 @@ def test_a_subclass_is_another_algorithm(spec: Any) -> None:
     (reason,) = refusal(spec)
     assert reason.why == f"{type(spec).__name__} has no rule for the GPU"
     assert reason.instead == "use device='auto' to run this step on the CPU"
+
+
+def test_exact_trees_are_refused_with_the_way_out() -> None:
+    (reason,) = refusal(XGBRegressor(tree_method="exact"))
+    assert (reason.parameter, reason.why) == (
+        "tree_method",
+        "XGBoost has no exact trees on the GPU",
+    )
+    assert reason.instead.startswith("use tree_method='hist', or device='auto'")
+    assert explain(XGBRegressor(tree_method="exact"), device="cpu")
+    assert cuda.describe(XGBRegressor(tree_method="approx"), "model").device == "cuda"
 
 
 @pytest.mark.parametrize(

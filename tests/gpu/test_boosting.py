@@ -1,0 +1,91 @@
+"""XGBoost on a GPU: frames of cuDF as they are, pages from the disk, and the pool of memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from pipeline import Accelerated, gathering
+from pipeline.devices import obstacle
+
+xgboost = pytest.importorskip("xgboost")
+NO_GPU = obstacle()
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
+
+ROWS = 4_000
+
+
+def spec(**params: Any) -> Any:
+    return xgboost.XGBClassifier(
+        n_estimators=20, max_depth=3, random_state=0, enable_categorical=True, **params
+    )
+
+
+def table() -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"n": rng.normal(size=ROWS), "k": rng.integers(0, 5, ROWS).astype(float)})
+    X["c"] = rng.choice(["a", "bb", "ccc"], ROWS)
+    X["b"] = rng.random(ROWS) < 0.5
+    y = (X["n"] + X["k"] / 3 + (X["c"] == "bb") > 1).to_numpy().astype(int)
+    X.loc[::7, "n"] = np.nan
+    X.loc[::11, "c"] = None
+    return X, y
+
+
+@pytest.mark.parametrize("columns", [["n", "k"], ["n", "k", "b"], ["n", "c"], ["c"]], ids=str)
+def test_frames_with_nulls_and_text_are_learnt_as_on_the_cpu(columns: list[str]) -> None:
+    import cudf
+
+    X, y = table()
+    X = X[columns]
+    found = Accelerated(spec(), device="cuda").fit(cudf.from_pandas(X), y)
+    alone = Accelerated(spec(), device="cpu").fit(X, y)
+    scores = [roc_auc_score(y, m.predict_proba(X)[:, 1]) for m in (found, alone)]
+    assert scores[0] == pytest.approx(scores[1], abs=0.005)
+    on_device = found.predict_proba(cudf.from_pandas(X))
+    lifted = found.to_sklearn().set_params(device="cpu")
+    typed = X.astype({name: "category" for name in columns if name == "c"})
+    np.testing.assert_allclose(lifted.predict_proba(typed), on_device, atol=1e-5)
+
+
+def test_rows_of_a_longer_frame_are_learnt_as_a_frame_of_their_own() -> None:
+    import cudf
+
+    X, y = table()
+    whole = cudf.from_pandas(X)
+    model = Accelerated(spec(), device="cuda").fit(whole, y)
+    expected = model.predict_proba(cudf.from_pandas(X[1001:].reset_index(drop=True)))
+    np.testing.assert_allclose(model.predict_proba(whole[1001:]), expected, atol=1e-6)
+
+
+def test_an_unseen_category_is_told_by_its_name() -> None:
+    import cudf
+
+    from pipeline import DataError
+
+    X, y = table()
+    model = Accelerated(spec(), device="cuda").fit(cudf.from_pandas(X[["c"]]), y)
+    with pytest.raises(DataError, match="'new'"):
+        model.predict(cudf.from_pandas(X[["c"]].assign(c="new")))
+
+
+def test_rows_from_the_disk_are_trained_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    da = pytest.importorskip("dask.array")
+    X, y = table()
+    rows = X[["n", "k"]].to_numpy("float32")
+    alone = Accelerated(spec(), device="cuda").fit(rows, y)
+    monkeypatch.setattr(gathering, "room", lambda device: 20_000)
+    streamed = Accelerated(spec(), device="cuda").fit(da.from_array(rows, chunks=(1000, 2)), y)
+    assert "external memory" in streamed.plan_.placements[-1].note
+    scores = [roc_auc_score(y, m.predict_proba(rows)[:, 1]) for m in (streamed, alone)]
+    assert scores[0] == pytest.approx(scores[1], abs=0.005)
+
+
+def test_memory_comes_from_the_pool() -> None:
+    X, y = table()
+    Accelerated(spec(), device="cuda").fit(X[["n"]], y)
+    assert xgboost.get_config()["use_cuda_async_pool"]
