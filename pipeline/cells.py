@@ -20,6 +20,7 @@ MISSING: Sequence[str] = [*pyarrow.csv.ConvertOptions().null_values, "None", "<N
 NOUNS = {"boolean": "truth values", "date": "dates", "number": "numbers", "text": "text"}
 """The kinds of columns that cells are read as."""
 _EXACT = 2**53
+_WHOLE = {pa.int64(), pa.uint64()}
 _SAFE = 15
 """Characters up to which every parser finds the same float64: 15 digits have one nearest."""
 
@@ -33,19 +34,20 @@ class Held(NamedTuple):
         Null, an integer, float64, bool or string.
     gaps : bool
         Whether some are missing.
-    wide : bool
-        Whether some are integers that float64 would round.
+    low, high : int
+        The least and the largest integer, and 0.
     """
 
     kind: pa.DataType = pa.null()
     gaps: bool = False
-    wide: bool = False
+    low: int = 0
+    high: int = 0
 
     @classmethod
     def of(cls, cells: Any) -> Held:
         """Look at cells of text."""
         found = plain(cells)
-        return cls(found.type, found.null_count > 0, is_wide(found))
+        return cls(found.type, found.null_count > 0, *_extremes(found))
 
     def beside(self, other: Held) -> Held:
         """Return what all cells are, of both parts of a column.
@@ -55,23 +57,15 @@ class Held(NamedTuple):
         >>> Held(pa.bool_()).beside(Held(pa.int64())).dtype
         'str'
         """
-        kinds = {self.kind, other.kind} - {pa.null()}
-        whole = {pa.int64(), pa.uint64()}
-        kind = (
-            (kinds or {pa.null()}).pop()
-            if len(kinds) < 2
-            else pa.uint64()
-            if kinds <= whole
-            else pa.float64()
-            if kinds <= {*whole, pa.float64()}
-            else pa.string()
-        )
-        return Held(kind, self.gaps or other.gaps, self.wide or other.wide)
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        kind = _common({self.kind, other.kind} - {pa.null()}, low)
+        return Held(kind, self.gaps or other.gaps, low, high)
 
     @property
     def type(self) -> pa.DataType:
         """The Arrow type that is the same in all parts; integers with gaps are pandas' floats."""
-        rounded = pa.types.is_integer(self.kind) and self.gaps and not self.wide
+        wide = max(-self.low, self.high) >= _EXACT
+        rounded = pa.types.is_integer(self.kind) and self.gaps and not wide
         return pa.float64() if rounded or pa.types.is_null(self.kind) else self.kind
 
     @property
@@ -82,12 +76,21 @@ class Held(NamedTuple):
         return nullable.get(name, name) if self.gaps else name
 
 
-def is_wide(values: Any) -> bool:
-    """Return whether some are integers that float64 would round."""
+def _common(kinds: set[pa.DataType], low: int) -> pa.DataType:
+    """Return what holds cells of several types: text, where no type of numbers does."""
+    if len(kinds) < 2:
+        return next(iter(kinds), pa.null())
+    if kinds <= _WHOLE:
+        return pa.string() if low < 0 else pa.uint64()
+    return pa.float64() if kinds <= {*_WHOLE, pa.float64()} else pa.string()
+
+
+def _extremes(values: Any) -> tuple[int, int]:
+    """Return the least and the largest integer, and 0; of other values 0 alone."""
     if not pa.types.is_integer(values.type):
-        return False
-    extremes = pc.min_max(values).as_py().values()
-    return any(each is not None and abs(each) >= _EXACT for each in extremes)
+        return 0, 0
+    low, high = (each or 0 for each in pc.min_max(values).as_py().values())
+    return min(low, 0), max(high, 0)
 
 
 def plain(cells: Any) -> Any:
@@ -176,7 +179,8 @@ def _of_kind(cells: Any, kind: str) -> Any:
 def _number(cells: Any) -> Any:
     """Return truth values, integers that float64 would round, or float64."""
     made = plain(cells)
-    if pa.types.is_boolean(made.type) or is_wide(made):
+    low, high = _extremes(made)
+    if pa.types.is_boolean(made.type) or max(-low, high) >= _EXACT:
         return made
     return (_numbers(cells)[1] if pa.types.is_string(made.type) else made).cast(pa.float64())
 

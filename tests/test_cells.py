@@ -81,6 +81,7 @@ UNEVEN = {
     "truth with a gap at the end": "a,n\n" + "True,1\nFalse,2\n" * 30 + ",3\n" * 3,
     "truth and then a number": "a,n\n" + "True,1\nFalse,2\n" * 30 + "1,3\n" * 3,
     "unsigned at the end": "a,n\n" + "1,1\n" * 60 + "18446744073709551615,3\n" * 3,
+    "unsigned beside a negative one": "a,n\n" + "-1,1\n" * 60 + "18446744073709551615,3\n" * 3,
     "a long cell": "a,n\n" + "x,1\n" * 60 + f'"{"y" * 200_000}\n",2\n' * 2,
 }
 """Files of which a part by itself looks like something else."""

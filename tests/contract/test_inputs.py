@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline import frames
+from pipeline import frames, gathering, reading
 from pipeline.errors import DataError
 from pipeline.ingest import ingest
 from pipeline.schema import Schema
@@ -144,3 +145,19 @@ def test_labels_that_the_device_cannot_hold_are_told(device: Recorder) -> None:
     X, y = labelled(("cudf", "pandas"), range(3), [0, "a", 1])
     with pytest.raises(DataError, match=r"^cuDF cannot hold the index: .*convert it"):
         check_target(y, X)
+
+
+def test_a_csv_file_has_the_values_of_the_host(
+    device: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The device has no reader of its own: what it takes for missing is not what pandas does."""
+    path = tmp_path / "rows.csv"
+    path.write_text('t,n,b,id,y\nNA,1,True,007,1\n"",,NA,A1,0\nx, 2.5,false,01,1\n')
+    monkeypatch.setattr(gathering, "room", lambda device: 10**9)
+    columns = ["t", "n", "b", "id"]
+    wanted, y = reading.read(path, columns, "y")
+    found, same = reading.read(path, columns, "y", device="cuda")
+    assert frames.library(found) == "cudf"
+    pd.testing.assert_frame_equal(found.to_pandas(), wanted)
+    np.testing.assert_array_equal(same, y)
+    assert faults(device.calls) == []

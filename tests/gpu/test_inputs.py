@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import frames, io, loading
+from pipeline import frames, io, loading, reading
 from pipeline.devices import obstacle
 from pipeline.errors import DataError
 from pipeline.ingest import ingest
@@ -185,3 +185,17 @@ def test_partitions_of_a_file_are_those_of_the_host(rows: Any, path: Path) -> No
     found = X.compute().to_pandas().reset_index(drop=True)
     pd.testing.assert_frame_equal(found, wanted)
     np.testing.assert_array_equal(same, y)
+
+
+def test_a_csv_file_has_the_values_of_the_host(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("t,n,b,id,y\n" + "NA,1,True,007,1\n,,NA,A1,0\nx, 2.5,false,01,1\n" * 30)
+    columns = ["t", "n", "b", "id"]
+    host = reading.read(path, columns, "y")[0]
+    wanted = [frames.categories(host, name) for name in columns]
+    parts, _ = loading.scan(path, columns, "y", device="cuda", partition_bytes=100)
+    for X in (reading.read(path, columns, "y", device="cuda")[0], parts.compute()):
+        found = [frames.categories(X, name) for name in columns]
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(a.values[a.codes.get()], b.values[b.codes])
+            np.testing.assert_array_equal(a.codes.get() < 0, b.codes < 0)
