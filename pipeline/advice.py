@@ -21,6 +21,8 @@ BLOCKS = "preprocessing"
 """The family of everything that runs on blocks."""
 USABLE = 0.9
 """The share of a GPU's memory that a job may plan with; the rest is the driver's."""
+PER_BATCH = 0.001
+"""Seconds that a GPU is assumed to take for a decomposition, however small: its many launches."""
 COLUMNS = (10, 100, 1000)
 MOST_ROWS = 10**10
 UNITS = ((1, "s"), (60, "min"), (3600, "h"))
@@ -108,10 +110,11 @@ def advise(
     'cuda'
     """
     found = Estimate(list(_jobs(spec, n_rows, n_columns)))
+    small = next(_in_small_batches(spec, n_rows, n_columns), "")
     if not found.jobs:
-        return Advice("cpu", "none of its steps has a rule for the GPU")
+        return Advice("cpu", small or "none of its steps has a rule for the GPU")
     if found.share < 1:
-        return Advice("cpu", found.why)
+        return Advice("cpu", "; ".join(filter(None, [small, found.why])))
     # Only now, because it may import cuML, which takes longer than a small job.
     refused = {name: reasons for name, _, reasons in walk(spec, "cuda") if reasons}
     left = Estimate([job for job in found.jobs if job.step not in refused])
@@ -213,8 +216,26 @@ def _jobs(spec: BaseEstimator, rows: int, columns: int) -> Iterator[Job]:
         family = known.family(BLOCKS if _runs_on_blocks(part) else public_name(part))
         if family:
             seconds = family.law.seconds(rows, columns) * family.factor(part)
+        if family and _batches(part, rows, columns) * PER_BATCH <= seconds:
             yield Job(step, family, seconds, family.memory.bytes(rows, columns))
         columns = known.words if text.handles(part) else columns
+
+
+def _batches(part: Any, rows: int, columns: int) -> int:
+    """Return how many decompositions a step makes one after the other, but for a first one."""
+    if public_name(part) != "sklearn.decomposition.IncrementalPCA":
+        return 0
+    return rows // (part.batch_size or 5 * columns)
+
+
+def _in_small_batches(spec: BaseEstimator, rows: int, columns: int) -> Iterator[str]:
+    for step, part in parts(spec):
+        batches = _batches(part, rows, columns)
+        if batches * PER_BATCH > 1:
+            yield (
+                f"{step}: {batches:,} batches take a GPU at least {_about(batches * PER_BATCH)} "
+                "(assumed); a larger batch_size takes it less"
+            )
 
 
 def _runs_on_blocks(part: Any) -> bool:

@@ -278,10 +278,23 @@ def _local(where: str, options: Options, stack: ExitStack) -> Cluster:
 def _cuda(where: str, options: Options, stack: ExitStack) -> Cluster:
     if not available("dask_cuda"):
         raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
+    stack.enter_context(_settings_of_cudf())
     made = _closed_by(stack, load("dask_cuda.LocalCUDACluster")(**cuda_arguments(options)))
     client = stack.enter_context(load("distributed.Client")(made))
     said = "{}: {}".format(*protocol(options))
     return Cluster(client, options, f"{len(made.workers)} GPU worker(s) on this machine; {said}")
+
+
+@contextmanager
+def _settings_of_cudf() -> Iterator[None]:
+    """Put cuDF's settings back: `LocalCUDACluster` turns spilling on in this process as well."""
+    names = ("spill", "spill_stats")
+    before = {name: load("cudf.get_option")(name) for name in names}
+    try:
+        yield
+    finally:
+        for name in names:
+            load("cudf.set_option")(name, before[name])
 
 
 def _address(where: str, options: Options, stack: ExitStack) -> Cluster:

@@ -8,6 +8,7 @@ import pytest
 from dask import dataframe
 from msgspec.structs import replace
 from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.kernel_ridge import KernelRidge
@@ -120,6 +121,15 @@ def test_a_refused_step_is_no_reason_for_a_gpu(monkeypatch: pytest.MonkeyPatch) 
     found = advise(spec, 300_000, 10)
     assert found.device == "cpu"
     assert found.why == "too little is left for a GPU, which cannot run it all: a reason"
+
+
+def test_many_small_batches_are_for_the_cpu() -> None:
+    small = advise(IncrementalPCA(5), MANY, 20)
+    assert small.device == "cpu"
+    assert "incrementalpca: 10,000,000 batches take a GPU at least 3 h (assumed)" in small.why
+    assert "a larger batch_size" in small.why
+    assert advise(IncrementalPCA(5, batch_size=MANY // 10), MANY, 20).device == "cuda"
+    assert advise(PCA(5), MANY, 20).device == "cuda"
 
 
 def test_what_does_not_fit_into_the_gpu_stays_on_the_cpu() -> None:

@@ -61,7 +61,7 @@ class Cuml(Model):
             The matrix holds missing values, which neither takes.
         """
         if frames.is_partitioned(X):
-            return self._fit_together(X, y)
+            return self._fit_together(X, y, params.get("sample_weight"))
         X = self._learnable(X, y, params)
         if drawn := self._drawn():
             self.estimator.set_params(**drawn)
@@ -98,9 +98,9 @@ class Cuml(Model):
         self.estimator.set_params(**changed)
         return params if given is None else {**params, "sample_weight": given}
 
-    def _fit_together(self, X: Any, y: Any) -> None:
+    def _fit_together(self, X: Any, y: Any, weights: Any = None) -> None:
         """Take the model that all GPUs of the cluster train."""
-        found = cuml_cluster.train(self.spec, {**self.taken, **self._drawn()}, X, y)
+        found = cuml_cluster.train(self.spec, {**self.taken, **self._drawn()}, X, y, weights)
         if found is None:
             raise self._missing()
         self.estimator = found

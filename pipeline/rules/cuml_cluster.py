@@ -90,7 +90,7 @@ def _of_parameters(
         if name not in found.takes or not found.takes[name](value):
             yield f"{found.path} does not honour {name}={value!r}"
     for name, value in params.items():
-        if value is not None:
+        if value is not None and not (name == "sample_weight" and found.weights):
             yield f"the fit of {found.path} takes no {name}"
 
 
@@ -117,7 +117,7 @@ def _of_target(found: Spread, y: Any) -> Iterator[str]:
         yield f"{found.path} needs two classes"
 
 
-def train(spec: Any, taken: Mapping[str, Any], X: Any, y: Any) -> Any:
+def train(spec: Any, taken: Mapping[str, Any], X: Any, y: Any, weights: Any = None) -> Any:
     """Return the model of all rows that the workers of the active cluster train together.
 
     Parameters
@@ -128,6 +128,7 @@ def train(spec: Any, taken: Mapping[str, Any], X: Any, y: Any) -> Any:
         Parameters of cuML's class.
     X : dask.array.Array, shape (n_rows, n_columns)
     y : numpy.ndarray, shape (n_rows,), or None
+    weights : array-like, shape (n_rows,), optional
 
     Returns
     -------
@@ -146,10 +147,11 @@ def train(spec: Any, taken: Mapping[str, Any], X: Any, y: Any) -> Any:
     rows = gathering.lengths(X)
     gathering.check_rows(y, sum(rows))
     classes, target = _target(found, X, y)
-    table, column = spread.distribute(cluster, X, rows, [target])
+    weights = None if weights is None else np.asarray(weights, X.dtype)
+    table, *columns = spread.distribute(cluster, X, rows, [target, weights])
     if any(gathering.each(has_missing, table)):
         return None
-    given = (table, _uploaded(column, table), classes)
+    given = (table, *(_uploaded(column, table) for column in columns), classes)
     made = watched(cluster, lambda: asyncio.to_thread(_fit, cluster, found, taken, given))
     model = made.get_combined_model()
     found.supply(model, Learnt(made, table, classes))
@@ -176,12 +178,12 @@ def _uploaded(column: Any, table: Any) -> Any:
 
 
 def _fit(
-    cluster: Cluster, found: Spread, taken: Mapping[str, Any], given: tuple[Any, Any, Any]
+    cluster: Cluster, found: Spread, taken: Mapping[str, Any], given: tuple[Any, Any, Any, Any]
 ) -> Any:
-    table, column, classes = given
+    table, column, weights, classes = given
     made = load(found.path)(client=cluster.client, **taken)
     if column is None:
-        return made.fit(table)
+        return made.fit(table) if weights is None else made.fit(table, sample_weight=weights)
     known = {"classes": np.arange(len(classes))} if found.told else {}
     return made.fit(table, column, **known)
 

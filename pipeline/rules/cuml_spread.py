@@ -76,6 +76,8 @@ class Spread:
         0 on, or these as numbers of the table's type.
     told : bool
         Its `fit` is told the classes.
+    weights : bool
+        Its `fit` takes `sample_weight`.
     columns : int
         The least number of columns that it learns from.
     supply : callable
@@ -86,6 +88,7 @@ class Spread:
     takes: Mapping[str, Check]
     y: Literal["", "values", "codes", "numbers"] = ""
     told: bool = False
+    weights: bool = False
     columns: int = 1
     supply: Callable[[Any, Learnt], None] = _nothing
 
@@ -131,6 +134,7 @@ SPREAD = {
             "tol": _any,
             "random_state": whole_or_none,
         },
+        weights=True,
         supply=_labels,
     ),
     "sklearn.decomposition.PCA": Spread(
