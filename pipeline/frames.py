@@ -86,11 +86,15 @@ def head(X: Any) -> pd.DataFrame:
     if library(X) != "cudf":
         first = to_device(X[:1], "cpu")
         return first if is_frame(first) else pd.DataFrame(first)
-    # To cuDF a row that is no copy takes all the memory behind it, and a null makes floats and
-    # objects of the integers and bools of just these rows.
+    # To cuDF a row that is no copy takes all the memory behind it, categories come with all their
+    # values, and a null makes floats and objects of the integers and bools of just these rows.
     plain = {n: t.kind for n, t in X.dtypes.items() if isinstance(t, np.dtype) and t.kind in "iub"}
     types = {name: NULLABLE[kind] for name, kind in plain.items() if X[name].hasnans}
-    return to_device(X[:1].copy(), "cpu").astype(types)
+    first = X[:1].copy()
+    for name in (name for name, dtype in X.dtypes.items() if str(dtype) == "category"):
+        first[name] = first[name].astype(first[name].cat.categories.dtype)
+        types[name] = "category"
+    return to_device(first, "cpu").astype(types)
 
 
 def column(X: Any, name: Any) -> Any:

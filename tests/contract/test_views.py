@@ -96,6 +96,20 @@ def test_a_table_of_much_text_keeps_a_budget_of_nothing(device: Recorder) -> Non
     assert model.residency_.to_host_bytes < 4000
 
 
+def test_declared_categories_are_no_rows_to_a_budget_of_nothing(device: Recorder) -> None:
+    names = [f"a category with the number {number:05}" for number in range(9000)]
+    host = pd.DataFrame({"k": pd.Categorical.from_codes(np.arange(3000) % 7, categories=names)})
+    spec = make_column_transformer((OrdinalEncoder(), ["k"]))
+    model = Accelerated(spec, device="cuda", host_bytes=0).fit(upload(host))
+    # What is fitted are the categories; a row that is looked at does not bring them.
+    brought = device.nbytes("host", "explicit")
+    assert 0 < brought - model.residency_.to_host_bytes < 200
+    assert (
+        model.to_sklearn().named_transformers_["ordinalencoder"].categories_[0].tolist()
+        == names[:7]
+    )
+
+
 def nullable(first: int) -> Any:
     """Return a table on the device whose nulls are in another row, depending on the first."""
     row = (np.arange(6) + first) % 6
