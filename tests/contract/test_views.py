@@ -81,6 +81,15 @@ def test_rows_of_text_become_categories_for_xgboost(start: int, device: Recorder
     assert faults(device.calls) == []
 
 
+def test_xgboost_is_given_columns_that_own_their_nulls(device: Recorder) -> None:
+    X = upload(pd.DataFrame({"n": np.arange(8.0), "m": [None, 1.0] * 4, "t": TEXT}))
+    made = containers.with_own_nulls(X.iloc[2:])
+    starts = {name: made[name].to_pylibcudf()[0].offset() for name in made}
+    assert starts == {"n": 2, "m": 0, "t": 0}
+    pd.testing.assert_frame_equal(made.to_pandas(), X.iloc[2:].to_pandas())
+    assert faults(device.calls) == []
+
+
 def test_the_first_row_costs_the_bytes_of_a_row(device: Recorder) -> None:
     X = upload(table(5000))
     device.clear()
