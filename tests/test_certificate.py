@@ -219,6 +219,15 @@ AS_SKLEARN_HAS_IT = {
     "whole numbers with NaN": cells([3, np.nan, 2]),
     "real numbers with None": cells([1.5, None, -2.5]),
     "nullable integers": cells([3, None, 2], "Int64"),
+    "truth values": cells([True, False, True]),
+    "real numbers": cells([1.5, 2.0, -1.0]),
+    "nothing": cells([None, None, None]),
+    "no text and None": cells(["", None, "a"]),
+    "words for missing": cells(["nan", None, "None"]),
+    "booleans of NumPy": cells([np.True_, np.False_, None]),
+    "hours": cells([datetime.datetime(2020, 1, 1, hour) for hour in (3, 12, 7)]),
+    "hours of a zone": cells([pd.Timestamp(day, tz="Europe/Berlin") for day in DAYS]),
+    "durations": cells([datetime.timedelta(days) for days in (1, 3, 2)]),
     "Arrow integers": cells([3, None, 2], pd.ArrowDtype(pa.int64())),
     "Arrow booleans": cells([True, None, False], pd.ArrowDtype(pa.bool_())),
     "days": cells(DAYS),
@@ -228,13 +237,14 @@ AS_SKLEARN_HAS_IT = {
     "Polars": pl.DataFrame({"c": ["a", None, "b"] * 10, "n": [1, None, 2] * 10}),
     "Polars booleans": pl.DataFrame({"c": [True, None, False] * 10}),
     "Polars categories": pl.DataFrame({"c": ["a", None, "b"] * 10}).cast(pl.Categorical),
+    "Polars enumeration": pl.DataFrame({"c": ["a", None, "b"] * 10}).cast(pl.Enum(["b", "a"])),
     "Arrow": pa.table({"c": ["a", None, "b"] * 10}),
     "Arrow dates": pa.table({"c": pa.array(DAYS * 10)}),
 }  # fmt: skip
 """Columns as encoders of scikit-learn take them."""
 
-NAMED_OTHERWISE = ("Polars", "Arrow dates")
-"""A matrix of objects holds 1.0 for 1; NumPy's days are midnights to pandas."""
+NAMED_OTHERWISE = ("Polars", "Arrow dates", "hours", "durations")
+"""A matrix of objects holds 1.0 for 1; points in time and durations are written as NumPy does."""
 
 ENCODERS = {
     "one-hot": HOT,
@@ -280,6 +290,8 @@ ONLY_OURS = {
     "Arrow text in pandas": (HOT, cells(["a", None, "b"], pd.ArrowDtype(pa.string()))),
     # PyArrow makes "b" of the null on its way to NumPy, which is what scikit-learn sees.
     "Arrow dictionary": (HOT, pa.table({"c": pa.array(["a", None, "b"] * 9).dictionary_encode()})),
+    # Both in one matrix of objects, in which days are dates.
+    "Polars days beside text": (HOT, pl.DataFrame({"d": DAYS * 10, "t": ["a", "b", "c"] * 10})),
     "an indicator of None": (MissingIndicator(features="all"), cells(["a", None, "b"])),
     "an imputer of None": (FILLED, cells(["a", None, "a", "b"])),
     "None after NaN": (HOT, cells(["a", np.nan, "b"]), cells(["a", None, "b"])),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -269,3 +270,12 @@ def test_learns_in_batches(device: Recorder) -> None:
         ours.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
         reference.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
     np.testing.assert_allclose(ours.predict_proba(X), reference.predict_proba(X), rtol=1e-6)
+
+
+def test_none_is_the_category_that_sklearn_has(device: Recorder) -> None:
+    X = pd.DataFrame({"c": pd.Series(["a", None, "b"] * 10, dtype=object)})
+    model = Accelerated(OneHotEncoder(), device="cuda").fit(X)
+    assert model.certify(X).require().passed == "pandas.DataFrame, as it was passed"
+    names = OneHotEncoder().fit(X).get_feature_names_out().tolist()
+    assert model.get_feature_names_out().tolist() == names
+    assert faults(device.calls) == []
