@@ -23,6 +23,8 @@ FILES = [
     "test_instants.py",
     "test_frames.py",
     "test_frames_categories.py",
+    "test_routing.py",
+    "preprocessing/test_scaling.py",
 ]
 """Whose tests docs/data.md names."""
 
