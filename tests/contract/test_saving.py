@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 
 from pipeline import Accelerated, Unsupported
 from pipeline.rules.tables import rule
@@ -40,6 +41,8 @@ def test_a_model_of_the_gpu_answers_on_the_cpu(case: Case, tmp_path: Path) -> No
     model = Accelerated(clone(case.spec), device="cuda").fit(X, y)
     loaded = load(save(model, tmp_path / "model"), "cpu")
     assert {step.device for step in loaded.plan_.placements} == {"cpu"}
+    if type(case.spec) is LinearRegression:  # in float64 on the GPU, of any rows
+        X = X.astype("float64")
     reference = Accelerated(clone(case.spec), device="cpu").fit(X, y)
     if case.spec.__class__.__name__ not in ("TSNE", "SpectralEmbedding"):
         assert_same(loaded, reference, X)
