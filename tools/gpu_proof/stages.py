@@ -80,9 +80,7 @@ def _slowness(file: Path) -> tuple[int, str]:
 
 def _flights(ask: Ask) -> Iterator[Step]:
     yield Step([*_module("copies", ask, "strict.json"), *_few(ask)], 30)
-    # A rehearsal has no time for more.
-    specs = ["--specs", "logistic"] if ask.rehearsal else []
-    yield Step(_measured("flights", ask, ask.file("flights"), *specs), 120)
+    yield Step(_measured("flights", ask, ask.file("flights")), 120)
 
 
 def _copies(ask: Ask) -> Iterator[Step]:
@@ -126,7 +124,8 @@ def _module(name: str, ask: Ask, file: str) -> Command:
 
 def _measured(task: str, ask: Ask, out: Path, *options: str) -> Command:
     how = ["--device", ask.device, "--repeats", str(ask.repeats), "--out", str(out)]
-    return ["python", "-m", "pipeline", "report", task, *how, *options]
+    one = ["--specs", "logistic"] if ask.rehearsal else []
+    return ["python", "-m", "pipeline", "report", task, *how, *one, *options]
 
 
 STAGES: dict[str, Callable[[Ask], Iterator[Step]]] = {
