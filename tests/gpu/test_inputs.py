@@ -13,14 +13,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.preprocessing import TargetEncoder
 
-from pipeline import frames, io, loading, reading
+from pipeline import Accelerated, frames, io, loading, reading
 from pipeline.devices import obstacle
 from pipeline.errors import DataError
 from pipeline.ingest import ingest
 from pipeline.optional import load
 from pipeline.schema import Schema, kind_of
 from pipeline.targets import check_target
+from tests.contract import cases
 
 NO_GPU = obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
@@ -199,3 +202,26 @@ def test_a_csv_file_has_the_values_of_the_host(tmp_path: Path) -> None:
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(a.values[a.codes.get()], b.values[b.codes])
             np.testing.assert_array_equal(a.codes.get() < 0, b.codes < 0)
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["y on the device", "y of pandas"])
+@pytest.mark.parametrize("first", [0, 9])
+def test_rows_of_a_table_learn_what_they_learn_on_the_host(first: int, there: bool) -> None:
+    X = cases.table(2000)
+    y = pd.Series(cases.target(X))
+    rows = load("cudf").from_pandas(X).iloc[first:]
+    labels = load("cudf").from_pandas(y).iloc[first:] if there else y.iloc[first:]
+    model = Accelerated(cases.preprocessing(), device="cuda", dtype="float64").fit(rows, labels)
+    on_cpu = Accelerated(cases.preprocessing(), device="cpu", dtype="float64")
+    on_cpu.fit(X.iloc[first:], y.iloc[first:])
+    expected = on_cpu.transform(X.iloc[first:])
+    np.testing.assert_allclose(model.transform(rows), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_many_categories_are_no_rows_to_a_budget_of_nothing() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4_000, 250_000)
+    X = pd.DataFrame({"tail": pd.Series(codes.astype(str), dtype="str"), "flight": codes})
+    spec = make_column_transformer((TargetEncoder(cv=cases.folds()), ["tail", "flight"]))
+    model = Accelerated(spec, device="cuda", host_bytes=0).fit(X, rng.integers(0, 2, len(X)))
+    assert model.residency_.to_host_bytes > 4_000 * 8
