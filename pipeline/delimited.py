@@ -10,11 +10,12 @@ import codecs
 import csv
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -27,6 +28,8 @@ from pipeline.errors import DataError
 
 DELIMITERS = ",;\t|"
 _MARK = codecs.BOM_UTF8.decode("latin-1")
+_HEAD = 1000
+"""Lines that the names of the columns take less than."""
 _BLOCK = 1 << 24
 """Bytes that are cut at once; no cell may be longer."""
 
@@ -76,8 +79,10 @@ class Form:
     @classmethod
     def _cut(cls, path: Path, delimiter: str) -> Form:
         with path.open(encoding="latin-1", newline="") as file:
-            records = _Records(file, delimiter)
+            records = _Records(islice(file, _HEAD), delimiter)
             head = next((record for record in records if record), [])
+        if records.lines == _HEAD:
+            raise DataError(f"{path}: cannot be read: a quote in the names is not closed")
         names = [cell.encode("latin-1").decode("utf-8", "replace") for cell in head]
         named = tuple(name or f"Unnamed: {i}" for i, name in enumerate(names))
         return cls(path, delimiter, named, records.lines, records.place)
@@ -166,12 +171,12 @@ class _Records:
     A line may end within quotes, so only who cuts a file into cells knows where a row ends.
     """
 
-    def __init__(self, file: IO[str], delimiter: str) -> None:
+    def __init__(self, file: Iterable[str], delimiter: str) -> None:
         self.lines = self.place = 0
         csv.field_size_limit(sys.maxsize)
         self.reader = csv.reader(self._read(file), delimiter=delimiter)
 
-    def _read(self, file: IO[str]) -> Iterator[str]:
+    def _read(self, file: Iterable[str]) -> Iterator[str]:
         for line in file:
             self.lines, self.place = self.lines + 1, self.place + len(line)
             yield line.removeprefix(_MARK) if self.lines == 1 else line

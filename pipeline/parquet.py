@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pandas as pd
 import pyarrow as pa
@@ -63,12 +64,14 @@ class Reader:
         Raises
         ------
         DataError
-            There is no such column.
+            There is no such column, or cuDF does not know its time zone.
         """
         schema = pq.read_schema(files[0])
         for name in [*names, *(name for name, _, _ in rows)]:
             if name not in schema.names:
                 raise DataError(f"{files[0]}: has no column {name!r}; has {schema.names[:20]}")
+        for name in names:
+            _check_zone(files[0], name, getattr(schema.field(name).type, "tz", None))
         coded = [name for name in names if pa.types.is_dictionary(schema.field(name).type)]
         return cls(list(names), rows, schema, _categories(files, coded) if coded else {})
 
@@ -131,6 +134,16 @@ class Reader:
             elif pa.types.is_timestamp(kind) and kind.tz:
                 frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(kind.tz)
         return frame
+
+
+def _check_zone(file: Path, name: str, zone: str | None) -> None:
+    try:
+        ZoneInfo(zone or "UTC")
+    except (ValueError, ZoneInfoNotFoundError) as error:
+        raise DataError(
+            f"{file}: column {name!r} has the time zone {zone!r}, which cuDF does not know; write "
+            "it with a zone that has a name, as 'UTC'"
+        ) from error
 
 
 def _categories(files: Sequence[Path], names: list[str]) -> dict[str, pd.CategoricalDtype]:

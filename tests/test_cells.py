@@ -208,6 +208,7 @@ def test_kept_columns_are_as_all_their_cells_are(tmp_path: Path) -> None:
         ("a,b\n1,2\n", "has no column 'n'"),
         ("a,n\nx\0y,2\n", "column 'a' holds a zero byte"),
         ("", "Empty CSV file"),
+        ('"a,n\n' + "1,2\n" * 2_000, "a quote in the names is not closed"),
     ],
 )
 def test_what_is_no_table_is_refused_by_all(text: str, says: str, tmp_path: Path) -> None:

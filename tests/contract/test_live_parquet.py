@@ -69,10 +69,13 @@ def test_categories_of_pandas_are_a_type_of_cudf() -> None:
 
 
 def test_dates_get_a_zone_and_keep_the_point_in_time() -> None:
-    dates = load("cudf.core.accessors.datetime" if available("cudf.core.accessors.datetime")
-                 else "cudf.core.series")  # fmt: skip
+    dates = load("cudf.core.series")
     kinds = [each for each in vars(dates).values() if hasattr(each, "tz_localize")]
     assert any(hasattr(each, "tz_convert") for each in kinds)
+    kind = load("cudf.core._internals.timezones").get_compatible_timezone
+    assert str(kind(pd.DatetimeTZDtype("us", "Europe/Berlin")).tz) == "Europe/Berlin"
+    with pytest.raises(NotImplementedError, match="cudf does not support"):
+        kind(pd.DatetimeTZDtype("us", "+01:30"))
     source = inspect.getsource(load("cudf.core.column.datetime").DatetimeTZColumn.tz_convert)
     assert "ColumnBase.create(self.plc_column, target_dtype)" in source
 

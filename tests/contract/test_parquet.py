@@ -134,6 +134,13 @@ def test_a_condition_that_cannot_be_tested_is_named(path: Path, device: Recorder
             io.read(path, ["n"], "late", [("month", "<", "June")], device_name)
 
 
+def test_a_zone_that_cudf_does_not_know_is_named(tmp_path: Path, device: Recorder) -> None:
+    dates = pa.array([0, 1], pa.timestamp("us", "+01:30"))
+    pq.write_table(pa.table({"when": dates, "late": [0, 1]}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"column 'when' has the time zone '\+01:30', which cuDF"):
+        io.read(tmp_path / "t.parquet", ["when"], "late", (), "cuda")
+
+
 @pytest.mark.parametrize("name", ["gone", "late"])
 def test_a_column_that_is_not_there_is_named(name: str, path: Path, device: Recorder) -> None:
     features, target = (["n", "gone"], "late") if name == "gone" else (["n"], "later")
