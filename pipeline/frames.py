@@ -274,7 +274,7 @@ def to_device(X: Any, device: str) -> Any:
     if is_sparse(X):
         return sparse.to_host(X) if device == "cpu" else sparse.to_gpu(X)
     if source == "cudf":
-        residency.moved(to_host=nbytes(X))
+        residency.moved(to_host=_own_nbytes(X))
         return X.to_pandas()
     if source == "cupy":
         return _host(X, state=False)
@@ -310,6 +310,12 @@ def nbytes(X: Any) -> int:
     if not is_frame(X):
         return int(X.nbytes) if hasattr(X, "nbytes") else int(X.memory_usage(index=False))
     return int(X.memory_usage(index=False).sum())
+
+
+def _own_nbytes(X: Any) -> int:
+    """Return the bytes of a cuDF table, where of a view it counts all that lies behind the rows."""
+    columns = (X[[name]] for name in X.columns) if is_frame(X) else [X]
+    return sum(nbytes(each.copy()) for each in columns)
 
 
 def select(X: Any, names: Sequence[Any]) -> Any:

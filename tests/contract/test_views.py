@@ -98,6 +98,18 @@ def test_the_first_row_costs_the_bytes_of_a_row(device: Recorder) -> None:
     assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
 
 
+@pytest.mark.parametrize("name", [None, "town"])
+def test_rows_that_come_to_the_host_are_booked_as_what_they_are(
+    name: str | None, device: Recorder
+) -> None:
+    X = upload(table(5000)) if name is None else upload(table(5000))[name]
+    device.clear()
+    with residency.ledger() as book, residency.record("x", "copy", "cpu"):
+        found = frames.to_device(X[40:60], "cpu")
+    assert len(found) == 20
+    assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
+
+
 def test_a_table_of_much_text_keeps_a_budget_of_nothing(device: Recorder) -> None:
     X = upload(pd.DataFrame({"t": np.array(["a long text " * 9, "b"])[np.arange(20_000) % 2]}))
     spec = make_column_transformer((OneHotEncoder(sparse_output=False), ["t"]))
