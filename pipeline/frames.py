@@ -126,10 +126,11 @@ def _numbers(X: Any, name: Any) -> Any:
     series = column(X, name)
     if series.dtype.kind not in "iufb":
         raise no_numbers(name, series.dtype)
-    return _array(series) if is_frame(X) else series
+    return values_of(series) if is_frame(X) else series
 
 
-def _array(series: Any) -> Any:
+def values_of(series: Any) -> Any:
+    """Return a column of numbers as a 1-D array, missing values as NaN."""
     # cuDF has no way from pandas' nullable types to CuPy.
     if not isinstance(series.dtype, np.dtype) or (series.dtype.kind != "f" and series.hasnans):
         series = series.astype("float64")
@@ -178,7 +179,7 @@ def categories(X: Any, name: Any) -> Coded:
     values = host_index(series.cat.categories)
     if declared:
         if values.dtype.kind == "f" and np.isinf(values).any():
-            refuse_infinite(_array(series.astype("float64")), name, array_module(device_of(X)))
+            refuse_infinite(values_of(series.astype("float64")), name, array_module(device_of(X)))
         return Coded(codes, as_seen(values, name, has_missing=bool(series.hasnans)))
     return Coded(codes, values.astype(object))
 

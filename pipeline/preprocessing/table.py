@@ -99,11 +99,17 @@ class Table:
 
     def _made(self, form: type, name: Any) -> Any:
         column = READERS[form](self.X, name)
-        if form is Categories and self.device == "cuda":
+        if self.device == "cpu":
+            return column
+        if form is Categories:
             # They stay as long as the table does, so they are as small as they can be.
             small = np.min_scalar_type(-1 - len(column.values))
             return frames.Coded(column.codes.astype(small), column.values)
-        return column
+        # cuDF makes a copy of a column that it fills, even where nothing is missing. Now that all
+        # of it was looked at, each block makes its own; but where it has another type, rows with
+        # and without missing values would differ.
+        own = frames.is_frame(self.X) and column.dtype == frames.column(self.X, name).dtype
+        return None if form is Numbers and own else column
 
     def first(self) -> Part:
         """Return the first row."""
@@ -188,7 +194,13 @@ class Part:
         columns = self.table.columns(form, names)
         if form is Categories:
             return Categories([frames.Coded(c.codes[self.rows], c.values) for c in columns])
-        return form(side_by_side([column[self.rows] for column in columns], self.table.xp))
+        pairs = zip(names, columns, strict=True)
+        return form(side_by_side([self._rows(name, c) for name, c in pairs], self.table.xp))
+
+    def _rows(self, name: Any, column: Any) -> Any:
+        if column is None:
+            return frames.values_of(frames.column(self.table.X, name).iloc[self.rows])
+        return column[self.rows]
 
     def of(self, aligned: Sequence[Any]) -> list[Any]:
         """Return the entries of these rows in arrays as long as the whole table."""

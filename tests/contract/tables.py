@@ -269,7 +269,9 @@ class Series(_Table):
             raise ValueError(f"Column must have no nulls for dtype={self.dtype}")
         plain = self.dtype if not self._host.hasnans else np.result_type(self.dtype, "float64")
         missing = np.nan if na_value is None else na_value
-        return arrays.ndarray(self._host.to_numpy(dtype or plain, na_value=missing))
+        # `fillna` makes a copy, whether anything is missing or not.
+        filled = na_value is not None
+        return arrays.ndarray(self._host.to_numpy(dtype or plain, copy=filled, na_value=missing))
 
     def to_numpy(self, *args: Any, **kwargs: Any) -> np.ndarray:
         """Copy to the host, on purpose."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 
 from pipeline import Accelerated, frames
+from pipeline.optional import available, load
 from pipeline.preprocessing.twins import TWINS
 from tests.contract import cases, memory
 from tests.contract.live import LIVE
@@ -16,7 +19,7 @@ from tests.contract.recorder import Recorder
 MOST = 2.5
 """Times the table that may be on the device at once; beside a large matrix, 1.5 times."""
 
-KEPT = ("RobustScaler", "SimpleImputer, median")
+KEPT = ("RobustScaler", "SimpleImputer, median", "SimpleImputer, median of a frame")
 """Whose peak is a copy of the columns and one column more, however the rows are cut."""
 
 
@@ -87,3 +90,11 @@ def test_less_than_a_byte_a_row_comes_to_the_host_unbooked(name: str, device: Re
     (model.predict_proba if name in cases.CLASSIFIERS else model.transform)(X)
     booked = sum(entry.to_host_bytes for entry in model.residency_.entries)
     assert device.nbytes("host") - booked < len(X)
+
+
+@pytest.mark.contract_live
+@pytest.mark.skipif(not available("cudf"), reason="not installed: cudf")
+def test_cudf_copies_a_column_that_it_fills() -> None:
+    assert "return self.copy()" in inspect.getsource(load("cudf.core.column.ColumnBase").fillna)
+    source = inspect.getsource(load("cudf.core.frame.Frame")._to_array)
+    assert "if na_value is not no_default:\n                col = col.fillna(na_value)" in source
