@@ -13,6 +13,7 @@ from pipeline.rules.model import Model
 from pipeline.rules.tables import SUBSTITUTES, XGBOOST, rule
 
 ON_DEVICE = {"device": "cuda"}
+PAIRS = "of more than two classes rows go through the host, and to_sklearn() is not possible"
 
 
 def place(spec: Any, step: str, dtype: str = "float32") -> Model:
@@ -57,8 +58,9 @@ def describe(spec: Any, step: str) -> Placement:
     takes = changed(spec.get_params(deep=False), cuml.translate(found, spec, step))
     takes |= {"dtype": "float64"} if found.cutoff else {}
     lost = tuple(cuml.dropped(found, spec, step))
-    note = f"without effect in cuML: {', '.join(lost)}" if lost else ""
-    return Placement(step, found.twin, "cuda", note, takes, lost)
+    notes = [f"without effect in cuML: {', '.join(lost)}"] if lost else []
+    notes += [PAIRS] if found.pairs else []
+    return Placement(step, found.twin, "cuda", "; ".join(notes), takes, lost)
 
 
 def knows(spec: Any) -> bool:

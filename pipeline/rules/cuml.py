@@ -48,7 +48,7 @@ class Cuml(Model):
         params = translate(rule, spec, step)
         super().__init__(spec, load(rule.twin)(**params))
         self.rule, self.step, self.taken = rule, step, params
-        self.text_labels = False
+        self.text_labels = self.in_pairs = False
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit on a CuPy matrix, dense or sparse.
@@ -163,6 +163,7 @@ class Cuml(Model):
         if self.rule.own and (unknown := self.rule.own.unknown(self.estimator, X)):
             raise DataError(f"{self.step}: {unknown}")
         X = self._spared(X)
+        self._through_the_host(X)
         if method != "predict" or not self.text_labels:
             return super().call(method, X, **params)
         # CuPy has no arrays of text; cuML would raise.
@@ -170,9 +171,24 @@ class Cuml(Model):
             return super().call(method, X, **params)
 
     def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn estimator, with the parameters of the spec."""
+        """Return the fitted scikit-learn estimator, with the parameters of the spec.
+
+        Raises
+        ------
+        Unsupported
+            cuML has no way to do so.
+        """
         if self.rule.own:
             return _at_home(self.rule.own.lift(self.estimator, self.spec))
+        if self.in_pairs:
+            name = type(self.spec).__name__
+            raise Unsupported(
+                Reason(
+                    self.step,
+                    f"scikit-learn cannot take over cuML's {name} of more than two classes",
+                    f"use OneVsOneClassifier(Accelerated({name}())), or {ON_HOST}",
+                )
+            )
         lifted = self.estimator.as_sklearn().set_params(**self.spec.get_params(deep=False))
         if hasattr(type(lifted), "feature_importances_"):
             trees.complete(lifted)
@@ -211,7 +227,14 @@ class Cuml(Model):
         moving = [each for each in (y, params.get("sample_weight")) if each is not None]
         residency.moved(to_device=sum(np.asarray(each).nbytes for each in moving))
         self.text_labels = y is not None and y.dtype.kind not in "iufb"
+        self.in_pairs = self._in_pairs(y)
+        self._through_the_host(X)
         return self._spared(X)
+
+    def _through_the_host(self, X: Any) -> None:
+        """Book the way of rows that cuML hands to the model of each pair of classes."""
+        if self.in_pairs:
+            residency.moved(to_host=frames.nbytes(X), to_device=frames.nbytes(X))
 
     def _spared(self, X: Any) -> Any:
         """Return rows that cuML may write to: theirs are as they were but for rounding."""
@@ -235,10 +258,14 @@ class Cuml(Model):
         elif (uneven := self._uneven(params)) and (n_classes := len(np.unique(y))) > 2:
             why = f"cuML's {name} honours {uneven} of two classes only and y has {n_classes}"
             yield Reason(self.step, why, f"leave it out, or {ON_HOST}")
-        elif self.rule.two_classes and (n_classes := len(np.unique(y))) > 2:
-            why = f"cuML's {name} tells two classes apart and y has {n_classes}"
-            way_out = f"use OneVsRestClassifier(Accelerated({name}())), or {ON_HOST}"
-            yield Reason(self.step, why, way_out)
+        elif self.rule.pairs and self._in_pairs(y) and self.spec.decision_function_shape == "ovo":
+            why = f"cuML's {name} has no decisions of each pair of classes"
+            way_out = f"use decision_function_shape='ovr', or {ON_HOST}"
+            yield Reason(self.step, why, way_out, "decision_function_shape")
+
+    def _in_pairs(self, y: Any) -> bool:
+        """Return whether a model is made of one for each pair of these classes."""
+        return bool(self.rule.pairs and y is not None and len(np.unique(y)) > 2)
 
     def _uneven(self, params: dict[str, Any]) -> str:
         """Return the weights that are honoured with two classes alone, if there are some."""

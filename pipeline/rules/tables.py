@@ -38,8 +38,9 @@ class Rule:
         It learns from a matrix in this order, and makes a copy of one in the other.
     targets : bool
         It takes several targets.
-    two_classes : bool
-        It is the same algorithm for two classes only.
+    pairs : bool
+        Of more than two classes it learns each pair, of rows that go through the host, and
+        scikit-learn cannot take the model over.
     seeded : bool
         Without a `random_state` it would draw the same numbers each time.
     overwrites : bool
@@ -61,7 +62,7 @@ class Rule:
     cutoff: bool = False
     order: str = "C"
     targets: bool = False
-    two_classes: bool = False
+    pairs: bool = False
     seeded: bool = False
     overwrites: bool = False
     only: Mapping[str, Check] = field(default_factory=dict)
@@ -190,7 +191,15 @@ CUML = {
         strength=("C",),
         fixed={"penalized_intercept": True, "penalty": "l2"},
     ),
-    "sklearn.svm.SVC": Rule("cuml.svm.SVC", order="F", sparse=True, weights=True, two_classes=True),
+    # What scikit-learn names its decisions by is how cuML trains: scikit-learn trains each pair.
+    "sklearn.svm.SVC": Rule(
+        "cuml.svm.SVC",
+        order="F",
+        sparse=True,
+        weights=True,
+        pairs=True,
+        fixed={"decision_function_shape": "ovo"},
+    ),
     "sklearn.svm.SVR": Rule("cuml.svm.SVR", order="F", sparse=True, weights=True),
     "umap.umap_.UMAP": Rule("cuml.manifold.UMAP", sparse=True),
 }

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
-from pipeline import Accelerated, DataError, Unsupported
+from pipeline import Accelerated, DataError, Unsupported, explain
 from pipeline.certificate import METHODS
 from pipeline.rules.tables import rule
 from tests.contract import arrays
@@ -218,8 +218,24 @@ def test_missing_values_that_scikit_learn_refuses_too_are_bad_data(device: Recor
             ask(X)
 
 
-def test_support_vectors_tell_two_classes_apart(device: Recorder) -> None:
-    assert refused(SVC(), *classes(3)) == "cuML's SVC tells two classes apart and y has 3"
+@pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"]], ids=["numbers", "text"])
+def test_support_vectors_of_three_classes_learn_and_stay_where_they_are(
+    labels: list[Any], device: Recorder
+) -> None:
+    X, y = classes(3)
+    y = np.array(labels)[y]
+    ours = Accelerated(SVC(), device="cuda").fit(X, y)
+    assert ours.residency_.to_host_bytes == X.nbytes
+    np.testing.assert_array_equal(ours.predict(X), SVC().fit(X, y).predict(X))
+    (made,) = [call for call in device.calls if call.name == "__init__"]
+    assert made.kwargs["decision_function_shape"] == "ovo", "as scikit-learn trains"
+    (place,) = explain(SVC(), "cuda").placements
+    assert "of more than two classes" in place.note
+    assert "to_sklearn() is not possible" in place.note
+    with pytest.raises(Unsupported, match="cannot take over cuML's SVC of more than two classes"):
+        ours.to_sklearn()
+    told = refused(SVC(decision_function_shape="ovo"), X, y)
+    assert told == "cuML's SVC has no decisions of each pair of classes"
 
 
 def test_several_targets(device: Recorder) -> None:

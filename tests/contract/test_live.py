@@ -137,6 +137,16 @@ def test_forests_ask_python_for_whole_numbers(name: str) -> None:
     assert cuml.dropped(rule(spec), spec, "step") == []
 
 
+def test_svc_trains_as_its_decisions_are_named_and_through_the_host() -> None:
+    twin = load("cuml.svm.SVC")
+    source = inspect.getsource(twin._fit_multiclass)
+    assert 'wrappers = {"ovo": OneVsOneClassifier, "ovr": OneVsRestClassifier}' in source
+    assert "not yet supported" in inspect.getsource(twin._attrs_to_cpu)
+    wrapper = load("cuml.multiclass.OneVsOneClassifier")
+    for method in (wrapper.fit, wrapper.predict, wrapper.decision_function):
+        assert 'mem_type="host"' in inspect.getsource(method)
+
+
 def test_the_softmax_of_cuml_takes_no_weights() -> None:
     """Of its kernel: output, gradient, scores, labels, classes, rows, whether to derive."""
     library = Path(load("libcuml").__file__).parent / "lib64" / "libcuml.so"

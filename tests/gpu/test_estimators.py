@@ -17,9 +17,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.svm import SVC, LinearSVC, LinearSVR
 
-from pipeline import Accelerated, DataError, devices
+from pipeline import Accelerated, DataError, Unsupported, devices
 from pipeline.certificate import METHODS
 from pipeline.optional import available, load
 from pipeline.rules import array_api
@@ -134,6 +134,17 @@ def test_forests_are_cumls_own_and_come_back_whole(spec: Any) -> None:
     assert np.abs(lifted.feature_importances_ - reference).max() < 0.1
     again = clone(model).fit(X, y).to_sklearn()
     assert (again.feature_importances_ != lifted.feature_importances_).any()
+
+
+def test_support_vectors_of_three_classes_agree_with_scikit_learn() -> None:
+    X, y = classes(3)
+    ours = Accelerated(SVC(), device="cuda").fit(X, y)
+    reference = SVC().fit(X, y)
+    assert (ours.predict(X) != reference.predict(X)).mean() <= 0.02
+    far = np.abs(ours.decision_function(X) - reference.decision_function(X))
+    assert np.median(far) <= 0.05
+    with pytest.raises(Unsupported, match="more than two classes"):
+        ours.to_sklearn()
 
 
 def test_a_category_that_is_new_has_no_probability() -> None:
