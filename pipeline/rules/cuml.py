@@ -261,7 +261,7 @@ class Cuml(Model):
         elif self.rule.pairs and self._in_pairs(y) and self.spec.decision_function_shape == "ovo":
             why = f"cuML's {name} has no decisions of each pair of classes"
             way_out = f"use decision_function_shape='ovr', or {ON_HOST}"
-            yield Reason(self.step, why, way_out, "decision_function_shape")
+            yield Reason(self.step, why, way_out)
 
     def _in_pairs(self, y: Any) -> bool:
         """Return whether a model is made of one for each pair of these classes."""
@@ -312,13 +312,14 @@ def translate(rule: Rule, spec: BaseEstimator, step: str) -> dict[str, Any]:
     spec = in_python(spec)
     if rule.own:
         return rule.own.translate(spec, step)
-    refuse(rule.only, spec, step)
     try:
-        return _of_cuml(rule, spec) | dict(rule.fixed)
+        taken = _of_cuml(rule, spec)
     except ValueError as error:
         raise Unsupported(
             Reason(step, f"cuML: {error}", f"change the parameter, or {ON_HOST}")
         ) from error
+    refuse(rule.only, spec, step)
+    return taken | dict(rule.fixed)
 
 
 def _of_cuml(rule: Rule, spec: BaseEstimator) -> dict[str, Any]:
