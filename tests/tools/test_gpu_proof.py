@@ -67,6 +67,22 @@ def test_the_program_by_hand_is_as_good_as_ours_and_as_scikit_learn(table: Path,
     assert len(runs.ours) == len(runs.hand) == len(runs.stages) == 1
 
 
+def test_a_duel_that_is_interrupted_keeps_its_runs(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def turns(*_: Any) -> Any:
+        yield "ours"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(duel, "turns", turns)
+    monkeypatch.setattr(ByHand, "run", lambda *_: ([0, 1], [0.2, 0.8]))
+    small = task.load("synthetic").prepare(ask.out, rows=2_000)
+    runs = duel.duel("boosting", small, 2_000, "cpu", repeats=3)
+    assert (len(runs.ours), len(runs.stages), runs.hand) == (1, 1, [])
+    write(ask, "hand-boosting.json", runs)
+    assert found(ask)["boosting, our time in that of the program by hand"].met is None
+
+
 def rows(share_missing: float) -> tuple[pd.Series, np.ndarray]:
     rng = np.random.default_rng(0)
     texts = pd.Series(rng.choice(LETTERS, 400))
@@ -429,23 +445,23 @@ def test_less_than_a_byte_a_row_may_come_to_the_host_unbooked(
     assert (verdict.found, verdict.met) == (said, met)
 
 
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_program_that_is_refused_is_named_and_does_not_stop_the_others(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
     path = task.load("flights").prepare(ask.out)
     fit = copies.Accelerated.fit
 
     def refuse(self: Any, X: Any, y: Any) -> Any:
         if "logistic" in str(self.spec).lower():
-            raise ValueError("no such luck")
+            raise error("no such luck")
         return fit(self, X, y)
 
     monkeypatch.setattr(copies.Accelerated, "fit", refuse)
     made = copies.moved("cpu", path, 2_000, count=False)
-    assert [(each.spec, each.call) for each in made] == [
-        ("logistic", ""), ("forest", "fit"), ("forest", "predict_proba"),
-        ("boosting", "fit"), ("boosting", "predict_proba"),
-    ]  # fmt: skip
+    others = [(spec, call) for spec in ("forest", "boosting") for call in ("fit", "predict_proba")]
+    wanted = [("logistic", ""), *(others if error is ValueError else [])]
+    assert [(each.spec, each.call) for each in made] == wanted
     assert {each.counted for each in made} == {None}
     write(ask, "strict.json", made)
     verdict = found(ask)["programs of the flights that a run with `host_bytes=0` refuses"]

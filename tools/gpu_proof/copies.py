@@ -44,9 +44,11 @@ def moved(device: str, path: Path, most: int | None, *, count: bool) -> list[Mov
         calls = {"fit": (X, y), "predict_proba": (rows,)}
         try:
             made += [_call(model, spec, call, calls[call], count=count) for call in calls]
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             traceback.print_exc()
             made.append(Moved(spec=spec, call="", rows=len(X), why=repr(error)))
+            if isinstance(error, KeyboardInterrupt):
+                break  # The time is over: what there is gets written.
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,12 @@ def duel(spec: str, path: Path, rows: int, device: str, repeats: int, seed: int 
     ways = {"ours": ours, "hand": lambda: ByHand(device, seed).run(spec, path, split)}
     answers = {name: way() for name, way in ways.items()}
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for name in turns(list(ways), repeats, seed):
-        start = time.perf_counter()
-        ways[name]()
-        seconds[name].append(time.perf_counter() - start)
+    # When the time is over, what there is gets written.
+    with suppress(KeyboardInterrupt):
+        for name in turns(list(ways), repeats, seed):
+            start = time.perf_counter()
+            ways[name]()
+            seconds[name].append(time.perf_counter() - start)
     auc = {name: roc_auc_score(*answer) for name, answer in answers.items()}
     least = least_bytes(found, path, rows, len(answers["ours"][0]))
     return Runs(
