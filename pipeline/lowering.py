@@ -69,8 +69,7 @@ def lower(
     reasons = [reason for *_, found in entries for reason in found]
     if reasons and device != "cpu" and not fallback:
         raise Unsupported(*reasons)
-    narrow = device == "cuda" or reads_float32(entries[-1][1])
-    final = "float32" if dtype == "auto" and narrow else dtype
+    final = last_type(dtype, device, entries[-1][1])
     runs = programs(entries)
     # What is between the steps keeps the type that scikit-learn gives it.
     last = len(runs) - (2 if len(runs) > 1 and not _is_program(runs[-1]) else 1)
@@ -92,6 +91,18 @@ def lower(
             options: dict[str, Any] = {"dtype": final, "intelex": intelex, "first": i == 0}
             steps.append(_model(name, part, device, fallback=fallback, **options))
     return Plan(spec, steps)
+
+
+def last_type(dtype: str, device: str, last: Any) -> str:
+    """Return the type of the matrix for the last estimator of a spec, where it is float32.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> last_type("auto", "cpu", Ridge()), last_type("auto", "cpu", DecisionTreeRegressor())
+    ('auto', 'float32')
+    """
+    narrow = device == "cuda" or reads_float32(last)
+    return "float32" if dtype == "auto" and narrow else dtype
 
 
 Entry = tuple[str, Any, list[Reason]]

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from pipeline import devices, gathering
 from pipeline.clusters import active
 from pipeline.containers import container
-from pipeline.lowering import on_blocks, walk
+from pipeline.lowering import last_type, on_blocks, walk
 from pipeline.preprocessing import refusals
 from pipeline.preprocessing.selecting import columns_read
 from pipeline.reading import CODE, STRING
@@ -73,8 +73,7 @@ def outlook(spec: BaseEstimator, device: str, X: Any, dtype: str) -> dict[str, s
     if reads_text(spec):
         first = next(walk(spec, device))[0]
         return {first: "refused: texts are read in one piece; pass X.compute()"}
-    auto = "float32" if device == "cuda" else "float64"
-    return dict(_steps(spec, device, X, auto if dtype == "auto" else dtype))
+    return dict(_steps(spec, device, X, dtype))
 
 
 def _steps(spec: BaseEstimator, device: str, X: Any, dtype: str) -> Iterator[tuple[str, str]]:
@@ -82,6 +81,8 @@ def _steps(spec: BaseEstimator, device: str, X: Any, dtype: str) -> Iterator[tup
     read = columns_read(spec, X._meta) if hasattr(X, "columns") else None
     columns = X.shape[1] if read is None else len(read)
     entries = list(walk(spec, device))
+    known = last_type(dtype, device, entries[-1][1])
+    handed_on = "float64" if known == "auto" else known
     for i, (name, part, found) in enumerate(entries):
         if labels.handles(part):
             continue
@@ -89,8 +90,8 @@ def _steps(spec: BaseEstimator, device: str, X: Any, dtype: str) -> Iterator[tup
             yield name, "in the process that the rows were gathered in"
         elif on_blocks(part) and not found:
             yield name, "the statistics of the partitions are merged"
-            handed_to_last = i >= len(entries) - 2
-            table = prepared(part, table, columns, dtype if handed_to_last else "float64")
+            to_last = i >= len(entries) - 2
+            table = prepared(part, table, columns, handed_on if to_last else "float64")
         else:
             said = _learnt(part, table, "cpu" if found else device)
             yield name, said

@@ -19,7 +19,13 @@ from pipeline.containers import CONTAINERS, contained, container
 from pipeline.devices import prepare
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator.answers import Answers, Books, attempted, spec_has
-from pipeline.estimator.learning import checkpoints_of, prepared, remember, split
+from pipeline.estimator.learning import (
+    checkpoints_of,
+    prepared,
+    remember,
+    split,
+    why_no_more_rows,
+)
 from pipeline.estimator.routing import (
     WEIGHTS,
     Asked,
@@ -39,6 +45,8 @@ def _learns_in_batches(model: Any) -> bool:
     """Return whether there is a `partial_fit`; the error says why a transformer has none."""
     if runs_on_blocks(model.spec) and (found := obstacles_to_batches(model.spec, "spec")):
         raise AttributeError(f"{Unsupported(*found)}")
+    if hasattr(model, "plan_") and (forgotten := why_no_more_rows(model.plan_)):
+        raise AttributeError(forgotten)
     return runs_on_blocks(model.spec) or hasattr(model.spec, "partial_fit")
 
 

@@ -25,6 +25,12 @@ def remember(plan: Plan, takes: intake.Intake) -> None:
         first.origins = takes.origins
 
 
+def why_no_more_rows(plan: Plan) -> str:
+    """Return why a fitted transformer can learn from no more rows; empty where it can."""
+    found = [s.worker.forgotten for s in plan.steps if isinstance(s.worker, Program)]
+    return "; ".join(filter(None, found)) if len(found) == len(plan.steps) else ""
+
+
 def prepared(params: dict[str, Any], head: Plan, takes: intake.Intake) -> dict[str, Any]:
     """Prepare the tables of XGBoost's `eval_set` as the training rows were."""
     if not params.get("eval_set"):

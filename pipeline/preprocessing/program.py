@@ -67,8 +67,6 @@ class Program:
         self.width = 0
         self.head: pd.DataFrame | None = None
         self.resumed = False
-        self.names: list[Any] = []
-        self.made: list[Any] = []
         self.framed = container(spec) != "default"
         self.origins: Mapping[Any, Origin] = {}
         self.weights: list[tuple[Any, Any]] = []
@@ -106,16 +104,24 @@ class Program:
         if self.node is None:
             self._fit(X, y, keeps="all")
             return self
-        for leaf in self.node.leaves():
+        if self.forgotten:
+            raise ConfigError(self.forgotten)
+        table = data(X)
+        self.node.fit(table, self._source(table), y)
+        return self
+
+    @property
+    def forgotten(self) -> str:
+        """Why no rows can be added to those of `fit`; empty where they can."""
+        leaves = () if self.node is None or self.resumed else self.node.leaves()
+        for leaf in leaves:
             if leaf.stats is None:
-                raise ConfigError(
+                return (
                     f"{type(leaf.spec).__name__}: fit learnt exact order statistics and did not "
                     "keep the rows that they are of, so no rows can be added; call partial_fit "
                     "with the first rows as well, or set rank_error"
                 )
-        table = data(X)
-        self.node.fit(table, self._source(table), y)
-        return self
+        return ""
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn, and return the matrix of the training rows, shape (n_rows, width)."""
@@ -149,15 +155,12 @@ class Program:
         return Options(keeps, self.dtype == "auto", self.rank_error, self.weights)
 
     def _write(self, table: Table | Partitions, read: Read) -> Any:
-        names = self._names()
         if isinstance(table, Partitions):
-            made = table.write(read, self.dtype, names)
+            made = table.write(read, self.dtype, self._names())
         elif self.framed:
-            made = output.frame(table, read, self.dtype, names)
+            made = output.frame(table, read, self.dtype, self._names())
         else:
             made = output.matrix(table, read, self.dtype, order=self.order)
-        if self.framed:
-            self.names, self.made = names, output.named(read(table.first()), names)[0]
         self.width = int(made.shape[1])
         return made
 
@@ -190,14 +193,21 @@ class Program:
         narrow = any(str(kind) == "float32" for kind in self.head.dtypes)
         if self.dtype == "auto" or (self.dtype == "float64" and not narrow):
             return None
-        kind: Any = dict.fromkeys(self.made, self.dtype) if self.framed else self.dtype
+        kind: Any = self.dtype
+        row: Any = np.zeros((1, self.width))
+        if self.framed:
+            names = self._names()
+            kind, row = dict.fromkeys(self._made(names), kind), pd.DataFrame(row, columns=names)
         how = FunctionTransformer(
             methodcaller("astype", kind), accept_sparse=True, feature_names_out="one-to-one"
         )
-        row = np.zeros((1, self.width))
-        return f"to_{self.dtype}", how.fit(
-            pd.DataFrame(row, columns=self.names) if self.framed else row
-        )
+        return f"to_{self.dtype}", how.fit(row)
+
+    def _made(self, names: list[Any]) -> list[Any]:
+        """Return the names of the columns that are made, and not passed on as they were."""
+        assert self.node is not None
+        table = data(self.head)
+        return output.named(self.node.apply(columns(table))(table.first()), names)[0]
 
 
 def data(X: Any) -> Table | Partitions:
