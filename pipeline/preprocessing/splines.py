@@ -164,8 +164,10 @@ class SplineTransformerTwin(Twin[Any]):
             _continue(out, values, values < lower, self._edges[0])
             _continue(out, values, values > upper, self._edges[1])
         # Of a column without values at fit, scikit-learn knows no quantiles.
-        out[:, xp.nonzero(xp.isnan(lower))[0]] = 0.0 if continued else xp.nan
-        out[xp.nonzero(xp.isnan(values))] = 0.0
+        for j in np.flatnonzero(np.isnan(self._edges[0].at)).tolist():
+            out[:, j] = 0.0 if continued else xp.nan
+        if self.spec.handle_missing == "zeros":
+            out[xp.nonzero(xp.isnan(values))] = 0.0
         out = out if self.spec.include_bias else out[:, :, :-1]
         return Numbers(out.reshape(len(values), -1))
 

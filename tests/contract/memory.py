@@ -125,6 +125,9 @@ CASES = {
 BLOCKS = 64
 """Blocks that the table is cut into: as many as 2**30 cells are, 8 GiB of float64."""
 
+MOST = 2.5
+"""Times the table that may be on the device at once; beside a large matrix, 1.5 times."""
+
 BEFORE = {
     "Binarizer": (3.1, 11),
     "CalendarFeatures": (11.6, 2),

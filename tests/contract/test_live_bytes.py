@@ -16,9 +16,6 @@ from tests.contract import cases, memory
 from tests.contract.live import LIVE
 from tests.contract.recorder import Recorder
 
-MOST = 2.5
-"""Times the table that may be on the device at once; beside a large matrix, 1.5 times."""
-
 KEPT = ("RobustScaler", "SimpleImputer, median", "SimpleImputer, median of a frame")
 """Whose peak is a copy of the columns and one column more, however the rows are cut."""
 
@@ -61,14 +58,14 @@ def test_every_transformer_is_counted() -> None:
 @pytest.mark.parametrize("name", memory.CASES)
 def test_no_transformer_takes_more_than_its_bound(name: str) -> None:
     found = memory.taken(name)
-    assert found.peak <= max(MOST, 1.5 + found.made)
+    assert found.peak <= max(memory.MOST, 1.5 + found.made)
     assert found.passes <= 2
 
 
 @pytest.mark.parametrize("name", memory.CASES)
 def test_halving_lowers_the_peak(name: str) -> None:
     whole, half = memory.taken(name, 4).peak, memory.taken(name, 4, halves=True).peak
-    assert half == whole <= MOST if name in KEPT else half < whole
+    assert half == whole <= memory.MOST if name in KEPT else half < whole
 
 
 def test_the_table_in_the_documentation_is_what_is_counted() -> None:
