@@ -157,6 +157,15 @@ class Answers(BaseEstimator):
         asked = {"n_neighbors": n_neighbors, "return_distance": return_distance}
         return self._call("kneighbors", X, **asked)[1]
 
+    @spec_has("radius_neighbors_graph")
+    def radius_neighbors_graph(self, X: Any, radius: float | None = None) -> Any:
+        """Return the training rows within a radius of each row: a sparse matrix of ones.
+
+        On the host, shape (n_rows, n_training_rows). X must be given; `radius` is that of the spec
+        by default.
+        """
+        return self._call("radius_neighbors_graph", X, radius=radius)[1]
+
     @spec_has("predict_proba")
     def predict_proba(self, X: Any, **params: Any) -> Any:
         """Return the class probabilities on the host, shape (n_rows, n_classes).

@@ -164,11 +164,20 @@ class Cuml(Model):
             raise DataError(f"{self.step}: {unknown}")
         X = self._spared(X)
         self._through_the_host(X)
+        if method == "radius_neighbors_graph":
+            return self._within_radius(X, params)
         if method != "predict" or not self.text_labels:
             return super().call(method, X, **params)
         # CuPy has no arrays of text; cuML would raise.
         with load("cuml.using_output_type")("cudf"):
             return super().call(method, X, **params)
+
+    def _within_radius(self, X: Any, params: dict[str, Any]) -> Any:
+        try:
+            return super().call("radius_neighbors_graph", X, **params)
+        except (TypeError, ValueError) as error:  # of other metrics than Euclid's, of sparse rows
+            way_out = "use to_sklearn().radius_neighbors_graph(X)"
+            raise Unsupported(Reason(self.step, f"cuML: {error}", way_out)) from error
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn estimator, with the parameters of the spec.

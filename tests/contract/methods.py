@@ -9,6 +9,7 @@ ASKING = (
     "predict",
     "predict_log_proba",
     "predict_proba",
+    "radius_neighbors_graph",
     "score",
     "score_samples",
     "transform",

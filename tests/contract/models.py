@@ -175,6 +175,8 @@ def _asking(name: str) -> Callable[..., Any]:
 def _answer(made: Any) -> Any:
     if isinstance(made, tuple):
         return tuple(_answer(each) for each in made)
+    if sparse.issparse(made):
+        return text.csr_matrix.made(made)
     if not isinstance(made, np.ndarray):
         return made
     if using_output_type.current == "cudf":

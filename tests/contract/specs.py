@@ -40,6 +40,7 @@ HONOURED = [
     neighbors.KNeighborsClassifier(weights="distance"),
     neighbors.KNeighborsRegressor(n_neighbors=3),
     neighbors.KernelDensity(kernel="tophat"),
+    neighbors.NearestNeighbors(radius=2.0),
     RandomForestClassifier(n_estimators=20),
     RandomForestClassifier(criterion="entropy"),
     RandomForestClassifier(max_depth=3),

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import CategoricalNB, GaussianNB, MultinomialNB
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
@@ -200,6 +201,26 @@ def test_rows_that_a_step_has_made_are_not_copied(device: Recorder) -> None:
     device.clear()
     model.transform(X)
     assert [call for call in device.calls if call.name == "copy"] == []
+
+
+def test_rows_within_a_radius_are_those_of_scikit_learn(device: Recorder) -> None:
+    X, _ = blobs()
+    model = Accelerated(NearestNeighbors(radius=2.0), device="cuda").fit(X)
+    reference = NearestNeighbors(radius=2.0).fit(X)
+    for radius in (None, 0.5):
+        found = model.radius_neighbors_graph(X[:50], radius=radius)
+        wanted = reference.radius_neighbors_graph(X[:50], radius=radius)
+        assert sparse.issparse(found)
+        assert found.shape == (50, len(X))
+        assert (found != wanted).nnz == 0
+    assert faults(device.calls) == []
+
+
+def test_a_radius_that_cuml_does_not_take_is_told(device: Recorder) -> None:
+    X, _ = blobs()
+    model = Accelerated(NearestNeighbors(), device="cuda").fit(X)
+    with pytest.raises(Unsupported, match=r"use to_sklearn\(\).radius_neighbors_graph"):
+        model.radius_neighbors_graph(X, radius="far")
 
 
 def test_forests_do_not_take_missing_values(device: Recorder) -> None:

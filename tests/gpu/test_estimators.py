@@ -15,6 +15,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import CategoricalNB
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC, LinearSVC, LinearSVR
@@ -145,6 +146,15 @@ def test_support_vectors_of_three_classes_agree_with_scikit_learn() -> None:
     assert np.median(far) <= 0.05
     with pytest.raises(Unsupported, match="more than two classes"):
         ours.to_sklearn()
+
+
+def test_rows_within_a_radius_are_those_of_scikit_learn() -> None:
+    X, _ = blobs()
+    found = Accelerated(NearestNeighbors(radius=2.0), device="cuda").fit(X)
+    made = found.radius_neighbors_graph(X[:50])
+    wanted = NearestNeighbors(radius=2.0).fit(X).radius_neighbors_graph(X[:50])
+    assert made.shape == wanted.shape
+    assert (made != wanted).nnz <= 2  # at the very radius
 
 
 def test_a_category_that_is_new_has_no_probability() -> None:
