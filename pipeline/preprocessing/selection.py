@@ -18,6 +18,7 @@ from pipeline.preprocessing.extent import Extent
 from pipeline.preprocessing.f_tests import Joint
 from pipeline.preprocessing.moments import Moments
 from pipeline.preprocessing.rows import require_finite
+from pipeline.preprocessing.targets import labels
 from pipeline.preprocessing.twin import ANY, Twin
 
 S = TypeVar("S")
@@ -119,7 +120,9 @@ class SelectKBestTwin(_SelectorTwin[Any]):
             raise DataError("SelectKBest needs the target: pass y to fit")
         _, y = check_X_y(np.zeros((len(y), 1)), y)
         if self.spec.score_func is f_classif:
-            classes, codes = np.unique(y, return_inverse=True)
+            # Objects may be text and numbers, which nothing sorts: refused, as by scikit-learn.
+            mixed = y.dtype.kind == "O"
+            codes, classes = np.unique(y, return_inverse=True)[::-1] if mixed else labels(y)
             self._n_classes = len(classes)
             return (codes.astype("int64"),)
         if y.dtype.kind not in "iufb":

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from pipeline.errors import DataError, Unsupported
 from pipeline.preprocessing import table
 from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.selection import SelectKBestTwin
 from tests.names import plain
 from tests.preprocessing.parity import (
     assert_both_refuse,
@@ -273,3 +274,23 @@ def test_inside_a_pipeline(score: Any, numbers: pd.DataFrame) -> None:
         SimpleImputer(), VarianceThreshold(), SelectKBest(score, k=2), StandardScaler()
     )
     assert_parity(spec, numbers, LABELS["numbers"])
+
+
+def test_labels_that_are_numbers_are_not_sorted(
+    numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y = np.arange(len(numbers)) % 3
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("all rows are sorted")
+
+    twin = SelectKBestTwin(SelectKBest(f_classif))
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "unique", refuse)
+        (codes,) = twin.aligned(y)
+    np.testing.assert_array_equal(codes, y)
+
+
+def test_labels_of_text_and_numbers_are_refused(numbers: pd.DataFrame) -> None:
+    y = np.array(["a", 1] * len(numbers), dtype=object)[: len(numbers)]
+    assert_both_refuse(SelectKBest(), numbers, y)
