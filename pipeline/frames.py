@@ -315,7 +315,7 @@ def nbytes(X: Any) -> int:
 
 def _own_nbytes(X: Any) -> int:
     """Return the bytes of a cuDF table, where of a view it counts all that lies behind the rows."""
-    columns = (X[[name]] for name in X.columns) if is_frame(X) else [X]
+    columns = (X[name] for name in X.columns) if is_frame(X) else [X]
     return sum(nbytes(each.copy()) for each in columns)
 
 
