@@ -9,14 +9,14 @@ from sklearn.base import clone
 
 from pipeline import Accelerated
 from pipeline.rules.array_api import ESTIMATORS
-from pipeline.rules.tables import CUML, XGBOOST, public_name
+from pipeline.rules.tables import APART, CUML, XGBOOST, public_name
 from tests.estimators import CASES, Case, named
 
 
 def test_every_rule_has_a_case() -> None:
     rules = {*CUML, *ESTIMATORS, *(f"xgboost.sklearn.{name}" for name in XGBOOST)}
-    # umap-learn is no dependency: its case is in the tests that need a GPU.
-    assert {public_name(case.spec) for case in CASES} == rules - {"umap.umap_.UMAP"}
+    # What is no dependency has its case in the tests that need a GPU.
+    assert {public_name(case.spec) for case in CASES} == rules - set(APART)
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)

@@ -18,7 +18,7 @@ from pipeline.compare.statistics import cell_parity, speed
 from pipeline.preprocessing.twin import ANY, Twin
 from pipeline.preprocessing.twins import TWINS
 from pipeline.rules.array_api import ESTIMATORS, SWITCH
-from pipeline.rules.tables import CUML, SUBSTITUTES, XGBOOST
+from pipeline.rules.tables import APART, CUML, SUBSTITUTES, XGBOOST
 from pipeline.rules.text import CUML as VECTORIZERS
 from tools.bench import cluster, markdown, prediction, scaling, schema, streaming, wrapper
 from tools.synthetic import markdown as synthetic
@@ -53,10 +53,10 @@ def support() -> str:
 def groups() -> Iterator[tuple[list[str], str, str]]:
     """Return the estimators that run alike, with what runs them on the CPU and on a GPU."""
     ours = {name for name, rule in CUML.items() if rule.own}
-    umap = {name for name in CUML if name.startswith("umap.")}
-    yield _short(CUML.keys() - ours - umap), "scikit-learn", "cuML, as cuML translates them"
+    yield _short(CUML.keys() - ours - APART.keys()), "scikit-learn", "cuML, as cuML translates them"
     yield _short(ours), "scikit-learn", "cuML, as we translate them"
-    yield _short(umap), "umap-learn", "cuML, as cuML translates it"
+    for name, package in APART.items():
+        yield _short([name]), package, "cuML, as cuML translates it"
     yield sorted(kind.__name__ for kind in VECTORIZERS), "scikit-learn", "cuML, see `explain`"
     on_cupy = f"scikit-learn on CuPy, with `{SWITCH}=1` in the environment"
     yield _short(ESTIMATORS), "scikit-learn", on_cupy

@@ -71,6 +71,7 @@ class Rule:
 
 
 CUML = {
+    "hdbscan.hdbscan_.HDBSCAN": Rule("cuml.cluster.HDBSCAN"),
     "sklearn.cluster.AgglomerativeClustering": Rule(
         "cuml.cluster.AgglomerativeClustering", own=untranslated.AGGLOMERATIVE
     ),
@@ -204,6 +205,9 @@ CUML = {
     "umap.umap_.UMAP": Rule("cuml.manifold.UMAP", sparse=True),
 }
 """Name of the estimator -> cuML's class, in the order of the names."""
+
+APART = {"hdbscan.hdbscan_.HDBSCAN": "hdbscan", "umap.umap_.UMAP": "umap-learn"}
+"""Name of an estimator -> its package, where that is none of ours."""
 
 XGBOOST = ("XGBClassifier", "XGBRFClassifier", "XGBRFRegressor", "XGBRanker", "XGBRegressor")
 """XGBoost's classes, which run on a GPU with ``device="cuda"``."""

@@ -39,6 +39,26 @@ TEXTS = {"init": "pca tswspectral", "metric": DISTANCES, "target_metric": DISTAN
 """Of parameters whose class lists no values."""
 ITEMS = (None, None, None)
 USUAL: dict[str, dict[str, Any]] = {
+    "hdbscan.hdbscan_.HDBSCAN": {
+        "min_cluster_size": 5,
+        "min_samples": None,
+        "cluster_selection_epsilon": 0.0,
+        "max_cluster_size": 0,
+        "metric": "euclidean",
+        "alpha": 1.0,
+        "p": None,
+        "algorithm": "best",
+        "leaf_size": 40,
+        "memory": None,
+        "approx_min_span_tree": True,
+        "gen_min_span_tree": False,
+        "core_dist_n_jobs": 4,
+        "cluster_selection_method": "eom",
+        "allow_single_cluster": False,
+        "prediction_data": False,
+        "branch_detection_data": False,
+        "match_reference_implementation": False,
+    },
     "umap.umap_.UMAP": {
         "n_neighbors": 15,
         "n_components": 2,

@@ -22,7 +22,7 @@ from sklearn.ensemble import RandomForestClassifier
 from pipeline import Accelerated, Unsupported
 from pipeline.optional import available, load
 from pipeline.rules import cuml
-from pipeline.rules.tables import CUML, public_name, rule
+from pipeline.rules.tables import APART, CUML, public_name, rule
 from tests.contract import cases, snapshot, standins
 from tests.contract.recorder import RECORDER
 from tests.contract.rulings import FAULTY, objections
@@ -94,20 +94,25 @@ def test_a_rule_with_a_fault_is_caught(name: str) -> None:
 
 
 def test_no_rule_is_left_out() -> None:
-    assert set(CUML) - {public_name(spec) for spec in ON_CUML} == {UMAP}
+    assert set(CUML) - {public_name(spec) for spec in ON_CUML} == set(APART)
     assert len(FAULTY) == 17
 
 
-UMAP = "umap.umap_.UMAP"
-"""Its package is not among ours, so only cuML's side of the rule can be asked."""
-
-
-def test_cuml_has_a_umap_of_its_own_translation() -> None:
-    twin = load(CUML[UMAP].twin)
-    assert twin._cpu_class_path == "umap.UMAP"
+@pytest.mark.parametrize(
+    ("name", "methods"),
+    [
+        ("hdbscan.hdbscan_.HDBSCAN", ["fit", "fit_predict"]),
+        ("umap.umap_.UMAP", ["fit", "fit_transform", "transform"]),
+    ],
+)
+def test_cuml_translates_what_is_in_packages_apart(name: str, methods: list[str]) -> None:
+    """Only cuML's side of the rule can be asked."""
+    twin = load(CUML[name].twin)
+    package, _, kind = name.partition(".")
+    assert twin._cpu_class_path == f"{package}.{kind.rpartition('.')[2]}"
     assert callable(twin._params_from_cpu)
-    assert all(hasattr(twin, name) for name in ("fit", "fit_transform", "transform", "as_sklearn"))
-    assert CUML[UMAP].sparse == ("sparse" in twin().__sklearn_tags__().X_types_gpu)
+    assert all(hasattr(twin, method) for method in [*methods, "as_sklearn"])
+    assert CUML[name].sparse == ("sparse" in twin().__sklearn_tags__().X_types_gpu)
 
 
 @pytest.mark.parametrize("spec", HONOURED, ids=names(HONOURED))

@@ -48,7 +48,6 @@ PREPARING = [StandardScaler(), OneHotEncoder(), LabelEncoder(), LabelBinarizer()
 
 WITHOUT_RULE = {
     "sklearn.preprocessing.TargetEncoder": "cuML keeps its encodings in a cuDF frame",
-    "hdbscan.HDBSCAN": "speaks for a package that we do not depend on",
 }
 ELSEWHERE = ("accel", "benchmark", "dask", "testing", "tests")
 """Parts of cuML that hold no estimator of their own."""

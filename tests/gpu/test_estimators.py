@@ -32,6 +32,7 @@ from tests.estimators import (
     blobs,
     classes,
     counts,
+    grouping,
     named,
     neighbourhoods,
     numbers,
@@ -201,6 +202,15 @@ def assert_same_coefficients(spec: Any, X: Any, y: Any, **params: Any) -> None:
     lifted: Any = Accelerated(clone(spec), device="cuda").fit(X, y, **params).to_sklearn()
     far = np.abs(lifted.coef_ - reference.coef_).max()
     assert far <= 0.02 * np.abs(reference.coef_).max()
+
+
+@pytest.mark.skipif(not available("hdbscan"), reason="hdbscan is not installed")
+def test_the_packaged_hdbscan_finds_its_groups() -> None:
+    X, _ = blobs()
+    spec = load("hdbscan.HDBSCAN")()
+    ours = Accelerated(clone(spec), device="cuda")
+    assert grouping(ours, spec, X, None) <= 0.02
+    assert type(ours.to_sklearn()) is type(spec)
 
 
 @pytest.mark.skipif(not available("umap"), reason="umap-learn is not installed")

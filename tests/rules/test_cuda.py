@@ -137,7 +137,7 @@ def test_each_estimator_that_cuml_refuses_something_of_is_tried() -> None:
     assert tried == {
         name
         for name, found in translations.load().estimators.items()
-        if len(found.refused) > 1 and name != "umap.umap_.UMAP"
+        if len(found.refused) > 1 and name not in tables.APART
     }
 
 
