@@ -233,6 +233,7 @@ SUBSTITUTES = {
     "HuberRegressor": "LinearSVR",
     "Isomap": "SpectralEmbedding",
     "KernelPCA": "PCA",
+    "Lars": "Lasso",
     "LassoCV": "GridSearchCV around Accelerated(Lasso())",
     "LocalOutlierFactor": "IsolationForest",
     "LocallyLinearEmbedding": "SpectralEmbedding",

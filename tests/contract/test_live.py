@@ -152,6 +152,15 @@ def test_svc_trains_as_its_decisions_are_named_and_through_the_host() -> None:
         assert 'mem_type="host"' in inspect.getsource(method)
 
 
+def test_lars_of_cuml_does_not_centre_its_columns() -> None:
+    """So it has no rule: its intercept is the mean of y, whatever the means of the columns."""
+    source = Path(load("cuml.linear_model").__path__[0], "lars.pyx").read_text("utf-8")
+    fitting = source.partition("def fit(self, X, y)")[2].partition("def predict")[0]
+    assert "y = y - y_mean" in fitting
+    assert "intercept = y_mean" in fitting
+    assert "X.mean" not in fitting
+
+
 def test_the_softmax_of_cuml_takes_no_weights() -> None:
     """Of its kernel: output, gradient, scores, labels, classes, rows, whether to derive."""
     library = Path(load("libcuml").__file__).parent / "lib64" / "libcuml.so"
