@@ -77,19 +77,12 @@ def lower(
     for i, run in enumerate(runs):
         if _is_program(run):
             kind = final if i == last else "auto"
-            made = {"dtype": kind, "rank_error": rank_error, "order": _order(runs[i + 1 :], device)}
+            after = runs[i + 1][0] if i + 1 < len(runs) else None
+            made = {"dtype": kind, "rank_error": rank_error, **_for_what_follows(after, device)}
             steps.append(_program(run, device, made))
-            continue
-        ((name, part, found),) = run
-        if labels.handles(part):
-            steps.append(
-                Step(name, labels.Labels(part), "cpu", list(placements(name, part, "cpu")))
-            )
-        elif found:
-            steps.append(on_host(name, part, found, asked=device))
         else:
             options: dict[str, Any] = {"dtype": final, "intelex": intelex, "first": i == 0}
-            steps.append(_model(name, part, device, fallback=fallback, **options))
+            steps.append(_one(run[0], device, fallback=fallback, **options))
     return Plan(spec, steps)
 
 
@@ -130,12 +123,12 @@ def _is_program(run: Sequence[Entry]) -> bool:
     return on_blocks(part) and not (labels.handles(part) or found)
 
 
-def _order(after: Sequence[Sequence[Entry]], device: str) -> str:
-    """Return the order of the matrix for the steps after a program."""
-    if device == "cpu" or not after:
-        return "C"
-    _, part, found = after[0][0]
-    return "C" if found else cuda.order(part)
+def _for_what_follows(after: Entry | None, device: str) -> dict[str, Any]:
+    """Return the form in which a program hands its rows to the step after it."""
+    if after is None or _is_program([after]):
+        return {"selected_from": after is not None}
+    _, part, found = after
+    return {"order": "C" if found or device == "cpu" else cuda.order(part)}
 
 
 def _program(run: Sequence[Entry], device: str, made: dict[str, Any]) -> Step:
@@ -215,6 +208,15 @@ def _off_blocks(part: Any, name: str, rows: Rows) -> list[Reason]:
 
 def _rules(device: str, *, intelex: bool) -> Any:
     return on_x86 if intelex and device == "cpu" else RULES[device]
+
+
+def _one(entry: Entry, device: str, *, fallback: bool, **options: Any) -> Step:
+    name, part, found = entry
+    if labels.handles(part):
+        return Step(name, labels.Labels(part), "cpu", list(placements(name, part, "cpu")))
+    if found:
+        return on_host(name, part, found, asked=device)
+    return _model(name, part, device, fallback=fallback, **options)
 
 
 def _model(

@@ -65,6 +65,7 @@ def text() -> pd.DataFrame:
 
 
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
+CODES = OrdinalEncoder()
 MOST = {"strategy": "most_frequent"}
 CASES: dict[str, tuple[Any, Any]] = {
     "mean and scale": (make_pipeline(SimpleImputer(), StandardScaler()), seconds()),
@@ -163,6 +164,27 @@ CASES: dict[str, tuple[Any, Any]] = {
             make_column_transformer((StandardScaler(), [0]), ("passthrough", [1])),
         ),
         seconds(),
+    ),
+    "text, then columns": (
+        make_pipeline(
+            SimpleImputer(**MOST),
+            make_column_transformer((OneHotEncoder(sparse_output=False), [0]), (CODES, [1])),
+        ),
+        text(),
+    ),
+    "text, then columns by name": (
+        make_pipeline(
+            SimpleImputer(**MOST).set_output(transform="pandas"),
+            make_column_transformer((OneHotEncoder(sparse_output=False), ["c"]), (CODES, ["d"])),
+        ),
+        text(),
+    ),
+    "columns, then columns": (
+        make_pipeline(
+            make_column_transformer((SimpleImputer(), ["t", "u"]), ("passthrough", ["c"])),
+            make_column_transformer((StandardScaler(), [0, 1]), (CODES, [2])),
+        ),
+        seconds().assign(c=TEXT),
     ),
     "float32": (
         make_pipeline(SimpleImputer(), StandardScaler(), KBinsDiscretizer(9, subsample=None)),

@@ -86,7 +86,7 @@ class Columns:
         if self.blocks is None:
             return all(is_number(table.like, name) for name in self.names or ())
         first = flat(self.blocks(table.first()))
-        return not any(_holds_others(block, table.like) for block in first)
+        return not any(holds_others(block, table.like) for block in first)
 
 
 CONVERT: dict[type, Callable[[Block, Part], Any]] = {
@@ -102,7 +102,7 @@ def is_number(X: Any, name: Any) -> bool:
     return frames.column(X, name).dtype.kind in "iufb"
 
 
-def _holds_others(block: Block, X: Any) -> bool:
+def holds_others(block: Block, X: Any) -> bool:
     """Return whether a block holds anything but numbers."""
     if isinstance(block, Kept):
         return not all(is_number(X, name) for name in block.names)

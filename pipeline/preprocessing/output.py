@@ -6,17 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from pipeline import containers
+from pipeline import containers, frames
 from pipeline.preprocessing.blocks import (
     Block,
+    Categories,
     Indicators,
     Kept,
+    as_numbers,
     as_read,
     common_type,
     flat,
 )
-from pipeline.preprocessing.nodes import Read
+from pipeline.preprocessing.nodes import Read, holds_others
 from pipeline.preprocessing.table import Part, Table
 
 
@@ -69,6 +72,37 @@ def numeric(read: Read, part: Part, *, beside: bool) -> list[Block]:
     if beside:
         return [block for block in blocks if not isinstance(block, Kept)]
     return [as_read(block, part) for block in blocks]
+
+
+def holds_text(table: Table, read: Read) -> bool:
+    """Return whether some of the columns that come out are no numbers."""
+    return any(holds_others(block, table.X) for block in flat(read(table.first())))
+
+
+def mixed(table: Table, read: Read, names: Sequence[Any]) -> pd.DataFrame:
+    """Return numbers and text as a frame of the host, for a program that selects from it.
+
+    Parameters
+    ----------
+    table : Table
+        On the host.
+    read : callable
+    names : sequence
+        Of the columns; empty for positions.
+    """
+    whole = Part(table, slice(0, table.n_rows))
+    made: list[Any] = []
+    for block in flat(read(whole)):
+        if isinstance(block, Kept):
+            made += [frames.column(table.X, name) for name in block.names]
+        elif isinstance(block, Categories):
+            made += [np.append(column.values, np.nan)[column.codes] for column in block.columns]
+        else:
+            made += list(as_numbers(block, whole).values.T)
+    index = table.X.index if frames.is_frame(table.X) else None
+    arrays = map(np.asarray, made)
+    columns = dict(enumerate(pd.Series(each, index, each.dtype) for each in arrays))
+    return pd.DataFrame(columns).set_axis(list(names) or range(len(made)), axis=1)
 
 
 def frame(table: Table, read: Read, dtype: str, names: Sequence[Any]) -> Any:

@@ -43,6 +43,8 @@ class Program:
         Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
     order : {"C", "F"}
         Order of the output matrix on a GPU: what reads it would make a copy in the other one.
+    selected_from : bool
+        A `ColumnTransformer` follows: on the host it is given a frame where some columns are text.
 
     Examples
     --------
@@ -60,8 +62,9 @@ class Program:
         *,
         rank_error: float = 0.0,
         order: str = "C",
+        selected_from: bool = False,
     ) -> None:
-        self.order = order
+        self.order, self.selected_from = order, selected_from
         self.spec, self.dtype, self.step, self.rank_error = spec, dtype, step, rank_error
         self.node: Node | None = None
         self.width = 0
@@ -157,6 +160,8 @@ class Program:
     def _write(self, table: Table | Partitions, read: Read) -> Any:
         if isinstance(table, Partitions):
             made = table.write(read, self.dtype, self._names())
+        elif self.selected_from and table.device == "cpu" and output.holds_text(table, read):
+            made = output.mixed(table, read, self._names())
         elif self.framed:
             made = output.frame(table, read, self.dtype, self._names())
         else:
