@@ -104,7 +104,9 @@ WEIGHTED = [
 
 
 @pytest.mark.parametrize("total", [1, 40, 40_000], ids=lambda total: f"sum {total}")
-@pytest.mark.parametrize(("spec", "data"), WEIGHTED, ids=lambda value: str(value)[:25])
+@pytest.mark.parametrize(
+    ("spec", "data"), WEIGHTED, ids=lambda value: getattr(value, "__name__", str(value)[:25])
+)
 def test_weights_have_the_optimum_of_scikit_learn(spec: Any, data: Any, total: float) -> None:
     X, y = data()
     weights = np.random.default_rng(0).uniform(0.1, 3.0, len(X))
