@@ -156,7 +156,7 @@ class Boosting(Model):
             lifted = clone(self.spec)
         lifted.load_model(bytearray(booster.save_raw("ubj")))
         # load_model writes these too; set_params would wake the device of the spec.
-        for name in ("base_score", "booster", "feature_types"):
+        for name in ("base_score", "booster", "enable_categorical", "feature_types"):
             setattr(lifted, name, getattr(self.spec, name))
         return lifted
 

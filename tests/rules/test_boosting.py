@@ -68,9 +68,12 @@ def test_hand_over_predicts_alike_and_has_the_device_of_the_spec(
     assert plain.classes_.tolist() == [0, 1]
 
 
-def test_hand_over_has_the_parameters_of_the_spec(table: pd.DataFrame, labels: np.ndarray) -> None:
+@pytest.mark.parametrize("kind", ["frame", "matrix"])
+def test_hand_over_has_the_parameters_of_the_spec(
+    kind: str, table: pd.DataFrame, labels: np.ndarray
+) -> None:
     model = Boosting(native(), "cpu")
-    model.fit(table, labels)
+    model.fit(table if kind == "frame" else table[["n"]].to_numpy(), labels)
     found, asked = model.to_sklearn().get_params(), native().get_params()
     assert {name: found[name] for name in asked if repr(found[name]) != repr(asked[name])} == {}
 
