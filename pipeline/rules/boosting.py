@@ -52,12 +52,11 @@ class Boosting(Model):
         if ranking.ranks(self.spec):
             X, y, params = ranking.ordered(X, y, params)
         X = _readable(X)
-        self._moved(to_device=y.nbytes)
         data = partial(resuming.fingerprint, X, y, params.get("sample_weight"))
         kept = resuming.begun(self.estimator, params, data)
         try:
             with resuming.continued(self.estimator, kept, resuming.keeper) as more:
-                super().fit(X, y, **params, **more)
+                super().fit(X, self._beside(X, y), **params, **more)
         except ValueError as error:
             if "feature_names must be string" in str(error):
                 raise DataError(_hostile(X)) from error
@@ -127,6 +126,13 @@ class Boosting(Model):
             raise DataError(
                 f"column {name!r} holds {value!r}, which was not there at fit; clean the column"
             ) from error
+
+    def _beside(self, X: Any, y: np.ndarray) -> Any:
+        """Return a target where the rows are: on a GPU, XGBoost looks for its classes there."""
+        if frames.device_of(X) == "cuda" and y.dtype.kind in "iuf":
+            return frames.to_device(y, "cuda")
+        self._moved(to_device=y.nbytes)
+        return y
 
     def _moved(self, **booked: Any) -> None:
         if self.device == "cuda":

@@ -52,6 +52,20 @@ def test_same_check_passes_where_the_device_is_right() -> None:
     assert model.call("predict", X).shape == (20,)
 
 
+@pytest.mark.parametrize(
+    ("y", "place"), [(np.arange(20) % 2, "cuda"), (np.array(["a", "b"] * 10), "cpu")]
+)
+def test_a_target_of_numbers_goes_to_where_the_rows_are(
+    device: Recorder, monkeypatch: pytest.MonkeyPatch, y: np.ndarray, place: str
+) -> None:
+    model, given = Boosting(booster(), "cuda"), []
+    monkeypatch.setattr(model, "_check_device", lambda booster: None)
+    monkeypatch.setattr(model.estimator, "fit", lambda X, y: given.append(y))
+    monkeypatch.setattr(model.estimator, "get_booster", lambda: None)
+    model.fit(frames.to_device(np.arange(40.0).reshape(20, 2), "cuda"), y)
+    assert [frames.device_of(each) for each in given] == [place]
+
+
 @pytest.mark.parametrize("weights", [None, np.ones(6)], ids=["unweighted", "weighted"])
 def test_pages_from_the_disk_go_to_the_device_when_they_are_asked_for(
     device: Recorder, weights: Any

@@ -82,3 +82,11 @@ def test_exact_trees_are_refused_on_a_gpu() -> None:
 
     library = Path(xgboost.build_info()["libxgboost"]).read_bytes()
     assert b"The `exact` tree method is not supported on GPU." in library
+
+
+def test_classes_of_a_target_on_the_device_are_found_there() -> None:
+    from xgboost import XGBClassifier
+
+    taken = inspect.getsource(XGBClassifier.fit)
+    assert "elif _is_cupy_alike(y):" in taken
+    assert "classes = cp.unique(y)" in taken
