@@ -287,6 +287,9 @@ ONLY_OURS = {
     "both None and NaN": (HOT, cells(["a", None, np.nan])),
     "NA among objects": (HOT, cells(["a", pd.NA, "b"])),
     "text with NA": (HOT, cells(["a", pd.NA, "b"], "string")),
+    "passed on with NA": (
+        make_column_transformer(("passthrough", ["c"])), cells([None, 2, 3], "Int64")
+    ),
     "Arrow text in pandas": (HOT, cells(["a", None, "b"], pd.ArrowDtype(pa.string()))),
     # PyArrow makes "b" of the null on its way to NumPy, which is what scikit-learn sees.
     "Arrow dictionary": (HOT, pa.table({"c": pa.array(["a", None, "b"] * 9).dictionary_encode()})),

@@ -38,6 +38,12 @@ class Frozen(FrozenEstimator):
         )
 
 
+def _storable(row: pd.DataFrame) -> pd.DataFrame:
+    """Return a row in types of NumPy where a `pandas.NA` is: scikit-learn makes no array of it."""
+    held = {name: row[name].dtype for name in row if row[name].array[0] is pd.NA}
+    return row.astype({n: "float64" if t.kind in "iufb" else object for n, t in held.items()})
+
+
 def freeze_fit_thaw(
     spec: ColumnTransformer, fitted: Mapping[str, tuple[Any, Cells]], head: pd.DataFrame
 ) -> ColumnTransformer:
@@ -56,13 +62,16 @@ def freeze_fit_thaw(
         known = fitted.get(name, (None, {}))
         return Frozen(*known) if hasattr(known[0], "fit") else how
 
+    def chosen(columns: Any) -> Any:
+        return (lambda _: columns(head)) if callable(columns) else columns
+
     whole = clone(spec).set_params(
         transformers=[
-            (name, frozen(name, how), columns) for name, how, columns in spec.transformers
+            (name, frozen(name, how), chosen(columns)) for name, how, columns in spec.transformers
         ],
         remainder=frozen("remainder", spec.remainder),
     )
-    whole.fit(head)
+    whole.fit(_storable(head))
     # scikit-learn names the remainder and keeps what was given, for display.
     whole._remainder = (whole._remainder[0], spec.remainder, *whole._remainder[2:])
     whole.transformers_ = [

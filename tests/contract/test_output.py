@@ -51,3 +51,11 @@ def test_batches_are_merged_as_on_the_cpu(device: Recorder) -> None:
         results.append(model.transform(X))
     np.testing.assert_allclose(*results, rtol=1e-12)
     assert faults(device.calls) == []
+
+
+def test_a_first_row_may_be_missing_in_integers_that_are_passed_on(device: Recorder) -> None:
+    X = pd.DataFrame({"a": pd.array([None, 1, 2, 3], dtype="Int64"), "b": np.arange(4.0)})
+    spec = make_column_transformer((MinMaxScaler(), ["b"]), ("passthrough", ["a"]))
+    model = Accelerated(spec, device="cuda").fit(X)
+    made = model.to_sklearn().transform(X[1:]).astype("float64")
+    np.testing.assert_allclose(made, model.transform(X[1:]), rtol=1e-6)
