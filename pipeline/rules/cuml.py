@@ -6,6 +6,7 @@ it drops in silence is found here by translating with and without the value.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from copy import copy
 from typing import Any
@@ -49,6 +50,7 @@ class Cuml(Model):
         super().__init__(spec, load(rule.twin)(**params))
         self.rule, self.step, self.taken = rule, step, params
         self.text_labels = self.in_pairs = False
+        self.counted = True
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit on a CuPy matrix, dense or sparse.
@@ -66,6 +68,7 @@ class Cuml(Model):
         if drawn := self._drawn():
             self.estimator.set_params(**drawn)
         params = self._weighted(y, params)
+        self.counted = trees.counted(self.spec, params.get("sample_weight"))
         if self.rule.cutoff and not frames.is_sparse(X):
             return self._fit_sized(X, y, params)
         return super().fit(X, y, **params)
@@ -199,7 +202,9 @@ class Cuml(Model):
                 )
             )
         lifted = self.estimator.as_sklearn().set_params(**self.spec.get_params(deep=False))
-        if hasattr(type(lifted), "feature_importances_"):
+        if not self.counted:
+            warnings.warn(f"{self.step}: {trees.UNKNOWN}", UserWarning, stacklevel=3)
+        elif hasattr(type(lifted), "feature_importances_"):
             trees.complete(lifted)
         return _at_home(lifted)
 
@@ -218,6 +223,7 @@ class Cuml(Model):
             self.estimator._sync_attrs_from_cpu(fitted)
         except ValueError as error:  # cuML's UnsupportedOnGPU is one
             raise Unsupported(Reason(self.step, f"cuML: {error}", ON_HOST)) from error
+        self.counted = trees.is_complete(fitted)
         # Set by `fit` to the type of its input, which nothing here has shown.
         self.estimator.output_type = "cupy"
         classes = getattr(fitted, "classes_", None)

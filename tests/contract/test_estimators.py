@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, IncrementalPCA
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import CategoricalNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
@@ -19,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
-from pipeline import Accelerated, DataError, Unsupported, explain
+from pipeline import Accelerated, DataError, Unsupported, explain, load, save
 from pipeline.certificate import METHODS
 from pipeline.rules.tables import rule
 from tests.contract import arrays
@@ -116,6 +117,44 @@ def test_lifted_forests_have_their_importances(case: Case, device: Recorder) -> 
     reference = clone(case.spec).fit(*case.data())
     wanted = reference.feature_importances_
     np.testing.assert_allclose(lifted.feature_importances_, wanted, rtol=1e-6)
+
+
+WEIGHTS = np.random.default_rng(1).gamma(0.5, size=400)
+WEIGHTED: dict[str, Any] = {
+    "rows": (RandomForestClassifier(random_state=0), WEIGHTS),
+    "numbers": (RandomForestRegressor(random_state=0), WEIGHTS),
+    "classes": (RandomForestClassifier(class_weight={0: 9, 1: 0.5}, random_state=0), None),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_forests_that_draw_rows_by_their_weights_have_their_importances(
+    name: str, device: Recorder
+) -> None:
+    (spec, weights), (X, y) = WEIGHTED[name], classes()
+    model = Accelerated(clone(spec), device="cuda").fit(X, y, sample_weight=weights)
+    wanted = clone(spec).fit(X, y, sample_weight=weights).feature_importances_
+    lifted: Any = model.to_sklearn()
+    np.testing.assert_allclose(lifted.feature_importances_, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_importances_that_cannot_be_had_are_missing_and_told(
+    name: str, device: Recorder, tmp_path: Path
+) -> None:
+    (spec, weights), (X, y) = WEIGHTED[name], classes()
+    model = Accelerated(clone(spec).set_params(bootstrap=False), device="cuda")
+    model.fit(X, y, sample_weight=weights)
+    told = r"the trees of cuML do not hold .*; bootstrap=True draws rows by their weights"
+    with pytest.warns(UserWarning, match=told):
+        lifted: Any = model.to_sklearn()
+    assert np.isnan(lifted.feature_importances_).all()
+    np.testing.assert_allclose(lifted.predict(X), model.predict(X))
+    with pytest.warns(UserWarning, match=told):
+        save(model, tmp_path / "model")
+    with pytest.warns(UserWarning, match=told):
+        again: Any = load(tmp_path / "model", "cuda").to_sklearn()
+    assert np.isnan(again.feature_importances_).all()
 
 
 @pytest.mark.parametrize(("column", "category"), [(1, 40), (0, 6), (3, -1)])

@@ -79,6 +79,15 @@ def test_cuml_hands_trees_over_without_impurities(name: str) -> None:
     )
 
 
+def test_nodes_of_trees_have_a_count_of_rows_and_no_weight() -> None:
+    headers = Path(load("libcuml").__file__).parent / "include" / "cuml"
+    node = (headers / "tree" / "flatnode.h").read_text("utf-8")
+    assert "instance_count" in node
+    assert "weight" not in node
+    drawn = (headers.parents[1] / "lib64" / "libcuml.so").read_bytes()
+    assert b"RowSampler" in drawn  # where weights are given, it draws the rows by them
+
+
 class Asked:
     """Answers for any attribute and remembers its name."""
 

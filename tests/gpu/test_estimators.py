@@ -140,6 +140,24 @@ def test_forests_are_cumls_own_and_come_back_whole(spec: Any) -> None:
     assert (again.feature_importances_ != lifted.feature_importances_).any()
 
 
+@pytest.mark.parametrize("spec", [RandomForestClassifier(), RandomForestRegressor()])
+def test_forests_draw_rows_by_their_weights_and_hand_none_over(spec: Any) -> None:
+    X, y = classes()
+    weights = np.where(X[:, 0] > 0, 4.0, 0.0)
+    model = Accelerated(clone(spec), device="cuda").fit(X, y, sample_weight=weights)
+    lifted: Any = model.to_sklearn()
+    assert {int(tree.tree_.n_node_samples[0]) for tree in lifted.estimators_} == {len(X)}
+    reference = clone(spec).fit(X, y, sample_weight=weights).feature_importances_
+    assert np.abs(lifted.feature_importances_ - reference).max() < 0.1
+    weighed = Accelerated(clone(spec).set_params(bootstrap=False), device="cuda")
+    weighed.fit(X, y, sample_weight=weights)
+    with pytest.warns(UserWarning, match="do not hold the weights"):
+        lifted = weighed.to_sklearn()
+    drawn = {int(tree.tree_.n_node_samples[0]) for tree in lifted.estimators_}
+    assert drawn == {int((weights > 0).sum())}
+    assert np.isnan(lifted.feature_importances_).all()
+
+
 def test_support_vectors_of_three_classes_agree_with_scikit_learn() -> None:
     X, y = classes(3)
     ours = Accelerated(SVC(), device="cuda").fit(X, y)
