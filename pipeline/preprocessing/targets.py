@@ -70,15 +70,26 @@ def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
 
 
 def _type(y: np.ndarray) -> str:
-    """Return scikit-learn's name for a target; of integers without sorting them all.
+    """Return scikit-learn's name for a target, without sorting all its labels.
 
-    >>> _type(np.array([3, 7, 3])), _type(np.array([3, 7, 4]))
+    >>> _type(np.array([3, 7, 3])), _type(np.array([3.0, 7.0, 4.0]))
     ('binary', 'multiclass')
     """
-    if y.dtype.kind not in "biu" or not y.size == len(y) > 0:
-        return str(type_of_target(y, input_name="y"))
-    between = (y.min() < y) & (y < y.max())
-    return "multiclass" if between.any() else "binary"
+    if y.size == len(y) > 0:
+        if y.dtype.kind in "biu":
+            between = (y.min() < y) & (y < y.max())
+            return "multiclass" if between.any() else "binary"
+        if _repeats(y):
+            # It is by the values that there are, however often.
+            y = pd.unique(y.ravel())
+    return str(type_of_target(y, input_name="y"))
+
+
+def _repeats(y: np.ndarray) -> bool:
+    """Return whether a target of numbers or objects holds words, or at first whole numbers."""
+    if y.dtype.kind == "f":
+        return bool((np.trunc(first := y[:100]) == first).all())
+    return isinstance(y.flat[0], str)
 
 
 def labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -115,10 +126,14 @@ def _held_out(splitter: Any, y: np.ndarray) -> np.ndarray:
         except ValueError as error:
             raise DataError(f"TargetEncoder: {error} (n_samples={len(y)}); lower cv") from error
     folds = np.full(len(y), -1)
+    if type(splitter) is KFold and splitter.n_splits <= len(y):
+        # What `split` makes the rows to train on from.
+        for number, held_out in enumerate(splitter._iter_test_indices(y)):
+            folds[held_out] = number
+        return folds
     whole = True
     for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):
-        if type(splitter) is not KFold:
-            whole &= bool((folds[held_out] < 0).all()) and _outside(train, held_out, len(y))
+        whole &= bool((folds[held_out] < 0).all()) and _outside(train, held_out, len(y))
         folds[held_out] = number
     if not whole or (folds < 0).any():
         raise ConfigError(
