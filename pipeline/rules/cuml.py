@@ -78,6 +78,7 @@ class Cuml(Model):
         X, factor = least_squares.sized(
             X,
             params.get("sample_weight"),
+            tol=self.spec.tol,
             centred=self.taken["fit_intercept"],
             one_target=np.ndim(y) == 1,
         )
@@ -349,8 +350,9 @@ def dropped(rule: Rule, spec: BaseEstimator, step: str) -> list[str]:
     spec, defaults = in_python(spec), type(spec)().get_params(deep=False)
     whole = translate(rule, spec, step)
     lost = []
+    ours = {"tol"} if rule.cutoff else set()
     for name, value in spec.get_params(deep=False).items():
-        if repr(value) != repr(defaults[name]):
+        if name not in ours and repr(value) != repr(defaults[name]):
             without = clone(spec).set_params(**{name: defaults[name]})
             try:
                 same = repr(translate(rule, without, step)) == repr(whole)

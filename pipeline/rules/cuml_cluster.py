@@ -12,7 +12,7 @@ from pipeline import frames, gathering
 from pipeline.clusters import Cluster, active
 from pipeline.faults import watched
 from pipeline.optional import available, load
-from pipeline.rules import spread
+from pipeline.rules import least_squares, spread
 from pipeline.rules.cuml_spread import SPREAD, Learnt, Spread
 from pipeline.rules.model import Model
 from pipeline.rules.tables import CUML, public_name
@@ -143,30 +143,37 @@ def train(spec: Any, taken: Mapping[str, Any], X: Any, y: Any, weights: Any = No
     cluster = active()
     assert cluster is not None
     found = SPREAD[public_name(spec)]
-    X = X.astype("float64") if CUML[public_name(spec)].cutoff else X
+    cutoff = CUML[public_name(spec)].cutoff
+    dtype = np.dtype("float64") if cutoff else X.dtype
     rows = gathering.lengths(X)
     gathering.check_rows(y, sum(rows))
-    classes, target = _target(found, X, y)
-    weights = None if weights is None else np.asarray(weights, X.dtype)
+    classes, target = _target(found, dtype, y)
+    weights = None if weights is None else np.asarray(weights, dtype)
     table, *columns = spread.distribute(cluster, X, rows, [target, weights])
     if any(gathering.each(has_missing, table)):
         return None
+    factor = 1.0
+    if cutoff:
+        centred = taken["fit_intercept"]
+        table, factor = least_squares.sized_together(table, tol=spec.tol, centred=centred)
     given = (table, *(_uploaded(column, table) for column in columns), classes)
     made = watched(cluster, lambda: asyncio.to_thread(_fit, cluster, found, taken, given))
     model = made.get_combined_model()
+    if cutoff:
+        model.coef_ = model.coef_ * factor
     found.supply(model, Learnt(made, table, classes))
     return model
 
 
-def _target(found: Spread, X: Any, y: Any) -> tuple[Any, Any]:
+def _target(found: Spread, dtype: np.dtype[Any], y: Any) -> tuple[Any, Any]:
     """Return the classes and what stands for y; classes of text have no place on a GPU."""
     if not found.y:
         return None, None
     y = np.ravel(y)
     if found.y == "values":
-        return None, y.astype(X.dtype)
+        return None, y.astype(dtype)
     classes, codes = np.unique(y, return_inverse=True)
-    return classes, codes.astype("int32" if found.y == "codes" else X.dtype)
+    return classes, codes.astype("int32" if found.y == "codes" else dtype)
 
 
 def _uploaded(column: Any, table: Any) -> Any:

@@ -100,6 +100,7 @@ REFUSED = [
 LOST = [
     (cluster.KMeans(algorithm="elkan"), ["algorithm='elkan'"]),
     (decomposition.PCA(random_state=0), ["random_state=0"]),
+    (linear_model.LinearRegression(tol=1e-4, n_jobs=2), ["n_jobs=2"]),
     (linear_model.Ridge(solver="sag", alpha=0.5), ["solver='sag'"]),
     (LogisticRegression(solver="saga", random_state=0), ["random_state=0", "solver='saga'"]),
     (LogisticRegression(n_jobs=2, C=0.5), ["n_jobs=2"]),

@@ -127,6 +127,17 @@ def test_redundant_columns_have_no_say(rows: int) -> None:
     assert difference < 1e-3 * y.std()
 
 
+@pytest.mark.parametrize("span", [2e5, 4e8])
+def test_what_is_small_beside_another_column_is_nothing_where_it_is_to_scikit_learn(
+    span: float,
+) -> None:
+    random = np.random.default_rng(0)
+    X = np.column_stack([1.7e9 + random.uniform(0, span, 20_000), random.uniform(size=20_000)])
+    y = X @ [1 / span, 2] + random.normal(size=len(X))
+    ours = Accelerated(LinearRegression(), device="cuda", dtype="float64").fit(X, y)
+    assert np.abs(ours.predict(X) - LinearRegression().fit(X, y).predict(X)).max() < 1e-5
+
+
 @pytest.mark.parametrize("spec", [RandomForestClassifier(), RandomForestRegressor()])
 def test_forests_are_cumls_own_and_come_back_whole(spec: Any) -> None:
     X, y = classes()

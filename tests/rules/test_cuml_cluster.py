@@ -154,6 +154,42 @@ def test_transformed_rows_stay_in_partitions() -> None:
     np.testing.assert_allclose(found.compute(), wanted, rtol=1e-4)
 
 
+def indicators(n_rows: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    """Return two full sets of one-hot columns, of which one is redundant, and a target."""
+    random = np.random.default_rng(0)
+    a, b = random.integers(0, 12, n_rows), random.integers(0, 30, n_rows)
+    y = random.normal(size=12)[a] + random.normal(size=30)[b] + random.normal(size=n_rows)
+    return np.column_stack([np.eye(12)[a], np.eye(30)[b]]).astype("float32"), y
+
+
+def moments(n_rows: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    """Return seconds of a year since 1970 in order, beside shares, and a target."""
+    random = np.random.default_rng(0)
+    X = np.column_stack([1.7e9 + np.arange(n_rows) * 15e3, random.uniform(size=(n_rows, 2))])
+    return X, X @ [3e-8, 1, 2] + random.normal(size=n_rows)
+
+
+@pytest.mark.usefixtures("together")
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("data", [indicators, moments])
+def test_least_squares_of_several_gpus_are_those_of_scikit_learn(
+    data: Any, intercept: bool
+) -> None:
+    X, y = data()
+    spec = LinearRegression(fit_intercept=intercept)
+    made = Step(
+        "model",
+        Cuml(spec, Rule(f"{fakes.__name__}.CumlLinear", cutoff=True), "model"),
+        "cpu",
+        [Placement("model", "x", "cpu")],
+    )
+    made.learn("fit", da.from_array(X, chunks=(700, X.shape[1])), y)
+    assert "trained by all GPUs of the cluster" in note(made)
+    asked = np.vstack([X, X[:1] * 0]).astype("float64")
+    wanted = LinearRegression(fit_intercept=intercept).fit(X.astype("float64"), y).predict(asked)
+    assert np.abs(made.worker.call("predict", asked) - wanted).max() < 1e-5 * y.std()
+
+
 @pytest.mark.usefixtures("together")
 def test_batches_learn_on_one_gpu() -> None:
     made = step(LogisticRegression()).worker

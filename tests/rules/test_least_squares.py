@@ -61,6 +61,29 @@ def test_any_unit_will_do(scale: float, n_targets: int) -> None:
     assert difference(X, y, rows, factor) < 1e-6
 
 
+def seconds(span: float, n_rows: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    """Return seconds since 1970 within a span, beside shares and a flag, and a target."""
+    random = np.random.default_rng(0)
+    begun = 1.7e9 + random.uniform(0, span, n_rows)
+    X = np.column_stack([begun, random.uniform(size=(n_rows, 2)), random.integers(0, 2, n_rows)])
+    return X, X @ [1 / span, 1, 2, 3] + random.normal(size=n_rows)
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+@pytest.mark.parametrize("tol", [1e-6, 1e-4])
+@pytest.mark.parametrize("span", [2e3, 2e5, 3e6, 4e8])
+def test_what_is_small_beside_another_column_is_nothing_where_it_is_to_scikit_learn(
+    span: float, tol: float, n_targets: int
+) -> None:
+    X, y = seconds(span)
+    y = np.column_stack([y, -y])[:, :n_targets].squeeze()
+    rows, factor = sized(X, tol=tol, one_target=n_targets == 1)
+    found, intercept = solve(rows, y)
+    wanted = LinearRegression(tol=tol).fit(X, y)
+    far = np.abs(X @ (found * factor).T + intercept - wanted.predict(X)).max()
+    assert far < 1e-6 * y.std()
+
+
 @pytest.mark.parametrize("X", [np.ones((3, 2)), np.full((3, 2), 1e200)], ids=["same", "too large"])
 def test_what_has_no_size_stays_as_it_is(X: np.ndarray) -> None:
     with np.errstate(over="ignore"):
