@@ -8,7 +8,7 @@ distinct values they stand for. **NaN and null mean the same thing: missing.**
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ FRAMES = ("pandas", "cudf")
 ARRAYS = ("numpy", "cupy")
 _DEVICE = {"pandas": "cpu", "numpy": "cpu", "cudf": "cuda", "cupy": "cuda", "cupyx": "cuda"}
 _TO_ARRAY = {"pandas": "to_numpy", "cudf": "to_cupy"}
+LARGE = 2**20
+"""Bytes whose copy from a GPU takes longer than the wait for it: they need not come with others."""
 NULLABLE = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}
 """Kind of numbers -> pandas' type for those with missing values."""
 
@@ -117,12 +119,13 @@ def numbers(X: Any, name: Any) -> Any:
     DataError
         The column does not hold numbers, or some are infinite.
     """
-    values = _numbers(X, name)
+    values = unchecked(X, name)
     refuse_infinite(values, name, array_module(device_of(values)))
     return values
 
 
-def _numbers(X: Any, name: Any) -> Any:
+def unchecked(X: Any, name: Any) -> Any:
+    """Return what `numbers` does, where some may be infinite."""
     series = column(X, name)
     if series.dtype.kind not in "iufb":
         raise no_numbers(name, series.dtype)
@@ -159,11 +162,21 @@ def categories(X: Any, name: Any) -> Coded:
         Values are infinite; dates are missing; or integers would fall together as float64,
         the type of integer columns with missing values.
     """
+    return all_categories(X, [name])[0]
+
+
+def all_categories(X: Any, names: Sequence[Any]) -> list[Coded]:
+    """Return columns as `categories` does; distinct numbers on a GPU come together."""
+    numeric = [name for name in names if column(X, name).dtype.kind in "iufb"]
+    found = dict(zip(numeric, all_coded(unchecked(X, name) for name in numeric), strict=True))
+    return [
+        _apart(X, name, found[name]) if name in found else _categories(X, name) for name in names
+    ]
+
+
+def _categories(X: Any, name: Any) -> Coded:
     series = column(X, name)
-    kind = series.dtype.kind
-    if kind in "iufb":
-        return _integers(X, name) if kind in "iu" else _floats(X, name)
-    if kind in "mM":
+    if series.dtype.kind in "mM":
         return _dates(series, name)
     if not is_frame(X):
         return coded(series)
@@ -184,20 +197,14 @@ def categories(X: Any, name: Any) -> Coded:
     return Coded(codes, values.astype(object))
 
 
-def _floats(X: Any, name: Any) -> Coded:
-    """Return floats or bools as codes; among the distinct values, infinite ones are soon found."""
-    values = _numbers(X, name)
-    found = coded(values)
-    if found.values.dtype.kind == "f" and np.isinf(found.values).any():
-        refuse_infinite(values, name, array_module(device_of(values)))
-    return found
-
-
-def _integers(X: Any, name: Any) -> Coded:
-    """Return integers as codes; where they are float64 to scikit-learn, make sure none merge."""
-    found = coded(_numbers(X, name))
-    if found.values.dtype.kind == "f" and (abs(found.values) >= 2**53).any():
-        series = column(X, name)
+def _apart(X: Any, name: Any, found: Coded) -> Coded:
+    """Return the codes of a column of numbers, of which none is infinite and none have merged."""
+    if found.values.dtype.kind != "f":
+        return found
+    if np.isinf(found.values).any():
+        numbers(X, name)
+    series = column(X, name)
+    if series.dtype.kind in "iu" and (abs(found.values) >= 2**53).any():
         plain = "uint64" if series.dtype.kind == "u" else "int64"
         exact = getattr(series.fillna(0).astype(plain), _TO_ARRAY[library(X)])()
         as_floats(coded(exact).values, name)
@@ -214,16 +221,34 @@ def _dates(series: Any, name: Any) -> Coded:
 
 def coded(array: Any) -> Coded:
     """Return a 1-D array as codes into its sorted distinct values; NaN is missing."""
-    xp = array_module(device_of(array))
+    return all_coded([array])[0]
+
+
+def all_coded(arrays: Iterable[Any]) -> list[Coded]:
+    """Return arrays as `coded` does; distinct numbers on a GPU come together."""
+    found = [_distinct(array) for array in arrays]
+    values = all_to_host([each.values for each in found])
+    return [_without_nan(each.codes, known) for each, known in zip(found, values, strict=True)]
+
+
+def _distinct(array: Any) -> Coded:
+    """Return codes and distinct values, NaN among them; few values are still on the device."""
     if array.dtype.kind not in "iufb":
         codes, values = pd.factorize(array, sort=True)
         return Coded(codes, np.asarray(values, dtype=object))
-    values, codes = xp.unique(sortable(array), return_inverse=True)
-    values = to_host(values)
-    if values.dtype.kind == "f" and np.isnan(values[-1:]).any():
-        codes = xp.where(codes == len(values) - 1, -1, codes)
-        values = values[:-1]
-    return Coded(codes, values)
+    values, codes = array_module(device_of(array)).unique(sortable(array), return_inverse=True)
+    if device_of(array) == "cpu":
+        return Coded(codes, values)
+    # Those of all columns are there at once, so they are as small as they can be.
+    codes = codes.astype(np.min_scalar_type(-1 - len(values)))
+    return Coded(codes, values if values.nbytes < LARGE else to_host(values))
+
+
+def _without_nan(codes: Any, values: np.ndarray) -> Coded:
+    if values.dtype.kind != "f" or not np.isnan(values[-1:]).any():
+        return Coded(codes, values)
+    xp = array_module(device_of(codes))
+    return Coded(xp.where(codes == len(values) - 1, codes.dtype.type(-1), codes), values[:-1])
 
 
 def sortable(array: Any) -> Any:
@@ -257,6 +282,25 @@ def same_labels(a: Any, b: Any) -> bool:
 def to_host(array: Any) -> np.ndarray:
     """Return what was learnt on the host, booking the copy; rows go by `to_device`."""
     return _host(array, state=True)
+
+
+def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
+    """Return arrays as `to_host` does, those of a GPU by one copy: each waits until it is done."""
+    away = [array for array in arrays if library(array) == "cupy"]
+    if len(away) < 2:
+        return [to_host(array) for array in arrays]
+    flat = to_host(array_module("cuda").concatenate([each.ravel().view("uint8") for each in away]))
+    parts = np.split(flat, np.cumsum([each.nbytes for each in away[:-1]]))
+    pairs = zip(parts, away, strict=True)
+    # A part may begin anywhere; a copy begins where its type has to.
+    found = iter([part.view(each.dtype).reshape(each.shape).copy() for part, each in pairs])
+    return [next(found) if library(array) == "cupy" else array for array in arrays]
+
+
+def any_of(marks: Sequence[Any]) -> list[int]:
+    """Return the positions of the arrays in which something is true; a GPU is waited for once."""
+    found = all_to_host([mark.any() for mark in marks])
+    return np.flatnonzero(found).tolist()
 
 
 def _host(array: Any, *, state: bool) -> np.ndarray:

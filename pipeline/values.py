@@ -46,8 +46,7 @@ def refuse_infinite(values: Any, name: Any, xp: Any) -> None:
     DataError
         Some are infinite.
     """
-    infinite = xp.isinf(values) if values.dtype.kind == "f" else None
-    if infinite is not None and bool(infinite.any()):
+    if values.dtype.kind == "f" and bool((infinite := xp.isinf(values)).any()):
         raise DataError(
             f"column {name!r} holds infinite values; replace them by numbers or by missing values "
             f"(the first is in row {int(infinite.argmax())})"

@@ -13,14 +13,14 @@ from pipeline import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing.blocks import Block, Indicators, Numbers
 from pipeline.preprocessing.quantiles import Values, blamed, drawn, gather, merge, quantile
-from pipeline.preprocessing.rows import require_finite
-from pipeline.preprocessing.twin import ANY, Twin
+from pipeline.preprocessing.rows import FiniteTwin, require_finite
+from pipeline.preprocessing.twin import ANY
 
 NARROW = 1e-8
 """Bins that are not wider are left out, as in scikit-learn."""
 
 
-class KBinsDiscretizerTwin(Twin[Values]):
+class KBinsDiscretizerTwin(FiniteTwin[Values]):
     """Replace each value by the number of its bin, or by an indicator of it.
 
     Above `subsample` rows, the edges are learnt from the rows that scikit-learn
@@ -42,7 +42,6 @@ class KBinsDiscretizerTwin(Twin[Values]):
         "subsample": ANY,
         "random_state": ANY,
     }
-    reads = Numbers
 
     def partial(self, block: Numbers, *aligned: object) -> Values:
         """Keep the values, or a summary of them."""
@@ -106,10 +105,9 @@ class KBinsDiscretizerTwin(Twin[Values]):
         fitted.n_bins_ = bins
         return fitted
 
-    def apply(self, block: Numbers) -> Block:
+    def apply_training(self, block: Numbers, *aligned: object) -> Block:
         """Return the bin of each value."""
         xp = frames.array_module(frames.device_of(block.values))
-        require_finite(self, block.values)
         # float32 values may round to the other side of an edge; scikit-learn's do.
         values = block.values if self.spec.dtype is None else block.values.astype(self.spec.dtype)
         dtype = values.dtype if values.dtype.kind == "f" else np.dtype("float64")

@@ -305,7 +305,7 @@ def as_categories(block: Block, rows: Rows) -> Categories:
         parts = [as_categories(part, rows) for part in block.blocks]
         return Categories([column for part in parts for column in part.columns])
     values = as_numbers(block, rows).values
-    return Categories([frames.coded(values[:, j]) for j in range(block.width)])
+    return Categories(frames.all_coded(values.T))
 
 
 def as_dates(block: Block, rows: Rows) -> Dates:

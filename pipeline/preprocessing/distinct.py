@@ -77,16 +77,8 @@ def merge_columns(a: Sequence[Distinct], b: Sequence[Distinct]) -> list[Distinct
 
 def tallies(columns: Sequence[frames.Coded], sums_of: Callable[[Any], Any]) -> list[Distinct]:
     """Return the sums of each column, which one copy brings to the host: each waits for a GPU."""
-    if not columns:
-        return []
-    xp = frames.array_module(frames.device_of(columns[0].codes))
-    sums = [sums_of(column) for column in columns]
-    flat = frames.to_host(xp.concatenate([each.ravel() for each in sums]))
-    parts = np.split(flat, np.cumsum([each.size for each in sums])[:-1])
-    return [
-        Distinct(column.values, part.reshape(each.shape))
-        for column, part, each in zip(columns, parts, sums, strict=True)
-    ]
+    sums = frames.all_to_host([sums_of(column) for column in columns])
+    return [Distinct(column.values, each) for column, each in zip(columns, sums, strict=True)]
 
 
 def rows_of(column: frames.Coded) -> Any:

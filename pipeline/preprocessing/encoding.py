@@ -157,7 +157,7 @@ class EncoderTwin(Twin[list[Distinct]]):
     ) -> None:
         """Raise if a row of a column was found to be what stands for an unknown value."""
         bad = [places == unknown for places in found]
-        for j in any_of(bad):
+        for j in frames.any_of(bad):
             column = columns[j]
             value = shown(column.values, int(column.codes[int(bad[j].argmax())]))
             raise DataError(
@@ -165,14 +165,6 @@ class EncoderTwin(Twin[list[Distinct]]):
                 f"({type(self.spec).__name__} has handle_unknown='error'); clean the column, or "
                 "set handle_unknown to let unknown values pass"
             )
-
-
-def any_of(marks: Sequence[Any]) -> list[int]:
-    """Return the positions of the arrays in which something is true; a GPU is waited for once."""
-    if not marks:
-        return []
-    xp = frames.array_module(frames.device_of(marks[0]))
-    return np.flatnonzero(frames.to_host(xp.stack([mark.any() for mark in marks]))).tolist()
 
 
 def with_nan(listed: Any) -> list[Any]:

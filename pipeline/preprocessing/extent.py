@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,13 +37,23 @@ def extent(values: Any) -> Extent:
     >>> extent(np.array([[1.0, np.nan], [4.0, np.nan]]))
     Extent(n_rows=2, low=array([ 1., inf]), high=array([  4., -inf]))
     """
+    return extents([values])[0]
+
+
+def extents(blocks: Sequence[Any]) -> list[Extent]:
+    """Return the bounds of each of some matrices; a GPU is waited for once."""
+    bounds = frames.all_to_host([_bounds(values) for values in blocks])
+    return [Extent(len(values), *each) for values, each in zip(blocks, bounds, strict=True)]
+
+
+def _bounds(values: Any) -> Any:
+    """Return the least and the greatest value of each column, shape (2, n_columns)."""
     xp = frames.array_module(frames.device_of(values))
     low = high = values
     if values.dtype.kind == "f":
         missing = xp.isnan(values)
         low, high = xp.where(missing, np.inf, values), xp.where(missing, -np.inf, values)
-    bounds = frames.to_host(xp.stack([low.min(axis=0), high.max(axis=0)]))
-    return Extent(len(values), *bounds)
+    return xp.stack([low.min(axis=0), high.max(axis=0)])
 
 
 def merge(a: Extent, b: Extent) -> Extent:

@@ -128,11 +128,15 @@ class FunctionTransformerTwin(Twin[Checked]):
         self.record_names(stats.width)
 
     def apply(self, block: Numbers | Categories) -> Numbers | Categories:
+        """Return the function of every value, once `validate` has looked at them."""
+        if self.spec.validate and isinstance(block, Numbers):
+            require_finite(self, block.values)
+        return self.apply_training(block)
+
+    def apply_training(self, block: Numbers | Categories, *aligned: Any) -> Numbers | Categories:
         """Return the function of every value, in the type it has in NumPy."""
         if isinstance(block, Categories):
             return block
-        if self.spec.validate:
-            require_finite(self, block.values)
         values = _applied(self.spec, self.spec.func, self.spec.kw_args, block.values)
         # Functions of bytes come in half precision, in which later sums would overflow.
         return Numbers(values.astype("float32") if values.dtype == "float16" else values)

@@ -77,7 +77,7 @@ class SimpleImputerTwin(Twin[Seen]):
             return moments(floats(block.values), xp)
         if self.spec.strategy == "median":
             return gather(block.values, self.rank_error)
-        return tallies([frames.coded(column) for column in block.values.T], rows_of)
+        return tallies(frames.all_coded(block.values.T), rows_of)
 
     def merge(self, a: Seen, b: Seen) -> Seen:
         """Merge the statistics of two blocks."""

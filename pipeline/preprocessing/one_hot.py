@@ -17,7 +17,6 @@ from pipeline.preprocessing.encoding import (
     UNKNOWN,
     EncoderTwin,
     Tables,
-    any_of,
     grouped,
     infrequent,
     look_up,
@@ -107,7 +106,7 @@ class OneHotEncoderTwin(EncoderTwin):
             return
         new = [j for j, c in enumerate(columns) if self._warned.get(j) is not c.values]
         marks = [self._unknown.of(j, columns[j])[columns[j].codes] for j in new]
-        added = [new[i] for i in any_of(marks)]
+        added = [new[i] for i in frames.any_of(marks)]
         before = set(range(len(columns))) - set(new)
         self._warned.update((j, columns[j].values) for j in added)
         if added:

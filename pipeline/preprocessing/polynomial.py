@@ -16,7 +16,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from pipeline import frames
 from pipeline.preprocessing.blocks import Numbers
-from pipeline.preprocessing.rows import StatelessTwin, require_finite
+from pipeline.preprocessing.rows import StatelessTwin
 from pipeline.preprocessing.twin import ANY
 
 PADDING = 16
@@ -51,9 +51,8 @@ class PolynomialFeaturesTwin(StatelessTwin):
         self._terms, self._hidden = terms(self.spec, int(self.fitted.n_features_in_))
         self._products = list(products(self._terms))
 
-    def apply(self, block: Numbers) -> Numbers:
+    def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
         """Return the bias, the columns and their products."""
-        require_finite(self, block.values)
         xp = frames.array_module(frames.device_of(block.values))
         n_rows = block.values.shape[0]
         made = xp.empty((len(self._terms), n_rows + PADDING), dtype="float64")[:, :n_rows]

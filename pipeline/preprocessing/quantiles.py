@@ -92,7 +92,7 @@ class Rows:
     @property
     def extent(self) -> Extent:
         """Number of rows, least and greatest values."""
-        return reduce(extent.merge, map(extent.extent, self.blocks))
+        return reduce(extent.merge, extent.extents(self.blocks))
 
     def column(self, j: int) -> Any:
         """Return a copy of one column, shape (n_rows,)."""

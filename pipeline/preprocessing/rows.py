@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -10,8 +11,10 @@ from sklearn.preprocessing import Binarizer, Normalizer
 
 from pipeline import frames
 from pipeline.errors import DataError
-from pipeline.preprocessing.blocks import Numbers
+from pipeline.preprocessing.blocks import Block, Numbers
 from pipeline.preprocessing.twin import ANY, Twin
+
+S = TypeVar("S")
 
 EPS = float(np.finfo("float64").eps)
 
@@ -42,10 +45,23 @@ def require_finite(twin: Twin[Any], values: Any) -> None:
     raise DataError(f"{step}: column {name!r} holds {what}, which it does not take; {way_out}")
 
 
-class StatelessTwin(Twin[int]):
-    """A step whose fit only checks its input; the statistic is the number of columns."""
+class FiniteTwin(Twin[S]):
+    """A step that takes finite numbers only; `partial` has looked at those it is fitted on."""
 
     reads = Numbers
+
+    def apply(self, block: Numbers) -> Block:
+        """Transform a block, once it is checked."""
+        require_finite(self, block.values)
+        return self.apply_training(block)
+
+    @abstractmethod
+    def apply_training(self, block: Numbers, *aligned: Any) -> Block:
+        """Transform a block of finite numbers."""
+
+
+class StatelessTwin(FiniteTwin[int]):
+    """A step whose fit only checks its input; the statistic is the number of columns."""
 
     def partial(self, block: Numbers, *aligned: Any) -> int:
         """Check the block, and return its width."""
@@ -73,9 +89,8 @@ class NormalizerTwin(StatelessTwin):
     original = Normalizer
     honours = {"norm": ANY, "copy": ANY}
 
-    def apply(self, block: Numbers) -> Numbers:
+    def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
         """Return the block with rows of norm one, in float64."""
-        require_finite(self, block.values)
         xp = frames.array_module(frames.device_of(block.values))
         values = block.values.astype("float64", copy=False)
         norms = _norms(values, self.spec.norm, xp)
@@ -95,10 +110,9 @@ class BinarizerTwin(StatelessTwin):
     original = Binarizer
     honours = {"threshold": ANY, "copy": ANY}
 
-    def apply(self, block: Numbers) -> Numbers:
+    def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
         """Return zeros and ones."""
         values = block.values
-        require_finite(self, values)
         # As scikit-learn: float32 is compared as float32, so 0.1 is not above 0.1.
         sizes = values if values.dtype.kind == "f" else values.astype("float64")
         return Numbers((sizes > self.spec.threshold).astype(values.dtype))

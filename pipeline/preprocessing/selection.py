@@ -161,4 +161,8 @@ class SelectKBestTwin(_SelectorTwin[Any]):
     def apply(self, block: Numbers) -> Numbers:
         """Return the selected columns; the others must be finite too, as in scikit-learn."""
         require_finite(self, block.values)
+        return self.apply_training(block)
+
+    def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
+        """Return the selected columns, which `partial` has looked at."""
         return super().apply(block)

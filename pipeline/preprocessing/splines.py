@@ -153,8 +153,12 @@ class SplineTransformerTwin(Twin[Any]):
         return Edge(at, value, np.stack([spline(x, nu=1) for spline, x in pairs]) * kept)
 
     def apply(self, block: Numbers) -> Numbers:
-        """Return the values of the splines, those of one column side by side."""
+        """Return the values of the splines, once it is checked that none is missing."""
         self._check_missing(block.values)
+        return self.apply_training(block)
+
+    def apply_training(self, block: Numbers, *aligned: object) -> Numbers:
+        """Return the values of the splines, those of one column side by side."""
         values = block.values.astype("float64")
         xp = frames.array_module(frames.device_of(values))
         lower, upper = (xp.asarray(edge.at) for edge in self._edges)
@@ -167,7 +171,7 @@ class SplineTransformerTwin(Twin[Any]):
         for j in np.flatnonzero(np.isnan(self._edges[0].at)).tolist():
             out[:, j] = 0.0 if continued else xp.nan
         if self.spec.handle_missing == "zeros":
-            out[xp.nonzero(xp.isnan(values))] = 0.0
+            _blank(out, xp.isnan(values))
         out = out if self.spec.include_bias else out[:, :, :-1]
         return Numbers(out.reshape(len(values), -1))
 
@@ -197,10 +201,24 @@ def _bounds(stats: Extent) -> np.ndarray:
 
 def _continue(out: Any, values: Any, beyond: Any, edge: Edge) -> None:
     """Write the linear continuation where values lie beyond an edge."""
-    xp = frames.array_module(frames.device_of(out))
-    row, column = xp.nonzero(beyond)
-    at, value, slope = (xp.asarray(array)[column] for array in edge)
-    out[row, column] = value + (values[row, column] - at)[:, None] * slope
+    if frames.device_of(out) == "cpu":
+        row, column = np.nonzero(beyond)
+        at, value, slope = (array[column] for array in edge)
+        out[row, column] = value + (values[row, column] - at)[:, None] * slope
+        return
+    # To ask where they are would be to wait for the GPU.
+    xp = frames.array_module("cuda")
+    at, value, slope = map(xp.asarray, edge)
+    line = value + (values - at)[:, :, None] * slope
+    xp.copyto(out, line, where=beyond[:, :, None])
+
+
+def _blank(out: Any, missing: Any) -> None:
+    """Write zeros where values are missing; on a GPU, without asking where that is."""
+    if frames.device_of(out) == "cpu":
+        out[missing] = 0.0
+    else:
+        frames.array_module("cuda").copyto(out, 0.0, where=missing[:, :, None])
 
 
 def splines(basis: Basis, x: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from threading import Lock
@@ -92,24 +92,33 @@ class Table:
         store = self._columns[form]
         with self._lock:
             new = [name for name in names if name not in store]
-            alone = self.device == "cuda" or self.n_rows < FEW_ROWS
-            made = (map if alone else each)(lambda name: self._made(form, name), new)
-            store.update(zip(new, made, strict=True))
+            store.update(zip(new, self._made(form, new), strict=True))
         return [store[name] for name in names]
 
-    def _made(self, form: type, name: Any) -> Any:
-        column = READERS[form](self.X, name)
+    def _made(self, form: type, names: Sequence[Any]) -> Iterable[Any]:
+        """Return whole columns; a GPU is waited for once for what is to be known of all."""
         if self.device == "cpu":
-            return column
+            apply = map if self.n_rows < FEW_ROWS else each
+            return apply(lambda name: READERS[form](self.X, name), names)
         if form is Categories:
-            # They stay as long as the table does, so they are as small as they can be.
-            small = np.min_scalar_type(-1 - len(column.values))
-            return frames.Coded(column.codes.astype(small), column.values)
-        # cuDF makes a copy of a column that it fills, even where nothing is missing. Now that all
-        # of it was looked at, each block makes its own; but where it has another type, rows with
-        # and without missing values would differ.
+            return map(_small, frames.all_categories(self.X, names))
+        made = [self._number(name) for name in names]
+        for j in frames.any_of([infinite for _, infinite in made]):
+            frames.numbers(self.X, names[j])
+        return [column for column, _ in made]
+
+    def _number(self, name: Any) -> tuple[Any, Any]:
+        """Return a column on a GPU, or None; and whether some numbers of it are infinite.
+
+        cuDF makes a copy of a column that it fills, even where nothing is missing. Once all of it
+        was looked at, each block makes its own; but where it has another type, rows with and
+        without missing values would differ.
+        """
+        column = frames.unchecked(self.X, name)
         own = frames.is_frame(self.X) and column.dtype == frames.column(self.X, name).dtype
-        return None if form is Numbers and own else column
+        floats = column.dtype.kind == "f"
+        infinite = self.xp.isinf(column).any() if floats else self.xp.zeros((), dtype=bool)
+        return None if own else column, infinite
 
     def first(self) -> Part:
         """Return the first row."""
@@ -210,6 +219,12 @@ class Part:
         if isinstance(array, Cut):
             return self.table.own[array.number][self.rows]
         return array[self.rows]
+
+
+def _small(column: frames.Coded) -> frames.Coded:
+    """Return codes that take as little room as they can: they stay as long as the table does."""
+    small = np.min_scalar_type(-1 - len(column.values))
+    return frames.Coded(column.codes.astype(small, copy=False), column.values)
 
 
 def side_by_side(columns: Sequence[Any], xp: Any) -> Any:

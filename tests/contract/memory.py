@@ -218,14 +218,18 @@ def _rows_read(patch: pytest.MonkeyPatch) -> list[int]:
     return rows
 
 
+def a_block(name: str) -> float:
+    """Return how many more times it waits for each further block of rows."""
+    return (taken(name).waits - taken(name, 1).waits) / (BLOCKS - 1)
+
+
 def line(name: str) -> str:
     """Return a transformer's row of the table in the documentation."""
     one, many = taken(name, 1), taken(name)
     peak, waits = BEFORE[name]
-    more = (many.waits - one.waits) / (BLOCKS - 1)
     return (
         f"| `{name}` | {many.made:.1f} | {peak:.1f} | {many.peak:.1f} | {waits} | {one.waits} "
-        f"| {more:.0f} | {many.passes:.0f} |"
+        f"| {a_block(name):.0f} | {many.passes:.0f} |"
     )
 
 
