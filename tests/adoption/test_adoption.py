@@ -140,17 +140,30 @@ def test_parquet_of_many_types_is_taken_or_named(workspace) -> None:
             "day": pa.array(range(200), "int32").cast(pa.date32()),
             "moment": pa.array(range(200), "int64").cast(pa.timestamp("ns", "UTC")),
             "clock": pa.array([time(i % 24) for i in range(200)]),
+            "while": pa.array(range(200), "int64").cast(pa.duration("s")),
             "list": pa.array([[1], [2, 3]] * 100),
             "code": pa.array(["a", "b"] * 100).dictionary_encode(),
         }
     )
     pq.write_table(table, workspace / "many.parquet")
     made = adopted(workspace, "y", "many.parquet")
-    assert set(made.columns.unused) == {"clock", "list"}
+    assert set(made.columns.unused) == {"clock", "while", "list"}
     assert "time64[us]" in made.columns.unused["clock"]
     assert made.columns.few == ["code"]
     assert {"x", "money", "day: month"} <= set(made.columns.numbers)
     assert pd.read_parquet(made.data)["x"].isna().sum() == 1
+
+
+def test_times_of_day_and_durations_are_texts_in_csv(workspace) -> None:
+    hours = np.arange(200) % 7
+    table = pd.DataFrame({"y": hours > 3, "x": np.arange(200) / 9})
+    table["clock"] = [f"{hour:02d}:30" for hour in hours]
+    table["exact"] = [f"{hour:02d}:30:00" for hour in hours]
+    table["while"] = [f"PT{hour}H" for hour in hours]
+    table.to_csv(workspace / "times.csv", index=False)
+    made = adopted(workspace, "y", "times.csv")
+    assert made.columns.few == ["clock", "exact", "while"]
+    assert not made.columns.unused
 
 
 def test_a_semicolon_parts_columns_too(workspace) -> None:
