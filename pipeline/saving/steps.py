@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -98,8 +98,9 @@ class Unpacker:
         Unsupported
             A step cannot be taken over by the device, and `fallback` is off.
         """
-        if [step.name for step in plan.steps] != [name for name, _ in states]:
-            raise DataError("the steps of the state are not those of the spec")
+        saved = [name for name, _ in states]
+        if [step.name for step in plan.steps] != saved:
+            raise DataError(_other_steps(saved, plan))
         specs = dict(parts(plan.spec))
         for step, (_, state) in zip(plan.steps, states, strict=True):
             self._step(step, state, specs.get(step.name))
@@ -145,3 +146,16 @@ class Unpacker:
             why = f"a saved {type(spec).__name__} has no way onto the GPU"
             raise Unsupported(Reason(step.name, why, "use device='auto', or fit it there"))
         step.worker.resume(fitted)
+
+
+def _other_steps(saved: Sequence[str], plan: Plan) -> str:
+    """Return what is the matter where the steps that were saved are not those of a plan."""
+    here = [step.name for step in plan.steps]
+    if saved != [name for name, _ in parts(plan.spec)]:
+        return f"the steps of the state, {saved}, are not those of the spec, {here}"
+    (together, *_) = (name for name in here if name not in saved)
+    return (
+        f"an older version of this package saved {saved}, and this one fits {together!r} as one "
+        "program; fit the model again, or load the scikit-learn pipeline that "
+        "`python -m pipeline run` wrote beside it, whose name ends in .skops"
+    )

@@ -63,6 +63,34 @@ def test_a_setting_that_came_later_is_told_and_one_that_is_older_may_lack(change
         reading.unpack(made, "cpu")
 
 
+def test_a_file_whose_preprocessing_was_fitted_step_by_step_is_refused_with_the_way_out() -> None:
+    folder = FIXTURES.with_name("refused") / "chain"
+    assert manifest.read(folder)[0].versions["pipeline"] == "0.1.0"
+    says = (
+        r"an older version of this package saved \['simpleimputer', 'standardscaler', "
+        r"'logisticregression'\], and this one fits 'simpleimputer \+ standardscaler' as one "
+        r"program; fit the model again, or load the scikit-learn pipeline .* \.skops"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(DataError, match=says):
+            load(folder, "cpu")
+
+
+def test_steps_of_another_program_are_named() -> None:
+    folder = FIXTURES / "pipeline.model-1" / "linear"
+    files = manifest.read(folder)[1]
+    state = json.loads(files["state.json"])
+    state["steps"][0][0] = "scaler"
+    made = {**files, "state.json": json.dumps(state).encode()}
+    says = (
+        r"the steps of the state, \['scaler', 'logisticregression'\], are not those of the spec, "
+        r"\['columntransformer', 'logisticregression'\]"
+    )
+    with pytest.raises(DataError, match=says):
+        reading.unpack(made, "cpu")
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_file_of_a_format_is_read(folder: Path) -> None:
     with warnings.catch_warnings():
