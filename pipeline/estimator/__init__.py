@@ -38,7 +38,8 @@ from pipeline.estimator.routing import (
 )
 from pipeline.lowering import lower
 from pipeline.plan import Plan
-from pipeline.preprocessing.refusals import obstacles_to_batches
+from pipeline.preprocessing.refusals import leaves, obstacles_to_batches
+from pipeline.preprocessing.targets import ahead
 
 
 def _learns_in_batches(model: Any) -> bool:
@@ -260,7 +261,8 @@ class Accelerated(Answers):
         hand_over(plan, asked, X)
         y = targets.check_target(y, X)
         targets.check_classes(self.spec, y)
-        with keeping(checkpoints_of(self)) as trees, self._ledger(X) as book:
+        encoders = (how for _, how in leaves(self.spec, ""))
+        with keeping(checkpoints_of(self)) as trees, self._ledger(X) as book, ahead(encoders, y):
             made = attempted(X, lambda: how(plan, self._bring(X, plan.entrance), y, takes))
         forget(plan)
         plan.steps[-1].note(trees.remark)

@@ -17,7 +17,7 @@ from pipeline.optional import load
 from pipeline.preprocessing import output
 from pipeline.preprocessing.nodes import Read
 from pipeline.preprocessing.parallel import alone
-from pipeline.preprocessing.table import Cut, Part, Table
+from pipeline.preprocessing.table import Brought, Cut, Part, Table, once
 
 T = TypeVar("T")
 
@@ -50,6 +50,7 @@ class Partitions:
         self._own: list[list[Any]] = [[] for _ in self._parts]
         self._own_first: list[Any] = []
         self._lengths: list[int] = []
+        self._brought: Brought = {}
         self.widest = 0
 
     @property
@@ -101,7 +102,7 @@ class Partitions:
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
         """Return what stands for the arrays: each partition is sent its own entries."""
-        return [self._cut(array) for array in aligned]
+        return once(self._brought, self._cut, aligned)
 
     def _cut(self, array: Any) -> Cut:
         gathering.check_rows(array, sum(self.lengths))

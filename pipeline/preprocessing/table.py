@@ -39,6 +39,23 @@ READERS: dict[type, Callable[[Any, Any], Any]] = {
 """Form of a block -> what makes an array, or `frames.Coded`, of a column."""
 
 
+Brought = dict[int, tuple[Any, Any]]
+"""What stands for arrays elsewhere, by their ids; an array is held, lest another gets its id."""
+
+
+def once(brought: Brought, bring: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
+    """Return what stands for arrays elsewhere; one that several steps share is brought once.
+
+    >>> brought, array = {}, [1]
+    >>> once(brought, list, [array])[0] is once(brought, list, [array])[0]
+    True
+    """
+    for array in arrays:
+        if id(array) not in brought:
+            brought[id(array)] = array, bring(array)
+    return [brought[id(array)][1] for array in arrays]
+
+
 class Data(Protocol):
     """What a program is fitted on: the rows of one table, or of many."""
 
@@ -80,6 +97,7 @@ class Table:
         self.n_rows = int(X.shape[0])
         self.widest = max(1, int(X.shape[1]))
         self._columns: dict[type, dict[Any, Any]] = {form: {} for form in READERS}
+        self._brought: Brought = {}
         self._lock = Lock()
 
     @property
@@ -160,7 +178,7 @@ class Table:
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
         """Return host arrays with one entry a row where the table is."""
-        return [frames.to_device(array, self.device) for array in aligned]
+        return once(self._brought, lambda array: frames.to_device(array, self.device), aligned)
 
     def reduce(self, partial: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
         """Merge the statistics of all blocks, in order, whatever thread made them.

@@ -47,19 +47,10 @@ class TargetEncoderTwin(EncoderTwin):
         """Return the folds, and the target: centred, or as a number for class and fold."""
         if y is None:
             raise DataError("TargetEncoder requires y to be passed, but the target y is None")
-        kind, classes, values, folds = read_target(self.spec, np.asarray(y))
-        self._kind, self._classes = kind, classes
-        self.n_folds = int(folds.max()) + 1
-        # Rows of two labels, or of several if each gets a column, need only be counted.
-        self.n_counted = 0
-        if classes is not None and (kind == "multiclass" or len(classes) == 2):
-            self.n_counted = len(classes)
-            self._centre = 0.0
-            kinds = np.min_scalar_type(self.n_folds * len(classes))
-            return folds, folds.astype(kinds) * len(classes) + values
-        # Centred sums keep the digits of the variance when the mean is large.
-        self._centre = float(values.mean()) if kind == "continuous" else 0.0
-        return folds, values - self._centre
+        target = read_target(self.spec, np.asarray(y))
+        self._kind, self._classes, self._centre = target.kind, target.classes, target.centre
+        self.n_folds, self.n_counted = target.n_folds, target.n_counted
+        return target.folds, target.values
 
     def partial(self, block: Categories, *aligned: Any) -> list[Distinct]:
         """Sum the target by value and fold."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,16 +28,85 @@ class Target(NamedTuple):
         ``"binary"``, ``"multiclass"`` or ``"continuous"``.
     classes : numpy.ndarray or None
         The labels, sorted; None for a continuous target.
-    values : numpy.ndarray, shape (n_rows,)
-        The position of each label among the classes, or y as float64.
     folds : numpy.ndarray of int, shape (n_rows,)
         The fold in which each row is held out.
+    n_folds : int
+    values : numpy.ndarray, shape (n_rows,)
+        Where rows need only be counted, a number for class and fold; otherwise what is summed.
+    n_counted : int
+        The labels whose rows are counted; 0 where the values are summed.
+    centre : float
+        What the values are less than the target.
     """
 
     kind: str
     classes: np.ndarray | None
-    values: np.ndarray
     folds: np.ndarray
+    n_folds: int
+    values: np.ndarray
+    n_counted: int = 0
+    centre: float = 0.0
+
+
+class _Seen(NamedTuple):
+    """What is known before the folds are drawn; `strata` is what the splitter reads."""
+
+    kind: str
+    classes: np.ndarray | None
+    values: np.ndarray
+    splitter: Any
+    strata: np.ndarray
+
+
+_begun: ContextVar[Mapping[Hashable, Future[Target]]] = ContextVar("begun")
+
+
+@contextmanager
+def ahead(specs: Iterable[Any], y: Any) -> Iterator[None]:
+    """Draw the folds of target encoders in another thread, once for those that draw alike.
+
+    Only what none but the encoder draws from is drawn ahead, and what nothing is said of: errors
+    and warnings come, and a generator that is shared is used, where the target is needed.
+
+    Parameters
+    ----------
+    specs : iterable of estimator
+        The encoders among them, unfitted, are those of the fit inside the block.
+    y : numpy.ndarray or None
+        The target, which they are given.
+    """
+    begun: dict[Hashable, Future[Target]] = {}
+    pool, token = ThreadPoolExecutor(1), _begun.set(begun)
+    try:
+        for spec in specs:
+            if type(spec) is TargetEncoder and y is not None:
+                _begin(spec, y, begun, pool)
+        yield
+    finally:
+        _begun.reset(token)
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin(
+    spec: TargetEncoder, y: np.ndarray, begun: dict[Hashable, Future[Target]], pool: Executor
+) -> None:
+    key = _alike(spec, y)
+    if key is None or key in begun:
+        return
+    with suppress(Exception):
+        seen = _seen(spec, y)
+        if _is_quiet(seen):
+            begun[key] = pool.submit(_drawn, seen)
+
+
+def _alike(spec: TargetEncoder, y: np.ndarray) -> Hashable:
+    """Return what the folds follow from; None where they are drawn anew, or by others."""
+    given = type(spec.cv) in (KFold, StratifiedKFold)
+    how = spec.cv if given else spec
+    known = given or spec.cv is None or isinstance(spec.cv, Integral)
+    if known and (how.shuffle is False or isinstance(how.random_state, Integral)):
+        return id(y), repr((spec.target_type, spec.cv, spec.shuffle, spec.random_state))
+    return None
 
 
 def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
@@ -45,6 +119,11 @@ def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
     DataError
         The target is of a type that cannot be encoded.
     """
+    begun = _begun.get({}).get(_alike(spec, y))
+    return _drawn(_seen(spec, y)) if begun is None else begun.result()
+
+
+def _seen(spec: TargetEncoder, y: np.ndarray) -> _Seen:
     seen = _type(y)
     kind = seen if spec.target_type == "auto" else spec.target_type
     if kind not in ("binary", "multiclass", "continuous"):
@@ -54,7 +133,7 @@ def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
         )
     y = y.reshape(len(y))
     if kind == "continuous":
-        return Target(kind, None, y.astype("float64"), _folds(_splitter(spec, y, kind), y))
+        return _Seen(kind, None, y.astype("float64"), _splitter(spec, y, kind), y)
     codes, classes = labels(y)
     codes = codes.astype(np.min_scalar_type(len(classes)))
     if kind == "multiclass" and len(classes) < 3:
@@ -66,7 +145,26 @@ def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
     # Of labels, scikit-learn asks no more here than how many there are.
     splitter = _splitter(spec, np.arange(len(classes)) if stratified else y, kind)
     known = type(splitter) in (KFold, StratifiedKFold)
-    return Target(kind, classes, codes, _folds(splitter, codes if stratified and known else y))
+    return _Seen(kind, classes, codes, splitter, codes if stratified and known else y)
+
+
+def _is_quiet(seen: _Seen) -> bool:
+    """Return whether folds are drawn without a word of scikit-learn's."""
+    return type(seen.splitter) is KFold or _sizes(seen.splitter, seen.strata) is not None
+
+
+def _drawn(seen: _Seen) -> Target:
+    kind, classes, values, splitter, strata = seen
+    folds = _folds(splitter, strata)
+    n_folds = int(folds.max()) + 1
+    # Rows of two labels, or of several if each gets a column, need only be counted.
+    if classes is not None and (kind == "multiclass" or len(classes) == 2):
+        kinds = np.min_scalar_type(n_folds * len(classes))
+        keys = folds.astype(kinds) * len(classes) + values
+        return Target(kind, classes, folds, n_folds, keys, len(classes))
+    # Centred sums keep the digits of the variance when the mean is large.
+    centre = float(values.mean()) if kind == "continuous" else 0.0
+    return Target(kind, classes, folds, n_folds, values - centre, centre=centre)
 
 
 def _type(y: np.ndarray) -> str:
@@ -116,7 +214,7 @@ def _are_near(low: int, high: int) -> bool:
 def _folds(splitter: Any, y: np.ndarray) -> np.ndarray:
     """Return the fold that holds each row out, in few bytes; it is learnt from those outside."""
     folds = _held_out(splitter, y)
-    return folds.astype(np.min_scalar_type(int(folds.max()) + 1))
+    return folds.astype(np.min_scalar_type(int(folds.max()) + 1), copy=False)
 
 
 def _held_out(splitter: Any, y: np.ndarray) -> np.ndarray:
@@ -125,12 +223,9 @@ def _held_out(splitter: Any, y: np.ndarray) -> np.ndarray:
             return _stratified(splitter, y)
         except ValueError as error:
             raise DataError(f"TargetEncoder: {error} (n_samples={len(y)}); lower cv") from error
-    folds = np.full(len(y), -1)
     if type(splitter) is KFold and splitter.n_splits <= len(y):
-        # What `split` makes the rows to train on from.
-        for number, held_out in enumerate(splitter._iter_test_indices(y)):
-            folds[held_out] = number
-        return folds
+        return _in_turn(splitter, len(y))
+    folds = np.full(len(y), -1)
     whole = True
     for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):
         whole &= bool((folds[held_out] < 0).all()) and _outside(train, held_out, len(y))
@@ -143,29 +238,59 @@ def _held_out(splitter: Any, y: np.ndarray) -> np.ndarray:
     return folds
 
 
+def _in_turn(splitter: KFold, n_rows: int) -> np.ndarray:
+    """Return what `split` makes its indices from: the fold of each row."""
+    numbers = _numbers(splitter)
+    in_turn = numbers.repeat(n_rows // len(numbers) + (numbers < n_rows % len(numbers)))
+    if not splitter.shuffle:
+        return in_turn
+    rows, folds = np.arange(n_rows), np.empty_like(in_turn)
+    shuffler(splitter.random_state).shuffle(rows)
+    folds[rows] = in_turn
+    return folds
+
+
 def _stratified(splitter: StratifiedKFold, y: np.ndarray) -> np.ndarray:
     """Return what `split` makes its indices from: the fold of each row.
 
     The numbers of classes are counted where scikit-learn sorts them; every shuffle draws what
     scikit-learn's draws, class by class in the order in which they appear.
     """
-    n_folds = splitter.n_splits
-    classes = pd.unique(y)
-    sizes = np.bincount(y)[classes] if y.dtype in ("uint8", "uint16") else None
-    if sizes is None or (sizes < n_folds).any():
+    sizes = _sizes(splitter, y)
+    if sizes is None:
         return np.asarray(splitter._make_test_folds(None, y))
-    random = check_random_state(splitter.random_state)
-    numbers = np.arange(n_folds, dtype=np.min_scalar_type(n_folds))
-    folds = np.empty(len(y), dtype=numbers.dtype)
+    random, numbers = shuffler(splitter.random_state), _numbers(splitter)
+    folds, n_folds = np.empty(len(y), dtype=numbers.dtype), len(numbers)
     # Rows in the order of the classes go to the folds in turn.
     ends = np.append(0, np.cumsum(sizes))[:, None]
     in_turn = np.diff((ends - numbers.astype("int64") + n_folds - 1) // n_folds, axis=0)
-    for label, rows in zip(classes, in_turn, strict=True):
+    for label, rows in zip(sizes.index, in_turn, strict=True):
         of_class = numbers.repeat(rows)
         if splitter.shuffle:
             random.shuffle(of_class)
         folds[y == label] = of_class
     return folds
+
+
+def _sizes(splitter: StratifiedKFold, y: np.ndarray) -> pd.Series | None:
+    """Return the rows of each class, in the order in which they appear.
+
+    None where they are no small numbers, or some are too few, of which scikit-learn speaks.
+    """
+    if y.dtype not in ("uint8", "uint16"):
+        return None
+    classes = pd.unique(y)
+    sizes = pd.Series(np.bincount(y)[classes], classes)
+    return None if (sizes < splitter.n_splits).any() else sizes
+
+
+def _numbers(splitter: KFold | StratifiedKFold) -> np.ndarray:
+    return np.arange(splitter.n_splits, dtype=np.min_scalar_type(splitter.n_splits))
+
+
+def shuffler(random_state: Any) -> np.random.Generator:
+    """Return what shuffles as scikit-learn's `RandomState` does, and lets other threads work."""
+    return np.random.Generator(check_random_state(random_state)._bit_generator)
 
 
 def _outside(train: np.ndarray, held_out: np.ndarray, n_rows: int) -> bool:

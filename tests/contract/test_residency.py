@@ -160,6 +160,23 @@ def test_many_categories_are_no_rows_to_a_budget_of_nothing(
     assert abs(model.residency_.to_host_bytes - few) <= 0.001 * few
 
 
+@pytest.mark.parametrize("kind", ["binary", "continuous"])
+def test_encoders_with_the_same_folds_bring_them_once(
+    kind: str, many: tuple[pd.DataFrame, np.ndarray], device: Recorder
+) -> None:
+    X, y = many
+    brought = []
+    for parts in ([["tail", "flight"]], [["tail"], ["flight"]]):
+        encoders = [(TargetEncoder(target_type=kind, random_state=0), names) for names in parts]
+        device.clear()
+        Accelerated(make_column_transformer(*encoders), device="cuda").fit(X, y)
+        # A byte a row for the folds, and one for class and fold or eight for the target.
+        brought.append([c.nbytes // MANY for c in device.copies if c.to == "device"])
+    small = [row for row in brought[0] if row]
+    assert small[-2:] == [1, 1 if kind == "binary" else 8]
+    assert [row for row in brought[1] if row] == small
+
+
 def test_a_step_on_the_host_breaks_the_budget_before_it_copies(device: Recorder) -> None:
     X = table(100 * ROWS)
     spec = make_pipeline(StandardScaler(), FastICA(random_state=0), LogisticRegression())

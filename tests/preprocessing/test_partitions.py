@@ -19,7 +19,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from pipeline import Accelerated
+from pipeline import Accelerated, gathering
 from pipeline.errors import DataError
 from pipeline.preprocessing.program import Program
 
@@ -111,3 +111,21 @@ def test_they_have_the_columns_of_the_fit() -> None:
     np.testing.assert_allclose(model.transform(parts[["b", "a"]]).compute(), expected)
     with pytest.raises(DataError, match=r"X lacks the columns \['a'\]"):
         model.transform(parts[["b"]])
+
+
+def test_encoders_with_the_same_folds_cut_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut, check = [], gathering.check_rows
+
+    def counted(array: Any, n_rows: int) -> None:
+        cut.append(array)
+        check(array, n_rows)
+
+    monkeypatch.setattr(gathering, "check_rows", counted)
+    spec = make_column_transformer(
+        (TargetEncoder(cv=FOLDS), ["t"]), (TargetEncoder(cv=FOLDS), ["c"])
+    )
+    X, y = table(), target()
+    found = Accelerated(spec, dtype="float64").fit(dd.from_pandas(X, npartitions=3), y)
+    assert [len(array) for array in cut] == [ROWS, ROWS]
+    expected = spec.fit(X, y)
+    np.testing.assert_allclose(found.transform(X), expected.transform(X), rtol=1e-12)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from threading import active_count, get_ident
 from typing import Any
 
 import numpy as np
@@ -7,12 +8,16 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler, TargetEncoder
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler, TargetEncoder
 
+from pipeline import Accelerated
 from pipeline.errors import ConfigError, DataError
+from pipeline.preprocessing import targets
 from pipeline.preprocessing.program import Program
 from pipeline.preprocessing.target_encoding import shrink
 from tests.preprocessing.columns import CATEGORICAL, OURS_ALONE, frame
@@ -192,6 +197,54 @@ def test_inside_a_pipeline_the_next_step_sees_the_held_out_encodings(
         SimpleImputer(strategy="most_frequent"), TargetEncoder(cv=FOLDS), StandardScaler()
     )
     assert_parity(spec, table[["k", "f"]], TARGETS["real"], new[["k", "f"]])
+
+
+@pytest.mark.parametrize("target", ["two labels", "three labels", "real"])
+def test_encoders_with_the_same_folds_draw_them_once(
+    target: str, table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn, draw = [], targets._drawn
+
+    def counted(seen: Any) -> Any:
+        drawn.append(get_ident())
+        return draw(seen)
+
+    monkeypatch.setattr(targets, "_drawn", counted)
+    seeded = TargetEncoder(cv=StratifiedKFold(4) if target != "real" else KFold(4))
+    spec = make_pipeline(
+        make_column_transformer(
+            (make_pipeline(SimpleImputer(strategy="most_frequent"), seeded), ["k"]),
+            (make_union(clone(seeded), TargetEncoder(cv=FOLDS)), ["c", "f"]),
+        )
+    )
+    y = TARGETS[target]
+    found = Accelerated(spec, device="cpu", dtype="float64").fit_transform(table, y)
+    assert len(drawn) == 2
+    assert get_ident() not in drawn
+    close(found, sklearn_fit(spec, table, y)[1])
+
+
+def test_encoders_that_draw_from_the_same_generator_draw_in_order(table: pd.DataFrame) -> None:
+    chosen = [(TargetEncoder(cv=KFold(4, shuffle=True)), [name]) for name in ("c", "k")]
+    spec = make_column_transformer(*chosen, (TargetEncoder(cv=FOLDS), ["f"]))
+    y = TARGETS["real"]
+    np.random.seed(0)  # noqa: NPY002 - what scikit-learn draws from where it is given nothing
+    expected = sklearn_fit(spec, table, y)[1]
+    np.random.seed(0)  # noqa: NPY002
+    close(Accelerated(spec, device="cpu", dtype="float64").fit_transform(table, y), expected)
+
+
+def test_an_earlier_step_is_at_fault_first(table: pd.DataFrame) -> None:
+    before, y = active_count(), TARGETS["two labels"]
+    bad = TargetEncoder(target_type="continuous", cv=FOLDS)
+    step = (OrdinalEncoder(categories=[["a"]]), ["c"])
+    for steps, fault in (
+        ((step, (bad, ["k"])), "OrdinalEncoder has handle_unknown"),
+        (((bad, ["k"]), step), "TargetEncoder on the columns"),
+    ):
+        with pytest.raises(DataError, match=fault):
+            Accelerated(make_column_transformer(*steps), device="cpu").fit(table, y)
+    assert active_count() == before
 
 
 def test_two_rows() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -9,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.preprocessing import LabelEncoder, TargetEncoder
+from sklearn.preprocessing import LabelEncoder, StandardScaler, TargetEncoder
 from sklearn.utils.multiclass import type_of_target
 
-from pipeline.errors import DataError
-from pipeline.preprocessing.targets import labels, read_target
+from pipeline.errors import ConfigError, DataError
+from pipeline.preprocessing import targets
+from pipeline.preprocessing.targets import ahead, labels, read_target
 
 DTYPES = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float64")
 
@@ -167,3 +171,134 @@ def test_bools_and_the_greatest_integers_are_labels(y: np.ndarray) -> None:
     codes, classes = labels(y)
     np.testing.assert_array_equal(classes[codes], y)
     assert (classes.dtype, classes.tolist()) == (y.dtype, sorted(y.tolist()))
+
+
+SEVERAL = {
+    "numbers": [TargetEncoder(cv=3, random_state=4), TargetEncoder(cv=3, random_state=4, smooth=1)],
+    "in order": [TargetEncoder(cv=3, shuffle=False) for _ in range(2)],
+    "folds": [TargetEncoder(cv=KFold(3)) for _ in range(2)],
+    "strata": [TargetEncoder(cv=StratifiedKFold(3, shuffle=True, random_state=1)) for _ in "ab"],
+}
+APART = {
+    "drawn": [TargetEncoder(cv=3) for _ in range(2)],
+    "generator": [TargetEncoder(cv=3, random_state=np.random.RandomState(0)) for _ in range(2)],
+    "seeds": [TargetEncoder(cv=3, random_state=seed) for seed in (0, 1)],
+    "numbers of folds": [TargetEncoder(cv=n, random_state=0) for n in (2, 3)],
+    "kinds of folds": [TargetEncoder(cv=kind(3)) for kind in (KFold, StratifiedKFold)],
+    "types": [TargetEncoder(cv=KFold(3), target_type=kind) for kind in ("binary", "continuous")],
+    "shuffled or not": [TargetEncoder(cv=KFold(3)), TargetEncoder(cv=KFold(3, shuffle=True))],
+    "listed": [TargetEncoder(cv=[(np.arange(9), np.arange(9, 99))]) for _ in range(2)],
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_encoders_that_read_a_target_alike_read_it_once(name: str) -> None:
+    y = target(99, 2, 0)
+    first, second = SEVERAL[name]
+    expected = read_target(first, y)
+    with ahead([first, StandardScaler(), second], y):
+        found = read_target(first, y)
+        assert read_target(second, y) is found
+        other = read_target(first, y.copy())
+    assert other is not found
+    for one in (found, other):
+        np.testing.assert_array_equal(one.folds, expected.folds)
+        np.testing.assert_array_equal(one.values, expected.values)
+    assert read_target(first, y) is not found
+
+
+@pytest.mark.parametrize("name", APART)
+def test_encoders_that_do_not_read_a_target_alike_read_it_apart(name: str) -> None:
+    y = target(99, 2, 0)
+    first, second = APART[name]
+    with ahead([first, StandardScaler(), second], y):
+        if name == "listed":
+            with pytest.raises(ConfigError, match="exactly once"):
+                read_target(first, y)
+        else:
+            assert read_target(second, y) is not read_target(first, y)
+
+
+def test_folds_are_drawn_while_the_caller_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, working, y = targets._drawn, threading.Event(), target(99, 2, 0)
+
+    def patient(*args: Any) -> Any:
+        assert working.wait(60), "the caller waits"
+        return draw(*args)
+
+    monkeypatch.setattr(targets, "_drawn", patient)
+    with ahead([TargetEncoder(random_state=0)], y):
+        working.set()
+        assert read_target(TargetEncoder(random_state=0), y).kind == "binary"
+
+
+def test_no_thread_and_no_folds_stay_when_a_fit_fails() -> None:
+    y, before, kept = target(99, 2, 0), threading.active_count(), []
+    specs = [TargetEncoder(cv=n, random_state=0) for n in (3, 4)]
+
+    def fail() -> None:
+        with ahead(specs, y):
+            kept.append(weakref.ref(read_target(specs[0], y).folds))
+            raise KeyError("another step")
+
+    with pytest.raises(KeyError, match="another step"):
+        fail()
+    gc.collect()
+    assert threading.active_count() == before
+    assert kept[0]() is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "y"),
+    [
+        (TargetEncoder(random_state=0), np.array([0.5, np.nan])),
+        (TargetEncoder(target_type="multiclass", random_state=0), np.array([0, 1] * 9)),
+        (TargetEncoder(cv=20, random_state=0), np.array([0, 1] * 9)),
+        (TargetEncoder(cv=KFold(20)), np.array([0, 1] * 9)),
+        (TargetEncoder(cv=StratifiedKFold(2)), np.arange(20) / 3),
+        (TargetEncoder(cv=1, random_state=0), np.array([0, 1] * 9)),
+    ],
+    ids=["missing", "two labels", "too many strata", "too many folds", "reals", "one fold"],
+)
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
+def test_errors_are_raised_where_the_target_is_needed(spec: TargetEncoder, y: np.ndarray) -> None:
+    with pytest.raises((TypeError, ValueError)) as expected:
+        read_target(spec, y)
+    with ahead([spec], y), pytest.raises(type(expected.value)) as found:
+        read_target(spec, y)
+    assert str(found.value) == str(expected.value)
+
+
+def test_warnings_reach_the_thread_that_needs_the_target() -> None:
+    spec, y = TargetEncoder(cv=5, random_state=0), np.array([0, 1] * 9 + [2] * 3)
+    with ahead([spec], y), pytest.warns(UserWarning, match="The least populated class"):
+        read_target(spec, y)
+
+
+def test_what_others_draw_from_is_not_touched_ahead() -> None:
+    y = target(99, 2, 0)
+    np.random.seed(0)  # noqa: NPY002 - a part of what is tested
+    expected = [read_target(spec, y).folds for spec in APART["drawn"]]
+    np.random.seed(0)  # noqa: NPY002
+    with ahead(APART["drawn"], y):
+        found = [read_target(spec, y).folds for spec in APART["drawn"]]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_shuffling_lets_other_threads_work() -> None:
+    rows, turns = np.arange(2_000_000), []
+    shuffled = threading.Event()
+
+    def shuffle() -> None:
+        targets.shuffler(0).shuffle(rows)
+        shuffled.set()
+
+    thread = threading.Thread(target=shuffle)
+    thread.start()
+    while not shuffled.wait(0.0005):
+        turns.append(0)
+    thread.join()
+    expected = np.arange(2_000_000)
+    np.random.RandomState(0).shuffle(expected)
+    np.testing.assert_array_equal(rows, expected)
+    assert len(turns) > 5
