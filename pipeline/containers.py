@@ -33,22 +33,22 @@ def container(spec: Any) -> str:
     return str(_get_output_config("transform", spec)["dense"])
 
 
-def beside(matrix: Any, names: Sequence[Any], X: Any, kept: Mapping[Any, Any]) -> Any:
-    """Return a frame of a matrix and, beside it, some columns of a table.
+def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Any, kept: Mapping[Any, Any]) -> Any:
+    """Return a frame of matrices and, beside them, some columns of a table.
 
     Parameters
     ----------
-    matrix : array, shape (n_rows, n_names)
-    names : sequence
-        Of the matrix' columns.
+    matrices : sequence of (array of shape (n_rows, n_names), names)
+        One or more, in one place.
     X : frame or array
         Gives the index, where it has one, and the columns.
     kept : mapping
         Name in the result -> column of `X`; text becomes categorical.
     """
-    module = load({"cpu": "pandas", "cuda": "cudf"}[frames.device_of(matrix)])
+    module = load({"cpu": "pandas", "cuda": "cudf"}[frames.device_of(matrices[0][0])])
     index = X.index if frames.is_frame(X) else None
-    made = module.DataFrame(matrix, columns=list(names), index=index)
+    parts = [module.DataFrame(m, columns=list(names), index=index) for m, names in matrices]
+    made = parts[0] if len(parts) == 1 else module.concat(parts, axis=1)
     table = X if frames.is_frame(X) else module.DataFrame(X)
     for name, source in kept.items():
         made[name] = categorize(table[[source]])[source]

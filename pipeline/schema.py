@@ -179,7 +179,7 @@ fitted on numbers; convert it (pandas.to_numeric)
                 "the model was fitted on a frame with column names and X has none; "
                 f"pass a frame with the columns {self.names}"
             )
-        return X if frames.is_frame(X) else containers.beside(X, self.names, X, {})
+        return X if frames.is_frame(X) else containers.beside([(X, self.names)], X, {})
 
 
 def _fit(series: Any, name: Any, fitted: Column) -> Any:

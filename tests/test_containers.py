@@ -29,7 +29,7 @@ def test_categorize_leaves_a_frame_without_text_alone() -> None:
 
 def test_columns_beside_a_matrix_keep_their_type_and_text_becomes_categorical() -> None:
     X = pd.DataFrame({"t": ["a", "b"], "i": [2**60, 1]}, index=[7, 9])
-    found = containers.beside(MATRIX, ["x", "y"], X, {"words": "t", "big": "i"})
+    found = containers.beside([(MATRIX, ["x", "y"])], X, {"words": "t", "big": "i"})
     assert found.columns.tolist() == ["x", "y", "words", "big"]
     assert found.index.tolist() == [7, 9]
     assert found["big"].tolist() == [2**60, 1]

@@ -247,7 +247,8 @@ class Leaf(Node):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             made = self.twin.fitted.transform(np.ones((1, self.width), dtype="float32"))
-        return str(getattr(made, "dtype", "")) == "float32"
+        # Where `set_output` asks for one it is a frame, which has no type of its own.
+        return bool((made if hasattr(made, "dtype") else np.asarray(made)).dtype == "float32")
 
     @property
     def width(self) -> int:

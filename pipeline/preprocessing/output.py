@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from pipeline.preprocessing.nodes import Read, holds_others
 from pipeline.preprocessing.table import Part, Table
 
 
-def matrix(table: Table, read: Read, dtype: str, *, order: str = "C", beside: bool = False) -> Any:
+def matrix(table: Table, read: Read, dtype: str, *, order: str = "C") -> Any:
     """Return the blocks of a table as one matrix, shape (n_rows, width).
 
     Parameters
@@ -34,22 +35,48 @@ def matrix(table: Table, read: Read, dtype: str, *, order: str = "C", beside: bo
         "auto" is the type that the columns have together, which is scikit-learn's.
     order : {"C", "F"}
         "F" is for a GPU: columns are contiguous.
-    beside : bool
-        Leave out columns of the table that nobody has read: a frame takes them over.
     """
+    first = numeric(read, _seen(table), beside=False)
+    kind = type_of(first, dtype)
+    made = _written(table, read, first, [kind] * len(first), order=order)
+    return made[kind] if first else table.xp.zeros((table.n_rows, 0), dtype=kind)
+
+
+def _seen(table: Table) -> Part:
+    """Return the part that the widths are read from: a single one is made once, for its values."""
     parts = table.parts()
-    # A single part is made once, for its width and its values.
-    alone = len(parts) == 1
-    first = numeric(read, parts[0] if alone else table.first(), beside=beside)
-    width = sum(block.width for block in first)
+    return parts[0] if len(parts) == 1 else table.first()
+
+
+def _written(
+    table: Table,
+    read: Read,
+    first: Sequence[Block],
+    kinds: Sequence[Any],
+    *,
+    order: str = "C",
+    beside: bool = False,
+) -> dict[Any, Any]:
+    """Return a matrix of each type, given the blocks of a part and the type of each.
+
+    With `beside`, columns of the table that nobody has read are left out: a frame takes them over.
+    """
+    alone = len(table.parts()) == 1
+    widths: Counter[Any] = Counter()
+    for block, kind in zip(first, kinds, strict=True):
+        widths[kind] += block.width
     # Zeros that the system provides cost no more than memory that holds anything.
-    out = table.xp.zeros((table.n_rows, width), dtype=type_of(first, dtype), order=order)
+    out = {
+        kind: table.xp.zeros((table.n_rows, width), dtype=kind, order=order)
+        for kind, width in widths.items()
+    }
 
     def fill(part: Part) -> None:
-        start = 0
-        for block in first if alone else numeric(read, part, beside=beside):
-            block.write(out[part.rows], start)
-            start += block.width
+        starts = dict.fromkeys(out, 0)
+        made = first if alone else numeric(read, part, beside=beside)
+        for block, kind in zip(made, kinds, strict=True):
+            block.write(out[kind][part.rows], starts[kind])
+            starts[kind] += block.width
 
     for _ in table.each(fill, 0 if alone else _expanded(first)):
         pass
@@ -108,12 +135,20 @@ def mixed(table: Table, read: Read, names: Sequence[Any]) -> pd.DataFrame:
 def frame(table: Table, read: Read, dtype: str, names: Sequence[Any]) -> Any:
     """Return the blocks of a table as a frame with the given column names.
 
-    Numbers have one type; columns that were passed on are as they were, but that
-    text is categorical, as XGBoost wants it.
+    Numbers have the type that is asked for, or each the one that scikit-learn's transformer gives
+    it; columns that were passed on are as they were, but that text is categorical, as XGBoost
+    wants it.
     """
     made, kept = named(read(table.first()), names)
-    values = matrix(table, read, dtype, beside=True)
-    return containers.beside(values, made, table.X, kept)[list(names)]
+    first = numeric(read, _seen(table), beside=True)
+    kinds = [type_of([block], dtype) for block in first]
+    of_columns = np.repeat(np.arange(len(first)), [block.width for block in first])
+    matrices = {
+        kind: (values, [n for n, j in zip(made, of_columns, strict=True) if kinds[j] == kind])
+        for kind, values in _written(table, read, first, kinds, beside=True).items()
+    }
+    nothing: tuple[Any, list[Any]] = (table.xp.zeros((table.n_rows, 0)), [])
+    return containers.beside(list(matrices.values()) or [nothing], table.X, kept)[list(names)]
 
 
 def named(block: Block, names: Sequence[Any]) -> tuple[list[Any], dict[Any, Any]]:

@@ -59,3 +59,22 @@ def test_a_first_row_may_be_missing_in_integers_that_are_passed_on(device: Recor
     model = Accelerated(spec, device="cuda").fit(X)
     made = model.to_sklearn().transform(X[1:]).astype("float64")
     np.testing.assert_allclose(made, model.transform(X[1:]), rtol=1e-6)
+
+
+def test_a_frame_between_programs_has_the_types_that_the_cpu_gives_it(device: Recorder) -> None:
+    X = pd.DataFrame({"a": np.arange(40) + 2**60, "b": np.arange(40.0) % 7})
+    first = make_column_transformer(
+        (SimpleImputer(strategy="most_frequent"), ["a"]),
+        (StandardScaler(), ["b"]),
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    second = make_column_transformer((OrdinalEncoder(), ["a"]), (MinMaxScaler(), ["b"]))
+    spec = make_pipeline(first, second)
+    found, wanted = (
+        Accelerated(spec, device=where, dtype="float64").fit_transform(X)
+        for where in ("cuda", "cpu")
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    np.testing.assert_allclose(wanted, spec.fit_transform(X), rtol=1e-12)
+    assert "concat" in {call.name for call in device.calls}
+    assert faults(device.calls) == []

@@ -8,12 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
-from sklearn.impute import SimpleImputer
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
+    Binarizer,
     FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
     MinMaxScaler,
+    Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     StandardScaler,
@@ -76,6 +80,49 @@ def test_frames_equal_sklearns(name: str, n_rows: int, monkeypatch: pytest.Monke
     same(program.fit_transform(table()), reference.fit_transform(table()))
     same(program.transform(table(9)), reference.transform(table(9)))
     same(program.to_sklearn().transform(table(9)), reference.transform(table(9)))
+
+
+TYPED = {
+    **SPECS,
+    "most frequent integers": make_column_transformer(
+        (SimpleImputer(strategy="most_frequent"), ["big", "i"]), (StandardScaler(), ["b"])
+    ),
+    "integers as they are": make_column_transformer(
+        (FunctionTransformer(feature_names_out="one-to-one"), ["big"]), (StandardScaler(), ["b"])
+    ),
+    "codes": make_column_transformer(
+        (OrdinalEncoder(dtype="int32"), ["c"]), (MinMaxScaler(), ["f"]), (OneHotEncoder(
+            dtype="int8", sparse_output=False), ["t"]), ("passthrough", ["big"])
+    ),
+    "holes": make_column_transformer((MissingIndicator(), ["a"]), (MaxAbsScaler(), ["f", "i"])),
+    "bins": make_column_transformer(
+        (KBinsDiscretizer(3, encode="ordinal", quantile_method="linear"), ["f"]),
+        (Binarizer(), ["i"]), (Normalizer(), ["f"]), (make_pipeline(MinMaxScaler()), ["b"])
+    ),
+    "imputer alone": SimpleImputer(strategy="most_frequent"),
+    "a union": make_union(SimpleImputer(strategy="most_frequent"), StandardScaler()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("n_rows", [13, ROWS])
+@pytest.mark.parametrize("name", TYPED)
+def test_columns_have_the_types_of_sklearn(
+    name: str, n_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "CHUNK_ROWS", n_rows)
+    spec = clone(TYPED[name]).set_output(transform="pandas")
+    X = table().assign(f=np.float32(1.5) + table()["b"].astype("float32"))
+    X["i"] = X["b"].astype("int32")
+    X = X if isinstance(spec, ColumnTransformer) else X[["big", "i"]]
+    program, reference = Program(spec), clone(spec)
+    for made, wanted in (
+        (program.fit_transform(X), reference.fit_transform(X)),
+        (program.transform(X[:9]), reference.transform(X[:9])),
+    ):
+        categories = dict(made.dtypes[made.dtypes == "category"])
+        pd.testing.assert_frame_equal(made, wanted.astype(categories), check_exact=False, rtol=1e-6)
+        for column in wanted.columns[wanted.dtypes == "int64"]:
+            assert made[column].tolist() == wanted[column].tolist()
 
 
 def same(found: pd.DataFrame, expected: pd.DataFrame) -> None:
