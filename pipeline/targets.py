@@ -97,4 +97,9 @@ def classes(y: np.ndarray) -> Any:
     [1, 2]
     """
     several = y.ndim == 2 and y.shape[1] > 1
-    return [np.unique(column) for column in y.T] if several else np.unique(y)
+    return [_distinct(column) for column in y.T] if several else _distinct(y.ravel())
+
+
+def _distinct(y: np.ndarray) -> np.ndarray:
+    # Sorting the labels of all rows would cost as much as a step of a solver.
+    return np.unique(pd.unique(y).astype(y.dtype))

@@ -286,7 +286,6 @@ class Accelerated(Answers):
         if is_classifier(self.spec) and y is not None:
             fitted = getattr(self.plan_.steps[-1].worker, "estimator", None)
             known = getattr(fitted, "classes_", None)
-            # Sorting the labels of all rows once more would cost as much as a step of a solver.
             same = isinstance(known, np.ndarray) and known.dtype == y.dtype
             self.classes_ = known if same else targets.classes(y)
 

@@ -10,12 +10,11 @@ from tempfile import TemporaryDirectory
 from traceback import clear_frames
 from typing import Any
 
-import numpy as np
-
 from pipeline import frames, memory
 from pipeline.optional import load
 from pipeline.rules import resuming, streaming
 from pipeline.rules.streaming import Page
+from pipeline.targets import classes
 
 OVERHEAD = 2**20
 """Bytes that XGBoost holds for a page while it trains, however few rows it has."""
@@ -124,7 +123,7 @@ def _params(estimator: Any, y: Any) -> dict[str, Any]:
     """Return the parameters of the booster, as XGBoost's own `fit` chooses them."""
     params = dict(estimator.get_xgb_params())
     if hasattr(estimator, "predict_proba"):
-        classes = len(np.unique(y))
-        if classes > 2:
-            params |= {"objective": "multi:softprob", "num_class": classes}
+        n_classes = len(classes(y))
+        if n_classes > 2:
+            params |= {"objective": "multi:softprob", "num_class": n_classes}
     return params

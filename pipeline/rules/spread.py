@@ -15,6 +15,7 @@ from pipeline.errors import DataError
 from pipeline.faults import watched
 from pipeline.optional import load
 from pipeline.rules import pool, relay, resuming, tracker
+from pipeline.targets import classes
 
 SPREAD = {
     name: f"xgboost.dask.Dask{name.replace('RF', '')}"
@@ -108,7 +109,7 @@ def check_labels(estimator: Any, y: Any) -> None:
     """
     if not hasattr(estimator, "predict_proba"):
         return
-    found = np.unique(y)
+    found = classes(y)
     if not np.array_equal(found, np.arange(len(found))):
         raise DataError(
             f"{type(estimator).__name__} takes the classes 0, 1, …, n - 1 and y holds "
