@@ -14,6 +14,7 @@ from sklearn.utils._set_output import _get_output_config
 from pipeline import frames
 from pipeline.errors import ConfigError
 from pipeline.optional import load
+from pipeline.values import is_finite
 
 CONTAINERS = ("default", "pandas", "polars")
 
@@ -131,8 +132,6 @@ def refuse_infinite(X: Any) -> None:
         names = [name for name in X.columns if getattr(X[name].dtype, "kind", "") == "f"]
     else:
         xp = frames.array_module(frames.device_of(X))
-        # A sum is infinite, or no number, where a value is; and it needs no memory.
-        sound = X.dtype.kind != "f" or bool(xp.isfinite(X.sum()))
-        names = [] if sound else list(range(X.shape[1]))
+        names = [] if is_finite(X, xp) else list(range(X.shape[1]))
     for name in names:
         frames.numbers(X, name)

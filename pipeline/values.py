@@ -38,6 +38,17 @@ def missing_dates(name: Any) -> DataError:
     )
 
 
+def is_finite(values: Any, xp: Any) -> bool:
+    """Return True only where no number is missing or infinite; False may be for too large a sum.
+
+    >>> is_finite(np.array([1.0, 2.0]), np), is_finite(np.array([1.0, np.nan]), np)
+    (True, False)
+    """
+    # A sum is infinite, or no number, where a value is; and it needs no memory.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.dtype.kind != "f" or bool(xp.isfinite(values.sum()))
+
+
 def refuse_infinite(values: Any, name: Any, xp: Any) -> None:
     """Check the numbers of a column.
 

@@ -16,6 +16,7 @@ from pipeline.rules import least_squares, spread
 from pipeline.rules.cuml_spread import SPREAD, Learnt, Spread
 from pipeline.rules.model import Model
 from pipeline.rules.tables import CUML, public_name
+from pipeline.values import is_finite
 
 NEEDS = ("raft_dask", "dask_cudf")
 """Packages without which cuml.dask cannot be imported."""
@@ -213,4 +214,4 @@ def has_missing(X: Any) -> bool:
     """Return whether a matrix of the host or of a GPU has missing values."""
     xp = frames.array_module(frames.device_of(X))
     values = X.data if frames.is_sparse(X) else X
-    return values.dtype.kind == "f" and bool(xp.isnan(values).any())
+    return not is_finite(values, xp) and bool(xp.isnan(values).any())

@@ -7,11 +7,13 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 from pipeline import Accelerated, frames
 from pipeline.optional import available, load
 from pipeline.preprocessing.twins import TWINS
+from pipeline.rules.cuml_cluster import has_missing
 from tests.contract import cases, memory
 from tests.contract.live import LIVE
 from tests.contract.recorder import Recorder
@@ -78,6 +80,33 @@ def test_the_table_in_the_documentation_is_what_is_counted() -> None:
         assert now.waits <= waits + (memory.BLOCKS - 1) * (more + 0.5), name
 
 
+def test_looking_for_what_is_missing_takes_no_memory(device: Recorder) -> None:
+    with device.paused(), LIVE.counted() as live:
+        X = frames.to_device(np.ones((1000, 8)), "cuda")
+        assert not has_missing(X)
+    assert live.peak < X.nbytes + 100
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, np.nan], True),
+        ([np.nan, np.inf], True),
+        ([np.inf, -np.inf], False),
+        ([3e38, 3e38], False),
+        ([1, 2], False),
+    ],
+)
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_infinite_numbers_and_sums_are_not_missing(
+    values: list[float], expected: bool, where: str, device: Recorder
+) -> None:
+    dtype = "float32" if isinstance(values[0], float) else "int64"
+    X = np.array([values], dtype=dtype)
+    assert has_missing(frames.to_device(X, where)) is expected
+    assert has_missing(csr_matrix(X)) is expected
+
+
 @pytest.mark.parametrize("name", [*cases.TRANSFORMERS, *cases.CLASSIFIERS])
 def test_less_than_a_byte_a_row_comes_to_the_host_unbooked(name: str, device: Recorder) -> None:
     case = (cases.TRANSFORMERS | cases.CLASSIFIERS)[name]
@@ -95,3 +124,13 @@ def test_cudf_copies_a_column_that_it_fills() -> None:
     assert "return self.copy()" in inspect.getsource(load("cudf.core.column.ColumnBase").fillna)
     source = inspect.getsource(load("cudf.core.frame.Frame")._to_array)
     assert "if na_value is not no_default:\n                col = col.fillna(na_value)" in source
+
+
+@pytest.mark.contract_live
+@pytest.mark.skipif(not available("cuml"), reason="not installed: cuml")
+def test_cuml_looks_for_infinite_numbers_unless_scikit_learn_assumes_there_are_none() -> None:
+    validation = load("cuml.internals.validation")
+    skipped = 'if sklearn.get_config()["assume_finite"]:'
+    assert skipped in inspect.getsource(validation.check_all_finite)
+    assert "check_all_finite(" in inspect.getsource(validation.check_array)
+    assert "check_array(" in inspect.getsource(validation.check_y)
