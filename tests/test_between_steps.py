@@ -239,7 +239,10 @@ MODELS: dict[str, Any] = {
     "components": make_pipeline(SimpleImputer(), PCA(2), StandardScaler(), LogisticRegression()),
     "machine": make_pipeline(SimpleImputer(), StandardScaler(), SVC()),
     "tree": make_pipeline(SimpleImputer(), DecisionTreeClassifier(max_depth=3, random_state=0)),
-    "Gauss": make_pipeline(SimpleImputer(), StandardScaler(), PowerTransformer(), GaussianNB()),
+    "Gauss": make_pipeline(SimpleImputer(), PowerTransformer(), GaussianNB()),
+    "Gauss, scaled": make_pipeline(
+        SimpleImputer(), StandardScaler(), PowerTransformer(), GaussianNB()
+    ),
     "neighbours": make_pipeline(SimpleImputer(), StandardScaler(), KNeighborsClassifier()),
 }
 

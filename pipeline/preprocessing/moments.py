@@ -46,12 +46,27 @@ class Moments(NamedTuple):
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.squares / self.rows
 
+    @property
+    def constant(self) -> np.ndarray:
+        """Which columns are constant to rounding.
+
+        The bound is scikit-learn's, from Chan, Golub and LeVeque (1983).
+        """
+        eps = np.finfo("float64").eps
+        bound = self.rows * eps * self.variance + (self.rows * self.mean * eps) ** 2
+        return self.variance <= bound
+
 
 def moments(values: Any, xp: Any, weights: Any = None) -> Moments:
     """Return the moments of a matrix with NaN for missing, shape (n_rows, n_columns).
 
     Where rows are weighted, their number is the sum of the weights.
     """
+    return Moments(*frames.to_host(stacked(values, xp, weights)))
+
+
+def stacked(values: Any, xp: Any, weights: Any = None) -> Any:
+    """Return the four of `moments` as an array on the device, without waiting for it."""
 
     def total(array: Any) -> Any:
         weighted = array if weights is None else array * weights[:, None]
@@ -64,7 +79,7 @@ def moments(values: Any, xp: Any, weights: Any = None) -> Moments:
     off = filled(values - origin, missing, 0.0)
     rest = total(off) / known
     squares = xp.maximum(total(off * off) - count * rest * rest, 0.0)
-    return Moments(*frames.to_host(xp.stack([count, origin, rest, squares])))
+    return xp.stack([count, origin, rest, squares])
 
 
 def merge(a: Moments, b: Moments) -> Moments:

@@ -42,7 +42,8 @@ class StandardScalerTwin(Twin[Moments]):
         mean = np.where(stats.rows > 0, stats.mean, np.nan)
         fitted.mean_ = mean if spec.with_mean or spec.with_std else None
         fitted.var_ = stats.variance if spec.with_std else None
-        fitted.scale_ = _scale(stats, mean) if spec.with_std else None
+        scale = np.where(stats.constant, 1.0, np.sqrt(stats.variance))
+        fitted.scale_ = scale if spec.with_std else None
         seen = stats.rows if spec.with_mean or spec.with_std else stats.rows.astype("int64")
         fitted.n_samples_seen_ = seen[0] if (seen == seen[0]).all() else seen
         self.record_names(len(seen))
@@ -55,14 +56,3 @@ class StandardScalerTwin(Twin[Moments]):
         if self.spec.with_std:
             values = values / frames.to_device(self.fitted.scale_, frames.device_of(values))
         return Numbers(values)
-
-
-def _scale(stats: Moments, mean: np.ndarray) -> np.ndarray:
-    """Return the standard deviation, 1 for columns that are constant to rounding.
-
-    The bound is scikit-learn's, from Chan, Golub and LeVeque (1983).
-    """
-    variance = stats.variance
-    eps = np.finfo("float64").eps
-    bound = stats.rows * eps * variance + (stats.rows * mean * eps) ** 2
-    return np.where(variance <= bound, 1.0, np.sqrt(variance))

@@ -8,9 +8,18 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    StandardScaler,
+)
 
-from pipeline import Accelerated
+from pipeline import Accelerated, frames
+from pipeline.preprocessing import power
+from pipeline.preprocessing import table as tables
+from pipeline.preprocessing.program import Program
 from tests.contract.cases import NUMBERS, table
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults
@@ -77,4 +86,27 @@ def test_a_frame_between_programs_has_the_types_that_the_cpu_gives_it(device: Re
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
     np.testing.assert_allclose(wanted, spec.fit_transform(X), rtol=1e-12)
     assert "concat" in {call.name for call in device.calls}
+    assert faults(device.calls) == []
+
+
+@pytest.mark.parametrize("in_logs", [False, True])
+@pytest.mark.parametrize("spec", [PowerTransformer(), PowerTransformer("box-cox")], ids=repr)
+def test_powers_are_those_of_the_cpu_however_the_table_is_cut(
+    spec: PowerTransformer, in_logs: bool, device: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = np.random.default_rng(0).gamma(2.0, 1.0, (300, 5))
+    X[:70, 0], X[::3, 1] = np.nan, np.nan
+    X[:, 2] += 10.0
+    if spec.method == "yeo-johnson":
+        X[:, 1] -= 1.0
+        X[:, 3] *= -1.0
+        X[:, 4] = 0.1
+    monkeypatch.setattr(power, "ONE_SIGN_IN_LOGS", in_logs)
+    expected = Program(spec, "float64").fit(X)
+    monkeypatch.setattr(tables, "GPU_CELLS", 300)
+    monkeypatch.setattr(power, "AT_ONCE", 2)
+    found = Program(spec, "float64").fit(frames.to_device(X, "cuda"))
+    ours, theirs = found.to_sklearn(), expected.to_sklearn()
+    np.testing.assert_allclose(ours.lambdas_, theirs.lambdas_, rtol=1e-5)
+    np.testing.assert_allclose(ours.transform(X), theirs.transform(X), rtol=1e-5, atol=1e-6)
     assert faults(device.calls) == []

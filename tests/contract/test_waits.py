@@ -18,6 +18,7 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    PowerTransformer,
     QuantileTransformer,
     RobustScaler,
     SplineTransformer,
@@ -27,6 +28,7 @@ from sklearn.preprocessing import (
 
 from pipeline import frames
 from pipeline.errors import DataError
+from pipeline.preprocessing import power
 from pipeline.preprocessing.program import Program
 from tests.contract import memory
 from tests.contract.cases import folds
@@ -50,6 +52,9 @@ OF_NUMBERS = [
     VarianceThreshold(),
     make_pipeline(SimpleImputer(), StandardScaler(), MinMaxScaler()),
 ]
+OF_POWERS = [PowerTransformer(), make_pipeline(MinMaxScaler((1, 2)), PowerTransformer("box-cox"))]
+ROUNDS = 50
+"""What the longest search for a power asks for, one point after the other."""
 OF_CATEGORIES = [
     OneHotEncoder(),
     OneHotEncoder(drop="first", handle_unknown="ignore"),
@@ -85,6 +90,16 @@ def a_column(spec: Any, **kind: bool) -> float:
 def test_columns_of_numbers_are_waited_for_together(spec: Any, device: Recorder) -> None:
     assert a_column(spec) == 0
     assert waits(spec, FEW) <= 8
+
+
+@pytest.mark.parametrize("spec", OF_POWERS, ids=str)
+def test_the_powers_of_all_columns_are_waited_for_together(
+    spec: Any, device: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert waits(spec, FEW) <= ROUNDS
+    assert waits(spec, MANY) <= ROUNDS
+    monkeypatch.setattr(power, "AT_ONCE", MANY // 2)
+    assert ROUNDS < waits(spec, MANY) <= 3 * ROUNDS
 
 
 @pytest.mark.parametrize("spec", OF_CATEGORIES, ids=str)

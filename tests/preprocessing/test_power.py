@@ -15,12 +15,7 @@ from sklearn.preprocessing import PowerTransformer
 
 from pipeline.errors import DataError
 from pipeline.preprocessing import table
-from pipeline.preprocessing.power import (
-    PowerTransformerTwin,
-    best_box_cox,
-    best_yeo_johnson,
-    yeo_johnson,
-)
+from pipeline.preprocessing.power import PowerTransformerTwin, factors, powered
 from pipeline.preprocessing.program import Program
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet, sklearn_fit
@@ -56,7 +51,7 @@ def assert_near(spec: Any, X: Any, new: Any = None, dtype: str = "float64") -> P
     """Compare as `parity.assert_parity` does, by the digits that an optimum has.
 
     SciPy's likelihood of Box-Cox is rounded in another way than ours, and from 1.18 on that of
-    Yeo-Johnson, so the optimiser stops at another eighth digit.
+    Yeo-Johnson where all values have one sign, so the optimiser stops at another eighth digit.
     """
     last, new = (spec[-1] if isinstance(spec, Pipeline) else spec), (X if new is None else new)
     if last.method == "yeo-johnson" and SAME_DIGITS:
@@ -74,6 +69,11 @@ def assert_near(spec: Any, X: Any, new: Any = None, dtype: str = "float64") -> P
     assert set(vars(plain)) == set(vars(reference))
     assert list(plain.get_feature_names_out()) == list(reference.get_feature_names_out())
     return program
+
+
+def best(method: str, column: np.ndarray) -> float:
+    spec = PowerTransformer(method, standardize=False)
+    return float(Program(spec).fit(column[:, None]).to_sklearn().lambdas_[0])
 
 
 def data(spec: Any, positive: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame:
@@ -129,9 +129,9 @@ def test_result_does_not_depend_on_the_blocks(
 
 def test_powers_of_known_distributions() -> None:
     normal = np.random.default_rng(0).normal(10, 1, 20_000)
-    assert best_box_cox(np.exp(normal)) == pytest.approx(0.0, abs=0.02)
-    assert best_box_cox(normal**2) == pytest.approx(0.5, abs=0.1)
-    assert best_yeo_johnson(np.expm1(normal / 10)) == pytest.approx(0.0, abs=0.1)
+    assert best("box-cox", np.exp(normal)) == pytest.approx(0.0, abs=0.02)
+    assert best("box-cox", normal**2) == pytest.approx(0.5, abs=0.1)
+    assert best("yeo-johnson", np.expm1(normal / 10)) == pytest.approx(0.0, abs=0.1)
 
 
 @pytest.mark.parametrize("power", [-1.5, 0.0, 1.0, 2.0, 3.25])
@@ -147,7 +147,7 @@ def test_transform_equals_scipy(power: float) -> None:
 
 def test_small_values_keep_their_digits_where_the_power_is_zero() -> None:
     logs = np.log1p(np.array([1e-12, 1e-200]))
-    found = yeo_johnson(logs, np.array([False, False]), 1e-100, 2.0)
+    found = powered(logs, *factors(np.zeros(2), "yeo-johnson"))
     np.testing.assert_allclose(found, logs, rtol=1e-15)
 
 
@@ -155,20 +155,38 @@ def test_small_values_keep_their_digits_where_the_power_is_zero() -> None:
 def test_yeo_johnson_power_equals_scipy(sign: str) -> None:
     x = np.random.default_rng(0).gamma(2.0, 1.0, 500)
     x = {"positive": x, "negative": -x, "both": x - 1.0}[sign]
-    digits = 1e-9 if SAME_DIGITS else 1e-6
-    assert best_yeo_johnson(x) == pytest.approx(yeojohnson_normmax(x), rel=digits)
+    digits = 1e-9 if SAME_DIGITS or sign == "both" else 1e-7
+    assert best("yeo-johnson", x) == pytest.approx(yeojohnson_normmax(x), rel=digits)
+
+
+NARROW = {
+    "seconds": 1.7e9 + np.arange(1500.0) ** 1.1,
+    "before zero": -1e4 - np.random.default_rng(0).gamma(2.0, 100.0, 1500),
+    "both signs": np.random.default_rng(0).normal(1.0, 1e4, 1500),
+}
+
+
+@pytest.mark.parametrize("column", NARROW)
+def test_values_that_hardly_vary_get_the_power_of_the_scipy_at_hand(column: str) -> None:
+    x = NARROW[column][:, None]
+    ours = Program(PowerTransformer(), "float64").fit(x).to_sklearn()
+    theirs = PowerTransformer().fit(x)
+    # From logarithms SciPy has few digits of them.
+    digits = 1e-9 if SAME_DIGITS or column == "both signs" else 1e-3
+    np.testing.assert_allclose(ours.lambdas_, theirs.lambdas_, rtol=digits)
+    np.testing.assert_allclose(ours.transform(x), theirs.transform(x), atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
 def test_box_cox_power_equals_scipy(scale: float) -> None:
     x = np.random.default_rng(0).gamma(2.0, scale, 500)
-    assert best_box_cox(x) == pytest.approx(boxcox_normmax(x, method="mle"), rel=1e-6)
+    assert best("box-cox", x) == pytest.approx(boxcox_normmax(x, method="mle"), rel=1e-6)
 
 
 def test_power_that_would_overflow_is_bounded_as_in_scipy() -> None:
     x = np.array([2003.0, 1950.0, 1997.0, 2000.0, 2009.0, 2009.0, 1980.0, 1999.0, 2007.0, 1991.0])
     with pytest.warns(UserWarning, match="constrained optimum"):
-        ours = best_box_cox(x)
+        ours = best("box-cox", x)
     with pytest.warns(UserWarning, match="constrained optimum"):
         theirs = boxcox_normmax(x, method="mle")
     assert ours == pytest.approx(theirs, rel=1e-9)
@@ -252,11 +270,12 @@ def test_bad_parameters_are_refused_in_the_words_of_sklearn(positive: pd.DataFra
     assert "'standardize' parameter" in message
 
 
-@pytest.mark.skipif(not SAME_DIGITS, reason="SciPy finds another power where variances vanish")
 @bounded
 @given(X=tables("numbers"))
 def test_any_table_of_numbers(X: pd.DataFrame) -> None:
     X = X.clip(-1e3, 1e3).dropna(axis=1, how="all")
+    if not SAME_DIGITS:  # what SciPy finds for a constant beside missing values is rounding
+        X = X.loc[:, (X.nunique() > 1) | X.notna().all()]
     if len(X.columns):
         with quiet():
-            assert_parity(PowerTransformer(), X)
+            assert_near(PowerTransformer(), X)
