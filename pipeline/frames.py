@@ -340,11 +340,24 @@ def _upload(X: Any) -> Any:
         ) from error
 
 
-def matrix(X: Any, order: str = "C") -> Any:
-    """Return a frame of numbers as one float64 matrix with NaN for missing; an array as it is."""
+def matrix(X: Any, order: str = "C", dtype: str = "auto") -> Any:
+    """Return a frame of numbers as one matrix with NaN for missing, and an array of another type.
+
+    Parameters
+    ----------
+    X : frame, array, Dask array or sparse matrix
+        Sparse rows, and arrays that have the type, are returned as they are.
+    order : {"C", "F"}
+        Of a matrix that is made.
+    dtype : {"auto", "float32", "float64"}
+        "auto" is float64 for a frame, and an array's own.
+    """
     if not is_frame(X):
-        return X
-    made = array_module(device_of(X)).empty(X.shape, dtype="float64", order=order)
+        if dtype == "auto" or is_sparse(X) or X.dtype == dtype:
+            return X
+        return X.astype(dtype) if is_partitioned(X) else X.astype(dtype, order=order)
+    kind = "float64" if dtype == "auto" else dtype
+    made = array_module(device_of(X)).empty(X.shape, dtype=kind, order=order)
     for j, name in enumerate(X.columns):
         made[:, j] = numbers(X, name)
     return made

@@ -21,7 +21,7 @@ from pipeline.rules import cpu, cuda, labels, text
 from pipeline.rules import intelex as on_x86
 from pipeline.rules.boosting import bad_parameters
 from pipeline.rules.documents import reads_text
-from pipeline.rules.model import Plain, reads_float32
+from pipeline.rules.model import Model, Plain, reads_float32
 
 RULES = {"cpu": cpu, "cuda": cuda}
 BLOCKS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
@@ -49,9 +49,9 @@ def lower(
     fallback : bool
         Run what the device cannot on the host, instead of raising.
     dtype : {"auto", "float32", "float64"}
-        Type of the matrix that preprocessing hands to the last estimator. "auto" is the type that
-        scikit-learn would hand on, and float32 for trees, which make it of any other, and on a
-        GPU.
+        Type of the matrix that the last estimator learns from; on the CPU, of the one that
+        preprocessing hands to it. "auto" is the type that scikit-learn would hand on, and float32
+        for trees, which make it of any other, and on a GPU.
     rank_error : float
         Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
     intelex : bool
@@ -81,9 +81,18 @@ def lower(
             made = {"dtype": kind, "rank_error": rank_error, **_for_what_follows(after, device)}
             steps.append(_program(run, device, made))
         else:
-            options: dict[str, Any] = {"dtype": final, "intelex": intelex, "first": i == 0}
-            steps.append(_one(run[0], device, fallback=fallback, **options))
+            steps.append(_one(run[0], device, fallback=fallback, dtype=final, intelex=intelex))
+    _tell_places(steps, final)
     return Plan(spec, steps)
+
+
+def _tell_places(steps: Sequence[Step], dtype: str) -> None:
+    """Tell the models which of them is given the rows of the caller, and the last one its type."""
+    for i, step in enumerate(steps):
+        if isinstance(step.worker, Model):
+            step.worker.first = i == 0
+            if step is steps[-1]:
+                step.worker.asked_for(dtype)
 
 
 def last_type(dtype: str, device: str, last: Any) -> str:
@@ -219,12 +228,9 @@ def _one(entry: Entry, device: str, *, fallback: bool, **options: Any) -> Step:
     return _model(name, part, device, fallback=fallback, **options)
 
 
-def _model(
-    name: str, part: Any, device: str, *, fallback: bool, dtype: str, intelex: bool, first: bool
-) -> Step:
+def _model(name: str, part: Any, device: str, *, fallback: bool, dtype: str, intelex: bool) -> Step:
     places = list(placements(name, part, device, intelex=intelex))
     model = _rules(device, intelex=intelex).place(part, name, dtype)
-    model.first = first
     may_fall = fallback if device != "cpu" else isinstance(model, on_x86.Intelex)
     # No function of its own: a model may be pickled.
     host = partial(on_host, name, part, asked=device) if may_fall else None

@@ -17,7 +17,7 @@ from pipeline.placement import Placement
 from pipeline.preprocessing.parallel import halved
 from pipeline.preprocessing.program import Program
 from pipeline.residency import record
-from pipeline.rules.model import reads_float32
+from pipeline.rules.model import Model, reads_float32
 
 
 class Worker(Protocol):
@@ -210,7 +210,7 @@ class Plan:
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn estimator of the whole spec."""
         if not isinstance(self.spec, Pipeline):
-            return self.steps[0].worker.to_sklearn()
+            return self._alone()
         fitted: dict[str, Any] = {}
         for step in self.steps:
             fitted |= step.to_sklearn()
@@ -219,14 +219,20 @@ class Plan:
             steps.insert([name for name, _ in steps].index(self.steps[-1].name), cast)
         return Pipeline(steps, memory=self.spec.memory, verbose=self.spec.verbose)
 
+    def _alone(self) -> Any:
+        """Return the only estimator, behind the step that gives it what it learnt from."""
+        (step,) = self.steps
+        cast, fitted = self._cast(), step.worker.to_sklearn()
+        return Pipeline([cast, (step.name, fitted)]) if cast else fitted
+
     def _cast(self) -> tuple[str, Any] | None:
         """Return the step that gives the last estimator the type of number that it learnt from."""
-        if len(self.steps) < 2:
-            return None
-        maker, taker = self.steps[-2].worker, self.steps[-1].worker
+        taker = self.steps[-1].worker
         # Trees make float32 of their rows themselves.
-        casts = isinstance(taker, Program) or reads_float32(getattr(taker, "spec", None))
-        return maker.cast() if isinstance(maker, Program) and not casts else None
+        if not isinstance(taker, Model) or reads_float32(taker.spec):
+            return None
+        maker = self.steps[-2].worker if len(self.steps) > 1 else None
+        return taker.cast() or (maker.cast() if isinstance(maker, Program) else None)
 
 
 def _fit_transform(steps: Sequence[Step], X: Any, y: Any) -> Any:

@@ -63,10 +63,10 @@ class Accelerated(Answers):
         takes the GPU where there is one and the job is large enough for it, and runs
         such steps on the host, visibly.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Type of the matrix that preprocessing hands to the last estimator, or returns. "auto" is
-        the type that scikit-learn would make; float32 on a GPU, and for trees, which make it of
-        any other. Between the steps the type is scikit-learn's, and statistics are float64, in
-        any case.
+        Type of the matrix that the last estimator learns from, or that preprocessing returns.
+        "auto" is the type that scikit-learn would make; float32 on a GPU, also where no step
+        stands before the estimator, and for trees, which make it of any other. Between the steps
+        the type is scikit-learn's, and statistics are float64, in any case.
     fallback : bool, optional
         Whether steps that the device cannot run may run on the host. By default
         only with ``device="auto"``.

@@ -95,6 +95,10 @@ class OnCupy(Model):
         self.step = step
         self.classes: np.ndarray | None = None
 
+    def asked_for(self, dtype: str) -> None:
+        """Learn from a matrix of a type."""
+        self.dtype = dtype
+
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit on a CuPy matrix; the labels of classes go to the device as their positions.
 
@@ -122,7 +126,7 @@ class OnCupy(Model):
     def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return ``estimator.method(X)``, on the device; labels that are text on the host."""
         with config_context(array_api_dispatch=True):
-            made = super().call(method, frames.matrix(X), **params)
+            made = super().call(method, frames.matrix(X, dtype=self.dtype), **params)
         if method != "predict" or self.classes is None:
             return made
         if self.classes.dtype.kind in "iufb":
@@ -139,7 +143,7 @@ class OnCupy(Model):
         return lifted
 
     def _arrays(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-        X = frames.matrix(X)
+        X = self.learnt_from(X)
         xp = frames.array_module(frames.device_of(X))
         if bool(xp.any(xp.isnan(X))):
             why = f"{self.step}: {type(self.spec).__name__} does not take missing values (NaN)"

@@ -57,6 +57,7 @@ def describe(spec: Any, step: str) -> Placement:
     spec = cuml.in_python(spec)
     takes = changed(spec.get_params(deep=False), cuml.translate(found, spec, step))
     takes |= {"dtype": "float64"} if found.cutoff else {}
+    takes |= {"dtype": "float32"} if found.narrow else {}
     lost = tuple(cuml.dropped(found, spec, step))
     notes = [f"without effect in cuML: {', '.join(lost)}"] if lost else []
     notes += [PAIRS] if found.pairs else []

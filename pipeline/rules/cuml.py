@@ -52,6 +52,11 @@ class Cuml(Model):
         self.text_labels = self.in_pairs = False
         self.counted = True
 
+    def asked_for(self, dtype: str) -> None:
+        """Learn from a matrix of a type, unless it learns from one only."""
+        if not self.rule.cutoff:
+            self.dtype, self.narrow = ("float32", True) if self.rule.narrow else (dtype, False)
+
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit on a CuPy matrix, dense or sparse.
 
@@ -104,6 +109,7 @@ class Cuml(Model):
 
     def _fit_together(self, X: Any, y: Any, weights: Any = None) -> None:
         """Take the model that all GPUs of the cluster train."""
+        X = self.learnt_from(X)
         found = cuml_cluster.train(self.spec, {**self.taken, **self._drawn()}, X, y, weights)
         if found is None:
             raise self._missing()
@@ -130,7 +136,7 @@ class Cuml(Model):
         """Fit, and return the transformed training rows, on the device; of partitions, as such."""
         if frames.is_partitioned(X):
             self._fit_together(X, y)
-            return cuml_cluster.transformed(self, X)
+            return cuml_cluster.transformed(self, self.typed(X))
         return super().fit_transform(self._learnable(X, y, {}), y)
 
     def fit_predict(self, X: Any, y: Any) -> Any:
@@ -161,12 +167,12 @@ class Cuml(Model):
             raise Unsupported(Reason(self.step, why, f"use to_sklearn().{method}(X)"))
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
-        X = frames.matrix(X, self.rule.order)
+        given, X = X, frames.matrix(X, self.rule.order, self.dtype)
         if cuml_cluster.has_missing(X):
             raise self._missing()
         if self.rule.own and (unknown := self.rule.own.unknown(self.estimator, X)):
             raise DataError(f"{self.step}: {unknown}")
-        X = self._spared(X)
+        X = self._spared(X, given)
         self._through_the_host(X)
         if method == "radius_neighbors_graph":
             return self._within_radius(X, params)
@@ -231,7 +237,7 @@ class Cuml(Model):
         self.text_labels = classes is not None and np.asarray(classes).dtype.kind not in "iufb"
 
     def _learnable(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
-        X = frames.matrix(X, self.rule.order)
+        given, X = X, self.learnt_from(X, self.rule.order)
         found = [*self._beyond_cuml(y, params)]
         if cuml_cluster.has_missing(X):
             if not get_tags(self.spec).input_tags.allow_nan:
@@ -245,18 +251,18 @@ class Cuml(Model):
         self.text_labels = y is not None and y.dtype.kind not in "iufb"
         self.in_pairs = self._in_pairs(y)
         self._through_the_host(X)
-        return self._spared(X)
+        return self._spared(X, given)
 
     def _through_the_host(self, X: Any) -> None:
         """Book the way of rows that cuML hands to the model of each pair of classes."""
         if self.in_pairs:
             residency.moved(to_host=frames.nbytes(X), to_device=frames.nbytes(X))
 
-    def _spared(self, X: Any) -> Any:
+    def _spared(self, X: Any, given: Any) -> Any:
         """Return rows that cuML may write to: theirs are as they were but for rounding."""
         asked = self.spec.get_params(deep=False)
-        at_risk = self.first and self.rule.overwrites and not frames.is_sparse(X)
-        if not at_risk or not X.flags.f_contiguous:
+        at_risk = self.first and X is given and self.rule.overwrites
+        if not at_risk or frames.is_sparse(X) or not X.flags.f_contiguous:
             return X
         return X.copy(order="F") if asked.get("copy", asked.get("copy_X", True)) else X
 

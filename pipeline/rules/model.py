@@ -8,7 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from pipeline import frames, gathering, values
-from pipeline.rules import streaming
+from pipeline.certificate import METHODS
+from pipeline.rules import casting, streaming
+
+TREES = ("DecisionTree", "ExtraTree", "GradientBoosting", "IsolationForest", "RandomForest")
+"""How the names of scikit-learn's estimators begin that read float32."""
 
 
 class Model:
@@ -25,8 +29,20 @@ class Model:
     first = True
     """Its rows are the caller's own, and not what a step before has made."""
 
+    dtype = "auto"
+    """Type of the matrix that it learns and answers from; "auto" is that of its rows."""
+
+    narrow = False
+    """Whether no other type can be asked for."""
+
+    row: Any = None
+    """Zeros, with the type and names of the rows that it was given to learn from."""
+
     def __init__(self, spec: BaseEstimator, estimator: Any) -> None:
         self.spec, self.estimator = spec, estimator
+
+    def asked_for(self, dtype: str) -> None:
+        """Learn from a matrix of a type; on the CPU, and XGBoost, from rows as they are."""
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit on a matrix or frame of the device; y is on the host."""
@@ -58,11 +74,35 @@ class Model:
         """Return ``estimator.method(X, **params)``; of partitions, on the host."""
         if frames.is_partitioned(X):
             return gathering.joined(gathering.each(answer, X, self, method, params))
-        return getattr(self.estimator, method)(X, **params)
+        return getattr(self.estimator, method)(self.typed(X), **params)
+
+    def typed(self, X: Any) -> Any:
+        """Return rows as they are, or as a matrix of the type that it learns from."""
+        return X if self.dtype == "auto" else frames.matrix(X, dtype=self.dtype)
+
+    def learnt_from(self, X: Any, order: str = "C") -> Any:
+        """Return rows as a matrix to learn from, and remember what they were."""
+        made = frames.matrix(X, order, self.dtype)
+        if self.dtype != "auto" and not frames.is_sparse(X):
+            self.row = casting.zeros(X)
+            if not frames.is_partitioned(X):
+                exact = "" if self.narrow else ", or pass dtype='float64'"
+                casting.tell_merged(X, made, type(self.spec).__name__, exact)
+        return made
 
     def to_sklearn(self) -> Any:
         """Return the fitted estimator with the user's own parameters."""
         return self.estimator
+
+    def cast(self) -> tuple[str, Any] | None:
+        """Return the step that makes of rows what the lifted estimator learnt from.
+
+        None where they are that already, where the estimator makes it itself, and where a
+        `Pipeline` has none of its answers.
+        """
+        needed = self.row is not None and not reads_float32(self.spec)
+        answers = any(hasattr(self.spec, method) for method in (*METHODS, "score"))
+        return casting.step(self.row, self.dtype) if needed and answers else None
 
 
 def reads_float32(spec: Any) -> bool:
@@ -73,7 +113,7 @@ def reads_float32(spec: Any) -> bool:
     (True, False)
     """
     module, name = type(spec).__module__, type(spec).__name__
-    trees = name.startswith(("DecisionTree", "ExtraTree", "GradientBoosting", "RandomForest"))
+    trees = name.startswith(TREES)
     return module.startswith("xgboost") or (module.startswith("sklearn") and trees)
 
 

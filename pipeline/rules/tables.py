@@ -34,6 +34,9 @@ class Rule:
         Weights that it ignores or takes for others where there are more than two classes.
     cutoff : bool
         It takes what is small for nothing, so its matrix is float64 and of a size for that.
+    narrow : bool
+        It learns from float32, whatever is asked for: cuML's class knows no other type, or
+        scikit-learn's makes it of any rows.
     order : {"C", "F"}
         It learns from a matrix in this order, and makes a copy of one in the other.
     targets : bool
@@ -60,6 +63,7 @@ class Rule:
     halved: str = ""
     unweighted: tuple[str, ...] = ()
     cutoff: bool = False
+    narrow: bool = False
     order: str = "C"
     targets: bool = False
     pairs: bool = False
@@ -71,15 +75,17 @@ class Rule:
 
 
 CUML = {
-    "hdbscan.hdbscan_.HDBSCAN": Rule("cuml.cluster.HDBSCAN"),
+    "hdbscan.hdbscan_.HDBSCAN": Rule("cuml.cluster.HDBSCAN", narrow=True),
     "sklearn.cluster.AgglomerativeClustering": Rule(
-        "cuml.cluster.AgglomerativeClustering", own=untranslated.AGGLOMERATIVE
+        "cuml.cluster.AgglomerativeClustering", narrow=True, own=untranslated.AGGLOMERATIVE
     ),
     "sklearn.cluster.DBSCAN": Rule("cuml.cluster.DBSCAN", weights=True),
     # cuML's public HDBSCAN speaks for the package hdbscan, whose min_samples is one less.
-    "sklearn.cluster.HDBSCAN": Rule("cuml.accel._overrides.sklearn.cluster._SklearnHDBSCAN"),
+    "sklearn.cluster.HDBSCAN": Rule(
+        "cuml.accel._overrides.sklearn.cluster._SklearnHDBSCAN", narrow=True
+    ),
     "sklearn.cluster.KMeans": Rule("cuml.cluster.KMeans", weights=True),
-    "sklearn.cluster.SpectralClustering": Rule("cuml.cluster.SpectralClustering"),
+    "sklearn.cluster.SpectralClustering": Rule("cuml.cluster.SpectralClustering", narrow=True),
     "sklearn.covariance.EmpiricalCovariance": Rule("cuml.covariance.EmpiricalCovariance"),
     "sklearn.covariance.LedoitWolf": Rule("cuml.covariance.LedoitWolf"),
     "sklearn.decomposition.IncrementalPCA": Rule(
@@ -93,12 +99,14 @@ CUML = {
         only={"n_components": whole_or_none},
     ),
     "sklearn.decomposition.TruncatedSVD": Rule("cuml.decomposition.TruncatedSVD", order="F"),
-    "sklearn.ensemble.IsolationForest": Rule("cuml.ensemble.IsolationForest", order="F"),
+    "sklearn.ensemble.IsolationForest": Rule(
+        "cuml.ensemble.IsolationForest", narrow=True, order="F"
+    ),
     "sklearn.ensemble.RandomForestClassifier": Rule(
-        "cuml.ensemble.RandomForestClassifier", weights=True, seeded=True
+        "cuml.ensemble.RandomForestClassifier", narrow=True, weights=True, seeded=True
     ),
     "sklearn.ensemble.RandomForestRegressor": Rule(
-        "cuml.ensemble.RandomForestRegressor", weights=True, seeded=True
+        "cuml.ensemble.RandomForestRegressor", narrow=True, weights=True, seeded=True
     ),
     "sklearn.kernel_ridge.KernelRidge": Rule(
         "cuml.kernel_ridge.KernelRidge", weights=True, targets=True
@@ -138,8 +146,8 @@ CUML = {
     "sklearn.linear_model.Ridge": Rule(
         "cuml.linear_model.Ridge", order="F", sparse=True, weights=True, targets=True
     ),
-    "sklearn.manifold.SpectralEmbedding": Rule("cuml.manifold.SpectralEmbedding"),
-    "sklearn.manifold.TSNE": Rule("cuml.manifold.TSNE", order="F"),
+    "sklearn.manifold.SpectralEmbedding": Rule("cuml.manifold.SpectralEmbedding", narrow=True),
+    "sklearn.manifold.TSNE": Rule("cuml.manifold.TSNE", narrow=True, order="F"),
     "sklearn.naive_bayes.BernoulliNB": Rule(
         "cuml.naive_bayes.BernoulliNB", sparse=True, own=untranslated.BERNOULLI
     ),
@@ -156,13 +164,15 @@ CUML = {
         "cuml.naive_bayes.MultinomialNB", sparse=True, own=untranslated.MULTINOMIAL
     ),
     "sklearn.neighbors.KNeighborsClassifier": Rule(
-        "cuml.neighbors.KNeighborsClassifier", sparse=True, targets=True
+        "cuml.neighbors.KNeighborsClassifier", narrow=True, sparse=True, targets=True
     ),
     "sklearn.neighbors.KNeighborsRegressor": Rule(
-        "cuml.neighbors.KNeighborsRegressor", sparse=True, targets=True
+        "cuml.neighbors.KNeighborsRegressor", narrow=True, sparse=True, targets=True
     ),
     "sklearn.neighbors.KernelDensity": Rule("cuml.neighbors.KernelDensity", weights=True),
-    "sklearn.neighbors.NearestNeighbors": Rule("cuml.neighbors.NearestNeighbors", sparse=True),
+    "sklearn.neighbors.NearestNeighbors": Rule(
+        "cuml.neighbors.NearestNeighbors", narrow=True, sparse=True
+    ),
     "sklearn.random_projection.GaussianRandomProjection": Rule(
         "cuml.random_projection.GaussianRandomProjection",
         sparse=True,
@@ -202,7 +212,7 @@ CUML = {
         fixed={"decision_function_shape": "ovo"},
     ),
     "sklearn.svm.SVR": Rule("cuml.svm.SVR", order="F", sparse=True, weights=True),
-    "umap.umap_.UMAP": Rule("cuml.manifold.UMAP", sparse=True),
+    "umap.umap_.UMAP": Rule("cuml.manifold.UMAP", narrow=True, sparse=True),
 }
 """Name of the estimator -> cuML's class, in the order of the names."""
 

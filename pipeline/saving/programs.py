@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -46,6 +46,8 @@ class Blocks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     unions: list[Document]
     """The row of zeros of each `FeatureUnion`: its width, or the names of its columns."""
     width: int
+    dtype: Literal["auto", "float32", "float64"] | None = None
+    """Of its matrix, from which the estimator behind it has learnt; earlier files have none."""
 
 
 def pack(program: Program, encoder: Encoder) -> Blocks:
@@ -66,6 +68,7 @@ def pack(program: Program, encoder: Encoder) -> Blocks:
             leaves=leaves,
             unions=[encoder.encode(shape, program.step) for shape in unions],
             width=program.width,
+            dtype=program.dtype,  # type: ignore[arg-type]
         )
 
     made = state(_neutral(program.node, program.head))
@@ -188,6 +191,7 @@ def resume(program: Program, state: Blocks, decoder: Decoder) -> None:
     if not columns:
         raise DataError(f"{program.step}: the state has no columns")
     head = _framed(columns)
+    program.dtype = state.dtype or program.dtype
     node = build(program.spec, head, program.step, program.options())
     leaves = [each for each in walk(node) if isinstance(each, Leaf)]
     unions = [each for each in walk(node) if isinstance(each, Union)]

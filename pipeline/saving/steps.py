@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
+import pandas as pd
 
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.lowering import on_host, parts
@@ -20,11 +22,22 @@ from pipeline.saving.codec import Decoder, Document, Encoder
 from pipeline.saving.programs import Blocks, fitted_form, pack, resume
 
 
+class Learnt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """From which matrix an estimator has learnt, where its rows were made one."""
+
+    dtype: Literal["float32", "float64"]
+    given: str
+    """Type of the rows."""
+    columns: int | list[str]
+    """How many there were, or their names."""
+
+
 class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="file"):
     """An estimator in a file of its own."""
 
     file: str
     kind: Literal["booster", "sklearn"]
+    learnt: Learnt | None = None
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="kept"):
@@ -64,13 +77,36 @@ class Packer:
         if isinstance(worker, Boosting):
             booster = worker.estimator.get_booster()
             return self._file("ubj", bytes(booster.save_raw("ubj")), "booster")
-        return self._file("skops", trust.dumps(worker.to_sklearn(), spec, step.name), "sklearn")
+        made = self._file("skops", trust.dumps(worker.to_sklearn(), spec, step.name), "sklearn")
+        return msgspec.structs.replace(made, learnt=_learnt(worker))
 
     def _file(self, suffix: str, data: bytes, kind: Literal["booster", "sklearn"]) -> File:
         # Names of steps may be anything; those of files may not.
         name = f"step-{len(self.files)}.{suffix}"
         self.files[name] = data
         return File(file=name, kind=kind)
+
+
+def _learnt(worker: Any) -> Learnt | None:
+    if worker.row is None:
+        return None
+    named = hasattr(worker.row, "columns")
+    columns = list(worker.row.columns) if named else worker.row.shape[1]
+    given = str(np.asarray(worker.row).dtype)
+    return Learnt(dtype=worker.dtype, given=given, columns=columns)
+
+
+def _recall(worker: Any, learnt: Learnt | None) -> None:
+    """Make a model learn and answer from the type of matrix that the saved one did."""
+    worker.dtype, worker.row = "auto", None
+    if learnt is None:
+        return
+    columns = learnt.columns
+    worker.dtype = learnt.dtype
+    if isinstance(columns, int):
+        worker.row = np.zeros((1, columns), learnt.given)
+    else:
+        worker.row = pd.DataFrame(np.zeros((1, len(columns)), learnt.given), columns=columns)
 
 
 class Unpacker:
@@ -118,6 +154,7 @@ class Unpacker:
         elif isinstance(state, File):
             fitted = trust.loads(self._bytes(state.file), spec, state.file)
             self._model(step, fitted, spec)
+            _recall(step.worker, state.learnt)
         else:
             fitted = fitted_form(spec, state.fitted, self.decoder, step.name)
             self._model(step, fitted, spec)

@@ -91,7 +91,8 @@ class _Model:
 
     def _overwrite(self, X: Any) -> None:
         """Centre rows that lie column by column in place, and put the mean back."""
-        if self.rule.overwrites and _host(X).flags.f_contiguous:
+        dense = self.rule.overwrites and not sparse.issparse(_host(X))
+        if dense and _host(X).flags.f_contiguous:
             mean = _host(X).mean(axis=0)
             _host(X)[...] = _host(X) - mean + mean
 

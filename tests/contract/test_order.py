@@ -64,17 +64,22 @@ def test_the_matrix_has_the_order_of_the_estimator(
     np.testing.assert_allclose(matrix.get(), expected, rtol=1e-6)
 
 
-@pytest.mark.contract_live
-@pytest.mark.skipif(not available("cuml"), reason="not installed: cuml")
-@pytest.mark.parametrize("path", [path for path, rule in DENSE.items() if rule.order == "F"])
-def test_cuml_copies_what_is_in_another_order(path: str) -> None:
+def written(path: str) -> str:
+    """Return the source in which cuML prepares the matrix of a class."""
     rule = DENSE[path]
     name = rule.twin.rpartition(".")[2]
     home = Path(load("cuml").__file__).parent
     module = load(rule.twin).__module__.replace(".", "/").removeprefix("cuml/")
     own = [home / f"{module}.{ending}" for ending in ("py", "pyx")]
     file = home / ELSEWHERE[name] if name in ELSEWHERE else next(f for f in own if f.exists())
+    return file.read_text()
+
+
+@pytest.mark.contract_live
+@pytest.mark.skipif(not available("cuml"), reason="not installed: cuml")
+@pytest.mark.parametrize("path", [path for path, rule in DENSE.items() if rule.order == "F"])
+def test_cuml_copies_what_is_in_another_order(path: str) -> None:
     prepared = re.findall(
-        r"(?:check_inputs|cp\.array)\([^()]*(?:\([^()]*\)[^()]*)*\)", file.read_text()
+        r"(?:check_inputs|cp\.array)\([^()]*(?:\([^()]*\)[^()]*)*\)", written(path)
     )
     assert any('order="F"' in call for call in prepared)

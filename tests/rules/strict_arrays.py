@@ -26,7 +26,7 @@ STRICT = type(xp.asarray(0))
 class Frames:
     """What `pipeline.frames` offers to the rule, with strict arrays for CuPy's."""
 
-    matrix = staticmethod(lambda X: X)
+    matrix = staticmethod(lambda X, order="C", dtype="auto": X)
     device_of = staticmethod(lambda X: "cuda" if isinstance(X, STRICT) else "cpu")
     array_module = staticmethod(lambda device: xp)
 

@@ -153,13 +153,19 @@ def test_what_cuml_drops_is_told(spec: Any, lost: list[str]) -> None:
     [
         (Ridge(solver="lsqr"), {"solver": "lsmr"}),
         (ElasticNet(tol=0.01), {"tol": 0.1}),
-        (HDBSCAN(min_cluster_size=7, copy=True), {"min_samples": 6, "max_cluster_size": 0}),
+        (
+            HDBSCAN(min_cluster_size=7, copy=True),
+            {"min_samples": 6, "max_cluster_size": 0, "dtype": "float32"},
+        ),
         (
             LogisticRegression(l1_ratio=0.5),
             {"penalty": "elasticnet", "solver": "qn"},
         ),
         (svm.LinearSVR(), {"penalized_intercept": True, "penalty": "l2"}),
-        (RandomForestClassifier(max_leaf_nodes=9), {"split_criterion": "gini", "max_leaves": 9}),
+        (
+            RandomForestClassifier(max_leaf_nodes=9),
+            {"split_criterion": "gini", "max_leaves": 9, "dtype": "float32"},
+        ),
     ],
     ids=lambda value: str(value),
 )

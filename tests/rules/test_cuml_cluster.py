@@ -191,6 +191,20 @@ def test_least_squares_of_several_gpus_are_those_of_scikit_learn(
 
 
 @pytest.mark.usefixtures("together")
+def test_partitions_are_learnt_and_transformed_in_the_type_asked_for() -> None:
+    X = numbers().astype("float64")
+    made = step(KMeans(n_clusters=2), f"{fakes.__name__}.CumlClusters")
+    made.worker.asked_for("float32")  # type: ignore[attr-defined]
+    found = made.learn("fit_transform", parted(X), None)
+    assert found.dtype == found.compute().dtype == "float32"
+    assert made.worker.estimator.cluster_centers_.dtype == "float32"  # type: ignore[attr-defined]
+    name, _ = made.worker.cast() or ("", None)
+    assert name == "to_float32"
+    answers = made.worker.call("predict", parted(X))
+    np.testing.assert_array_equal(answers, made.worker.call("predict", X))
+
+
+@pytest.mark.usefixtures("together")
 def test_batches_learn_on_one_gpu() -> None:
     made = step(LogisticRegression()).worker
     X = parted(numbers())

@@ -1,0 +1,335 @@
+"""An estimator that nothing stands before learns from float32 on a GPU, unless asked otherwise."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.covariance import LedoitWolf
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestNeighbors
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated, DataError, frames, load, save
+from pipeline.lowering import lower
+from pipeline.optional import available
+from pipeline.rules.boosting import Boosting
+from pipeline.rules.tables import rule
+from tests.contract.live import LIVE
+from tests.contract.methods import LEARNING
+from tests.contract.recorder import Recorder
+from tests.contract.test_order import DENSE, written
+from tests.contract.verify import faults
+
+ROWS = 300
+RANDOM = np.random.default_rng(0)
+TENTHS = np.round(RANDOM.normal(size=(ROWS, 4)) + np.arange(ROWS)[:, None] % 2, 1)
+Y = np.arange(ROWS) % 2
+
+SPECS: dict[str, Any] = {
+    "KMeans": KMeans(4, random_state=0),
+    "KNN": KNeighborsClassifier(),
+    "KNN of numbers": KNeighborsRegressor(n_neighbors=3),
+    "logistic": LogisticRegression(),
+    "ridge": Ridge(),
+    "PCA": PCA(3),
+    "SVD": TruncatedSVD(3, random_state=0),
+    "SVC": SVC(),
+    "covariance": LedoitWolf(),
+    "forest": RandomForestClassifier(random_state=0),
+    "isolation": IsolationForest(random_state=0),
+    "in a pipeline": make_pipeline(KMeans(4, random_state=0)),
+    "behind components": make_pipeline(PCA(3), KMeans(4, random_state=0)),
+}
+TREES = ("forest", "isolation")
+CENTRED = (*TREES, "behind components")
+ANSWERS = ("predict", "predict_proba", "decision_function", "transform")
+
+
+def named(X: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame(X, columns=list("abcd"))
+
+
+FORMS: dict[str, Callable[[np.ndarray], Any]] = {
+    "NumPy": np.asarray,
+    "CuPy": lambda X: frames.to_device(X, "cuda"),
+    "pandas": named,
+    "cuDF": lambda X: frames.to_device(named(X), "cuda"),
+    "Polars": lambda X: pl.DataFrame({name: X[:, j] for j, name in enumerate("abcd")}),
+    "Arrow": lambda X: pa.table({name: X[:, j] for j, name in enumerate("abcd")}),
+    "lists": lambda X: X.tolist(),
+}
+
+
+def learnt_from(device: Recorder) -> list[str]:
+    """Return the types of the matrices that cuML's classes were given to learn from."""
+    calls = [call for call in device.calls if call.name in LEARNING and "cuml" in call.owner]
+    return [call.args[0].dtype.name for call in calls if call.args]
+
+
+def fitted(spec: Any, X: Any, **options: Any) -> Accelerated:
+    return Accelerated(clone(spec), device="cuda", **options).fit(X, Y)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["KMeans", "ridge", "PCA"])
+def test_rows_of_every_form_are_float32(name: str, form: str, device: Recorder) -> None:
+    X = FORMS[form](TENTHS)
+    fitted(SPECS[name], X)
+    assert learnt_from(device) == ["float32"]
+    fitted(SPECS[name], X, dtype="float64")
+    assert learnt_from(device)[1:] == ["float64"]
+    assert faults(device.calls) == []
+
+
+@pytest.mark.parametrize("kind", ["int64", "int8", "bool", "float32"])
+@pytest.mark.parametrize("dtype", ["auto", "float64"])
+def test_rows_of_every_type_are_what_is_asked_for(kind: str, dtype: str, device: Recorder) -> None:
+    for X in ((TENTHS > 0).astype(kind), named(TENTHS > 0).astype(kind)):
+        device.clear()
+        fitted(LogisticRegression(), X, dtype=dtype)
+        assert learnt_from(device) == ["float32" if dtype == "auto" else "float64"]
+
+
+@pytest.mark.parametrize("dtype", ["auto", "float64"])
+@pytest.mark.parametrize("name", SPECS)
+def test_every_estimator_learns_from_the_type_asked_for(
+    name: str, dtype: str, device: Recorder
+) -> None:
+    fitted(SPECS[name], TENTHS, dtype=dtype)
+    narrow = dtype == "auto" or rule(last(SPECS[name])).narrow
+    assert learnt_from(device)[-1] == ("float32" if narrow else "float64")
+    assert faults(device.calls) == []
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["auto", "float32", "float64"])
+@pytest.mark.parametrize("name", SPECS)
+def test_the_lifted_model_gives_the_same_answers(
+    name: str, dtype: str, kind: str, device: Recorder
+) -> None:
+    X = TENTHS.astype(kind)
+    model = fitted(SPECS[name], X, dtype=dtype)
+    lifted = pickle.loads(pickle.dumps(model.to_sklearn()))
+    for method in asked(model):
+        args = (X, Y) if method == "score" else (X,)
+        made = getattr(model, method)(*args)
+        np.testing.assert_allclose(getattr(lifted, method)(*args), made, rtol=1e-6, atol=1e-6)
+    assert type(last(lifted)) is type(last(SPECS[name]))
+    assert repr(last(lifted)) == repr(last(SPECS[name]))
+    assert lifted.n_features_in_ == 4
+    if "classes_" in vars(model):
+        np.testing.assert_array_equal(lifted.classes_, model.classes_)
+
+
+def last(model: Any) -> Any:
+    return model[-1] if isinstance(model, Pipeline) else model
+
+
+def asked(model: Accelerated) -> list[str]:
+    """Return what a model answers; cuML's PCA scores no rows."""
+    scores = () if isinstance(last(model.spec), PCA) else ("score", "score_samples")
+    return [each for each in (*ANSWERS, *scores) if hasattr(model, each)]
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if name not in CENTRED])
+def test_rows_that_float32_merges_are_told_and_answered_alike(name: str, device: Recorder) -> None:
+    X = TENTHS.copy()
+    X[:, 2] = 1_700_000_000 + RANDOM.choice(3600, ROWS, replace=False)
+    with pytest.warns(UserWarning, match="column 2: .* float32, .* one; subtract") as told:
+        model = fitted(SPECS[name], X)
+    lifted = model.to_sklearn()
+    method = asked(model)[0]
+    args = (X, Y) if method == "score" else (X,)
+    made, expected = getattr(model, method)(*args), getattr(lifted, method)(*args)
+    # Sums of seconds and their opposites are rounded in the order of the sum.
+    np.testing.assert_allclose(made, expected, rtol=1e-6, atol=1e-3 * np.std(made))
+    can_be_exact = not rule(last(SPECS[name])).narrow
+    assert ("pass dtype='float64'" in str(told[0].message)) == can_be_exact
+    if can_be_exact:
+        exact = fitted(SPECS[name], X, dtype="float64")
+        assert type(exact.to_sklearn()) is type(SPECS[name])
+
+
+@pytest.mark.filterwarnings("ignore:column 1.*float32")
+@pytest.mark.parametrize("scaled", [True, False])
+def test_neighbours_are_those_in_float32_whatever_is_asked_for(
+    scaled: bool, device: Recorder
+) -> None:
+    X = np.column_stack([TENTHS, 20_000_001 + np.arange(ROWS) % 9])
+    spec = make_pipeline(SimpleImputer(), SPECS["KNN"]) if scaled else SPECS["KNN"]
+    model = fitted(spec, X, dtype="float64")
+    assert learnt_from(device) == ["float32"]
+    np.testing.assert_array_equal(model.to_sklearn().predict(X), model.predict(X))
+    assert "takes dtype='float32'" in str(model.explain())
+
+
+@pytest.mark.contract_live
+@pytest.mark.skipif(not available("cuml"), reason="not installed: cuml")
+@pytest.mark.parametrize("path", DENSE)
+def test_cuml_learns_from_float32_and_makes_it_of_integers(path: str) -> None:
+    """The first type that a class takes is what it makes of all that it does not take."""
+    calls = re.findall(r"check_inputs\([^()]*(?:\([^()]*\)[^()]*)*\)", written(path))
+    kinds = [re.findall(r"float\d+", line) for call in calls for line in types(call)]
+    forest = "Forest" in path  # scikit-learn's make float32 of their rows
+    taken = ["float32"] if DENSE[path].narrow and not forest else ["float32", "float64"]
+    assert all(kind == taken for kind in kinds)
+
+
+def types(call: str) -> list[str]:
+    """Return how a class names the types of the rows that it learns from."""
+    return re.findall(r"\bdtype=([^\n]*),", call) if "reset=True" in call else []
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_trees_make_float32_of_their_rows_and_are_lifted_as_they_are(
+    name: str, device: Recorder
+) -> None:
+    assert type(fitted(SPECS[name], TENTHS).to_sklearn()) is type(SPECS[name])
+
+
+@pytest.mark.parametrize("spec", [DBSCAN(eps=2.0), NearestNeighbors()], ids=["labels", "rows"])
+def test_what_a_pipeline_cannot_be_asked_is_lifted_as_it_is(spec: Any, device: Recorder) -> None:
+    model = Accelerated(clone(spec), device="cuda").fit(TENTHS)
+    assert learnt_from(device) == ["float32"]
+    lifted = model.to_sklearn()
+    assert type(lifted) is type(spec)
+    if isinstance(spec, DBSCAN):
+        again = clone(spec).fit(TENTHS.astype("float32"))
+        np.testing.assert_array_equal(lifted.labels_, again.labels_)
+    else:
+        distances = model.kneighbors(TENTHS)[0]
+        np.testing.assert_allclose(lifted.kneighbors(TENTHS)[0], distances, atol=1e-5)
+
+
+def test_a_lifted_model_knows_the_names_and_takes_what_scikit_learn_takes(
+    device: Recorder,
+) -> None:
+    X = named(TENTHS)
+    model = fitted(SPECS["KMeans"], X)
+    lifted = model.to_sklearn()
+    assert lifted.feature_names_in_.tolist() == list(X)
+    assert [name for name, _ in lifted.steps] == ["to_float32", "kmeans"]
+    for form in ("pandas", "Polars", "Arrow"):
+        assert model.certify(FORMS[form](TENTHS)).require()
+    unnamed = fitted(SPECS["KMeans"], TENTHS)
+    assert unnamed.certify(TENTHS.tolist()).require()
+    np.testing.assert_array_equal(
+        unnamed.to_sklearn().predict(TENTHS.tolist()), unnamed.predict(TENTHS)
+    )
+    with pytest.raises(ValueError, match="feature names"):
+        lifted.predict(X.rename(columns={"a": "z"}))
+
+
+def test_components_have_the_names_and_the_inverse_of_scikit_learn(device: Recorder) -> None:
+    model = fitted(PCA(3), named(TENTHS))
+    assert model.get_feature_names_out().tolist() == ["pca0", "pca1", "pca2"]
+    back = model.inverse_transform(model.transform(named(TENTHS)))
+    assert back.shape == TENTHS.shape
+
+
+def test_a_least_squares_solver_keeps_all_digits(device: Recorder) -> None:
+    X = TENTHS.copy()
+    X[:, 2] = 1_700_000_000 + RANDOM.choice(3600, ROWS, replace=False)
+    model = fitted(LinearRegression(), X)
+    assert learnt_from(device) == ["float64"]
+    assert type(model.to_sklearn()) is LinearRegression
+
+
+def test_text_keeps_the_type_of_its_vectorizer(device: Recorder) -> None:
+    words = [f"word{i % 7} other{i % 3}" for i in range(ROWS)]
+    spec = make_pipeline(TfidfVectorizer(), MultinomialNB())
+    model = fitted(spec, words)
+    assert learnt_from(device)[-1] == "float64"
+    assert list(model.to_sklearn().named_steps) == ["tfidfvectorizer", "multinomialnb"]
+    reduced = fitted(make_pipeline(TfidfVectorizer(), PCA(3), KNeighborsClassifier()), words)
+    assert learnt_from(device)[-1] == "float32"
+    assert list(reduced.to_sklearn().named_steps)[2:] == ["to_float32", "kneighborsclassifier"]
+
+
+def test_text_that_stands_for_no_number_is_one_clear_error(device: Recorder) -> None:
+    with pytest.raises(DataError, match=r"column 'e' holds .* where numbers are needed; .*encode"):
+        fitted(SPECS["KMeans"], named(TENTHS).assign(e=["x", "y"] * (ROWS // 2)))
+
+
+def test_batches_are_float32(device: Recorder) -> None:
+    X = np.abs(TENTHS)
+    model = Accelerated(MultinomialNB(), device="cuda")
+    model.partial_fit(X[:200], Y[:200], classes=[0, 1]).partial_fit(X[200:], Y[200:])
+    assert learnt_from(device) == ["float32"] * 2
+    np.testing.assert_allclose(model.to_sklearn().predict_proba(X), model.predict_proba(X))
+
+
+def test_boosted_trees_read_frames_with_categories_and_holes_as_they_are(
+    device: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(Boosting, "_check_device", lambda *_: None)
+    monkeypatch.setattr(XGBClassifier, "fit", lambda self, X, y, **_: given.append(X))
+    monkeypatch.setattr(XGBClassifier, "get_booster", lambda self: None)
+    X = named(TENTHS).assign(e=pd.Categorical(["x", None, "y"] * (ROWS // 3)))
+    X.loc[::9, "a"] = np.nan
+    for dtype in ("auto", "float32", "float64"):
+        there = FORMS["CuPy"](TENTHS)
+        fitted(XGBClassifier(enable_categorical=True), X, dtype=dtype)
+        fitted(XGBClassifier(), there, dtype=dtype)
+        assert given.pop() is there
+        assert [str(kind) for kind in given.pop().dtypes] == ["float64"] * 4 + ["category"]
+
+
+@pytest.mark.parametrize("name", ["KMeans", "PCA", "forest"])
+@pytest.mark.parametrize("form", ["CuPy", "cuDF"])
+def test_the_matrix_is_half_as_large_and_the_only_copy(
+    name: str, form: str, device: Recorder
+) -> None:
+    rows = np.asfortranarray(RANDOM.normal(size=(20_000, 4)))
+    worker: Any = lower(clone(SPECS[name]), "cuda").steps[-1].worker
+    with device.paused(), LIVE.counted() as live:
+        X = FORMS[form](rows)
+        before = live.nbytes
+        made = worker._learnable(X, np.arange(len(rows)) % 2, {})
+    assert made.nbytes == rows.nbytes / 2
+    # What is missing is looked up in a matrix of bools, or in a column.
+    assert live.peak - before < 0.8 * rows.nbytes
+    assert getattr(made.flags, f"{rule(SPECS[name]).order.lower()}_contiguous")
+
+
+@pytest.mark.parametrize(
+    "spec", [SPECS["KMeans"], make_pipeline(StandardScaler(), KMeans(4, random_state=0))]
+)
+@pytest.mark.parametrize("used", ["cpu", "cuda"])
+@pytest.mark.parametrize("trained", ["cpu", "cuda"])
+@pytest.mark.parametrize("form", ["NumPy", "pandas"])
+def test_a_saved_model_answers_in_the_type_that_it_learnt_from(
+    spec: Any, used: str, trained: str, form: str, tmp_path: Path, device: Recorder
+) -> None:
+    if (form, trained, used) == ("pandas", "cpu", "cuda"):
+        pytest.skip("the stand-in of cuML warns of the names that it took over")
+    X = FORMS[form](TENTHS)
+    model = Accelerated(clone(spec), device=trained).fit(X)
+    loaded = load(save(model, tmp_path / "model"), used)
+    assert loaded.dtype == model.dtype
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    again = load(save(loaded, tmp_path / "again"), trained)
+    for each in (loaded, again):
+        lifted = each.to_sklearn()
+        assert repr(lifted) == repr(model.to_sklearn())
+        np.testing.assert_array_equal(lifted.predict(X), model.predict(X))
