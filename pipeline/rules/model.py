@@ -60,7 +60,7 @@ class Model:
 
     def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
         """Learn from more rows."""
-        self.estimator.partial_fit(X, y, **params)
+        self.estimator.partial_fit(self.typed(X), y, **params)
 
     def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions; of those that say nothing, they are gathered."""

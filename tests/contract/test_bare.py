@@ -169,7 +169,7 @@ def test_rows_that_float32_merges_are_told_and_answered_alike(name: str, device:
         assert type(exact.to_sklearn()) is type(SPECS[name])
 
 
-@pytest.mark.filterwarnings("ignore:column 1.*float32")
+@pytest.mark.filterwarnings("ignore:column 4.*float32")
 @pytest.mark.parametrize("scaled", [True, False])
 def test_neighbours_are_those_in_float32_whatever_is_asked_for(
     scaled: bool, device: Recorder

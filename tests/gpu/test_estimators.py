@@ -91,6 +91,19 @@ def test_the_lifted_model_answers_like_the_device(case: Case) -> None:
             assert len(getattr(lifted, name)) == len(X)
 
 
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if any(hasattr(case.spec, name) for name in METHODS)], ids=named
+)
+def test_float64_is_learnt_in_float32_and_the_lifted_model_answers_alike(case: Case) -> None:
+    skip_if_switched_off(case)
+    X, y = case.data()
+    X = X * 1.0000001
+    assert X.dtype == "float64"
+    ours = Accelerated(clone(case.spec), device="cuda").fit(X, y, **case.params)
+    differing = ONE_ROW if named(case) in DIFFERING else 0
+    ours.certify(X, rtol=LIFTED, atol=LIFTED, differing=differing).require()
+
+
 WEIGHTED = [
     (LogisticRegression(C=0.05), binary),
     (LogisticRegression(C=0.05, class_weight={0: 0.1, 1: 3.0}), binary),
