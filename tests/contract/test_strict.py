@@ -92,7 +92,8 @@ def test_text_labels(device: Recorder) -> None:
 
 def test_estimator_without_preprocessing_takes_a_frame(device: Recorder) -> None:
     X = table()[["count", "member"]]
-    model = Accelerated(LogisticRegression(), device="cuda").fit(X, target(table()))
+    exact = Accelerated(LogisticRegression(), device="cuda", dtype="float64")
+    model = exact.fit(X, target(table()))
     on_cpu = Accelerated(LogisticRegression(), device="cpu").fit(X, target(table()))
     np.testing.assert_allclose(model.predict_proba(X), on_cpu.predict_proba(X), rtol=1e-5)
     assert faults(device.calls) == []
