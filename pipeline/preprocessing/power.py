@@ -253,10 +253,8 @@ class Columns:
 
     def _log_variance(self, columns: np.ndarray, tried: np.ndarray) -> Any:
         parts = [_deviations(block) for block in self._powered(columns, tried)]
-        rows, means, squares = self.xp.stack(parts, axis=1)
-        n, off = rows.sum(axis=0), means - means[0]
-        off -= (rows * off).sum(axis=0) / n
-        variance = (squares + rows * off * off).sum(axis=0) / n
+        n, _, squares = parts[0] if len(parts) == 1 else _together(self.xp.stack(parts, axis=1))
+        variance = squares / n
         known = variance >= FLOAT.smallest_normal
         return self.xp.where(known, self.xp.log(variance), -np.inf)
 
@@ -309,6 +307,14 @@ def _deviations(values: Any) -> Any:
     values -= mean
     values *= values
     return xp.concatenate([n, mean, _total(values)], axis=1).T
+
+
+def _together(parts: Any) -> Any:
+    """Return what `_deviations` does of blocks together, given an array (3, n_blocks, n_rows)."""
+    rows, means, squares = parts
+    n, off = rows.sum(axis=0), means - means[0]
+    step = (rows * off).sum(axis=0) / n
+    return n, means[0] + step, (squares + rows * (off - step) ** 2).sum(axis=0)
 
 
 def _bounds(low: float, high: float) -> tuple[float, float]:
