@@ -40,6 +40,13 @@ def test_the_lifted_model_is_numpy_through_and_through(name: str, found: dict[st
     assert found[name]["free"]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_learnt_float32_is_lifted_behind_a_step_that_makes_it(
+    name: str, found: dict[str, Any]
+) -> None:
+    assert max(found[name]["narrow"].values()) < 1e-4
+
+
 def test_labels_that_are_text_come_back(found: dict[str, Any]) -> None:
     for name in ("LinearDiscriminantAnalysis", "RidgeClassifierCV"):
         assert found[name]["labels"] == ["a", "b", "c"]
