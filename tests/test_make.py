@@ -145,6 +145,9 @@ def used(copy, small_home, published) -> Path:
     shutil.copytree(small_home, copy / "data")
     (copy / "data" / "raw" / "higgs").mkdir(parents=True)
     (copy / "data" / ".flights.1.tmp").mkdir()
+    (copy / "data" / "flights" / ".sizes").mkdir(exist_ok=True)  # of `compare --sizes`
+    for name in ("50bdb69b95b60956-0.1-seed0.parquet", "50bdb69b95b60956-0.3-seed0.part"):
+        (copy / "data" / "flights" / ".sizes" / name).touch()
     shutil.copytree(published, copy / "runs" / "flights")
     shutil.copytree(copy / "runs" / "flights" / "logistic.model", copy / "runs" / "late")
     (copy / "runs" / ".flights.draft-1").mkdir()
@@ -165,6 +168,7 @@ FOREIGN = [
     "build/plan.dwg",
     "data/mine.csv",
     "data/flights/notes.txt",
+    "data/flights/.sizes/notes.txt",
     "data/other/other.parquet",
     "my-venv/bin/python",
 ]
