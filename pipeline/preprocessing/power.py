@@ -92,6 +92,7 @@ class PowerTransformerTwin(Twin[Logs]):
         # scikit-learn checks the parameters and makes the scaler.
         fitted = self.fitted = clone(self.spec).fit(np.repeat([[1.0], [2.0]], n_columns, axis=1))
         self._check_values(stats.extent)
+        stats.rows.book()
         size = AT_ONCE if frames.device_of(like) == "cuda" else 1
         groups = [slice(start, start + size) for start in range(0, n_columns, size)]
         with np.errstate(all="ignore"):

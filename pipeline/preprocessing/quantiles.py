@@ -102,6 +102,11 @@ class Rows:
         """Return the rows of both, in this order; the values stay where they are."""
         return Rows(self.blocks + other.blocks, self.owed + other.owed)
 
+    def book(self) -> None:
+        """Book what came to the host between two processes, once."""
+        while self.owed:
+            residency.moved(to_host=self.owed.pop())
+
     def at(self, wanted: np.ndarray) -> np.ndarray:
         """Return the values of the wanted ranks, as `Summary.at` does."""
 
@@ -194,8 +199,8 @@ def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
     [2.0, 3.0]
     """
     levels = np.asarray(q, dtype="float64")
-    while isinstance(stat, Rows) and stat.owed:
-        residency.moved(to_host=stat.owed.pop())
+    if isinstance(stat, Rows):
+        stat.book()
     places = [ranks(int(n), levels, method) for n in stat.counts]
     found = stat.at(np.stack([place[:2] for place in places]))
     values = found if found.dtype.kind == "f" else found.astype("float64")

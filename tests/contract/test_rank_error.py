@@ -10,10 +10,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import KBinsDiscretizer, QuantileTransformer, RobustScaler
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+)
 
 from pipeline import frames, residency
 from pipeline.errors import BudgetExceeded
+from pipeline.preprocessing.blocks import Numbers
+from pipeline.preprocessing.power import PowerTransformerTwin
 from pipeline.preprocessing.program import Program
 from pipeline.preprocessing.quantiles import gather, merge, quantile
 from tests.contract.recorder import Recorder
@@ -84,6 +91,16 @@ def test_rows_that_came_from_another_process_are_booked_once(
     rows = there.nbytes if rank_error == 0 else 0
     assert book.to_host_bytes == device.nbytes("host", "explicit") + rows
     assert device.nbytes("host", "pickle") >= rows
+
+
+@pytest.mark.parametrize("method", ["yeo-johnson", "box-cox"])
+def test_powers_book_rows_that_came_from_another_process(method: str, device: Recorder) -> None:
+    there = frames.to_device(abs(np.nan_to_num(matrix())) + 1, "cuda")
+    with residency.ledger() as book, residency.record("power", "fit", "cuda"):
+        twin = PowerTransformerTwin(PowerTransformer(method=method))
+        twin.finish(pickle.loads(pickle.dumps(twin.partial(Numbers(there)))))
+    assert device.nbytes("host", "pickle") == there.nbytes
+    assert book.to_host_bytes == device.nbytes("host", "explicit") + there.nbytes
 
 
 def test_rows_that_came_from_another_process_break_a_budget_of_nothing(device: Recorder) -> None:
