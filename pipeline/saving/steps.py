@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -26,7 +26,7 @@ class Learnt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """From which matrix an estimator has learnt, where its rows were made one."""
 
     dtype: Literal["float32", "float64"]
-    given: str
+    given: Annotated[str, msgspec.Meta(pattern="^(bool|u?int(8|16|32|64)|float(16|32|64))$")]
     """Type of the rows."""
     columns: int | list[str]
     """How many there were, or their names."""
@@ -96,17 +96,21 @@ def _learnt(worker: Any) -> Learnt | None:
     return Learnt(dtype=worker.dtype, given=given, columns=columns)
 
 
-def _recall(worker: Any, learnt: Learnt | None) -> None:
+def _recall(worker: Any, learnt: Learnt | None, fitted: Any) -> None:
     """Make a model learn and answer from the type of matrix that the saved one did."""
     worker.dtype, worker.row = "auto", None
     if learnt is None:
         return
     columns = learnt.columns
+    width = columns if isinstance(columns, int) else len(columns)
+    if width != fitted.n_features_in_:
+        raise DataError(
+            f"{type(fitted).__name__} knows {fitted.n_features_in_} columns, and the state says "
+            f"that it learnt from {width}"
+        )
+    row = np.zeros((1, width), learnt.given)
     worker.dtype = learnt.dtype
-    if isinstance(columns, int):
-        worker.row = np.zeros((1, columns), learnt.given)
-    else:
-        worker.row = pd.DataFrame(np.zeros((1, len(columns)), learnt.given), columns=columns)
+    worker.row = row if isinstance(columns, int) else pd.DataFrame(row, columns=columns)
 
 
 class Unpacker:
@@ -154,7 +158,7 @@ class Unpacker:
         elif isinstance(state, File):
             fitted = trust.loads(self._bytes(state.file), spec, state.file)
             self._model(step, fitted, spec)
-            _recall(step.worker, state.learnt)
+            _recall(step.worker, state.learnt, fitted)
         else:
             fitted = fitted_form(spec, state.fitted, self.decoder, step.name)
             self._model(step, fitted, spec)
