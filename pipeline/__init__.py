@@ -9,7 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipeline.clusters import cluster
+    from pipeline.benchmark.api import adopt, report
+    from pipeline.data.read import preflight, read, scan
+    from pipeline.distributed.cluster import cluster
     from pipeline.errors import (
         Busy,
         CannotWrite,
@@ -23,20 +25,18 @@ if TYPE_CHECKING:
         Unsupported,
         WorkerLost,
     )
-    from pipeline.estimator import Accelerated
-    from pipeline.explaining import explain
-    from pipeline.loading import scan
-    from pipeline.preprocessing.calendar import CalendarFeatures
-    from pipeline.reading import preflight, read
-    from pipeline.saving import load, save
-    from pipeline.scripting import adopt, report
+    from pipeline.estimator.accelerated import Accelerated
+    from pipeline.planning.explain import explain
+    from pipeline.preprocessing.transformers.calendar import CalendarFeatures
+    from pipeline.serving.load import load
+    from pipeline.serving.save import save
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Accelerated": "pipeline.estimator",
+    "Accelerated": "pipeline.estimator.accelerated",
     "Busy": "pipeline.errors",
-    "CalendarFeatures": "pipeline.preprocessing.calendar",
+    "CalendarFeatures": "pipeline.preprocessing.transformers.calendar",
     "CannotWrite": "pipeline.errors",
     "CheckpointDiffers": "pipeline.errors",
     "ClusterUnavailable": "pipeline.errors",
@@ -47,15 +47,15 @@ _HOME = {
     "PipelineError": "pipeline.errors",
     "Unsupported": "pipeline.errors",
     "WorkerLost": "pipeline.errors",
-    "adopt": "pipeline.scripting",
-    "cluster": "pipeline.clusters",
-    "explain": "pipeline.explaining",
-    "load": "pipeline.saving",
-    "preflight": "pipeline.reading",
-    "read": "pipeline.reading",
-    "report": "pipeline.scripting",
-    "save": "pipeline.saving",
-    "scan": "pipeline.loading",
+    "adopt": "pipeline.benchmark.api",
+    "cluster": "pipeline.distributed.cluster",
+    "explain": "pipeline.planning.explain",
+    "load": "pipeline.serving",
+    "preflight": "pipeline.data.read",
+    "read": "pipeline.data.read",
+    "report": "pipeline.benchmark.api",
+    "save": "pipeline.serving",
+    "scan": "pipeline.data.read",
 }
 
 __all__ = [

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from datasets import breast_cancer
-from pipeline.task import Split, Task
+from pipeline.benchmark.task import Split, Task
 
 
 def logistic(seed: int) -> Pipeline:

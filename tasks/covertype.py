@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from datasets import covertype
-from pipeline.judging import of_probabilities
-from pipeline.task import Split, Task
+from pipeline.benchmark.metrics import of_probabilities
+from pipeline.benchmark.task import Split, Task
 
 MEASURES = list(covertype.MEASURES)
 

@@ -13,8 +13,8 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
 from datasets import digits
-from pipeline.judging import of_probabilities
-from pipeline.task import Split, Task
+from pipeline.benchmark.metrics import of_probabilities
+from pipeline.benchmark.task import Split, Task
 
 
 def neighbours(seed: int) -> Pipeline:

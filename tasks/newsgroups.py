@@ -11,8 +11,8 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from datasets import newsgroups
-from pipeline.judging import of_probabilities
-from pipeline.task import Split, Task
+from pipeline.benchmark.metrics import of_probabilities
+from pipeline.benchmark.task import Split, Task
 
 
 def logistic(seed: int) -> Pipeline:

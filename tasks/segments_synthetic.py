@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from datasets import synthetic
 from datasets.synthetic import tables
-from pipeline.judging import of_embedding, of_rows
-from pipeline.task import Split, Task
+from pipeline.benchmark.metrics import of_embedding, of_rows
+from pipeline.benchmark.task import Split, Task
 
 NUMBERS = ["number_0", "number_2", "number_3", "number_6", "number_9"]
 """The columns in which rows of a cluster are alike."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-from pipeline import cli
-from pipeline.publish import publishing
+from pipeline.cli import main
+from pipeline.system.atomic import publishing
 
 ROOT = Path(__file__).parents[1]
 OLD = "the results of an earlier run"
@@ -36,7 +36,7 @@ def call(*arguments: object) -> Done:
         patch.chdir(ROOT)
         patch.setattr(sys, "argv", ["pipeline", *map(str, arguments)])
         try:
-            cli.main()
+            main.main()
         except SystemExit as end:
             code = end.code or 0
     return Done(int(str(code)), out.getvalue(), err.getvalue())

@@ -13,8 +13,9 @@ from packaging.version import Version
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pipeline import Accelerated, clusters, explain, load, save
+from pipeline import Accelerated, explain, load, save
 from pipeline.deprecated import heard
+from pipeline.distributed import cluster
 
 DEPRECATED = Version(xgboost.__version__) >= Version("3.4")
 X = np.random.default_rng(0).normal(size=(80, 3))
@@ -41,7 +42,7 @@ def test_the_whole_life_of_a_model_repeats_no_warning(spec, tmp_path: Path) -> N
 def test_a_cluster_repeats_no_warning(spec) -> None:
     da = pytest.importorskip("dask.array")
     parts = da.from_array(X, chunks=(40, 3))
-    with clusters.cluster("local", workers=2), warnings.catch_warnings():
+    with cluster.cluster("local", workers=2), warnings.catch_warnings():
         warnings.filterwarnings("error", category=FutureWarning)
         model = Accelerated(spec, device="cpu").fit(parts, y)
     assert len(model.to_sklearn()[-1].get_booster().get_dump()) == 3

@@ -135,17 +135,19 @@ def test_every_named_module_is_there() -> None:
 
 def test_a_wrong_import_is_found(tmp_path: Path) -> None:
     file = tmp_path / "frames.py"
-    file.write_text("def f():\n    from pipeline.plan import Plan\n    import pipeline.errors\n")
+    file.write_text(
+        "def f():\n    from pipeline.planning.plan import Plan\n    import pipeline.errors\n"
+    )
     assert upward(file, "pipeline.", LAYERS, own="frames") == [
-        "pipeline.plan",
-        "pipeline.plan.Plan",
+        "pipeline.planning.plan",
+        "pipeline.planning.plan.Plan",
     ]
 
 
 def test_the_ground_knows_the_standard_library_only() -> None:
     """`gpu.py` runs before anything is installed."""
     assert [
-        name for name in imported(ROOT / "pipeline/gpu.py") if name.startswith("pipeline")
+        name for name in imported(ROOT / "pipeline/system/gpu.py") if name.startswith("pipeline")
     ] == []
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipeline import ranges, residency
+from pipeline import trace
 
 
 @pytest.fixture
@@ -24,31 +24,31 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     monkeypatch.setitem(
         sys.modules, "nvtx", SimpleNamespace(annotate=annotate, __spec__=SimpleNamespace())
     )
-    ranges._nvtx.cache_clear()
+    trace._nvtx.cache_clear()
     yield names
-    ranges._nvtx.cache_clear()
+    trace._nvtx.cache_clear()
 
 
 def test_steps_on_a_gpu_have_ranges_with_their_names(seen: list[str]) -> None:
-    with residency.record("pipeline.standardscaler", "fit", "cuda"):
+    with trace.record("pipeline.standardscaler", "fit", "cuda"):
         assert seen == ["pipeline: pipeline.standardscaler fit"]
     assert seen[1:] == ["end"]
 
 
 def test_steps_on_the_cpu_have_none(seen: list[str]) -> None:
-    with residency.record("standardscaler", "fit", "cpu"):
+    with trace.record("standardscaler", "fit", "cpu"):
         pass
     assert seen == []
 
 
 def test_an_error_ends_the_range(seen: list[str]) -> None:
-    with pytest.raises(ZeroDivisionError), residency.record("a", "fit", "cuda"):
+    with pytest.raises(ZeroDivisionError), trace.record("a", "fit", "cuda"):
         raise ZeroDivisionError
     assert seen[0] == "pipeline: a fit"
 
 
 def test_without_the_package_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "_nvtx", lambda: None)
-    with residency.record("a", "fit", "cuda") as entry:
+    monkeypatch.setattr(trace, "_nvtx", lambda: None)
+    with trace.record("a", "fit", "cuda") as entry:
         pass
     assert entry.seconds >= 0

@@ -30,8 +30,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, load, predict, save
+from pipeline import Accelerated, load, save
 from pipeline.errors import PipelineError
+from pipeline.serving import predict
 
 ROWS = 2_000
 ROOT = Path(__file__).parents[1]

@@ -31,10 +31,13 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from datasets import breast_cancer
-from pipeline import cli, load, persistence, predict, runner, save
-from pipeline.compare import results
+from pipeline import load, save
+from pipeline.benchmark import results, run
+from pipeline.cli import main as cli
+from pipeline.data import files
 from pipeline.optional import load as load_name
-from pipeline.saving import About, manifest
+from pipeline.serving import manifest, predict
+from pipeline.serving.save import About
 
 OLD, NEW, ENDED = "old results", "new results", "ended before the kill"
 WEIGHTS = {"run": 8, "predict": 8, "save": 8, "compare": 1}
@@ -156,10 +159,10 @@ class Target:
         return shown
 
     def _run(self, out: Path) -> int:
-        record = msgspec.json.decode((out / "record.json").read_bytes(), type=runner.RunRecord)
+        record = msgspec.json.decode((out / "record.json").read_bytes(), type=run.RunRecord)
         for spec in record.specs:
             for part in filter(None, (spec.model, spec.predictions, spec.saved)):
-                assert persistence.digest(out / part.file) == part.sha256, part.file
+                assert files.digest(out / part.file) == part.sha256, part.file
             manifest.read(out / f"{spec.spec}.model")
         return record.seed
 

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from pipeline import task
-from pipeline.compare import results
-from pipeline.compare.statistics import cell_parity, speed
-from pipeline.preprocessing.twin import ANY, Twin
-from pipeline.preprocessing.twins import TWINS
-from pipeline.rules.array_api import ESTIMATORS, SWITCH
-from pipeline.rules.tables import APART, CUML, SUBSTITUTES, XGBOOST
-from pipeline.rules.text import CUML as VECTORIZERS
+from pipeline.backends.array_api import ESTIMATORS, SWITCH
+from pipeline.backends.cuml.tables import APART, CUML, SUBSTITUTES, XGBOOST
+from pipeline.backends.cuml.text import CUML as VECTORIZERS
+from pipeline.benchmark import results, task
+from pipeline.benchmark.statistics import cell_parity, speed
+from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.transformers import TWINS
 from tools.bench import cluster, markdown, prediction, scaling, schema, streaming, wrapper
 from tools.synthetic import markdown as synthetic
 

@@ -41,7 +41,7 @@ def installed_extra(venv: Path) -> str:
 
 
 def detect(asked: str) -> tuple[str, str]:
-    """Return the extra for this machine and the reason, as :mod:`pipeline.gpu` sees it."""
+    """Return the extra for this machine and the reason, as :mod:`pipeline.system.gpu` sees it."""
     command = [sys.executable, "-I", str(ROOT / "pipeline" / "gpu.py")]
     environ = {**os.environ, "GPU": asked}
     answer = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)

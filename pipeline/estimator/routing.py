@@ -10,13 +10,13 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from pipeline import targets
+from pipeline.data import target
 from pipeline.errors import ConfigError, Reason, Unsupported
-from pipeline.lowering import obstacles, on_blocks, parts
-from pipeline.plan import Plan
-from pipeline.preprocessing import refusals
-from pipeline.preprocessing.program import Program
-from pipeline.preprocessing.twins import TWINS
+from pipeline.planning.lower import obstacles, on_blocks, parts
+from pipeline.planning.plan import Plan
+from pipeline.preprocessing.engine import build
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.transformers import TWINS
 
 METHODS = (
     *("fit", "partial_fit", "fit_transform", "fit_predict", "transform", "inverse_transform"),
@@ -112,7 +112,7 @@ def hand_over(plan: Plan, asked: Sequence[Asked], X: Any) -> None:
         if program is None or not weighted or set(each.params) != {WEIGHTS}:
             refused.append(each)
             continue
-        weights = targets.check_weights(each.params[WEIGHTS], X, each.path)
+        weights = target.check_weights(each.params[WEIGHTS], X, each.path)
         program.weights.append((each.transformer, weights))
     refuse(refused, "it takes X and y alone here")
 
@@ -125,7 +125,7 @@ def forget(plan: Plan) -> None:
 
 
 def _has(program: Program, transformer: Any) -> bool:
-    return any(leaf is transformer for _, leaf in refusals.leaves(program.spec, program.step))
+    return any(leaf is transformer for _, leaf in build.leaves(program.spec, program.step))
 
 
 def _routes() -> bool:
@@ -185,7 +185,7 @@ def _asked(path: str, part: Any, params: Mapping[str, Any]) -> Iterator[Asked]:
 def _inside(part: Any, params: Mapping[str, Any]) -> list[Step]:
     if type(part) is Pipeline:
         return _steps(part, "fit_transform", params, bare=False)
-    held = refusals.parts(part)
+    held = build.parts(part)
     if _routes():
         routed = process_routing(part, "fit_transform", **params)
         return [(name, how, _joined(routed[name])) for name, how in held]

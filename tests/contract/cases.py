@@ -32,8 +32,8 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from pipeline.preprocessing.calendar import CalendarFeatures
-from pipeline.preprocessing.civil import FEATURES
+from pipeline.preprocessing.transformers.calendar import CalendarFeatures
+from pipeline.preprocessing.transformers.gregorian import FEATURES
 
 ROWS = 240
 NUMBERS = ["amount", "count", "visits"]

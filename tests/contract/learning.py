@@ -12,8 +12,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from pipeline.backends.cuml.translations import (
+    SCHEMA,
+    Case,
+    Outcome,
+    Record,
+    Translation,
+    holds,
+    same,
+)
 from pipeline.optional import load
-from pipeline.rules.translations import SCHEMA, Case, Outcome, Record, Translation, holds, same
 from tests.contract import probes
 from tests.contract.probes import Answer, number
 

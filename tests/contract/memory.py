@@ -38,11 +38,11 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from pipeline import frames
-from pipeline.preprocessing import table
-from pipeline.preprocessing.calendar import CalendarFeatures
-from pipeline.preprocessing.parallel import halved
-from pipeline.preprocessing.program import Program
+from pipeline.data import frames
+from pipeline.preprocessing.engine import table
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.transformers.calendar import CalendarFeatures
+from pipeline.system.threads import halved
 from tests.contract import standins
 from tests.contract.live import LIVE
 from tests.contract.recorder import RECORDER

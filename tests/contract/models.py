@@ -19,8 +19,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_sample_weight
 
-from pipeline.rules import translations
-from pipeline.rules.tables import APART, CUML, Rule, public_name
+from pipeline.backends.cuml import translations
+from pipeline.backends.cuml.tables import APART, CUML, Rule, public_name
 from tests.contract import arrays, least_squares, specs, tables, text
 from tests.contract.methods import ASKING, LEARNING
 from tests.contract.recorder import RECORDER, Refused

@@ -21,9 +21,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, Options, _InstancesOf, make_constraint
 
+from pipeline.backends.cuml.tables import CUML
+from pipeline.backends.cuml.translations import same
 from pipeline.optional import load
-from pipeline.rules.tables import CUML
-from pipeline.rules.translations import same
 
 NUMBERS = (-1, 0, 1, 2, 3, 4, 5, 7, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000)
 PARTS = (0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.2, 0.25, 0.5, 0.7, 0.8, 1.0, 1.5, 5.0, 10.0, 200.0)

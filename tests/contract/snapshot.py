@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pipeline.rules import translations
+from pipeline.backends.cuml import translations
 from tests.contract import learning, methods, specs
 from tests.contract.guards import guards
 from tests.contract.signatures import describe

@@ -11,9 +11,9 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomFore
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 
+from pipeline.backends.cuml import estimator
+from pipeline.backends.cuml.tables import CUML, rule
 from pipeline.errors import Unsupported
-from pipeline.rules import cuml
-from pipeline.rules.tables import CUML, rule
 from tests.contract import cases
 from tests.estimators import CASES
 
@@ -141,7 +141,7 @@ def spec_of(kind: type[BaseEstimator], params: dict[str, Any]) -> BaseEstimator:
 
 def _made(spec: BaseEstimator) -> dict[str, Any] | None:
     try:
-        return cuml.translate(rule(spec), spec, "")
+        return estimator.translate(rule(spec), spec, "")
     except Unsupported:
         return None
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline import devices
-from pipeline.gpu import Device, Probe
+from pipeline.system import devices
+from pipeline.system.gpu import Device, Probe
 from tests.contract import arrays, models, parquet, pools, tables, text
 from tests.contract.recorder import RECORDER
 from tests.contract.verify import frozen

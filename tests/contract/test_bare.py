@@ -29,12 +29,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, DataError, frames, load, save
-from pipeline.lowering import lower
+from pipeline import Accelerated, DataError, load, save
+from pipeline.backends.cuml.tables import rule
+from pipeline.backends.xgboost.estimator import Boosting
+from pipeline.data import frames
 from pipeline.optional import available
-from pipeline.rules.boosting import Boosting
-from pipeline.rules.tables import rule
-from pipeline.saving import manifest, reading
+from pipeline.planning.lower import lower
+from pipeline.serving import load as reading
+from pipeline.serving import manifest
 from tests.contract.live import LIVE
 from tests.contract.methods import LEARNING
 from tests.contract.recorder import Recorder

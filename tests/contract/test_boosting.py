@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline import DeviceUnavailable, frames
-from pipeline.devices import obstacle
-from pipeline.rules import external, pool
-from pipeline.rules.boosting import Boosting
-from pipeline.rules.streaming import Page
+from pipeline import DeviceUnavailable
+from pipeline.backends import pool
+from pipeline.backends.incremental import Page
+from pipeline.backends.xgboost import external_memory
+from pipeline.backends.xgboost.estimator import Boosting
+from pipeline.data import frames
+from pipeline.system.devices import obstacle
 from tests.contract.cases import preprocessing
 from tests.contract.recorder import Recorder
 
@@ -73,9 +75,9 @@ def test_pages_from_the_disk_go_to_the_device_when_they_are_asked_for(
     rows = np.arange(12.0, dtype="float32").reshape(6, 2)
     page = Page(lambda: rows, np.zeros(6), weights)
     estimator = booster().set_params(device="cuda")
-    asked = external._iterator([page], "bins", estimator)
+    asked = external_memory._iterator([page], "bins", estimator)
     assert asked.on_host  # the bins; on the disk they are with device="cpu"
-    assert not external._iterator([page], "bins", estimator.set_params(device="cpu")).on_host
+    assert not external_memory._iterator([page], "bins", estimator.set_params(device="cpu")).on_host
     device.clear()
     given: dict[str, Any] = {}
     assert asked.next(lambda **told: given.update(told))

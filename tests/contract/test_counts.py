@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
 from pipeline import Accelerated
-from pipeline.preprocessing.distinct import SPREAD, count, tally
+from pipeline.preprocessing.statistics.categories import SPREAD, count, tally
 from tests.contract.recorder import Recorder
 from tests.contract.test_accelerated import dense
 from tests.contract.verify import faults

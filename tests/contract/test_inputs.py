@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline import frames, gathering, reading
+from pipeline.data import frames, partitioned
+from pipeline.data import read as reading
+from pipeline.data.convert import ingest
+from pipeline.data.schema import Schema
+from pipeline.data.target import check_target
 from pipeline.errors import DataError
-from pipeline.ingest import ingest
-from pipeline.schema import Schema
-from pipeline.targets import check_target
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults
 
@@ -153,7 +154,7 @@ def test_a_csv_file_has_the_values_of_the_host(
     """The device has no reader of its own: what it takes for missing is not what pandas does."""
     path = tmp_path / "rows.csv"
     path.write_text('t,n,b,id,y\nNA,1,True,007,1\n"",,NA,A1,0\nx, 2.5,false,01,1\n')
-    monkeypatch.setattr(gathering, "room", lambda device: 10**9)
+    monkeypatch.setattr(partitioned, "room", lambda device: 10**9)
     columns = ["t", "n", "b", "id"]
     wanted, y = reading.read(path, columns, "y")
     found, same = reading.read(path, columns, "y", device="cuda")

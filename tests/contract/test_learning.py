@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.rules.translations import Case, Outcome
+from pipeline.backends.cuml.translations import Case, Outcome
 from tests.contract.learning import Nothing, Row, cases, outcomes, reasons
 
 METRICS = ["l1", "l2", "cosine", "yule", "dice", len]

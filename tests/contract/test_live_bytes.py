@@ -10,10 +10,11 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
-from pipeline import Accelerated, frames
+from pipeline import Accelerated
+from pipeline.backends.cuml.multi_gpu import has_missing
+from pipeline.data import frames
 from pipeline.optional import available, load
-from pipeline.preprocessing.twins import TWINS
-from pipeline.rules.cuml_cluster import has_missing
+from pipeline.preprocessing.transformers import TWINS
 from tests.contract import cases, memory
 from tests.contract.live import LIVE
 from tests.contract.recorder import Recorder

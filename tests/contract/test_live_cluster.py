@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pipeline import clusters
-from pipeline.clusters import Options
+from pipeline.distributed import cluster as clusters
+from pipeline.distributed.cluster import Options
 from pipeline.optional import load
 
 pytestmark = pytest.mark.contract_live

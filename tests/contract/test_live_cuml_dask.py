@@ -1,4 +1,4 @@
-"""What `pipeline.rules.cuml_spread` says of cuml.dask, against the package; no kernel runs."""
+"""What `pipeline.backends.cuml.multi_gpu` says of cuml.dask, against the package; no kernel runs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import pipeline
+from pipeline.backends.cuml import estimator, multi_gpu
+from pipeline.backends.cuml.multi_gpu import SPREAD, Learnt
+from pipeline.backends.cuml.tables import CUML, public_name, rule
+from pipeline.backends.xgboost import distributed
 from pipeline.optional import available, load
-from pipeline.rules import cuml, cuml_cluster, spread
-from pipeline.rules.cuml_spread import SPREAD, Learnt
-from pipeline.rules.tables import CUML, public_name, rule
 from tests.contract import cuml_on_numpy
 from tests.estimators import CASES, Case, named
 
-MISSING = [name for name in ("cuml", *cuml_cluster.NEEDS) if not available(name)]
+MISSING = [name for name in ("cuml", *multi_gpu.NEEDS) if not available(name)]
 
 pytestmark = [
     pytest.mark.contract_live,
@@ -87,9 +88,9 @@ def names(function: Any) -> set[str]:
 
 @pytest.mark.parametrize("spec", learners(), ids=lambda spec: type(spec).__name__)
 def test_an_estimator_as_it_comes_is_spread(spec: Any) -> None:
-    taken = cuml.translate(rule(spec), spec, "step")
+    taken = estimator.translate(rule(spec), spec, "step")
     y = np.arange(8) % 2
-    assert cuml_cluster.obstacles(spec, taken, (table(), y), {}) == []
+    assert multi_gpu.obstacles(spec, taken, (table(), y), {}) == []
 
 
 @pytest.mark.parametrize("name", SPREAD)
@@ -102,7 +103,7 @@ def test_cumls_class_for_one_gpu_has_every_parameter_of_the_table(name: str) -> 
 @pytest.mark.parametrize("name", MANY)
 def test_the_workers_take_the_keywords_and_no_others(name: str) -> None:
     spec = next(spec for spec in learners() if public_name(spec) == name)
-    taken = cuml.translate(rule(spec), spec, "step")
+    taken = estimator.translate(rule(spec), spec, "step")
     made = load(MANY[name])(handle=None, **taken)
     assert isinstance(made, load(CUML[name].twin))
     assert taken.items() <= made.get_params().items()
@@ -115,8 +116,8 @@ def test_each_worker_learns_from_its_rows_with_their_targets_in_order() -> None:
     X = np.arange(80, dtype="float32").reshape(40, 2)
     parts = load("dask.array.from_array")(X, chunks=(10, 2))
     with pipeline.cluster("local", workers=2) as cluster:
-        rows, y = spread.distribute(cluster, parts, [10] * 4, [X[:, 0]])
-        beside = cuml_cluster._uploaded(y, rows)
+        rows, y = distributed.distribute(cluster, parts, [10] * 4, [X[:, 0]])
+        beside = multi_gpu._uploaded(y, rows)
         found = create((rows, beside), client=cluster.client)
         assert set(found.worker_to_parts) == set(cluster.workers())
         for (_, future), start in zip(found.gpu_futures, range(0, 40, 10), strict=True):
@@ -162,7 +163,7 @@ def learnt(case: Case, X: np.ndarray, y: Any) -> tuple[Any, Any]:
     name = public_name(case.spec)
     fitted = clone(case.spec).fit(X, y)
     full = load(CUML[name].twin).from_sklearn(fitted)
-    made = load(MANY[name])(handle=None, **cuml.translate(rule(case.spec), case.spec, "step"))
+    made = load(MANY[name])(handle=None, **estimator.translate(rule(case.spec), case.spec, "step"))
     made.output_type = None
     made.n_features_in_ = full.n_features_in_
     vars(made).update({key: vars(full)[key] for key in set_by(name) & set(vars(full))})

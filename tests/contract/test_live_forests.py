@@ -11,9 +11,9 @@ import pytest
 from sklearn import ensemble
 from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier, XGBRFRegressor
 
+from pipeline.backends.nvforest import BOOSTED, GROWN, METHODS, Forest
 from pipeline.errors import Unsupported
 from pipeline.optional import available
-from pipeline.rules.forests import BOOSTED, GROWN, METHODS, Forest
 
 pytestmark = [
     pytest.mark.contract_live,

@@ -15,10 +15,10 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.preprocessing import LabelBinarizer, LabelEncoder, OneHotEncoder, StandardScaler
 
+from pipeline.backends.cuml.estimator import Cuml
+from pipeline.backends.cuml.tables import CUML, rule
 from pipeline.errors import DataError
 from pipeline.optional import available, load
-from pipeline.rules.cuml import Cuml
-from pipeline.rules.tables import CUML, rule
 from tests.contract import cuml_on_numpy, snapshot
 from tests.contract.test_live_lift import BOTH_WAYS, OURS
 from tests.estimators import Case, classes, counts, named

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from pipeline.backends.cuml import trees
+from pipeline.backends.cuml.tables import APART, CUML, public_name, rule
 from pipeline.optional import available, load
-from pipeline.rules import trees
-from pipeline.rules.tables import APART, CUML, public_name, rule
 from tests.contract import cuml_on_numpy, snapshot
 from tests.estimators import CASES, Case, named
 

@@ -10,12 +10,14 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from pipeline import Accelerated, predict
+from pipeline import Accelerated
+from pipeline.backends.base import Model
 from pipeline.errors import OutOfMemory
-from pipeline.preprocessing import parallel
-from pipeline.preprocessing.program import Program
-from pipeline.rules.model import Model
-from pipeline.saving import load, save
+from pipeline.preprocessing.engine.program import Program
+from pipeline.serving import predict
+from pipeline.serving.load import load
+from pipeline.serving.save import save
+from pipeline.system import threads
 from tests import programs
 from tests.contract.recorder import Recorder
 
@@ -58,7 +60,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, times: int) 
     def full(self: Any, *args: Any, **params: Any) -> Any:
         if getattr(self, "device", "cuda") == "cpu" or type(self).__name__ == "Plain":
             return whole(self, *args, **params)
-        pieces.append(parallel.pieces())
+        pieces.append(threads.pieces())
         if len(pieces) <= times:
             raise FULL["RMM"]
         return whole(self, *args, **params)

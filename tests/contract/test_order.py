@@ -14,10 +14,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.discovery import all_estimators
 
 from pipeline import Accelerated
+from pipeline.backends.cuml.estimator import Cuml
+from pipeline.backends.cuml.tables import CUML
 from pipeline.optional import available, load
-from pipeline.preprocessing import table
-from pipeline.rules.cuml import Cuml
-from pipeline.rules.tables import CUML
+from pipeline.preprocessing.engine import table
 from tests.contract import cases
 
 DENSE = {path: rule for path, rule in CUML.items() if path.startswith("sklearn.") and not rule.own}

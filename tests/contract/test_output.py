@@ -16,10 +16,11 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from pipeline import Accelerated, frames
-from pipeline.preprocessing import power
-from pipeline.preprocessing import table as tables
-from pipeline.preprocessing.program import Program
+from pipeline import Accelerated
+from pipeline.data import frames
+from pipeline.preprocessing.engine import table as tables
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.transformers import power
 from tests.contract.cases import NUMBERS, table
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from pipeline import Accelerated, devices
+from pipeline import Accelerated
 from pipeline.optional import available, load
-from pipeline.saving import load as load_model
-from pipeline.saving import save
+from pipeline.serving.load import load as load_model
+from pipeline.serving.save import save
+from pipeline.system import devices
 from tests.contract import arrays, pools
 from tests.contract.recorder import Recorder
 

@@ -17,12 +17,13 @@ from sklearn.preprocessing import (
     RobustScaler,
 )
 
-from pipeline import frames, residency
+from pipeline import trace
+from pipeline.data import frames
 from pipeline.errors import BudgetExceeded
-from pipeline.preprocessing.blocks import Numbers
-from pipeline.preprocessing.power import PowerTransformerTwin
-from pipeline.preprocessing.program import Program
-from pipeline.preprocessing.quantiles import gather, merge, quantile
+from pipeline.preprocessing.engine.blocks import Numbers
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.statistics.quantiles import gather, merge, quantile
+from pipeline.preprocessing.transformers.power import PowerTransformerTwin
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults
 
@@ -84,7 +85,7 @@ def test_rows_that_came_from_another_process_are_booked_once(
     rank_error: float, device: Recorder
 ) -> None:
     there = frames.to_device(matrix(), "cuda")
-    with residency.ledger() as book, residency.record("scaler", "fit", "cuda"):
+    with trace.ledger() as book, trace.record("scaler", "fit", "cuda"):
         came = pickle.loads(pickle.dumps(gather(there, rank_error)))
         once, again = quantile(came, [0.5]), quantile(came, [0.5])
     np.testing.assert_array_equal(once, again)
@@ -96,7 +97,7 @@ def test_rows_that_came_from_another_process_are_booked_once(
 @pytest.mark.parametrize("method", ["yeo-johnson", "box-cox"])
 def test_powers_book_rows_that_came_from_another_process(method: str, device: Recorder) -> None:
     there = frames.to_device(abs(np.nan_to_num(matrix())) + 1, "cuda")
-    with residency.ledger() as book, residency.record("power", "fit", "cuda"):
+    with trace.ledger() as book, trace.record("power", "fit", "cuda"):
         twin = PowerTransformerTwin(PowerTransformer(method=method))
         twin.finish(pickle.loads(pickle.dumps(twin.partial(Numbers(there)))))
     assert device.nbytes("host", "pickle") == there.nbytes
@@ -107,8 +108,8 @@ def test_rows_that_came_from_another_process_break_a_budget_of_nothing(device: R
     there = frames.to_device(matrix(10_000), "cuda")
     came = pickle.loads(pickle.dumps(merge(gather(there, 0.0), gather(there, 0.0))))
     with (
-        residency.ledger(host_bytes=0, n_rows=20_000),
-        residency.record("x", "fit", "cuda"),
+        trace.ledger(host_bytes=0, n_rows=20_000),
+        trace.record("x", "fit", "cuda"),
         pytest.raises(BudgetExceeded, match="would bring 320,000 bytes"),
     ):
         quantile(came, [0.5])
@@ -118,8 +119,8 @@ def test_rows_that_stay_in_their_process_cost_their_quantiles(device: Recorder) 
     there = frames.to_device(matrix(10_000), "cuda")
     stat = merge(gather(there, 0.0), gather(there, 0.0))
     with (
-        residency.ledger(host_bytes=0, n_rows=10_000) as book,
-        residency.record("x", "fit", "cuda"),
+        trace.ledger(host_bytes=0, n_rows=10_000) as book,
+        trace.record("x", "fit", "cuda"),
     ):
         quantile(stat, [0.5])
     assert book.to_host_bytes < 100

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler,
 
 from pipeline import Accelerated
 from pipeline.errors import BudgetExceeded
-from pipeline.residency import Entry
+from pipeline.trace import Entry
 from tests.contract.cases import CLASSIFIERS, ROWS, table, target
 from tests.contract.recorder import RECORDER, Recorder
 

@@ -10,8 +10,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from pipeline import Accelerated, Unsupported
-from pipeline.rules.tables import rule
-from pipeline.saving import load, save
+from pipeline.backends.cuml.tables import rule
+from pipeline.serving.load import load
+from pipeline.serving.save import save
 from tests import programs
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults

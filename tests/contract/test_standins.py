@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from pipeline import devices, frames
+from pipeline.data import frames
 from pipeline.optional import available
+from pipeline.system import devices
 from tests.contract import arrays, standins
 from tests.contract.recorder import Recorder, Refused
 

@@ -21,8 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from pipeline import Accelerated, DataError
+from pipeline.backends.cuml import text
 from pipeline.optional import available, load
-from pipeline.rules import text
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults
 

@@ -11,11 +11,12 @@ import pytest
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from pipeline import Accelerated, containers, frames, residency
+from pipeline import Accelerated, trace
+from pipeline.backends.base import Model
+from pipeline.backends.xgboost.estimator import Boosting
+from pipeline.data import frames, output
+from pipeline.data.schema import Schema
 from pipeline.errors import DataError
-from pipeline.rules.boosting import Boosting
-from pipeline.rules.model import Model
-from pipeline.schema import Schema
 from tests.contract import tables
 from tests.contract.cases import table
 from tests.contract.recorder import Recorder
@@ -75,7 +76,7 @@ def test_rows_have_their_own_missing_values(start: int, dtype: str, device: Reco
 @pytest.mark.parametrize("start", [0, 1, 2, 3])
 def test_rows_of_text_become_categories_for_xgboost(start: int, device: Recorder) -> None:
     X = upload(pd.DataFrame({"n": np.arange(8.0), "t": pd.Series(TEXT, dtype="str")}))
-    made = containers.categorize(X.iloc[start:])["t"].to_pandas()
+    made = output.categorize(X.iloc[start:])["t"].to_pandas()
     assert made.dtype == "category"
     assert made.astype(object).where(made.notna(), None).tolist() == TEXT[start:]
     assert faults(device.calls) == []
@@ -83,7 +84,7 @@ def test_rows_of_text_become_categories_for_xgboost(start: int, device: Recorder
 
 def test_xgboost_is_given_columns_that_own_their_nulls(device: Recorder) -> None:
     X = upload(pd.DataFrame({"n": np.arange(8.0), "m": [None, 1.0] * 4, "t": TEXT}))
-    made = containers.with_own_nulls(X.iloc[2:])
+    made = output.with_own_nulls(X.iloc[2:])
     starts = {name: made[name].to_pylibcudf()[0].offset() for name in made}
     assert starts == {"n": 2, "m": 0, "t": 0}
     pd.testing.assert_frame_equal(made.to_pandas(), X.iloc[2:].to_pandas())
@@ -93,7 +94,7 @@ def test_xgboost_is_given_columns_that_own_their_nulls(device: Recorder) -> None
 def test_the_first_row_costs_the_bytes_of_a_row(device: Recorder) -> None:
     X = upload(table(5000))
     device.clear()
-    with residency.ledger(host_bytes=0, n_rows=5000) as book, residency.record("x", "fit", "cuda"):
+    with trace.ledger(host_bytes=0, n_rows=5000) as book, trace.record("x", "fit", "cuda"):
         frames.head(X)
     assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
 
@@ -104,7 +105,7 @@ def test_rows_that_come_to_the_host_are_booked_as_what_they_are(
 ) -> None:
     X = upload(table(5000)) if name is None else upload(table(5000))[name]
     device.clear()
-    with residency.ledger() as book, residency.record("x", "copy", "cpu"):
+    with trace.ledger() as book, trace.record("x", "copy", "cpu"):
         found = frames.to_device(X[40:60], "cpu")
     assert len(found) == 20
     assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000

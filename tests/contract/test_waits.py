@@ -26,10 +26,10 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from pipeline import frames
+from pipeline.data import frames
 from pipeline.errors import DataError
-from pipeline.preprocessing import power
-from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.transformers import power
 from tests.contract import memory
 from tests.contract.cases import folds
 from tests.contract.live import LIVE

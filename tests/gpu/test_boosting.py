@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from pipeline import Accelerated, gathering
-from pipeline.devices import obstacle
+from pipeline import Accelerated
+from pipeline.data import partitioned
+from pipeline.system.devices import obstacle
 
 xgboost = pytest.importorskip("xgboost")
 NO_GPU = obstacle()
@@ -78,7 +79,7 @@ def test_rows_from_the_disk_are_trained_on_the_gpu(monkeypatch: pytest.MonkeyPat
     X, y = table()
     rows = X[["n", "k"]].to_numpy("float32")
     alone = Accelerated(spec(), device="cuda").fit(rows, y)
-    monkeypatch.setattr(gathering, "room", lambda device: 20_000)
+    monkeypatch.setattr(partitioned, "room", lambda device: 20_000)
     streamed = Accelerated(spec(), device="cuda").fit(da.from_array(rows, chunks=(1000, 2)), y)
     assert "external memory" in streamed.plan_.placements[-1].note
     scores = [roc_auc_score(y, m.predict_proba(rows)[:, 1]) for m in (streamed, alone)]

@@ -10,10 +10,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 
 import pipeline
-from pipeline import Accelerated, devices
+from pipeline import Accelerated
+from pipeline.backends.cuml.multi_gpu import SPREAD
+from pipeline.backends.cuml.tables import public_name
 from pipeline.optional import load
-from pipeline.rules.cuml_spread import SPREAD
-from pipeline.rules.tables import public_name
+from pipeline.system import devices
 from tests.estimators import CASES, Case, binary, named
 
 NO_GPU = devices.obstacle()

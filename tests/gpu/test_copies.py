@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipeline import Accelerated
-from pipeline.devices import obstacle
+from pipeline.system.devices import obstacle
 from tests.gpu.test_parity import data, program
 from tools.gpu_proof.driver import copies
 

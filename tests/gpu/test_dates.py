@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline import Accelerated, frames
-from pipeline.devices import obstacle
-from pipeline.instants import MISSING
+from pipeline import Accelerated
+from pipeline.data import frames
+from pipeline.data.datetimes import MISSING
 from pipeline.optional import load
-from pipeline.preprocessing.calendar import CalendarFeatures
-from pipeline.preprocessing.civil import DAY, FEATURES, Fields, encode
+from pipeline.preprocessing.transformers.calendar import CalendarFeatures
+from pipeline.preprocessing.transformers.gregorian import DAY, FEATURES, Fields, encode
+from pipeline.system.devices import obstacle
 
 NO_GPU = obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]

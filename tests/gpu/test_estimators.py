@@ -20,10 +20,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC, LinearSVC, LinearSVR
 
-from pipeline import Accelerated, DataError, Unsupported, devices
-from pipeline.certificate import METHODS
+from pipeline import Accelerated, DataError, Unsupported
+from pipeline.backends import array_api
+from pipeline.estimator.certificate import METHODS
 from pipeline.optional import available, load
-from pipeline.rules import array_api
+from pipeline.system import devices
 from tests.estimators import (
     CASES,
     ROWS,

@@ -9,9 +9,9 @@ import pytest
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from xgboost import XGBClassifier
 
-from pipeline.devices import obstacle
+from pipeline.backends.nvforest import Forest
 from pipeline.optional import load
-from pipeline.rules.forests import Forest
+from pipeline.system.devices import obstacle
 
 NO_GPU = obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]

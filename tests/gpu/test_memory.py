@@ -9,11 +9,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from pipeline import Accelerated, frames
-from pipeline.devices import obstacle
+from pipeline import Accelerated
+from pipeline.data import frames
 from pipeline.optional import load
-from pipeline.preprocessing import table
-from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.engine import table
+from pipeline.preprocessing.engine.program import Program
+from pipeline.system.devices import obstacle
 from tests.contract import memory
 
 NO_GPU = obstacle()

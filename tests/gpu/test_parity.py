@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated
-from pipeline.devices import obstacle
+from pipeline.system.devices import obstacle
 from tests.contract.cases import TRANSFORMERS, Case, preprocessing, table, target
 
 NO_GPU = obstacle()

@@ -7,9 +7,9 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from pipeline import frames
-from pipeline.devices import obstacle
-from pipeline.preprocessing.quantiles import gather, merge, quantile
+from pipeline.data import frames
+from pipeline.preprocessing.statistics.quantiles import gather, merge, quantile
+from pipeline.system.devices import obstacle
 
 NO_GPU = obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline import frames
-from pipeline.containers import categorize
-from pipeline.devices import obstacle
+from pipeline.data import frames
+from pipeline.data.output import categorize
 from pipeline.optional import load
-from pipeline.preprocessing.blocks import Indicators, filled
-from pipeline.preprocessing.distinct import SPREAD, count, tally
-from pipeline.preprocessing.moments import moments
-from pipeline.preprocessing.quantiles import Rows, quantile
+from pipeline.preprocessing.engine.blocks import Indicators, filled
+from pipeline.preprocessing.statistics.categories import SPREAD, count, tally
+from pipeline.preprocessing.statistics.moments import moments
+from pipeline.preprocessing.statistics.quantiles import Rows, quantile
+from pipeline.system.devices import obstacle
 
 NO_GPU = obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from pipeline import Accelerated, DataError
-from pipeline.devices import obstacle
+from pipeline.system.devices import obstacle
 
 NO_GPU = obstacle()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]

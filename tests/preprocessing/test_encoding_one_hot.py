@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder
 
 from pipeline.errors import ConfigError, DataError
-from pipeline.preprocessing import table as tables_module
-from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.engine import table as tables_module
+from pipeline.preprocessing.engine.program import Program
 from tests.preprocessing.columns import CATEGORICAL, OURS_ALONE, frame
 from tests.preprocessing.parity import (
     assert_both_refuse,

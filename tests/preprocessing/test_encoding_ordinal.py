@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.preprocessing import OrdinalEncoder
 
 from pipeline.errors import DataError
-from pipeline.preprocessing import table as tables_module
-from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.engine import table as tables_module
+from pipeline.preprocessing.engine.program import Program
 from tests.preprocessing.columns import CATEGORICAL, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet
 from tests.strategies import bounded, tables

@@ -8,7 +8,7 @@ import pytest
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import TargetEncoder
 
-from pipeline.preprocessing import table as tables_module
+from pipeline.preprocessing.engine import table as tables_module
 from tests.preprocessing.parity import assert_both_refuse, assert_parity
 
 FOLDS = KFold(4, shuffle=True, random_state=0)

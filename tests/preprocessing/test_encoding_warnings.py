@@ -10,8 +10,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder
 
-from pipeline.preprocessing import table as tables_module
-from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.engine import table as tables_module
+from pipeline.preprocessing.engine.program import Program
 
 
 @pytest.fixture

@@ -30,11 +30,11 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from pipeline.preprocessing.calendar import CalendarFeatures
-from pipeline.preprocessing.nodes import is_number
-from pipeline.preprocessing.table import Part, Table
-from pipeline.preprocessing.twin import Twin
-from pipeline.preprocessing.twins import TWINS
+from pipeline.preprocessing.engine.nodes import is_number
+from pipeline.preprocessing.engine.table import Part, Table
+from pipeline.preprocessing.engine.twin import Twin
+from pipeline.preprocessing.transformers import TWINS
+from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 
 ROWS = 256
 RTOL = 1e-12

@@ -19,8 +19,8 @@ from sklearn.preprocessing import (
 )
 
 from pipeline.errors import ConfigError
-from pipeline.preprocessing import table
-from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.engine import table
+from pipeline.preprocessing.engine.program import Program
 from tests.preprocessing.parity import quiet
 from tests.preprocessing.test_invariance import assert_same
 

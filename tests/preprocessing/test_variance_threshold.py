@@ -9,10 +9,10 @@ from hypothesis import given
 from sklearn.feature_selection import VarianceThreshold
 
 from pipeline.errors import DataError
-from pipeline.preprocessing import table
-from pipeline.preprocessing.blocks import Numbers
-from pipeline.preprocessing.program import Program
-from pipeline.preprocessing.selection import VarianceThresholdTwin
+from pipeline.preprocessing.engine import table
+from pipeline.preprocessing.engine.blocks import Numbers
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.transformers.feature_selection import VarianceThresholdTwin
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet
 from tests.strategies import bounded, tables

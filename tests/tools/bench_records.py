@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.compare.results import Protocol
+from pipeline.benchmark.results import Protocol
 from pipeline.records import DataInfo, Machine, Source
 from tools.bench import schema
 

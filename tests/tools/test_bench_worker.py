@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from pipeline.compare.worker import WorkerFailed
+from pipeline.benchmark.worker import WorkerFailed
 from tools.bench import memory, rss, schema, verdicts, work
 from tools.bench.__main__ import main
 from tools.bench.contest import Contest

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, Ridge
 
-from pipeline import devices, thresholds
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.thresholds import Measured, Point
+from pipeline.planning import choose
+from pipeline.planning.choose import Measured, Point
+from pipeline.system import devices
 from tests.contract import standins
 from tools.calibrate import __main__ as command
 from tools.calibrate import tables, timing, twins
@@ -36,8 +37,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "TRIALS", {"least squares": TRIAL})
 
 
-def renewed(names: list[str], *, forget_gpu: bool = False) -> thresholds.Thresholds:
-    known = thresholds.known()
+def renewed(names: list[str], *, forget_gpu: bool = False) -> choose.Thresholds:
+    known = choose.cost_model()
     *_, found = command.calibrate(known, names, QUICK, forget_gpu=forget_gpu, say=silent)
     return found
 
@@ -88,7 +89,7 @@ def test_the_shortest_run_counts_and_the_first_not_at_all(monkeypatch) -> None:
 @pytest.mark.usefixtures("no_gpu", "quick")
 def test_without_a_gpu_what_it_is_worth_stays_assumed() -> None:
     found = renewed(["least squares"])
-    before, after = (known.family("least squares") for known in (thresholds.known(), found))
+    before, after = (known.family("least squares") for known in (choose.cost_model(), found))
     assert before is not None
     assert after is not None
     assert after.gpu is None
@@ -97,7 +98,7 @@ def test_without_a_gpu_what_it_is_worth_stays_assumed() -> None:
     assert after.spec == "LinearRegression()"
     assert [p.rows for p in after.cpu.points] == [1_000, 4_000, 16_000, 1_000]
     others = [family for family in found.families if family.name != "least squares"]
-    assert others == [f for f in thresholds.known().families if f.name != "least squares"]
+    assert others == [f for f in choose.cost_model().families if f.name != "least squares"]
 
 
 @pytest.mark.usefixtures("quick")
@@ -127,12 +128,12 @@ def test_what_the_gpu_refuses_stays_assumed(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.usefixtures("no_gpu", "quick")
 def test_gpu_times_are_not_lost_by_accident(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = thresholds.known()
+    known = choose.cost_model()
     points = [Point(rows=n, columns=8, seconds=1.0) for n in (1, 2, 3)]
     gpu = Measured(machine="a GPU", date="2026-11-21", points=points)
     families = [msgspec.structs.replace(each, gpu=gpu) for each in known.families]
     held = msgspec.structs.replace(known, families=families)
-    monkeypatch.setattr(thresholds, "known", lambda: held)
+    monkeypatch.setattr(choose, "known", lambda: held)
     with pytest.raises(ConfigError, match="GPU times of least squares would be lost"):
         renewed(["least squares"])
     assert renewed(["least squares"], forget_gpu=True).families[2].gpu is None
@@ -147,12 +148,12 @@ def test_unknown_families_are_named_with_the_known_ones() -> None:
 @pytest.mark.usefixtures("no_gpu", "quick")
 def test_the_command_writes_a_file_that_can_be_read(monkeypatch, tmp_path: Path, capsys) -> None:
     out = tmp_path / "thresholds.json"
-    out.write_bytes(thresholds.PATH.read_bytes())
+    out.write_bytes(choose.PATH.read_bytes())
     monkeypatch.setattr(command, "Limits", lambda seconds: QUICK)
     words = ["calibrate", "--out", f"{out}", "--families", "least squares", "--no-twins"]
     monkeypatch.setattr(sys, "argv", words)
     assert command.main() == 0
-    found = thresholds.load(out).family("least squares")
+    found = choose.load(out).family("least squares")
     assert found is not None
     assert len(found.cpu.points) == 4
     assert "stays assumed" in capsys.readouterr().err

@@ -18,11 +18,11 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer, TargetEncoder
 
-from pipeline import CalendarFeatures, provenance, task
-from pipeline.compare import results
+from pipeline import CalendarFeatures
+from pipeline.benchmark import provenance, results, task
 from pipeline.optional import available
 from tasks import synthetic
-from tests.compare import fixtures
+from tests.benchmark import fixtures
 from tests.contract import standins
 from tools.gpu_proof import __main__ as proof
 from tools.gpu_proof import bandwidth, copies, driver, duel, probe, process, record, verdicts

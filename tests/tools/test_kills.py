@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pipeline import Accelerated, save
 from pipeline.errors import DataError
-from pipeline.saving import About
+from pipeline.serving.save import About
 from tests import programs
 from tests.commands import python
 from tools.kills import ENDED, NEW, OLD, Target

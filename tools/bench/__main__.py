@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import datasets
+from pipeline.benchmark.task import pick
 from pipeline.errors import ConfigError, PipelineError
-from pipeline.publish import publishing
-from pipeline.task import pick
+from pipeline.system.atomic import publishing
 from tools.bench import schema
 from tools.bench.markdown import report
 from tools.bench.preprocessing import CASES, Bench

@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 
 from datasets import flights
+from pipeline.data.files import digest
 from pipeline.errors import ConfigError
-from pipeline.persistence import digest
 from tasks.flights import folds, logistic
 from tools.bench import tables
 

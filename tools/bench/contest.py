@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pipeline.compare.worker import WorkerFailed
+from pipeline.benchmark.worker import WorkerFailed
 from tools.bench import schema
 from tools.bench.work import Answer, Ask, Job
 from tools.bench.worker import Worker

@@ -30,9 +30,9 @@ from xgboost import XGBClassifier
 import pipeline
 from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
-from pipeline import io
+from pipeline.data import parquet
+from pipeline.data.files import parquet_files
 from pipeline.errors import PipelineError
-from pipeline.persistence import parquet_files
 from tools.bench import rss
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -241,7 +241,7 @@ def _fitted(todo: Job, parts: dict[str, float]) -> pipeline.Accelerated:
     names, path = [*todo.numbers, *todo.categories], Path(todo.folder)
     with _clock(parts, "read"):
         if todo.way == "memory":
-            X, y = io.read(path, names, synthetic.TARGET, (), "cpu")
+            X, y = parquet.read(path, names, synthetic.TARGET, (), "cpu")
         else:
             X, y = pipeline.scan(path, names, synthetic.TARGET)
     model = pipeline.Accelerated(spec(todo), device="cpu").fit(X, y)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from pipeline.compare.report.format import MISSING, integer, seconds, size
-from pipeline.compare.statistics import Ratio
+from pipeline.benchmark.report.format import MISSING, integer, seconds, size
+from pipeline.benchmark.statistics import Ratio
 from tools.bench import verdicts
 from tools.bench.schema import REFERENCE, Case, Cell, Memory, Results
 

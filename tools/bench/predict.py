@@ -30,9 +30,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
 
 import pipeline
-from pipeline import Accelerated, provenance
-from pipeline.compare.turns import turns
-from pipeline.predict import ROWS
+from pipeline import Accelerated
+from pipeline.benchmark import provenance
+from pipeline.benchmark.rounds import turns
+from pipeline.serving.predict import ROWS
 from tools.bench import tables
 from tools.bench.prediction import SCHEMA, Batch, Matrix, Results, Row, Times, part
 from tools.bench.publication import circumstances, publish

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from pipeline import provenance
-from pipeline.compare.results import Protocol
-from pipeline.compare.turns import turns
+from pipeline.benchmark import provenance
+from pipeline.benchmark.results import Protocol
+from pipeline.benchmark.rounds import turns
+from pipeline.data.files import digest
 from pipeline.errors import PipelineError
-from pipeline.persistence import digest
 from pipeline.records import DataInfo, Machine
 from tools.bench import cases, memory, schema
 from tools.bench.contest import Contest, Say

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from pipeline import provenance, records
+from pipeline import records
+from pipeline.benchmark import provenance
 from pipeline.errors import PipelineError
-from pipeline.publish import publishing
 from pipeline.records import Machine, Source
+from pipeline.system.atomic import publishing
 
 R = TypeVar("R", bound="Record")
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from pipeline import memory
+from pipeline.system import memory
 
 Peaks = Literal["each phase", "process so far"]
 _RESET_PEAK = "5"

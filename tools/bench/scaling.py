@@ -18,7 +18,8 @@ from scipy import stats
 
 from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
-from pipeline import provenance, records
+from pipeline import records
+from pipeline.benchmark import provenance
 from pipeline.errors import ConfigError
 from tools.bench import large, publication
 from tools.bench.large import Fit

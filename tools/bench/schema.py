@@ -13,7 +13,7 @@ from typing import Final, Literal
 import msgspec
 
 from pipeline import records
-from pipeline.compare.results import Protocol
+from pipeline.benchmark.results import Protocol
 from pipeline.records import DataInfo, Machine, Source
 from pipeline.records import dumps as dumps
 

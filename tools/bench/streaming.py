@@ -18,9 +18,10 @@ import numpy as np
 
 from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
-from pipeline import provenance, records
-from pipeline.compare.statistics import ratio
-from pipeline.compare.turns import turns
+from pipeline import records
+from pipeline.benchmark import provenance
+from pipeline.benchmark.rounds import turns
+from pipeline.benchmark.statistics import ratio
 from tools.bench import large, publication
 from tools.bench.large import Fit
 from tools.bench.publication import Record, circumstances

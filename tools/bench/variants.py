@@ -14,7 +14,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 
-from pipeline.preprocessing.program import Program
+from pipeline.preprocessing.engine.program import Program
 from tasks.flights import folds
 from tools.bench.cases import Case
 from tools.bench.schema import REFERENCE

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.compare.statistics import Ratio, ratio
+from pipeline.benchmark.statistics import Ratio, ratio
 from tools.bench.schema import REFERENCE, Cell, Difference, Memory, Results
 
 OBJECTS = "sklearn-object"

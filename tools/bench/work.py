@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from pipeline import provenance
+from pipeline.benchmark import provenance
 from tools.bench import cases, rss
 from tools.bench.schema import Difference, Run
 from tools.bench.variants import HIDDEN, VARIANTS

@@ -16,7 +16,7 @@ from typing import TextIO
 
 import msgspec
 
-from pipeline.compare.worker import WorkerFailed
+from pipeline.benchmark.worker import WorkerFailed
 from tools.bench.rss import give_back
 from tools.bench.work import Answer, Ask, Job, answer
 

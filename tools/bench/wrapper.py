@@ -19,9 +19,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, provenance, records
-from pipeline.compare.statistics import ratio
-from pipeline.compare.turns import turns
+from pipeline import Accelerated, records
+from pipeline.benchmark import provenance
+from pipeline.benchmark.rounds import turns
+from pipeline.benchmark.statistics import ratio
 from pipeline.errors import ConfigError
 from tools.bench.publication import Record, circumstances, publish, say
 

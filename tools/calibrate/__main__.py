@@ -10,13 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from pipeline import devices, gpu, machine, thresholds
+from pipeline.backends import intelex, parity
+from pipeline.benchmark.provenance import code
+from pipeline.benchmark.task import pick
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.optional import available
-from pipeline.provenance import code
-from pipeline.rules import intelex, parity
-from pipeline.task import pick
-from pipeline.thresholds import Family, Measured, Thresholds
+from pipeline.planning import choose
+from pipeline.planning.choose import Family, Measured, Thresholds
+from pipeline.system import devices, gpu, hardware
 from tools.calibrate import twins
 from tools.calibrate.families import TRIALS
 from tools.calibrate.timing import Limits, Say, on_cpu, on_gpu, tell
@@ -28,7 +29,7 @@ LEAST = 3
 def arguments() -> argparse.Namespace:
     """Return the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.calibrate", description=__doc__)
-    parser.add_argument("--out", type=Path, default=thresholds.PATH, help="file to renew")
+    parser.add_argument("--out", type=Path, default=choose.PATH, help="file to renew")
     parser.add_argument("--families", default=",".join(TRIALS), help="with commas")
     parser.add_argument(
         "--no-twins", action="store_true", help="leave what is known of scikit-learn-intelex"
@@ -42,7 +43,7 @@ def arguments() -> argparse.Namespace:
 
 def this_machine() -> str:
     """Return the processor and the GPU in words."""
-    here = machine.describe()
+    here = hardware.describe()
     name = f"{here.cpu}, {here.cores} cores"
     return name if devices.obstacle() else f"{name}, {gpu.probe().devices[0].name}"
 
@@ -96,10 +97,10 @@ def main() -> int:
     given = arguments()
     names, limits = given.families.split(","), Limits(seconds=given.seconds)
     try:
-        known = thresholds.load(given.out)
+        known = choose.load(given.out)
         every = calibrate(known, names, limits, forget_gpu=given.forget_gpu, say=tell)
         for found in every:
-            given.out.write_bytes(thresholds.dumps(found))
+            given.out.write_bytes(choose.dumps(found))
     except PipelineError as error:
         print(f"[calibrate] {error}", file=sys.stderr)
         return error.exit_code

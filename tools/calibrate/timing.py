@@ -12,7 +12,7 @@ from typing import Any
 from sklearn.base import clone
 
 from pipeline import Accelerated
-from pipeline.thresholds import Point
+from pipeline.planning.choose import Point
 from tools.calibrate.families import Trial
 
 Say = Callable[[str], None]

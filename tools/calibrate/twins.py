@@ -14,12 +14,12 @@ import numpy as np
 from sklearn import cluster, decomposition, linear_model, neighbors, svm
 from sklearn.base import clone
 
-from pipeline import machine
-from pipeline.provenance import code
-from pipeline.rules import intelex, parity, x86
-from pipeline.rules.intelex import Intelex
-from pipeline.rules.model import Model, Plain
-from pipeline.rules.tables import public_name
+from pipeline.backends import intelex, parity, x86
+from pipeline.backends.base import Model, Plain
+from pipeline.backends.cuml.tables import public_name
+from pipeline.backends.intelex import Intelex
+from pipeline.benchmark.provenance import code
+from pipeline.system import hardware
 from tools.calibrate import tables
 from tools.calibrate.timing import Say
 
@@ -118,7 +118,7 @@ def measure(pair: Pair, dtype: str, repeats: int = 3) -> parity.Parity:
 
 def record(say: Say) -> parity.Record:
     """Measure all of them on this machine."""
-    here, found = machine.describe(), []
+    here, found = hardware.describe(), []
     for pair in PAIRS:
         for dtype in ("float32", "float64"):
             each = measure(pair, dtype)

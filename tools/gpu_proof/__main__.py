@@ -14,10 +14,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline import devices, provenance, records
+from pipeline import records
+from pipeline.benchmark import provenance
+from pipeline.benchmark.task import pick
 from pipeline.errors import PipelineError
-from pipeline.publish import write_bytes, write_text
-from pipeline.task import pick
+from pipeline.system import devices
+from pipeline.system.atomic import write_bytes, write_text
 from tools.bench.publication import circumstances, say
 from tools.gpu_proof import process, record, verdicts
 from tools.gpu_proof.record import Proof, Ran

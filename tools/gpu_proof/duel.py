@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 from sklearn.metrics import roc_auc_score
 
-from pipeline import loading, measure, task
-from pipeline.compare.turns import turns
-from pipeline.persistence import parquet_files
+from pipeline.benchmark import measure, task
+from pipeline.benchmark.rounds import turns
+from pipeline.data import read
+from pipeline.data.files import parquet_files
 from tools.gpu_proof import child
 from tools.gpu_proof.hand import ByHand
 
@@ -67,7 +68,7 @@ def duel(spec: str, path: Path, rows: int, device: str, repeats: int, seed: int 
 
 def least_bytes(found: task.Task, path: Path, rows: int, rows_test: int) -> dict[str, int]:
     """Return the bytes of the stages: the table once, a float32 for each column and row."""
-    table = sum(loading.agree(parquet_files(path), [*found.features, found.target]))
+    table = sum(read.agree(parquet_files(path), [*found.features, found.target]))
     row = FLOAT32 * len(found.features)
     return {"read": table, "preprocess": table + rows * row, "predict": rows_test * row}
 

@@ -12,8 +12,8 @@ import numpy as np
 from xgboost import XGBClassifier
 
 from datasets import synthetic
+from pipeline.benchmark.task import Split
 from pipeline.optional import load
-from pipeline.task import Split
 from tasks import synthetic as task
 
 FOLDS, KNOTS, FRIDAY = 5, 4, 4

@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pipeline import gpu, machine
+from pipeline.system import gpu, hardware
 from tools.gpu_proof import process
 
 QUESTIONS: dict[str, dict[str, str]]
@@ -78,7 +78,7 @@ def circumstances() -> dict[str, Any]:
     """Return the hardware, the driver and the versions of all packages."""
     installed = {each.metadata["Name"]: each.version for each in metadata.distributions()}
     return {
-        "machine": asdict(machine.describe()),
+        "machine": asdict(hardware.describe()),
         "gpu": asdict(gpu.probe()),
         "python": platform.python_version(),
         "packages": dict(sorted(installed.items())),

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from pipeline import records
-from pipeline.persistence import digest
+from pipeline.data.files import digest
 from tools.bench.publication import Record
 from tools.gpu_proof.stages import Ask, Command
 

@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 import msgspec
 import numpy as np
 
-from pipeline.compare import results
-from pipeline.compare.results import Results
-from pipeline.compare.statistics import REFERENCE, cell_parity, measured, ratio
+from pipeline.benchmark import results
+from pipeline.benchmark.results import Results
+from pipeline.benchmark.statistics import REFERENCE, cell_parity, measured, ratio
 from pipeline.records import Machine
 from tools.gpu_proof import process
 from tools.gpu_proof.bandwidth import Bandwidth

@@ -13,8 +13,8 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 from datasets.synthetic import Recipe, best, frames, truth
-from pipeline import provenance
-from pipeline.publish import publishing
+from pipeline.benchmark import provenance
+from pipeline.system.atomic import publishing
 from tools.synthetic import schema
 from tools.synthetic.learner import features, fit, learner
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from datasets.synthetic import Recipe, prepare
-from pipeline import provenance
-from pipeline.publish import publishing
+from pipeline.benchmark import provenance
+from pipeline.system.atomic import publishing
 from tools.bench import rss
 from tools.synthetic import schema
 

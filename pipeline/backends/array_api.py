@@ -1,0 +1,171 @@
+"""scikit-learn's own estimators on CuPy arrays, where cuML has no such class.
+
+They follow the array API standard, see scikit-learn's user guide. SciPy must
+have been told of it in the environment before it was imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from copy import copy
+from typing import Any
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone, is_classifier
+
+from pipeline.backends.base import Model, Placement
+from pipeline.backends.cuml.tables import public_name
+from pipeline.data import frames
+from pipeline.errors import DataError, Reason, Unsupported
+
+SWITCH = "SCIPY_ARRAY_API"
+
+ESTIMATORS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "sklearn.discriminant_analysis.LinearDiscriminantAnalysis": {
+        "solver": ("svd",),
+        "covariance_estimator": (None,),
+    },
+    "sklearn.kernel_approximation.Nystroem": {
+        "kernel": ("linear", "poly", "polynomial", "rbf", "laplacian", "cosine", "sigmoid")
+    },
+    "sklearn.linear_model.PoissonRegressor": {"solver": ("lbfgs",), "warm_start": (False,)},
+    "sklearn.linear_model.RidgeCV": {"cv": (None,), "scoring": (None,)},
+    "sklearn.linear_model.RidgeClassifierCV": {"cv": (None,), "scoring": (None,)},
+    "sklearn.mixture.GaussianMixture": {
+        "init_params": ("random", "random_from_data"),
+        "warm_start": (False,),
+    },
+}
+"""Name of the estimator -> the values of parameters with which it stays on the device."""
+
+
+def handles(spec: Any) -> bool:
+    """Return whether scikit-learn itself computes such an estimator on CuPy."""
+    return public_name(spec) in ESTIMATORS
+
+
+def describe(spec: Any, step: str) -> Placement:
+    """Return what runs an estimator.
+
+    Raises
+    ------
+    Unsupported
+        The parameters would bring the data to the host, or the array API is switched off.
+    """
+    found = [
+        Reason(
+            step,
+            f"{getattr(spec, name)!r} is not computed on CuPy",
+            f"use {' or '.join(map(repr, values))}, or device='auto' to run it on the CPU",
+            name,
+        )
+        for name, values in ESTIMATORS[public_name(spec)].items()
+        if getattr(spec, name) not in values
+    ]
+    if os.environ.get(SWITCH) != "1":
+        why = f"scikit-learn computes on CuPy only with {SWITCH}=1 in the environment"
+        way_out = f"run `export {SWITCH}=1` before Python starts, or use device='auto'"
+        found.append(Reason(step, why, way_out))
+    if found:
+        raise Unsupported(*found)
+    return Placement(step, f"sklearn.{type(spec).__name__} on CuPy", "cuda")
+
+
+class OnCupy(Model):
+    """A scikit-learn estimator whose arrays are CuPy's.
+
+    Parameters
+    ----------
+    spec : estimator
+    step : str
+        Path of the step, for messages.
+
+    Raises
+    ------
+    Unsupported
+        See `describe`.
+    """
+
+    def __init__(self, spec: BaseEstimator, step: str) -> None:
+        describe(spec, step)
+        super().__init__(spec, clone(spec))
+        self.step = step
+        self.classes: np.ndarray | None = None
+
+    def asked_for(self, dtype: str) -> None:
+        """Learn from a matrix of a type."""
+        self.dtype = dtype
+
+    def fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Fit on a CuPy matrix; the labels of classes go to the device as their positions.
+
+        Raises
+        ------
+        DataError
+            The matrix holds missing values.
+        """
+        X, y, params = self._arrays(X, y, params)
+        with config_context(array_api_dispatch=True):
+            super().fit(X, y, **params)
+
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Fit, and return the transformed training rows, on the device."""
+        X, y, _ = self._arrays(X, y, {})
+        with config_context(array_api_dispatch=True):
+            return super().fit_transform(X, y)
+
+    def fit_predict(self, X: Any, y: Any) -> Any:
+        """Fit, and return the component of each training row, on the device."""
+        X, y, _ = self._arrays(X, y, {})
+        with config_context(array_api_dispatch=True):
+            return super().fit_predict(X, y)
+
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        """Return ``estimator.method(X)``, on the device; labels that are text on the host."""
+        with config_context(array_api_dispatch=True):
+            made = super().call(method, frames.matrix(X, dtype=self.dtype), **params)
+        if method != "predict" or self.classes is None:
+            return made
+        if self.classes.dtype.kind in "iufb":
+            return frames.to_device(self.classes, frames.device_of(made))[made]
+        return self.classes[frames.to_device(made, "cpu")]
+
+    def to_sklearn(self) -> Any:
+        """Return the estimator with NumPy's arrays in the place of CuPy's."""
+        lifted = _on_host(self.estimator)
+        if hasattr(lifted, "_base_loss"):
+            lifted._base_loss = lifted._get_loss()  # the one for CuPy knows the module
+        if self.classes is not None:
+            lifted.classes_ = self.classes
+        return lifted
+
+    def _arrays(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+        X = self.learnt_from(X)
+        xp = frames.array_module(frames.device_of(X))
+        if bool(xp.any(xp.isnan(X))):
+            why = f"{self.step}: {type(self.spec).__name__} does not take missing values (NaN)"
+            raise DataError(f"{why}; impute them in a step before")
+        if np.ndim(y) == 2 and y.shape[1] > 1 and is_classifier(self.spec):
+            why = f"{type(self.spec).__name__} learns one target on CuPy and y has {y.shape[1]}"
+            raise Unsupported(Reason(self.step, why, "fit one model a target"))
+        if y is not None and is_classifier(self.spec):
+            self.classes, y = np.unique(y, return_inverse=True)
+        device = frames.device_of(X)
+        there = {
+            name: value if value is None else frames.to_device(np.asarray(value), device)
+            for name, value in {"y": y, **params}.items()
+        }
+        return X, there.pop("y"), there
+
+
+def _on_host(value: Any) -> Any:
+    """Return an array, or an estimator with all its arrays, on the host."""
+    if isinstance(value, list):
+        return [_on_host(each) for each in value]
+    if not isinstance(value, BaseEstimator):
+        return frames.to_device(value, "cpu")
+    moved = copy(value)
+    vars(moved).update({name: _on_host(held) for name, held in vars(value).items()})
+    return moved

@@ -1,0 +1,242 @@
+"""An estimator placed on a device: the base of what the rules return.
+
+Where a step of a spec runs: what `explain`, plans and records say of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from pipeline.backends import casting, incremental
+from pipeline.data import checks, frames, partitioned
+from pipeline.errors import Reason
+from pipeline.estimator.certificate import METHODS
+
+TREES = ("DecisionTree", "ExtraTree", "GradientBoosting", "IsolationForest", "RandomForest")
+"""How the names of scikit-learn's estimators begin that read float32."""
+
+
+class Model:
+    """An estimator that runs where its matrix lives, and can be handed back to scikit-learn.
+
+    Parameters
+    ----------
+    spec : estimator
+        The user's unfitted estimator; it is not changed.
+    estimator : estimator
+        What runs in its place.
+    """
+
+    first = True
+    """Its rows are the caller's own, and not what a step before has made."""
+
+    dtype = "auto"
+    """Type of the matrix that it learns and answers from; "auto" is that of its rows."""
+
+    narrow = False
+    """Whether no other type can be asked for."""
+
+    row: Any = None
+    """Zeros, with the type and names of the rows that it was given to learn from."""
+
+    def __init__(self, spec: BaseEstimator, estimator: Any) -> None:
+        self.spec, self.estimator = spec, estimator
+
+    def asked_for(self, dtype: str) -> None:
+        """Learn from a matrix of a type; on the CPU, and XGBoost, from rows as they are."""
+
+    def fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Fit on a matrix or frame of the device; y is on the host."""
+        if reads_float32(self.spec):
+            _tell_merged(X, type(self.spec).__name__)
+        self.estimator.fit(X, y, **params)
+
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Fit, and return the transformed training rows."""
+        return self.estimator.fit_transform(X, y)
+
+    def fit_predict(self, X: Any, y: Any) -> Any:
+        """Fit, and return the labels of the training rows."""
+        return self.estimator.fit_predict(X, y)
+
+    def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Learn from more rows."""
+        self.estimator.partial_fit(self.typed(X), y, **params)
+
+    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return how it learns from partitions; of those that say nothing, they are gathered."""
+        return ""
+
+    def stays(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return why they have to be gathered, where others like them have not."""
+        return ""
+
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        """Return ``estimator.method(X, **params)``; of partitions, on the host."""
+        if frames.is_partitioned(X):
+            return partitioned.joined(partitioned.each(answer, X, self, method, params))
+        return getattr(self.estimator, method)(self.typed(X), **params)
+
+    def typed(self, X: Any) -> Any:
+        """Return rows as they are, or as a matrix of the type that it learns from."""
+        return X if self.dtype == "auto" else frames.matrix(X, dtype=self.dtype)
+
+    def learnt_from(self, X: Any, order: str = "C") -> Any:
+        """Return rows as a matrix to learn from, and remember what they were."""
+        made = frames.matrix(X, order, self.dtype)
+        if self.dtype != "auto" and not frames.is_sparse(X):
+            self.row = casting.zeros(X)
+            if not frames.is_partitioned(X):
+                exact = "" if self.narrow else ", or pass dtype='float64'"
+                casting.tell_merged(X, made, type(self.spec).__name__, exact)
+        return made
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted estimator with the user's own parameters."""
+        return self.estimator
+
+    def cast(self) -> tuple[str, Any] | None:
+        """Return the step that makes of rows what the lifted estimator learnt from.
+
+        None where they are that already, where the estimator makes it itself, and where a
+        `Pipeline` has none of its answers.
+        """
+        needed = self.row is not None and not reads_float32(self.spec)
+        answers = any(hasattr(self.spec, method) for method in (*METHODS, "score"))
+        return casting.step(self.row, self.dtype) if needed and answers else None
+
+
+def reads_float32(spec: Any) -> bool:
+    """Return whether an estimator of the host reads its table as float32: trees do.
+
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> reads_float32(DecisionTreeRegressor()), reads_float32(object())
+    (True, False)
+    """
+    module, name = type(spec).__module__, type(spec).__name__
+    trees = name.startswith(TREES)
+    return module.startswith("xgboost") or (module.startswith("sklearn") and trees)
+
+
+def _tell_merged(X: Any, reader: str) -> None:
+    """Warn of integers that are one number as float32, in a table of the host."""
+    if frames.library(X) not in ("numpy", "pandas"):
+        return
+    names = X.columns if frames.is_frame(X) else range(X.shape[1] if X.dtype.kind in "iu" else 0)
+    for name in names:
+        column = frames.column(X, name)
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu":
+            checks.tell_merged(np.asarray(column), name, reader)
+
+
+def answer(X: Any, model: Model, method: str, params: dict[str, Any]) -> Any:
+    """Return what a model answers for one partition, on the host."""
+    made = model.call(method, X, **params)
+    return tuple(map(_home, made)) if isinstance(made, tuple) else _home(made)
+
+
+def _home(made: Any) -> Any:
+    return made if isinstance(made, list) else frames.to_device(made, "cpu")
+
+
+class Plain(Model):
+    """The user's estimator as it is, on the host."""
+
+    def __init__(self, spec: BaseEstimator) -> None:
+        super().__init__(spec, clone(spec))
+
+    def fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Fit; a one-column target stays one-dimensional."""
+        if frames.is_partitioned(X):
+            return incremental.train(self.estimator, X, y, **params)
+        return super().fit(frames.to_device(X, "cpu"), y, **params)
+
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Fit, and return the transformed training rows; of partitions, as partitions."""
+        if not frames.is_partitioned(X):
+            return super().fit_transform(X, y)
+        self.fit(X, y)
+        (width,) = self.estimator.transform(np.zeros((1, X.shape[1]), X.dtype)).shape[1:]
+        return X.map_blocks(
+            answer, self, "transform", {}, dtype=X.dtype, chunks=(X.chunks[0], (width,))
+        )
+
+    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return whether it learns from one partition after another, which it does if it must."""
+        if hasattr(X, "columns") or not incremental.streams(self.spec, params):
+            return ""
+        enough, sizes = partitioned.fits(X)
+        return "" if enough else f"one partition after another: {sizes}"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where one step of the spec runs.
+
+    Parameters
+    ----------
+    step : str
+        Path in the spec, ``"columntransformer.numbers.simpleimputer"``.
+    implementation : str
+        What runs it; empty when nothing can.
+    device : str
+        ``"cpu"``, ``"cuda"``, or empty.
+    note : str
+        What differs from the spec, or why it does not run on the device asked for.
+    parameters : mapping of str to object
+        What the implementation is given under another name or value than in the spec.
+    dropped : tuple of str
+        Parameters of the spec, as ``"name=value"``, that make no difference to the implementation.
+    reasons : tuple of Reason
+        Why it does not run on the device asked for.
+    """
+
+    step: str
+    implementation: str
+    device: str
+    note: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def remarks(self) -> str:
+        """All that there is to say, in one line.
+
+        >>> Placement("k", "cuml.cluster.KMeans", "cuda", parameters={"init": "k-means||"}).remarks
+        "takes init='k-means||'"
+        """
+        takes = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return "; ".join(filter(None, [takes and f"takes {takes}", self.note]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain data; values that JSON has no form for as their `repr`."""
+        plain = {name: _plain(value) for name, value in self.parameters.items()}
+        fields = {name: value for name, value in vars(self).items() if name != "reasons"}
+        reasons = [asdict(reason) for reason in self.reasons]
+        return fields | {"parameters": plain, "dropped": list(self.dropped), "reasons": reasons}
+
+
+def changed(spec: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that an implementation is given otherwise than the spec has them.
+
+    >>> changed({"C": 1.0, "tol": 0.1}, {"C": 1.0, "tol": 0.01, "solver": "qn"})
+    {'tol': 0.01, 'solver': 'qn'}
+    """
+    return {
+        name: value
+        for name, value in given.items()
+        if name not in spec or repr(spec[name]) != repr(value)
+    }
+
+
+def _plain(value: Any) -> Any:
+    finite = not isinstance(value, float) or abs(value) < float("inf")
+    return (
+        value if value is None or (isinstance(value, str | int | float) and finite) else repr(value)
+    )

@@ -1,0 +1,370 @@
+"""cuML estimators, by cuML's own translation of parameters where it has one.
+
+cuML refuses a value it cannot honour with a reason, which is passed on; what
+it drops in silence is found here by translating with and without the value.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state, get_tags
+
+from pipeline import trace
+from pipeline.backends.base import Model
+from pipeline.backends.cuml import least_squares, multi_gpu, translations, trees, weights
+from pipeline.backends.cuml.tables import Rule, public_name
+from pipeline.backends.cuml.translations import refuse
+from pipeline.data import frames
+from pipeline.errors import DataError, Reason, Unsupported
+from pipeline.optional import available, load
+
+ON_HOST = "run the step on the CPU with device='auto'"
+
+
+class Cuml(Model):
+    """A cuML estimator in the place of a scikit-learn one.
+
+    Parameters
+    ----------
+    spec : estimator
+        The scikit-learn estimator.
+    rule : Rule
+    step : str
+        Path of the step, for messages.
+
+    Raises
+    ------
+    Unsupported
+        cuML has no equivalent of some parameter value.
+    """
+
+    def __init__(self, spec: BaseEstimator, rule: Rule, step: str) -> None:
+        # Not from_sklearn: that needs a GPU, and sets output_type="numpy",
+        # which would copy every result to the host.
+        params = translate(rule, spec, step)
+        super().__init__(spec, load(rule.twin)(**params))
+        self.rule, self.step, self.taken = rule, step, params
+        self.text_labels = self.in_pairs = False
+        self.counted = True
+
+    def asked_for(self, dtype: str) -> None:
+        """Learn from a matrix of a type, unless it learns from one only."""
+        if not self.rule.cutoff:
+            self.dtype, self.narrow = ("float32", True) if self.rule.narrow else (dtype, False)
+
+    def fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Fit on a CuPy matrix, dense or sparse.
+
+        Raises
+        ------
+        Unsupported
+            cuML cannot learn from such data, and scikit-learn can.
+        DataError
+            The matrix holds missing values, which neither takes.
+        """
+        if frames.is_partitioned(X):
+            return self._fit_together(X, y, params.get("sample_weight"))
+        X = self._learnable(X, y, params)
+        if drawn := self._drawn():
+            self.estimator.set_params(**drawn)
+        params = self._weighted(y, params)
+        self.counted = trees.counted(self.spec, params.get("sample_weight"))
+        if self.rule.cutoff and not frames.is_sparse(X):
+            return self._fit_sized(X, y, params)
+        return super().fit(X, y, **params)
+
+    def _fit_sized(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+        """Fit on a matrix of a size for cuML's cutoff, which may be overwritten."""
+        X, factor = least_squares.sized(
+            X,
+            params.get("sample_weight"),
+            tol=self.spec.tol,
+            centred=self.taken["fit_intercept"],
+            one_target=np.ndim(y) == 1,
+        )
+        self.estimator.set_params(copy_X=False)
+        super().fit(X, y, **params)
+        self.estimator.coef_ = self.estimator.coef_ * factor
+
+    def _drawn(self) -> dict[str, Any]:
+        """Return a seed as scikit-learn draws it, where cuML would always take the same."""
+        if not self.rule.seeded or self.taken["random_state"] is not None:
+            return {}
+        return {"random_state": int(check_random_state(None).randint(np.iinfo(np.int32).max))}
+
+    def _weighted(self, y: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of `fit`, with weights that cuML's solver can do with."""
+        if self.rule.strength is None:
+            return params
+        given = params.get("sample_weight")
+        mean = 2.0 if self.rule.halved and self.taken["loss"] == self.rule.halved else 1.0
+        given, changed = weights.scaled(self.taken, self.rule.strength, y, given, mean)
+        self.estimator.set_params(**changed)
+        return params if given is None else {**params, "sample_weight": given}
+
+    def _fit_together(self, X: Any, y: Any, weights: Any = None) -> None:
+        """Take the model that all GPUs of the cluster train."""
+        X = self.learnt_from(X)
+        found = multi_gpu.train(self.spec, {**self.taken, **self._drawn()}, X, y, weights)
+        if found is None:
+            raise self._missing()
+        self.estimator = found
+        self.text_labels = y is not None and y.dtype.kind not in "iufb"
+
+    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return which class trains on all GPUs; "" where this one does on one."""
+        if not multi_gpu.several_gpus() or self._obstacles(call, X, y, params):
+            return ""
+        return f"trained by all GPUs of the cluster ({multi_gpu.path_of(self.spec)})"
+
+    def stays(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return why one GPU of several learns."""
+        why = self._obstacles(call, X, y, params) if multi_gpu.several_gpus() else []
+        return "; ".join(why)
+
+    def _obstacles(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> list[str]:
+        if call not in multi_gpu.CALLS:
+            return [f"{call} learns on one GPU"]
+        return multi_gpu.obstacles(self.spec, self.taken, (X, y), params)
+
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Fit, and return the transformed training rows, on the device; of partitions, as such."""
+        if frames.is_partitioned(X):
+            self._fit_together(X, y)
+            return multi_gpu.transformed(self, self.typed(X))
+        return super().fit_transform(self._learnable(X, y, {}), y)
+
+    def fit_predict(self, X: Any, y: Any) -> Any:
+        """Fit, and return the labels of the training rows, on the device."""
+        if frames.is_partitioned(X):
+            self._fit_together(X, y)
+            return self.estimator.labels_
+        return super().fit_predict(self._learnable(X, y, {}), y)
+
+    def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Learn from more rows."""
+        classes = {"classes": params.pop("classes")} if "classes" in params else {}
+        X = self._learnable(X, y, params)
+        super().partial_fit(X, y, **params, **classes)
+
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        """Return ``estimator.method(X)``, on the device.
+
+        Raises
+        ------
+        Unsupported
+            cuML's class lacks the method.
+        DataError
+            The rows hold what was not there at fit, or missing values.
+        """
+        if not hasattr(self.estimator, method):
+            why = f"cuML's {type(self.spec).__name__} has no {method}"
+            raise Unsupported(Reason(self.step, why, f"use to_sklearn().{method}(X)"))
+        if frames.is_partitioned(X):
+            return super().call(method, X, **params)
+        given, X = X, frames.matrix(X, self.rule.order, self.dtype)
+        if multi_gpu.has_missing(X):
+            raise self._missing()
+        if self.rule.own and (unknown := self.rule.own.unknown(self.estimator, X)):
+            raise DataError(f"{self.step}: {unknown}")
+        X = self._spared(X, given)
+        self._through_the_host(X)
+        if method == "radius_neighbors_graph":
+            return self._within_radius(X, params)
+        if method != "predict" or not self.text_labels:
+            return super().call(method, X, **params)
+        # CuPy has no arrays of text; cuML would raise.
+        with load("cuml.using_output_type")("cudf"):
+            return super().call(method, X, **params)
+
+    def _within_radius(self, X: Any, params: dict[str, Any]) -> Any:
+        try:
+            return super().call("radius_neighbors_graph", X, **params)
+        except (TypeError, ValueError) as error:  # of other metrics than Euclid's, of sparse rows
+            way_out = "use to_sklearn().radius_neighbors_graph(X)"
+            raise Unsupported(Reason(self.step, f"cuML: {error}", way_out)) from error
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted scikit-learn estimator, with the parameters of the spec.
+
+        Raises
+        ------
+        Unsupported
+            cuML has no way to do so.
+        """
+        if self.rule.own:
+            return _at_home(self.rule.own.lift(self.estimator, self.spec))
+        if self.in_pairs:
+            name = type(self.spec).__name__
+            raise Unsupported(
+                Reason(
+                    self.step,
+                    f"scikit-learn cannot take over cuML's {name} of more than two classes",
+                    f"use OneVsOneClassifier(Accelerated({name}())), or {ON_HOST}",
+                )
+            )
+        lifted = self.estimator.as_sklearn().set_params(**self.spec.get_params(deep=False))
+        if not self.counted:
+            warnings.warn(f"{self.step}: {trees.UNKNOWN}", UserWarning, stacklevel=3)
+        elif hasattr(type(lifted), "feature_importances_"):
+            trees.complete(lifted)
+        return _at_home(lifted)
+
+    def resume(self, fitted: Any) -> None:
+        """Take the state of a fitted scikit-learn estimator over to the device.
+
+        Raises
+        ------
+        Unsupported
+            cuML has no way to do so.
+        """
+        if self.rule.own:
+            why = f"cuML takes no fitted {type(self.spec).__name__} over from scikit-learn"
+            raise Unsupported(Reason(self.step, why, f"fit it on the GPU, or {ON_HOST}"))
+        try:
+            self.estimator._sync_attrs_from_cpu(fitted)
+        except ValueError as error:  # cuML's UnsupportedOnGPU is one
+            raise Unsupported(Reason(self.step, f"cuML: {error}", ON_HOST)) from error
+        self.counted = trees.is_complete(fitted)
+        # Set by `fit` to the type of its input, which nothing here has shown.
+        self.estimator.output_type = "cupy"
+        classes = getattr(fitted, "classes_", None)
+        self.text_labels = classes is not None and np.asarray(classes).dtype.kind not in "iufb"
+
+    def _learnable(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
+        given, X = X, self.learnt_from(X, self.rule.order)
+        found = [*self._beyond_cuml(y, params)]
+        if multi_gpu.has_missing(X):
+            if not get_tags(self.spec).input_tags.allow_nan:
+                raise self._missing()
+            way_out = f"impute them in a step before, or {ON_HOST}"
+            found.append(Reason(self.step, "cuML does not take missing values (NaN)", way_out))
+        if found:
+            raise Unsupported(*found)
+        moving = [each for each in (y, params.get("sample_weight")) if each is not None]
+        trace.moved(to_device=sum(np.asarray(each).nbytes for each in moving))
+        self.text_labels = y is not None and y.dtype.kind not in "iufb"
+        self.in_pairs = self._in_pairs(y)
+        self._through_the_host(X)
+        return self._spared(X, given)
+
+    def _through_the_host(self, X: Any) -> None:
+        """Book the way of rows that cuML hands to the model of each pair of classes."""
+        if self.in_pairs:
+            trace.moved(to_host=frames.nbytes(X), to_device=frames.nbytes(X))
+
+    def _spared(self, X: Any, given: Any) -> Any:
+        """Return rows that cuML may write to: theirs are as they were but for rounding."""
+        asked = self.spec.get_params(deep=False)
+        at_risk = self.first and X is given and self.rule.overwrites
+        if not at_risk or frames.is_sparse(X) or not X.flags.f_contiguous:
+            return X
+        return X.copy(order="F") if asked.get("copy", asked.get("copy_X", True)) else X
+
+    def _beyond_cuml(self, y: Any, params: dict[str, Any]) -> Iterator[Reason]:
+        name = type(self.spec).__name__
+        for param, value in params.items():
+            if value is not None and not (param == "sample_weight" and self.rule.weights):
+                why = f"the fit of cuML's {name} takes no {param}"
+                yield Reason(self.step, why, f"leave it out, or {ON_HOST}")
+        if y is None:
+            return
+        if np.ndim(y) == 2 and y.shape[1] > 1 and not self.rule.targets:
+            why = f"cuML's {name} learns one target and y has {y.shape[1]}"
+            yield Reason(self.step, why, f"fit one model a target, or {ON_HOST}")
+        elif (uneven := self._uneven(params)) and (n_classes := len(np.unique(y))) > 2:
+            why = f"cuML's {name} honours {uneven} of two classes only and y has {n_classes}"
+            yield Reason(self.step, why, f"leave it out, or {ON_HOST}")
+        elif self.rule.pairs and self._in_pairs(y) and self.spec.decision_function_shape == "ovo":
+            why = f"cuML's {name} has no decisions of each pair of classes"
+            way_out = f"use decision_function_shape='ovr', or {ON_HOST}"
+            yield Reason(self.step, why, way_out)
+
+    def _in_pairs(self, y: Any) -> bool:
+        """Return whether a model is made of one for each pair of these classes."""
+        return bool(self.rule.pairs and y is not None and len(np.unique(y)) > 2)
+
+    def _uneven(self, params: dict[str, Any]) -> str:
+        """Return the weights that are honoured with two classes alone, if there are some."""
+        given = {**self.taken, **params}
+        return " and ".join(name for name in self.rule.unweighted if given.get(name) is not None)
+
+    def _missing(self) -> DataError:
+        why = f"{self.step}: cuML does not take missing values (NaN)"
+        return DataError(f"{why}; impute them in a step before")
+
+
+def _at_home(lifted: Any) -> Any:
+    """Return an estimator without arrays of the device, or else only a GPU could unpickle it."""
+    for name, value in vars(lifted).items():
+        if frames.device_of(value) == "cuda":
+            home = frames.to_device(value, "cpu")
+            setattr(lifted, name, home.item() if np.ndim(home) == 0 else home)
+    return lifted
+
+
+def in_python(spec: BaseEstimator) -> BaseEstimator:
+    """Return a spec whose numbers are Python's, as cuML asks for them.
+
+    To `isinstance(value, int)` a number of NumPy's is none: cuML's forests would take
+    `min_samples_leaf=np.int64(5)`, as grids of parameters have it, for five times all rows.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> in_python(Ridge(alpha=np.float32(0.5), max_iter=np.int64(9)))
+    Ridge(alpha=0.5, max_iter=9)
+    """
+    params = spec.get_params(deep=False).items()
+    numbers = {name: value.item() for name, value in params if isinstance(value, np.generic)}
+    return copy(spec).set_params(**numbers) if numbers else spec
+
+
+def translate(rule: Rule, spec: BaseEstimator, step: str) -> dict[str, Any]:
+    """Return cuML's parameters for a scikit-learn estimator.
+
+    Raises
+    ------
+    Unsupported
+        cuML has no equivalent of some parameter value.
+    """
+    spec = in_python(spec)
+    if rule.own:
+        return rule.own.translate(spec, step)
+    try:
+        taken = _of_cuml(rule, spec)
+    except ValueError as error:
+        raise Unsupported(
+            Reason(step, f"cuML: {error}", f"change the parameter, or {ON_HOST}")
+        ) from error
+    refuse(rule.only, spec, step)
+    return taken | dict(rule.fixed)
+
+
+def _of_cuml(rule: Rule, spec: BaseEstimator) -> dict[str, Any]:
+    """Return what the installed cuML answers; where there is none, what one release did."""
+    if available(rule.twin.partition(".")[0]):
+        return dict(load(rule.twin)._params_from_cpu(spec))
+    return translations.translate(public_name(spec), spec.get_params(deep=False))
+
+
+def dropped(rule: Rule, spec: BaseEstimator, step: str) -> list[str]:
+    """Return the parameters that differ from their default and make no difference to cuML."""
+    spec, defaults = in_python(spec), type(spec)().get_params(deep=False)
+    whole = translate(rule, spec, step)
+    lost = []
+    ours = {"tol"} if rule.cutoff else set()
+    for name, value in spec.get_params(deep=False).items():
+        if name not in ours and repr(value) != repr(defaults[name]):
+            without = clone(spec).set_params(**{name: defaults[name]})
+            try:
+                same = repr(translate(rule, without, step)) == repr(whole)
+            except Unsupported:  # the default itself, as SpectralClustering's affinity
+                same = False
+            if same:
+                lost.append(f"{name}={value!r}")
+    return lost

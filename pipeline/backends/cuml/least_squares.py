@@ -1,0 +1,91 @@
+"""The matrix of a linear regression, of a size at which cuML's cutoff is scikit-learn's.
+
+scikit-learn takes singular values for nothing that are a share `tol` of the largest one. cuML does
+so with what is below 1e-10, whatever the size of the rows: of redundant columns, as two encoders
+make, rounding stays above it, and of columns beside which another one is small so does the small
+one. In float64 and of the right size, 1e-10 is where scikit-learn's share is, or rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from pipeline.data import frames, partitioned
+
+CUTOFF = 1e-10
+"""Of cuML, for what it divides by."""
+
+Divisors = Literal["eigenvalues", "their roots", "singular values"]
+"""What it divides by on one GPU, on several, and of several targets or one column."""
+
+
+def sized(
+    X: Any,
+    weights: Any = None,
+    *,
+    tol: float = 1e-6,
+    centred: bool = True,
+    one_target: bool = True,
+) -> tuple[Any, float]:
+    """Return rows in float64, column by column, and the factor that they were multiplied by.
+
+    >>> import numpy as np
+    >>> made, factor = sized(np.float32([[1, 2], [3, 4]]))
+    >>> made.dtype.name, bool(np.allclose(made / factor, [[1, 2], [3, 4]]))
+    ('float64', True)
+    """
+    made = X.astype("float64", order="F")
+    n_rows, n_columns = made.shape
+    largest = n_rows * _squares(made, centred) * (1 if weights is None else max(weights))
+    by: Divisors = "eigenvalues" if one_target and n_columns > 1 else "singular values"
+    factor = _factor((n_rows, n_columns), largest, tol, by)
+    made *= factor
+    return made, factor
+
+
+def _squares(X: Any, centred: bool) -> float:
+    xp = frames.array_module(frames.device_of(X))
+    around = 0.0 if centred else float((X.mean(axis=0) ** 2).sum())
+    return float(xp.var(X, axis=0).sum()) + around
+
+
+def sized_together(X: Any, *, tol: float = 1e-6, centred: bool = True) -> tuple[Any, float]:
+    """Return what `sized` does of partitions that several GPUs hold.
+
+    Parameters
+    ----------
+    X : dask.array.Array, shape (n_rows, n_columns)
+    """
+    counts, means, variances = zip(*partitioned.each(_moments, X), strict=True)
+    n_rows = sum(counts)
+    mean = sum(n * at for n, at in zip(counts, means, strict=True)) / n_rows
+    around = mean if centred else 0.0
+    squares = [v + (at - around) ** 2 for at, v in zip(means, variances, strict=True)]
+    largest = sum(n * float(each.sum()) for n, each in zip(counts, squares, strict=True))
+    factor = _factor((n_rows, len(mean)), largest, tol, "their roots")
+    return X.map_blocks(_times, factor, dtype="float64"), factor
+
+
+def _moments(X: Any) -> tuple[int, Any, Any]:
+    """Return the number of rows, and mean and variance of each column, on the host."""
+    xp = frames.array_module(frames.device_of(X))
+    mean, variance = (each(X, axis=0, dtype="float64") for each in (xp.mean, xp.var))
+    return len(X), frames.to_host(mean), frames.to_host(variance)
+
+
+def _times(X: Any, factor: float) -> Any:
+    return X.astype("float64") * factor
+
+
+def _factor(shape: tuple[int, int], largest: float, tol: float, divisors: Divisors) -> float:
+    """Return the factor, given the sum of the eigenvalues, which is about the largest one."""
+    if not 0 < largest < math.inf:
+        return 1.0
+    rounding = 10 * 2.0**-52 * max(shape[1], math.sqrt(shape[0]))
+    if divisors == "singular values":
+        share = max(rounding, tol)
+    else:  # what is rounded is their squares
+        share = math.sqrt(max(rounding, tol**2))
+    cutoff = math.sqrt(CUTOFF) if divisors == "eigenvalues" else CUTOFF
+    return cutoff / (share * math.sqrt(largest))

@@ -1,0 +1,424 @@
+"""cuML on the partitions of a table: one model, trained by all GPUs of a cluster together.
+
+Which class of cuml.dask trains in the place of which estimator of cuML: one row each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pipeline.backends.base import Model
+from pipeline.backends.cuml import least_squares
+from pipeline.backends.cuml.tables import CUML, public_name
+from pipeline.backends.cuml.translations import (
+    Check,
+    one_of,
+    only_none,
+    scalar,
+    whole,
+    whole_or_none,
+)
+from pipeline.backends.xgboost import distributed
+from pipeline.data import frames, partitioned
+from pipeline.data.checks import is_finite
+from pipeline.distributed.cluster import Cluster, active
+from pipeline.distributed.retry import watched
+from pipeline.optional import available, load
+
+NEEDS = ("raft_dask", "dask_cudf")
+"""Packages without which cuml.dask cannot be imported."""
+
+CALLS = ("fit", "fit_transform", "fit_predict")
+
+
+def path_of(spec: Any) -> str:
+    """Return the dotted name of the class of cuml.dask for an estimator that has one."""
+    return SPREAD[public_name(spec)].path
+
+
+def several_gpus() -> bool:
+    """Return whether there is a cluster whose workers have a GPU each, and several of them."""
+    cluster = active()
+    return cluster is not None and gpus(cluster) > 1
+
+
+def gpus(cluster: Cluster) -> int:
+    """Return the number of workers, if each has a GPU that no other one has; else 0."""
+    found = cluster.client.sync(_devices, cluster)
+    return len(found) if len(set(found.values())) == len(cluster.workers()) else 0
+
+
+async def _devices(cluster: Cluster) -> dict[str, str]:
+    # Of two workers on one GPU, NCCL would wait for ever; one that has none is left out.
+    asked = cluster.client.run(_device, on_error="ignore")
+    try:
+        return await asyncio.wait_for(asked, cluster.options.timeout)
+    except TimeoutError:
+        return {}
+
+
+def _device() -> str:
+    runtime = frames.array_module("cuda").cuda.runtime
+    return str(runtime.getDeviceProperties(runtime.getDevice())["uuid"])
+
+
+def obstacles(
+    spec: Any, taken: Mapping[str, Any], table: tuple[Any, Any], params: Mapping[str, Any]
+) -> list[str]:
+    """Return why a fit cannot be shared by several GPUs.
+
+    Parameters
+    ----------
+    spec : estimator
+        Of scikit-learn.
+    taken : mapping
+        Parameters of cuML's class.
+    table : tuple of X and y
+        Partitions, and the target of all rows on the host.
+    params : mapping
+        Parameters of `fit`.
+    """
+    found = SPREAD.get(public_name(spec))
+    if found is None:
+        return [f"cuml.dask has no {type(spec).__name__} that makes one model of all rows"]
+    missing = [f"{package} is not installed" for package in NEEDS if not available(package)]
+    return [
+        *missing,
+        *_of_parameters(found, taken, params),
+        *_of_rows(found, taken, table[0]),
+        *_of_target(found, table[1]),
+    ]
+
+
+def _of_parameters(
+    found: Spread, taken: Mapping[str, Any], params: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield what the class for several GPUs would swallow, or fail at."""
+    for name, value in taken.items():
+        if name not in found.takes or not found.takes[name](value):
+            yield f"{found.path} does not honour {name}={value!r}"
+    for name, value in params.items():
+        if value is not None and not (name == "sample_weight" and found.weights):
+            yield f"the fit of {found.path} takes no {name}"
+
+
+def _of_rows(found: Spread, taken: Mapping[str, Any], X: Any) -> Iterator[str]:
+    if hasattr(X, "columns") or frames.is_sparse(X._meta) or X.dtype.kind != "f":
+        yield f"{found.path} takes a dense matrix of floats"
+    elif X.shape[1] < max(found.columns, _components(taken)):
+        yield f"{found.path} does not take {X.shape[1]} column(s)"
+    elif X.npartitions < 2:
+        yield "there is one partition"
+
+
+def _components(taken: Mapping[str, Any]) -> int:
+    asked = taken.get("n_components")
+    return asked if isinstance(asked, int) else 0
+
+
+def _of_target(found: Spread, y: Any) -> Iterator[str]:
+    if not found.y:
+        return
+    if y is None or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
+        yield f"{found.path} learns one target"
+    elif found.y in ("codes", "numbers") and len(np.unique(y)) < 2:
+        yield f"{found.path} needs two classes"
+
+
+def train(spec: Any, taken: Mapping[str, Any], X: Any, y: Any, weights: Any = None) -> Any:
+    """Return the model of all rows that the workers of the active cluster train together.
+
+    Parameters
+    ----------
+    spec : estimator
+        Of scikit-learn, without `obstacles`.
+    taken : mapping
+        Parameters of cuML's class.
+    X : dask.array.Array, shape (n_rows, n_columns)
+    y : numpy.ndarray, shape (n_rows,), or None
+    weights : array-like, shape (n_rows,), optional
+
+    Returns
+    -------
+    estimator of cuML
+        In this process; None if there are missing values.
+
+    Raises
+    ------
+    DataError
+        `y` has another length than X.
+    """
+    cluster = active()
+    assert cluster is not None
+    found = SPREAD[public_name(spec)]
+    cutoff = CUML[public_name(spec)].cutoff
+    dtype = np.dtype("float64") if cutoff else X.dtype
+    rows = partitioned.lengths(X)
+    partitioned.check_rows(y, sum(rows))
+    classes, target = _target(found, dtype, y)
+    weights = None if weights is None else np.asarray(weights, dtype)
+    table, *columns = distributed.distribute(cluster, X, rows, [target, weights])
+    if any(partitioned.each(has_missing, table)):
+        return None
+    factor = 1.0
+    if cutoff:
+        centred = taken["fit_intercept"]
+        table, factor = least_squares.sized_together(table, tol=spec.tol, centred=centred)
+    given = (table, *(_uploaded(column, table) for column in columns), classes)
+    made = watched(cluster, lambda: asyncio.to_thread(_fit, cluster, found, taken, given))
+    model = made.get_combined_model()
+    if cutoff:
+        model.coef_ = model.coef_ * factor
+    found.supply(model, Learnt(made, table, classes))
+    return model
+
+
+def _target(found: Spread, dtype: np.dtype[Any], y: Any) -> tuple[Any, Any]:
+    """Return the classes and what stands for y; classes of text have no place on a GPU."""
+    if not found.y:
+        return None, None
+    y = np.ravel(y)
+    if found.y == "values":
+        return None, y.astype(dtype)
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes.astype("int32" if found.y == "codes" else dtype)
+
+
+def _uploaded(column: Any, table: Any) -> Any:
+    if column is None:
+        return None
+    device = frames.device_of(table)
+    meta = frames.array_module(device).empty(0, column.dtype)
+    return column.map_blocks(frames.to_device, device, dtype=column.dtype, meta=meta)
+
+
+def _fit(
+    cluster: Cluster, found: Spread, taken: Mapping[str, Any], given: tuple[Any, Any, Any, Any]
+) -> Any:
+    table, column, weights, classes = given
+    made = load(found.path)(client=cluster.client, **taken)
+    if column is None:
+        return made.fit(table) if weights is None else made.fit(table, sample_weight=weights)
+    known = {"classes": np.arange(len(classes))} if found.told else {}
+    return made.fit(table, column, **known)
+
+
+def transformed(model: Model, X: Any) -> Any:
+    """Return what a fitted model makes of partitions, as partitions on their device."""
+    row = frames.array_module(frames.device_of(X)).zeros((1, X.shape[1]), X.dtype)
+    (width,) = model.call("transform", row).shape[1:]
+    meta = X._meta[:0, :0]
+    return X.map_blocks(
+        _transformed, model, dtype=X.dtype, chunks=(X.chunks[0], (width,)), meta=meta
+    )
+
+
+def _transformed(X: Any, model: Model) -> Any:
+    return model.call("transform", X)
+
+
+def has_missing(X: Any) -> bool:
+    """Return whether a matrix of the host or of a GPU has missing values."""
+    xp = frames.array_module(frames.device_of(X))
+    values = X.data if frames.is_sparse(X) else X
+    return not is_finite(values, xp) and bool(xp.isnan(values).any())
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a model was learnt from, and by what.
+
+    Parameters
+    ----------
+    by : estimator of cuml.dask
+        Fitted.
+    table : dask.array.Array, shape (n_rows, n_columns)
+        Its blocks are with the workers.
+    classes : numpy.ndarray or None
+        Of a classifier, as they are in y.
+    """
+
+    by: Any
+    table: Any
+    classes: Any
+
+
+def _nothing(model: Any, learnt: Learnt) -> None:
+    """Add nothing."""
+
+
+def _classes(model: Any, learnt: Learnt) -> None:
+    """Give the classes their own names: the labels were sent as their numbers."""
+    model.classes_ = learnt.classes
+
+
+def _samples(model: Any, learnt: Learnt) -> None:
+    """Tell how many rows there were, which scikit-learn's PCA knows."""
+    model.n_samples_ = learnt.table.shape[0]
+
+
+def _steps(model: Any, learnt: Learnt) -> None:
+    """Tell that a closed form takes no steps, as the class for one GPU does."""
+    model.n_iter_ = None
+
+
+def _labels(model: Any, learnt: Learnt) -> None:
+    """Give the labels and the inertia of all rows: the model has those of one GPU."""
+    labels = partitioned.joined(partitioned.each(_labelled, learnt.table, model))
+    model.labels_ = frames.to_device(labels, frames.device_of(learnt.table))
+    model.inertia_ = float(learnt.by.inertia_)
+
+
+def _labelled(X: Any, model: Any) -> Any:
+    return frames.to_device(model.predict(X), "cpu")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a class of cuml.dask stands in for the one that learns on one GPU.
+
+    Its constructors swallow keywords that they do not know, so those that it honours are here.
+
+    Parameters
+    ----------
+    path : str
+        Dotted name of the class.
+    takes : mapping
+        Parameter of cuML's class -> whether a value means the same there.
+    y : {"", "values", "codes", "numbers"}
+        What its `fit` takes as y: nothing, values of the table's type, classes as integers from
+        0 on, or these as numbers of the table's type.
+    told : bool
+        Its `fit` is told the classes.
+    weights : bool
+        Its `fit` takes `sample_weight`.
+    columns : int
+        The least number of columns that it learns from.
+    supply : callable
+        Adds to the combined model what it lacks.
+    """
+
+    path: str
+    takes: Mapping[str, Check]
+    y: Literal["", "values", "codes", "numbers"] = ""
+    told: bool = False
+    weights: bool = False
+    columns: int = 1
+    supply: Callable[[Any, Learnt], None] = _nothing
+
+
+def _any(value: Any) -> bool:
+    return True
+
+
+def _text(*values: str) -> Check:
+    """Return a check that a value is one of these texts; an array is none."""
+    return lambda value: isinstance(value, str) and value in values
+
+
+_TREES: dict[str, Check] = {
+    **dict.fromkeys(
+        (
+            "n_estimators",
+            "split_criterion",
+            "max_depth",
+            "min_samples_split",
+            "min_samples_leaf",
+            "max_features",
+            "max_leaves",
+            "max_samples",
+            "min_impurity_decrease",
+            "bootstrap",
+        ),
+        _any,
+    ),
+    "random_state": whole_or_none,
+    # Out-of-bag answers would be those of one GPU's rows.
+    "oob_score": one_of(False),
+}
+
+SPREAD = {
+    "sklearn.cluster.KMeans": Spread(
+        "cuml.dask.cluster.KMeans",
+        {
+            "n_clusters": whole,
+            "init": _text("scalable-k-means++"),
+            "n_init": one_of("auto", 1),
+            "max_iter": _any,
+            "tol": _any,
+            "random_state": whole_or_none,
+        },
+        weights=True,
+        supply=_labels,
+    ),
+    "sklearn.decomposition.PCA": Spread(
+        "cuml.dask.decomposition.PCA",
+        {
+            "n_components": whole_or_none,
+            "whiten": one_of(False),
+            "svd_solver": one_of("auto", "full"),
+            **dict.fromkeys(("copy", "tol", "iterated_power"), _any),
+        },
+        supply=_samples,
+    ),
+    "sklearn.decomposition.TruncatedSVD": Spread(
+        "cuml.dask.decomposition.TruncatedSVD",
+        {
+            "n_components": whole,
+            "algorithm": one_of("full"),
+            **dict.fromkeys(("n_iter", "tol"), _any),
+        },
+    ),
+    "sklearn.ensemble.RandomForestClassifier": Spread(
+        "cuml.dask.ensemble.RandomForestClassifier",
+        {**_TREES, "class_weight": only_none},
+        y="codes",
+        supply=_classes,
+    ),
+    "sklearn.ensemble.RandomForestRegressor": Spread(
+        "cuml.dask.ensemble.RandomForestRegressor", _TREES, y="values"
+    ),
+    # Of one column it would need a singular value decomposition, which is not there.
+    "sklearn.linear_model.LinearRegression": Spread(
+        "cuml.dask.linear_model.LinearRegression",
+        {"fit_intercept": _any, "copy_X": _any},
+        y="values",
+        columns=2,
+    ),
+    "sklearn.linear_model.LogisticRegression": Spread(
+        "cuml.dask.linear_model.LogisticRegression",
+        {
+            "penalty": one_of("l2", None),
+            "l1_ratio": only_none,
+            "class_weight": only_none,
+            "solver": one_of("qn"),
+            **dict.fromkeys(("C", "fit_intercept", "tol", "max_iter"), _any),
+        },
+        y="numbers",
+        supply=_classes,
+    ),
+    "sklearn.linear_model.Ridge": Spread(
+        "cuml.dask.linear_model.Ridge",
+        {
+            "alpha": scalar,
+            "solver": one_of("auto", "eig"),
+            **dict.fromkeys(("fit_intercept", "tol", "max_iter", "copy_X"), _any),
+        },
+        y="values",
+        columns=2,
+        supply=_steps,
+    ),
+    "sklearn.naive_bayes.MultinomialNB": Spread(
+        "cuml.dask.naive_bayes.MultinomialNB",
+        dict.fromkeys(("alpha", "fit_prior", "class_prior"), _any),
+        y="codes",
+        told=True,
+        supply=_classes,
+    ),
+}
+"""Name of the estimator -> cuML's class for several GPUs, in the order of the names."""

@@ -1,0 +1,283 @@
+"""Which cuML class stands in for which estimator: one row each.
+
+To add an estimator that cuML translates itself, add a row to `CUML`; the
+contract tests then hold the row to the real class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.backends.cuml import translations
+from pipeline.backends.cuml.translations import Check, Own, whole_or_none
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How cuML stands in for one estimator.
+
+    Parameters
+    ----------
+    twin : str
+        Dotted name of the cuML class.
+    sparse : bool
+        It takes sparse rows.
+    weights : bool
+        Its `fit` takes `sample_weight`.
+    strength : tuple of str, optional
+        Of what needs weights with the mean 1: the parameters that the mean goes over to.
+    halved : str
+        The loss whose gradient cuML halves, so that its weights need the mean 2.
+    unweighted : tuple of str
+        Weights that it ignores or takes for others where there are more than two classes.
+    cutoff : bool
+        It takes what is small for nothing, so its matrix is float64 and of a size for that.
+    narrow : bool
+        It learns from float32, whatever is asked for: cuML's class knows no other type, or
+        scikit-learn's makes it of any rows.
+    order : {"C", "F"}
+        It learns from a matrix in this order, and makes a copy of one in the other.
+    targets : bool
+        It takes several targets.
+    pairs : bool
+        Of more than two classes it learns each pair, of rows that go through the host, and
+        scikit-learn cannot take the model over.
+    seeded : bool
+        Without a `random_state` it would draw the same numbers each time.
+    overwrites : bool
+        It centres rows that lie column by column in place, and puts the mean back.
+    only : mapping
+        Parameter -> whether cuML's class takes a value that its translation lets pass.
+    fixed : mapping
+        Parameters of cuML's own without which it would solve another problem.
+    own : Own, optional
+        Our translation, where cuML has none.
+    """
+
+    twin: str
+    sparse: bool = False
+    weights: bool = False
+    strength: tuple[str, ...] | None = None
+    halved: str = ""
+    unweighted: tuple[str, ...] = ()
+    cutoff: bool = False
+    narrow: bool = False
+    order: str = "C"
+    targets: bool = False
+    pairs: bool = False
+    seeded: bool = False
+    overwrites: bool = False
+    only: Mapping[str, Check] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    own: Own | None = None
+
+
+CUML = {
+    "hdbscan.hdbscan_.HDBSCAN": Rule("cuml.cluster.HDBSCAN", narrow=True),
+    "sklearn.cluster.AgglomerativeClustering": Rule(
+        "cuml.cluster.AgglomerativeClustering", narrow=True, own=translations.AGGLOMERATIVE
+    ),
+    "sklearn.cluster.DBSCAN": Rule("cuml.cluster.DBSCAN", weights=True),
+    # cuML's public HDBSCAN speaks for the package hdbscan, whose min_samples is one less.
+    "sklearn.cluster.HDBSCAN": Rule(
+        "cuml.accel._overrides.sklearn.cluster._SklearnHDBSCAN", narrow=True
+    ),
+    "sklearn.cluster.KMeans": Rule("cuml.cluster.KMeans", weights=True),
+    "sklearn.cluster.SpectralClustering": Rule("cuml.cluster.SpectralClustering", narrow=True),
+    "sklearn.covariance.EmpiricalCovariance": Rule("cuml.covariance.EmpiricalCovariance"),
+    "sklearn.covariance.LedoitWolf": Rule("cuml.covariance.LedoitWolf"),
+    "sklearn.decomposition.IncrementalPCA": Rule(
+        "cuml.decomposition.IncrementalPCA", sparse=True, overwrites=True
+    ),
+    "sklearn.decomposition.PCA": Rule(
+        "cuml.decomposition.PCA",
+        order="F",
+        sparse=True,
+        overwrites=True,
+        only={"n_components": whole_or_none},
+    ),
+    "sklearn.decomposition.TruncatedSVD": Rule("cuml.decomposition.TruncatedSVD", order="F"),
+    "sklearn.ensemble.IsolationForest": Rule(
+        "cuml.ensemble.IsolationForest", narrow=True, order="F"
+    ),
+    "sklearn.ensemble.RandomForestClassifier": Rule(
+        "cuml.ensemble.RandomForestClassifier", narrow=True, weights=True, seeded=True
+    ),
+    "sklearn.ensemble.RandomForestRegressor": Rule(
+        "cuml.ensemble.RandomForestRegressor", narrow=True, weights=True, seeded=True
+    ),
+    "sklearn.kernel_ridge.KernelRidge": Rule(
+        "cuml.kernel_ridge.KernelRidge", weights=True, targets=True
+    ),
+    "sklearn.linear_model.ElasticNet": Rule(
+        "cuml.linear_model.ElasticNet",
+        order="F",
+        sparse=True,
+        weights=True,
+        strength=(),
+        overwrites=True,
+    ),
+    "sklearn.linear_model.Lasso": Rule(
+        "cuml.linear_model.Lasso",
+        order="F",
+        sparse=True,
+        weights=True,
+        strength=(),
+        overwrites=True,
+    ),
+    "sklearn.linear_model.LinearRegression": Rule(
+        "cuml.linear_model.LinearRegression",
+        order="F",
+        sparse=True,
+        weights=True,
+        strength=(),
+        cutoff=True,
+        targets=True,
+    ),
+    "sklearn.linear_model.LogisticRegression": Rule(
+        "cuml.linear_model.LogisticRegression",
+        sparse=True,
+        weights=True,
+        strength=("C",),
+        unweighted=("sample_weight", "class_weight"),
+    ),
+    "sklearn.linear_model.Ridge": Rule(
+        "cuml.linear_model.Ridge", order="F", sparse=True, weights=True, targets=True
+    ),
+    "sklearn.manifold.SpectralEmbedding": Rule("cuml.manifold.SpectralEmbedding", narrow=True),
+    "sklearn.manifold.TSNE": Rule("cuml.manifold.TSNE", narrow=True, order="F"),
+    "sklearn.naive_bayes.BernoulliNB": Rule(
+        "cuml.naive_bayes.BernoulliNB", sparse=True, own=translations.BERNOULLI
+    ),
+    "sklearn.naive_bayes.CategoricalNB": Rule(
+        "cuml.naive_bayes.CategoricalNB", own=translations.CATEGORICAL
+    ),
+    "sklearn.naive_bayes.ComplementNB": Rule(
+        "cuml.naive_bayes.ComplementNB", sparse=True, own=translations.COMPLEMENT
+    ),
+    "sklearn.naive_bayes.GaussianNB": Rule(
+        "cuml.naive_bayes.GaussianNB", weights=True, own=translations.GAUSSIAN
+    ),
+    "sklearn.naive_bayes.MultinomialNB": Rule(
+        "cuml.naive_bayes.MultinomialNB", sparse=True, own=translations.MULTINOMIAL
+    ),
+    "sklearn.neighbors.KNeighborsClassifier": Rule(
+        "cuml.neighbors.KNeighborsClassifier", narrow=True, sparse=True, targets=True
+    ),
+    "sklearn.neighbors.KNeighborsRegressor": Rule(
+        "cuml.neighbors.KNeighborsRegressor", narrow=True, sparse=True, targets=True
+    ),
+    "sklearn.neighbors.KernelDensity": Rule("cuml.neighbors.KernelDensity", weights=True),
+    "sklearn.neighbors.NearestNeighbors": Rule(
+        "cuml.neighbors.NearestNeighbors", narrow=True, sparse=True
+    ),
+    "sklearn.random_projection.GaussianRandomProjection": Rule(
+        "cuml.random_projection.GaussianRandomProjection",
+        sparse=True,
+        own=translations.GAUSSIAN_PROJECTION,
+    ),
+    "sklearn.random_projection.SparseRandomProjection": Rule(
+        "cuml.random_projection.SparseRandomProjection",
+        sparse=True,
+        own=translations.SPARSE_PROJECTION,
+    ),
+    # liblinear's penalty is on the intercept too, and always L2 in LinearSVR; cuML's own
+    # translation leaves out the first and makes the second L1. Of several classes liblinear
+    # weighs the one that it tells from the rest, cuML the rest too.
+    "sklearn.svm.LinearSVC": Rule(
+        "cuml.svm.LinearSVC",
+        order="F",
+        weights=True,
+        strength=("C",),
+        halved="squared_hinge",
+        unweighted=("class_weight",),
+        fixed={"penalized_intercept": True},
+    ),
+    "sklearn.svm.LinearSVR": Rule(
+        "cuml.svm.LinearSVR",
+        order="F",
+        weights=True,
+        strength=("C",),
+        fixed={"penalized_intercept": True, "penalty": "l2"},
+    ),
+    # What scikit-learn names its decisions by is how cuML trains: scikit-learn trains each pair.
+    "sklearn.svm.SVC": Rule(
+        "cuml.svm.SVC",
+        order="F",
+        sparse=True,
+        weights=True,
+        pairs=True,
+        fixed={"decision_function_shape": "ovo"},
+    ),
+    "sklearn.svm.SVR": Rule("cuml.svm.SVR", order="F", sparse=True, weights=True),
+    "umap.umap_.UMAP": Rule("cuml.manifold.UMAP", narrow=True, sparse=True),
+}
+"""Name of the estimator -> cuML's class, in the order of the names."""
+
+APART = {"hdbscan.hdbscan_.HDBSCAN": "hdbscan", "umap.umap_.UMAP": "umap-learn"}
+"""Name of an estimator -> its package, where that is none of ours."""
+
+XGBOOST = ("XGBClassifier", "XGBRFClassifier", "XGBRFRegressor", "XGBRanker", "XGBRegressor")
+"""XGBoost's classes, which run on a GPU with ``device="cuda"``."""
+
+SUBSTITUTES = {
+    "AdaBoostClassifier": "XGBClassifier",
+    "AdaBoostRegressor": "XGBRegressor",
+    "BaggingClassifier": "RandomForestClassifier",
+    "BaggingRegressor": "RandomForestRegressor",
+    "BayesianRidge": "Ridge",
+    "BisectingKMeans": "KMeans",
+    "DecisionTreeClassifier": "XGBClassifier(n_estimators=1)",
+    "DecisionTreeRegressor": "XGBRegressor(n_estimators=1)",
+    "ElasticNetCV": "GridSearchCV around Accelerated(ElasticNet())",
+    "ExtraTreesClassifier": "RandomForestClassifier",
+    "ExtraTreesRegressor": "RandomForestRegressor",
+    "FastICA": "PCA",
+    "GaussianProcessRegressor": "KernelRidge",
+    "GradientBoostingClassifier": "XGBClassifier",
+    "GradientBoostingRegressor": "XGBRegressor",
+    "HistGradientBoostingClassifier": "XGBClassifier",
+    "HistGradientBoostingRegressor": "XGBRegressor",
+    "HuberRegressor": "LinearSVR",
+    "Isomap": "SpectralEmbedding",
+    "KernelPCA": "PCA",
+    "Lars": "Lasso",
+    "LassoCV": "GridSearchCV around Accelerated(Lasso())",
+    "LocalOutlierFactor": "IsolationForest",
+    "LocallyLinearEmbedding": "SpectralEmbedding",
+    "LogisticRegressionCV": "GridSearchCV around Accelerated(LogisticRegression())",
+    "MDS": "TSNE",
+    "MiniBatchKMeans": "KMeans",
+    "NMF": "TruncatedSVD",
+    "NuSVC": "SVC",
+    "NuSVR": "SVR",
+    "OPTICS": "HDBSCAN",
+    "OneClassSVM": "IsolationForest",
+    "PassiveAggressiveClassifier": "LinearSVC",
+    "PassiveAggressiveRegressor": "LinearSVR",
+    "Perceptron": "LinearSVC",
+    "RidgeClassifier": "LogisticRegression",
+    "SGDClassifier": "LogisticRegression or LinearSVC",
+    "SGDRegressor": "Ridge or ElasticNet",
+}
+"""What has no faithful twin -> the nearest estimator that has a rule; never put in its place."""
+
+
+def public_name(spec: Any) -> str:
+    """Return the name under which an estimator's exact class is imported.
+
+    A subclass has another one: it is another algorithm.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> public_name(Ridge())
+    'sklearn.linear_model.Ridge'
+    """
+    kind = type(spec)
+    return f"{kind.__module__.partition('._')[0]}.{kind.__name__}"
+
+
+def rule(spec: Any) -> Rule | None:
+    """Return the row of an estimator, if there is one."""
+    return CUML.get(public_name(spec))

@@ -1,0 +1,273 @@
+"""Text vectorizers: scikit-learn's own on the CPU, cuML's on a GPU; both make sparse rows.
+
+cuML translates no parameters for these classes, so it is done here, value by
+value, after cuML's source: what it would ignore or do otherwise is refused.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+
+from pipeline.backends.base import Model, Placement
+from pipeline.data import frames
+from pipeline.errors import ConfigError, DataError, Reason, Unsupported
+from pipeline.optional import load
+
+CUML: dict[type, str] = {
+    original: f"cuml.feature_extraction.text.{original.__name__}"
+    for original in (CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer)
+}
+"""scikit-learn class -> cuML class. By exact type: a subclass is another algorithm."""
+
+SHARED = (
+    "lowercase ngram_range analyzer binary max_df min_df max_features n_features alternate_sign "
+    "norm use_idf smooth_idf sublinear_tf"
+)
+"""Parameters that mean the same in both libraries."""
+
+TOKEN_PATTERN = r"(?u)\b\w\w+\b"
+"""The one pattern that cuML's tokens follow: scikit-learn's default."""
+
+SPACES = {"char": r"\s\s+", "char_wb": r"\s+"}
+"""What scikit-learn reads as one space before it cuts characters, and cuML does not."""
+
+ON_CPU = "or run the step on the CPU with device='auto'"
+
+Objection = tuple[str, str, str]
+
+
+def handles(spec: Any) -> bool:
+    """Return whether a step is one of the text vectorizers.
+
+    >>> handles(TfidfVectorizer()), handles("passthrough")
+    (True, False)
+    """
+    return type(spec) in CUML
+
+
+def describe(spec: BaseEstimator, step: str) -> Placement:
+    """Return the cuML class and what it does otherwise.
+
+    Raises
+    ------
+    Unsupported
+        cuML cannot honour some parameters; all of them are in the error.
+    """
+    found = [Reason(step, why, instead, name) for name, why, instead in _objections(spec)]
+    if found:
+        raise Unsupported(*found)
+    _terms(spec, step)
+    return Placement(step, CUML[type(spec)], "cuda", "; ".join(_differences(spec)))
+
+
+def inside(leaf: BaseEstimator, step: str) -> Reason:
+    """Return the reason for a vectorizer inside a container of transformers of a table."""
+    return Reason(
+        step,
+        f"{type(leaf).__name__} makes sparse columns, which blocks of a table cannot hold",
+        "make it the first step of the whole pipeline, or run this one with scikit-learn: "
+        "device='auto'",
+    )
+
+
+def _objections(spec: Any) -> Iterator[Objection]:
+    """Return parameter, cause and way out of each value that cuML does not honour."""
+    if isinstance(spec, TfidfTransformer):
+        return
+    if spec.input != "content":
+        yield "input", "cuML reads no files", f"read them and pass the texts, {ON_CPU}"
+    for name in ("preprocessor", "analyzer", "tokenizer"):
+        if callable(getattr(spec, name)) and (name != "tokenizer" or spec.analyzer == "word"):
+            yield name, "a Python function of one text cannot run on the GPU", _beforehand(name)
+    if spec.strip_accents is not None and spec.preprocessor is None:
+        yield "strip_accents", "cuML strips no accents", _beforehand("strip_accents")
+    if spec.analyzer == "word" and spec.tokenizer is None and spec.token_pattern != TOKEN_PATTERN:
+        why = f"cuML's tokens follow {TOKEN_PATTERN!r} only"
+        yield "token_pattern", why, f"use the default, {ON_CPU}"
+    yield from _objections_to_grams(spec)
+    yield from _objections_to_limits(spec)
+
+
+def _beforehand(name: str) -> str:
+    return f"leave out {name} and change the texts beforehand, {ON_CPU}"
+
+
+def _objections_to_grams(spec: Any) -> Iterator[Objection]:
+    shortest, longest = spec.ngram_range
+    if not 1 <= shortest <= longest:
+        why = f"{spec.ngram_range!r} is not a range from 1 up"
+        yield "ngram_range", why, "use (1, 1), (1, 2), …"
+    elif spec.analyzer == "char_wb" and shortest > 3:
+        why = (
+            f"cuML leaves out words of fewer than {shortest - 2} characters, scikit-learn does not"
+        )
+        yield "ngram_range", why, f"start at 3 or fewer characters, {ON_CPU}"
+
+
+def _objections_to_limits(spec: Any) -> Iterator[Objection]:
+    if _limited(spec) and spec.binary:
+        why = "cuML ranks terms by how often they occur, scikit-learn by documents when binary=True"
+        yield "max_features", why, f"use min_df in its place, {ON_CPU}"
+
+
+def _limited(spec: Any) -> bool:
+    return getattr(spec, "max_features", None) is not None and spec.vocabulary is None
+
+
+def _differences(spec: Any) -> Iterator[str]:
+    """Return what is told because it cannot be seen from the parameters."""
+    if not isinstance(spec, TfidfTransformer):
+        yield "letters beyond U+FFFF and the Greek final sigma differ, see docs/gpu-semantics.md"
+        if not _held(spec.dtype):
+            yield f"floats instead of {np.dtype(spec.dtype)}: CuPy has no sparse integers"
+    if _limited(spec):
+        yield "at equal counts max_features keeps the first terms of the alphabet"
+
+
+def _held(dtype: Any) -> bool:
+    return np.dtype(dtype) in (np.dtype("float32"), np.dtype("float64"))
+
+
+def parameters(spec: Any, step: str, dtype: str) -> dict[str, Any]:
+    """Return cuML's parameters for a vectorizer whose values it honours.
+
+    Parameters
+    ----------
+    spec : estimator
+    step : str
+        Path of the step, for messages.
+    dtype : {"float32", "float64"}
+        Type of the matrix where the spec asks for one that CuPy cannot hold.
+
+    Raises
+    ------
+    ConfigError
+        The vocabulary of the spec is invalid.
+    """
+    given = spec.get_params(deep=False)
+    params = {name: given[name] for name in SHARED.split() if name in given}
+    if isinstance(spec, TfidfTransformer):
+        return params
+    params["dtype"] = np.dtype(spec.dtype if _held(spec.dtype) else dtype).type
+    if spec.analyzer == "word":
+        params["stop_words"] = sorted(spec.get_stop_words() or ()) or None
+    else:
+        spaces = SPACES[spec.analyzer]
+        params["preprocessor"] = partial(single_spaces, lowercase=spec.lowercase, spaces=spaces)
+    if isinstance(spec, CountVectorizer):
+        params["vocabulary"] = _terms(spec, step)
+    return params
+
+
+def single_spaces(X: Any, *, lowercase: bool, spaces: str) -> Any:
+    """Return a cuDF series of text as scikit-learn has it before it cuts characters."""
+    X = X.str.lower() if lowercase else X
+    return X.str.replace(spaces, " ", regex=True)
+
+
+def _terms(spec: Any, step: str) -> list[str] | None:
+    """Return the given vocabulary in the order of its columns, as scikit-learn understands it."""
+    if getattr(spec, "vocabulary", None) is None:
+        return None
+    try:
+        words = CountVectorizer(vocabulary=spec.vocabulary, lowercase=spec.lowercase)
+        found: dict[str, int] = words.fit([""]).vocabulary_
+    except ValueError as error:
+        raise ConfigError(f"{step}(vocabulary): {error}") from error
+    return sorted(found, key=found.__getitem__)
+
+
+class Vectorizer(Model):
+    """A cuML vectorizer in the place of a scikit-learn one.
+
+    Parameters
+    ----------
+    spec : estimator
+        One of the classes in `CUML`.
+    step : str
+        Path of the step, for messages.
+    dtype : {"float32", "float64"}
+        Type of the matrix where the spec asks for one that CuPy cannot hold.
+
+    Raises
+    ------
+    Unsupported
+        cuML cannot honour some parameters.
+    """
+
+    def __init__(self, spec: BaseEstimator, step: str, dtype: str = "float32") -> None:
+        describe(spec, step)
+        twin = load(CUML[type(spec)])
+        super().__init__(spec, twin(**parameters(spec, step, dtype)))
+        self.step = step
+
+    def fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Learn the vocabulary and the frequencies of a cuDF series of text, or of counts."""
+        self._ask("fit", X)
+
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Learn, and return the sparse rows of the training texts, on the device."""
+        return self._ask("fit_transform", X)
+
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        """Return ``estimator.method(X)``."""
+        return self._ask(method, X, **params)
+
+    def _ask(self, method: str, X: Any, **params: Any) -> Any:
+        try:
+            return getattr(self.estimator, method)(frames.matrix(X), **params)
+        except RuntimeError as error:
+            if "Insufficient number of characters" not in str(error):
+                raise
+            raise DataError(
+                f"{self.step}: every text is too short for ngram_range={self.spec.ngram_range}, "
+                f"which cuML does not take; use shorter n-grams, {ON_CPU}"
+            ) from error
+
+    def to_sklearn(self) -> Any:
+        """Return scikit-learn's vectorizer, with the vocabulary and weights that cuML learned."""
+        if isinstance(self.spec, HashingVectorizer):
+            return clone(self.spec)
+        with warnings.catch_warnings():
+            # About the parameters: scikit-learn gives them to those who fit with it.
+            warnings.simplefilter("ignore")
+            return self._lifted()
+
+    def _lifted(self) -> Any:
+        if isinstance(self.spec, TfidfTransformer):
+            width = self.estimator.n_features_in_
+            lifted = clone(self.spec).fit(sparse.csr_matrix((1, width), dtype="float64"))
+        else:
+            lifted = with_vocabulary(self.spec, self.estimator.get_feature_names_out())
+        if getattr(self.spec, "use_idf", False):
+            lifted.idf_ = _host(self.estimator.idf_)
+        return lifted
+
+
+def with_vocabulary(spec: Any, terms: Any) -> Any:
+    """Return a fitted `CountVectorizer` or `TfidfVectorizer` that knows the given terms.
+
+    >>> words = with_vocabulary(CountVectorizer(), ["a", "text"])
+    >>> words.vocabulary_, words.transform(["Text, text."]).toarray().tolist()
+    ({'a': 0, 'text': 1}, [[0, 2]])
+    """
+    lifted = clone(spec).set_params(vocabulary=[str(term) for term in terms]).fit([""])
+    lifted.fixed_vocabulary_ = spec.vocabulary is not None
+    return lifted.set_params(vocabulary=clone(spec).vocabulary)
+
+
+def _host(weights: Any) -> np.ndarray:
+    return frames.to_host(weights.to_cupy() if hasattr(weights, "to_cupy") else weights)

@@ -1,0 +1,317 @@
+"""cuML's own translation of parameters, frozen: what one release takes, changes and refuses.
+
+``translations.json`` is learnt from the installed cuML by ``make contract-snapshot``, and answers
+where cuML is not installed. Each question is a list of cases, the first of which that holds counts.
+
+
+cuML classes that scikit-learn's parameters and fitted state have no translation for in cuML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from pipeline import records
+from pipeline.data import frames
+from pipeline.errors import Reason, Unsupported
+
+SCHEMA: Final = "pipeline.translations/1"
+PATH = Path(__file__).with_name("translations.json")
+
+
+class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a parameter of cuML's is given: a constant, or what a parameter of the spec has."""
+
+    of: str = ""
+    """The parameter of the spec; empty for the constant."""
+    constant: Any = None
+    times: int = 1
+    plus: int = 0
+    first: int = 0
+    """How many of its items; 0 for all of it."""
+
+    def __call__(self, params: Mapping[str, Any]) -> Any:
+        """Return the value for the parameters of a spec."""
+        value = params[self.of] if self.of else self.constant
+        value = value if self.times == 1 else self.times * value
+        value = value + self.plus if self.plus else value
+        return value[: self.first] if self.first else value
+
+
+class Case(
+    msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """An outcome, and of which value of a parameter; without a parameter, of all that are left."""
+
+    then: Outcome | str | None
+    """Of a refusal the reason, None for no refusal; of a parameter None where it is not given."""
+    parameter: str = ""
+    test: str = ""
+    against: list[Any] = []
+
+    def holds(self, params: Mapping[str, Any]) -> bool:
+        """Return whether the parameters of a spec are of this case."""
+        return not self.parameter or holds(self.test, self.against, params[self.parameter])
+
+
+class Translation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of one estimator: what cuML refuses, and what each parameter of its class is given."""
+
+    refused: list[Case]
+    takes: dict[str, list[Case]]
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All of it, with the releases that were asked."""
+
+    schema: Literal["pipeline.translations/1"]
+    versions: dict[str, str]
+    estimators: dict[str, Translation]
+    """By the public name of the estimator."""
+
+
+def same(value: Any, other: Any) -> bool:
+    """Return whether a value is one from JSON, of which true and false are no numbers.
+
+    >>> same(0.0, 0), same(0, False), same((None, None), [None, None])
+    (True, False, True)
+    """
+    if isinstance(other, list):
+        alike = isinstance(value, tuple | list) and len(value) == len(other)
+        return alike and all(map(same, value, other))
+    if other is None or isinstance(other, bool):
+        return value is other
+    return isinstance(value, str if isinstance(other, str) else Real) and bool(value == other)
+
+
+TESTS: dict[str, Callable[[Any, list[Any]], bool]] = {
+    "none": lambda value, _: value is None,
+    "true": lambda value, _: isinstance(value, bool | dict) and bool(value),
+    "callable": lambda value, _: callable(value),
+    "text": lambda value, _: isinstance(value, str),
+    "integer": lambda value, _: isinstance(value, int),
+    "in": lambda value, against: any(same(value, each) for each in against),
+    "other text": lambda value, against: isinstance(value, str) and value not in against,
+    "below": lambda value, against: isinstance(value, Real) and value < against[0],
+    "above": lambda value, against: isinstance(value, Real) and value > against[0],
+}
+"""What may be asked of a value; "not " before it turns the answer."""
+
+
+def holds(test: str, against: list[Any], value: Any) -> bool:
+    """Return whether a test holds of a value.
+
+    >>> holds("not in", ["l2"], "l1"), holds("above", [1024], 1025), holds("none", [], 0)
+    (True, True, False)
+    """
+    return TESTS[test.removeprefix("not ")](value, against) != test.startswith("not ")
+
+
+def first(cases: list[Case], params: Mapping[str, Any]) -> Any:
+    """Return the outcome of the first case that holds."""
+    return next(case.then for case in cases if case.holds(params))
+
+
+@lru_cache(maxsize=1)
+def load(path: Path = PATH) -> Record:
+    """Read and validate what was learnt.
+
+    Raises
+    ------
+    DataError
+        The file is missing, is not JSON, or does not have the schema.
+    """
+    return records.load(path, Record, schema=SCHEMA, command="make contract-snapshot")
+
+
+def translate(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return cuML's parameters for those of an estimator, as cuML itself would.
+
+    Parameters
+    ----------
+    name : str
+        Public name of the estimator.
+    params : mapping of str to object
+        All parameters of the spec.
+
+    Raises
+    ------
+    ValueError
+        cuML has no equivalent of some value; the reason in cuML's words.
+    """
+    found = load().estimators[name]
+    if why := first(found.refused, params):
+        raise ValueError(why.format(**params))
+    outcomes = {taken: first(cases, params) for taken, cases in found.takes.items()}
+    return {taken: outcome(params) for taken, outcome in outcomes.items() if outcome is not None}
+
+
+Check = Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Own:
+    """The translation of one class, in both directions.
+
+    Parameters
+    ----------
+    same : tuple of str
+        Parameters that mean the same to cuML.
+    only : mapping of str to callable
+        Parameter -> whether a value of it can be honoured.
+    attributes : callable
+        From the fitted cuML estimator to the fitted attributes of scikit-learn's, which may
+        still be on the device.
+    extra : mapping, optional
+        Parameters of cuML's own.
+    unknown : callable, optional
+        From the fitted cuML estimator and rows to what they hold that was not there at fit, in
+        words, where cuML itself does not look.
+    """
+
+    same: tuple[str, ...]
+    only: Mapping[str, Check]
+    attributes: Callable[[Any], dict[str, Any]]
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    unknown: Callable[[Any, Any], str] = lambda fitted, X: ""
+
+    def translate(self, spec: BaseEstimator, step: str) -> dict[str, Any]:
+        """Return cuML's parameters.
+
+        Raises
+        ------
+        Unsupported
+            Values that cuML cannot honour.
+        """
+        refuse(self.only, spec, step)
+        return {name: _array(getattr(spec, name)) for name in self.same} | dict(self.extra)
+
+    def lift(self, fitted: Any, spec: BaseEstimator) -> Any:
+        """Return a fitted scikit-learn estimator with the state of the cuML one."""
+        lifted = clone(spec)
+        lifted.n_features_in_ = int(fitted.n_features_in_)
+        for name, value in self.attributes(fitted).items():
+            setattr(lifted, name, value)
+        return lifted
+
+
+def refuse(only: Mapping[str, Check], spec: BaseEstimator, step: str) -> None:
+    """Raise `Unsupported` for values of parameters that cannot be honoured."""
+    way_out = "change it, or run the step on the CPU with device='auto'"
+    refused = [
+        Reason(step, f"cuML has no equivalent of {getattr(spec, name)!r}", way_out, name)
+        for name, honoured in only.items()
+        if not honoured(getattr(spec, name))
+    ]
+    if refused:
+        raise Unsupported(*refused)
+
+
+def _array(value: Any) -> Any:
+    """Return a list as an array, whose shape cuML asks for."""
+    return np.asarray(value) if isinstance(value, list | tuple) else value
+
+
+def one_of(*values: Any) -> Check:
+    """Return a check that a value is one of these."""
+    return lambda value: value in values
+
+
+def scalar(value: Any) -> bool:
+    """Return whether a value is one number."""
+    return np.ndim(value) == 0
+
+
+def whole(value: Any) -> bool:
+    """Return whether a value is a whole number; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def whole_or_none(value: Any) -> bool:
+    """Return whether a value is a whole number or None."""
+    return value is None or whole(value)
+
+
+def only_none(value: Any) -> bool:
+    """Return whether nothing was asked for."""
+    return value is None
+
+
+def _named(*names: str) -> Callable[[Any], dict[str, Any]]:
+    return lambda fitted: {name: getattr(fitted, name) for name in names}
+
+
+def _gaussian(fitted: Any) -> dict[str, Any]:
+    state = _named("classes_", "class_count_", "class_prior_", "theta_")(fitted)
+    # cuML adds the smoothing to the variances, as scikit-learn does.
+    return {**state, "var_": fitted.sigma_, "epsilon_": float(fitted.epsilon_)}
+
+
+def _categorical(fitted: Any) -> dict[str, Any]:
+    """Return one array a column; cuML pads all columns to the most categories of any."""
+    counts = frames.to_device(fitted.category_count_, "cpu")
+    logs = frames.to_device(fitted.feature_log_prob_, "cpu")
+    seen = counts.sum(axis=1) > 0
+    sizes = seen.shape[1] - np.argmax(seen[:, ::-1], axis=1)
+    return {
+        **_named("classes_", "class_count_", "class_log_prior_")(fitted),
+        "n_categories_": sizes,
+        "category_count_": [each[:, :size] for each, size in zip(counts, sizes, strict=True)],
+        "feature_log_prob_": [each[:, :size] for each, size in zip(logs, sizes, strict=True)],
+    }
+
+
+def _unseen(fitted: Any, X: Any) -> str:
+    """Return which category is new; for it CuPy would take the number of another one."""
+    seen = fitted.category_count_.sum(axis=1) > 0
+    xp = frames.array_module(frames.device_of(X))
+    sizes = (seen * xp.arange(1, seen.shape[1] + 1)).max(axis=1)
+    wrong = (sizes <= X) | (X <= -1)
+    if not bool(wrong.any()):
+        return ""
+    row, column = divmod(int(wrong.ravel().argmax()), X.shape[1])
+    category, known = int(X[row, column]), int(sizes[column])
+    return f"column {column} holds the category {category} in row {row}; at fit there were {known}"
+
+
+def _projection(fitted: Any) -> dict[str, Any]:
+    state = _named("components_", "n_components_")(fitted)
+    density = {"density_": fitted.density_} if hasattr(fitted, "density_") else {}
+    return {**state, **density, "_n_features_out": fitted.n_components_}
+
+
+_COUNTED = ("classes_", "class_count_", "class_log_prior_", "feature_count_", "feature_log_prob_")
+_PRIOR = ("alpha", "fit_prior", "class_prior")
+_SMOOTHED = {"alpha": scalar, "force_alpha": one_of(True)}
+_METRICS = one_of("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
+_PROJECTED = ("n_components", "eps", "random_state")
+_NO_INVERSE = {"compute_inverse_components": one_of(False)}
+
+MULTINOMIAL = Own(_PRIOR, _SMOOTHED, _named(*_COUNTED))
+BERNOULLI = Own((*_PRIOR, "binarize"), _SMOOTHED, _named(*_COUNTED))
+COMPLEMENT = Own((*_PRIOR, "norm"), _SMOOTHED, _named(*_COUNTED, "feature_all_"))
+CATEGORICAL = Own(_PRIOR, {**_SMOOTHED, "min_categories": only_none}, _categorical, unknown=_unseen)
+GAUSSIAN = Own(("priors", "var_smoothing"), {}, _gaussian)
+AGGLOMERATIVE = Own(
+    ("n_clusters", "metric", "linkage"),
+    {
+        "linkage": one_of("single"),
+        "metric": _METRICS,
+        "connectivity": only_none,
+        "distance_threshold": only_none,
+        "compute_distances": one_of(False),
+    },
+    _named("labels_", "children_", "n_clusters_", "n_leaves_", "n_connected_components_"),
+    {"connectivity": "pairwise"},
+)
+GAUSSIAN_PROJECTION = Own(_PROJECTED, _NO_INVERSE, _projection)
+SPARSE_PROJECTION = Own((*_PROJECTED, "density", "dense_output"), _NO_INVERSE, _projection)

@@ -1,0 +1,77 @@
+"""Weights of rows and classes, scaled so that cuML's quasi-Newton solver finds their optimum.
+
+It divides the value of what it minimises by the sum of the weights and the gradient by the
+number of rows. So weights that sum to 1 end at zero coefficients; both are one only where the
+weights have the mean 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+
+from pipeline.preprocessing.transformers.target_encoder import labels
+
+
+def scaled(
+    taken: Mapping[str, Any], strength: tuple[str, ...], y: Any, given: Any, mean: float = 1.0
+) -> tuple[Any, dict[str, Any]]:
+    """Return weights of the rows with another mean, and what goes with them.
+
+    Parameters
+    ----------
+    taken : mapping
+        Parameters of cuML's class.
+    strength : tuple of str
+        Those that multiply the sum of the losses: the mean goes over to them.
+    y : numpy.ndarray
+    given : array-like or None
+        Weights of the rows.
+    mean : float
+        The mean that cuML's solver needs.
+
+    Returns
+    -------
+    array or None
+        Weights of the rows.
+    dict
+        Parameters of cuML's class, for this fit.
+
+    Examples
+    --------
+    >>> scaled({"C": 1.0}, ("C",), None, np.array([0.125, 0.375]))
+    (array([0.5, 1.5]), {'C': 0.25})
+    """
+    of_classes = taken.get("class_weight")
+    if isinstance(of_classes, Mapping) or (given is None and mean != 1):
+        each, found = _of_classes(of_classes, np.ravel(y), given)
+    else:  # those of "balanced" classes leave the mean as it is
+        each, found = {}, 1.0 if given is None else float(np.mean(given))
+    found = found or 1.0
+    changed = {name: taken[name] * found for name in strength}
+    if given is not None:
+        return np.asarray(given) * (mean / found), changed
+    if each:
+        changed["class_weight"] = {label: at * mean / found for label, at in each.items()}
+    return None, changed
+
+
+def _of_classes(asked: Any, y: np.ndarray, given: Any) -> tuple[dict[Any, float], float]:
+    """Return the weight of each class, and the mean weight of a row."""
+    codes, classes = labels(y)
+    counts = np.bincount(codes)
+    each = _balanced(counts) if asked == "balanced" else _named(asked, classes)
+    mean = np.bincount(codes, given) @ each / len(codes)
+    return dict(zip(classes.tolist(), each.tolist(), strict=True)), float(mean)
+
+
+def _balanced(counts: np.ndarray) -> np.ndarray:
+    return counts.sum() / (len(counts) * counts)
+
+
+def _named(asked: Mapping[Any, float] | None, classes: np.ndarray) -> np.ndarray:
+    chosen = None if asked is None else dict(asked)
+    return np.asarray(compute_class_weight(chosen, classes=classes, y=classes))

@@ -1,0 +1,253 @@
+"""Estimators that learn from one partition after another, where all rows do not fit in memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils.class_weight import compute_class_weight
+
+from pipeline.data import frames, partitioned
+
+ONCE = {
+    "BernoulliNB",
+    "ComplementNB",
+    "GaussianNB",
+    "IncrementalPCA",
+    "MiniBatchKMeans",
+    "MultinomialNB",
+}
+"""Classes of scikit-learn for which one pass over the rows is a fit."""
+
+EPOCHS = {"MLPClassifier", "MLPRegressor", "Perceptron", "SGDClassifier", "SGDRegressor"}
+"""Classes of scikit-learn that pass over the rows until they learn no more."""
+
+BATCHED = {"IncrementalPCA", "MiniBatchKMeans"}
+"""Those of `ONCE` that learn from `batch_size` rows at a time."""
+
+KNOWN = {"sample_weight"}
+"""Parameters of `fit` that are cut as the rows are."""
+
+
+def streams(spec: Any, params: dict[str, Any]) -> bool:
+    """Return whether an estimator with these parameters of `fit` can learn part by part."""
+    given = {name for name, value in params.items() if value is not None}
+    return (
+        type(spec).__name__ in ONCE | EPOCHS
+        and type(spec).__module__.startswith("sklearn.")
+        and hasattr(spec, "partial_fit")  # not the one of an MLP with solver="lbfgs"
+        and given <= KNOWN
+    )
+
+
+@dataclass(frozen=True)
+class Page:
+    """A partition that has rows, and what belongs to them.
+
+    Parameters
+    ----------
+    read : callable
+        Makes or reads the rows, shape (n_rows, n_columns).
+    y, sample_weight : numpy.ndarray, shape (n_rows,), or None
+    """
+
+    read: Callable[[], Any]
+    y: Any
+    sample_weight: Any
+
+    def given(self, rows: slice = slice(None)) -> dict[str, Any]:
+        """Return what `partial_fit` takes of these rows beside them."""
+        held = {"y": self.y, "sample_weight": self.sample_weight}
+        return {name: array[rows] for name, array in held.items() if array is not None}
+
+
+def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
+    """Fit an estimator on partitions, of which one is in memory at a time.
+
+    Naive Bayes adds up, and comes to the model that `fit` makes of all rows. The others take
+    steps, partition by partition: `IncrementalPCA` and `MiniBatchKMeans` in one pass, the rest in
+    epochs, each in another order of the partitions, which are prepared once and kept in a
+    temporary folder. Epochs end after `max_iter` of them, or by the rule of scikit-learn's
+    `early_stopping`: once the score has not grown by `tol` in `n_iter_no_change` epochs. It is the
+    score of each partition just before it is learnt from.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Unfitted, with `partial_fit`.
+    X : dask.array.Array, shape (n_rows, n_columns)
+    y, sample_weight : array of shape (n_rows,) or None
+        On the host.
+
+    Raises
+    ------
+    DataError
+        `y` has another length than X.
+    """
+    params = estimator.get_params(deep=False)
+    changed = _taken(params, y)
+    estimator.set_params(**changed)
+    try:
+        if type(estimator).__name__ in ONCE:
+            _once(estimator, pages(X, y, sample_weight), y)
+        else:
+            with TemporaryDirectory(prefix="streaming-") as folder:
+                _epochs(estimator, pages(X, y, sample_weight, Path(folder)), y)
+    finally:
+        estimator.set_params(**{name: params[name] for name in changed})
+
+
+def pages(
+    X: Any, y: Any, sample_weight: Any, folder: Path | None = None, least_rows: int = 0
+) -> list[Page]:
+    """Return the partitions that have rows; made anew by each reading, or once into a folder.
+
+    Parameters
+    ----------
+    X : dask.array.Array, shape (n_rows, n_columns)
+    y, sample_weight : array of shape (n_rows,) or None
+        On the host.
+    folder : Path, optional
+    least_rows : int, default=0
+        Shorter partitions that follow each other are one page, as long as it has no more.
+
+    Raises
+    ------
+    DataError
+        `y` has another length than X.
+    """
+    rows = partitioned.lengths(X)
+    for array in (y, sample_weight):
+        partitioned.check_rows(array, sum(rows))
+    reads = [
+        partial(_made, part) if folder is None else _kept(part, folder / f"{number}.npy")
+        for number, part in enumerate(partitioned.parts_of(X))
+    ]
+    groups = _groups(rows, least_rows)
+    sizes = [sum(rows[group]) for group in groups]
+    found = zip(groups, _cut(y, sizes), _cut(sample_weight, sizes), sizes, strict=True)
+    return [Page(_joined(reads[g], n), label, weight) for g, label, weight, n in found if n]
+
+
+def _groups(rows: Sequence[int], most: int) -> list[slice]:
+    """Return neighbours that have at most so many rows together; no more than one if they have.
+
+    >>> _groups([3, 3, 3, 9, 1], 6)
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None), slice(4, 5, None)]
+    """
+    starts, held = [0], 0
+    for number, n in enumerate(rows):
+        if number and held + n > most:
+            starts.append(number)
+            held = 0
+        held += n
+    return [slice(start, end) for start, end in pairwise([*starts, len(rows)])]
+
+
+def _joined(reads: Sequence[Callable[[], Any]], rows: int) -> Callable[[], Any]:
+    return reads[0] if len(reads) == 1 else partial(_stacked, reads, rows)
+
+
+def _stacked(reads: Sequence[Callable[[], Any]], rows: int) -> Any:
+    """Return partitions as one matrix, of which no more than one is in memory twice."""
+    whole, start = None, 0
+    for read in reads:
+        part = read()
+        if whole is None:
+            whole = np.empty((rows, *part.shape[1:]), part.dtype)
+        whole[start : start + len(part)] = part
+        start += len(part)
+    return whole
+
+
+def _made(part: Any) -> Any:
+    (made,) = partitioned.compute([part])
+    return frames.to_device(made, "cpu")
+
+
+def _kept(part: Any, file: Path) -> Callable[[], Any]:
+    np.save(file, _made(part))
+    return partial(np.load, file)
+
+
+def _cut(array: Any, rows: Sequence[int]) -> list[Any]:
+    if array is None:
+        return [None] * len(rows)
+    return np.split(array, np.cumsum(rows)[:-1])
+
+
+def _taken(params: dict[str, Any], y: Any) -> dict[str, Any]:
+    """Return the parameters that `partial_fit` refuses, as what comes to the same."""
+    changed: dict[str, Any] = {}
+    if params.get("early_stopping"):
+        changed["early_stopping"] = False
+    if params.get("class_weight") == "balanced":
+        labels = np.unique(y)
+        weights = compute_class_weight("balanced", classes=labels, y=y)
+        changed["class_weight"] = dict(zip(labels.tolist(), weights.tolist(), strict=True))
+    return changed
+
+
+def _classes(estimator: Any, y: Any) -> dict[str, Any]:
+    """Return what a classifier has to know of all rows before it sees the first."""
+    return {"classes": np.unique(y)} if is_classifier(estimator) else {}
+
+
+def _once(estimator: Any, table: Sequence[Page], y: Any) -> None:
+    known = _classes(estimator, y)
+    for page in table:
+        X = page.read()
+        for rows in _batches(estimator, *X.shape):
+            estimator.partial_fit(X[rows], **page.given(rows), **known)
+
+
+def _batches(estimator: Any, n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Yield the rows of a partition that are learnt from together."""
+    name = type(estimator).__name__
+    if name not in BATCHED:
+        return iter([slice(None)])
+    # As `IncrementalPCA.fit` has it, and with the same care for a last batch that is too small.
+    size = estimator.batch_size or 5 * n_columns
+    least = (estimator.n_components or 0) if name == "IncrementalPCA" else 0
+    return gen_batches(n_rows, size, min_batch_size=least)
+
+
+def _epochs(estimator: Any, table: Sequence[Page], y: Any) -> None:
+    known = _classes(estimator, y)
+    order = check_random_state(estimator.random_state)
+    tol, best, waited = estimator.tol, -np.inf, 0
+    for _ in range(estimator.max_iter):
+        score = _epoch(estimator, [table[i] for i in order.permutation(len(table))], known)
+        waited = waited + 1 if tol is not None and score < best + tol else 0
+        best = max(best, score)
+        if waited >= estimator.n_iter_no_change:
+            return
+    if tol is not None:
+        name = type(estimator).__name__
+        warnings.warn(
+            f"{name}: the score was still growing after max_iter={estimator.max_iter} epochs",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
+
+def _epoch(estimator: Any, table: Sequence[Page], known: dict[str, Any]) -> float:
+    """Learn from every partition; return the mean score of those that were met by a model."""
+    scores, sizes = [], []
+    for page in table:
+        X = page.read()
+        if hasattr(estimator, "n_features_in_"):
+            scores.append(estimator.score(X, **page.given()))
+            sizes.append(len(X))
+        estimator.partial_fit(X, **page.given(), **known)
+    return float(np.average(scores, weights=sizes)) if scores else -np.inf

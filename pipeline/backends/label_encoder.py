@@ -1,0 +1,80 @@
+"""LabelEncoder: labels live on the host, where the targets are, whatever the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.preprocessing import LabelEncoder
+
+from pipeline.backends.base import Model
+from pipeline.data import frames
+from pipeline.errors import DataError
+from pipeline.preprocessing.transformers.target_encoder import labels
+
+
+def handles(spec: Any) -> bool:
+    """Return whether a spec encodes labels rather than a table.
+
+    >>> handles(LabelEncoder()), handles("passthrough")
+    (True, False)
+    """
+    return type(spec) is LabelEncoder
+
+
+def column(y: Any) -> np.ndarray:
+    """Return labels as a host array, shape (n_labels,).
+
+    Raises
+    ------
+    DataError
+        They are no column, there are none, or some are missing.
+    """
+    y = np.asarray(frames.to_device(y, "cpu"))
+    y = y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.ndim != 1 or not len(y):
+        raise DataError(f"labels are one column of values; these have the shape {y.shape}")
+    missing = int(pd.isna(y).sum())
+    if missing:
+        raise DataError(f"{missing} labels are missing; drop these rows")
+    return y
+
+
+class Labels(Model):
+    """`LabelEncoder` by hashing: the classes are sorted, the rows are not.
+
+    Parameters
+    ----------
+    spec : LabelEncoder
+    """
+
+    def __init__(self, spec: LabelEncoder) -> None:
+        super().__init__(spec, clone(spec))
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> None:
+        """Learn the classes of the labels `X`."""
+        self.fit_transform(X)
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Learn the classes, and return the position of each label."""
+        codes, self.estimator.classes_ = labels(X)
+        return codes.astype("int64", copy=False)
+
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        """Return the positions of labels, or the labels at positions.
+
+        Raises
+        ------
+        DataError
+            A label was not there at fit.
+        """
+        if method != "transform":
+            return super().call(method, X, **params)
+        classes = self.estimator.classes_
+        codes = pd.Index(classes, dtype=classes.dtype).get_indexer(pd.Index(X, dtype=X.dtype))
+        if (codes < 0).any():
+            first = int(np.argmax(codes < 0))
+            raise DataError(f"the label {X.tolist()[first]!r} in row {first} was not there at fit")
+        return codes

@@ -1,0 +1,115 @@
+"""Text at the door: which specs read documents, and what counts as documents.
+
+A vectorizer takes one-dimensional input, a sequence of texts, where every other
+spec takes a table. The policy is the same on every device: text only, none
+missing, at least one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import get_tags
+
+from pipeline.data import frames
+from pipeline.errors import DataError
+
+NUMERIC = "iufcbmM"
+
+
+def reads_text(spec: Any) -> bool:
+    """Return whether a spec takes documents rather than a table.
+
+    A pipeline does when its first step does, a union when one of its branches does.
+
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> reads_text(Pipeline([("words", TfidfVectorizer())])), reads_text(StandardScaler())
+    (True, False)
+    """
+    if isinstance(spec, Pipeline):
+        steps = [how for _, how in spec.steps if hasattr(how, "fit")]
+        return bool(steps) and reads_text(steps[0])
+    if isinstance(spec, FeatureUnion):
+        return any(reads_text(how) for _, how in spec.transformer_list)
+    if not hasattr(spec, "__sklearn_tags__"):
+        return False
+    tags = get_tags(spec).input_tags
+    return bool(tags.string and not tags.two_d_array)
+
+
+def documents(X: Any) -> Any:
+    """Return texts as a pandas or cuDF series of text, where they are.
+
+    Parameters
+    ----------
+    X : sequence of str, series, or array of shape (n_documents,)
+        From pandas, cuDF, NumPy, Arrow, Polars, or a list.
+
+    Raises
+    ------
+    DataError
+        X is one text or a table, is empty, or holds anything but text.
+
+    Examples
+    --------
+    >>> documents(["one text", "another"]).tolist()
+    ['one text', 'another']
+    """
+    X = _series(X)
+    if len(X) == 0:
+        raise DataError("X has 0 documents and at least 1 is required")
+    if frames.library(X) == "pandas":
+        return _host_text(X)
+    if X.dtype.kind in NUMERIC:
+        raise DataError(_no_text(f"X holds {X.dtype} values"))
+    _refuse_missing(X)
+    return X.astype("str")
+
+
+def _series(X: Any) -> Any:
+    if isinstance(X, str | bytes):
+        raise DataError("X is a single text where a list of texts is needed; pass [X]")
+    if frames.is_partitioned(X):
+        raise DataError("texts are read in one piece; pass X.compute()")
+    if not isinstance(X, Iterable) and frames.library(X) != "cudf":
+        raise DataError(f"X is a {type(X).__name__} where a list of texts is needed")
+    if len(getattr(X, "shape", ())) > 1 or frames.is_frame(X):
+        raise DataError(
+            f"X is a table (shape={X.shape}) and text is read from one column; pass X['name'] of a "
+            "frame, X[:, 0] of an array, or use a ColumnTransformer with the column's name as key"
+        )
+    if frames.library(X) == "cudf":
+        return X
+    X = X.to_pandas() if hasattr(X, "to_pandas") else X
+    return X if isinstance(X, pd.Series) else pd.Series(list(X), dtype=object)
+
+
+def _host_text(X: pd.Series) -> pd.Series:
+    """Return a series in the type for text, which is also how it goes to a GPU."""
+    _refuse_missing(X)
+    X = X.astype(object) if isinstance(X.dtype, pd.CategoricalDtype) else X
+    kind = pd.api.types.infer_dtype(X, skipna=False)
+    if kind == "bytes":
+        raise DataError(_no_text("X holds bytes", "decode them: [text.decode() for text in X]"))
+    if kind != "string":
+        raise DataError(_no_text(f"X holds {kind} values"))
+    try:
+        return X.astype("str")
+    except UnicodeEncodeError as error:
+        raise DataError(f"a text in X cannot be written as UTF-8: {error}; mend it") from error
+
+
+def _no_text(found: str, instead: str = "convert them (astype('str')) or leave them out") -> str:
+    return f"{found} where text is needed; {instead}"
+
+
+def _refuse_missing(X: Any) -> None:
+    missing = int(X.isna().sum())
+    if missing:
+        raise DataError(
+            f"X has {missing} missing documents; make them empty with X.fillna('') or drop the rows"
+        )

@@ -1,0 +1,274 @@
+"""XGBoost: the same class on every device, told where to run and checked that it did."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from pipeline import deprecated, trace
+from pipeline.backends import pool
+from pipeline.backends.base import Model
+from pipeline.backends.xgboost import checkpoints, distributed, external_memory, ranking
+from pipeline.data import frames, output, partitioned
+from pipeline.distributed.cluster import active
+from pipeline.errors import ConfigError, DataError, DeviceUnavailable, Reason
+from pipeline.optional import load
+
+OF_TABLE = {"base_score", "interaction_constraints", "monotone_constraints"}
+"""Parameters that may say something of each column, class or target."""
+
+
+class Boosting(Model):
+    """An XGBoost estimator on ``"cpu"`` or ``"cuda"``."""
+
+    def __init__(self, spec: BaseEstimator, device: str) -> None:
+        with deprecated.heard():
+            super().__init__(spec, clone(spec).set_params(device=device))
+        self.device = device
+
+    def fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Fit, then read back where XGBoost ran: without a GPU it merely warns.
+
+        Raises
+        ------
+        DataError
+            The labels of a classifier are not 0, 1, …, n - 1, or a ranker's queries are not told.
+        DeviceUnavailable
+            XGBoost trained on another device than it was told to.
+        """
+        pool.take(self.device)
+        if frames.is_partitioned(X):
+            how = distributed if active() is not None else external_memory
+            distributed.check_labels(self.estimator, y)
+            booster = how.train(self.estimator, X, y, **params)
+            self._check_device(booster)
+            return self._take(booster)
+        if ranking.ranks(self.spec):
+            X, y, params = ranking.ordered(X, y, params)
+        X = _readable(X)
+        data = partial(checkpoints.fingerprint, X, y, params.get("sample_weight"))
+        kept = checkpoints.begun(self.estimator, params, data)
+        try:
+            with checkpoints.continued(self.estimator, kept, checkpoints.keeper) as more:
+                super().fit(X, self._beside(X, y), **params, **more)
+        except ValueError as error:
+            if "feature_names must be string" in str(error):
+                raise DataError(_hostile(X)) from error
+            if "Input data contains `inf`" in str(error):
+                raise DataError(
+                    "X holds numbers that float32 does not reach, which XGBoost reads; "
+                    "replace them by smaller or by missing ones"
+                ) from error
+            if "Invalid classes inferred" not in str(error):
+                raise
+            raise DataError(
+                f"{type(self.spec).__name__} takes the classes 0, 1, …, n - 1 and y holds "
+                f"{np.unique(y).tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
+            ) from error
+        return self._check_device(self.estimator.get_booster())
+
+    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return how it learns from partitions: by a cluster, or from the disk if it must."""
+        if not distributed.spreads(self.spec, params):
+            return ""
+        if active() is not None:
+            return "trained by all workers of the cluster"
+        enough, sizes = partitioned.fits(X)
+        return "" if enough or hasattr(X, "columns") else f"external memory: {sizes}"
+
+    def _take(self, booster: Any) -> None:
+        """Be the estimator that has this booster."""
+        self.estimator = self._with(booster)
+        self.estimator.set_params(device=self.device)
+
+    def _check_device(self, booster: Any) -> None:
+        config = json.loads(booster.save_config())
+        ran_on = config["learner"]["generic_param"]["device"]
+        if not ran_on.startswith(self.device):
+            raise DeviceUnavailable(
+                f"XGBoost was told to train on {self.device!r} and trained on {ran_on!r}; "
+                "see `python -m pipeline doctor`"
+            )
+
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
+        if frames.is_partitioned(X):
+            return super().call(method, X, **params)
+        if method == "score" and ranking.ranks(self.spec):
+            raise ConfigError("a ranking is scored by query: give ndcg_score what predict returns")
+        pool.take(self.device)
+        X = _readable(X)
+        # It refuses infinite numbers when it trains, and takes them when it predicts.
+        if not frames.is_sparse(X):
+            output.refuse_infinite(X)
+        result = self._answer(method, X, params)
+        self._moved(to_host=result.nbytes, answer=True)
+        return result
+
+    def _answer(self, method: str, X: Any, params: dict[str, Any]) -> Any:
+        try:
+            return super().call(method, X, **params)
+        except ValueError as error:
+            found = re.search(r"for the (\d+)th \(0-based\) column: `(.*)`", str(error))
+            if not found:
+                raise
+            name, value = X.columns[int(found[1])], found[2]
+            # XGBoost judges by the categories that are declared, be they in a row or not.
+            used = _used(X) if frames.library(X) == "pandas" else X
+            if len(used[name].cat.categories) != len(X[name].cat.categories):
+                return self._answer(method, used, params)
+            raise DataError(
+                f"column {name!r} holds {value!r}, which was not there at fit; clean the column"
+            ) from error
+
+    def _beside(self, X: Any, y: np.ndarray) -> Any:
+        """Return a target where the rows are: on a GPU, XGBoost looks for its classes there."""
+        if frames.device_of(X) == "cuda" and y.dtype.kind in "iuf":
+            return frames.to_device(y, "cuda")
+        self._moved(to_device=y.nbytes)
+        return y
+
+    def _moved(self, **booked: Any) -> None:
+        if self.device == "cuda":
+            trace.moved(**booked)
+
+    def resume(self, trees: bytes) -> None:
+        """Take a trained booster, written as UBJSON, for that of the estimator.
+
+        Raises
+        ------
+        DataError
+            The bytes are no booster.
+        """
+        try:
+            self.estimator.load_model(bytearray(trees))
+        except ValueError as error:  # XGBoostError is one
+            raise DataError(f"not a booster of XGBoost: {_first_line(error)}") from error
+        # The device of the estimator, not the one that it was trained on.
+        self.estimator.get_booster().set_param({"device": self.device})
+
+    def to_sklearn(self) -> Any:
+        """Return the user's estimator with the trained booster, free of any device."""
+        return self._with(self.estimator.get_booster())
+
+    def _with(self, booster: Any) -> Any:
+        with deprecated.heard():
+            lifted = clone(self.spec)
+        lifted.load_model(bytearray(booster.save_raw("ubj")))
+        # load_model writes these too; set_params would wake the device of the spec.
+        for name in ("base_score", "booster", "enable_categorical", "feature_types"):
+            setattr(lifted, name, getattr(self.spec, name))
+        return lifted
+
+
+def on_host_only(spec: Any, step: str) -> list[Reason]:
+    """Return a reason for each parameter that XGBoost has on the CPU alone."""
+    if spec.tree_method != "exact":
+        return []
+    why = "XGBoost has no exact trees on the GPU"
+    way_out = "use tree_method='hist', or device='auto' to run this step on the CPU"
+    return [Reason(step, why, way_out, "tree_method")]
+
+
+def bad_parameters(spec: Any, step: str) -> list[Reason]:
+    """Return a reason for each parameter that XGBoost refuses, or ignores with a mere warning.
+
+    XGBoost's classes take any keyword and any value; XGBoost itself is asked,
+    by training nothing on one row.
+    """
+    trees = spec.n_estimators
+    if trees is not None and (isinstance(trees, bool) or not isinstance(trees, Integral)):
+        return [Reason(step, f"{trees!r} is no whole number", "use 1 or more", "n_estimators")]
+    if trees is not None and trees < 1:
+        found = f"{trees!r} trees would be trained without a word"
+        return [Reason(step, found, "use 1 or more", "n_estimators")]
+    params = spec.get_xgb_params()
+    unknown = [n for n, v in params.items() if isinstance(v, Real) and v != v]
+    if unknown:
+        return [Reason(step, "nan is no number", "leave it out", name) for name in unknown]
+    judged = {name: value for name, value in params.items() if _is_judged(name, value)}
+    told = _trial({**judged, "verbosity": 1, "device": "cpu"})
+    if isinstance(told, ValueError):
+        return [Reason(step, f"XGBoost: {_first_line(told)}", "mend the value")]
+    unused = re.findall(r"Parameters: \{ (.*?) \} are not used", told)
+    names = [name for group in unused for name in re.findall(r'"(\w+)"', group)]
+    return [
+        Reason(step, "XGBoost has no such parameter", _suggestion(name, spec), name)
+        for name in names
+        if name in _keywords(spec)
+    ]
+
+
+def _is_judged(name: str, value: Any) -> bool:
+    """Return whether a parameter can be judged without the table, and by XGBoost itself."""
+    if value is None:
+        return False
+    if name == "objective":
+        return not value.startswith("multi:")  # which takes several classes
+    if name in OF_TABLE:
+        return isinstance(value, str | Real)
+    return not (isinstance(value, Sequence) and any(callable(each) for each in value))
+
+
+def _keywords(spec: Any) -> dict[str, Any]:
+    """Return the parameters that the class does not name."""
+    return getattr(spec, "kwargs", None) or {}
+
+
+def _trial(params: dict[str, Any]) -> str | ValueError:
+    """Return XGBoost's warnings about parameters, or its error."""
+    xgboost = load("xgboost")
+    matrix = xgboost.DMatrix(np.zeros((1, 1)), label=np.zeros(1))
+    if params.get("objective", "").startswith("rank:"):
+        matrix.set_group([1])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            xgboost.train(params, matrix, num_boost_round=0).save_config()
+        except ValueError as error:  # XGBoostError is one
+            return error
+    return " ".join(str(warning.message) for warning in caught)
+
+
+def _readable(X: Any) -> Any:
+    """Return a table as XGBoost reads it."""
+    return output.with_own_nulls(output.categorize(X)) if frames.is_frame(X) else X
+
+
+def _first_line(error: Exception) -> str:
+    """Return what XGBoost says, without the place in its source and the stack trace."""
+    text = str(error).strip().partition("\n")[0]
+    return re.sub(r"^\[[\d:]+\] \S+: ", "", text)
+
+
+def _used(X: Any) -> Any:
+    """Return a pandas frame without the categories that no row has."""
+    made = X.copy(deep=False)
+    for name in X.columns:
+        if str(X[name].dtype) == "category":
+            made[name] = X[name].cat.remove_unused_categories()
+    return made
+
+
+def _hostile(X: Any) -> str:
+    names = [name for name in X.columns if re.search(r"[\[\]<]", str(name))]
+    return (
+        f"XGBoost takes no columns whose names hold [, ] or <: {names}; rename them, or put a "
+        "ColumnTransformer before it, which hands over a matrix"
+    )
+
+
+def _suggestion(name: str, spec: Any) -> str:
+    from difflib import get_close_matches
+
+    known = set(spec.get_params()) - set(_keywords(spec))
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else "see XGBoost's list of parameters"

@@ -1,0 +1,101 @@
+"""For scripts, what the commands `adopt` and `report` do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import invalidate_caches
+from pathlib import Path
+from typing import Any
+
+from pipeline.benchmark import adopt as adoption
+from pipeline.benchmark import results
+from pipeline.benchmark.adopt import Adopted
+from pipeline.benchmark.compare import Duel
+from pipeline.benchmark.publish import Wish, publish
+from pipeline.benchmark.task import FOLDER
+from pipeline.cli.options import prepared
+
+
+def adopt(file: str | Path, target: str, *, name: str = "", home: str | Path = "data") -> Adopted:
+    """Make a task of a table of your own, in the folder `tasks` of the working directory.
+
+    Parameters
+    ----------
+    file : str or Path
+        CSV with a header, or Parquet.
+    target : str
+        The column to predict.
+    name : str, optional
+        Of the task; by default after the file.
+    home : str or Path
+        Folder of the data.
+
+    Returns
+    -------
+    Adopted
+        Its ``name``; ``lines()`` says what became of each column.
+
+    Raises
+    ------
+    ConfigError
+        There is no such column, or a task of this name.
+    DataError
+        The table cannot be read, or nothing can be learnt from it.
+    """
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / "__init__.py").touch()
+    made = adoption.adopt(Path(file), target, Path(home), name)
+    invalidate_caches()  # or Python may not see that there is a new file to import
+    return made
+
+
+def report(
+    task: str,
+    *,
+    device: str = "auto",
+    repeats: int = 5,
+    specs: Sequence[str] = (),
+    home: str | Path = "data",
+    out: str | Path | None = None,
+    **choices: Any,
+) -> results.Results:
+    """Compare the programs of a task and write the pages of the report.
+
+    Every variant runs in a process of its own, which imports the script anew: call it below
+    ``if __name__ == "__main__":``.
+
+    Parameters
+    ----------
+    task : str
+        Name of a file in the folder `tasks` of the working directory.
+    device : {"auto", "cpu", "cuda"}
+    repeats : int
+        Timed runs of each program by each variant.
+    specs : sequence of str
+        Programs; all by default.
+    home : str or Path
+        Folder of the data.
+    out : str or Path, optional
+        Folder of the report; ``reports/<task>`` by default.
+    **choices
+        ``seed``, ``split``, ``rows`` or ``years``, as on the command line.
+
+    Returns
+    -------
+    Results
+        What was measured, as in ``results.json``.
+
+    Raises
+    ------
+    ConfigError
+        A name or a choice is not one of those there are.
+    DeviceUnavailable
+        ``device="cuda"`` and there is no usable GPU.
+    """
+    folder = Path(out) if out is not None else Path("reports") / task
+    given = {"seed": 0, "split": None, "changes": ()} | choices
+    what, job, chosen = prepared(
+        task, device=device, specs=",".join(specs), home=Path(home), **given
+    )
+    publish(Duel(what, job, chosen, device, repeats), folder, Wish(pages=True))
+    return results.load(folder / "results.json")

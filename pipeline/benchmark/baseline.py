@@ -1,0 +1,124 @@
+"""A comparison beside an earlier one: another machine, another month, another commit.
+
+Two records are set beside each other only if they measured the same: task, data, split,
+programs and clock. What else differs (machine, packages, commit) is named, for the reader
+asks which of it made the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as Shown
+
+from pipeline.benchmark.report.format import MISSING, seconds
+from pipeline.benchmark.report.tables import Row, Table, outcome, row, span
+from pipeline.benchmark.results import Cell, Results
+from pipeline.benchmark.statistics import ratio
+from pipeline.errors import DataError
+
+
+def require_comparable(new: Results, old: Results) -> None:
+    """Check that two records measured the same.
+
+    Raises
+    ------
+    DataError
+        They did not; every difference is named.
+    """
+    found = list(obstacles(new, old))
+    if found:
+        raise DataError("the two results are not comparable: " + "; ".join(found))
+
+
+def obstacles(new: Results, old: Results) -> Iterator[str]:
+    """Yield what two records did not have in common, so that they cannot be compared."""
+    pairs = {
+        "task": (new.task.name, old.task.name),
+        "data (SHA-256)": (new.data.sha256, old.data.sha256),
+        "split": (new.task.split, old.task.split),
+        "target": (new.task.target, old.task.target),
+        "training rows": (new.task.rows_train, old.task.rows_train),
+        "test rows": (new.task.rows_test, old.task.rows_test),
+        "clock": (new.protocol.clock, old.protocol.clock),
+    }
+    for what, (now, then) in pairs.items():
+        if now != then:
+            yield f"{what}: {now!r} now, {then!r} then"
+    code = {spec.name: spec.code for spec in old.specs}
+    common = [spec for spec in new.specs if spec.name in code]
+    if not common:
+        yield f"programs: {[s.name for s in new.specs]} now, {[*code]} then"
+    for spec in common:
+        if spec.code != code[spec.name]:
+            yield f"program {spec.name}: its parameters are others"
+
+
+def differences(new: Results, old: Results) -> list[str]:
+    """Return what differs between the circumstances of two records, a sentence each."""
+    here, there = new.machine, old.machine
+    pairs = {
+        "processor": (f"{here.cpu}, {here.cores} cores", f"{there.cpu}, {there.cores} cores"),
+        "GPU": (_gpus(new), _gpus(old)),
+        "commit": (new.source.commit, old.source.commit),
+        "seed": (new.protocol.seed, old.protocol.seed),
+        "Python": (here.python, there.python),
+    }
+    told = [f"{what}: {now} now, {then} then" for what, (now, then) in pairs.items() if now != then]
+    for name in sorted(here.packages.keys() | there.packages.keys()):
+        now, then = (machine.packages.get(name, "none") for machine in (here, there))
+        if now != then:
+            told.append(f"{name}: {now} now, {then} then")
+    return told
+
+
+def _gpus(results: Results) -> str:
+    return ", ".join(gpu.name for gpu in results.machine.gpus) or "none"
+
+
+def table(new: Results, old: Results) -> Table:
+    """Return the times of both records, and their ratio, new over old.
+
+    Raises
+    ------
+    DataError
+        They are not comparable.
+    """
+    require_comparable(new, old)
+    then = {(cell.spec, cell.variant): cell for cell in old.cells if cell.runs}
+    rows = [
+        _row(cell, then[cell.spec, cell.variant])
+        for cell in new.cells
+        if cell.runs and (cell.spec, cell.variant) in then
+    ]
+    told = differences(new, old)
+    return Table(
+        f"Now ({new.created[:10]}) beside then ({old.created[:10]})",
+        ("Spec", "Variant", "Then, s", "Now, s", "Ratio", "Interval", "Verdict"),
+        "llrrrrl",
+        tuple(rows),
+        "Medians; below 1 is faster than then. "
+        + ("What else differs: " + "; ".join(told) + "." if told else "All else is the same."),
+    )
+
+
+def _row(now: Cell, then: Cell) -> Row:
+    times = [np.array([run.total for run in cell.runs]) for cell in (now, then)]
+    found = ratio(*times)
+    medians = [seconds(float(np.median(each))) for each in reversed(times)]
+    if found is None:
+        return row(now.spec, now.variant, *medians, *[MISSING] * 3)
+    return row(now.spec, now.variant, *medians, f"{found.value:.3f}", span(found), outcome(found))
+
+
+def show(new: Results, old: Results) -> None:
+    """Print the table; see `table` for what is raised."""
+    made = table(new, old)
+    result = Shown(title=made.caption, caption=made.note)
+    for name, side in zip(made.head, made.align, strict=True):
+        result.add_column(name, justify="right" if side == "r" else "left")
+    for cells in made.rows:
+        result.add_row(*(cell.text for cell in cells))
+    Console().print(result)

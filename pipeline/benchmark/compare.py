@@ -1,0 +1,392 @@
+"""Measuring variants side by side: own processes, random order, a warm-up apart.
+
+The same contest at other sizes of the table.
+
+The sizes of a sweep: shares of a table's rows, in files of their own.
+
+What must be the same for runs of two commands to belong to one comparison.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import structs
+
+from pipeline.benchmark import agreement, metrics, provenance, task
+from pipeline.benchmark import results as record
+from pipeline.benchmark.measure import CLOCK, Job
+from pipeline.benchmark.resume import Journal
+from pipeline.benchmark.rounds import Contest, Rounds, as_run
+from pipeline.benchmark.task import Task
+from pipeline.benchmark.variants import variants
+from pipeline.benchmark.worker import Report
+from pipeline.data.files import digest, parquet_files
+from pipeline.errors import CannotWrite, ConfigError, PipelineError
+from pipeline.system import gpu
+from pipeline.system import hardware as host
+from pipeline.system.progress import Say
+
+ISOLATION = "one process per variant and spec, idle while another one runs"
+
+
+@dataclass(frozen=True)
+class Duel:
+    """What to compare.
+
+    Parameters
+    ----------
+    task : Task
+    job : Job
+        The data, the seed and the split; its spec and variant are replaced.
+    specs : sequence of str
+    device : {"auto", "cpu", "cuda"}
+        ``"auto"`` adds the GPU where there is one.
+    repeats : int
+        Timed runs of each spec by each variant, after one warm-up.
+    seeds : int
+        Runs of the reference with other seeds, for how far its metrics move by themselves.
+    sizes : sequence of float
+        Other sizes of the table to time: up to 1 a share of the rows, above it rows.
+    """
+
+    task: Task
+    job: Job
+    specs: Sequence[str]
+    device: str = "auto"
+    repeats: int = 5
+    seeds: int = 2
+    sizes: Sequence[float] = ()
+
+    @property
+    def runs(self) -> int:
+        """Number of runs, warm-ups included."""
+        able = [variant for variant in variants(self.device) if variant.status == "ok"]
+        tables = 1 + sum(size != 1 for size in self.sizes)
+        return len(self.specs) * (len(able) * (self.repeats + 1) * tables + self.seeds)
+
+    def measure(
+        self, say: Say, journal: Journal | None = None, pages: Path | None = None
+    ) -> record.Results:
+        """Run everything and return the record.
+
+        Parameters
+        ----------
+        say : callable
+            Gets a line of text for every run.
+        journal : Journal, optional
+            Has the runs that need not be repeated, and takes those that are made.
+        pages : Path, optional
+            Takes pages of where the time of one more run of each cell goes.
+        """
+        journal = journal or Journal()
+        load = provenance.load_average()
+        field_ = variants(self.device)
+        names = [variant.name for variant in field_ if variant.status == "ok"]
+        rounds = Rounds(self.repeats, self.seeds, journal, say, pages)
+        found = [
+            rounds.run(replace(self.job, spec=spec), names, self.task.kind) for spec in self.specs
+        ]
+        points = sweep(
+            self.task, self.job, self.specs, names, self.sizes, replace(rounds, seeds=0, pages=None)
+        )  # fmt: skip
+        contests = [contest for contests, _ in found for contest in contests]
+        order = [name for _, names in found for name in names]
+        made = self._record(field_, contests, order, load)
+        protocol = structs.replace(made.protocol, resumed=journal.taken)
+        return structs.replace(made, protocol=protocol, points=points, profiles=rounds.profiles)
+
+    def circumstances(self) -> dict[str, str]:
+        """Return what must be the same for runs of another command to be taken up."""
+        plan = {
+            "repeats": str(self.repeats),
+            "seeds": str(self.seeds),
+            "isolation": ISOLATION,
+            "sizes": ", ".join(f"{size:g}" for size in self.sizes),
+            "variants": ", ".join(f"{v.name} {v.status}" for v in variants(self.device)),
+        }
+        return circumstances(self.task, self.job, self.specs, plan)
+
+    def _record(
+        self,
+        field_: list[record.Variant],
+        contests: list[Contest],
+        order: list[str],
+        load: float,
+    ) -> record.Results:
+        reports = [c.reports[-1] for c in contests if c.reports]
+        if not reports:
+            raise PipelineError("no run succeeded: " + "; ".join(c.why for c in contests))
+        references = {c.spec: c.reports[-1] for c in contests if c.is_reference}
+        return record.Results(
+            schema=record.SCHEMA,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            task=self._task(reports[0]),
+            data=provenance.data(self.task, self.job.path),
+            machine=provenance.machine(reports[0].threads, load),
+            source=provenance.source(),
+            protocol=record.Protocol(
+                seed=self.job.seed,
+                repeats=self.repeats,
+                warmups=1,
+                order=order,
+                clock=CLOCK,
+                isolation=ISOLATION,
+            ),
+            variants=field_,
+            specs=[self._describe(spec) for spec in self.specs],
+            cells=[
+                contest.cell(references.get(contest.spec), metrics.judges(self.task))
+                for contest in contests
+            ],
+        )
+
+    def _task(self, report: Report) -> record.TaskInfo:
+        kind, (name, split) = self.task.kind, self.task.split(self.job.split)
+        return record.TaskInfo(
+            name=self.task.name,
+            title=self.task.title,
+            target=self.task.target,
+            split=f"{name}: {split.about}",
+            rows_train=report.rows_train,
+            rows_test=len(report.truth),
+            columns=len(self.task.columns),
+            positive_rate=float(np.mean(report.truth)) if kind == "binary" else None,
+            margins=dict(self.task.margins),
+            kind=kind,
+            about_target=agreement.about(report.truth, kind),
+        )
+
+    def _describe(self, name: str) -> record.Spec:
+        make: Any = self.task.specs[name]
+        title = (make.__doc__ or name).strip().partition("\n")[0]
+        code = provenance.code(self.task.spec(name, self.job.seed, self.job.changes))
+        return record.Spec(name=name, title=title, code=code)
+
+
+def file_of(task: Task, job: Job, size: float) -> Path:
+    """Return the file that holds a table of the task in a size.
+
+    Raises
+    ------
+    ConfigError
+        A number of rows was asked for, and the task's table is not generated.
+    """
+    if task.generated:
+        whole = sum(pq.read_metadata(file).num_rows for file in parquet_files(job.path))
+        return task.data(job.path.parents[1], rows=int(size * whole if size <= 1 else size))
+    if size <= 1:
+        return cut(job.path, size, job.seed)
+    raise ConfigError(
+        f"--sizes {size:g}: {task.name} has the rows it has; give shares up to 1, or numbers "
+        "of rows for a task whose table is generated, such as synthetic"
+    )
+
+
+def sweep(
+    task: Task, job: Job, specs: Sequence[str], names: Sequence[str], sizes: Sequence[float],
+    rounds: Rounds,
+) -> list[record.Point]:  # fmt: skip
+    """Run all specs by all variants at each size but that of the task's own table.
+
+    A variant that fails at a size is not tried at larger ones.
+
+    Parameters
+    ----------
+    task : Task
+    job : Job
+        Its spec, variant and path are replaced.
+    specs, names : sequence of str
+        Of the programs and of the variants.
+    sizes : sequence of float
+        In ascending order.
+    rounds : Rounds
+    """
+    files = [(size, file_of(task, job, size)) for size in sizes if size != 1]
+    return [point for spec in specs for point in _spec(task, job, spec, names, files, rounds)]
+
+
+def _spec(
+    task: Task, job: Job, spec: str, names: Sequence[str], files: Sequence[tuple[float, Path]],
+    rounds: Rounds,
+) -> Iterator[record.Point]:  # fmt: skip
+    able = list(names)
+    for size, path in files:
+        found, _ = rounds.run(
+            replace(job, spec=spec, path=path), able, task.kind, label=(f"size {size:g}",)
+        )
+        yield from (_point(contest, size) for contest in found)
+        able = [contest.variant for contest in found if not contest.why]
+        if names[0] not in able:
+            return
+
+
+def _point(contest: Contest, size: float) -> record.Point:
+    last = contest.reports[-1] if contest.reports else contest.warmup
+    return record.Point(
+        spec=contest.spec,
+        variant=contest.variant,
+        size=size,
+        rows_train=last.rows_train if last else 0,
+        rows_test=len(last.truth) if last else 0,
+        status="failed" if contest.why else "ok",
+        why=contest.why,
+        runs=[as_run(report) for report in contest.reports],
+    )
+
+
+FOLDER = ".sizes"
+
+
+def parse(text: str) -> tuple[float, ...]:
+    """Return sizes in ascending order, each once.
+
+    Parameters
+    ----------
+    text : str
+        Numbers with commas: up to 1 a share of the rows, above it a number of rows.
+
+    Raises
+    ------
+    ConfigError
+        Something in it is no such number.
+
+    Examples
+    --------
+    >>> parse("1.0, 0.1,0.3")
+    (0.1, 0.3, 1.0)
+    >>> parse("")
+    ()
+    """
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    return tuple(sorted({_size(word) for word in words}))
+
+
+def _size(word: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf") or (value > 1 and value != int(value)):
+        raise ConfigError(
+            f"--sizes: {word!r} is no size; give shares of the rows such as 0.1,0.3,1.0 "
+            "(or numbers of rows, for a task whose table is generated)"
+        )
+    return value
+
+
+def cut(path: Path, share: float, seed: int) -> Path:
+    """Write a share of a file's rows to a file of its own, unless it is there.
+
+    Rows are drawn one by one and keep their order; those of a smaller share are among those of a
+    larger one. Types, compression and the size of row groups are the file's.
+
+    Parameters
+    ----------
+    path : Path
+        A Parquet file, or a folder of such files.
+    share : float
+        Greater than 0, up to 1.
+    seed : int
+
+    Returns
+    -------
+    Path
+        In a hidden folder beside the file; the file itself for all of it.
+
+    Raises
+    ------
+    CannotWrite
+        The folder of the data cannot be written, or the disk is full.
+    """
+    if share >= 1:
+        return path
+    made = path.parent / FOLDER / f"{digest(path)[:16]}-{share:g}-seed{seed}.parquet"
+    if made.exists():
+        return made
+    try:
+        made.parent.mkdir(exist_ok=True)
+        aside = made.with_suffix(".part")
+        _write(path, aside, share, seed)
+        aside.replace(made)
+    except OSError as error:
+        raise CannotWrite(f"{made}: {error.strerror or error}; --sizes needs room there") from error
+    return made
+
+
+def _write(path: Path, target: Path, share: float, seed: int) -> None:
+    random, parts = np.random.default_rng(seed), []
+    files = [pq.ParquetFile(each) for each in parquet_files(path)]
+    for file in files:
+        for number in range(file.num_row_groups):
+            group = file.read_row_group(number)
+            parts.append(group.filter(pa.array(random.random(len(group)) < share)))
+    first = files[0].metadata.row_group(0)
+    compression = first.column(0).compression.lower()
+    pq.write_table(
+        pa.concat_tables(parts).unify_dictionaries(),
+        target,
+        row_group_size=first.num_rows,
+        compression="none" if compression == "uncompressed" else compression,
+    )
+
+
+PACKAGE = Path(__file__).parents[1]
+_CODE = {".py", ".json"}
+
+
+def circumstances(
+    what: Task, job: Job, specs: Iterable[str], plan: Mapping[str, str]
+) -> dict[str, str]:
+    """Return task, data, programs, protocol, versions, code and machine, in words.
+
+    Parameters
+    ----------
+    what : Task
+    job : Job
+        Its spec and variant do not count.
+    specs : iterable of str
+    plan : mapping of str to str
+        The protocol: repeats, seeds, variants and the like.
+    """
+    here, found = host.describe(), gpu.probe()
+    programs = [provenance.code(what.spec(name, job.seed, job.changes)) for name in specs]
+    settings = (f"{name}={os.environ[name]}" for name in provenance.SETTINGS if name in os.environ)
+    return {
+        "task": what.name,
+        "data": digest(job.path),
+        "split": str(what.split(job.split)),
+        "columns": _brief([*what.columns, what.target]),
+        "metrics": ", ".join([*what.metrics, *map(str, what.margins.items())]),
+        "programs": _brief(programs),
+        "seed": str(job.seed),
+        "clock": CLOCK,
+        "code": _code(what.name),
+        "Python": platform.python_version(),
+        "packages": ", ".join(f"{name} {v}" for name, v in provenance.packages().items()),
+        "machine": f"{platform.node()}, {here.cpu}, {here.cores} cores, {here.system}",
+        "memory": str(here.memory_bytes),
+        "GPU": "; ".join(map(str, found.devices)) + f" {found.driver}",
+        "threads": ", ".join(settings),
+        **plan,
+    }
+
+
+def _code(name: str) -> str:
+    """Return the digest of the library's files and of the task's."""
+    files = sorted(path for path in PACKAGE.rglob("*") if path.suffix in _CODE)
+    return _brief(digest(path) for path in (*files, task.FOLDER / f"{name}.py") if path.exists())
+
+
+def _brief(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

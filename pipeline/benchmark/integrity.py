@@ -1,0 +1,74 @@
+"""Whether two runs did the same work on the same rows: what a cheat would have to forge.
+
+Each worker says what it read and what it fitted. A cell whose run does not match the
+reference's is recorded as failed, with the reason, and no time of it is compared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from pipeline.estimator.accelerated import Accelerated
+
+NODES = 2.0
+"""Factor by which the sizes of two forests of the same parameters may differ."""
+_FREE = {"device", "n_jobs", "verbose", "verbosity", "nthread"}
+"""Parameters that say how to compute, not what."""
+
+
+def work(model: Any) -> dict[str, str]:
+    """Return what a fitted model says of the work that was done.
+
+    Parameters
+    ----------
+    model : Pipeline or Accelerated
+
+    Returns
+    -------
+    dict of str to str
+        Each ``parameter NAME`` of the last step, ``trees`` and ``nodes`` where it has any, and the
+        number of columns that it was fitted on.
+    """
+    lifted = model.to_sklearn() if isinstance(model, Accelerated) else model
+    last = lifted[-1] if isinstance(lifted, Pipeline) else lifted
+    params = {name: value for name, value in last.get_params().items() if name not in _FREE}
+    found = {f"parameter {name}": repr(value) for name, value in params.items()}
+    if hasattr(last, "get_booster"):
+        found["trees"] = str(last.get_booster().num_boosted_rounds())
+    elif hasattr(getattr(last, "estimators_", [None])[0], "tree_"):
+        found["trees"] = str(len(last.estimators_))
+        found["nodes"] = str(sum(tree.tree_.node_count for tree in last.estimators_))
+    if hasattr(last, "n_features_in_"):
+        found["columns"] = str(last.n_features_in_)
+    return found
+
+
+def objection(report: Any, reference: Any) -> str:
+    """Return why a run cannot be compared with the reference's; empty if it can.
+
+    Parameters
+    ----------
+    report, reference : Report
+        Of runs of the same spec.
+    """
+    if report.rows_train != reference.rows_train:
+        rows = f"{report.rows_train:,} training rows, the reference {reference.rows_train:,}"
+        return f"it read other data: {rows}"
+    if not np.array_equal(report.truth, reference.truth):
+        return "it read other data: the target of its test rows is not the reference's"
+    if report.stages.get("fit", 0.0) <= 0.0:
+        return "it skipped work: no fit was recorded in its run"
+    for name, ours in report.work.items():
+        theirs = reference.work.get(name, ours)
+        same = _near(ours, theirs) if name == "nodes" else ours == theirs
+        if not same:
+            return f"it did other work: {name} {ours}, the reference {theirs}"
+    return ""
+
+
+def _near(ours: str, theirs: str) -> bool:
+    low, high = sorted((int(ours), int(theirs)))
+    return high <= NODES * low

@@ -1,0 +1,297 @@
+"""One timed run of one spec: from opening the file to predictions on the host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+from sklearn.pipeline import Pipeline
+
+from pipeline.backends.base import Placement
+from pipeline.backends.cpu import describe
+from pipeline.benchmark import metrics
+from pipeline.benchmark.task import Split, Task
+from pipeline.data import parquet
+from pipeline.data.files import parquet_files
+from pipeline.data.read import Preflight, preflight, read
+from pipeline.distributed.cluster import active
+from pipeline.errors import ConfigError, DataError
+from pipeline.estimator.accelerated import Accelerated
+from pipeline.planning.choose import of_size
+from pipeline.planning.lower import parts
+from pipeline.preprocessing.engine.build import leaves
+from pipeline.system.devices import choose, prepare
+from pipeline.trace import Entry
+
+CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
+PLAIN = ("reference", "intelex", "accel")
+"""Variants that run the program as it is; the last two with others in place of its classes."""
+ON_GPU = ("cuda", "accel")
+_STAGE = {"fit_transform": "preprocess", "transform": "preprocess", "copy": "copy", "fit": "fit"}
+_WHOLE = {"fit_transform", "fit_predict"}
+"""Calls of the last step that learn and answer in one; they count as its fit."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run; plain data, so that another process can be told.
+
+    Parameters
+    ----------
+    task, spec, variant : str
+        Names; the variant is a device of `Accelerated`, or one of `PLAIN`.
+    path : Path
+        The prepared Parquet file.
+    seed : int
+    split : str or None
+        None is the task's default.
+    changes : mapping
+        Nested parameter name -> value, laid over the spec.
+    checkpoint : Path or None
+        Folder for the trees of a training that may be broken off.
+    """
+
+    task: str
+    spec: str
+    variant: str
+    path: Path
+    seed: int = 0
+    split: str | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: Path | None = None
+
+
+@dataclass
+class Outcome:
+    """What a run gave.
+
+    Attributes
+    ----------
+    total : float
+        Seconds of wall time.
+    stages : dict of str to float
+        Stage -> seconds.
+    rows_train : int
+    truth, predicted : numpy.ndarray, shape (n_test,)
+        What is judged of the test rows, see :mod:`pipeline.benchmark.metrics`.
+    placements, residency : list
+        Where the steps ran and what moved; empty for the reference's residency.
+    model : object
+        The fitted `Pipeline` or `Accelerated`.
+    reading : Preflight or None
+        How the table was read, where there was a choice.
+    """
+
+    total: float = 0.0
+    stages: dict[str, float] = field(default_factory=dict)
+    rows_train: int = 0
+    truth: Any = None
+    predicted: Any = None
+    placements: list[Placement] = field(default_factory=list)
+    residency: list[Entry] = field(default_factory=list)
+    model: Any = None
+    reading: Preflight | None = None
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the block's wall time to a stage."""
+        start = time.perf_counter()
+        yield
+        self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start
+
+
+def run(task: Task, spec: Any, job: Job) -> Outcome:
+    """Read, fit, predict; return the times and the predictions."""
+    _, split = task.split(job.split)
+    outcome = Outcome()
+    start = time.perf_counter()
+    if job.variant in PLAIN:
+        _reference(task, spec, split, job.path, outcome)
+    else:
+        model = Accelerated(spec, device=job.variant, checkpoint=job.checkpoint)
+        _accelerated(task, model, split, job.path, outcome)
+    outcome.total = time.perf_counter() - start
+    if task.kind == "clusters":
+        outcome.truth = _with_rows(task, split, job.path, outcome.truth)
+    return outcome
+
+
+def judge(task: Task, outcome: Outcome) -> dict[str, float]:
+    """Return the task's metrics of an outcome; see `judging.judge`."""
+    return metrics.judge(task, outcome.truth, outcome.predicted)
+
+
+def _accelerated(
+    task: Task, model: Accelerated, split: Split, path: Path, outcome: Outcome
+) -> None:
+    device = _device(task, model, path)
+    prepare(device)
+
+    def read_rows(rows: Any) -> Any:
+        with outcome.stage("read"):
+            if active() is None and _in_one_process(task):
+                return parquet.read(path, task.features, _targets(task), rows, device)
+            outcome.reading = preflight(path, [*_table(task), task.target], device=device)
+            return read(path, _table(task), task.target, rows=rows, device=device)
+
+    _learn_and_answer(task, model, split, read_rows, outcome)
+    outcome.model = model
+    outcome.residency = model.residency_.entries
+    outcome.placements = model.plan_.placements
+    last = model.plan_.steps[-1].name if task.kind == "clusters" else ""
+    for entry in outcome.residency:
+        stage = _STAGE.get(entry.call, "predict")
+        if entry.step == last and entry.call in _WHOLE:
+            stage = "fit"
+        outcome.stages[stage] = outcome.stages.get(stage, 0.0) + entry.seconds
+
+
+def _learn_and_answer(task: Task, model: Any, split: Split, read: Any, outcome: Outcome) -> None:
+    X, y = read(split.train)
+    if task.kind == "clusters":
+        outcome.rows_train, outcome.truth = len(y), y
+        outcome.predicted = metrics.fit_answer(model, X)
+        return
+    y, params = _learnt(task, y)
+    outcome.rows_train = len(y)
+    _check_classes(task, y)
+    model.fit(X, y, **params)
+    X, y = read(split.test)
+    outcome.truth = _truth(task, y)
+    outcome.predicted = metrics.answer(model, X, task.kind)
+
+
+def _targets(task: Task) -> Any:
+    return [task.target, task.query] if task.query else task.target
+
+
+def _learnt(task: Task, y: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the target, and what else `fit` is told."""
+    if not task.query:
+        return y, {}
+    # scikit-learn's target encoder takes no int8 but of two classes.
+    return y[task.target].astype(np.int64), {"qid": y[task.query]}
+
+
+def _truth(task: Task, y: Any) -> np.ndarray:
+    if not task.query:
+        return np.asarray(y)
+    return metrics.fields(target=y[task.target], query=y[task.query])
+
+
+def _with_rows(task: Task, split: Split, path: Path, target: np.ndarray) -> np.ndarray:
+    """Return the known clusters with the rows as numbers, a missing one the mean of its column."""
+    frame, _ = parquet.read(path, task.columns, task.target, split.train, "cpu")
+    rows = frame.astype("float32")
+    return metrics.fields(target=target, row=rows.fillna(rows.mean()).to_numpy())
+
+
+def _device(task: Task, model: Accelerated, path: Path) -> str:
+    choice = choose(model.device)
+    if model.device != "auto":
+        return choice.name
+    rows = sum(pq.read_metadata(file).num_rows for file in parquet_files(path))
+    return of_size(choice, model.spec, rows, len(task.columns)).name
+
+
+def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome) -> None:
+    """Run the program as people write it: `pandas.read_parquet` and scikit-learn.
+
+    The pipeline's last step is called apart from the others, which is what
+    `Pipeline.fit` does, so that the stages can be timed.
+    """
+
+    def read(rows: Any) -> Any:
+        names = [*task.columns, task.target, *filter(None, [task.query])]
+        with outcome.stage("read"):
+            frame = pd.read_parquet(path, columns=names, filters=list(rows) or None)
+            y = {name: frame[name].to_numpy() for name in names[len(task.columns) :]}
+            return frame[_wanted(task)], y if task.query else y[task.target]
+
+    before, last = (spec[:-1], spec[-1]) if isinstance(spec, Pipeline) else (None, spec)
+    steps = _Reference(before if before is not None and len(before) else None, last, outcome)
+    _learn_and_answer(task, steps, split, read, outcome)
+    outcome.model = spec
+    outcome.placements = [
+        _placed(leaf, step) for name, part in parts(spec) for step, leaf in leaves(part, name)
+    ]
+
+
+def _check_classes(task: Task, y: Any) -> None:
+    # A target on the workers of a cluster is judged there.
+    if (
+        task.kind not in ("binary", "multiclass")
+        or not isinstance(y, np.ndarray)
+        or len(np.unique(y)) > 1
+    ):
+        return
+    what = f"are all of the class {y[0]!s}" if len(y) else "are none"
+    raise DataError(
+        f"{task.name}: the {len(y):,} training rows {what}; choose another --split, or other data"
+    )
+
+
+class _Reference:
+    """A pipeline whose last step is called apart from the others, each of them timed."""
+
+    def __init__(self, before: Any, last: Any, outcome: Outcome) -> None:
+        self.before, self.spec, self.outcome = before, last, outcome
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the last step; a method gets prepared rows."""
+        found = getattr(self.spec, name)
+        learns = name.startswith("fit")
+
+        def called(X: Any, *y: Any, **params: Any) -> Any:
+            X = self._prepared(X, y, learns=learns)
+            with self.outcome.stage("fit" if learns else "predict"):
+                return found(X, *y, **params)
+
+        return called if callable(found) else found
+
+    def _prepared(self, X: Any, y: Any, *, learns: bool) -> Any:
+        if self.before is None:
+            return X
+        with self.outcome.stage("preprocess"):
+            return self.before.fit_transform(X, *y) if learns else self.before.transform(X)
+
+
+def _placed(leaf: Any, step: str) -> Placement:
+    """Return what ran a step of the program itself."""
+    if isinstance(leaf, str):
+        return Placement(step, "scikit-learn", "cpu")
+    if not hasattr(type(leaf), "_cpu_class"):
+        return describe(leaf, step)
+    # A class of cuml.accel; only the one that was fitted, which is no clone, knows where.
+    ran = getattr(leaf, "n_features_in_", None) is not None
+    where = ("cuda" if leaf._gpu is not None else "cpu") if ran else "cuda or cpu"
+    note = "" if where == "cuda" else "cuml.accel leaves to scikit-learn what it has no twin for"
+    return Placement(step, f"cuml.accel {type(leaf).__name__}", where, note)
+
+
+def _in_one_process(task: Task) -> bool:
+    """Return whether all rows of a task have to be in one table: texts, queries, clusters."""
+    return isinstance(task.features, str) or task.kind in _ALONE
+
+
+_ALONE = {"ranking": "queries", "clusters": "all rows"}
+
+
+def _table(task: Task) -> list[str]:
+    """Return the columns that workers read; texts are no table."""
+    if _in_one_process(task):
+        what = _ALONE.get(task.kind, "texts")
+        raise ConfigError(f"{task.name}: {what} are read by one process; leave out --cluster")
+    return list(task.columns)
+
+
+def _wanted(task: Task) -> Any:
+    """Return what selects the features from a frame: a name gives a column, a list a frame."""
+    return task.features if isinstance(task.features, str) else task.columns

@@ -1,0 +1,218 @@
+"""What is judged: a program's answer, the truth it is held against, and metrics of the two.
+
+Both are arrays with one entry a row, so that rows can be left out of both alike. Where a
+row has more than one thing to say they have fields: of the truth ``target``, ``query`` and
+``row``; of the answer ``prediction``, ``probability`` and ``embedding``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipeline.benchmark.task import Kind, Task
+from pipeline.errors import ConfigError, DataError
+
+Metric = Callable[[Any, Any], float]
+PLAIN = ("target", "prediction")
+"""What an array without fields holds."""
+SAMPLE = 2_000
+"""Rows of which all pairs of distances are taken."""
+
+
+def fields(**columns: Any) -> np.ndarray:
+    """Return one array of several columns, each of as many entries.
+
+    >>> both = fields(prediction=[1, 0], probability=[[0.2, 0.8], [0.9, 0.1]])
+    >>> both["probability"][both["prediction"] == 0].tolist()
+    [[0.9, 0.1]]
+    """
+    arrays = {name: _plain(np.asarray(column)) for name, column in columns.items()}
+    kinds = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
+    made = np.empty(len(next(iter(arrays.values()))), kinds)
+    for name, array in arrays.items():
+        made[name] = array
+    return made
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    # An array of objects can be kept in a file by a pickle alone.
+    return array.astype(str) if array.dtype == object else array
+
+
+def part(values: np.ndarray, name: str) -> np.ndarray | None:
+    """Return a field of a truth or an answer; None if it has no such field.
+
+    >>> part(np.array([1.5]), "prediction").tolist(), part(np.array([1.5]), "embedding")
+    ([1.5], None)
+    """
+    if values.dtype.names is None:
+        return values if name in PLAIN else None
+    return values[name] if name in values.dtype.names else None
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A metric and the fields that it reads.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(truth, answer)``, from :mod:`sklearn.metrics`.
+    truth, answer : str
+        Names of the fields.
+    most : int, optional
+        Rows to read, evenly spaced; all by default.
+    """
+
+    metric: Metric
+    truth: str = "target"
+    answer: str = "prediction"
+    most: int | None = None
+
+    def __call__(self, truth: np.ndarray, answer: np.ndarray) -> float:
+        """Return the value of the metric; ValueError if it has none."""
+        if self.most is not None and len(truth) > self.most:
+            rows = np.linspace(0, len(truth) - 1, self.most).astype(int)
+            truth, answer = truth[rows], answer[rows]
+        return float(self.metric(part(truth, self.truth), part(answer, self.answer)))
+
+    def applies(self, truth: np.ndarray, answer: np.ndarray) -> bool:
+        """Return whether there is what it reads."""
+        return part(truth, self.truth) is not None and part(answer, self.answer) is not None
+
+
+class Queries(Judge):
+    """A metric of ranked rows, averaged over queries; one of a single row has no order."""
+
+    def __call__(self, truth: np.ndarray, answer: np.ndarray) -> float:
+        """Return the mean over queries; the metric gets those of equal length as matrices."""
+        order = np.argsort(truth["query"], kind="stable")
+        target, scores = truth["target"][order], answer[order]
+        _, starts, lengths = np.unique(truth["query"][order], return_index=True, return_counts=True)
+        total, found = 0.0, 0
+        for length in np.unique(lengths[lengths > 1]):
+            rows = starts[lengths == length][:, None] + np.arange(length)
+            total += float(self.metric(target[rows], scores[rows])) * len(rows)
+            found += len(rows)
+        if not found:
+            raise ValueError("no query has two rows to order")
+        return total / found
+
+
+def of_probabilities(metric: Metric) -> Judge:
+    """Return a metric of the probabilities of all classes, shape (n_rows, n_classes)."""
+    return Judge(metric, answer="probability")
+
+
+def of_rows(metric: Metric) -> Judge:
+    """Return a metric of the rows and their clusters, as `silhouette_score`."""
+    return Judge(metric, truth="row", most=SAMPLE)
+
+
+def of_embedding(metric: Metric) -> Judge:
+    """Return a metric of the rows and where they are put, as `trustworthiness`."""
+    return Judge(metric, truth="row", answer="embedding", most=SAMPLE)
+
+
+def judges(task: Task) -> dict[str, Judge]:
+    """Return the task's metrics; a plain function reads the target and the prediction."""
+    plain = Queries if task.kind == "ranking" else Judge
+    return {n: m if isinstance(m, Judge) else plain(m) for n, m in task.metrics.items()}
+
+
+def answer(model: Any, X: Any, kind: Kind) -> np.ndarray:
+    """Return what is judged of a fitted model.
+
+    Parameters
+    ----------
+    model : object
+    X : frame or array
+    kind : {"binary", "multiclass", "regression", "ranking"}
+        The probability of class 1, or how anomalous a row is; classes with the probabilities
+        of all of them, where there are any; a number, or a score to rank by.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n_rows,)
+    """
+    if kind == "binary":
+        return _first(model, X)
+    if kind == "multiclass" and hasattr(model, "predict_proba"):
+        probability = np.asarray(model.predict_proba(X))
+        found = np.asarray(model.classes_)[probability.argmax(axis=1)]
+        return fields(prediction=found, probability=probability)
+    return np.asarray(model.predict(X))
+
+
+def _first(model: Any, X: Any) -> np.ndarray:
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(X)[:, 1])
+    if hasattr(model, "score_samples"):
+        # Of scikit-learn's detectors the least is the most anomalous.
+        return -np.asarray(model.score_samples(X))
+    name = type(getattr(model, "spec", model)).__name__
+    raise ConfigError(f"{name} gives neither probabilities nor scores of anomaly to judge")
+
+
+def fit_answer(model: Any, X: Any) -> np.ndarray:
+    """Fit a model without a target; return the clusters of its rows, or where it puts them."""
+    if hasattr(model, "fit_predict"):
+        return np.asarray(model.fit_predict(X))
+    return fields(embedding=np.asarray(model.fit_transform(X)))
+
+
+def judge(task: Task, truth: np.ndarray, found: np.ndarray) -> dict[str, float]:
+    """Return those of the task's metrics that the answer can be judged by.
+
+    Raises
+    ------
+    DataError
+        A metric has no finite value, which a record could hold, or none can be taken.
+    """
+    every = judges(task).items()
+    values = {n: _score(n, each, truth, found) for n, each in every if each.applies(truth, found)}
+    if not values:
+        raise DataError(f"{task.name}: no metric reads {found.dtype.names}; declare one that does")
+    return values
+
+
+def _score(name: str, each: Judge, truth: np.ndarray, found: np.ndarray) -> float:
+    what = f"{name} of the {len(truth)} test rows"
+    try:
+        value = each(truth, found)
+    except ValueError as error:
+        raise DataError(f"{what}: {error}") from error
+    if not math.isfinite(value):
+        raise DataError(f"{what} is {value}; does the target vary among them?")
+    return value
+
+
+def columns(values: np.ndarray, names: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """Return flat columns of a truth or an answer, for a file; a matrix gives numbered ones.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+    names : mapping of str to str
+        Field -> name in the file; others are left out.
+
+    Examples
+    --------
+    >>> both = fields(prediction=[1], probability=[[0.25, 0.75]])
+    >>> list(columns(both, {"prediction": "class", "probability": "p"}))
+    ['class', 'p_0', 'p_1']
+    """
+    made: dict[str, np.ndarray] = {}
+    for name, called in names.items():
+        found = part(values, name)
+        if found is None:
+            continue
+        flat = found if found.ndim == 2 else found[:, None]
+        several = {f"{called}_{i}": column for i, column in enumerate(flat.T)}
+        made |= several if found.ndim == 2 else {called: found}
+    return made

@@ -1,0 +1,100 @@
+"""A comparison measured, kept as a whole or not at all, and shown in a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+from rich.console import Console
+
+from pipeline.benchmark import results
+from pipeline.benchmark.compare import Duel
+from pipeline.benchmark.history import earlier
+from pipeline.benchmark.report import render
+from pipeline.benchmark.report.terminal import table
+from pipeline.benchmark.resume import Journal
+from pipeline.system.atomic import publishing
+from pipeline.system.progress import progress
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be made of a comparison besides its record.
+
+    Parameters
+    ----------
+    pages : bool
+        Write ``index.html`` and ``report.md`` as well.
+    fresh : bool
+        Take up no run of a comparison that was ended before its end.
+    profile : bool
+        Run each cell once more under a profiler, and keep its page.
+    price : Price, optional
+        Of this machine by the hour.
+    """
+
+    pages: bool = False
+    fresh: bool = False
+    profile: bool = False
+    price: results.Price | None = None
+
+
+def publish(duel: Duel, folder: Path, wish: Wish) -> None:
+    """Measure and keep ``results.json``, with the pages of the report if asked.
+
+    Parameters
+    ----------
+    duel : Duel
+        What to compare.
+    folder : Path
+        Takes the results; what was there is replaced once all is written.
+    wish : Wish
+    """
+    with publishing(folder) as draft:
+        journal = _journal(duel, folder.resolve(), fresh=wish.fresh)
+        try:
+            with progress("runs", duel.runs) as line:
+                measured = duel.measure(line, journal, draft if wish.profile else None)
+        except BaseException:
+            _tell_kept(journal)
+            raise
+        history = earlier(measured, folder / "results.json")
+        measured = structs.replace(measured, price=wish.price, history=history)
+        (draft / "results.json").write_bytes(results.dumps(measured))
+        if wish.pages:
+            render(measured, draft)
+    journal.drop()
+    Console().print(table(measured))
+
+
+def kept(folder: Path) -> Path:
+    """Return where the finished runs of a comparison lie until it is published."""
+    return folder.parent / f".{folder.name}.runs"
+
+
+def _journal(duel: Duel, folder: Path, *, fresh: bool) -> Journal:
+    """Return the journal, and say whether there are runs to take up."""
+    if fresh or _published(folder, kept(folder)):
+        Journal(kept(folder)).drop()
+    journal, console = Journal(kept(folder), duel.circumstances()), Console(soft_wrap=True)
+    if journal.refused:
+        said = "; ".join(journal.refused)
+        console.print(f"earlier runs are not taken up: {said}", markup=False, highlight=False)
+    elif journal.count():
+        said = f"{journal.count()} finished runs of an earlier command are taken up (--fresh: none)"
+        console.print(said, markup=False, highlight=False)
+    return journal
+
+
+def _published(folder: Path, runs: Path) -> bool:
+    """Return whether the results are newer than the runs, which are then in them."""
+    times = [path.stat().st_mtime_ns for path in runs.glob("run-*.json")]
+    record = folder / "results.json"
+    return bool(times) and record.exists() and record.stat().st_mtime_ns > max(times)
+
+
+def _tell_kept(journal: Journal) -> None:
+    if journal.count():
+        said = f"{journal.count()} finished runs are kept; the same command takes them up"
+        Console(stderr=True, soft_wrap=True).print(said, markup=False, highlight=False)

@@ -1,0 +1,131 @@
+"""How numbers and foreign text are written, alike in every form of the report.
+
+Names and numbers in the words of the report.
+"""
+
+from __future__ import annotations
+
+import re
+
+MISSING = "–"
+"""Stands where there is nothing to say."""
+
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def clean(text: str) -> str:
+    r"""Replace what a terminal or a browser would obey instead of show.
+
+    Control characters other than tab and newline, marks that reverse the writing
+    direction, and halves of surrogate pairs.
+
+    Examples
+    --------
+    >>> clean("a\x1b[31mb")
+    'a�[31mb'
+    """
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def seconds(value: float) -> str:
+    """Write a time in seconds, to the millisecond, or finer where that says nothing.
+
+    Examples
+    --------
+    >>> seconds(1.23456), seconds(0.00123)
+    ('1.235', '0.00123')
+    """
+    return f"{value:.3f}" if value == 0 or abs(value) >= 0.01 else f"{value:.5f}"
+
+
+def metric(value: float | None) -> str:
+    """Write a metric: five decimals below a thousand, one above.
+
+    Examples
+    --------
+    >>> metric(0.8123456), metric(2345.67), metric(None)
+    ('0.81235', '2345.7', '–')
+    """
+    if value is None:
+        return MISSING
+    return f"{value:.5f}" if abs(value) < 1_000 else f"{value:.1f}"
+
+
+def difference(value: float | None) -> str:
+    """Write a signed difference; tiny ones keep their order of magnitude.
+
+    Examples
+    --------
+    >>> difference(-0.00123), difference(1.2e-9), difference(0.0)
+    ('-0.00123', '+1.2e-09', '0')
+    """
+    if value is None or value == 0:
+        return MISSING if value is None else "0"
+    return f"{value:+.5f}" if 5e-6 <= abs(value) < 1_000 else f"{value:+.1e}"
+
+
+def size(count: float) -> str:
+    """Write a number of bytes in binary units.
+
+    Examples
+    --------
+    >>> size(512), size(1536), size(3 * 2**30)
+    ('512 B', '1.50 KiB', '3.00 GiB')
+    """
+    if count < 1024:
+        return f"{count:.0f} B"
+    for unit in ("KiB", "MiB", "GiB"):
+        count /= 1024
+        if count < 1024:
+            return f"{count:.{2 if count < 10 else 1 if count < 100 else 0}f} {unit}"
+    return f"{count / 1024:.2f} TiB"
+
+
+def integer(value: int) -> str:
+    """Write a count with its thousands apart.
+
+    Examples
+    --------
+    >>> integer(336776)
+    '336,776'
+    """
+    return f"{value:,}"
+
+
+def share(value: float) -> str:
+    """Write a share of 0 to 1 in per cent, never rounding up to all or down to none.
+
+    Examples
+    --------
+    >>> share(1.0), share(0.99999), share(0.2)
+    ('100 %', '99.999 %', '20.0 %')
+    """
+    if value in (0, 1):
+        return f"{value:.0%}".replace("%", " %")
+    decimals = next((d for d in (1, 2, 3, 4) if 0 < round(value, d + 2) < 1), 6)
+    return f"{value:.{decimals}%}".replace("%", " %")
+
+
+def on_gpu(device: str) -> bool:
+    """Tell whether a device's name is that of a GPU.
+
+    Examples
+    --------
+    >>> on_gpu("cuda:0"), on_gpu("cpu")
+    (True, False)
+    """
+    return device.lower().startswith(("cuda", "gpu"))
+
+
+def times(factor: float) -> str:
+    """Write a factor with three significant digits.
+
+    Examples
+    --------
+    >>> times(2.314), times(0.4307), times(123.4)
+    ('2.31×', '0.431×', '123×')
+    """
+    decimals = 3 if factor < 1 else 2 if factor < 10 else 1 if factor < 100 else 0
+    return f"{factor:.{decimals}f}×"

@@ -1,0 +1,65 @@
+"""Reports for all tasks whose data is there, one process each, and an index page."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pipeline.benchmark import results, task
+from pipeline.benchmark.report.html import Entry, gallery_page
+from pipeline.errors import PipelineError
+from pipeline.system.atomic import write_text
+
+
+def build(out: Path, home: Path, options: Sequence[str], *, again: bool) -> Path:
+    """Measure what can be measured and write the index; return its path.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the reports, one folder per task.
+    home : Path
+        Folder of the data.
+    options : sequence of str
+        For ``python -m pipeline report``.
+    again : bool
+        Measure nothing; only write the index of the reports that are there.
+    """
+    entries = []
+    for name in task.names():
+        why = missing(name, home)
+        if not why and not again:
+            why = _report(name, [*options, "--home", str(home), "--out", str(out / name)])
+        entries.append(_entry(name, out, why))
+    write_text(out / "index.html", gallery_page(entries))
+    return out / "index.html"
+
+
+def missing(name: str, home: Path) -> str:
+    """Say what a task lacks that would have to be downloaded, or nothing."""
+    facts = task.facts(name)
+    if not facts.download or (home / facts.folder).exists():
+        return ""
+    return f"Its data is not here: make data TASK={name}, {facts.download} to download."
+
+
+def _report(name: str, options: Sequence[str]) -> str:
+    """Make one report in a process of its own; return why it failed, or nothing."""
+    command = [sys.executable, "-m", "pipeline", "report", name, *options]
+    code = subprocess.run(command, check=False).returncode
+    if code < 0 or code in (130, 143):
+        raise KeyboardInterrupt
+    return f"The comparison ended with exit code {code}." if code else ""
+
+
+def _entry(name: str, out: Path, why: str) -> Entry:
+    """Return the entry of a task; a report from before is not shown for a run that failed."""
+    path, summary = out / name / "results.json", task.summary(name)
+    if why or not path.exists():
+        return Entry(name, summary, None, why or "No report has been made.")
+    try:
+        return Entry(name, summary, results.load(path))
+    except PipelineError as error:
+        return Entry(name, summary, None, str(error))

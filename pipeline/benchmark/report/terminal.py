@@ -1,0 +1,70 @@
+"""The report as one short table for a terminal."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.benchmark.report.format import MISSING, clean, seconds
+from pipeline.benchmark.report.tables import TONES, absence, pairs, span
+from pipeline.benchmark.results import Results
+from pipeline.benchmark.statistics import FEW, cell_parity, speed
+from pipeline.benchmark.verdict import verdict
+
+_STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}
+
+
+def table(results: Results) -> Table:
+    """Return a table with one row per spec and variant, the badge above, the GPU below.
+
+    Words carry every judgement; colours only repeat it.
+    """
+    found = verdict(results)
+    note = _few(results)
+    made = Table(
+        title=_text(found.badge),
+        caption=_text(found.gpu + note),
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for name in ("Spec", "Variant"):
+        made.add_column(name, no_wrap=True)
+    for name in ("Median, s", "Time ratio", "Interval"):
+        made.add_column(name, justify="right", no_wrap=True)
+    for name in ("Verdict", "Parity"):
+        made.add_column(name)
+    for spec, variant in pairs(results):
+        made.add_row(*_row(results, spec, variant))
+    return made
+
+
+def _row(results: Results, spec: str, variant: str) -> list[Text]:
+    found, judged = speed(results, spec, variant), cell_parity(results, spec, variant)
+    names = [_text(spec), _text(variant)]
+    if found is None:
+        gaps = [_text(MISSING)] * 3
+        return [*names, *gaps, _text(absence(results, spec, variant), "bad"), _text(MISSING)]
+    timed = [*names, _text(seconds(found.median))]
+    if found.ratio is None:
+        return [*timed, *[_text(MISSING)] * 4]
+    said = found.ratio.outcome
+    return [
+        *timed,
+        _text(f"{found.ratio.value:.3f}"),
+        _text(span(found.ratio)),
+        _text(said, TONES.get(said, "")),
+        _text(judged, TONES.get(judged, "quiet")),
+    ]
+
+
+def _few(results: Results) -> str:
+    """Say once what intervals from few runs are worth."""
+    found = [speed(results, spec, variant) for spec, variant in pairs(results)]
+    least = min((each.n for each in found if each), default=FEW)
+    return f" Intervals are indicative: {least} runs." if least < FEW else ""
+
+
+def _text(value: str, tone: str = "") -> Text:
+    """Make a text in which rich sees no markup and no line break."""
+    return Text(" ".join(clean(value).split()), style=_STYLES.get(tone, ""))

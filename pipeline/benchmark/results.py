@@ -1,0 +1,228 @@
+"""The record of a comparison: the only source of every report.
+
+``results.json`` holds raw timings and metrics, never a conclusion: ratios and
+verdicts are derived from it by :mod:`pipeline.benchmark.verdict`, so that a
+reader can derive them anew. Unknown fields, missing fields and wrong types are
+refused when a file is read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from pipeline import records
+from pipeline.benchmark.task import Kind
+from pipeline.records import DataInfo, Machine, Movement, Placement, Source, Trace
+from pipeline.records import dumps as dumps
+
+SCHEMA: Final = "pipeline.results/2"
+STAGES = ("read", "preprocess", "copy", "fit", "predict")
+
+Status = Literal["ok", "failed", "skipped"]
+
+
+class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is learnt, from what, and how it is judged."""
+
+    name: str
+    title: str
+    target: str
+    split: str
+    rows_train: int
+    rows_test: int
+    columns: int
+    positive_rate: float | None
+    """Share of class 1 in the test rows, 0 to 1; None where there is no such class."""
+    margins: dict[str, float]
+    """Metric -> largest absolute difference from the reference that is called equal.
+    Declared in the task's file, before any run."""
+    kind: Kind = "binary"
+    """What is predicted, and so what is judged and compared."""
+    about_target: str = ""
+    """The target of the test rows in words."""
+
+
+class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the runs were made."""
+
+    seed: int
+    repeats: int
+    warmups: int
+    order: list[str]
+    """``"spec/variant"`` in the order of the timed runs."""
+    clock: str
+    """What is inside the clock, in words."""
+    isolation: str
+    resumed: int = 0
+    """Runs that were taken over from a comparison that had been ended before its end."""
+
+
+class Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One way to run the program."""
+
+    name: str
+    title: str
+    device: str
+    status: Status
+    why: str
+    """Why it was skipped; empty otherwise."""
+
+
+class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One scikit-learn program."""
+
+    name: str
+    title: str
+    code: str
+    """As an expression, with each parameter that is not the default."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One timed run, in seconds of wall time."""
+
+    total: float
+    stages: dict[str, float]
+    """Stage of `STAGES` -> seconds; what the stages leave over is not attributed."""
+    cpu_seconds: float | None = None
+    """Processor time of all threads; divided by `total`, the processors that were busy."""
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Answers against the reference's, over all test rows; None where it has no meaning."""
+
+    max_difference: float | None
+    mean_difference: float | None
+    """Of probabilities, of numbers in the target's unit, or of scores; None for bare classes."""
+    same_decision: float | None
+    """Share of rows on the same side of 0.5, or of the same class, 0 to 1; None for numbers."""
+    adjusted_rand: float | None = None
+    """Of two clusterings, 1 if they are the same whatever the numbers of their clusters."""
+    shared_neighbours: float | None = None
+    """Of two embeddings, the share of a row's nearest that they have in common, 0 to 1."""
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a value lies with 95 % confidence."""
+
+    low: float
+    high: float
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything measured for one spec run by one variant."""
+
+    spec: str
+    variant: str
+    status: Status
+    why: str
+    warmup: Run | None
+    """The first run of the process: imports are over, caches are cold."""
+    runs: list[Run]
+    metrics: dict[str, float]
+    agreement: Agreement | None
+    """Against the reference; None for the reference itself."""
+    peak_rss_bytes: int
+    placement: list[Placement]
+    residency: list[Movement]
+    differences: dict[str, Interval] = {}
+    """Metric -> interval of its difference from the reference, over the test rows."""
+    noise: dict[str, float] = {}
+    """Metric -> largest less smallest value over the seeds tried; of the reference only."""
+    trace: Trace | None = None
+    """What the last timed run took of the machine."""
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The runs of one spec by one variant on a table of another size."""
+
+    spec: str
+    variant: str
+    size: float
+    """As asked for: up to 1 a share of the task's rows, above it the rows of the table."""
+    rows_train: int
+    """0 where no run ended."""
+    rows_test: int
+    status: Status
+    why: str
+    runs: list[Run]
+    """After one warm-up, which is not kept."""
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an hour of a machine costs."""
+
+    machine: str
+    per_hour: float
+    """Of the whole machine, whatever part of it a run uses."""
+    currency: str
+    """ISO 4217."""
+    date: str
+    """When the price was looked up: ISO 8601."""
+    source: str
+
+
+class Past(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept of an earlier record of the same work."""
+
+    created: str
+    commit: str
+    cpu: str
+    gpus: list[str]
+    medians: dict[str, float]
+    """``"spec/variant"`` -> seconds."""
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A page that says where the time of one more run went."""
+
+    spec: str
+    variant: str
+    file: str
+    """Beside the record; empty where there is none."""
+    why: str
+    """Why there is none; empty otherwise."""
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole comparison."""
+
+    schema: Literal["pipeline.results/2", "pipeline.results/1"]
+    created: str
+    """ISO 8601, UTC."""
+    task: TaskInfo
+    data: DataInfo
+    machine: Machine
+    source: Source
+    protocol: Protocol
+    variants: list[Variant]
+    specs: list[Spec]
+    cells: list[Cell]
+    points: list[Point] = []
+    """Of other sizes of the table, if they were asked for."""
+    price: Price | None = None
+    """Of this machine, if it was given."""
+    history: list[Past] = []
+    """Earlier records of the same work in the same folder, oldest first."""
+    profiles: list[Profile] = []
+    """Of one more run of each cell, if they were asked for."""
+
+    def cell(self, spec: str, variant: str) -> Cell | None:
+        """Return the cell of a spec and a variant, or None."""
+        for cell in self.cells:
+            if (cell.spec, cell.variant) == (spec, variant):
+                return cell
+        return None
+
+
+def load(path: Path) -> Results:
+    """Read and validate a results file.
+
+    Raises
+    ------
+    DataError
+        The file is missing, is not JSON, or does not have the schema.
+    """
+    return records.load(path, Results, schema=SCHEMA, command="make report")

@@ -1,0 +1,182 @@
+"""Finished runs, kept on the disk until the comparison they belong to is published.
+
+A comparison that was ended before its end is taken up by the next one in the same circumstances:
+what has run is read instead of run again. Each run is a file that is written aside, flushed and
+renamed, so that it is there as a whole or not at all; equal predictions are kept once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from pipeline.benchmark.worker import Report
+from pipeline.system.atomic import flush
+
+CIRCUMSTANCES = "circumstances.json"
+_ARRAYS = ("truth", "predicted")
+
+
+class Journal:
+    """The finished runs of one comparison.
+
+    Parameters
+    ----------
+    folder : Path or None
+        Made when the first run is kept; None keeps nothing.
+    circumstances : mapping of str to str
+        What must be the same for a run to count; see `pipeline.benchmark.compare`.
+
+    Attributes
+    ----------
+    refused : list of str
+        Why earlier runs are not taken up; empty where they are, or where there are none.
+    taken : int
+        Earlier runs that have been taken up so far.
+    """
+
+    def __init__(
+        self, folder: Path | None = None, circumstances: Mapping[str, str] | None = None
+    ) -> None:
+        self.folder, self.circumstances = folder, dict(circumstances or {})
+        self.refused: list[str] = []
+        self.taken = 0
+        if folder is not None and folder.is_dir():
+            self.refused = _differences(self.circumstances, _kept_circumstances(folder))
+            if self.refused:
+                self.drop()
+
+    def count(self) -> int:
+        """Return how many runs are kept."""
+        return len(list(self.folder.glob("run-*.json"))) if self.folder else 0
+
+    def find(self, *name: str) -> Report | str | None:
+        """Return the report of a run, the error it ended with, or None where it has not run."""
+        if self.folder is None:
+            return None
+        try:
+            found = self._read(_file(name))
+        except (OSError, ValueError, msgspec.MsgspecError, pa.ArrowException):
+            return None  # never written, or damaged: it is run again
+        self.taken += 1
+        return found
+
+    def keep(self, report: Report | str, *name: str) -> None:
+        """Keep a report, or the error that a run ended with."""
+        if self.folder is None:
+            return
+        if not self.folder.is_dir():
+            self.folder.mkdir(parents=True)
+            _write(self.folder / CIRCUMSTANCES, msgspec.json.encode(self.circumstances))
+        if isinstance(report, str):
+            _write(self.folder / _file(name), msgspec.json.encode({"error": report}))
+            return
+        plain = {f.name: getattr(report, f.name) for f in fields(Report)}
+        try:
+            for array in _ARRAYS:
+                plain[array] = self._keep_array(plain[array])
+        except pa.ArrowException:
+            return  # of a form that cannot be kept: the run would be made again
+        # A parameter may be anything, and is only told.
+        encoded = msgspec.json.encode({"report": plain}, enc_hook=repr)
+        _write(self.folder / _file(name), encoded)
+
+    def drop(self) -> None:
+        """Remove all runs."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _read(self, name: str) -> Report | str:
+        assert self.folder is not None
+        kept = msgspec.json.decode((self.folder / name).read_bytes(), type=dict[str, Any])
+        if "error" in kept:
+            return str(kept["error"])
+        report = msgspec.convert(kept["report"], Report)
+        truth, predicted = self._array(report.truth), self._array(report.predicted)
+        return replace(report, truth=truth, predicted=predicted)
+
+    def _keep_array(self, values: np.ndarray) -> Any:
+        assert self.folder is not None
+        if values.dtype.names and values.dtype.hasobject:
+            return {name: self._keep_array(values[name]) for name in values.dtype.names}
+        content = _arrow(values) if values.dtype.hasobject else _npy(values)
+        suffix = "arrow" if values.dtype.hasobject else "npy"
+        name = f"{hashlib.sha256(content).hexdigest()}.{suffix}"
+        if not (self.folder / name).exists():
+            _write(self.folder / name, content)
+        return name
+
+    def _array(self, name: Any) -> np.ndarray:
+        assert self.folder is not None
+        if isinstance(name, dict):
+            return _joined({field: self._array(each) for field, each in name.items()})
+        content = (self.folder / name).read_bytes()
+        sha256, _, suffix = name.partition(".")
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise OSError(f"{name} is damaged")
+        if suffix == "npy":
+            return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
+        table = pa.ipc.open_file(content).read_all()
+        return np.asarray(table["values"].to_numpy())
+
+
+def _joined(parts: Mapping[str, np.ndarray]) -> np.ndarray:
+    fields_ = [(name, part.dtype, part.shape[1:]) for name, part in parts.items()]
+    joined = np.empty(len(next(iter(parts.values()))), dtype=fields_)
+    for name, part in parts.items():
+        joined[name] = part
+    return joined
+
+
+def _npy(values: np.ndarray) -> bytes:
+    sink = io.BytesIO()
+    np.save(sink, values, allow_pickle=False)
+    return sink.getvalue()
+
+
+def _arrow(values: np.ndarray) -> bytes:
+    """Return what holds Python's objects, such as texts, without pickling them."""
+    batch, sink = pa.record_batch([pa.array(values)], names=["values"]), pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, batch.schema) as file:
+        file.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _file(name: tuple[str, ...]) -> str:
+    # A hash, for specs may have any name.
+    return f"run-{hashlib.sha256(repr(name).encode()).hexdigest()[:32]}.json"
+
+
+def _write(path: Path, content: Any) -> None:
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_bytes(content)
+    flush(aside)
+    aside.replace(path)
+    flush(path.parent)
+
+
+def _kept_circumstances(folder: Path) -> dict[str, str]:
+    try:
+        text = (folder / CIRCUMSTANCES).read_bytes()
+        return msgspec.json.decode(text, type=dict[str, str])
+    except (OSError, msgspec.MsgspecError):
+        return {"circumstances": "not readable"}
+
+
+def _differences(now: Mapping[str, str], then: Mapping[str, str]) -> list[str]:
+    names = sorted(now.keys() | then.keys())
+    return [
+        f"{name} {now.get(name, 'none')} now, {then.get(name, 'none')} then"
+        for name in names
+        if now.get(name) != then.get(name)
+    ]

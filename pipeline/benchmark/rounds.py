@@ -1,0 +1,313 @@
+"""All variants of one spec: a warm-up each, then rounds in a random order.
+
+One variant of one spec on its way through a comparison: its process, its runs, its record.
+
+The runs of one spec by one variant, and the cell of the record that they make.
+
+The order of timed runs: everything once a round, shuffled in each.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipeline.benchmark import agreement, provenance
+from pipeline.benchmark import results as record
+from pipeline.benchmark.integrity import objection
+from pipeline.benchmark.measure import Job
+from pipeline.benchmark.results import Profile
+from pipeline.benchmark.resume import Journal
+from pipeline.benchmark.statistics import REFERENCE, Metric, differences
+from pipeline.benchmark.task import Kind
+from pipeline.benchmark.worker import Report, Worker, WorkerFailed, WorkerGone
+from pipeline.system.profiler import obstacle
+from pipeline.system.progress import Say
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How often variants run, and where what they did is kept and told.
+
+    Parameters
+    ----------
+    repeats : int
+        Timed runs of each variant, after one warm-up.
+    seeds : int
+        Runs of the reference with other seeds.
+    journal : Journal
+    say : callable
+        Gets a line of text for every run.
+    pages : Path, optional
+        Folder for pages of where the time goes.
+    profiles : list of Profile
+        Those that were made.
+    """
+
+    repeats: int
+    seeds: int
+    journal: Journal
+    say: Say
+    pages: Path | None = None
+    profiles: list[Profile] = field(default_factory=list)
+
+    def run(
+        self, job: Job, names: Sequence[str], kind: Kind, label: Sequence[str] = ()
+    ) -> tuple[list[Contest], list[str]]:
+        """Run a job's spec by all variants.
+
+        Parameters
+        ----------
+        job : Job
+            Its variant is replaced.
+        names : sequence of str
+            Of the variants.
+        kind : {"binary", "multiclass", "regression"}
+        label : sequence of str
+            Stands before the names of the spec and the variant in what is told and kept.
+
+        Returns
+        -------
+        tuple of list of Contest and list of str
+            The runs, and ``"spec/variant"`` in the order of the timed ones.
+        """
+        contests, order = [Contest(job.spec, name, kind) for name in names], list[str]()
+        with ExitStack() as stack:
+            lanes = [
+                stack.enter_context(Lane(c, replace(job, variant=c.variant), self.journal, label))
+                for c in contests
+            ]
+            for lane in lanes:
+                lane.warm(self.say)
+            for lane in turns(lanes, self.repeats, job.seed):
+                if not lane.contest.why:
+                    order.append(f"{job.spec}/{lane.contest.variant}")
+                    lane.time(self.repeats, self.say)
+            for lane in lanes:
+                self._profile(lane)
+            self._reseed(next(lane for lane in lanes if lane.contest.variant == REFERENCE))
+        _hold_to(contests)
+        return contests, order
+
+    def _profile(self, lane: Lane) -> None:
+        """Run once more for a page of where the time goes, if there is a folder for it."""
+        if self.pages is None or lane.contest.why:
+            return
+        why, spec, variant = obstacle(), lane.contest.spec, lane.contest.variant
+        name = f"profile-{len(self.profiles) + 1}.html"  # specs may have any name
+        why = why or lane.profile(self.pages / name, self.say)
+        self.profiles.append(Profile(spec=spec, variant=variant, file="" if why else name, why=why))
+
+    def _reseed(self, lane: Lane) -> None:
+        first = lane.job.seed + 1
+        for seed in range(first, first + self.seeds):
+            if not lane.contest.why:
+                lane.reseed(seed, self.say)
+
+
+def _hold_to(contests: list[Contest]) -> None:
+    """Let fail what did not do the reference's work on the reference's rows."""
+    reference = next((c.reports[-1] for c in contests if c.is_reference), None)
+    for contest in contests if reference else []:
+        for report in contest.reports:
+            contest.why = contest.why or objection(report, reference)
+
+
+WARM_UP = "warm-up"
+
+
+class Lane:
+    """Runs a job when it is its turn; what has run before is taken from the journal.
+
+    The process starts with the first run that is left to do. If that is not the warm-up, it
+    warms up once more, which counts for nothing.
+
+    Parameters
+    ----------
+    contest : Contest
+        Takes the reports.
+    job : Job
+    journal : Journal
+    name : sequence of str
+        Of the lane, in the journal.
+    """
+
+    def __init__(
+        self, contest: Contest, job: Job, journal: Journal, name: Sequence[str] = ()
+    ) -> None:
+        self.contest, self.job, self.journal = contest, job, journal
+        self.name = (*name, contest.spec, contest.variant)
+        self._worker: Worker | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Lane:
+        """Return the lane."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """End the process, if one was started."""
+        self._stack.__exit__(*exc)  # type: ignore[arg-type]
+
+    @property
+    def title(self) -> str:
+        """Return the name, as it is told."""
+        return "  ".join(self.name)
+
+    def warm(self, say: Say) -> None:
+        """Run for the first time."""
+        try:
+            self.contest.warmup = self._run(WARM_UP, say)
+            say(f"{self.title}  warm-up  {self.contest.warmup.total:.2f} s")
+        except WorkerFailed as error:
+            self.contest.why = str(error)
+            say(f"{self.title}  failed: {error}")
+
+    def time(self, repeats: int, say: Say) -> None:
+        """Run once more; this run counts."""
+        number = len(self.contest.reports) + 1
+        try:
+            self.contest.reports.append(self._run(str(number), say))
+            seconds = self.contest.reports[-1].total
+            say(f"{self.title}  {number}/{repeats}  {seconds:.2f} s")
+        except WorkerFailed as error:
+            self.contest.why = str(error)
+            say(f"{self.title}  failed in run {number}: {error}")
+
+    def reseed(self, seed: int, say: Say) -> None:
+        """Run with another seed; what fails is told and counts for nothing."""
+        try:
+            self.contest.seeds.append(self._run(f"seed {seed}", say, seed))
+            say(f"{self.title}  seed {seed}")
+        except WorkerFailed as error:
+            say(f"{self.title}  seed {seed} failed: {error}")
+
+    def profile(self, path: Path, say: Say) -> str:
+        """Run once more under a profiler; return why there is no page, or nothing."""
+        try:
+            self._ready("profile", say).run(profile=path)
+        except WorkerFailed as error:
+            return str(error)
+        say(f"{self.title}  profiled")
+        return ""
+
+    def _run(self, turn: str, say: Say, seed: int | None = None) -> Report:
+        kept = self.journal.find(*self.name, turn)
+        if isinstance(kept, Report):
+            return kept
+        if isinstance(kept, str):
+            raise WorkerFailed(kept)
+        try:
+            report = self._ready(turn, say).run(seed)
+        except WorkerGone:
+            # It may have been ended with the comparison, so another one tries again.
+            raise
+        except WorkerFailed as error:
+            self.journal.keep(str(error), *self.name, turn)
+            raise
+        self.journal.keep(report, *self.name, turn)
+        return report
+
+    def _ready(self, turn: str, say: Say) -> Worker:
+        if self._worker is None:
+            self._worker = self._stack.enter_context(Worker(self.job))
+            if turn != WARM_UP:
+                seconds = self._worker.run().total
+                say(f"{self.title}  a new process warms up, which does not count  {seconds:.2f} s")
+        return self._worker
+
+
+@dataclass
+class Contest:
+    """The runs of one spec by one variant, as they come in."""
+
+    spec: str
+    variant: str
+    kind: Kind = "binary"
+    why: str = ""
+    warmup: Report | None = None
+    reports: list[Report] = field(default_factory=list)
+    seeds: list[Report] = field(default_factory=list)
+    """Runs of the reference with other seeds, not timed."""
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether the others can be held to it."""
+        return self.variant == REFERENCE and bool(self.reports) and not self.why
+
+    def cell(self, reference: Report | None, metrics: Mapping[str, Metric]) -> record.Cell:
+        """Return the record of all runs; the last one's predictions are judged."""
+        last = self.reports[-1] if self.reports else self.warmup
+        ok = last is not None and not self.why
+        rival = last is not None and ok and reference is not None and last is not reference
+        return record.Cell(
+            spec=self.spec,
+            variant=self.variant,
+            status="ok" if ok else "failed",
+            why=self.why,
+            warmup=as_run(self.warmup) if self.warmup else None,
+            runs=[as_run(report) for report in self.reports],
+            metrics=last.metrics if last and ok else {},
+            agreement=self._agreement(last, reference) if last and ok else None,
+            peak_rss_bytes=self._peak(),
+            placement=provenance.placements(last.placements if last else []),
+            residency=provenance.movements(last.residency if last else []),
+            differences=_differences(metrics, last, reference) if rival else {},
+            trace=last.trace if last else None,
+            noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
+        )
+
+    def _peak(self) -> int:
+        """Return the largest peak: each is that of a process, and there may have been several."""
+        every = [report for report in (self.warmup, *self.reports) if report]
+        return max((report.peak_rss_bytes for report in every), default=0)
+
+    def _agreement(self, report: Report, reference: Report | None) -> record.Agreement | None:
+        if reference is None or report is reference:
+            return None
+        return agreement.agreement(report.predicted, reference.predicted, self.kind)
+
+
+def as_run(report: Report) -> record.Run:
+    """Return the record of a run."""
+    return record.Run(total=report.total, stages=report.stages, cpu_seconds=report.cpu_seconds)
+
+
+def _differences(metrics: Mapping[str, Metric], last: Any, reference: Any) -> Any:
+    judged = {name: metric for name, metric in metrics.items() if name in last.metrics}
+    return differences(judged, last.truth, last.predicted, reference.predicted)
+
+
+def _noise(reports: Sequence[Report]) -> dict[str, float]:
+    """Return how far each metric moves from seed to seed."""
+    values = {name: [report.metrics[name] for report in reports] for name in reports[0].metrics}
+    return {name: max(found) - min(found) for name, found in values.items()}
+
+
+T = TypeVar("T")
+
+
+def turns(lanes: Sequence[T], rounds: int, seed: int) -> Iterator[T]:
+    """Yield everything once a round, in a random order that the seed fixes.
+
+    So a machine that grows slower or busier does so for all, and nobody always follows the same
+    neighbour.
+
+    Parameters
+    ----------
+    lanes : sequence
+    rounds, seed : int
+
+    Examples
+    --------
+    >>> order = list(turns("ab", 3, seed=0))
+    >>> [sorted(order[i : i + 2]) for i in (0, 2, 4)]
+    [['a', 'b'], ['a', 'b'], ['a', 'b']]
+    """
+    shuffler, order = random.Random(seed), list(lanes)
+    for _ in range(rounds):
+        shuffler.shuffle(order)
+        yield from order

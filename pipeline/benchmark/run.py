@@ -1,0 +1,185 @@
+"""A batch run: train each spec of a task once, judge it, keep everything in one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.benchmark import measure, provenance
+from pipeline.benchmark import metrics as judging
+from pipeline.benchmark.measure import Job, Outcome
+from pipeline.benchmark.task import Kind, Task
+from pipeline.data import files, parquet, partitioned
+from pipeline.estimator.accelerated import Accelerated
+from pipeline.estimator.inputs import Rows
+from pipeline.records import DataInfo, Machine, Movement, Placement, Source
+from pipeline.serving import manifest
+from pipeline.serving.save import About, pack
+from pipeline.system.progress import Say
+
+SCHEMA: Final = "pipeline.run/1"
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of the run folder."""
+
+    file: str
+    sha256: str
+    bytes: int
+
+
+class SpecRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One spec: where it ran, how long, how well; seconds of wall time."""
+
+    spec: str
+    code: str
+    device: str
+    device_why: str
+    rows_train: int
+    rows_test: int
+    total: float
+    stages: dict[str, float]
+    metrics: dict[str, float]
+    placement: list[Placement]
+    residency: list[Movement]
+    model: Part
+    """For scikit-learn alone."""
+    predictions: Part
+    saved: Part | None = None
+    """The list of sums of the folder that `pipeline.load` and ``predict`` take."""
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``record.json``."""
+
+    schema: Literal["pipeline.run/1"]
+    created: str
+    task: str
+    split: str
+    seed: int
+    data: DataInfo
+    machine: Machine
+    source: Source
+    specs: list[SpecRun]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What to run.
+
+    Parameters
+    ----------
+    task : Task
+    job : Job
+        Data, device (as the variant), seed, split and changed parameters.
+    specs : sequence of str
+    """
+
+    task: Task
+    job: Job
+    specs: Sequence[str]
+
+    @property
+    def steps(self) -> int:
+        """Number of lines that `run` will say."""
+        return 2 * len(self.specs)
+
+    def run(self, folder: Path, say: Say) -> RunRecord:
+        """Run every spec; write models, predictions and ``record.json`` into a folder.
+
+        Parameters
+        ----------
+        folder : Path
+            Exists and is empty.
+        say : callable
+            Gets a line of text for every step.
+        """
+        load = provenance.load_average()
+        runs = [self._one(name, folder, say) for name in self.specs]
+        record = RunRecord(
+            schema=SCHEMA,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            task=self.task.name,
+            split=self.task.split(self.job.split)[0],
+            seed=self.job.seed,
+            data=provenance.data(self.task, self.job.path),
+            machine=provenance.machine(provenance.threads(), load),
+            source=provenance.source(),
+            specs=runs,
+        )
+        text = msgspec.json.format(msgspec.json.encode(record), indent=2)
+        (folder / "record.json").write_bytes(text + b"\n")
+        return record
+
+    def _one(self, name: str, folder: Path, say: Say) -> SpecRun:
+        say(f"{name}: reading, training, predicting")
+        spec = self.task.spec(name, self.job.seed, self.job.changes)
+        kept = self.job.checkpoint and self.job.checkpoint / name
+        outcome = measure.run(self.task, spec, replace(self.job, spec=name, checkpoint=kept))
+        if outcome.reading and outcome.reading.how != "in memory":
+            say(f"{name}: {outcome.reading}")
+        metrics = measure.judge(self.task, outcome)
+        scores = "  ".join(f"{key} {value:.4f}" for key, value in metrics.items())
+        say(f"{name}: {outcome.total:.2f} s on {outcome.model.device_}  {scores}")
+        about = About(metrics, provenance.data(self.task, self.job.path).sha256)
+        return SpecRun(
+            spec=name,
+            code=provenance.code(spec),
+            device=outcome.model.device_,
+            device_why=outcome.model.device_why_,
+            rows_train=outcome.rows_train,
+            rows_test=len(outcome.truth),
+            total=outcome.total,
+            stages=outcome.stages,
+            metrics=metrics,
+            placement=provenance.placements(outcome.placements),
+            residency=provenance.movements(outcome.residency),
+            model=_save_model(outcome, folder, name),
+            predictions=_save_predictions(outcome, folder, name, self.task.kind),
+            saved=self._saved(outcome, folder / f"{name}.model", about),
+        )
+
+    def _saved(self, outcome: Outcome, folder: Path, about: About) -> Part:
+        """Save a model, with the profile of its training rows if they fit; no clock sees that."""
+        model = outcome.model
+        if outcome.reading is None or outcome.reading.need <= partitioned.room("cpu"):
+            self._profile(model)
+        folder.mkdir()
+        manifest.write(folder, *pack(model, about))
+        sums = _part(folder / manifest.SUMS)
+        return msgspec.structs.replace(sums, file=f"{folder.name}/{sums.file}")
+
+    def _profile(self, model: Accelerated) -> None:
+        _, split = self.task.split(self.job.split)
+        task = self.task
+        X, _ = parquet.read(self.job.path, task.features, task.target, split.train, "cpu")
+        if isinstance(model._intake, Rows):
+            model.profile_ = model._intake.profile(model._intake.take(X))
+
+
+def _save_model(outcome: Outcome, folder: Path, name: str) -> Part:
+    path = folder / f"{name}.model.skops"
+    files.save(outcome.model.to_sklearn(), path)
+    return _part(path)
+
+
+def _save_predictions(outcome: Outcome, folder: Path, name: str, kind: Kind) -> Part:
+    path = folder / f"{name}.predictions.parquet"
+    binary = "probability" if hasattr(outcome.model, "predict_proba") else "anomaly"
+    said = binary if kind == "binary" else "prediction"
+    fields = {"prediction": said, "probability": "probability", "embedding": "embedding"}
+    columns = judging.columns(outcome.truth, {"target": "truth", "query": "query"})
+    columns |= judging.columns(outcome.predicted, fields)
+    pq.write_table(pa.table(columns), path, write_page_checksum=True)
+    return _part(path)
+
+
+def _part(path: Path) -> Part:
+    return Part(file=path.name, sha256=files.digest(path), bytes=path.stat().st_size)

@@ -1,0 +1,244 @@
+"""A task: a dataset, a split, scikit-learn programs, and how they are judged."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from inspect import signature
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pipeline.errors import ConfigError
+
+FOLDER = Path("tasks")
+_LISTED = 30
+Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]
+Filter = Sequence[tuple[str, str, Any]]
+"""Conditions on columns that a Parquet reader pushes down: ``[("month", "<=", 9)]``."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which rows to learn from and which to judge on."""
+
+    train: Filter
+    test: Filter
+    about: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Everything that is decided before a run.
+
+    Parameters
+    ----------
+    name, title : str
+    prepare : callable
+        ``prepare(home)`` makes the data below a folder if need be, verifies it
+        and returns the path of the Parquet file, or of a folder of them; ``prepare(home,
+        given=path)`` makes it of what was downloaded by hand, and where the data are generated
+        ``prepare(home, rows=n)`` makes as many; it may have other choices by name.
+    features : sequence of str or str
+        Columns to learn from; a name by itself gives the program the column, as text wants it.
+    target : str
+        Column to predict: 0 or 1, a class, or a number.
+    specs : mapping of str to callable
+        ``make(seed)`` returns the unfitted scikit-learn program.
+    splits : mapping of str to Split
+        The first one is the default.
+    metrics : mapping of str to callable
+        ``metric(y_true, predicted)``, from :mod:`sklearn.metrics`; of a ranking, of matrices
+        with a query in each row. What reads something else is wrapped by a function of
+        :mod:`pipeline.benchmark.metrics`.
+    margins : mapping of str to float
+        Largest absolute difference from the reference that counts as equal.
+    licence, source : str
+        Of the data.
+    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
+        What is predicted, and judged: the probability of class 1, the class, the number, the
+        order within a query, the clusters of the rows or where they are put. For the last the
+        target is known and not learnt from.
+    query : str
+        Column with the query of each row, of a ranking.
+    """
+
+    name: str
+    title: str
+    prepare: Callable[..., Path]
+    features: Sequence[str] | str
+    target: str
+    specs: Mapping[str, Callable[[int], Any]]
+    splits: Mapping[str, Split]
+    metrics: Mapping[str, Callable[[Any, Any], float]]
+    margins: Mapping[str, float]
+    licence: str
+    source: str
+    kind: Kind = "binary"
+    query: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.kind == "ranking") != bool(self.query):
+            raise ConfigError(f"{self.name}: a task of kind 'ranking', and no other, names a query")
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the features."""
+        return [self.features] if isinstance(self.features, str) else list(self.features)
+
+    def data(self, home: Path, given: Path | None = None, **asked: Any) -> Path:
+        """Make the data if need be, verify it and return its path.
+
+        Parameters
+        ----------
+        home : Path
+            Folder of all data.
+        given : Path, optional
+            What was downloaded by hand.
+        **asked
+            ``rows`` of a generated table, ``years`` of the flights; None is the task's own.
+
+        Raises
+        ------
+        ConfigError
+            The data have no such choice, or not this one.
+        """
+        asked = {name: value for name, value in asked.items() if value is not None}
+        for name in set(asked) - set(signature(self.prepare).parameters):
+            raise ConfigError(f"{self.name} has the {name} that it has; leave out --{name}")
+        try:
+            return self.prepare(home, **asked, **({"given": given} if given else {}))
+        except ValueError as error:
+            if hasattr(error, "exit_code"):
+                raise
+            raise ConfigError(f"--{error}") from error
+
+    @property
+    def generated(self) -> bool:
+        """Whether the table is made, with as many rows as asked for."""
+        return "rows" in signature(self.prepare).parameters
+
+    def split(self, name: str | None) -> tuple[str, Split]:
+        """Return a split by name, the default one for None."""
+        name = name or next(iter(self.splits))
+        return name, self.splits[pick(name, self.splits, "split")]
+
+    def spec(self, name: str, seed: int, changes: Mapping[str, Any] | None = None) -> Any:
+        """Return an unfitted program.
+
+        Parameters
+        ----------
+        name : str
+            Key of `specs`.
+        seed : int
+            For everything random in it.
+        changes : mapping, optional
+            Nested parameter name -> value, as for scikit-learn's `set_params`.
+
+        Raises
+        ------
+        ConfigError
+            No such spec or parameter.
+        """
+        spec = self.specs[pick(name, self.specs, "spec")](seed)
+        for parameter in changes or {}:
+            pick(parameter, spec.get_params(), f"parameter of {name}")
+        return spec.set_params(**(changes or {}))
+
+
+def pick(name: str, known: Any, what: str) -> str:
+    """Return the name if it is known.
+
+    >>> pick("taxy", ["taxi"], "task")
+    Traceback (most recent call last):
+        ...
+    pipeline.errors.ConfigError: unknown task 'taxy'; did you mean 'taxi'? There are: taxi
+    """
+    if name in known:
+        return name
+    close = get_close_matches(name, known, n=1)
+    guess = f" did you mean {close[0]!r}?" if close else ""
+    there_are = f" There are: {', '.join(sorted(known))}" if len(known) <= _LISTED else ""
+    raise ConfigError(f"unknown {what} {name!r};{guess}{there_are}")
+
+
+def names() -> list[str]:
+    """Return the names of the tasks in the folder, importing none."""
+    return sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
+
+
+def summary(name: str) -> str:
+    """Return the first line of a task's docstring, without importing it."""
+    text = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text())) or ""
+    return text.partition("\n")[0]
+
+
+class Facts(NamedTuple):
+    """What is known of a task without its libraries.
+
+    Parameters
+    ----------
+    kind : str
+        What it predicts.
+    rows : int
+        About how many, of its dataset; 0 if the dataset does not tell. As many as are generated
+        if no other number is asked for.
+    download : str
+        How much is to be downloaded; empty if nothing is.
+    folder : str
+        Of the dataset below the folder of the data; empty if not told.
+    generated : bool
+        Whether the data are made up, in any number of rows.
+    """
+
+    kind: str
+    rows: int
+    download: str
+    folder: str
+    generated: bool
+
+    @property
+    def needs(self) -> str:
+        """What it takes to have the data."""
+        if self.generated:
+            return "generated, any ROWS"
+        return f"{self.download} to download" if self.download else "-"
+
+
+def facts(name: str) -> Facts:
+    """Read what a task's file says of itself, and import its dataset's module alone."""
+    tree = ast.parse((FOLDER / f"{name}.py").read_text())
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and _is_task(n)]
+    given = {k.arg: k.value for call in calls for k in call.keywords}
+    kind = getattr(given.get("kind"), "value", "binary")
+    prepare = given.get("prepare")
+    owner = getattr(getattr(prepare, "value", None), "id", "")
+    found = [n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module
+             and owner in (alias.name for alias in n.names)]  # fmt: skip
+    data = importlib.import_module(f"{found[0]}.{owner}") if found else None
+    makes = getattr(data, getattr(prepare, "attr", ""), None)
+    asked = signature(makes).parameters.get("rows") if makes else None
+    rows = asked.default if asked else getattr(data, "ROWS", 0)
+    download, folder = getattr(data, "DOWNLOAD", ""), getattr(data, "NAME", "")
+    return Facts(kind, rows, download, folder, asked is not None)
+
+
+def _is_task(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == Task.__name__
+
+
+def load(name: str) -> Task:
+    """Import a task by name.
+
+    Raises
+    ------
+    ConfigError
+        There is no such task, or no folder of tasks here.
+    """
+    if not FOLDER.is_dir():
+        raise ConfigError("no folder `tasks` here; run from the root of the repository")
+    pick(name, names(), "task")
+    task: Task = importlib.import_module(f"tasks.{name}").TASK
+    return task

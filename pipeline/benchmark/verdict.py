@@ -1,0 +1,316 @@
+"""What a comparison allows to say, in sentences: pure functions over its record.
+
+The numbers come from :mod:`pipeline.benchmark.statistics`. What is missing is said,
+never guessed: a cell that failed, a variant that was skipped, a GPU that was absent.
+
+
+What weakens the conclusions of a comparison, in sentences.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from pipeline.benchmark.report.format import on_gpu, times
+from pipeline.benchmark.results import Results, Variant
+from pipeline.benchmark.statistics import (
+    FEW,
+    OTHER,
+    REFERENCE,
+    MetricParity,
+    Parity,
+    Ratio,
+    Speed,
+    cell_parity,
+    measured,
+    parity,
+    speed,
+    stages,
+)
+
+__all__ = [
+    "Headline",
+    "MetricParity",
+    "Parity",
+    "Ratio",
+    "Speed",
+    "Verdict",
+    "cell_parity",
+    "measured",
+    "on_gpu",
+    "parity",
+    "speed",
+    "stages",
+    "times",
+    "verdict",
+]
+
+Kind = Literal["comparable", "CPU only", "not comparable"]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What is said of one variant on one spec; `spec` is empty when it holds for all."""
+
+    spec: str
+    variant: str
+    speed: Speed | None
+    parity: Parity
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The conclusions of a comparison, in sentences.
+
+    Attributes
+    ----------
+    kind : {"comparable", "CPU only", "not comparable"}
+        What may be concluded at all.
+    badge : str
+        The same in words, with the reason.
+    headlines : tuple of Headline
+        One per spec and variant, or one per variant that was skipped.
+    parity : str
+        Quality parity of all cells in one sentence.
+    places : tuple of str
+        Where the steps of each variant ran.
+    gpu : str
+        Which GPU was used, or why none was.
+    cautions : tuple of str
+        What weakens the conclusions.
+    """
+
+    kind: Kind
+    badge: str
+    headlines: tuple[Headline, ...]
+    parity: str
+    places: tuple[str, ...]
+    gpu: str
+    cautions: tuple[str, ...]
+
+
+def verdict(results: Results) -> Verdict:
+    """Return everything that the comparison allows to say."""
+    kind, badge = _badge(results)
+    headlines = tuple(_headlines(results))
+    return Verdict(
+        kind=kind,
+        badge=badge,
+        headlines=headlines,
+        parity=_parity(headlines),
+        places=tuple(_places(results)),
+        gpu=_gpu(results),
+        cautions=tuple(cautions(results)),
+    )
+
+
+def _badge(results: Results) -> tuple[Kind, str]:
+    why = _obstacle(results)
+    if why:
+        return "not comparable", f"not comparable: {why}"
+    if _gpu_variants(results):
+        return "comparable", "comparable"
+    return "CPU only", "CPU only: no GPU claim is made"
+
+
+def _obstacle(results: Results) -> str:
+    """Return the first thing that forbids a comparison, or nothing."""
+    lost = [spec.name for spec in results.specs if not measured(results, spec.name, REFERENCE)]
+    if lost:
+        return f"the reference has no times on {', '.join(lost)}"
+    if not results.task.margins:
+        return "the task declares no margin of quality"
+    if not any(measured(results, s.name, v.name) for s in results.specs for v in rivals(results)):
+        return "nothing but the reference ran"
+    return ""
+
+
+def rivals(results: Results) -> list[Variant]:
+    """Return the variants that are compared with the reference."""
+    return [variant for variant in results.variants if variant.name != REFERENCE]
+
+
+def _gpu_variants(results: Results) -> list[Variant]:
+    return [
+        variant
+        for variant in rivals(results)
+        if on_gpu(variant.device)
+        and any(measured(results, spec.name, variant.name) for spec in results.specs)
+    ]
+
+
+def _headlines(results: Results) -> Iterator[Headline]:
+    running = [variant for variant in rivals(results) if variant.status == "ok"]
+    for spec in results.specs:
+        for variant in running:
+            yield _headline(results, spec.name, variant.name)
+    for variant in rivals(results):
+        if variant.status != "ok":
+            text = f"{variant.name}: {variant.status}, {_reason(variant.why)}"
+            yield Headline("", variant.name, None, "not judged", text)
+
+
+def _headline(results: Results, spec: str, variant: str) -> Headline:
+    found, judged = speed(results, spec, variant), cell_parity(results, spec, variant)
+    said = _not_timed(results, spec, variant) if found is None else _timed(results, found, spec)
+    if found is not None:
+        said += f", quality parity {judged}" + _failing(results, spec, variant)
+    if found is not None and judged == "FAIL":
+        said = f"no claim of speed on {spec}: its predictions are not as good; {said}"
+    return Headline(spec, variant, found, judged, f"{variant}: {said}")
+
+
+def _not_timed(results: Results, spec: str, variant: str) -> str:
+    cell = results.cell(spec, variant)
+    if cell is None:
+        return f"no record on {spec}"
+    if cell.status == "ok":
+        return f"no timed run on {spec}"
+    return f"{cell.status} on {spec}, {_reason(cell.why)}"
+
+
+def _timed(results: Results, found: Speed, spec: str) -> str:
+    if found.ratio is None:
+        return f"median {found.median:.3f} s on {spec}, with no reference to compare"
+    title = next((v.title for v in results.variants if v.name == REFERENCE), REFERENCE)
+    return _comparison(found.ratio, title, spec)
+
+
+def _comparison(ratio: Ratio, title: str, spec: str) -> str:
+    if ratio.outcome == "faster":
+        said = f"{times(ratio.speed_up)} faster than {title} end to end on {spec}"
+        return f"{said} ({_interval(ratio, inverse=True)})"
+    if ratio.outcome == "slower":
+        said = f"slower than {title} end to end on {spec}: takes {times(ratio.value)} as long"
+        return f"{said} ({_interval(ratio)})"
+    said = f"no difference from {title} shown end to end on {spec}"
+    return f"{said}: takes {times(ratio.value)} as long ({_interval(ratio)})"
+
+
+def _interval(ratio: Ratio, *, inverse: bool = False) -> str:
+    if ratio.interval is None:
+        return ratio.note
+    low, high = ratio.interval
+    if inverse:
+        low, high = 1 / high, 1 / low
+    span = f"{times(low)[:-1]}–{times(high)[:-1]}"
+    return f"95 % interval {span}" if ratio.n >= FEW else f"{span}, {ratio.note}"
+
+
+def _failing(results: Results, spec: str, variant: str) -> str:
+    names = [
+        row.metric
+        for row in parity(results, spec, variant)
+        if row.judged in ("FAIL", "INCONCLUSIVE")
+    ]
+    return f" ({', '.join(names)})" if names else ""
+
+
+def _reason(why: str) -> str:
+    return why or "no reason recorded"
+
+
+def _parity(headlines: tuple[Headline, ...]) -> str:
+    counts = Counter(line.parity for line in headlines if line.speed is not None)
+    judged = counts["PASS"] + counts["FAIL"] + counts["INCONCLUSIVE"]
+    lost = sum(1 for line in headlines if line.spec and line.speed is None)
+    unsure = counts["INCONCLUSIVE"]
+    rest = f"; {unsure} inconclusive: more test rows would tell" if unsure else ""
+    rest += f"; {lost} did not run" if lost else ""
+    if not judged:
+        return f"Quality parity: not judged{rest}."
+    return f"Quality parity: {counts['PASS']} of {judged} within the declared margins{rest}."
+
+
+def _places(results: Results) -> Iterator[str]:
+    for variant in results.variants:
+        cells = [c for c in results.cells if c.variant == variant.name and c.status == "ok"]
+        devices = Counter(step.device for cell in cells for step in cell.placement)
+        total = sum(devices.values())
+        if total:
+            shares = ", ".join(f"{n} on {device}" for device, n in devices.items())
+            yield f"{variant.name}: {total} steps over all specs: {shares}."
+
+
+def _gpu(results: Results) -> str:
+    ran = _gpu_variants(results)
+    if ran:
+        names = ", ".join(gpu.name for gpu in results.machine.gpus) or "a GPU that is not named"
+        return f"{', '.join(variant.name for variant in ran)} ran on {names}."
+    skipped = [v.why for v in rivals(results) if on_gpu(v.device) and v.why]
+    why = results.machine.no_gpu_why or next(iter(skipped), "no variant for a GPU ran")
+    return f"No GPU was used: {why.rstrip('.')}."
+
+
+IDLE = 1.5
+"""Factor of busy processors beyond which a variant had more of the machine than the reference."""
+BUSY = 0.5
+"""Load average per processor above which the machine was not quiet."""
+UNATTRIBUTED = 0.2
+"""Share of the time outside all stages that deserves a word."""
+SPREAD = 1.5
+"""Slowest run over median that deserves a word."""
+
+
+def cautions(results: Results) -> Iterator[str]:
+    """Yield what weakens the conclusions, a sentence each."""
+    machine = results.machine
+    if machine.load_before > BUSY * machine.cores:
+        yield (
+            f"The machine was busy: load average {machine.load_before:.2f} on {machine.cores} "
+            "processors before the first run."
+        )
+    if resumed := results.protocol.resumed:
+        yield (
+            f"The comparison was ended before its end and taken up again: {resumed} runs are of "
+            "the processes before, and those after them are of new ones."
+        )
+    if results.source.dirty:
+        yield "The code had changes that no commit holds."
+    least = min((len(cell.runs) for cell in results.cells if cell.runs), default=FEW)
+    if least < FEW:
+        yield f"Cells with fewer than {FEW} timed runs (the least: {least}): intervals indicative."
+    for spec in results.specs:
+        for variant in results.variants:
+            if measured(results, spec.name, variant.name):
+                yield from _cell_cautions(results, spec.name, variant)
+
+
+def _cell_cautions(results: Results, spec: str, variant: Variant) -> Iterator[str]:
+    where, found = f"{variant.name} on {spec}", speed(results, spec, variant.name)
+    cell = measured(results, spec, variant.name)
+    if found is None or cell is None:
+        return
+    if found.n < results.protocol.repeats:
+        yield f"{where}: {found.n} timed runs of {results.protocol.repeats} planned."
+    if found.maximum > SPREAD * found.median:
+        yield f"{where}: the slowest run took {times(found.maximum / found.median)} the median."
+    if stages(results, spec, variant.name)[OTHER] > UNATTRIBUTED * found.median:
+        yield f"{where}: more than {UNATTRIBUTED:.0%} of the time belongs to no stage."
+    if variant.name != REFERENCE and cell.agreement is None:
+        yield f"{where}: predictions were not compared with the reference's."
+    if busy := _fewer_processors(results, spec, variant.name):
+        yield f"{where}: {busy}"
+    if on_gpu(variant.device) and not any(on_gpu(step.device) for step in cell.placement):
+        yield f"{where}: no step is recorded as having run on the GPU."
+
+
+def _fewer_processors(results: Results, spec: str, variant: str) -> str:
+    """Return how many processors were busy, where the reference had far fewer of them."""
+    theirs, ours = (_processors(results, spec, name) for name in (REFERENCE, variant))
+    if variant == REFERENCE or not theirs or ours <= IDLE * theirs:
+        return ""
+    return (
+        f"{ours:.1f} of {results.machine.cores} processors were busy, the reference's "
+        f"{theirs:.1f}: part of the speed is that of more processors (set n_jobs, see the threads)."
+    )
+
+
+def _processors(results: Results, spec: str, variant: str) -> float:
+    cell = measured(results, spec, variant)
+    shares = [run.cpu_seconds / run.total for run in cell.runs if run.cpu_seconds] if cell else []
+    return sorted(shares)[len(shares) // 2] if shares else 0.0

@@ -1,0 +1,271 @@
+"""A process of its own for one variant of one spec, which runs when it is told to.
+
+Where a worker's process begins: what replaces scikit-learn's classes must come before them.
+
+Only the standard library is imported at the top.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import multiprocessing
+import os
+import pickle
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from pipeline.backends.base import Placement
+from pipeline.benchmark.measure import ON_GPU, Job
+from pipeline.records import Trace
+from pipeline.system.profiler import sampled
+from pipeline.trace import Entry
+
+_PARENT_DEATH_SIGNAL = 1
+
+
+class WorkerFailed(Exception):
+    """A run raised an error, or the process is gone; the message says which."""
+
+
+class WorkerGone(WorkerFailed):
+    """The process is gone; the message says how it ended."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a worker sends back after a run: plain data and host arrays."""
+
+    total: float
+    stages: dict[str, float]
+    metrics: dict[str, float]
+    rows_train: int
+    truth: Any
+    predicted: Any
+    placements: list[Placement]
+    residency: list[Entry]
+    peak_rss_bytes: int
+    threads: dict[str, str]
+    cpu_seconds: float
+    """Of all threads of the process."""
+    trace: Trace
+    work: dict[str, str]
+    """See `pipeline.benchmark.integrity`."""
+
+
+class Worker:
+    """A spawned process that runs one job again and again.
+
+    Parameters
+    ----------
+    job : Job
+
+    Examples
+    --------
+    ``with Worker(job) as worker: worker.run()`` returns a `Report` a call.
+    """
+
+    def __init__(self, job: Job) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._channel, other = context.Pipe()
+        self._process = context.Process(
+            target=enter,
+            args=(job.variant, pickle.dumps((serve, job)), other),
+            daemon=True,
+            name=f"{job.spec}/{job.variant}",
+        )
+        with _undisturbed():
+            self._process.start()
+        other.close()
+
+    def __enter__(self) -> Worker:
+        """Return the worker."""
+        return self
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        """End the process; at once if there was an error or an interrupt."""
+        self._channel.close()
+        self._process.join(timeout=5 if kind is None else 0)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+    def run(self, seed: int | None = None, profile: Path | None = None) -> Report:
+        """Run the job once, with another seed if one is given, and return its report.
+
+        Parameters
+        ----------
+        seed : int, optional
+        profile : Path, optional
+            Takes a page of where the time went; such a run is slower.
+
+        Raises
+        ------
+        WorkerFailed
+            The run failed; the message is the error's.
+        """
+        try:
+            self._channel.send((seed, profile))
+            answer = self._channel.recv()
+        except (EOFError, OSError):
+            self._process.join(timeout=5)
+            raise WorkerGone(_cause(self._process.exitcode)) from None
+        if isinstance(answer, str):
+            raise WorkerFailed(answer)
+        report: Report = answer
+        return report
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Start a process whole, and deaf to Ctrl-C: the parent ends its workers itself."""
+    # It is started with the first process, and would let the signal through again.
+    resource_tracker.ensure_running()
+    came: list[int] = []
+    ends = (signal.SIGINT, signal.SIGTERM)
+    handlers = {end: signal.signal(end, lambda number, frame: came.append(number)) for end in ends}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for end, handler in handlers.items():
+            signal.signal(end, handler)
+    for number in came:
+        signal.raise_signal(number)
+
+
+def _cause(exit_code: int | None) -> str:
+    if exit_code == -signal.SIGKILL:
+        return "the process was killed (SIGKILL), most likely for lack of memory"
+    if exit_code is not None and exit_code < 0:
+        return f"the process was ended by {signal.Signals(-exit_code).name}"
+    return f"the process ended with exit code {exit_code}"
+
+
+def serve(channel: Connection, job: Job) -> None:
+    """Answer each seed and file, or None, on the channel with a report or an error in words."""
+    _die_with_parent()
+    warnings.simplefilter("ignore")
+    while True:
+        try:
+            seed, profile = channel.recv()
+            channel.send(_answer(job if seed is None else replace(job, seed=seed), profile))
+        except (EOFError, OSError):
+            return
+        gc.collect()
+
+
+def _answer(job: Job, profile: Path | None) -> Report | str:
+    try:
+        with sampled(profile) if profile else nullcontext():
+            return once(job)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _die_with_parent() -> None:
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    parent = multiprocessing.parent_process()
+    if parent is not None and os.getppid() != parent.pid:
+        raise SystemExit
+
+
+def once(job: Job) -> Report:
+    """Run a job in this process and return plain data."""
+    from pipeline.benchmark import integrity, measure, provenance, task
+    from pipeline.system.monitor import watching
+
+    what = task.load(job.task)
+    start = time.process_time()
+    with watching(gpu=job.variant in ON_GPU) as seen:
+        outcome = measure.run(what, what.spec(job.spec, job.seed, job.changes), job)
+    cpu_seconds = time.process_time() - start
+    return Report(
+        total=outcome.total,
+        stages=outcome.stages,
+        metrics=measure.judge(what, outcome),
+        rows_train=outcome.rows_train,
+        truth=outcome.truth,
+        predicted=outcome.predicted,
+        placements=outcome.placements,
+        residency=outcome.residency,
+        peak_rss_bytes=peak_rss(),
+        threads=provenance.threads(),
+        cpu_seconds=cpu_seconds,
+        trace=seen[0],
+        work=integrity.work(outcome.model),
+    )
+
+
+def peak_rss() -> int:
+    """Return the peak resident memory of this process in bytes; 0 where the system won't tell.
+
+    Not `ru_maxrss`, which a child inherits from the process that started it.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0
+    for line in status.read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+PATCHES = {
+    "intelex": ("sklearnex", "patch_sklearn"),
+    "accel": ("cuml.accel", "install"),
+}
+"""Variant -> module and function that put other classes in the place of scikit-learn's."""
+
+
+def enter(variant: str, payload: bytes, channel: Connection) -> None:
+    """Put a variant's classes in place, then call what is in the payload.
+
+    Parameters
+    ----------
+    variant : str
+    payload : bytes
+        A pickled pair of a function and its second argument; the first is the channel.
+    channel : Connection
+    """
+    failed = patch(variant)
+    serve, argument = pickle.loads(payload)
+    if failed:
+        serve = _refuse(failed)
+    serve(channel, argument)
+
+
+def patch(variant: str) -> str:
+    """Put a variant's classes in place; return why that failed, or nothing."""
+    if variant not in PATCHES:
+        return ""
+    module, function = PATCHES[variant]
+    try:
+        getattr(importlib.import_module(module), function)()
+    except Exception as error:
+        return f"{module}.{function}() failed: {type(error).__name__}: {error}"
+    return ""
+
+
+def _refuse(why: str) -> Callable[[Connection, object], None]:
+    def serve(channel: Connection, argument: object) -> None:
+        while True:
+            try:
+                channel.recv()
+                channel.send(why)
+            except (EOFError, OSError):
+                return
+
+    return serve

@@ -1,0 +1,111 @@
+"""The commands that measure: compare, report and gallery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pipeline.cli.options import prepared, shared
+from pipeline.errors import ConfigError
+
+
+def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of what is measured."""
+    options = (
+        click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True,
+                     help="Timed runs of each variant."),
+        click.option("--sizes", default="", metavar="SHARES",
+                     help="Other sizes to time, such as 0.1,0.3,1.0."),
+        click.option("--profile", is_flag=True,
+                     help="Run each once more under pyinstrument; link its page."),
+        click.option("--price", default="", metavar="'1.20 EUR'", help="Of an hour here."),
+        click.option("--machine", default="", help="This machine, in the table of prices."),
+        click.option("--prices", type=click.Path(path_type=Path), metavar="FILE",
+                     help="A table of prices of your own."),
+        click.option("--fresh", is_flag=True, help="Take up no runs of a command that was ended."),
+    )  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@click.command()
+@shared
+@_measuring
+@click.option("--baseline", type=click.Path(path_type=Path), metavar="RESULTS.JSON",
+              help="Set the results beside earlier ones.")  # fmt: skip
+@click.option("--again", is_flag=True, help="Measure nothing; take the results that are there.")
+def compare(
+    task: str, out: Path | None, baseline: Path | None, again: bool, **options: Any
+) -> None:
+    """Measure TASK in plain scikit-learn, on the CPU and on the GPU; keep results.json."""
+    from pipeline.benchmark import baseline as baseline_
+    from pipeline.benchmark import results
+
+    then = results.load(baseline) if baseline else None
+    if not again:
+        _compare(task, out, **options)
+    if then is not None:
+        now = results.load((out or Path("reports") / task) / "results.json")
+        baseline_.show(now, then)
+    elif again:
+        raise ConfigError("--again measures nothing, so it needs --baseline")
+
+
+@click.command()
+@shared
+@_measuring
+@click.option("--again", is_flag=True, help="Only write the pages anew from results.json.")
+def report(task: str, out: Path | None, again: bool, **options: Any) -> None:
+    """Compare, then write the report as HTML and Markdown."""
+    from pipeline.benchmark import results
+    from pipeline.benchmark.report import render
+
+    folder = out or Path("reports") / task
+    if again:
+        render(results.load(folder / "results.json"), folder)
+    else:
+        _compare(task, out, pages=True, **options)
+    click.echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
+
+
+@click.command()
+@click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
+@click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
+@click.option("--home", type=click.Path(path_type=Path), default=Path("data"), show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("reports"), show_default=True)
+@click.option("--again", is_flag=True, help="Only write the index of the reports that are there.")
+def gallery(device: str, repeats: int, home: Path, out: Path, again: bool) -> None:
+    """Report on every task whose data is there, and write an index page."""
+    from pipeline.benchmark.report.gallery_page import build
+
+    index = build(out, home, ["--device", device, "--repeats", str(repeats)], again=again)
+    click.echo(f"gallery: {index.resolve().as_uri()}")
+
+
+def _compare(
+    task: str, out: Path | None, *, repeats: int, sizes: str, pages: bool = False, **options: Any
+) -> None:
+    from pipeline.benchmark.compare import Duel, parse
+    from pipeline.benchmark.publish import Wish, publish
+
+    others, price = parse(sizes), _price(*(options.pop(o) for o in ("price", "machine", "prices")))
+    wish = Wish(pages, options.pop("fresh"), options.pop("profile"), price)
+    what, job, specs = prepared(task, **options)
+    duel = Duel(what, job, specs, options["device"], repeats, sizes=others)
+    publish(duel, out or Path("reports") / task, wish)
+
+
+def _price(price: str, machine: str, table: Path | None) -> Any:
+    from pipeline.benchmark import prices
+
+    if price and (machine or table):
+        raise ConfigError("--price says it all: leave out --machine and --prices")
+    if table and not machine:
+        raise ConfigError("--prices needs --machine, the name of this machine in the table")
+    if price:
+        return prices.given(price)
+    return prices.listed(machine, table) if machine else None

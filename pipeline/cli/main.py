@@ -1,0 +1,233 @@
+"""The command line: run, compare, report, gallery, predict, data, adopt, list, explain, doctor.
+
+Only `click` is imported at the top, so ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pipeline import __version__
+from pipeline.cli.benchmark import compare, gallery, report
+from pipeline.cli.options import count, listed, on_cluster, prepared, shared
+
+INTERRUPTED = 130
+TERMINATED = 143
+_INTERNAL = 70
+
+
+class _Commands(click.Group):
+    """A group that lists commands in the order of their definition."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in order."""
+        return list(self.commands)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="pipeline")
+def commands() -> None:
+    """Run scikit-learn programs for tables on the CPU or on an NVIDIA GPU."""
+
+
+@commands.command()
+@shared
+@on_cluster
+@click.option("--profile", is_flag=True, help="Keep a page of where the time goes.")
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Keep the trees of XGBoost there while it trains, and go on from them.",
+)
+def run(
+    task: str, out: Path | None, cluster: str | None, workers: int | None, profile: bool,
+    checkpoint: Path | None, **options: Any,
+) -> None:  # fmt: skip
+    """Train and judge each program of TASK once; keep models and predictions."""
+    from pipeline.benchmark.run import Batch
+    from pipeline.distributed.cluster import maybe
+    from pipeline.system import profiler
+    from pipeline.system.atomic import publishing
+    from pipeline.system.progress import progress
+
+    what, job, specs = prepared(task, **options)
+    folder = out or Path("runs") / task
+    batch = Batch(what, replace(job, checkpoint=checkpoint), specs)
+    with (
+        publishing(folder) as draft,
+        maybe(cluster, workers=workers),
+        profiler.maybe(draft, wanted=profile, cluster=cluster is not None),
+        progress("steps", batch.steps) as line,
+    ):
+        batch.run(draft, line)
+    click.echo(f"results: {folder}")
+
+
+for _command in (compare, report, gallery):
+    commands.add_command(_command)
+
+
+@commands.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
+@click.option("--method", help="predict_proba, predict, transform, …; the first there is.")
+@click.option("--keep", default="", help="Columns of IN to copy to OUT, with commas.")
+@click.option("--rows", default=131_072, type=click.IntRange(min=1), show_default=True,
+              help="Rows of a batch.")  # fmt: skip
+@click.option("--forests", default="own", help="own or nvforest, for tree ensembles.")
+@click.option("--sha256", metavar="HEX", help="What IN must have.")
+@click.option("--allow-empty", default="", help="Columns that may lack any value.")
+@on_cluster
+def predict(
+    model: Path, source: Path, target: Path, cluster: str | None, workers: int | None,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Predict the rows of IN (Parquet, CSV) with a saved MODEL, into OUT (Parquet)."""
+    from pipeline.distributed.cluster import maybe
+    from pipeline.serving import predict as predicting
+    from pipeline.system.progress import progress
+
+    keep, may = ([n.strip() for n in options.pop(name).split(",") if n.strip()]
+                 for name in ("keep", "allow_empty"))  # fmt: skip
+    job = predicting.Job(model, source, target, keep=keep, allow_empty=may, **options)
+    with (
+        maybe(cluster, workers=workers),
+        progress("batches", predicting.batches(job)) as line,
+    ):
+        record = predicting.run(job, line)
+    rate = record.rows / record.seconds
+    click.echo(f"predictions: {target} ({record.rows:,} rows, {rate:,.0f} a second)")
+
+
+@commands.command()
+@click.argument("task")
+@click.option("--home", type=click.Path(path_type=Path), default=Path("data"), show_default=True)
+@click.option(
+    "--from",
+    "given",
+    type=click.Path(exists=True, path_type=Path),
+    help="The file, or the folder of the files, that were downloaded by hand.",
+)
+@click.option("--rows", type=count, help="Of generated data, as 1e6.")
+@click.option("--years", help="Of the task airline, as 2006-2019.")
+def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
+    """Fetch, convert and verify the data of TASK."""
+    import logging
+
+    from pipeline.benchmark.task import load
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    click.echo(f"data: {load(task).data(home, given, **asked)}")
+
+
+@commands.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--target", required=True, help="The column to predict.")
+@click.option("--name", default="", help="Of the task; by default after the file.")
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path),
+    default=Path("data"),
+    help="Folder of the data.",
+    show_default=True,
+)
+def adopt(file: Path, target: str, name: str, home: Path) -> None:
+    """Make a task of your own CSV or Parquet FILE; name the columns it cannot use."""
+    from pipeline.benchmark import adopt as adoption
+
+    click.echo("\n".join(adoption.adopt(file, target, home, name).lines()))
+
+
+@commands.command("list")
+def list_() -> None:
+    """List the tasks."""
+    from pipeline.benchmark import task
+
+    for name in task.names():
+        facts = task.facts(name)
+        size = f"{facts.rows:,}" if facts.rows else "?"
+        about = f"{facts.kind:10} {size:>10} rows  {facts.needs:29} {task.summary(name)}"
+        click.echo(f"{name:18} {about}")
+
+
+@commands.command()
+@click.argument("task")
+@click.option("--device", default="auto", show_default=True)
+@click.option("--specs", default="", help="Programs, with commas; all by default.")
+@click.option("--json", is_flag=True, help="As JSON.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write a page with diagrams.")
+def explain(task: str, device: str, specs: str, json: bool, html: Path | None) -> None:
+    """Say where each step of TASK's programs would run, and why; run nothing."""
+    from json import dumps
+
+    from pipeline.benchmark.task import load
+    from pipeline.planning import explain as explaining
+    from pipeline.planning import html as diagram
+    from pipeline.system import atomic
+
+    what = load(task)
+    found = {
+        name: explaining.explain(what.spec(name, 0), device) for name in listed(specs, what.specs)
+    }
+    if json:
+        click.echo(dumps({name: each.to_dict() for name, each in found.items()}, indent=2))
+    else:
+        click.echo("".join(f"{name}\n{each}\n\n" for name, each in found.items()), nl=False)
+    if html:
+        shown = [(name, each._repr_html_()) for name, each in found.items()]
+        atomic.write_text(html, diagram.page(shown))
+
+
+@commands.command()
+@click.option("--json", is_flag=True, help="As JSON.")
+def doctor(json: bool) -> None:
+    """Say which device will be used and why, and what to mend."""
+    from pipeline.system import doctor as health
+
+    sys.exit(health.main(json=json))
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM unwind the stack like Ctrl-C, so that drafts and workers go away."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise SystemExit(TERMINATED)
+
+    previous = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def main() -> None:
+    """Run a command; every error that was meant to be read ends in one message and its code."""
+    try:
+        with _terminable():
+            commands(standalone_mode=False)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted; nothing was published", err=True)
+        sys.exit(INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except Exception as error:
+        code = getattr(error, "exit_code", None)
+        if code is None:
+            traceback.print_exc()
+            sys.exit(_INTERNAL)
+        click.echo(f"error: {error}", err=True)
+        sys.exit(code)

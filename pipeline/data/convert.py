@@ -1,0 +1,251 @@
+"""The door: every form a table comes in, made a frame or a matrix without Python objects.
+
+What leaves has columns of numbers, booleans, text, categories, dates or durations.
+A column that is still of the type *object*, or of a type no step takes, is left as it
+is, for it may not be used; `pipeline.data.schema` refuses it where it is.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow.interchange import from_dataframe
+
+from pipeline.data import frames
+from pipeline.errors import DataError
+
+_PLAIN = "iufb"
+_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int}
+
+
+class Origin(NamedTuple):
+    """What the cells of a column are to scikit-learn, where the door gave the column a type."""
+
+    kind: type | None
+    """Of the values, where they are no longer of it: bool, int or `datetime.date`."""
+    missing: Any
+    """What stands for a missing value: None or NaN."""
+
+
+def ingest(X: Any) -> Any:
+    """Return a table as a pandas, cuDF, NumPy or CuPy object, copying nothing it need not.
+
+    Parameters
+    ----------
+    X : frame, table, array or list of rows, shape (n_rows, n_columns)
+        pandas, Polars, PyArrow, cuDF, NumPy or CuPy; or any object with
+        ``__arrow_c_stream__`` or ``__dataframe__``.
+
+    Raises
+    ------
+    DataError
+        The object is no table, has no rows or columns, or repeats a column name.
+
+    Examples
+    --------
+    >>> ingest(pa.table({"n": [1, None], "t": ["a", None]})).dtypes.astype(str).to_dict()
+    {'n': 'Int64', 't': 'str'}
+    """
+    _refuse(X)
+    if _is_arrow(X):
+        X = from_arrow(_arrow_table(X))
+    elif frames.is_frame(X):
+        _refuse_duplicates(X.columns)
+        X = settle(X) if frames.library(X) == "pandas" else X
+    else:
+        X = _from_array(X)
+    for size, what in zip(X.shape, ("sample(s)", "feature(s)"), strict=True):
+        if size == 0:
+            raise DataError(f"X has 0 {what} (shape={X.shape}) while a minimum of 1 is required.")
+    return X
+
+
+def _refuse(X: Any) -> None:
+    if frames.is_sparse(X):
+        raise DataError("X is sparse and a dense table is needed; pass X.toarray()")
+    if frames.is_partitioned(X):
+        raise DataError("X has partitions and one table is needed here; pass X.compute()")
+    if frames.library(X) == "polars" and type(X).__name__ == "LazyFrame":
+        raise DataError("X is a polars.LazyFrame, which holds no rows yet; pass X.collect()")
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataError("X is a masked array; pass X.astype(float).filled(numpy.nan)")
+
+
+def _refuse_duplicates(names: Any) -> None:
+    index = pd.Index(names)
+    if index.has_duplicates:
+        twice = index[index.duplicated()].tolist()
+        raise DataError(f"X has columns with the same name: {twice}; rename them")
+
+
+def _is_arrow(X: Any) -> bool:
+    """Return whether an object is a table to Arrow and to none of our own libraries."""
+    if frames.is_frame(X) or frames.library(X) in frames.ARRAYS or _is_column(X):
+        return False
+    return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__") or _is_batch(X)
+
+
+def _is_column(X: Any) -> bool:
+    return isinstance(X, pa.ChunkedArray | pa.Array | pd.Series) or type(X).__name__ == "Series"
+
+
+def _is_batch(X: Any) -> bool:
+    return isinstance(X, pa.RecordBatch | pa.RecordBatchReader)
+
+
+def _arrow_table(X: Any) -> pa.Table:
+    if hasattr(X, "__arrow_c_stream__") or _is_batch(X):
+        return X if isinstance(X, pa.Table) else pa.table(X)
+    return from_dataframe(X)
+
+
+def from_arrow(table: pa.Table) -> pd.DataFrame:
+    """Return an Arrow table as a pandas frame; the index that pandas wrote into it is kept."""
+    stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    held = [name for name in stored if isinstance(name, str)]
+    names = [name for name in table.column_names if name not in held]
+    _refuse_duplicates(names)
+    index = table.select(held).to_pandas().index if stored else pd.RangeIndex(len(table))
+    columns = {name: from_column(table[name]).set_axis(index) for name in names}
+    return pd.DataFrame(columns, index=index, columns=pd.Index(names))
+
+
+def from_column(column: Any) -> pd.Series:
+    """Return an Arrow array as a pandas series of the plainest type that keeps its values.
+
+    >>> from_column(pa.chunked_array([pa.array([True, None])])).dtype
+    BooleanDtype
+    """
+    kind = column.type
+    if pa.types.is_null(kind):
+        return pd.Series(np.full(len(column), np.nan))
+    if isinstance(kind, pa.BaseExtensionType):
+        return from_column(pa.chunked_array([chunk.storage for chunk in column.chunks]))
+    if column.null_count and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        return column.to_pandas(types_mapper=_NULLABLE.get)
+    if pa.types.is_dictionary(kind):
+        return _categorical(column)
+    if not _is_plain(kind):
+        return pd.Series(pd.array(column, dtype=pd.ArrowDtype(kind)))
+    return column.to_pandas(date_as_object=False)
+
+
+_SIZES = (8, 16, 32, 64)
+_NULLABLE = {
+    pa.bool_(): pd.BooleanDtype(),
+    **{getattr(pa, f"int{bits}")(): getattr(pd, f"Int{bits}Dtype")() for bits in _SIZES},
+    **{getattr(pa, f"uint{bits}")(): getattr(pd, f"UInt{bits}Dtype")() for bits in _SIZES},
+}
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Return whether pandas has a type of its own for an Arrow type."""
+    tests = "boolean integer floating string large_string string_view date timestamp duration"
+    return any(getattr(pa.types, f"is_{test}")(kind) for test in tests.split())
+
+
+def _categorical(column: Any) -> pd.Series:
+    value_type = column.type.value_type
+    if not _is_plain(value_type):
+        return from_column(column.cast(value_type))
+    try:
+        return column.to_pandas()
+    except ValueError:  # A dictionary may repeat a value; categories may not.
+        return column.cast(value_type).dictionary_encode().to_pandas()
+
+
+def settle(X: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose columns of Python objects have the type of these objects.
+
+    Text becomes ``str``; whole numbers ``int64`` or, with missing ones, ``Int64``; dates
+    ``datetime64``. Objects of several types stay, and so does every other column.
+    """
+    found = {j: _settled(X.iloc[:, j]) for j, dtype in enumerate(X.dtypes) if _unsettled(dtype)}
+    if all(series is None for series in found.values()):
+        return X
+    made = X.copy(deep=False)
+    for j, series in found.items():
+        if series is not None:
+            made.isetitem(j, series.set_axis(X.index).array)
+    return made
+
+
+def _unsettled(dtype: Any) -> bool:
+    return str(dtype) == "object" or isinstance(dtype, pd.ArrowDtype) and dtype.kind not in _PLAIN
+
+
+def _settled(series: pd.Series) -> pd.Series | None:
+    try:
+        column = pa.array(series, from_pandas=True)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return None
+    whole = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    return from_column(whole)
+
+
+def origins(given: Any, X: Any) -> dict[Any, Origin]:
+    """Return what the cells of columns were, for those to which the door gave another type.
+
+    Parameters
+    ----------
+    given : table
+    X : frame or matrix
+        What `ingest` made of it.
+
+    Examples
+    --------
+    >>> given = pd.DataFrame({"t": ["a", None], "n": [1, 2]}, dtype=object)
+    >>> origins(given, ingest(given))
+    {'t': Origin(kind=None, missing=None)}
+    """
+    typed = isinstance(given, np.ndarray) and given.dtype != object
+    if given is X or typed or frames.library(X) != "pandas":
+        return {}
+    if _is_arrow(given):
+        found = {name: _origin_of_nulls(X[name]) for name in X}
+    else:
+        known = frames.is_frame(given)
+        table = given if known else pd.DataFrame(np.asarray(given, dtype=object), dtype=object)
+        columns = enumerate(X.columns)
+        found = {name: _origin(table.iloc[:, j], X.iloc[:, j]) for j, name in columns}
+    return {name: origin for name, origin in found.items() if origin is not None}
+
+
+def _origin_of_nulls(made: pd.Series) -> Origin | None:
+    # NumPy, which scikit-learn asks, has no null but that of numbers and dates.
+    kind = made.dtype.kind
+    return Origin(_TYPES.get(kind), None) if kind not in "iufmM" and made.hasnans else None
+
+
+def _origin(given: pd.Series, made: pd.Series) -> Origin | None:
+    if not _unsettled(given.dtype):
+        return None
+    missing, kind = made.isna().to_numpy(), made.dtype.kind
+    if kind == "M":
+        days = not missing.all() and type(given.iloc[missing.argmin()]) is datetime.date
+        return Origin(datetime.date, np.nan) if days else None
+    if not missing.any():
+        return None
+    none = all(cell is None for cell in given[missing])
+    return Origin(_TYPES.get(kind), None if none else np.nan)
+
+
+def _from_array(X: Any) -> Any:
+    # NumPy makes text of every value as soon as one is text.
+    made = X if frames.library(X) in frames.ARRAYS else np.asarray(X)
+    if made is not X and made.dtype.kind in "US":
+        made = np.asarray(X, dtype=object)
+    if made.ndim != 2:
+        raise DataError(
+            f"X has {made.ndim} dimension(s) and a table has 2. Reshape your data: "
+            "X.reshape(-1, 1) is one column, X.reshape(1, -1) one row"
+        )
+    if made.dtype.kind in "cV":
+        raise DataError(f"X holds {made.dtype} values, which no step takes; pass real numbers")
+    if made.dtype.kind in _PLAIN:
+        return made
+    return settle(pd.DataFrame(made if made.dtype.kind in "mM" else made.astype(object)))

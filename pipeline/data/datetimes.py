@@ -1,0 +1,195 @@
+"""Dates and durations as whole numbers, by the same lines for pandas, NumPy and cuDF.
+
+What the clocks of a time zone show, from one table for every library and device.
+
+Others disagree far from today: cuDF looks times up in a table that is not in order after the
+last change in the system's files (2037), and PyArrow knows no daylight saving time there. The
+table here is read off pandas, whose clocks follow the rules of `zoneinfo` for all years.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pipeline import trace
+from pipeline.errors import DataError
+
+MISSING = int(np.iinfo("int64").min)
+"""Stands for a missing date; it is what NaT is in memory."""
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+class Ticks(NamedTuple):
+    """Points in time, or durations, as counts of a unit.
+
+    Parameters
+    ----------
+    counts : array of int64, shape (n_rows,)
+        `MISSING` where there is none.
+    unit : {"s", "ms", "us", "ns"}
+    """
+
+    counts: Any
+    unit: str
+
+
+def zone(dtype: Any) -> str | None:
+    """Return the time zone of a type of dates, None without one.
+
+    >>> zone(pd.DatetimeTZDtype(tz="Asia/Tokyo")), zone(np.dtype("datetime64[ns]"))
+    ('Asia/Tokyo', None)
+    """
+    found = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
+    return None if found is None else str(found)
+
+
+def ticks(series: Any) -> Ticks:
+    """Return a column of dates or durations as counts.
+
+    Parameters
+    ----------
+    series : Series or array
+        Of a datetime or timedelta type; with a time zone, it is counted in UTC.
+    """
+    if zone(series.dtype):
+        series = series.dt.tz_convert(None)
+    unit = _unit(series.dtype)
+    if hasattr(series, "to_cupy"):
+        return Ticks(series.astype("int64").fillna(MISSING).to_cupy(), unit)
+    dtype = f"{series.dtype.kind}8[{unit}]"
+    return Ticks(np.asarray(series.astype(dtype)).view("int64"), unit)
+
+
+def _unit(dtype: Any) -> str:
+    arrow = getattr(dtype, "pyarrow_dtype", None)
+    unit = np.datetime_data(dtype)[0] if arrow is None else getattr(arrow, "unit", "s")
+    return unit if unit in _NANOSECONDS else "s"
+
+
+def wall_clock(series: Any, name: Any, xp: Any) -> Any:
+    """Return dates as nanoseconds since 1970 by the clock on their wall.
+
+    Raises
+    ------
+    DataError
+        The column holds no dates, or some that nanoseconds do not reach.
+    """
+    if series.dtype.kind != "M":
+        raise DataError(
+            f"column {name!r} holds {series.dtype} values where dates are needed; "
+            "pandas.to_datetime makes dates of text"
+        )
+    counts, unit = ticks(series)
+    factor = _NANOSECONDS[unit]
+    if zone(series.dtype):
+        counts = local(counts, 10**9 // factor, zone(series.dtype), xp)
+    # The absolute value of MISSING has no place in int64 and stays negative.
+    far = abs(counts) > np.iinfo("int64").max // factor
+    if factor > 1 and bool(far.any()):
+        row = int(far.argmax())
+        raise DataError(
+            f"column {name!r} holds a date outside the years 1678 to 2261, which nanoseconds do "
+            f"not reach (the first is in row {row}); replace it by a missing value"
+        )
+    return counts if factor == 1 else xp.where(counts == MISSING, MISSING, counts * factor)
+
+
+def dates_of(counts: np.ndarray, unit: str, dtype: Any) -> np.ndarray:
+    """Return counts as the values that scikit-learn sees in a column of a type.
+
+    >>> dates_of(np.array([86400]), "s", np.dtype("datetime64[s]"))
+    array(['1970-01-02T00:00:00'], dtype='datetime64[s]')
+    """
+    values = counts.view(f"{dtype.kind}8[{unit}]")
+    if not zone(dtype):
+        return values
+    return pd.DatetimeIndex(values, tz="UTC").tz_convert(zone(dtype)).astype(object).to_numpy()
+
+
+_MISSING = np.iinfo("int64").min
+_DAY = 86_400
+_DAYS = (-106_751, 106_751)
+"""Of the nanoseconds of int64."""
+
+
+class Changes(NamedTuple):
+    """When the clocks of a zone are set, and how far they are ahead of UTC in between.
+
+    Parameters
+    ----------
+    starts : numpy.ndarray of int64, shape (n_changes,)
+        Seconds since 1970 UTC at which a new offset begins, sorted.
+    offsets : numpy.ndarray of int64, shape (n_changes + 1,)
+        Seconds; the first is the one before any change.
+    """
+
+    starts: np.ndarray
+    offsets: np.ndarray
+
+
+@lru_cache(maxsize=64)
+def changes(zone: Any) -> Changes:
+    """Return the changes of the clocks from 1677 to 2262.
+
+    Parameters
+    ----------
+    zone : str or tzinfo
+        As pandas takes it. Two changes within one day are not seen; the nearest in any zone of
+        the IANA database are four days apart.
+
+    Examples
+    --------
+    >>> changes("Asia/Kolkata").offsets[-1].item()
+    19800
+    """
+    days = np.arange(*_DAYS) * _DAY
+    ahead = _ahead(days, zone)
+    before = np.flatnonzero(np.diff(ahead))
+    old, low, high = ahead[before], days[before], days[before + 1]
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        same = _ahead(middle, zone) == old
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    return Changes(high, np.append(old, ahead[-1]))
+
+
+def _ahead(seconds: np.ndarray, zone: Any) -> np.ndarray:
+    utc = pd.DatetimeIndex(seconds.view("datetime64[s]"), tz="UTC")
+    local = utc.tz_convert(zone).tz_localize(None).to_numpy("datetime64[s]")
+    return local.view("int64") - seconds
+
+
+def local(counts: Any, per_second: int, zone: Any, xp: Any) -> Any:
+    """Return what the clocks of a zone show at points in time.
+
+    Parameters
+    ----------
+    counts : array of int64, shape (n_rows,)
+        Since 1970 UTC; the least integer, which is NaT in memory, stays.
+    per_second : int
+        Counts a second.
+    zone : str or tzinfo
+    xp : module
+        NumPy or CuPy, whichever has `counts`.
+
+    Returns
+    -------
+    array of int64, shape (n_rows,)
+        Counts that as UTC would show the same.
+
+    Examples
+    --------
+    >>> local(np.array([0, 1_720_000_000]), 1, "Europe/Berlin", np).tolist()
+    [3600, 1720007200]
+    """
+    starts, offsets = (array * per_second for array in changes(zone))
+    if xp is not np:
+        trace.moved(to_device=starts.nbytes + offsets.nbytes)
+    found = xp.searchsorted(xp.asarray(starts), counts, side="right")
+    shown = counts + xp.take(xp.asarray(offsets), found)
+    return xp.where(counts == _MISSING, _MISSING, shown)

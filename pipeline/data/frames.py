@@ -1,0 +1,470 @@
+"""The only place that knows pandas from cuDF and NumPy from CuPy.
+
+A library is recognised by the name of the module that defines an object's
+type, so nothing is imported to find out. Everything above works on arrays:
+numbers with NaN for missing, or integer codes with -1 for missing beside the
+distinct values they stand for. **NaN and null mean the same thing: missing.**
+
+
+Sparse rows, SciPy's on the host and CuPy's on a GPU, between the two.
+
+Text as codes into a dictionary, by Arrow: no Python object a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline import trace
+from pipeline.data import datetimes as instants
+from pipeline.data.checks import as_floats, as_seen, missing_dates, no_numbers, refuse_infinite
+from pipeline.errors import DataError
+from pipeline.optional import load
+
+FRAMES = ("pandas", "cudf")
+ARRAYS = ("numpy", "cupy")
+_DEVICE = {"pandas": "cpu", "numpy": "cpu", "cudf": "cuda", "cupy": "cuda", "cupyx": "cuda"}
+_TO_ARRAY = {"pandas": "to_numpy", "cudf": "to_cupy"}
+LARGE = 2**20
+"""Bytes whose copy from a GPU takes longer than the wait for it: they need not come with others."""
+NULLABLE = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}
+"""Kind of numbers -> pandas' type for those with missing values."""
+
+
+class Coded(NamedTuple):
+    """A column of categories as integers.
+
+    Parameters
+    ----------
+    codes : array of int, shape (n_rows,)
+        Positions in `values`; -1 is missing. On the frame's device.
+    values : numpy.ndarray, shape (n_values,)
+        The distinct values, without missing; on the host.
+    """
+
+    codes: Any
+    values: np.ndarray
+
+
+def library(obj: object) -> str:
+    """Return the root package that defines the type of an object.
+
+    >>> library(pd.DataFrame()), library(np.zeros(1)), library([])
+    ('pandas', 'numpy', 'builtins')
+    """
+    for base in type(obj).__mro__:
+        root = base.__module__.partition(".")[0]
+        if root in _DEVICE:
+            return root
+    return type(obj).__module__.partition(".")[0]
+
+
+def device_of(obj: Any) -> str:
+    """Return ``"cpu"`` or ``"cuda"``."""
+    return _DEVICE.get(library(obj._meta if is_partitioned(obj) else obj), "cpu")
+
+
+def array_module(device: str) -> Any:
+    """Return NumPy for ``"cpu"`` and CuPy for ``"cuda"``."""
+    return load("cupy") if device == "cuda" else np
+
+
+def is_frame(obj: object) -> bool:
+    """Return whether an object is a pandas or cuDF data frame."""
+    return library(obj) in FRAMES and hasattr(obj, "columns")
+
+
+def is_partitioned(X: object) -> bool:
+    """Return whether an object is a Dask or dask-cuDF frame."""
+    return hasattr(X, "npartitions") and hasattr(X, "to_delayed")
+
+
+def is_sparse(X: object) -> bool:
+    """Return whether an object is a SciPy or CuPy sparse matrix."""
+    return hasattr(X, "toarray")
+
+
+def head(X: Any) -> pd.DataFrame:
+    """Return the first row as a pandas frame: the table's schema, on the host."""
+    if library(X) != "cudf":
+        first = to_device(X[:1], "cpu")
+        return first if is_frame(first) else pd.DataFrame(first)
+    # To cuDF a row that is no copy takes all the memory behind it, categories come with all their
+    # values, and a null makes floats and objects of the integers and bools of just these rows.
+    plain = {n: t.kind for n, t in X.dtypes.items() if isinstance(t, np.dtype) and t.kind in "iub"}
+    types = {name: NULLABLE[kind] for name, kind in plain.items() if X[name].hasnans}
+    first = X[:1].copy()
+    for name in (name for name, dtype in X.dtypes.items() if str(dtype) == "category"):
+        first[name] = first[name].astype(first[name].cat.categories.dtype)
+        types[name] = "category"
+    return to_device(first, "cpu").astype(types)
+
+
+def column(X: Any, name: Any) -> Any:
+    """Return one column of a frame, by name, or of an array, by position."""
+    return X[name] if is_frame(X) else X[:, name]
+
+
+def at(X: Any, rows: np.ndarray) -> Any:
+    """Return rows of a frame, a series or an array, by position."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def numbers(X: Any, name: Any) -> Any:
+    """Return a numeric column as a 1-D array, missing values as NaN.
+
+    The type is the one that scikit-learn would see: nullable types become float64.
+
+    Raises
+    ------
+    DataError
+        The column does not hold numbers, or some are infinite.
+    """
+    values = unchecked(X, name)
+    refuse_infinite(values, name, array_module(device_of(values)))
+    return values
+
+
+def unchecked(X: Any, name: Any) -> Any:
+    """Return what `numbers` does, where some may be infinite."""
+    series = column(X, name)
+    if series.dtype.kind not in "iufb":
+        raise no_numbers(name, series.dtype)
+    return values_of(series) if is_frame(X) else series
+
+
+def values_of(series: Any) -> Any:
+    """Return a column of numbers as a 1-D array, missing values as NaN."""
+    # cuDF has no way from pandas' nullable types to CuPy.
+    if not isinstance(series.dtype, np.dtype) or (series.dtype.kind != "f" and series.hasnans):
+        series = series.astype("float64")
+    return getattr(series, _TO_ARRAY[library(series)])(na_value=np.nan)
+
+
+def datetimes(X: Any, name: Any) -> Any:
+    """Return dates as an array of nanoseconds since 1970, `instants.MISSING` for missing ones.
+
+    A column with a time zone is read by the clock on its wall, which is what calendars show.
+
+    Raises
+    ------
+    DataError
+        The column holds no dates, or some outside the years that nanoseconds reach.
+    """
+    return instants.wall_clock(column(X, name), name, array_module(device_of(X)))
+
+
+def categories(X: Any, name: Any) -> Coded:
+    """Return any column as codes into its distinct values.
+
+    Raises
+    ------
+    DataError
+        Values are infinite; dates are missing; or integers would fall together as float64,
+        the type of integer columns with missing values.
+    """
+    return all_categories(X, [name])[0]
+
+
+def all_categories(X: Any, names: Sequence[Any]) -> list[Coded]:
+    """Return columns as `categories` does; distinct numbers on a GPU come together."""
+    numeric = [name for name in names if column(X, name).dtype.kind in "iufb"]
+    found = dict(zip(numeric, all_coded(unchecked(X, name) for name in numeric), strict=True))
+    return [
+        _apart(X, name, found[name]) if name in found else _categories(X, name) for name in names
+    ]
+
+
+def _categories(X: Any, name: Any) -> Coded:
+    series = column(X, name)
+    if series.dtype.kind in "mM":
+        return _dates(series, name)
+    if not is_frame(X):
+        return coded(series)
+    if isinstance(series.dtype, pd.StringDtype) and library(X) == "pandas":
+        return Coded(*encoded(series))
+    declared = str(series.dtype) == "category"
+    if not declared and library(X) == "cudf":
+        # As categories, text in some rows of a table would have the nulls of its first rows.
+        codes, values = series.factorize()
+        return Coded(codes.astype("int32"), host_index(values))
+    series = series if declared else series.astype("category")
+    codes = getattr(series.cat.codes.fillna(-1), _TO_ARRAY[library(X)])()
+    values = host_index(series.cat.categories)
+    if declared:
+        if values.dtype.kind == "f" and np.isinf(values).any():
+            refuse_infinite(values_of(series.astype("float64")), name, array_module(device_of(X)))
+        return Coded(codes, as_seen(values, name, has_missing=bool(series.hasnans)))
+    return Coded(codes, values.astype(object))
+
+
+def _apart(X: Any, name: Any, found: Coded) -> Coded:
+    """Return the codes of a column of numbers, of which none is infinite and none have merged."""
+    if found.values.dtype.kind != "f":
+        return found
+    if np.isinf(found.values).any():
+        numbers(X, name)
+    series = column(X, name)
+    if series.dtype.kind in "iu" and (abs(found.values) >= 2**53).any():
+        plain = "uint64" if series.dtype.kind == "u" else "int64"
+        exact = getattr(series.fillna(0).astype(plain), _TO_ARRAY[library(X)])()
+        as_floats(coded(exact).values, name)
+    return found
+
+
+def _dates(series: Any, name: Any) -> Coded:
+    counts, unit = instants.ticks(series)
+    codes, values = coded(counts)
+    if len(values) and values[0] == instants.MISSING:
+        raise missing_dates(name)
+    return Coded(codes, instants.dates_of(values, unit, series.dtype))
+
+
+def coded(array: Any) -> Coded:
+    """Return a 1-D array as codes into its sorted distinct values; NaN is missing."""
+    return all_coded([array])[0]
+
+
+def all_coded(arrays: Iterable[Any]) -> list[Coded]:
+    """Return arrays as `coded` does; distinct numbers on a GPU come together."""
+    found = [_distinct(array) for array in arrays]
+    values = all_to_host([each.values for each in found])
+    return [_without_nan(each.codes, known) for each, known in zip(found, values, strict=True)]
+
+
+def _distinct(array: Any) -> Coded:
+    """Return codes and distinct values, NaN among them; few values are still on the device."""
+    if array.dtype.kind not in "iufb":
+        codes, values = pd.factorize(array, sort=True)
+        return Coded(codes, np.asarray(values, dtype=object))
+    values, codes = array_module(device_of(array)).unique(sortable(array), return_inverse=True)
+    if device_of(array) == "cpu":
+        return Coded(codes, values)
+    # Those of all columns are there at once, so they are as small as they can be.
+    codes = codes.astype(np.min_scalar_type(-1 - len(values)))
+    return Coded(codes, values if values.nbytes < LARGE else to_host(values))
+
+
+def _without_nan(codes: Any, values: np.ndarray) -> Coded:
+    if values.dtype.kind != "f" or not np.isnan(values[-1:]).any():
+        return Coded(codes, values)
+    xp = array_module(device_of(codes))
+    return Coded(xp.where(codes == len(values) - 1, codes.dtype.type(-1), codes), values[:-1])
+
+
+def sortable(array: Any) -> Any:
+    """Return an array in which NaN will be sorted last, as NumPy does it.
+
+    CuPy sorts floats by their bits, so a NaN whose sign is set, such as 0/0 on x86, comes first.
+    """
+    if array.dtype.kind != "f" or device_of(array) == "cpu":
+        return array
+    xp = array_module("cuda")
+    return xp.where(xp.isnan(array), xp.nan, array)
+
+
+def host_index(index: Any) -> np.ndarray:
+    """Return an index of category values as a NumPy array."""
+    if library(index) == "cudf":
+        index = index.to_pandas()
+        trace.moved(to_host=int(index.memory_usage(deep=True)), state=True)
+    values = index.to_numpy()
+    return values if values.dtype.kind in "iufbmM" else values.astype(object)
+
+
+def same_labels(a: Any, b: Any) -> bool:
+    """Return whether two indexes have the same labels in the same order, whichever hold them."""
+    if {library(a), library(b)} == set(FRAMES):
+        # To cuDF no index but its own is equal; the labels on the device stay there.
+        a, b = (to_device(index, "cuda") for index in (a, b))
+    return bool(a.equals(b))
+
+
+def to_host(array: Any) -> np.ndarray:
+    """Return what was learnt on the host, booking the copy; rows go by `to_device`."""
+    return _host(array, state=True)
+
+
+def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
+    """Return arrays as `to_host` does, those of a GPU by one copy: each waits until it is done."""
+    away = [array for array in arrays if library(array) == "cupy"]
+    if len(away) < 2:
+        return [to_host(array) for array in arrays]
+    flat = to_host(array_module("cuda").concatenate([each.ravel().view("uint8") for each in away]))
+    parts = np.split(flat, np.cumsum([each.nbytes for each in away[:-1]]))
+    pairs = zip(parts, away, strict=True)
+    # A part may begin anywhere; a copy begins where its type has to.
+    found = iter([part.view(each.dtype).reshape(each.shape).copy() for part, each in pairs])
+    return [next(found) if library(array) == "cupy" else array for array in arrays]
+
+
+def any_of(marks: Sequence[Any]) -> list[int]:
+    """Return the positions of the arrays in which something is true; a GPU is waited for once."""
+    found = all_to_host([mark.any() for mark in marks])
+    return np.flatnonzero(found).tolist()
+
+
+def _host(array: Any, *, state: bool) -> np.ndarray:
+    if library(array) != "cupy":
+        return np.asarray(array)
+    trace.moved(to_host=int(array.nbytes), state=state)
+    copied: np.ndarray = array.get()
+    return copied
+
+
+def to_device(X: Any, device: str) -> Any:
+    """Return a frame or an array on a device, booking the bytes that move."""
+    source = library(X)
+    if _DEVICE.get(source, "cpu") == device:
+        return X
+    if is_sparse(X):
+        return csr_to_host(X) if device == "cpu" else csr_to_gpu(X)
+    if source == "cudf":
+        trace.moved(to_host=_own_nbytes(X))
+        return X.to_pandas()
+    if source == "cupy":
+        return _host(X, state=False)
+    trace.moved(to_device=nbytes(X))
+    return _upload(X) if source == "pandas" else load("cupy").asarray(X)
+
+
+def _upload(X: Any) -> Any:
+    try:
+        return load("cudf").from_pandas(X)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        columns = list(getattr(X, "columns", ()))
+        for name in columns if len(columns) > 1 else ():
+            _upload(X[[name]])
+        held = f"column {columns[0]!r}" if columns else "index"
+        raise DataError(
+            f"cuDF cannot hold the {held}: {error}; convert it (astype) or leave it out"
+        ) from error
+
+
+def matrix(X: Any, order: str = "C", dtype: str = "auto") -> Any:
+    """Return a frame of numbers as one matrix with NaN for missing, and an array of another type.
+
+    Parameters
+    ----------
+    X : frame, array, Dask array or sparse matrix
+        Sparse rows, and arrays that have the type, are returned as they are.
+    order : {"C", "F"}
+        Of a matrix that is made.
+    dtype : {"auto", "float32", "float64"}
+        "auto" is float64 for a frame, and an array's own.
+    """
+    if not is_frame(X):
+        if dtype == "auto" or is_sparse(X) or X.dtype == dtype:
+            return X
+        return X.astype(dtype) if is_partitioned(X) else X.astype(dtype, order=order)
+    kind = "float64" if dtype == "auto" else dtype
+    made = array_module(device_of(X)).empty(X.shape, dtype=kind, order=order)
+    for j, name in enumerate(X.columns):
+        made[:, j] = numbers(X, name)
+    return made
+
+
+def nbytes(X: Any) -> int:
+    """Return the bytes that the values of a table or an array take."""
+    if not is_frame(X):
+        return int(X.nbytes) if hasattr(X, "nbytes") else int(X.memory_usage(index=False))
+    return int(X.memory_usage(index=False).sum())
+
+
+def _own_nbytes(X: Any) -> int:
+    """Return the bytes of a cuDF table, where of a view it counts all that lies behind the rows."""
+    columns = (X[name] for name in X.columns) if is_frame(X) else [X]
+    return sum(nbytes(each.copy()) for each in columns)
+
+
+def select(X: Any, names: Sequence[Any]) -> Any:
+    """Return the columns of a frame in the given order.
+
+    Raises
+    ------
+    DataError
+        Columns are missing.
+    """
+    missing = [name for name in names if name not in X.columns]
+    if missing:
+        raise DataError(f"X lacks the columns {missing} that the model was fitted on")
+    return X if list(X.columns) == list(names) else X[list(names)]
+
+
+def synchronize(device: str) -> None:
+    """Wait until the device has done all that was asked of it."""
+    if device == "cuda":
+        load("cupy").cuda.get_current_stream().synchronize()
+
+
+def release(device: str) -> None:
+    """Give the memory that nothing uses any more back to the device."""
+    if device == "cuda":
+        load("cupy").get_default_memory_pool().free_all_blocks()
+
+
+def csr_nbytes(X: Any) -> int:
+    """Return the bytes of a matrix of compressed rows.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> csr_nbytes(csr_matrix([[0.0, 2.0]]))
+    20
+    """
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+
+
+def csr_to_host(X: Any) -> Any:
+    """Return a CuPy matrix as SciPy's, booking the copy."""
+    trace.moved(to_host=csr_nbytes(X))
+    return X.get()
+
+
+def csr_to_gpu(X: Any) -> Any:
+    """Return a SciPy matrix as compressed rows of CuPy, booking the copy.
+
+    Counts become float64, the type that scikit-learn computes with: CuPy has no sparse integers.
+    """
+    X = X.tocsr()
+    X = X.astype("float64") if X.dtype.kind in "iu" else X
+    trace.moved(to_device=csr_nbytes(X))
+    return load("cupyx.scipy.sparse.csr_matrix")(X)
+
+
+def encoded(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return the codes of a series of text, -1 for missing, and its distinct values.
+
+    Parameters
+    ----------
+    series : Series
+        Of one of pandas' types for text.
+
+    Returns
+    -------
+    codes : numpy.ndarray of int32, shape (n_rows,)
+    values : numpy.ndarray of object, shape (n_values,)
+        In the order in which they are met.
+
+    Examples
+    --------
+    >>> codes, values = encoded(pd.Series(["b", None, "a", "b"], dtype="str"))
+    >>> codes.tolist(), values.tolist()
+    ([0, -1, 1, 0], ['b', 'a'])
+    """
+    array = pa.array(series)
+    whole = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    chunks = whole.dictionary_encode().unify_dictionaries().chunks
+    codes = [np.asarray(pc.fill_null(chunk.indices, -1)) for chunk in chunks]
+    values: Any = chunks[0].dictionary.to_numpy(zero_copy_only=False) if chunks else []
+    return _joined(codes), np.asarray(values, dtype=object)
+
+
+def _joined(codes: list[np.ndarray]) -> np.ndarray:
+    if len(codes) == 1:
+        return codes[0]
+    return np.concatenate(codes) if codes else np.empty(0, dtype="int32")

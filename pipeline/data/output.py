@@ -1,0 +1,137 @@
+"""Frames that are made: of a matrix, of its names, of what scikit-learn's `set_output` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from sklearn.pipeline import Pipeline
+
+# There is no public way to read what `set_output` and `set_config` have set.
+from sklearn.utils._set_output import _get_output_config
+
+from pipeline.data import frames
+from pipeline.data.checks import is_finite
+from pipeline.errors import ConfigError
+from pipeline.optional import load
+
+CONTAINERS = ("default", "pandas", "polars")
+
+
+def container(spec: Any) -> str:
+    """Return what scikit-learn would make for an estimator: "default", "pandas" or "polars".
+
+    A `Pipeline` makes what its last step makes.
+
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> container(StandardScaler().set_output(transform="pandas"))
+    'pandas'
+    """
+    while isinstance(spec, Pipeline) and spec.steps:
+        made = [how for _, how in spec.steps if hasattr(how, "transform")]
+        spec = made[-1] if made else None
+    return str(_get_output_config("transform", spec)["dense"])
+
+
+def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Any, kept: Mapping[Any, Any]) -> Any:
+    """Return a frame of matrices and, beside them, some columns of a table.
+
+    Parameters
+    ----------
+    matrices : sequence of (array of shape (n_rows, n_names), names)
+        One or more, in one place.
+    X : frame or array
+        Gives the index, where it has one, and the columns.
+    kept : mapping
+        Name in the result -> column of `X`; text becomes categorical.
+    """
+    module = load({"cpu": "pandas", "cuda": "cudf"}[frames.device_of(matrices[0][0])])
+    index = X.index if frames.is_frame(X) else None
+    parts = [module.DataFrame(m, columns=list(names), index=index) for m, names in matrices]
+    made = parts[0] if len(parts) == 1 else module.concat(parts, axis=1)
+    table = X if frames.is_frame(X) else module.DataFrame(X)
+    for name, source in kept.items():
+        made[name] = categorize(table[[source]])[source]
+    return made
+
+
+def categorize(X: Any) -> Any:
+    """Return a frame whose text columns are categorical, as XGBoost wants them."""
+    text = [name for name, dtype in X.dtypes.items() if str(dtype) in ("object", "str", "string")]
+    if not text:
+        return X
+    made = X.copy(deep=False)
+    for name in text:
+        # cuDF takes the nulls of some rows for those of the first ones; a copy has its own.
+        whole = X[name].copy() if frames.library(X) == "cudf" else X[name]
+        made[name] = whole.astype("category")
+    return made
+
+
+def with_own_nulls(X: Any) -> Any:
+    """Return a frame whose columns say by their interface which values are missing.
+
+    Where some rows of a cuDF frame are a view, XGBoost is given their values and the mask of the
+    first rows; a copy has its own.
+    """
+    if frames.library(X) != "cudf":
+        return X
+    views = [n for n in X.columns if X[n].hasnans and X[n].to_pylibcudf()[0].offset()]
+    made = X.copy(deep=False)
+    for name in views:
+        made[name] = X[name].copy()
+    return made
+
+
+def contained(values: Any, how: str, names: Sequence[Any], index: Any) -> Any:
+    """Return a host matrix or frame in a container.
+
+    Parameters
+    ----------
+    values : array or pandas.DataFrame, shape (n_rows, n_columns)
+    how : {"default", "pandas", "polars"}
+    names : sequence of str
+        Of the columns, where `values` is an array.
+    index : pandas.Index or None
+        Of the rows, where `values` is an array.
+
+    Raises
+    ------
+    ConfigError
+        `values` is sparse, and frames are dense.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> contained(np.array([[1.0]]), "pandas", ["x"], None).to_dict("list")
+    {'x': [1.0]}
+    """
+    if how == "default":
+        return values
+    if frames.is_sparse(values):
+        raise ConfigError(f"set_output(transform={how!r}) and the output is sparse; use 'default'")
+    if not frames.is_frame(values):
+        values = pd.DataFrame(values, columns=list(names), index=index)
+    return load("polars.from_pandas")(values) if how == "polars" else values
+
+
+def refuse_infinite(X: Any) -> None:
+    """Check all floats of a table, for a library that takes infinite ones without a word.
+
+    Parameters
+    ----------
+    X : frame or dense matrix
+
+    Raises
+    ------
+    DataError
+        Some are infinite.
+    """
+    if frames.is_frame(X):
+        names = [name for name in X.columns if getattr(X[name].dtype, "kind", "") == "f"]
+    else:
+        xp = frames.array_module(frames.device_of(X))
+        names = [] if is_finite(X, xp) else list(range(X.shape[1]))
+    for name in names:
+        frames.numbers(X, name)

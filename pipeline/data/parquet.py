@@ -1,0 +1,279 @@
+"""Parquet read to cuDF, with what its reader leaves out.
+
+`cudf.read_parquet` gives dictionaries as the values they stand for, dates without their zone,
+and, where it cannot test a condition, all rows with a warning. The Arrow schema says what was
+there, so it is put back here; and conditions choose row groups by their statistics, and rows here.
+
+
+Reading tables to where they will be used.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipeline.benchmark.task import Filter
+from pipeline.data import frames
+from pipeline.data.files import parquet_files
+from pipeline.errors import DataError
+from pipeline.optional import load
+from pipeline.system.memory import is_exhausted, told
+
+_TESTS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda column, values: column.isin(list(values)),
+    "not in": lambda column, values: ~column.isin(list(values)),
+}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads row groups to frames of cuDF that have the same types, whichever they are.
+
+    Parameters
+    ----------
+    names : list of str
+        Columns, in their order.
+    rows : sequence of tuple
+        Conditions on columns.
+    schema : pyarrow.Schema
+        Of the files.
+    categories : dict of str to pandas.CategoricalDtype
+        Of the dictionary columns: what any row holds, so that every split has the same.
+    """
+
+    names: list[str]
+    rows: Filter
+    schema: pa.Schema
+    categories: Mapping[str, pd.CategoricalDtype]
+
+    @classmethod
+    def of(cls, files: Sequence[Path], names: Sequence[str], rows: Filter) -> Reader:
+        """Look at what files say of their columns, and read their dictionaries.
+
+        Raises
+        ------
+        DataError
+            There is no such column, or cuDF does not know its time zone.
+        """
+        schema = pq.read_schema(files[0])
+        for name in [*names, *(name for name, _, _ in rows)]:
+            if name not in schema.names:
+                raise DataError(f"{files[0]}: has no column {name!r}; has {schema.names[:20]}")
+        for name in names:
+            _check_zone(files[0], name, getattr(schema.field(name).type, "tz", None))
+        coded = [name for name in names if pa.types.is_dictionary(schema.field(name).type)]
+        return cls(list(names), rows, schema, _categories(files, coded) if coded else {})
+
+    def groups(self, file: Path) -> list[int]:
+        """Return the row groups that may hold such rows."""
+        import pyarrow.dataset as ds
+
+        wanted = pq.filters_to_expression(list(self.rows)) if self.rows else None
+        (fragment,) = ds.dataset(file, format="parquet").get_fragments()
+        parts = fragment.split_by_row_group(wanted)
+        return [group.id for part in parts for group in part.row_groups]
+
+    def read(
+        self, groups: Mapping[Path, Sequence[int]], columns: Sequence[str] | None = None
+    ) -> Any:
+        """Return the rows of row groups, by file, that meet the conditions.
+
+        Parameters
+        ----------
+        groups : dict of Path to list of int
+        columns : sequence of str, optional
+            Some of the names.
+        """
+        if columns is not None:
+            return replace(self, names=list(columns)).read(groups)
+        filled = {str(file): list(chosen) for file, chosen in groups.items() if chosen}
+        tested = [name for name, _, _ in self.rows if name not in self.names]
+        wanted = list(dict.fromkeys([*self.names, *tested]))
+        if filled:
+            # Told that there are no partitions, cuDF leaves files and row groups as they are.
+            frame = load("cudf").read_parquet(
+                list(filled), columns=wanted, row_groups=list(filled.values()),
+                use_pandas_metadata=False, dataset_kwargs={},
+            )  # fmt: skip
+        else:
+            frame = load("cudf").from_pandas(_empty(self.schema, wanted))
+        if self.rows:
+            met = reduce(operator.and_, (self._met(frame, *condition) for condition in self.rows))
+            frame = frame[met].reset_index(drop=True)
+        return self._whole(frame[self.names])
+
+    def _met(self, frame: Any, name: str, test: str, value: Any) -> Any:
+        """Return whether a condition is met; a missing value meets none but "not in"."""
+        if getattr(value, "tzinfo", None) is not None:
+            value = pd.Timestamp(value).tz_convert(None)
+        try:
+            return _TESTS[test](frame[name], value).fillna(False)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                f"the condition {(name, test, value)} cannot be tested on a GPU: {error}; compare "
+                "with a value of the column's type, or read with device='cpu'"
+            ) from error
+
+    def _whole(self, frame: Any) -> Any:
+        """Return a frame with its categories and zones."""
+        for name in self.names:
+            kind = self.schema.field(name).type
+            if name in self.categories:
+                frame[name] = frame[name].astype(self.categories[name])
+            elif pa.types.is_timestamp(kind) and kind.tz:
+                frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(kind.tz)
+        return frame
+
+
+def _check_zone(file: Path, name: str, zone: str | None) -> None:
+    try:
+        ZoneInfo(zone or "UTC")
+    except (ValueError, ZoneInfoNotFoundError) as error:
+        raise DataError(
+            f"{file}: column {name!r} has the time zone {zone!r}, which cuDF does not know; write "
+            "it with a zone that has a name, as 'UTC'"
+        ) from error
+
+
+def _categories(files: Sequence[Path], names: list[str]) -> dict[str, pd.CategoricalDtype]:
+    """Return what dictionary columns hold in any file, in the order in which it is met."""
+    tables = [pq.read_table(f, columns=names, page_checksum_verification=True) for f in files]
+    whole = pa.concat_tables(tables).unify_dictionaries()
+    return {name: _category(whole[name]) for name in names}
+
+
+def _category(column: Any) -> pd.CategoricalDtype:
+    empty = pa.array([], column.type.value_type)
+    values = column.chunk(0).dictionary if column.num_chunks else empty
+    return pd.CategoricalDtype(values.drop_null().to_pandas(), column.type.ordered)
+
+
+def _empty(schema: pa.Schema, names: Sequence[str]) -> pd.DataFrame:
+    """Return no rows of columns, as cuDF's reader gives them."""
+    kinds = [(name, _read_as(schema.field(name).type)) for name in names]
+    return pa.schema(kinds).empty_table().to_pandas()
+
+
+def _read_as(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
+
+
+def read(
+    path: Path,
+    features: Sequence[str] | str,
+    target: str | Sequence[str],
+    rows: Filter,
+    device: str,
+) -> tuple[Any, Any]:
+    """Return the features on a device and the target on the host.
+
+    Parameters
+    ----------
+    path : Path
+        A Parquet file, or a folder of them; on the host page checksums are verified.
+    features : sequence of str or str
+        A name by itself gives the column in place of a frame.
+    target : str or sequence of str
+        Several give as many arrays, by name.
+    rows : list of tuple
+        Conditions; row groups that hold no such rows are not read.
+    device : {"cpu", "cuda"}
+
+    Returns
+    -------
+    X : pandas.DataFrame or cudf.DataFrame, or a Series of the same
+        Dictionary-encoded columns are categorical.
+    y : numpy.ndarray, shape (n_rows,), or dict of str to such
+
+    Raises
+    ------
+    DataError
+        The file is missing, damaged, or lacks a column.
+    OutOfMemory
+        The rows do not fit in the memory that is left.
+    """
+    with told("input", "read", device):
+        return _read(path, features, target, rows, device)
+
+
+def _read(
+    path: Path,
+    features: Sequence[str] | str,
+    target: str | Sequence[str],
+    rows: Filter,
+    device: str,
+) -> tuple[Any, Any]:
+    columns: Any = features if isinstance(features, str) else list(features)
+    named = [columns] if isinstance(columns, str) else columns
+    targets = [target] if isinstance(target, str) else list(target)
+    names = list(dict.fromkeys([*named, *targets]))
+    with _worded(path):
+        frame, found = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
+    return frame[columns], found[target] if isinstance(target, str) else found
+
+
+def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
+    files = parquet_files(path)
+    reader = Reader.of(files, names, rows)
+    frame = reader.read({file: reader.groups(file) for file in files})
+    # Splitters and metrics of scikit-learn use the target on the host.
+    host = frames.to_device(frame[targets], "cpu")
+    return frame, {name: host[name].to_numpy() for name in targets}
+
+
+def _on_host(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
+    table = pq.read_table(
+        path, columns=names, filters=list(rows) or None, page_checksum_verification=True
+    )
+    frame = table.to_pandas()
+    for name in filter(lambda name: _is_wide(table.column(name)), names):
+        frame[name] = table.column(name).to_pandas(types_mapper=_NULLABLE.get)
+    return frame, {name: table.column(name).to_numpy() for name in targets}
+
+
+_NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+
+
+def _is_wide(column: Any) -> bool:
+    """Return whether pandas would make integers with gaps float64, in which some are one."""
+    if column.type not in _NULLABLE or not column.null_count:
+        return False
+    extremes = pc.min_max(column).as_py().values()
+    return any(each is not None and abs(each) >= 2**53 for each in extremes)
+
+
+@contextmanager
+def _worded(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file; make it with `make data`") from error
+    except (pa.ArrowException, OSError) as error:
+        if is_exhausted(error):
+            raise
+        # Arrow adds the whole schema to some of its messages.
+        cause = str(error).partition("\n")[0]
+        raise DataError(
+            f"{path}: cannot be read: {cause}; `make clean-data`, then `make data`"
+        ) from error

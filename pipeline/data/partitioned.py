@@ -1,0 +1,124 @@
+"""Rows that many partitions hold, brought together where one process learns from them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.data import frames
+from pipeline.distributed import retry
+from pipeline.distributed.cluster import active
+from pipeline.errors import DataError, Reason, Unsupported
+from pipeline.optional import load
+from pipeline.system import hardware
+
+COPIES = 2
+"""The partitions, and the table that is made of them, are in memory at once."""
+
+
+def parts_of(X: Any) -> list[Any]:
+    """Return a task for each partition of a Dask frame, or block of rows of a Dask array."""
+    return list(X.to_delayed() if hasattr(X, "columns") else X.to_delayed().ravel())
+
+
+def lengths(X: Any) -> list[int]:
+    """Return the rows of each partition; a file is asked for one column, an array may know them."""
+    if hasattr(X, "columns"):
+        X = X[list(X.columns[:1])]
+    elif not np.isnan(X.chunks[0]).any():
+        return [int(n) for n in X.chunks[0]]
+    return list(compute([load("dask.delayed")(len)(part) for part in parts_of(X)]))
+
+
+def compute(tasks: Sequence[Any]) -> Sequence[Any]:
+    """Return the results of tasks, or of Dask frames: of the active cluster, or of threads.
+
+    Raises
+    ------
+    ClusterUnavailable
+        The scheduler of the cluster dies or freezes.
+    """
+    cluster = active()
+    if cluster is None:
+        return tuple(load("dask.compute")(*tasks))
+    return retry.computed(cluster, tasks)
+
+
+def each(function: Callable[..., Any], X: Any, *shared: Any) -> list[Any]:
+    """Return what a function makes of every partition; what all of them need is sent once."""
+    cluster = active()
+    if cluster is not None and shared:
+        shared = tuple(cluster.client.scatter(list(shared), broadcast=True, hash=False))
+    task = load("dask.delayed")(function, pure=False)
+    return list(compute([task(part, *shared) for part in parts_of(X)]))
+
+
+def fits(X: Any) -> tuple[bool, str]:
+    """Return whether one process can hold all partitions as one table, and the sizes in words."""
+    need, free = _bytes(X), room(frames.device_of(X))
+    return COPIES * need <= free, f"{need:,} bytes of rows, {free:,} free"
+
+
+def _bytes(X: Any) -> int:
+    if not hasattr(X, "columns") and not np.isnan(X.nbytes):
+        return int(X.nbytes)
+    return sum(each(frames.nbytes, X))
+
+
+def gather(X: Any, step: str) -> tuple[Any, str]:
+    """Return all partitions as one table, and what there is to say about it.
+
+    Parameters
+    ----------
+    X : Dask frame or array
+    step : str
+        Path of the step that needs it, for the message.
+
+    Raises
+    ------
+    Unsupported
+        It does not fit in the memory of this process.
+    """
+    enough, sizes = fits(X)
+    if not enough:
+        why = f"it learns from all rows in one process: {sizes}, and {COPIES} times the rows needed"
+        way_out = "use an XGBoost estimator, which trains where the rows are, or fewer rows"
+        raise Unsupported(Reason(step, why, way_out))
+    (whole,) = compute([X])
+    return whole, f"gathered to one process: {sizes}"
+
+
+def room(device: str) -> int:
+    """Return the bytes that are free for a table on a device."""
+    if device == "cuda":
+        return int(load("cupy").cuda.runtime.memGetInfo()[0])
+    return hardware.describe().memory_free_bytes
+
+
+def check_rows(y: Any, rows: int) -> None:
+    """Refuse a target of another length than the table.
+
+    Raises
+    ------
+    DataError
+        The lengths differ.
+    """
+    if y is not None and len(y) != rows:
+        raise DataError(f"y has {len(y)} values and X has {rows} rows")
+
+
+def joined(results: Sequence[Any]) -> Any:
+    """Return the answers for partitions, one after the other, as the answer for all rows.
+
+    >>> joined([(np.zeros(1), np.ones(1)), (np.zeros(2), np.ones(2))])[1].tolist()
+    [1.0, 1.0, 1.0]
+    """
+    first = results[0]
+    if isinstance(first, tuple | list):
+        return type(first)(joined(group) for group in zip(*results, strict=True))
+    if frames.is_frame(first):
+        module = load(frames.library(first))
+        return module.concat(list(results))
+    return np.concatenate([frames.to_device(result, "cpu") for result in results])

@@ -1,0 +1,392 @@
+"""Before a table is read: whether it fits in memory, and what is done where it does not.
+
+`scan`: tables in files, as partitions that the workers of a cluster read where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.benchmark.task import Filter
+from pipeline.data import csv, frames, parquet, partitioned
+from pipeline.data.files import parquet_files
+from pipeline.data.partitioned import compute
+from pipeline.distributed.cluster import active
+from pipeline.errors import ConfigError, DataError
+from pipeline.optional import load
+from pipeline.system import hardware
+
+How = Literal["in memory", "streaming", "cluster"]
+
+TABLES = 5
+"""What a fit takes, in tables: the table, the prepared matrix, and what is made in between.
+
+Counted on arrays of a GPU: medians 3.1, scaling and target encoding 4.1, quantiles and F tests 5.0
+and 5.1. Steps that make more columns than they read, as splines and products, take more.
+"""
+
+STRING = 8
+"""Bytes that a text takes beside its letters."""
+
+CODE = 4
+"""Bytes of the number that stands for a category."""
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What will be done with a table, and why.
+
+    Parameters
+    ----------
+    how : {"in memory", "streaming", "cluster"}
+        As one table; partition by partition in this process; by the workers of the cluster.
+    need : int
+        Bytes that fitting the table as a whole takes, about.
+    free : int
+        Bytes that this process, or the GPU, has left; of a cluster those of all workers.
+    """
+
+    how: How
+    need: int
+    free: int
+
+    def __str__(self) -> str:
+        """Say it in a sentence.
+
+        >>> print(Preflight("streaming", 3_000_000_000, 2_000_000_000))
+        streaming: a fit needs about 3.0 GB and 2.0 GB are free
+        """
+        owner = "the workers have" if self.how == "cluster" else "are free"
+        need, free = (f"{size / 1e9:.1f} GB" for size in (self.need, self.free))
+        told = f"{owner} {free}" if self.how == "cluster" else f"{free} {owner}"
+        return f"{self.how}: a fit needs about {need} and {told}"
+
+
+def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") -> Preflight:
+    """Return how a table in files should be read, from what the files say of it.
+
+    Inside of `pipeline.cluster`, by its workers; else in memory where it fits.
+
+    Parameters
+    ----------
+    path : str or Path
+        A Parquet file, a folder of them, or a CSV file.
+    columns : sequence of str
+        The features and the target.
+    device : {"cpu", "cuda"}
+
+    Raises
+    ------
+    DataError
+        A file is missing or damaged, lacks a column, or has another type for it than the first.
+    """
+    need = TABLES * _bytes(Path(path), columns)
+    cluster = active()
+    if cluster is not None:
+        limits = [worker["memory_limit"] for worker in cluster.workers().values()]
+        return Preflight("cluster", need, sum(limits))
+    free = partitioned.room(device)
+    return Preflight("in memory" if need <= free else "streaming", need, free)
+
+
+def read(
+    path: str | Path,
+    features: Sequence[str],
+    target: str,
+    *,
+    rows: Filter = (),
+    device: str = "cpu",
+) -> tuple[Any, np.ndarray]:
+    """Return the features of a table in files as `preflight` advises, and the target on the host.
+
+    Parameters
+    ----------
+    path : str or Path
+        A Parquet file, a folder of them, or a CSV file.
+    features : sequence of str
+    target : str
+    rows : list of tuple
+        Conditions on columns, as ``[("month", "<=", 9)]``. Not for CSV.
+    device : {"cpu", "cuda"}
+
+    Returns
+    -------
+    X : frame or Dask frame
+        `Accelerated` takes both.
+    y : numpy.ndarray, shape (n_rows,)
+
+    Raises
+    ------
+    DataError
+        See `preflight`.
+    """
+    path = Path(path)
+    if preflight(path, [*features, target], device=device).how != "in memory":
+        return scan(path, features, target, rows=rows, device=device)
+    if path.suffix.lower() != ".csv":
+        return parquet.read(path, features, target, rows, device)
+    return _csv(path, features, target, rows, device)
+
+
+def _csv(
+    path: Path, features: Sequence[str], target: str, rows: Filter, device: str
+) -> tuple[Any, np.ndarray]:
+    refuse_conditions(path, rows)
+    frame = csv.read_frame(path, [*features, target])
+    return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
+
+
+def _bytes(path: Path, names: Sequence[str]) -> int:
+    """Return about what columns take in memory."""
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder")
+    if path.suffix.lower() == ".csv":
+        return path.stat().st_size
+    files = parquet_files(path)
+    agree(files, names)
+    return sum(_of_file(metadata(file), set(names)) for file in files)
+
+
+def _of_file(metadata: Any, names: set[str]) -> int:
+    schema = metadata.schema.to_arrow_schema()
+    widths = {name: _width(schema.field(name).type) for name in names}
+    fixed = sum(width or STRING for width in widths.values()) * metadata.num_rows
+    texts = {name for name, width in widths.items() if not width}
+    return int(fixed) + stored_bytes(metadata, texts)
+
+
+def _width(kind: pa.DataType) -> int:
+    """Return the bytes of a value; 0 where they differ from value to value."""
+    if pa.types.is_dictionary(kind):
+        return CODE
+    try:
+        return max(1, kind.bit_width // 8)
+    except ValueError:
+        return 0
+
+
+SHARE = 16
+"""Partitions of this share of a worker's memory a thread leave room for what is made of them."""
+
+LARGEST, SMALLEST = 2**28, 2**20
+"""Bytes of a partition as the file counts them: rows take more in memory."""
+
+PER_THREAD = 2
+"""Partitions for each thread of the cluster, where the rows can be cut so finely."""
+
+
+def scan(
+    path: str | Path,
+    features: Sequence[str],
+    target: str,
+    *,
+    rows: Filter = (),
+    device: str = "cpu",
+    partition_bytes: int | None = None,
+) -> tuple[Any, np.ndarray]:
+    """Return the features of a table in files as a Dask frame, and the target on the host.
+
+    Parameters
+    ----------
+    path : str or Path
+        A Parquet file, a folder of them, or a CSV file.
+    features : sequence of str
+        Columns to read; no others are.
+    target : str
+    rows : list of tuple
+        Conditions on columns, as ``[("month", "<=", 9)]``. Not for CSV.
+    device : {"cpu", "cuda"}
+        Whether the workers read to pandas or to cuDF.
+    partition_bytes : int, optional
+        By default from the workers' memory; a Parquet file is cut between its row groups only.
+
+    Returns
+    -------
+    X : dask.dataframe.DataFrame
+    y : numpy.ndarray, shape (n_rows,)
+
+    Raises
+    ------
+    DataError
+        A file is missing or damaged, lacks a column, or has another type for it than the first.
+    """
+    path = Path(path)
+    if device not in ("cpu", "cuda"):
+        raise ConfigError(f"device={device!r} is not 'cpu' or 'cuda'")
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder")
+    if path.suffix.lower() == ".csv":
+        return _dask_csv(path, features, target, rows, device, partition_bytes)
+    read = _parquet if device == "cpu" else _on_gpu
+    frame = read(path, [*features, target], rows, partition_bytes)
+    (y,) = compute([frame[target]])
+    y = y.to_numpy() if device == "cpu" else y.to_pandas().to_numpy()
+    return frame[list(features)], y
+
+
+def _parquet(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
+    files = parquet_files(path)
+    sizes = agree(files, names)
+    size = size or partition_size(sum(sizes))
+    return load("dask.dataframe.read_parquet")(
+        [str(file) for file in files],
+        columns=list(names),
+        filters=list(rows) or None,
+        blocksize=size,
+        # To split files, Dask keeps what all of them say of themselves: megabytes for a wide one.
+        split_row_groups="adaptive" if max(sizes) > size else False,
+    )
+
+
+def _on_gpu(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
+    load("dask_cudf")  # Dask learns what to do with frames of cuDF.
+    files = parquet_files(path)
+    size = size or partition_size(sum(agree(files, names)))
+    reader = parquet.Reader.of(files, list(dict.fromkeys(names)), rows)
+    found = pieces(reader, files, size) or [{}]
+    return load("dask.dataframe.from_map")(reader.read, found, meta=reader.read({}))
+
+
+def pieces(reader: parquet.Reader, files: Sequence[Path], size: int) -> list[dict[Path, list[int]]]:
+    """Return row groups of a file each, of about as many bytes, that may hold rows to read."""
+    made: list[dict[Path, list[int]]] = []
+    for file in files:
+        found, held = metadata(file), size
+        for group in reader.groups(file):
+            if held >= size:
+                made.append({file: []})
+                held = 0
+            made[-1][file].append(group)
+            held += _group_bytes(found.row_group(group), set(reader.names))
+    return made
+
+
+def _dask_csv(
+    path: Path,
+    features: Sequence[str],
+    target: str,
+    rows: Filter,
+    device: str,
+    size: int | None,
+) -> tuple[Any, np.ndarray]:
+    refuse_conditions(path, rows)
+    form = csv.Form.of(path)
+    names = form.chosen([*features, target])
+    spans = form.spans(size or partition_size(path.stat().st_size))
+    looked = load("dask.delayed")(_looked, pure=False)
+    found = compute([looked(form, span, names, target) for span in spans])
+    held = {name: reduce(csv.Held.beside, (each[name] for each, _ in found)) for name in names}
+    y = csv.frame(pa.concat_tables([texts for _, texts in found]), {target: held[target]})
+    read = _Span(form, {name: held[name] for name in features}, device)
+    X = load("dask.dataframe.from_map")(read, spans, meta=read((form.start, form.start)))
+    return X, y[target].to_numpy()
+
+
+def refuse_conditions(path: Path, rows: Filter) -> None:
+    """Refuse to read some rows of a CSV file."""
+    if rows:
+        raise ConfigError(f"{path}: rows={rows!r} is for Parquet; filter the CSV, or convert it")
+
+
+def _looked(
+    form: csv.Form, span: tuple[int, int], names: Sequence[str], target: str
+) -> tuple[dict[str, csv.Held], pa.Table]:
+    """Return what the columns hold in a span of a file, and the target's cells."""
+    texts = form.table(names, span)
+    return {name: csv.Held.of(texts[name]) for name in names}, texts.select([target])
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Reads spans of a file to frames of the same types."""
+
+    form: csv.Form
+    held: dict[str, csv.Held]
+    device: str
+
+    def __call__(self, span: tuple[int, int], columns: Sequence[str] | None = None) -> Any:
+        """Return the rows of a span, on the device."""
+        held = {name: self.held[name] for name in columns or self.held}
+        frame = csv.frame(self.form.table(list(held), span), held)
+        return frames.to_device(frame, self.device)
+
+
+def agree(files: Sequence[Path], names: Sequence[str]) -> list[int]:
+    """Return the bytes that columns take in each file, uncompressed, once they agree on types.
+
+    Raises
+    ------
+    DataError
+        A file lacks a column or has another type for it than the first; both are named.
+    """
+    first: dict[str, Any] = {}
+    sizes = []
+    for file in files:
+        found = metadata(file)
+        schema = found.schema.to_arrow_schema()
+        for name in names:
+            if schema.get_field_index(name) < 0:
+                raise DataError(f"{file}: has no column {name!r}; has {schema.names[:20]}")
+            kind = _kind(schema.field(name).type)
+            if first.setdefault(name, kind) != kind:
+                raise DataError(
+                    f"{file}: column {name!r} holds {kind} and {files[0]} holds {first[name]}; "
+                    "write both with one type"
+                )
+        sizes.append(stored_bytes(found, set(names)))
+    return sizes
+
+
+def metadata(file: Path) -> Any:
+    """Return what a Parquet file says of itself; `DataError` where it is damaged."""
+    try:
+        return pq.read_metadata(file)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{file}: cannot be read: {str(error).partition(chr(10))[0]}") from error
+
+
+def _kind(kind: Any) -> Any:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_large_string(kind) else kind
+
+
+def stored_bytes(found: Any, names: set[str]) -> int:
+    """Return the bytes that columns take in a file before it is compressed."""
+    groups = map(found.row_group, range(found.num_row_groups))
+    return sum(_group_bytes(group, names) for group in groups)
+
+
+def _group_bytes(group: Any, names: set[str]) -> int:
+    columns = map(group.column, range(group.num_columns))
+    return sum(
+        column.total_uncompressed_size
+        for column in columns
+        if column.path_in_schema.partition(".")[0] in names
+    )
+
+
+def partition_size(total: int) -> int:
+    """Return the bytes of a partition: small enough for the memory, and some for every thread."""
+    memory, threads = _resources()
+    wanted = min(memory // SHARE, total // (PER_THREAD * threads), LARGEST)
+    return max(wanted, SMALLEST)
+
+
+def _resources() -> tuple[int, int]:
+    """Return the least memory that a thread has, and the number of threads."""
+    cluster = active()
+    if cluster is None:
+        here = hardware.describe()
+        return here.memory_free_bytes // here.cores, here.cores
+    workers = cluster.workers().values()
+    total = hardware.describe().memory_bytes
+    shares = [(w["memory_limit"] or total // len(workers)) // w["nthreads"] for w in workers]
+    return min(shares), sum(worker["nthreads"] for worker in workers)

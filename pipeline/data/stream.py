@@ -1,0 +1,139 @@
+"""Tables in files, read a bounded number of rows at a time, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.data import csv
+from pipeline.errors import DataError, PipelineError
+
+_BUFFER = 1024**2
+"""Bytes of a column that are read ahead."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A Parquet or CSV file.
+
+    Parameters
+    ----------
+    path : Path
+        CSV where the name ends so, with a line of names, parted by what the line has most of
+        comma, semicolon, tab and bar; else Parquet.
+    wanted : sequence of str or None
+        Columns to read, those of them that there are; None for all.
+    kinds : mapping of str to str
+        Of columns of CSV files, for those that have no types.
+    """
+
+    path: Path
+    wanted: Sequence[str] | None
+    kinds: Mapping[str, str]
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether the file is read as CSV."""
+        return self.path.suffix.lower() == ".csv"
+
+    def names(self) -> list[str]:
+        """Return the names of the columns in the file.
+
+        Raises
+        ------
+        DataError
+            The file is missing or cannot be read.
+        """
+        with reading(self.path):
+            if self.is_csv:
+                return list(csv.Form.of(self.path).names)
+            return list(pq.read_schema(self.path).names)
+
+    def rows(self) -> int | None:
+        """Return the number of rows; None for CSV, which would have to be read."""
+        if self.is_csv:
+            return None
+        with reading(self.path):
+            return int(pq.read_metadata(self.path).num_rows)
+
+    def index(self) -> list[str]:
+        """Return the columns in which pandas keeps the labels of the rows."""
+        if self.is_csv:
+            return []
+        with reading(self.path):
+            stored = (pq.read_schema(self.path).pandas_metadata or {}).get("index_columns", [])
+        return [name for name in stored if isinstance(name, str)]
+
+    def tables(self, size: int, skip: int = 0) -> Iterator[pa.Table]:
+        """Yield tables of `size` rows, the last one of fewer, after the first `skip` rows.
+
+        Raises
+        ------
+        DataError
+            The file is damaged, or a value is not of the column's type.
+        """
+        with reading(self.path):
+            batches = self._csv() if self.is_csv else self._parquet(size)
+            yield from _cut(batches, size, skip)
+
+    def _columns(self) -> list[str]:
+        there = self.names()
+        repeated = sorted({name for name in there if there.count(name) > 1})
+        if repeated:
+            raise DataError(f"{self.path}: has columns with the same name: {repeated}")
+        return there if self.wanted is None else [name for name in there if name in self.wanted]
+
+    def _parquet(self, size: int) -> Iterator[pa.RecordBatch]:
+        with pq.ParquetFile(
+            self.path, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
+        ) as file:
+            yield from file.iter_batches(batch_size=size, columns=self._columns())
+
+    def _csv(self) -> Iterator[pa.RecordBatch]:
+        return csv.batches(self.path, self._columns(), self.kinds)
+
+
+class reading:  # noqa: N801 - a context
+    """Word the errors of a file that cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Raise `DataError` in the place of Arrow's errors."""
+        if isinstance(error, FileNotFoundError):
+            raise DataError(f"{self.path}: no such file") from error
+        # A damaged footer may be anything, to Arrow or to the JSON that pandas left in it.
+        broken = (
+            *(pa.ArrowException, OSError, MemoryError, OverflowError),
+            *(AttributeError, LookupError, TypeError, ValueError),
+        )
+        if isinstance(error, DataError) and str(self.path) not in str(error):
+            raise DataError(f"{self.path}: {error}") from error
+        if isinstance(error, broken) and not isinstance(error, PipelineError):
+            cause = str(error).partition("\n")[0]
+            raise DataError(f"{self.path}: cannot be read: {cause}") from error
+
+
+def _cut(batches: Iterator[pa.RecordBatch], size: int, skip: int) -> Iterator[pa.Table]:
+    """Return tables of the same size, whatever the sizes of the batches."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        dropped = min(skip, batch.num_rows)
+        skip -= dropped
+        held.append(batch.slice(dropped))
+        count += batch.num_rows - dropped
+        while count >= size:
+            whole = pa.Table.from_batches(held)
+            yield whole.slice(0, size)
+            held, count = whole.slice(size).to_batches(), count - size
+    if count:
+        yield pa.Table.from_batches(held)

@@ -1,0 +1,105 @@
+"""The target: as long as the table, whole, and of as many classes as the model answers for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import Pipeline
+
+from pipeline.data import frames
+from pipeline.errors import DataError
+
+TWO_CLASSES = ("HistGradientBoostingClassifier", "XGBClassifier", "XGBRFClassifier")
+"""Classifiers that answer for two classes though they have seen one."""
+
+
+def check_target(y: Any, X: Any) -> Any:
+    """Return the target as a host array.
+
+    Raises
+    ------
+    DataError
+        Its length or index differs from the table's, or it has missing values.
+    """
+    if y is None:
+        return None
+    if not aligned(X, y):
+        raise DataError("the index of y differs from that of X: rows would not match; align y")
+    y = np.asarray(frames.to_device(y, "cpu"))
+    if not frames.is_partitioned(X) and len(y) != X.shape[0]:
+        raise DataError(f"y has {len(y)} values and X has {X.shape[0]} rows")
+    missing = int(pd.isna(y).sum())
+    if missing:
+        raise DataError(f"y has {missing} missing values; drop these rows")
+    return y
+
+
+def check_weights(weights: Any, X: Any, step: str) -> np.ndarray:
+    """Return the weights of the rows for a step, on the host.
+
+    Raises
+    ------
+    DataError
+        Their number or index differs from the table's, or some are no finite number.
+    """
+    where = f"{step}: sample_weight"
+    if not aligned(X, weights):
+        raise DataError(f"{where}: its index differs from that of X: rows would not match")
+    try:
+        weights = np.asarray(frames.to_device(weights, "cpu"), dtype="float64")
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{where} holds no numbers: {error}") from error
+    if weights.ndim != 1:
+        raise DataError(f"{where} has {weights.ndim} dimension(s); pass a number for each row")
+    if not frames.is_partitioned(X) and len(weights) != X.shape[0]:
+        raise DataError(f"{where} has {len(weights)} values and X has {X.shape[0]} rows")
+    if not np.isfinite(weights).all():
+        row = int((~np.isfinite(weights)).argmax())
+        raise DataError(f"{where}: row {row} has no finite number; give it one, or 0")
+    return weights
+
+
+def aligned(X: Any, y: Any) -> bool:
+    """Return whether rows match as far as labels can tell; a list has a method `index`."""
+    if not hasattr(X, "index") or callable(getattr(y, "index", None)):
+        return True
+    return (
+        frames.is_partitioned(X)
+        or len(y) != len(X)
+        or not hasattr(y, "index")
+        or frames.same_labels(X.index, y.index)
+    )
+
+
+def check_classes(spec: Any, y: Any) -> None:
+    """Refuse labels that are all the same where a model would answer for two classes.
+
+    Raises
+    ------
+    DataError
+        They are.
+    """
+    last = spec.steps[-1][1] if isinstance(spec, Pipeline) else spec
+    if type(last).__name__ in TWO_CLASSES and y.ndim == 1 and len(y) and (y == y[0]).all():
+        name, label = type(last).__name__, np.asarray(y[0]).item()
+        raise DataError(
+            f"y holds one class, {label!r}, in all {len(y)} rows, and {name} would give it two "
+            "probabilities; pass rows of at least two classes"
+        )
+
+
+def classes(y: np.ndarray) -> Any:
+    """Return the labels of a target, sorted; a list with those of each of several targets.
+
+    >>> classes(np.array([2, 1, 2])).tolist()
+    [1, 2]
+    """
+    several = y.ndim == 2 and y.shape[1] > 1
+    return [_distinct(column) for column in y.T] if several else _distinct(y.ravel())
+
+
+def _distinct(y: np.ndarray) -> np.ndarray:
+    # Sorting the labels of all rows would cost as much as a step of a solver.
+    return np.unique(pd.unique(y).astype(y.dtype))

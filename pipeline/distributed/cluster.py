@@ -1,0 +1,313 @@
+"""`cluster`: workers on this machine's cores or GPUs, or those of a scheduler somewhere else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any
+
+from pipeline.errors import ClusterUnavailable, ConfigError
+from pipeline.optional import available, load
+from pipeline.system import hardware
+
+LOOPBACK = "127.0.0.1"
+TCP_LEAST = 12
+"""Seconds: Dask sends that many probes, one a second, before it gives a connection up."""
+SCHEMES = ("tcp://", "tls://", "ucx://", "ucxx://")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a cluster is made and watched.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Processes. By default one for each two cores, or for each GPU.
+    memory_limit : str or int, default="auto"
+        Memory of one worker, as ``"4GB"``: it is ended when it takes more. ``"auto"`` is an equal
+        share of this machine's.
+    host : str, default="127.0.0.1"
+        Address that the scheduler and the workers listen on.
+    dashboard : str, default="127.0.0.1:0"
+        Address and port of the scheduler's pages; port 0 takes a free one.
+    timeout : float, default=60.0
+        Seconds after which a worker that says nothing counts as lost.
+    retries : int, default=2
+        How often work is done again after a worker was lost.
+    device_memory_limit : str or float, optional
+        Of a GPU worker; above it, rows move to the host. By default cuDF's own spilling is used.
+    rmm_pool_size : str or float, optional
+        GPU memory to take at once; by default the driver's asynchronous allocator is used.
+    protocol : {"tcp", "ucx"}, optional
+        Between GPU workers. By default UCX where it is installed and there are several.
+    """
+
+    workers: int | None = None
+    memory_limit: str | int = "auto"
+    host: str = LOOPBACK
+    dashboard: str = f"{LOOPBACK}:0"
+    timeout: float = 60.0
+    retries: int = 2
+    device_memory_limit: str | float | None = None
+    rmm_pool_size: str | float | None = None
+    protocol: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no cluster can have."""
+        if self.workers is not None and self.workers < 1:
+            raise ConfigError(f"workers={self.workers!r}: a cluster has 1 or more")
+        if self.timeout <= 0:
+            raise ConfigError(f"timeout={self.timeout!r} is not a number of seconds above 0")
+        if self.retries < 0:
+            raise ConfigError(f"retries={self.retries!r} is less than 0")
+
+
+_OF = {
+    "local": {"workers", "memory_limit", "host", "dashboard", "timeout", "retries"},
+    "cuda": {each.name for each in fields(Options)},
+    "address": {"workers", "timeout", "retries"},
+}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that is running.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    options : Options
+    about : str
+        What it is, in words.
+    """
+
+    client: Any
+    options: Options = field(default_factory=Options)
+    about: str = "the active client"
+
+    def workers(self) -> dict[str, dict[str, Any]]:
+        """Return what the scheduler knows of each worker, by its address, sorted by name.
+
+        Raises
+        ------
+        ClusterUnavailable
+            The scheduler does not answer within `Options.timeout`.
+        """
+        scheduler, wait = self.client.scheduler, self.options.timeout
+        try:
+            # `scheduler_info` answers from a copy that something else may be renewing.
+            found = self.client.sync(scheduler.identity, n_workers=-1, callback_timeout=wait)
+        except (AttributeError, OSError, RuntimeError) as error:
+            raise self.lost(f"{error}" if scheduler else "its client was closed") from error
+        workers = found["workers"].items()
+        return dict(sorted(workers, key=lambda item: str(item[1]["name"]).zfill(9)))
+
+    def lost(self, why: str) -> ClusterUnavailable:
+        """Return the error of a scheduler that is gone or says nothing."""
+        return ClusterUnavailable(f"the scheduler of {self.about} is lost: {why}; start it anew")
+
+    @property
+    def dashboard(self) -> str:
+        """The address of the scheduler's pages."""
+        return str(self.client.dashboard_link)
+
+
+_running: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
+
+
+def active() -> Cluster | None:
+    """Return the cluster that this code runs in: ours, or that of the user's own client."""
+    found = _running.get()
+    if found is not None or "distributed" not in sys.modules:
+        return found
+    try:
+        return Cluster(load("distributed.default_client")())
+    except ValueError:  # There is none.
+        return None
+
+
+@contextmanager
+def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
+    """Start workers, or meet those of a scheduler; what runs inside runs on them.
+
+    Parameters
+    ----------
+    where : str, default="local"
+        ``"local"``: processes on this machine. ``"cuda"``: one process for each of its GPUs.
+        ``"tcp://host:8786"``: the workers of the scheduler there.
+    **options
+        See `Options`.
+
+    Yields
+    ------
+    Cluster
+        Workers that were started here end with the block, however it ends.
+
+    Raises
+    ------
+    ConfigError
+        An option is unknown or cannot be used here.
+    ClusterUnavailable
+        The scheduler or its workers do not answer in time.
+    """
+    kind, asked = _checked(where, options)
+    if not available("distributed"):
+        raise ConfigError("Dask is not installed; pip install 'gpu-tabular-pipeline[cluster]'")
+    load("distributed")  # Its own settings must be there before ours are laid over them.
+    with ExitStack() as stack:
+        stack.enter_context(load("dask.config").set(settings(asked)))
+        made = _STARTS[kind](where, asked, stack)
+        token = _running.set(made)
+        try:
+            yield made
+        finally:
+            _running.reset(token)
+
+
+def maybe(where: str | None, **options: Any) -> AbstractContextManager[Cluster | None]:
+    """Return the cluster, or a block without one for None; options that are None are left out."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if where is not None:
+        return cluster(where, **given)
+    if given:
+        raise ConfigError(f"{', '.join(given)}: there is no cluster; name one, as local")
+    return nullcontext()
+
+
+def _checked(where: str, options: dict[str, Any]) -> tuple[str, Options]:
+    kind = "address" if where.startswith(SCHEMES) else where
+    if kind not in _OF:
+        raise ConfigError(f"cluster {where!r} is not 'local', 'cuda' or tcp://HOST:PORT")
+    for name in options:
+        if name not in _OF[kind]:
+            close = get_close_matches(name, _OF[kind], n=1)
+            guess = f"did you mean {close[0]!r}?" if close else f"there are {sorted(_OF[kind])}"
+            raise ConfigError(f"cluster {where!r} has no option {name!r}; {guess}")
+    return kind, Options(**options)
+
+
+def settings(options: Options) -> dict[str, Any]:
+    """Return Dask's settings: how soon a silent worker is lost, and that tasks stay in place.
+
+    The model that XGBoost trains depends on which worker has which rows.
+    """
+    return {
+        "distributed.scheduler.worker-ttl": f"{options.timeout} s",
+        "distributed.scheduler.work-stealing": False,
+        "distributed.comm.timeouts.connect": f"{options.timeout} s",
+        # So long after a loss, Dask closes a nanny that is just then replacing the next one.
+        "distributed.deploy.lost-worker-timeout": "365 days",
+        "distributed.comm.timeouts.tcp": f"{max(options.timeout, TCP_LEAST)} s",
+    }
+
+
+def local_arguments(options: Options) -> dict[str, Any]:
+    """Return the arguments of `LocalCluster`."""
+    cores = hardware.describe().cores
+    workers = options.workers or max(1, cores // 2)
+    return {
+        "n_workers": workers,
+        "threads_per_worker": max(1, cores // workers),
+        "memory_limit": options.memory_limit,
+        **_listening(options),
+    }
+
+
+def cuda_arguments(options: Options) -> dict[str, Any]:
+    """Return the arguments of `LocalCUDACluster`, one worker a GPU."""
+    spills = options.device_memory_limit is None
+    memory: dict[str, Any] = {} if spills else {"device_memory_limit": options.device_memory_limit}
+    pool = options.rmm_pool_size
+    return {
+        "n_workers": options.workers,
+        "threads_per_worker": 1,
+        "memory_limit": options.memory_limit,
+        "enable_cudf_spill": spills,
+        **memory,
+        **({"rmm_async": True} if pool is None else {"rmm_pool_size": pool}),
+        "protocol": protocol(options)[0],
+        **_listening(options),
+    }
+
+
+def protocol(options: Options) -> tuple[str, str]:
+    """Return how GPU workers talk to each other, and why.
+
+    >>> protocol(Options(protocol="ucx"))
+    ('ucx', 'asked for')
+    """
+    if options.protocol is not None:
+        return options.protocol, "asked for"
+    if options.workers == 1:
+        return "tcp", "one worker has no other to talk to"
+    if not available("distributed_ucxx"):
+        return "tcp", "distributed-ucxx, which UCX needs, is not installed"
+    return "ucx", "it moves rows between GPUs without the host where the hardware can"
+
+
+def _listening(options: Options) -> dict[str, Any]:
+    # Without addresses of their own, the pages of scheduler and workers are open to the network.
+    return {
+        "host": options.host,
+        "dashboard_address": options.dashboard,
+        "worker_dashboard_address": f"{options.host}:0",
+    }
+
+
+def _closed_by(stack: ExitStack, made: Any) -> Any:
+    def close() -> None:
+        with suppress(TimeoutError):  # Workers that are slow to end are being killed.
+            made.close()
+
+    stack.callback(close)
+    return made
+
+
+def _local(where: str, options: Options, stack: ExitStack) -> Cluster:
+    arguments = local_arguments(options)
+    made = _closed_by(stack, load("distributed.LocalCluster")(**arguments))
+    client = stack.enter_context(load("distributed.Client")(made))
+    return Cluster(client, options, f"{arguments['n_workers']} worker(s) on this machine")
+
+
+def _cuda(where: str, options: Options, stack: ExitStack) -> Cluster:
+    if not available("dask_cuda"):
+        raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
+    stack.enter_context(_settings_of_cudf())
+    made = _closed_by(stack, load("dask_cuda.LocalCUDACluster")(**cuda_arguments(options)))
+    client = stack.enter_context(load("distributed.Client")(made))
+    said = "{}: {}".format(*protocol(options))
+    return Cluster(client, options, f"{len(made.workers)} GPU worker(s) on this machine; {said}")
+
+
+@contextmanager
+def _settings_of_cudf() -> Iterator[None]:
+    """Put cuDF's settings back: `LocalCUDACluster` turns spilling on in this process as well."""
+    names = ("spill", "spill_stats")
+    before = {name: load("cudf.get_option")(name) for name in names}
+    try:
+        yield
+    finally:
+        for name in names:
+            load("cudf.set_option")(name, before[name])
+
+
+def _address(where: str, options: Options, stack: ExitStack) -> Cluster:
+    wanted = options.workers or 1
+    try:
+        client = stack.enter_context(load("distributed.Client")(where, timeout=options.timeout))
+        client.wait_for_workers(wanted, timeout=options.timeout)
+    except (OSError, TimeoutError) as error:
+        raise ClusterUnavailable(
+            f"{where}: no scheduler with {wanted} worker(s) answered within {options.timeout:g} s; "
+            "start `dask scheduler` and `dask worker` there (docs/cluster.md)"
+        ) from error
+    return Cluster(client, options, f"the workers of {where}")
+
+
+_STARTS = {"local": _local, "cuda": _cuda, "address": _address}

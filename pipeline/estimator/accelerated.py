@@ -1,0 +1,391 @@
+"""`Accelerated`: a scikit-learn program, run on the device of choice.
+
+What `fit` does around the steps of a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
+from sklearn.utils.metaestimators import available_if
+
+from pipeline.backends.xgboost.checkpoints import Checkpoints, keeping
+from pipeline.benchmark.provenance import code
+from pipeline.data import frames, target
+from pipeline.data.output import CONTAINERS, contained, container
+from pipeline.errors import ConfigError, Unsupported
+from pipeline.estimator import inputs
+from pipeline.estimator.fitted import Answers, Books, attempted, spec_has
+from pipeline.estimator.routing import (
+    WEIGHTS,
+    Asked,
+    forget,
+    hand_over,
+    led,
+    refuse,
+    router,
+    runs_on_blocks,
+)
+from pipeline.optional import load
+from pipeline.planning.choose import choose
+from pipeline.planning.lower import lower
+from pipeline.planning.plan import Plan
+from pipeline.preprocessing.engine.build import leaves, obstacles_to_batches
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.transformers.target_encoder import ahead
+from pipeline.system.devices import prepare
+
+
+def _learns_in_batches(model: Any) -> bool:
+    """Return whether there is a `partial_fit`; the error says why a transformer has none."""
+    if runs_on_blocks(model.spec) and (found := obstacles_to_batches(model.spec, "spec")):
+        raise AttributeError(f"{Unsupported(*found)}")
+    if hasattr(model, "plan_") and (forgotten := why_no_more_rows(model.plan_)):
+        raise AttributeError(forgotten)
+    return runs_on_blocks(model.spec) or hasattr(model.spec, "partial_fit")
+
+
+class Accelerated(Answers):
+    """A scikit-learn spec, fitted and applied on a device.
+
+    Parameters
+    ----------
+    spec : estimator
+        A scikit-learn or XGBoost estimator, or a `Pipeline` of them. Cloned, never changed.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        ``"cuda"`` is strict: a step without an equivalent is an error. ``"auto"``
+        takes the GPU where there is one and the job is large enough for it, and runs
+        such steps on the host, visibly.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Type of the matrix that the last estimator learns from, or that preprocessing returns.
+        "auto" is the type that scikit-learn would make; float32 on a GPU, also where no step
+        stands before the estimator, and for trees, which make it of any other. Between the steps
+        the type is scikit-learn's, and statistics are float64, in any case.
+    fallback : bool, optional
+        Whether steps that the device cannot run may run on the host. By default
+        only with ``device="auto"``.
+    rank_error : float, default=0.0
+        Largest error of medians and quantiles in rank, as a share of the rows. 0 is
+        exact and keeps the columns in memory while they are learnt from; more needs
+        a few kB a column, whatever the number of rows.
+    host_bytes : int, optional
+        Bytes of rows that a fit or a prediction may bring from the device to the host; any by
+        default. What is fitted and the answers do not count.
+    profile : bool, default=False
+        Learn ranges, values and missing rates of the columns too, by which a record of
+        predictions says how far other rows are from the training rows. One more pass over
+        the table, on the host.
+    intelex : bool, default=True
+        Whether estimators on the CPU may run on scikit-learn-intelex, where it is installed
+        and was measured to come within its tolerance of scikit-learn; `explain` says which.
+    checkpoint : str or Path, optional
+        Folder in which the trees of XGBoost are kept while it trains. A `fit` of the same rows
+        with the same spec goes on from what it finds there; after a `fit`, it is empty.
+
+    Attributes
+    ----------
+    device_ : str
+        The device in use, and `device_why_` the reason.
+    plan_ : Plan
+        The lowered program; ``plan_.placements`` says where each step runs.
+    residency_ : Ledger
+        What ran where, how long, and which bytes moved: the last `fit`, then the
+        prediction that ended last, never a mixture of two.
+    profile_ : dict of str to pipeline.data.drift.Learnt
+        What `profile` asks for, of the columns that some step reads.
+    classes_ : numpy.ndarray
+        The labels, for classifiers.
+    certificate_ : Certificate
+        What `certify` found last, for this fit.
+    n_features_in_ : int
+    feature_names_in_ : numpy.ndarray of str
+        Where the table has names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    >>> model = Accelerated(LogisticRegression(), device="cpu").fit(X, y)
+    >>> model.predict(X).tolist()
+    [0, 0, 1, 1]
+    >>> type(model.to_sklearn()).__name__
+    'LogisticRegression'
+    """
+
+    # The steps of the spec ask for metadata, and not the model.
+    __metadata_request__fit = {WEIGHTS: UNUSED}
+
+    def __init__(
+        self,
+        spec: BaseEstimator,
+        device: str = "auto",
+        *,
+        dtype: str = "auto",
+        fallback: bool | None = None,
+        rank_error: float = 0.0,
+        host_bytes: int | None = None,
+        profile: bool = False,
+        intelex: bool = True,
+        checkpoint: str | Path | None = None,
+    ) -> None:
+        self.spec = spec
+        self.device = device
+        self.dtype = dtype
+        self.fallback = fallback
+        self.rank_error = rank_error
+        self.host_bytes = host_bytes
+        self.profile = profile
+        self.intelex = intelex
+        self.checkpoint = checkpoint
+
+    @inputs.weighted
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Accelerated:
+        """Fit the spec.
+
+        Parameters
+        ----------
+        X : table or sequence of str, shape (n_rows, n_columns) or (n_texts,)
+            pandas, Polars, Arrow, cuDF, NumPy, CuPy, Dask or dask-cuDF; texts where the first
+            step reads text.
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+            Where the last step has them.
+        **params
+            Passed to the `fit` of the last step, as ``name`` or ``step__name``; ``sample_weight``
+            to a `StandardScaler` as well, as ``step__sample_weight``. With scikit-learn's metadata
+            routing they go, `sample_weight` too, to the steps that ask for them. The tables
+            of XGBoost's ``eval_set`` are prepared like X, by what was learnt from X. A ranker
+            takes ``qid``, the query of each row, in any order, or ``group``.
+
+        Raises
+        ------
+        Unsupported
+            A step has no equivalent on the device; every reason is in the error.
+        DeviceUnavailable
+            ``device="cuda"`` and there is no usable GPU.
+        DataError
+            The table or the target cannot be used.
+        CheckpointDiffers
+            The folder `checkpoint` holds the trees of another training.
+        BudgetExceeded
+            A step would bring more rows to the host than `host_bytes` allows.
+        """
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
+        asked, params = led(self, "fit", params)
+        inputs.check_queries(params, X)
+
+        def fit_steps(plan: Plan, X: Any, y: Any, takes: inputs.Intake) -> None:
+            head, last = split(plan)
+            X = head.fit_transform(X, y)
+            last.fit(X, y, **prepared(params, head, takes))
+
+        self._learn(X, y, fit_steps, asked)
+        return self
+
+    @spec_has("fit_predict")
+    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> np.ndarray:
+        """Fit, and return the labels of the training rows on the host, shape (n_rows,).
+
+        `params` go to the transformers, as those of `fit` do; the last step takes none here.
+        """
+        asked = self._led_before("fit_predict", params)
+
+        def fit_predict_steps(plan: Plan, X: Any, y: Any, takes: inputs.Intake) -> Any:
+            head, last = split(plan)
+            return last.fit_predict(head.fit_transform(X, y), y)
+
+        return np.asarray(self._on_host(self._learn(X, y, fit_predict_steps, asked)[1]))
+
+    @spec_has("fit_transform")
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Fit, and return what becomes of the training rows on the host, as `transform` does.
+
+        A `TargetEncoder` encodes each of them by the other folds. `params` go to the
+        transformers, as those of `fit` do.
+        """
+        asked = self._led_before("fit_transform", params)
+        taken, made = self._learn(X, y, lambda plan, X, y, _: plan.fit_transform(X, y), asked)
+        return self._contained(self._on_host(made), taken)
+
+    def _led_before(self, method: str, params: dict[str, Any]) -> Sequence[Asked]:
+        """Return what transformers ask for, where the last step takes X and y alone."""
+        asked, last = led(self, method, params)
+        if last:
+            raise ConfigError(f"{method} takes X and y alone: {[*last]} given; use fit")
+        return asked
+
+    @available_if(_learns_in_batches)
+    def partial_fit(self, X: Any, y: Any = None, **params: Any) -> Accelerated:
+        """Learn from more rows.
+
+        For estimators that have the method in scikit-learn, and for transformers of which each
+        column passes through one step only and none needs the target of all rows; others do not
+        have it. All batches together give what `fit` gives.
+        """
+        asked, params = led(self, "partial_fit", params)
+        refuse(asked, "a batch has no weights")
+        if not hasattr(self, "plan_"):
+            self._learn(X, y, lambda plan, X, y, _: plan.partial_fit(X, y, **params))
+            return self
+        X = self._intake.take(X)
+        with self._ledger(X) as book:
+            self.plan_.partial_fit(
+                self._bring(X, self.plan_.entrance), target.check_target(y, X), **params
+            )
+        self._books = Books(book)
+        return self
+
+    def _learn(self, X: Any, y: Any, how: Any, asked: Sequence[Asked] = ()) -> tuple[Any, Any]:
+        """Lower the spec and run `how` on the plan and the rows; keep it all if that succeeds."""
+        if self.dtype not in ("auto", "float32", "float64"):
+            raise ConfigError(f"dtype={self.dtype!r} is not 'auto', 'float32' or 'float64'")
+        if not 0 <= self.rank_error < 0.5:
+            raise ConfigError(f"rank_error={self.rank_error!r} is not a number from 0 to 0.5")
+        if self.host_bytes is not None and self.host_bytes < 0:
+            raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
+        choice = choose(self.device, self.spec, X)
+        prepare(choice.name)
+        fallback = self.device == "auto" if self.fallback is None else self.fallback
+        options = {name: getattr(self, name) for name in ("dtype", "rank_error", "intelex")}
+        plan = lower(self.spec, choice.name, fallback=fallback, **options)
+        takes, X = inputs.learn(self.spec, X)
+        remember(plan, takes)
+        hand_over(plan, asked, X)
+        y = target.check_target(y, X)
+        target.check_classes(self.spec, y)
+        encoders = (how for _, how in leaves(self.spec, ""))
+        with keeping(checkpoints_of(self)) as trees, self._ledger(X) as book, ahead(encoders, y):
+            made = attempted(X, lambda: how(plan, self._bring(X, plan.entrance), y, takes))
+        forget(plan)
+        plan.steps[-1].note(trees.remark)
+        self.device_, self.device_why_ = choice.name, choice.why
+        self.plan_, self._books = plan, Books(book)
+        self._intake = takes
+        self.profile_ = {}
+        if self.profile and isinstance(takes, inputs.Rows):
+            self.profile_ = takes.profile(X)
+        self._set_attributes(y)
+        return X, made
+
+    def _set_attributes(self, y: Any) -> None:
+        for name in ("n_features_in_", "feature_names_in_", "certificate_"):
+            self.__dict__.pop(name, None)
+        names = self._intake.names
+        if self._intake.n_features is not None:
+            self.n_features_in_ = self._intake.n_features
+        if names and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        if is_classifier(self.spec) and y is not None:
+            fitted = getattr(self.plan_.steps[-1].worker, "estimator", None)
+            known = getattr(fitted, "classes_", None)
+            same = isinstance(known, np.ndarray) and known.dtype == y.dtype
+            self.classes_ = known if same else target.classes(y)
+
+    @spec_has("transform")
+    def transform(self, X: Any) -> Any:
+        """Return the transformed table on the host, shape (n_rows, n_outputs).
+
+        A frame where `set_output` asks for one; of partitions, a Dask array or frame.
+        """
+        taken, made = self._call("transform", X)
+        return self._contained(made, taken)
+
+    def _contained(self, made: Any, taken: Any) -> Any:
+        how = container(self) if container(self) != "default" else container(self.spec)
+        if how == "default" or frames.is_partitioned(made):
+            return made
+        return contained(made, how, self.get_feature_names_out(), getattr(taken, "index", None))
+
+    @spec_has("transform")
+    def set_output(self, *, transform: str | None = None) -> Accelerated:
+        """Choose what `transform` and `fit_transform` return.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            None leaves the choice as it is.
+        """
+        if transform is not None:
+            if transform not in CONTAINERS:
+                raise ConfigError(f"transform={transform!r} is not one of {', '.join(CONTAINERS)}")
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    @spec_has("get_feature_names_out")
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns of `transform`, as the fitted spec has them."""
+        return np.asarray(self.to_sklearn().get_feature_names_out(input_features), dtype=object)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which metadata the steps of the spec ask for, for scikit-learn's routing."""
+        return router(self)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of the spec; sparse tables are refused at the door."""
+        tags = get_tags(self.spec)
+        tags.input_tags.sparse, tags.requires_fit = False, True
+        if tags.transformer_tags is not None:
+            kept = tags.transformer_tags.preserves_dtype
+            same = [t for t in kept if self.dtype in ("auto", t)]
+            tags.transformer_tags.preserves_dtype = same
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether `fit` has been called."""
+        return hasattr(self, "plan_")
+
+
+def split(plan: Plan) -> tuple[Plan, Plan]:
+    """Return the steps before the last one, and the last."""
+    return Plan(plan.spec, plan.steps[:-1]), Plan(plan.spec, plan.steps[-1:])
+
+
+def remember(plan: Plan, takes: inputs.Intake) -> None:
+    """Tell the step that reads the table what its cells were, where it encodes them."""
+    first = plan.steps[0].worker
+    if isinstance(first, Program) and isinstance(takes, inputs.Rows):
+        first.origins = takes.origins
+
+
+def why_no_more_rows(plan: Plan) -> str:
+    """Return why a fitted transformer can learn from no more rows; empty where it can."""
+    found = [s.worker.forgotten for s in plan.steps if isinstance(s.worker, Program)]
+    return "; ".join(filter(None, found)) if len(found) == len(plan.steps) else ""
+
+
+def prepared(params: dict[str, Any], head: Plan, takes: inputs.Intake) -> dict[str, Any]:
+    """Prepare the tables of XGBoost's `eval_set` as the training rows were."""
+    if not params.get("eval_set"):
+        return params
+    sets = inputs.eval_sets(params["eval_set"], takes)
+    if head.steps:
+        sets = ((head.call("transform", X), y) for X, y in sets)
+    return {**params, "eval_set": list(sets)}
+
+
+def checkpoints_of(model: Any) -> Checkpoints:
+    """Return what keeps the trees of a model's training, before there are any."""
+    folder = model.checkpoint
+    if folder is None:
+        return Checkpoints(None)
+    seeds = {
+        name: value
+        for name, value in model.spec.get_params(deep=True).items()
+        if name.rpartition("__")[2] == "random_state" and value is not None
+    }
+    told = [f"{name}={code(value)}" for name, value in sorted(seeds.items())]
+    settings = f"dtype={model.dtype}, rank_error={model.rank_error}"
+    return Checkpoints(
+        Path(folder),
+        seed=", ".join(told),
+        spec=f"{code(model.spec)}, {settings}",
+        versions=f"XGBoost {load('xgboost.__version__')}",
+    )

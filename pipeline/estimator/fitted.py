@@ -1,0 +1,304 @@
+"""What a fitted model answers, each answer on the host and on the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from pipeline.backends.cpu import is_xgboost
+from pipeline.benchmark.provenance import packages
+from pipeline.data import frames
+from pipeline.distributed.retry import retried
+from pipeline.errors import Unsupported
+from pipeline.estimator.certificate import METHODS, Certificate, Tolerance, certificate, compare
+from pipeline.estimator.inputs import Intake, as_passed, whole
+from pipeline.estimator.routing import METHODS as METADATA
+from pipeline.estimator.routing import WEIGHTS, led, refuse
+from pipeline.planning.explain import Explanation, explain
+from pipeline.planning.plan import Plan
+from pipeline.system.memory import told
+from pipeline.trace import ANSWER, Ledger, ledger, record
+
+T = TypeVar("T")
+
+
+def spec_has(name: str) -> Any:
+    """Return a decorator: the method is there where the spec has the one of this name.
+
+    Some, as `StackingClassifier`, have it once they are fitted.
+    """
+    return available_if(lambda model: hasattr(model.spec, name) or _fitted_has(model, name))
+
+
+def _fitted_has(model: Any, name: str) -> bool:
+    if not hasattr(model, "plan_"):
+        return False
+    last = model.spec.steps[-1][1] if isinstance(model.spec, Pipeline) else model.spec
+    fitted = getattr(model.plan_.steps[-1].worker, "estimator", None)
+    return type(fitted) is type(last) and hasattr(fitted, name)
+
+
+def attempted(X: Any, work: Callable[[], T]) -> T:
+    """Return the result of work on X; where X has partitions, the work survives lost workers."""
+    return retried(work) if frames.is_partitioned(X) else work()
+
+
+class Books:
+    """The ledgers of a model; a prediction changes them and not the model."""
+
+    def __init__(self, fit: Ledger) -> None:
+        self.fit = self.last = fit
+
+    def close(self, call: Ledger) -> None:
+        """Put the ledger of a call in the place of that of the call before, as a whole."""
+        self.last = Ledger([*self.fit.entries, *call.entries])
+
+
+class Answers(BaseEstimator):
+    """The methods of a fitted model that change nothing in it."""
+
+    # The steps of the spec ask for metadata, and not the model.
+    __metadata_request__score = {WEIGHTS: UNUSED}
+
+    spec: Any
+    device: str
+    dtype: str
+    host_bytes: int | None
+    plan_: Plan
+    device_: str
+    _books: Books
+    _intake: Intake
+
+    @property
+    def residency_(self) -> Ledger:
+        """What ran where: the last fit, then the prediction that ended last."""
+        return self._books.last
+
+    def _ledger(self, X: Any) -> AbstractContextManager[Ledger]:
+        n_rows = 0 if frames.is_partitioned(X) else X.shape[0]
+        return ledger(host_bytes=self.host_bytes, n_rows=n_rows)
+
+    def _check_fitted(self) -> None:
+        # scikit-learn's check walks the tags of the whole spec, which takes longer than a row.
+        if not hasattr(self, "plan_"):
+            check_is_fitted(self, "plan_")
+
+    def _bring(self, X: Any, device: str) -> Any:
+        if frames.device_of(X) == device:
+            return X
+        with record("input", "copy", device, "the table"), told("input", "copy", device):
+            return frames.to_device(X, device)
+
+    def _call(self, method: str, X: Any, **params: Any) -> tuple[Any, Any]:
+        """Return the rows as they were taken, and the result on the host."""
+        self._check_fitted()
+        params = self._led(method, params) if method in METADATA else params
+        X = self._intake.take(X)
+        with self._ledger(X) as book:
+            there = self._bring(X, self.plan_.entrance)
+            result = attempted(X, lambda: self._on_host(self.plan_.call(method, there, **params)))
+        self._books.close(book)
+        return X, result
+
+    def _led(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what the last step is given; the transformers before it take rows alone."""
+        if not params:
+            return params
+        asked, last = led(self, method, params)
+        refuse(asked, f"transformers take X alone in {method}")
+        return last
+
+    def _on_host(self, result: Any) -> Any:
+        if isinstance(result, tuple):
+            return tuple(self._on_host(each) for each in result)
+        if frames.device_of(result) == "cpu" or frames.is_partitioned(result):
+            return result
+        with record("output", "copy", "cpu", ANSWER):
+            return frames.to_device(result, "cpu")
+
+    @spec_has("predict")
+    def predict(self, X: Any, **params: Any) -> Any:
+        """Return the predicted labels or values on the host, shape (n_rows,).
+
+        Parameters
+        ----------
+        X : table
+        **params
+            Passed to the last step, as ``return_std``; then the result may be a tuple.
+        """
+        made = self._call("predict", X, **params)[1]
+        return made if isinstance(made, tuple) else np.asarray(made)
+
+    @spec_has("kneighbors")
+    def kneighbors(
+        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """Return the distances and the row numbers of the nearest training rows, on the host.
+
+        Parameters
+        ----------
+        X : table
+            Unlike scikit-learn's, it must be given.
+        n_neighbors : int, optional
+            That of the spec by default.
+        return_distance : bool, default=True
+            Whether to return the distances too, before the row numbers; each has the shape
+            (n_rows, n_neighbors).
+        """
+        asked = {"n_neighbors": n_neighbors, "return_distance": return_distance}
+        return self._call("kneighbors", X, **asked)[1]
+
+    @spec_has("radius_neighbors_graph")
+    def radius_neighbors_graph(self, X: Any, radius: float | None = None) -> Any:
+        """Return the training rows within a radius of each row: a sparse matrix of ones.
+
+        On the host, shape (n_rows, n_training_rows). X must be given; `radius` is that of the spec
+        by default.
+        """
+        return self._call("radius_neighbors_graph", X, radius=radius)[1]
+
+    @spec_has("predict_proba")
+    def predict_proba(self, X: Any, **params: Any) -> Any:
+        """Return the class probabilities on the host, shape (n_rows, n_classes).
+
+        A list of them, one a target, where scikit-learn returns a list. `params` are passed to
+        the last step, here and in what follows.
+        """
+        return _arrays(self._call("predict_proba", X, **params)[1])
+
+    @spec_has("predict_log_proba")
+    def predict_log_proba(self, X: Any, **params: Any) -> Any:
+        """Return the logarithms of what `predict_proba` returns."""
+        return _arrays(self._call("predict_log_proba", X, **params)[1])
+
+    @spec_has("decision_function")
+    def decision_function(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the decision values on the host."""
+        return np.asarray(self._call("decision_function", X, **params)[1])
+
+    @spec_has("score_samples")
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the score of each row on the host, shape (n_rows,)."""
+        return np.asarray(self._call("score_samples", X)[1])
+
+    @spec_has("inverse_transform")
+    def inverse_transform(self, X: Any) -> Any:
+        """Return the rows that `transform` made X of, computed by scikit-learn on the host."""
+        return self.to_sklearn().inverse_transform(X)
+
+    @spec_has("score")
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+        """Return the accuracy of a classifier, R² of a regressor, else the spec's own score."""
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
+        if not (is_classifier(self.spec) or is_regressor(self.spec)):
+            return float(self._call("score", X, **params)[1])
+        measure = accuracy_score if is_classifier(self.spec) else r2_score
+        y = np.asarray(frames.to_device(y, "cpu"))
+        return float(measure(y, self.predict(X), **self._led("score", params)))
+
+    def certify(
+        self,
+        X: Any,
+        *,
+        rtol: float = 1e-4,
+        atol: float = 1e-5,
+        differing: float = 1e-3,
+        n_rows: int = 10_000,
+    ) -> Certificate:
+        """Return how the lifted model answers beside this one, on rows of a table.
+
+        Parameters
+        ----------
+        X : table
+            Rows that are like those to come; not necessarily the training rows. The lifted model
+            is given them in the form in which they are passed; of cuDF and CuPy, as pandas and
+            NumPy.
+        rtol, atol : float
+            Two numbers agree if they differ by at most ``atol + rtol * abs(lifted)``.
+        differing : float
+            Share of rows that may hold a value that does not agree: a number that rounds to the
+            other side of a tree's threshold goes another way.
+        n_rows : int
+            Rows to compare; as many, evenly spaced, are taken of a longer table.
+
+        Returns
+        -------
+        Certificate
+            It is kept as `certificate_` as well, and does not raise if it does not hold;
+            ``require()`` does.
+
+        Raises
+        ------
+        ConfigError
+            There are no rows, or the spec answers for no new ones, as `DBSCAN`.
+        """
+        self._check_fitted()
+        tolerance = Tolerance(rtol, atol, differing)
+        whole(X, "a certificate")
+        lifted, taken = self.to_sklearn(), self._intake.take(X)
+        rows = np.unique(np.linspace(0, len(taken) - 1, min(n_rows, len(taken))).astype(int))
+        sample = frames.at(taken, rows)
+        given, passed = as_passed(X, rows, sample, text=not is_xgboost(self.spec))
+
+        left_out: dict[str, str] = {}
+
+        def answers(method: str) -> tuple[Any, Any] | None:
+            there = self._bring(sample, self.plan_.entrance)
+            try:
+                ours = self._on_host(self.plan_.call(method, there))
+            except Unsupported as refused:  # as cuML's PCA, which scores no rows
+                left_out[method] = str(refused)
+                return None
+            theirs = answer(method)
+            if isinstance(theirs, Exception):
+                return ours, theirs
+            if method == "predict" and is_classifier(self.spec):  # labels, be they numbers
+                return np.asarray(ours, dtype=object), np.asarray(theirs, dtype=object)
+            return ours, theirs
+
+        def answer(method: str) -> Any:
+            try:
+                return getattr(lifted, method)(given)
+            except Exception as error:  # whatever it is, the lifted model gives no answer
+                return error
+
+        names = [name for name in METHODS if hasattr(self, name)]
+        self.certificate_ = certificate(
+            compare(names, answers, rows, tolerance),
+            left_out,
+            device=self.device_,
+            rows=len(rows),
+            passed=passed,
+            tolerance=tolerance,
+            packages=packages(),
+        )
+        return self.certificate_
+
+    def explain(self, X: Any = None) -> Explanation:
+        """Return where each step would run, as `pipeline.explain` does, fitted or not.
+
+        Parameters
+        ----------
+        X : table, optional
+            Rows to fit; of Dask's, what happens to the partitions is said too, and none is made.
+        """
+        return explain(self.spec, self.device, X, dtype=self.dtype)
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted scikit-learn or XGBoost estimator; it needs no GPU and not us."""
+        self._check_fitted()
+        return self.plan_.to_sklearn()
+
+
+def _arrays(result: Any) -> Any:
+    return [np.asarray(each) for each in result] if isinstance(result, list) else np.asarray(result)

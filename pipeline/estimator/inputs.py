@@ -1,0 +1,317 @@
+"""What a model takes in: a table of known columns, partitions of one, or documents.
+
+The same policy for every device, applied before a row goes to one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from types import MethodType
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import has_fit_parameter
+
+from pipeline.backends import label_encoder
+from pipeline.backends.text_input import documents, reads_text
+from pipeline.data import drift, frames, output
+from pipeline.data.convert import Origin, ingest, origins
+from pipeline.data.schema import Schema, kind_of
+from pipeline.data.target import aligned, check_target
+from pipeline.errors import DataError
+from pipeline.preprocessing.engine.build import columns_read
+
+
+class Intake(Protocol):
+    """What is remembered of the training rows, to judge others by."""
+
+    @property
+    def names(self) -> list[Any] | None:
+        """The names of the columns; None without names."""
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of columns; None for documents."""
+
+    def take(self, X: Any) -> Any:
+        """Return rows as the model expects them, or raise `DataError`."""
+
+
+def learn(spec: Any, X: Any) -> tuple[Intake, Any]:
+    """Return the intake of a model that is fitted on X, and X as the model expects it.
+
+    Raises
+    ------
+    DataError
+        X is nothing that the spec reads.
+    """
+    if reads_text(spec):
+        return Documents(), documents(X)
+    if label_encoder.handles(spec):
+        return Labels(), label_encoder.column(X)
+    if frames.is_partitioned(X):
+        return Partitioned(X), X
+    given, X = X, _table(X)
+    schema = Schema.learn(X, columns_read(spec, frames.head(X)))
+    try:
+        return Rows(schema, origins(given, X)), schema.check(X).X
+    except DataError as error:
+        raise _of_type(error, given) from error
+
+
+class CellTypeError(DataError, TypeError):
+    """A cell holds what is neither a number nor text; scikit-learn's is a `TypeError` as well."""
+
+
+def _of_type(error: DataError, given: Any) -> DataError:
+    if not isinstance(given, np.ndarray) or given.dtype != object:
+        return error
+    for value in given.flat:
+        if isinstance(value, dict | list | tuple | set | np.ndarray):
+            held = type(value).__name__
+            return CellTypeError(f"{error}; argument must be a string or a number, not {held!r}")
+    return error
+
+
+def _table(X: Any) -> Any:
+    kind = getattr(getattr(X, "dtype", None), "kind", "")
+    if kind == "c":
+        raise DataError(f"Complex data not supported: X holds {X.dtype} values; pass real numbers")
+    return ingest(X)
+
+
+def _named(X: Any) -> bool:
+    return frames.is_frame(X) and all(isinstance(name, str) for name in X.columns)
+
+
+class Rows:
+    """Rows of a table with a schema.
+
+    Columns that the model was not fitted on are left out, with one warning for each set.
+    """
+
+    def __init__(self, schema: Schema, origins: Mapping[Any, Origin] | None = None) -> None:
+        self.schema = schema
+        self.origins = origins or {}
+        self.told: list[list[Any]] = []
+
+    @property
+    def names(self) -> list[Any] | None:
+        """The names of the columns, in the order of the fit."""
+        return self.schema.names
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of columns."""
+        return self.schema.n_features
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What each column held at fit; empty without names."""
+        return {str(name): each.kind for name, each in (self.schema.columns or {}).items()}
+
+    def take(self, X: Any) -> Any:
+        """Return a table with the fitted columns, in their order."""
+        given = _table(X)
+        X, extra = self.schema.check(given)
+        self._tell_names(given)
+        if extra and extra not in self.told:
+            self.told.append(extra)
+            warnings.warn(
+                f"X has columns that the model was not fitted on; they are left out: {extra}",
+                UserWarning,
+                stacklevel=2,
+            )
+        return X
+
+    def _tell_names(self, X: Any) -> None:
+        """Warn, once for each set, of names that there is nothing to compare with."""
+        if self.schema.columns is not None or not _named(X) or X.shape[1] < 2:
+            return
+        if (names := X.columns.tolist()) not in self.told:
+            self.told.append(names)
+            warnings.warn(
+                "X has feature names, but Accelerated was fitted without feature names; its "
+                f"columns are taken by position: {names}",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def profile(self, X: Any) -> dict[str, drift.Learnt]:
+        """Return the profile of the columns that some step reads."""
+        return drift.learn(self.read(X))
+
+    def read(self, X: Any) -> pd.DataFrame:
+        """Return the columns that some step reads, on the host, of rows that were taken."""
+        used = self.schema.used
+        X = X if used is None else frames.select(X, [n for n in X.columns if n in used])
+        X = frames.to_device(X, "cpu")
+        return X if frames.is_frame(X) else pd.DataFrame(X)
+
+
+class Partitioned:
+    """Partitions of a table; what their columns hold is judged where they are."""
+
+    def __init__(self, X: Any) -> None:
+        self.columns = list(X.columns) if hasattr(X, "columns") else None
+        self.n_features: int | None = int(X.shape[1])
+        self.kinds = {str(name): kind_of(X._meta[name]) for name in self.columns or ()}
+
+    @property
+    def names(self) -> list[Any] | None:
+        """The names of the columns, in the order of the fit."""
+        return self.columns
+
+    def take(self, X: Any) -> Any:
+        """Return a table with the fitted columns, in their order."""
+        X = X if frames.is_partitioned(X) else ingest(X)
+        if self.columns is not None and hasattr(X, "columns"):
+            return frames.select(X, self.columns)
+        if self.columns is not None or X.shape[1] != self.n_features:
+            raise DataError(f"X has {X.shape[1]} features without names; pass {self._wanted()}")
+        return X
+
+    def _wanted(self) -> str:
+        return f"{self.n_features}" if self.columns is None else f"the columns {self.columns}"
+
+
+class Documents:
+    """Texts, one a row."""
+
+    names = None
+    n_features = None
+
+    def take(self, X: Any) -> Any:
+        """Return the texts as a series."""
+        return documents(X)
+
+
+class Labels:
+    """Labels, one a row."""
+
+    names = None
+    n_features = None
+
+    def take(self, X: Any) -> Any:
+        """Return the labels as a host array."""
+        return label_encoder.column(X)
+
+
+def whole(X: Any, step: str) -> None:
+    """Refuse partitions for a step that needs all rows in one table.
+
+    Raises
+    ------
+    DataError
+        X has partitions.
+    """
+    if frames.is_partitioned(X):
+        raise DataError(
+            f"{step} needs all rows in one table and X has partitions; pass X.compute(), or fit "
+            "the transformers alone on the partitions"
+        )
+
+
+def as_passed(X: Any, rows: np.ndarray, sample: Any, *, text: bool) -> tuple[Any, str]:
+    """Return rows as a user of the lifted model would pass them, on the host.
+
+    Parameters
+    ----------
+    X : table or sequence of str
+        What the user passed.
+    rows : numpy.ndarray of int
+        Positions.
+    sample : frame or array
+        The same rows as the model took them.
+    text : bool
+        Whether the lifted model takes text; XGBoost takes categories in its place.
+
+    Returns
+    -------
+    given : table or sequence of str
+        Of the same form, cuDF as pandas and CuPy as NumPy; of a form without positions, what
+        the model took.
+    passed : str
+        What that is.
+    """
+    given, how = _rows_of(X, rows), "as it was passed"
+    if given is None or not (text or frames.is_frame(given) or isinstance(given, np.ndarray)):
+        given, how = frames.to_device(sample, "cpu"), "as it was taken"
+    if frames.is_frame(given) and not text:
+        given, how = output.categorize(given), "text as categories"
+    kind = type(given)
+    return given, f"{kind.__module__.partition('.')[0]}.{kind.__name__}, {how}"
+
+
+def _rows_of(X: Any, rows: np.ndarray) -> Any:
+    """Return rows of what a user passed, on the host; None where they cannot be taken again."""
+    if isinstance(X, list | tuple):
+        return [X[i] for i in rows]
+    library = frames.library(X)
+    if library == "pyarrow":
+        return X.take(rows) if hasattr(X, "take") else None
+    known = library in (*frames.FRAMES, *frames.ARRAYS, "polars")
+    return frames.to_device(frames.at(X, rows), "cpu") if known else None
+
+
+def eval_sets(sets: Any, takes: Intake) -> Iterator[tuple[Any, Any]]:
+    """Return the tables and targets of XGBoost's `eval_set`, held to the columns of the fit.
+
+    Raises
+    ------
+    DataError
+        It is no list of pairs, or a table or target cannot be used.
+    """
+    for pair in sets:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise DataError("eval_set is not a list of pairs; pass [(X_valid, y_valid)]")
+        X = takes.take(pair[0])
+        yield (output.categorize(X) if frames.is_frame(X) else X), check_target(pair[1], X)
+
+
+def check_queries(params: Mapping[str, Any], X: Any) -> None:
+    """Check that the queries of a ranker are those of the rows, as far as labels can tell.
+
+    Raises
+    ------
+    DataError
+        They are not.
+    """
+    if params.get("qid") is not None and not aligned(X, params["qid"]):
+        raise DataError("the index of qid differs from that of X: rows would not match; align it")
+
+
+def takes_weights(spec: Any) -> bool:
+    """Return whether all of a spec learns from weighted rows; a `Pipeline` says it does not.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> takes_weights(Ridge()), takes_weights(KNeighborsRegressor())
+    (True, False)
+    """
+    # Transformers on blocks have no weights.
+    if not hasattr(spec, "fit") or not hasattr(spec, "predict"):
+        return False
+    return bool(has_fit_parameter(spec, "sample_weight"))
+
+
+class weighted:  # noqa: N801 - a decorator
+    """A `fit` with `sample_weight`, which only the models show whose spec has it.
+
+    Meta-estimators of scikit-learn read the signature to know whether to pass weights.
+    """
+
+    def __init__(self, fit: Callable[..., Any]) -> None:
+        def plain(self: Any, X: Any, y: Any = None, **params: Any) -> Any:
+            return fit(self, X, y, **params)
+
+        plain.__doc__, plain.__name__, plain.__qualname__ = fit.__doc__, "fit", fit.__qualname__
+        self.fit, self.plain, self.__doc__ = fit, plain, fit.__doc__
+
+    def __get__(self, model: Any, owner: type | None = None) -> Callable[..., Any]:
+        """Return the method of a model, or the function of the class."""
+        if model is None:
+            return self.fit
+        return MethodType(self.fit if takes_weights(model.spec) else self.plain, model)

@@ -1,0 +1,149 @@
+"""Where each step of a spec would run, and why, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from pipeline.backends.base import Placement
+from pipeline.data import frames
+from pipeline.errors import Reason
+from pipeline.planning import choose as advice
+from pipeline.planning import html
+from pipeline.planning.forecast import outlook
+from pipeline.planning.lower import RULES, on_host, placements, validate, walk
+from pipeline.system.devices import choose
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where each step of a spec would run, and why: print it, or show it in a notebook.
+
+    Parameters
+    ----------
+    spec : estimator
+    device : str
+        The device that was explained.
+    why : str
+        Why this device.
+    placements : tuple of Placement
+        One a step; `implementation` is empty where there is none.
+    advice : str
+        Which sizes ``"auto"`` gives to a GPU; empty where a device was named.
+    """
+
+    spec: BaseEstimator
+    device: str
+    why: str
+    placements: tuple[Placement, ...]
+    advice: str = ""
+
+    @property
+    def supported(self) -> bool:
+        """Whether each step has an implementation on the device."""
+        return all(place.implementation for place in self.placements)
+
+    def __str__(self) -> str:
+        """Return a table."""
+        width = max((len(p.step) for p in self.placements), default=0)
+        lines = [
+            f"{p.step:{width}}  {p.device or '-':4}  {p.implementation or 'no equivalent'}"
+            + (f"  ({p.remarks})" if p.remarks else "")
+            for p in self.placements
+        ]
+        return "\n".join([*lines, self.advice] if self.advice else lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, as `json.dumps` takes it.
+
+        Returns
+        -------
+        dict
+            ``device``, ``why``, ``advice``, ``supported``, and ``steps``: a list with the fields of
+            `Placement`, each of whose ``reasons`` has ``step``, ``why``, ``instead`` and
+            ``parameter``.
+        """
+        steps = [place.to_dict() for place in self.placements]
+        return {
+            "device": self.device,
+            "why": self.why,
+            "advice": self.advice,
+            "supported": self.supported,
+            "steps": steps,
+        }
+
+    def to_html(self) -> str:
+        """Return a whole page: scikit-learn's diagram with a badge on each step, and a table."""
+        return html.page([(type(self.spec).__name__, self._repr_html_())])
+
+    def _repr_html_(self) -> str:
+        why = "; ".join(filter(None, [self.why, self.advice]))
+        return html.fragment(self.spec, f"device={self.device!r}: {why}", self.placements)
+
+
+def explain(
+    spec: BaseEstimator, device: str = "auto", X: Any = None, *, dtype: str = "auto"
+) -> Explanation:
+    """Return where each step would run, without running anything and without a GPU.
+
+    Parameters
+    ----------
+    spec : estimator
+    device : {"auto", "cpu", "cuda"}
+        ``"cuda"`` is explained on machines without a GPU as well.
+    X : table, optional
+        What the spec would be fitted on, by whose size ``"auto"`` is decided. Of a Dask frame or
+        array, each step says what happens to its partitions; none of them is made.
+    dtype : {"auto", "float32", "float64"}
+        Of the matrix that preprocessing hands to the last estimator, as in `Accelerated`.
+
+    Returns
+    -------
+    Explanation
+        As text by `print`, as HTML in a notebook or by ``to_html()``, as data by ``to_dict()``.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> print(explain(LogisticRegression(C=0.5), device="cpu"))
+    logisticregression  cpu   sklearn.LogisticRegression
+    """
+    validate(spec)
+    name, why = (device, "asked for") if device in RULES else _chosen(device, spec, X)
+    rows: list[Placement] = []
+    for step, part, found in walk(spec, name):
+        if not found:
+            rows += placements(step, part, name)
+        elif name == "cpu":
+            rows += on_host(step, part, found, asked="cpu").placements
+        else:
+            rows += [_nowhere(reason) for reason in found]
+    if frames.is_partitioned(X):
+        rows = _with_outlook(rows, outlook(spec, name, X, dtype))
+    sizes = "" if device in RULES else advice.sizes(spec)
+    return Explanation(spec, name, why, tuple(rows), sizes)
+
+
+def _chosen(device: str, spec: BaseEstimator, X: Any) -> tuple[str, str]:
+    choice = choose(device) if X is None else advice.choose(device, spec, X)
+    return choice.name, choice.why
+
+
+def _with_outlook(places: Sequence[Placement], said: dict[str, str]) -> list[Placement]:
+    """Return the placements with what happens to partitions: of a step, and of those inside it."""
+    return [
+        replace(place, note="; ".join(filter(None, (place.note, _of(place.step, said)))))
+        for place in places
+    ]
+
+
+def _of(path: str, said: dict[str, str]) -> str:
+    own = [name for name in said if path == name or path.startswith(f"{name}.")]
+    return said[max(own, key=len)] if own else ""
+
+
+def _nowhere(reason: Reason) -> Placement:
+    return Placement(reason.step, "", "", f"{reason}", reasons=(reason,))

@@ -1,0 +1,240 @@
+"""A lowered program: steps with their places, run in order, every move on the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from traceback import clear_frames
+from typing import Any, Protocol
+
+from sklearn.pipeline import Pipeline
+
+from pipeline.backends.base import Model, Placement, reads_float32
+from pipeline.data import frames, partitioned
+from pipeline.errors import OutOfMemory, Reason, Unsupported
+from pipeline.preprocessing.engine.program import Program
+from pipeline.system.memory import told
+from pipeline.system.threads import halved
+from pipeline.trace import record
+
+
+class Worker(Protocol):
+    """What a step needs: `Program` and `Model` have it."""
+
+    def fit(self, X: Any, y: Any, **params: Any) -> Any:
+        """Learn."""
+
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Learn and transform."""
+
+    def partial_fit(self, X: Any, y: Any, **params: Any) -> Any:
+        """Learn from more rows."""
+
+    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return how it learns from partitions; "" where they have to be gathered."""
+
+    def stays(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return why they have to be gathered, where others like them have not."""
+
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        """Call a fitted method."""
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted scikit-learn estimator."""
+
+
+@dataclass
+class Step:
+    """One step of the pipeline on its device.
+
+    Parameters
+    ----------
+    name : str
+    worker : Worker
+        What runs it.
+    device : {"cpu", "cuda"}
+    placements : sequence of Placement
+    on_host : callable, optional
+        Makes the step on the host, for the reasons it is given. Without it, data that the
+        worker cannot learn from are an error.
+    """
+
+    name: str
+    worker: Worker
+    device: str
+    placements: Sequence[Placement] = field(default_factory=list)
+    on_host: Callable[[Sequence[Reason]], Step] | None = None
+
+    def bring(self, X: Any) -> Any:
+        """Return X on this step's device."""
+        if frames.device_of(X) == self.device:
+            return X
+        why = "; ".join(filter(None, (place.remarks for place in self.placements)))
+        with record(self.name, "copy", self.device, why), told(self.name, "copy", self.device):
+            return frames.to_device(X, self.device)
+
+    def learn(self, call: str, X: Any, y: Any, **params: Any) -> Any:
+        """Call a method that learns; on the host if the data stand in the way and it may."""
+        X = self.bring(X)
+        if frames.is_partitioned(X):
+            X = self._spread_or_gathered(call, X, y, params)
+        try:
+            with self.timed(call, "what is fitted"):
+                return getattr(self.worker, call)(X, y, **params)
+        except Unsupported as refused:
+            self._to_host(refused, refused.reasons)
+        except OutOfMemory as full:
+            if self.device != "cuda":
+                raise
+            return self._learn_with_less(full, call, X, y, params)
+        return self.learn(call, X, y, **params)
+
+    def _learn_with_less(
+        self, full: OutOfMemory, call: str, X: Any, y: Any, params: dict[str, Any]
+    ) -> Any:
+        """Learn once more, from halves of the rows in turn where blocks are; then on the host."""
+        _let_go(full)
+        try:
+            with halved(), self.timed(call, "what is fitted"):
+                made = getattr(self.worker, call)(X, y, **params)
+        except OutOfMemory as again:
+            _let_go(again)
+            self._to_host(full, [Reason(self.name, str(full), "see above")])
+            return self.learn(call, X, y, **params)
+        self.note("the memory of the GPU ran out once; it was freed, and blocks were halved")
+        return made
+
+    def _to_host(self, error: Exception, reasons: Sequence[Reason]) -> None:
+        """Become the step on the host, where that is allowed."""
+        if self.on_host is None:
+            raise error
+        vars(self).update(vars(self.on_host(reasons)))
+
+    def note(self, said: str) -> None:
+        """Add to what is known of this step."""
+        self.placements = [
+            replace(place, note="; ".join(filter(None, (place.note, said))))
+            for place in self.placements
+        ]
+
+    def _spread_or_gathered(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> Any:
+        """Return partitions, as one table if the worker learns from all rows at once."""
+        said = self.worker.spreads(call, X, y, params)
+        if not said:
+            why = self.worker.stays(call, X, y, params)
+            with record(self.name, "gather", self.device):
+                X, said = partitioned.gather(X, self.name)
+            said = "; ".join(filter(None, (said, why)))
+            partitioned.check_rows(y, X.shape[0])
+        self.note(said)
+        return X
+
+    def to_sklearn(self) -> dict[str, Any]:
+        """Return the fitted steps of the spec that it runs, by name."""
+        fitted = self.worker.to_sklearn()
+        whole = isinstance(self.worker, Program) and not self.worker.step
+        return dict(fitted.steps) if whole else {self.name: fitted}
+
+    @contextmanager
+    def timed(self, call: str, why: str = "what was fitted") -> Iterator[None]:
+        """Book a call of this step and why bytes move, with the device's queue drained."""
+        with record(self.name, call, self.device, why), told(self.name, call, self.device):
+            yield
+            frames.synchronize(self.device)
+
+
+def _let_go(error: BaseException) -> None:
+    """Free the GPU's memory of what an error still holds: arrays of the calls behind it."""
+    behind: BaseException | None = error
+    while behind is not None:
+        clear_frames(behind.__traceback__)
+        behind = behind.__cause__
+    frames.release("cuda")
+
+
+class Plan:
+    """The steps of a lowered spec.
+
+    Parameters
+    ----------
+    spec : estimator
+        What was lowered.
+    steps : sequence of Step
+    """
+
+    def __init__(self, spec: Any, steps: Sequence[Step]) -> None:
+        self.spec, self.steps = spec, steps
+
+    @property
+    def entrance(self) -> str:
+        """The device of the first step."""
+        return self.steps[0].device
+
+    @property
+    def placements(self) -> list[Placement]:
+        """Where every step runs, inner ones included."""
+        return [placement for step in self.steps for placement in step.placements]
+
+    def fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Fit step by step; `params` go to the last one."""
+        *transformers, last = self.steps
+        last.learn("fit", _fit_transform(transformers, X, y), y, **params)
+
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Fit step by step, and return what the last one makes of the training rows."""
+        return _fit_transform(self.steps, X, y)
+
+    def fit_predict(self, X: Any, y: Any) -> Any:
+        """Fit step by step, and return the labels that the last one gives the training rows."""
+        *transformers, last = self.steps
+        return last.learn("fit_predict", _fit_transform(transformers, X, y), y)
+
+    def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
+        """Let the only step learn from more rows."""
+        (step,) = self.steps
+        step.learn("partial_fit", X, y, **params)
+
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        """Transform step by step, and return the last one's `method`; `params` go to it."""
+        *transformers, last = self.steps
+        for step in transformers:
+            X = step.bring(X)
+            with step.timed("transform"):
+                X = step.worker.call("transform", X)
+        X = last.bring(X)
+        with last.timed(method):
+            return last.worker.call(method, X, **params)
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted scikit-learn estimator of the whole spec."""
+        if not isinstance(self.spec, Pipeline):
+            return self._alone()
+        fitted: dict[str, Any] = {}
+        for step in self.steps:
+            fitted |= step.to_sklearn()
+        steps = [(name, fitted.get(name, how)) for name, how in self.spec.steps]
+        if cast := self._cast():
+            steps.insert([name for name, _ in steps].index(self.steps[-1].name), cast)
+        return Pipeline(steps, memory=self.spec.memory, verbose=self.spec.verbose)
+
+    def _alone(self) -> Any:
+        """Return the only estimator, behind the step that gives it what it learnt from."""
+        (step,) = self.steps
+        cast, fitted = self._cast(), step.worker.to_sklearn()
+        return Pipeline([cast, (step.name, fitted)]) if cast else fitted
+
+    def _cast(self) -> tuple[str, Any] | None:
+        """Return the step that gives the last estimator the type of number that it learnt from."""
+        taker = self.steps[-1].worker
+        # Trees make float32 of their rows themselves.
+        if not isinstance(taker, Model) or reads_float32(taker.spec):
+            return None
+        maker = self.steps[-2].worker if len(self.steps) > 1 else None
+        return taker.cast() or (maker.cast() if isinstance(maker, Program) else None)
+
+
+def _fit_transform(steps: Sequence[Step], X: Any, y: Any) -> Any:
+    for step in steps:
+        X = step.learn("fit_transform", X, y)
+    return X

@@ -1,0 +1,324 @@
+"""A block: some rows of some columns, in the form the next twin works on.
+
+`Numbers` is a matrix with NaN for missing; `Categories` is codes beside their
+distinct values; `Dates` is points in time; `Indicators` is the positions of the
+ones in a one-hot matrix, kept unexpanded until it is written; `Joined` is blocks
+side by side; `Scaled` is a block times a number; `Kept` is columns of the table
+that nobody has read yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from pipeline.data import frames
+from pipeline.errors import ConfigError
+
+
+class Block(Protocol):
+    """What every form can do."""
+
+    @property
+    def width(self) -> int:
+        """Number of output columns."""
+
+    def write(self, out: Any, start: int = 0) -> None:
+        """Fill columns of ``out``, rows of a matrix of zeros, casting to its dtype."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A matrix of numbers, shape (n_rows, width), in the type the columns have together."""
+
+    values: Any
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return int(self.values.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        return np.dtype(self.values.dtype)
+
+    def write(self, out: Any, start: int = 0) -> None:
+        """Copy the values."""
+        into, values = out[:, start : start + self.width], self.values
+        if by_columns(out):
+            into, values = into.T, values.T
+        into[...] = values
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Columns of codes; each with the distinct values its codes point to."""
+
+    columns: Sequence[frames.Coded]
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.columns[0].codes.shape[0])
+
+    def write(self, out: Any, start: int = 0) -> None:
+        """Refuse: only an encoder gives categories a place in a matrix."""
+        raise ConfigError(
+            "categories reach a step that takes numbers; put OneHotEncoder, OrdinalEncoder or "
+            "TargetEncoder before it"
+        )
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Points in time, shape (n_rows, width): nanoseconds since 1970, or `MISSING`."""
+
+    values: Any
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return int(self.values.shape[1])
+
+    def write(self, out: Any, start: int = 0) -> None:
+        """Refuse: only a transformer of dates makes numbers of them."""
+        raise ConfigError("dates reach a step that takes numbers; put CalendarFeatures before it")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Columns of the table as they are: the next twin reads them in its own form."""
+
+    names: Sequence[Any]
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    def write(self, out: Any, start: int = 0) -> None:
+        """Refuse: they have to be read first, by `as_read`."""
+        raise ConfigError(f"the columns {list(self.names)} were not read as numbers")
+
+
+@dataclass(frozen=True)
+class Indicators:
+    """One-hot columns: per input column, which of `widths` columns holds the one; -1 for none."""
+
+    positions: Sequence[Any]
+    widths: Sequence[int]
+    dtype: Any = np.float64
+    """What scikit-learn would hold the ones in."""
+
+    @property
+    def width(self) -> int:
+        """Number of output columns."""
+        return sum(self.widths)
+
+    def write(self, out: Any, start: int = 0) -> None:
+        """Set the ones; zeros are there already."""
+        mark = _mark if frames.device_of(out) == "cpu" else _compare
+        for positions, width in zip(self.positions, self.widths, strict=True):
+            mark(out, start, positions, width)
+            start += width
+
+
+def _mark(out: np.ndarray, start: int, positions: np.ndarray, width: int) -> None:
+    """Set the ones where they are: a value a row is touched."""
+    rows = np.arange(len(out)) * out.shape[1]
+    if (positions < 0).any():
+        rows, positions = rows[positions >= 0], positions[positions >= 0]
+    out.reshape(-1)[rows + (positions + start)] = 1
+
+
+def _compare(out: Any, start: int, positions: Any, width: int) -> None:
+    """Write all columns at once: one kernel that makes nothing else, and no wait for the GPU."""
+    xp = frames.array_module("cuda")
+    into, rows, columns = out[:, start : start + width], positions[:, None], xp.arange(width)
+    if by_columns(out):
+        into, rows, columns = into.T, rows.T, columns[:, None]
+    xp.equal(rows, columns, out=into)
+
+
+def by_columns(out: Any) -> bool:
+    """Return whether the columns of a matrix are contiguous; CuPy goes along its last axis.
+
+    >>> import numpy as np
+    >>> by_columns(np.zeros((9, 2))), by_columns(np.zeros((9, 2), order="F"))
+    (False, True)
+    """
+    return bool(out.strides[0] < out.strides[1])
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Blocks of the same rows, side by side."""
+
+    blocks: Sequence[Block]
+
+    @property
+    def width(self) -> int:
+        """Number of output columns."""
+        return sum(block.width for block in self.blocks)
+
+    def write(self, out: Any, start: int = 0) -> None:
+        """Write each block into its own columns."""
+        for block in self.blocks:
+            block.write(out, start)
+            start += block.width
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A block whose values are multiplied by a number when they are written."""
+
+    block: Block
+    weight: float
+
+    @property
+    def width(self) -> int:
+        """Number of output columns."""
+        return self.block.width
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the products."""
+        return np.result_type(common_type([self.block]), self.weight)
+
+    def write(self, out: Any, start: int = 0) -> None:
+        """Write the block and multiply in place."""
+        self.block.write(out, start)
+        out[:, start : start + self.width] *= self.weight
+
+
+def scaled(block: Block, weight: float | None) -> Block:
+    """Return a block times a weight; None leaves it as it is.
+
+    >>> import numpy as np
+    >>> scaled(Numbers(np.array([[1, 2]])), 3).values.tolist()
+    [[3, 6]]
+    """
+    if weight is None:
+        return block
+    if isinstance(block, Numbers):
+        return Numbers(block.values * weight)
+    if isinstance(block, Joined):
+        return Joined([scaled(part, weight) for part in block.blocks])
+    return Scaled(block, weight)
+
+
+def flat(block: Block) -> list[Block]:
+    """Return the blocks side by side that a block is made of.
+
+    >>> len(flat(Joined([Kept(["a"]), Joined([Kept(["b"])])])))
+    2
+    """
+    return [p for b in block.blocks for p in flat(b)] if isinstance(block, Joined) else [block]
+
+
+def filled(values: Any, missing: Any, fill: Any) -> Any:
+    """Return a matrix with a value, or one a column, where it is missing.
+
+    >>> import numpy as np
+    >>> filled(np.array([[1.0, 2.0]]), np.array([[False, True]]), 0.5).tolist()
+    [[1.0, 0.5]]
+    """
+    if frames.device_of(values) == "cuda":
+        # To ask first whether any is missing would be to wait for the GPU.
+        return frames.array_module("cuda").where(missing, fill, values)
+    if not missing.any():
+        return values
+    values = values.copy(order="K")
+    np.copyto(values, fill, where=missing)
+    return values
+
+
+class Rows(Protocol):
+    """The rows of the table that a block was made of: `pipeline.preprocessing.engine.table.Part`."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def xp(self) -> Any:
+        """NumPy or CuPy."""
+
+    def read(self, names: Sequence[Any], form: type) -> Any:
+        """Return some columns of the table as a block of a form."""
+
+
+def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
+    """Return the type that holds the numbers of all blocks, as `numpy.hstack` chooses it.
+
+    >>> import numpy as np
+    >>> ints, floats = Numbers(np.ones((1, 1), "int32")), Numbers(np.ones((1, 1), "float32"))
+    >>> common_type([ints]), common_type([ints, floats])
+    (dtype('int32'), dtype('float64'))
+    """
+    known = [b.dtype for b in flat(Joined(blocks)) if isinstance(b, Numbers | Indicators | Scaled)]
+    found = np.result_type(*known) if known else np.dtype("float64")
+    return found if found.kind in "iufb" else np.dtype("float64")
+
+
+def as_numbers(block: Block, rows: Rows) -> Numbers:
+    """Return a block as one matrix, in the type that its columns have together."""
+    if isinstance(block, Numbers):
+        return block
+    if isinstance(block, Kept):
+        return Numbers(rows.read(block.names, Numbers).values)
+    read = as_read(block, rows)
+    values = rows.xp.zeros((rows.n_rows, block.width), dtype=common_type([read]))
+    read.write(values)
+    return Numbers(values)
+
+
+def as_read(block: Block, rows: Rows) -> Block:
+    """Return a block with columns of the table read as numbers."""
+    if isinstance(block, Joined):
+        return Joined([as_read(part, rows) for part in block.blocks])
+    return as_numbers(block, rows) if isinstance(block, Kept) else block
+
+
+def as_categories(block: Block, rows: Rows) -> Categories:
+    """Return a block as codes; each column of numbers is coded by its distinct values."""
+    if isinstance(block, Categories):
+        return block
+    if isinstance(block, Kept):
+        read: Categories = rows.read(block.names, Categories)
+        return read
+    if isinstance(block, Joined):
+        parts = [as_categories(part, rows) for part in block.blocks]
+        return Categories([column for part in parts for column in part.columns])
+    values = as_numbers(block, rows).values
+    return Categories(frames.all_coded(values.T))
+
+
+def as_dates(block: Block, rows: Rows) -> Dates:
+    """Return a block of dates.
+
+    Raises
+    ------
+    ConfigError
+        A step before it has made numbers or categories of the dates.
+    """
+    if isinstance(block, Dates):
+        return block
+    if isinstance(block, Kept):
+        read: Dates = rows.read(block.names, Dates)
+        return read
+    raise ConfigError("CalendarFeatures reads dates; put it first in its pipeline")

@@ -1,0 +1,337 @@
+"""From a scikit-learn transformer to a tree of nodes.
+
+The columns of a table that a spec selects.
+
+The transformers inside a spec, and the reasons why some cannot run on blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.pipeline import FeatureUnion, Pipeline
+
+from pipeline.errors import ConfigError, Reason, Unsupported
+from pipeline.preprocessing.engine.nodes import (
+    Branch,
+    Chain,
+    Keeps,
+    Leaf,
+    Node,
+    Parallel,
+    Passthrough,
+    Union,
+)
+from pipeline.preprocessing.engine.twin import Twin
+from pipeline.preprocessing.transformers import TWINS
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a tree is built.
+
+    Parameters
+    ----------
+    keeps : {"none", "small", "all"}
+        Which statistics are kept, for more rows to be added to: "small" are those that hold no
+        rows.
+    float32 : bool
+        Steps hand on float32 where scikit-learn's do, and not the float64 they compute in.
+    rank_error : float
+        Of medians and quantiles, as a share of the rows; 0 is exact.
+    weights : sequence of (transformer, array)
+        What transformers, as they are in the spec, weigh the rows by.
+    """
+
+    keeps: Keeps = "none"
+    float32: bool = False
+    rank_error: float = 0.0
+    weights: Sequence[tuple[Any, Any]] = ()
+
+
+def build(
+    spec: BaseEstimator, head: pd.DataFrame, step: str, options: Options | None = None
+) -> Node:
+    """Return the unfitted tree for a transformer.
+
+    Parameters
+    ----------
+    spec : estimator
+        A transformer, or a `Pipeline`, `ColumnTransformer` or `FeatureUnion` of them.
+    head : pandas.DataFrame
+        A row of the table: its columns, for selectors.
+    step : str
+        Path of the transformer in the whole spec.
+    options : Options, optional
+
+    Raises
+    ------
+    Unsupported
+        Some part has no twin; every reason is in the error.
+    """
+    found = reasons(spec, step)
+    if found:
+        raise Unsupported(*found)
+    return _node(spec, head, step, options or Options())
+
+
+def _node(spec: Any, head: pd.DataFrame, step: str, options: Options) -> Node:
+    if isinstance(spec, str):
+        return Passthrough()
+    if type(spec) is Pipeline:
+        check_names(spec, spec.steps, step)
+        nodes = [
+            _node(how or "passthrough", head, under(step, name), options)
+            for name, how in spec.steps
+        ]
+        return Chain(spec, nodes)
+    if type(spec) is ColumnTransformer:
+        return _parallel(spec, head, step, options)
+    if type(spec) is FeatureUnion:
+        return _union(spec, head, step, options)
+    twin = TWINS[type(spec)](spec)
+    twin.rank_error = options.rank_error
+    weights = next((found for of, found in options.weights if of is spec), None)
+    return Leaf(twin, keeps=options.keeps, float32=options.float32, weights=weights)
+
+
+def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str, options: Options) -> Parallel:
+    check_names(spec, spec.transformers, step)
+    chosen = [
+        (name, how, selected(head, key, under(step, name))) for name, how, key in spec.transformers
+    ]
+    used = {column for _, _, names in chosen for column in names}
+    rest = [column for column in head.columns if column not in used]
+    chosen.append(("remainder", spec.remainder, rest))
+    node = Parallel(
+        spec,
+        [
+            Branch(name, _node(how, head[names], under(step, name), options), names)
+            for name, how, names in chosen
+            if names and not dropped(how)
+        ],
+    )
+    node.head = head
+    return node
+
+
+def _union(spec: FeatureUnion, head: pd.DataFrame, step: str, options: Options) -> Union:
+    check_names(spec, spec.transformer_list, step)
+    if not spec.transformer_list:
+        raise ConfigError(f"{step}: the FeatureUnion has no transformers; leave it out")
+    try:
+        spec._validate_transformer_weights()
+    except ValueError as error:
+        raise ConfigError(f"{step}: {error}") from error
+    return Union(
+        spec,
+        [
+            (name, _node(how, head, under(step, name), options))
+            for name, how in spec.transformer_list
+            if not dropped(how)
+        ],
+    )
+
+
+def check_names(spec: Any, parts: Sequence[Any], step: str) -> None:
+    """Raise `ConfigError` where a container names two steps alike."""
+    try:
+        spec._validate_names([name for name, *_ in parts])
+    except ValueError as error:
+        raise ConfigError(f"{step}: {error}") from error
+
+
+def columns_read(spec: Any, head: pd.DataFrame) -> list[Any] | None:
+    """Return the columns of a table that a spec reads; None for all.
+
+    >>> from sklearn.compose import make_column_transformer
+    >>> spec = make_column_transformer(("passthrough", ["a"]))
+    >>> columns_read(spec, pd.DataFrame({"a": [1], "b": [2]}))
+    ['a']
+    """
+    if type(spec) is Pipeline:
+        active = [how for _, how in spec.steps if not left_out(how)]
+        return columns_read(active[0], head) if active else None
+    if type(spec) is not ColumnTransformer:
+        return None
+    # A key alone, which hands on one column as a series, is for readers of text.
+    keys = [[key] if isinstance(key, str | int) else key for *_, key in spec.transformers]
+    parts = [
+        (how, selected(head, key, name))
+        for (name, how, _), key in zip(spec.transformers, keys, strict=True)
+    ]
+    named = {name for _, names in parts for name in names}
+    rest = [name for name in head.columns if name not in named]
+    parts.append((spec.remainder, rest))
+    read = {n for how, names in parts if not dropped(how) for n in names}
+    return [name for name in head.columns if name in read]
+
+
+def dropped(how: Any) -> bool:
+    """Return whether a container leaves the columns of a part out."""
+    return isinstance(how, str) and how == "drop"
+
+
+def selected(head: pd.DataFrame, key: Any, step: str) -> list[Any]:
+    """Return the columns that a `ColumnTransformer` key selects.
+
+    >>> selected(pd.DataFrame({"a": [1], "b": [2]}), slice(1, None), "step")
+    ['b']
+
+    Raises
+    ------
+    ConfigError
+        A name or a position is not in the table, or there is no list of them.
+    """
+    key = key(head) if callable(key) else key
+    if isinstance(key, str | int | range):
+        raise ConfigError(f"{step}: the columns {key!r} are not a list; write {_listed(key)!r}")
+    try:
+        return list(_picked(head.columns, key))
+    except (LookupError, TypeError, ValueError) as error:
+        known = list(head.columns)
+        raise ConfigError(
+            f"{step}: the columns {key!r} cannot be selected ({error.args[0]}); the table has the "
+            f"columns {known}"
+        ) from error
+
+
+def _picked(columns: pd.Index, key: Any) -> Iterable[Any]:
+    if isinstance(key, slice):
+        if isinstance(key.start, str) or isinstance(key.stop, str):
+            known = list(columns)
+            start, stop = (e if e is None else known.index(e) for e in (key.start, key.stop))
+            # By name, the last column is included.
+            key = slice(start, None if stop is None else stop + 1, key.step)
+        return columns[key]
+    index = pd.Index(key)
+    if index.dtype.kind in "iub":
+        return columns[index.to_numpy()]
+    missing = [name for name in index if name not in columns]
+    if missing:
+        raise KeyError(f"there is no {missing}")
+    return index
+
+
+def _listed(key: Any) -> list[Any]:
+    return list(key) if isinstance(key, range) else [key]
+
+
+def under(step: str, name: str) -> str:
+    """Return the path of a part of a step; the steps of a program have no path before theirs.
+
+    >>> under("columntransformer", "numbers"), under("", "simpleimputer")
+    ('columntransformer.numbers', 'simpleimputer')
+    """
+    return f"{step}.{name}" if step else name
+
+
+def leaves(spec: Any, step: str) -> list[tuple[str, Any]]:
+    """Return the transformers inside a spec with their paths, in order.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> [path for path, _ in leaves(make_pipeline(StandardScaler()), "numbers")]
+    ['numbers.standardscaler']
+    """
+    if type(spec) not in (Pipeline, ColumnTransformer, FeatureUnion):
+        return [(step, spec)]
+    return [leaf for name, how in parts(spec) for leaf in leaves(how, under(step, name))]
+
+
+def parts(spec: Any) -> list[tuple[str, Any]]:
+    """Return the names and transformers that a container holds; none for a transformer."""
+    if type(spec) is Pipeline:
+        return [(name, how) for name, how in spec.steps if how is not None]
+    if type(spec) is ColumnTransformer:
+        held = [(name, how) for name, how, _ in spec.transformers]
+        return held + ([("remainder", spec.remainder)] if spec.remainder != "drop" else [])
+    return list(spec.transformer_list) if type(spec) is FeatureUnion else []
+
+
+def reasons(spec: Any, step: str) -> list[Reason]:
+    """Return why a transformer cannot run on blocks; none when it can."""
+    found = [reason for path, leaf in leaves(spec, step) for reason in _refusals(leaf, path)]
+    return found + _container_refusals(spec, step, first=True)
+
+
+def must_come_first(spec: Any) -> bool:
+    """Return whether a transformer selects columns, which only a table has."""
+    return bool(_container_refusals(spec, "", first=False)) and not reasons(spec, "")
+
+
+def _refusals(leaf: Any, step: str) -> list[Reason]:
+    if isinstance(leaf, str) and leaf in ("passthrough", "drop"):
+        return []
+    twin = TWINS.get(type(leaf))
+    if twin is None:
+        known = ", ".join(sorted(original.__name__ for original in TWINS))
+        return [Reason(step, f"{type(leaf).__name__} has no twin yet", f"there are: {known}")]
+    return twin.refuse(leaf, step)
+
+
+def _container_refusals(spec: Any, step: str, *, first: bool) -> list[Reason]:
+    """Return the reasons against containers; `first`: the table itself comes in."""
+    found: list[Reason] = []
+    if type(spec) is Pipeline:
+        for name, how in spec.steps:
+            found += _container_refusals(how, under(step, name), first=first)
+            first = first and left_out(how)
+    elif type(spec) is ColumnTransformer:
+        found += _column_refusals(spec, step, first=first)
+        parts = [(name, how) for name, how, _ in spec.transformers]
+        for name, how in [*parts, ("remainder", spec.remainder)]:
+            found += _container_refusals(how, under(step, name), first=True)
+    elif type(spec) is FeatureUnion:
+        found += _weight_refusals(spec, step)
+        for name, how in spec.transformer_list:
+            found += _container_refusals(how, under(step, name), first=first)
+    return found
+
+
+def _column_refusals(spec: ColumnTransformer, step: str, *, first: bool) -> Iterator[Reason]:
+    if not first:
+        yield Reason(step, "a ColumnTransformer must come first in its pipeline", "reorder it")
+    yield from _weight_refusals(spec, step)
+    for name, _, key in spec.transformers:
+        # It would see one row here, and all of them in scikit-learn.
+        if callable(key) and type(key) is not make_column_selector:
+            way_out = "use make_column_selector or list the columns"
+            yield Reason(under(step, name), "a function may select by the data", way_out)
+
+
+def _weight_refusals(spec: ColumnTransformer | FeatureUnion, step: str) -> Iterator[Reason]:
+    for name, weight in (spec.transformer_weights or {}).items():
+        if weight is not None and not isinstance(weight, int | float):
+            why = f"the weight of {name!r} is {weight!r}"
+            yield Reason(step, why, "use a Python number", "transformer_weights")
+
+
+def left_out(how: Any) -> bool:
+    """Return whether a step hands on what it is given."""
+    return how is None or (isinstance(how, str) and how == "passthrough")
+
+
+def obstacles_to_batches(spec: Any, step: str) -> list[Reason]:
+    """Return why a transformer cannot learn batch by batch; none when it can."""
+    found = reasons(spec, step) + list(_chains(spec, step))
+    for path, leaf in leaves(spec, step):
+        twin = TWINS.get(type(leaf))
+        if twin is not None and twin.aligned is not Twin.aligned:
+            why = f"{type(leaf).__name__} needs the target of all rows"
+            found.append(Reason(path, why, "fit on all rows at once"))
+    return found
+
+
+def _chains(spec: Any, step: str) -> Iterator[Reason]:
+    """Return a reason for every pipeline with more than one step."""
+    if type(spec) is Pipeline and sum(not left_out(how) for _, how in spec.steps) > 1:
+        why = "a step learns from what the one before makes, which changes with every batch"
+        yield Reason(step, why, "fit on all rows at once")
+    for name, how in parts(spec):
+        yield from _chains(how, under(step, name))

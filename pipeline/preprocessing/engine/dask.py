@@ -1,0 +1,205 @@
+"""The rows of a Dask frame: every partition is a table, statistics are merged as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cached_property, partial, reduce
+from itertools import accumulate
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pipeline.data import partitioned
+from pipeline.distributed.cluster import active
+from pipeline.errors import DataError
+from pipeline.optional import load
+from pipeline.preprocessing.engine import output
+from pipeline.preprocessing.engine.nodes import Read
+from pipeline.preprocessing.engine.table import Brought, Cut, Part, Table, once
+from pipeline.system.threads import alone
+
+T = TypeVar("T")
+
+FAN_IN = 8
+"""Statistics that are merged by one task of a cluster."""
+
+
+class Partitions:
+    """A Dask or dask-cuDF frame, or a Dask array.
+
+    Every leaf of a program makes one pass over the partitions, of the columns of its branch;
+    where they are expensive to make and fit in the workers' memory, `persist` the frame first.
+
+    Parameters
+    ----------
+    X : dask.dataframe.DataFrame or dask.array.Array
+
+    Raises
+    ------
+    DataError
+        An array is cut between its columns.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self._framed = hasattr(X, "columns")
+        if not self._framed and (X.ndim != 2 or X.numblocks[1] != 1):
+            raise DataError("X is cut between its columns; pass X.rechunk({1: -1})")
+        self._parts = partitioned.parts_of(X)
+        self._own: list[list[Any]] = [[] for _ in self._parts]
+        self._own_first: list[Any] = []
+        self._lengths: list[int] = []
+        self._brought: Brought = {}
+        self.widest = 0
+
+    @property
+    def like(self) -> Any:
+        """An empty frame, or an array, with the columns and types."""
+        return self.X._meta if self._framed else self.X
+
+    @property
+    def lengths(self) -> list[int]:
+        """Rows of each partition; the partitions are made for it, once."""
+        if not self._lengths:
+            self._lengths += partitioned.lengths(self.X)
+        return self._lengths
+
+    def first(self) -> Part:
+        """Return the first row.
+
+        Raises
+        ------
+        DataError
+            There is none.
+        """
+        return Table(self._row, self._own_first).first()
+
+    @cached_property
+    def _row(self) -> Any:
+        # Not `X.head(1, npartitions=-1)`, which makes all partitions.
+        head = load("dask.delayed")(_head, pure=False)
+        for part in self._parts:
+            (row,) = partitioned.compute([head(part)])
+            if len(row):
+                return row
+        raise DataError("X has 0 sample(s) while a minimum of 1 is required")
+
+    def widen(self, width: int) -> None:
+        """Make room for blocks that are wider than the table: they have fewer rows."""
+        self.widest = max(self.widest, width)
+
+    def narrowed(self, names: Sequence[Any]) -> Partitions:
+        """Return the same rows with some columns alone: a file is asked for no others."""
+        wanted = list(dict.fromkeys(names))
+        if not self._framed or len(wanted) in (0, len(self.X.columns)):
+            return self
+        narrow = copy(self)
+        narrow.X = self.X[wanted]
+        narrow._parts = partitioned.parts_of(narrow.X)
+        narrow._row = self._row[wanted]
+        return narrow
+
+    def bring(self, aligned: Sequence[Any]) -> list[Any]:
+        """Return what stands for the arrays: each partition is sent its own entries."""
+        return once(self._brought, self._cut, aligned)
+
+    def _cut(self, array: Any) -> Cut:
+        partitioned.check_rows(array, sum(self.lengths))
+        ends = list(accumulate(self.lengths))
+        pieces = [array[end - n : end] for n, end in zip(self.lengths, ends, strict=True)]
+        cluster = active()
+        if cluster is not None:
+            pieces = cluster.client.scatter(pieces, hash=False)
+        for own, piece in zip(self._own, pieces, strict=True):
+            own.append(piece)
+        self._own_first.append(array[:1])
+        return Cut(len(self._own_first) - 1)
+
+    def reduce(self, function: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
+        """Merge the statistics of all partitions: in order, or as a tree on a cluster."""
+        delayed = load("dask.delayed")
+        stats = self.each(partial(table_statistic, function, merge, self.widest))
+        join = delayed(partial(merged, merge), pure=False)
+        if active() is None:
+            # One after the other: those of encoders are large, and a tree keeps some waiting.
+            stats = [reduce(lambda one, other: join([one, other]), stats)]
+        while len(stats) > 1:
+            stats = [join(stats[i : i + FAN_IN]) for i in range(0, len(stats), FAN_IN)]
+        found: T = partitioned.compute(stats)[0]
+        return found
+
+    def each(self, function: Callable[[Any, list[Any]], Any]) -> list[Any]:
+        """Return a task for each partition, given the partition and its entries of arrays."""
+        task = load("dask.delayed")(function, pure=False)
+        pairs = zip(self._parts, self._own, strict=True)
+        return [task(part, list(own)) for part, own in pairs]
+
+    def write(self, read: Read, dtype: str, names: Sequence[Any]) -> Any:
+        """Return a Dask array of the matrices, or a Dask frame where there are names."""
+        if names:
+            framed = partial(table_frame, read, dtype, names, self.widest)
+            head = self.first().table
+            meta = output.frame(head, read, dtype, names)[:0]
+            return load("dask.dataframe.from_delayed")(self.each(framed), meta=meta)
+        first = self.first()
+        blocks = output.numeric(read, first, beside=False)
+        width = sum(block.width for block in blocks)
+        dtype = str(self._common_type(output.type_of(blocks, dtype)))
+        made = self.each(partial(table_matrix, read, dtype, self.widest))
+        meta = first.table.xp.empty((0, 0), dtype=dtype)
+        whole = load("dask.array.from_delayed")
+        arrays = [
+            whole(task, (n, width), dtype=dtype, meta=meta)
+            for task, n in zip(made, self.lengths, strict=True)
+        ]
+        return load("dask.array.concatenate")(arrays)
+
+    def _common_type(self, found: Any) -> Any:
+        """Return the type of all partitions' matrices, given that of the first row's."""
+        exact = not self._framed or all(isinstance(kind, np.dtype) for kind in self.X.dtypes)
+        # Nullable integers are floats where some are missing.
+        return found if exact or found.kind == "f" else np.dtype("float64")
+
+
+def _head(X: Any) -> Any:
+    """Return the first row of a partition, free of the others' memory."""
+    return X[:1].copy()
+
+
+def table_statistic(
+    function: Callable[[Part], T],
+    merge: Callable[[T, T], T],
+    widest: int,
+    X: Any,
+    own: Sequence[Any],
+) -> T | None:
+    """Return the statistic of a partition; None where it has no rows."""
+    with alone():
+        return _table(X, own, widest).reduce(function, merge) if len(X) else None
+
+
+def merged(merge: Callable[[T, T], T], stats: Sequence[T | None]) -> T | None:
+    """Return the statistic of all; None stands for no rows."""
+    some = [stat for stat in stats if stat is not None]
+    return reduce(merge, some) if some else None
+
+
+def table_matrix(read: Read, dtype: str, widest: int, X: Any, own: Sequence[Any]) -> Any:
+    """Return the matrix of a partition."""
+    with alone():
+        return output.matrix(_table(X, own, widest), read, dtype)
+
+
+def table_frame(
+    read: Read, dtype: str, names: Sequence[Any], widest: int, X: Any, own: Sequence[Any]
+) -> Any:
+    """Return the frame of a partition."""
+    with alone():
+        return output.frame(_table(X, own, widest), read, dtype, names)
+
+
+def _table(X: Any, own: Sequence[Any], widest: int) -> Table:
+    table = Table(X, own)
+    table.widen(widest)
+    return table

@@ -1,0 +1,228 @@
+"""A preprocessing program: fit once, then tables in, one matrix or frame out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import FunctionTransformer
+
+from pipeline.data import frames
+from pipeline.data.convert import Origin
+from pipeline.data.output import container
+from pipeline.errors import ConfigError, Unsupported
+from pipeline.preprocessing.engine import output
+from pipeline.preprocessing.engine.build import Options, build, obstacles_to_batches
+from pipeline.preprocessing.engine.dask import Partitions
+from pipeline.preprocessing.engine.nodes import Columns, Keeps, Node, Read
+from pipeline.preprocessing.engine.table import Table
+
+
+class Program:
+    """A scikit-learn transformer, run on blocks of rows where the table lives.
+
+    Where scikit-learn's `set_output` asks for a frame, a frame of the table's library comes
+    out, in which text that was passed on is categorical.
+
+    Parameters
+    ----------
+    spec : estimator
+        A transformer, `Pipeline` or `ColumnTransformer`, unfitted.
+    dtype : {"auto", "float32", "float64"}
+        Type of the output matrix; "auto" is what scikit-learn's would be. Statistics are float64
+        in any case.
+    step : str
+        Path of the transformer in the whole spec, for messages; empty where it is the steps.
+    rank_error : float
+        Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
+    order : {"C", "F"}
+        Order of the output matrix on a GPU: what reads it would make a copy in the other one.
+    selected_from : bool
+        A `ColumnTransformer` follows: on the host it is given a frame where some columns are text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> Program(StandardScaler()).fit_transform(np.array([[1.0], [3.0]])).tolist()
+    [[-1.0], [1.0]]
+    """
+
+    def __init__(
+        self,
+        spec: BaseEstimator,
+        dtype: str = "auto",
+        step: str = "spec",
+        *,
+        rank_error: float = 0.0,
+        order: str = "C",
+        selected_from: bool = False,
+    ) -> None:
+        self.order, self.selected_from = order, selected_from
+        self.spec, self.dtype, self.step, self.rank_error = spec, dtype, step, rank_error
+        self.node: Node | None = None
+        self.width = 0
+        self.head: pd.DataFrame | None = None
+        self.resumed = False
+        self.framed = container(spec) != "default"
+        self.origins: Mapping[Any, Origin] = {}
+        self.weights: list[tuple[Any, Any]] = []
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Program:
+        """Learn the statistics of a table.
+
+        Parameters
+        ----------
+        X : frame or array, shape (n_rows, n_columns)
+        y : array of shape (n_rows,), optional
+            On the host.
+        """
+        self._fit(X, y, keeps=self._small())
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, **params: Any) -> Program:
+        """Add the statistics of more rows to those of the calls before.
+
+        Raises
+        ------
+        Unsupported
+            A step learns from what another one makes, which changes with every batch.
+        ConfigError
+            What `fit` learnt cannot be added to.
+        """
+        found = obstacles_to_batches(self.spec, self.step)
+        if found:
+            raise Unsupported(*found)
+        if self.resumed:
+            raise ConfigError(
+                f"{self.step}: a saved model keeps what was learnt and not the statistics that "
+                "more rows would be added to; fit anew on all rows"
+            )
+        if self.node is None:
+            self._fit(X, y, keeps="all")
+            return self
+        if self.forgotten:
+            raise ConfigError(self.forgotten)
+        table = data(X)
+        self.node.fit(table, self._source(table), y)
+        return self
+
+    @property
+    def forgotten(self) -> str:
+        """Why no rows can be added to those of `fit`; empty where they can."""
+        leaves = () if self.node is None or self.resumed else self.node.leaves()
+        for leaf in leaves:
+            if leaf.stats is None:
+                return (
+                    f"{type(leaf.spec).__name__}: fit learnt exact order statistics and did not "
+                    "keep the rows that they are of, so no rows can be added; call partial_fit "
+                    "with the first rows as well, or set rank_error"
+                )
+        return ""
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Learn, and return the matrix of the training rows, shape (n_rows, width)."""
+        return self._write(*self._fit(X, y, keeps=self._small()))
+
+    def transform(self, X: Any) -> Any:
+        """Return the matrix of a table, shape (n_rows, width), on its device."""
+        assert self.node is not None
+        table = data(X)
+        table.widen(max((leaf.width for leaf in self.node.leaves()), default=0))
+        return self._write(table, self.node.apply(columns(table)))
+
+    def _small(self) -> Keeps:
+        """Return what a `fit` keeps of its statistics, for a `partial_fit` after it."""
+        return "none" if obstacles_to_batches(self.spec, self.step) else "small"
+
+    def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Table | Partitions, Read]:
+        table = data(X)
+        options = self.options(keeps=keeps)
+        self.head, self.resumed = frames.head(table.first().table.X), False
+        self.node = build(self.spec, self.head, self.step, options)
+        read = self.node.fit(table, self._source(table), y).blocks
+        assert read is not None
+        return table, read
+
+    def _source(self, table: Table | Partitions) -> Columns:
+        return replace(columns(table), origins=self.origins)
+
+    def options(self, *, keeps: Keeps = "none") -> Options:
+        """Return how the tree of this program is built."""
+        return Options(keeps, self.dtype == "auto", self.rank_error, self.weights)
+
+    def _write(self, table: Table | Partitions, read: Read) -> Any:
+        if isinstance(table, Partitions):
+            made = table.write(read, self.dtype, self._names())
+        elif self.selected_from and table.device == "cpu" and output.holds_text(table, read):
+            made = output.mixed(table, read, self._names())
+        elif self.framed:
+            made = output.frame(table, read, self.dtype, self._names())
+        else:
+            made = output.matrix(table, read, self.dtype, order=self.order)
+        self.width = int(made.shape[1])
+        return made
+
+    def _names(self) -> list[Any]:
+        return list(self.to_sklearn().get_feature_names_out()) if self.framed else []
+
+    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return how it learns from partitions."""
+        return "the statistics of the partitions are merged"
+
+    def stays(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+        """Return why they have to be gathered, where others like them have not."""
+        return ""
+
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        """Return the matrix: `transform` is the one method of a program."""
+        return getattr(self, method)(X, **params)
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted scikit-learn transformer."""
+        assert self.node is not None
+        return self.node.original()
+
+    def cast(self) -> tuple[str, Any] | None:
+        """Return the step that makes of scikit-learn's numbers what this program makes of them.
+
+        None where they have the same type.
+        """
+        assert self.head is not None
+        narrow = any(str(kind) == "float32" for kind in self.head.dtypes)
+        if self.dtype == "auto" or (self.dtype == "float64" and not narrow):
+            return None
+        kind: Any = self.dtype
+        row: Any = np.zeros((1, self.width))
+        if self.framed:
+            names = self._names()
+            kind, row = dict.fromkeys(self._made(names), kind), pd.DataFrame(row, columns=names)
+        how = FunctionTransformer(
+            methodcaller("astype", kind), accept_sparse=True, feature_names_out="one-to-one"
+        )
+        return f"to_{self.dtype}", how.fit(row)
+
+    def _made(self, names: list[Any]) -> list[Any]:
+        """Return the names of the columns that are made, and not passed on as they were."""
+        assert self.node is not None
+        table = data(self.head)
+        return output.named(self.node.apply(columns(table))(table.first()), names)[0]
+
+
+def data(X: Any) -> Table | Partitions:
+    """Return a table, or the partitions of a Dask frame, as programs read them."""
+    if frames.is_partitioned(X):
+        return Partitions(X)
+    return Table(X.toarray() if frames.is_sparse(X) else X)
+
+
+def columns(table: Table | Partitions) -> Columns:
+    """Return all columns of a table as the source of the first node."""
+    X = table.like
+    framed = frames.is_frame(X)
+    return Columns(list(X.columns) if framed else list(range(X.shape[1])), framed)

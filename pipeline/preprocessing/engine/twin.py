@@ -1,0 +1,152 @@
+"""What a twin is: a scikit-learn transformer's arithmetic, on blocks.
+
+A twin holds the *unfitted* original and, once fitted, the *fitted* one with
+scikit-learn's own attributes. So the state is scikit-learn's, parity is checked
+attribute by attribute, and handing the model over is returning that object.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from pipeline.errors import Reason
+from pipeline.preprocessing.engine.blocks import Block, Categories, Dates, Numbers
+from pipeline.preprocessing.statistics.moments import Moments
+
+S = TypeVar("S")
+
+ANY: tuple[Any, ...] = ()
+"""In `Twin.honours`: every value that scikit-learn allows."""
+
+
+class Twin(ABC, Generic[S]):
+    """Fit and apply one scikit-learn transformer block by block.
+
+    Subclasses name their `original` class, the parameters they honour, and the
+    form of the blocks they read. Every other parameter must have
+    scikit-learn's default.
+
+    Parameters
+    ----------
+    spec : estimator
+        The unfitted scikit-learn transformer; it is not changed.
+    """
+
+    original: ClassVar[type[BaseEstimator]]
+    honours: ClassVar[dict[str, tuple[Any, ...]]]
+    reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]]
+    weighted: ClassVar[bool] = False
+    """Whether `partial` takes the weights of the rows, after the other aligned arrays."""
+    rank_error: float = 0.0
+    """Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact."""
+
+    def __init__(self, spec: BaseEstimator) -> None:
+        self.spec = clone(spec)
+        self.fitted: Any = None
+        self.names: Sequence[Any] | None = None
+        self.origins: Sequence[Any] = ()
+
+    @classmethod
+    def refuse(cls, spec: BaseEstimator, step: str) -> list[Reason]:
+        """Return the reasons why this spec cannot be honoured; none when it can."""
+        default = cls.original().get_params(deep=False)
+        params = spec.get_params(deep=False)
+        return [
+            Reason(
+                step,
+                f"{name}={_shown(value)} is not supported yet",
+                cls._way_out(name, default),
+                name,
+            )
+            for name, value in params.items()
+            if not _same(value, default[name]) and not cls._honoured(name, value)
+        ]
+
+    @classmethod
+    def _honoured(cls, name: str, value: Any) -> bool:
+        if name not in cls.honours:
+            return False
+        allowed = cls.honours[name]
+        return allowed is ANY or any(_same(value, known) for known in allowed)
+
+    @classmethod
+    def _way_out(cls, name: str, default: dict[str, Any]) -> str:
+        known = cls.honours.get(name, (default[name],))
+        return f"use {' or '.join(map(_shown, known))}, or run the step in scikit-learn"
+
+    def form(self, *, numeric: bool) -> type:
+        """Return the form of block to read; `numeric`: all columns that come in are numbers."""
+        return self.reads
+
+    def keeps_names(self) -> bool:
+        """Return whether scikit-learn makes a frame with the same columns of a frame."""
+        return False
+
+    def aligned(self, y: Any) -> tuple[Any, ...]:
+        """Return host arrays with one entry a row that `partial` needs beside its block."""
+        return ()
+
+    @abstractmethod
+    def partial(self, block: Any, *aligned: Any) -> S:
+        """Return the statistic of one block, on the host."""
+
+    @abstractmethod
+    def merge(self, a: S, b: S) -> S:
+        """Return the statistic of two blocks' rows together."""
+
+    def moments_behind(self, stats: S) -> Moments | None:
+        """Return the moments of what `apply` makes, where they follow from the statistic."""
+        return None
+
+    def from_moments(self, moments: Moments) -> S | None:
+        """Return the statistic of rows of which the moments are known, where they are enough."""
+        return None
+
+    @abstractmethod
+    def finish(self, stats: S) -> None:
+        """Set `fitted`: the scikit-learn transformer with its attributes."""
+
+    def resume(self, fitted: Any) -> None:
+        """Take the fitted scikit-learn transformer of a saved model for `fitted`."""
+        self.fitted = fitted
+        self.prepare()
+
+    def prepare(self) -> None:  # noqa: B027 - most need nothing
+        """Derive from `fitted` what `apply` reads beside it."""
+
+    @abstractmethod
+    def apply(self, block: Any) -> Block:
+        """Transform a block."""
+
+    def apply_training(self, block: Any, *aligned: Any) -> Block:
+        """Transform a block of the rows the twin was fitted on."""
+        return self.apply(block)
+
+    def record_names(self, n_features: int) -> None:
+        """Set the attributes that scikit-learn's own `fit` sets on every transformer."""
+        self.fitted.n_features_in_ = n_features
+        if self.names is not None and all(isinstance(name, str) for name in self.names):
+            self.fitted.feature_names_in_ = np.array(self.names, dtype=object)
+
+
+def _shown(value: Any) -> str:
+    """Return a function's name, which says more than its address."""
+    return getattr(value, "__name__", None) or repr(value)
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Compare parameters; NaN equals NaN, a type equals only itself."""
+    if value is other:
+        return True
+    if type(value) is not type(other) and not (_number(value) and _number(other)):
+        return False
+    return bool(value == other) or (_number(value) and value != value and other != other)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

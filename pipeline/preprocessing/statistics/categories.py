@@ -1,0 +1,139 @@
+"""Tallies per distinct value of a column, mergeable across blocks and dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pipeline.data import frames
+
+SPREAD = 2**14
+"""Sums that the threads of a GPU add to, so that few of them meet at one."""
+
+
+class Distinct(NamedTuple):
+    """Sums per distinct value of one column, on the host.
+
+    Parameters
+    ----------
+    values : numpy.ndarray, shape (n_values,)
+        The distinct values in the order of the dictionary; some may not occur.
+    sums : numpy.ndarray, shape (n_sums, n_values + 1)
+        The first row counts rows; the last column is for missing values.
+    missing : float or None
+        What stands for a missing value.
+    """
+
+    values: np.ndarray
+    sums: np.ndarray
+    missing: float | None = np.nan
+
+    def present(self) -> np.ndarray:
+        """Return the values that occur, with NaN or None last if any is missing."""
+        counts = self.sums[0]
+        found = self.values[counts[:-1] > 0]
+        if not counts[-1]:
+            return found
+        missing = nothing(found.dtype) if self.missing is not None else np.array([None])
+        return np.concatenate([found.astype(missing.dtype), missing])
+
+
+def nothing(dtype: np.dtype[Any]) -> np.ndarray:
+    """Return a missing value as an array of one entry, of a type near the given one."""
+    return np.array([np.nan], dtype=dtype if dtype.kind == "f" else object)
+
+
+def positions(dictionary: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return where values stand in a dictionary; -1 for missing or unknown ones.
+
+    >>> positions(np.array(["a", "b"], dtype=object), np.array(["b", "z", np.nan], dtype=object))
+    array([ 1, -1, -1])
+    """
+    # Told the type, pandas does not look for a better one.
+    known, wanted = (pd.Index(array, dtype=array.dtype) for array in (dictionary, values))
+    return known.get_indexer(wanted)
+
+
+def merge(a: Distinct, b: Distinct) -> Distinct:
+    """Return the sums of both sets of rows together."""
+    if a.values is b.values:
+        return Distinct(a.values, a.sums + b.sums)
+    unseen = b.values[positions(a.values, b.values) < 0]
+    values = np.concatenate([a.values, unseen])
+    sums = np.zeros((len(a.sums), len(values) + 1), dtype=a.sums.dtype)
+    for part in (a, b):
+        sums[:, positions(values, part.values)] += part.sums[:, :-1]
+        sums[:, -1] += part.sums[:, -1]
+    return Distinct(values, sums)
+
+
+def merge_columns(a: Sequence[Distinct], b: Sequence[Distinct]) -> list[Distinct]:
+    """Merge column by column."""
+    return [merge(x, y) for x, y in zip(a, b, strict=True)]
+
+
+def tallies(columns: Sequence[frames.Coded], sums_of: Callable[[Any], Any]) -> list[Distinct]:
+    """Return the sums of each column, which one copy brings to the host: each waits for a GPU."""
+    sums = frames.all_to_host([sums_of(column) for column in columns])
+    return [Distinct(column.values, each) for column, each in zip(columns, sums, strict=True)]
+
+
+def rows_of(column: frames.Coded) -> Any:
+    """Return how many rows have each value, as the one row of sums."""
+    xp = frames.array_module(frames.device_of(column.codes))
+    return count(column.codes, len(column.values), xp)[None].astype("float64")
+
+
+def count(codes: Any, n_values: int, xp: Any) -> Any:
+    """Return how often each code occurs, the missing ones (-1) last; on the codes' device."""
+    return tally(place(codes, n_values, xp), n_values + 1, xp)
+
+
+def tally(places: Any, size: int, xp: Any, weights: Any = None) -> Any:
+    """Return how often each position occurs, or the sum of its weights; on the device of both.
+
+    Parameters
+    ----------
+    places : array of int64, shape (n_rows,)
+        From 0 to ``size - 1``.
+    weights : array of float64, shape (n_rows,), optional
+
+    >>> tally(np.array([2, 0, 2]), 3, np).tolist()
+    [1, 0, 2]
+    """
+    if xp is np:
+        return np.bincount(places, weights, minlength=size)
+    # CuPy's `bincount` reads two values, and CUB's histograms behind it take gigabytes for many
+    # positions. Here threads add to one array: to several sums of the few positions there are.
+    copies = max(1, SPREAD // size)
+    cells = xp.arange(len(places))
+    cells %= copies
+    cells *= size
+    cells += places
+    sums = xp.zeros(copies * size)
+    sums.scatter_add(cells, 1.0 if weights is None else weights)
+    return sums.reshape(copies, size).sum(axis=0)
+
+
+def place(codes: Any, n_values: int, xp: Any) -> Any:
+    """Return codes as positions of which the last one is for the missing ones.
+
+    >>> place(np.array([1, -1, 0]), 2, np).tolist()
+    [1, 2, 0]
+    """
+    codes = codes.astype("int64")
+    return xp.where(codes < 0, n_values, codes)
+
+
+def table_of(columns: Sequence[np.ndarray], names: Sequence[Any] | None) -> Any:
+    """Return columns of one length as a frame with these names, or without names as an array.
+
+    >>> table_of([np.array([3, 4])], None).tolist()
+    [[3], [4]]
+    """
+    # Told the type, pandas does not make NaN of None.
+    table = pd.DataFrame({j: pd.Series(held, dtype=held.dtype) for j, held in enumerate(columns)})
+    return table.to_numpy() if names is None else table.set_axis(list(names), axis=1)

@@ -1,0 +1,61 @@
+"""Number of rows and bounds of columns; exact, and mergeable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.data import frames
+
+
+class Extent(NamedTuple):
+    """Bounds of the values that are not missing, one entry a column, on the host.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows seen, missing values included.
+    low, high : numpy.ndarray, shape (n_columns,)
+        Least and greatest value in the type of the column; inf and -inf where there is none.
+    """
+
+    n_rows: int
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def empty(self) -> np.ndarray:
+        """Which columns have no values, shape (n_columns,)."""
+        return self.low > self.high
+
+
+def extent(values: Any) -> Extent:
+    """Return the bounds of a matrix with NaN for missing, shape (n_rows, n_columns).
+
+    >>> extent(np.array([[1.0, np.nan], [4.0, np.nan]]))
+    Extent(n_rows=2, low=array([ 1., inf]), high=array([  4., -inf]))
+    """
+    return extents([values])[0]
+
+
+def extents(blocks: Sequence[Any]) -> list[Extent]:
+    """Return the bounds of each of some matrices; a GPU is waited for once."""
+    bounds = frames.all_to_host([_bounds(values) for values in blocks])
+    return [Extent(len(values), *each) for values, each in zip(blocks, bounds, strict=True)]
+
+
+def _bounds(values: Any) -> Any:
+    """Return the least and the greatest value of each column, shape (2, n_columns)."""
+    xp = frames.array_module(frames.device_of(values))
+    low = high = values
+    if values.dtype.kind == "f":
+        missing = xp.isnan(values)
+        low, high = xp.where(missing, np.inf, values), xp.where(missing, -np.inf, values)
+    return xp.stack([low.min(axis=0), high.max(axis=0)])
+
+
+def merge(a: Extent, b: Extent) -> Extent:
+    """Return the bounds of both sets of rows together."""
+    return Extent(a.n_rows + b.n_rows, np.minimum(a.low, b.low), np.maximum(a.high, b.high))

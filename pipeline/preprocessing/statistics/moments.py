@@ -1,0 +1,109 @@
+"""Count, mean and sum of squared deviations per column, mergeable.
+
+Merging follows Chan, Golub and LeVeque, "Updating Formulae and a Pairwise
+Algorithm for Computing Sample Variances" (1979). A mean is kept as an origin
+and the little that it differs from it, so that means far from zero differ
+exactly: the result does not depend on how the rows were cut, to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.data import frames
+from pipeline.preprocessing.engine.blocks import filled
+
+
+class Moments(NamedTuple):
+    """Statistics of the values that are not missing, on the host.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray, shape (n_columns,)
+        One number of rows, or sum of their weights, for all columns, or for each; or a column
+        of them, one a group of rows, which the others then have one row for as well.
+    origin, rest : numpy.ndarray, shape (n_columns,)
+        The mean is their sum.
+    squares : numpy.ndarray, shape (n_columns,)
+        Sum of squared deviations from the mean.
+    """
+
+    rows: np.ndarray
+    origin: np.ndarray
+    rest: np.ndarray
+    squares: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean; 0 for a column without values."""
+        return self.origin + self.rest
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Population variance; NaN for a column without values."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.squares / self.rows
+
+    @property
+    def constant(self) -> np.ndarray:
+        """Which columns are constant to rounding.
+
+        The bound is scikit-learn's, from Chan, Golub and LeVeque (1983).
+        """
+        eps = np.finfo("float64").eps
+        bound = self.rows * eps * self.variance + (self.rows * self.mean * eps) ** 2
+        return self.variance <= bound
+
+
+def moments(values: Any, xp: Any, weights: Any = None) -> Moments:
+    """Return the moments of a matrix with NaN for missing, shape (n_rows, n_columns).
+
+    Where rows are weighted, their number is the sum of the weights.
+    """
+    return Moments(*frames.to_host(stacked(values, xp, weights)))
+
+
+def stacked(values: Any, xp: Any, weights: Any = None) -> Any:
+    """Return the four of `moments` as an array on the device, without waiting for it."""
+
+    def total(array: Any) -> Any:
+        weighted = array if weights is None else array * weights[:, None]
+        return weighted.sum(axis=0, dtype="float64")
+
+    missing = xp.isnan(values)
+    count = total(~missing)
+    known = count + (count == 0)
+    origin = total(filled(values, missing, 0.0)) / known
+    off = filled(values - origin, missing, 0.0)
+    rest = total(off) / known
+    squares = xp.maximum(total(off * off) - count * rest * rest, 0.0)
+    return xp.stack([count, origin, rest, squares])
+
+
+def merge(a: Moments, b: Moments) -> Moments:
+    """Return the moments of both sets of rows together.
+
+    >>> both = merge(moments(np.array([[1.0], [2.0]]), np), moments(np.array([[6.0]]), np))
+    >>> both.rows.item(), both.mean.item(), both.squares.item()
+    (3.0, 3.0, 14.0)
+    """
+    step, share, empty = between(a, b), share_of(a, b), a.rows == 0
+    return Moments(
+        a.rows + b.rows,
+        np.where(empty, b.origin, a.origin),
+        np.where(empty, b.rest, a.rest + step * share),
+        a.squares + b.squares + step * step * a.rows * share,
+    )
+
+
+def share_of(a: Moments, b: Moments) -> np.ndarray:
+    """Return the share of all rows that `b` holds."""
+    both = a.rows + b.rows
+    return b.rows / (both + (both == 0))
+
+
+def between(a: Moments, b: Moments) -> np.ndarray:
+    """Return how far the means of `b` lie from those of `a`."""
+    return (b.origin - a.origin) + (b.rest - a.rest)

@@ -1,0 +1,285 @@
+"""Order statistics of columns, whatever the blocks they came in.
+
+They are exact: blocks are only put aside, so joining them costs nothing, and
+each column is then gathered once and partitioned at the ranks that are needed;
+for many ranks it is sorted. Or, where the user allows for a `rank_error`, they
+are those of a `summary`, which takes little room.
+
+The interpolation between two ranks is NumPy's, for all nine methods of Hyndman
+and Fan, "Sample Quantiles in Statistical Packages" (1996). In a summary either
+of the two values may be off by the bound, so the method is a convention there
+and no gain in accuracy; where the summary is exact, so is the quantile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import accumulate, pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils import resample
+
+from pipeline import trace
+from pipeline.data import frames
+from pipeline.optional import load
+from pipeline.preprocessing.statistics import min_max as extent
+from pipeline.preprocessing.statistics.min_max import Extent
+from pipeline.preprocessing.statistics.sketch import Summary, size_for, summary
+from pipeline.system import threads
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MANY = 512
+"""With more ranks than this a column is sorted."""
+
+_OFFSETS = {
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3.0, 1 / 3.0),
+    "normal_unbiased": (3 / 8.0, 3 / 8.0),
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All values seen, on their device.
+
+    Parameters
+    ----------
+    blocks : list of array, each of shape (n_block_rows, n_columns)
+        In the order of the rows.
+    owed : list of int
+        Bytes that came to the host between two processes, and are in no ledger yet.
+    """
+
+    blocks: list[Any]
+    owed: list[int] = field(default_factory=list)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Tell the process that reads them, for arrays on a device cross the host on their way."""
+        device = frames.device_of(self.blocks[0])
+        moved = sum(block.nbytes for block in self.blocks) if device == "cuda" else 0
+        return Rows, (self.blocks, [moved])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, missing values included."""
+        return sum(len(block) for block in self.blocks)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.blocks[0].shape[1])
+
+    @property
+    def xp(self) -> Any:
+        """The module of the arrays."""
+        return frames.array_module(frames.device_of(self.blocks[0]))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type that the blocks have together."""
+        return np.result_type(*(block.dtype for block in self.blocks))
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Number of values that are not missing, shape (n_columns,)."""
+        return frames.to_host(sum((~self.xp.isnan(block)).sum(axis=0) for block in self.blocks))
+
+    @property
+    def extent(self) -> Extent:
+        """Number of rows, least and greatest values."""
+        return reduce(extent.merge, extent.extents(self.blocks))
+
+    def column(self, j: int) -> Any:
+        """Return a copy of one column, shape (n_rows,)."""
+        return self.xp.concatenate([block[:, j] for block in self.blocks])
+
+    def merge(self, other: Rows) -> Rows:
+        """Return the rows of both, in this order; the values stay where they are."""
+        return Rows(self.blocks + other.blocks, self.owed + other.owed)
+
+    def book(self) -> None:
+        """Book what came to the host between two processes, once."""
+        while self.owed:
+            trace.moved(to_host=self.owed.pop())
+
+    def at(self, wanted: np.ndarray) -> np.ndarray:
+        """Return the values of the wanted ranks, as `Summary.at` does."""
+
+        def found(j: int) -> Any:
+            return _at_ranks(self.column(j), wanted[j])
+
+        return frames.to_host(self.xp.stack(each(found, range(self.n_columns), self.blocks[0])))
+
+
+Values = Rows | Summary
+"""What quantiles can be learnt from."""
+
+
+def holds_rows(stats: Any) -> bool:
+    """Return whether a statistic holds the rows themselves.
+
+    >>> holds_rows(Rows([])), holds_rows((1, Rows([]))), holds_rows(1)
+    (True, True, False)
+    """
+    return isinstance(stats, Rows) or (isinstance(stats, tuple) and any(map(holds_rows, stats)))
+
+
+def gather(values: Any, rank_error: float) -> Values:
+    """Return what quantiles can be learnt from: the rows, or a summary of bounded size.
+
+    Parameters
+    ----------
+    values : array, shape (n_rows, n_columns)
+        NaN is missing.
+    rank_error : float
+        Share of the values by which the rank of a quantile may be off; 0 is exact.
+
+    Raises
+    ------
+    ConfigError
+        `rank_error` is no share of the rows.
+    """
+    return summary(values, size_for(rank_error)) if rank_error else Rows([values])
+
+
+def merge(a: Any, b: Any) -> Values:
+    """Return the values of both, which are of the same kind."""
+    return a.merge(b)
+
+
+def drawn(stat: Values, size: int | None, random_state: Any, *, replace: bool) -> Values:
+    """Return the rows that scikit-learn draws where there are more than `size`.
+
+    A summary stands for all rows: nothing is drawn from it.
+    """
+    if size is None or stat.n_rows <= size or isinstance(stat, Summary):
+        return stat
+    options = {"n_samples": size, "random_state": random_state}
+    return take(stat, resample(np.arange(stat.n_rows), replace=replace, **options))
+
+
+def take(stat: Rows, chosen: np.ndarray) -> Rows:
+    """Return the rows at the given positions, in ascending order; some may occur repeatedly.
+
+    >>> take(Rows([np.array([[5], [6], [7]])]), np.array([2, 0, 2])).column(0).tolist()
+    [5, 7, 7]
+    """
+    chosen = np.sort(chosen)
+    edges = list(accumulate((len(block) for block in stat.blocks), initial=0))
+    cuts = np.searchsorted(chosen, edges)
+    parts = zip(stat.blocks, edges, pairwise(cuts), strict=False)
+    rows = [block[stat.xp.asarray(chosen[a:b] - start)] for block, start, (a, b) in parts if a < b]
+    return Rows(rows, stat.owed)
+
+
+def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
+    """Return quantiles of each column, missing values left out, as `numpy.nanquantile` does.
+
+    Parameters
+    ----------
+    stat : Rows or Summary
+    q : array-like of float, shape (n_quantiles,)
+        Between 0 and 1.
+    method : str
+        One of NumPy's nine continuous and discontinuous methods.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (n_quantiles, n_columns)
+        On the host; NaN for columns without values.
+
+    Examples
+    --------
+    >>> quantile(Rows([np.array([[1.0], [2.0], [np.nan], [4.0]])]), [0.5, 0.75]).ravel().tolist()
+    [2.0, 3.0]
+    """
+    levels = np.asarray(q, dtype="float64")
+    if isinstance(stat, Rows):
+        stat.book()
+    places = [ranks(int(n), levels, method) for n in stat.counts]
+    found = stat.at(np.stack([place[:2] for place in places]))
+    values = found if found.dtype.kind == "f" else found.astype("float64")
+    pairs = zip(values, places, strict=True)
+    return np.stack([_between(low, high, share) for (low, high), (*_, share) in pairs], axis=1)
+
+
+def ranks(n: int, q: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the two ranks that each quantile lies between, and how far it is to the second.
+
+    >>> [array.tolist() for array in ranks(4, np.array([0.5]), "linear")]
+    [[1], [2], [0.5]]
+    """
+    place = _place(n, q, method)
+    below = np.floor(place)
+    share = place - below
+    if method == "inverted_cdf":
+        share = np.where(share == 0, 0.0, 1.0)
+    elif method == "averaged_inverted_cdf":
+        share = np.where(share == 0, 0.5, 1.0)
+    elif method == "closest_observation":
+        share = np.where((share == 0) & (below % 2 == 1), 0.0, 1.0)
+    last = max(n - 1, 0)
+    lower, upper = (np.clip(rank, 0, last).astype("int64") for rank in (below, below + 1))
+    return lower, upper, share
+
+
+def _place(n: int, q: np.ndarray, method: str) -> np.ndarray:
+    """Return fractional ranks; written as in NumPy, for the last bit decides whose rank it is."""
+    if method == "linear":
+        return (n - 1) * q
+    if method == "closest_observation":
+        return n * q - 1 - 0.5
+    if method in _OFFSETS:
+        alpha, beta = _OFFSETS[method]
+        return n * q + (alpha + q * (1 - alpha - beta)) - 1
+    return n * q - 1
+
+
+def _at_ranks(column: Any, wanted: np.ndarray) -> Any:
+    """Return the values at ranks; the column is reordered."""
+    distinct = np.unique(wanted)
+    # CuPy would sort too, but for some sizes by a kernel that has no place for NaN.
+    if len(distinct) > MANY or frames.device_of(column) == "cuda":
+        column = frames.sortable(column)
+        column.sort()
+    else:
+        column.partition(distinct.tolist())
+    xp = frames.array_module(frames.device_of(column))
+    return column[xp.asarray(wanted)]
+
+
+def _between(lower: np.ndarray, upper: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Interpolate from the nearer end, so that equal ends give exactly their value."""
+    with np.errstate(invalid="ignore"):
+        step = np.where(lower == upper, 0.0, upper - lower)
+        return np.where(share >= 0.5, upper - step * (1 - share), lower + step * share)
+
+
+def each(function: Callable[[T], R], items: Sequence[T], like: Any) -> list[R]:
+    """Call a function for each item, on all cores where the array `like` is on the CPU."""
+    return list((threads.each if frames.device_of(like) == "cpu" else map)(function, items))
+
+
+def special(name: str, like: Any) -> Any:
+    """Return a function of SciPy or CuPy's equal, whichever takes the array `like`."""
+    prefix = "cupyx.scipy.special" if frames.device_of(like) == "cuda" else "scipy.special"
+    return load(f"{prefix}.{name}")
+
+
+def blamed(twin: Any, bad: np.ndarray) -> str:
+    """Return the start of a message on the columns marked in `bad`.
+
+    >>> from types import SimpleNamespace
+    >>> blamed(SimpleNamespace(spec=1, names=["a", "b"]), np.array([False, True]))
+    "int: the columns ['b'] hold"
+    """
+    positions = np.flatnonzero(bad).tolist()
+    names = positions if twin.names is None else [twin.names[j] for j in positions]
+    return f"{type(twin.spec).__name__}: the columns {names} hold"

@@ -1,0 +1,250 @@
+"""CalendarFeatures: dates and times as numbers, for any scikit-learn pipeline.
+
+Scikit-learn has no transformer of dates. This one keeps to its conventions and
+needs nothing of the rest of this package but the arithmetic, so a pipeline that
+holds it is an ordinary pipeline; to load a saved one, this package must be there.
+
+
+CalendarFeatures on blocks of dates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pipeline.data import frames
+from pipeline.data.convert import ingest
+from pipeline.data.datetimes import MISSING
+from pipeline.errors import ConfigError
+from pipeline.preprocessing.engine.blocks import Dates, Numbers
+from pipeline.preprocessing.engine.table import side_by_side
+from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS, Output, encode
+
+
+class CalendarFeatures(TransformerMixin, BaseEstimator):
+    """Numbers that models can use, of every column of dates and times.
+
+    The features are those of the clock on the wall: for times with a zone, local time.
+    Missing times (NaT, null) are NaN in every feature. The output is float64.
+
+    Parameters
+    ----------
+    features : sequence of str
+        In the order of the output columns. Named as in pandas' ``.dt``, and with the same values:
+        "year", "quarter", "month" (1 to 12), "day" (1 to 31), "dayofyear" (1 to 366),
+        "weekday" (0 on Monday to 6), "hour", "minute", "second",
+        "is_month_start", "is_month_end" (0 or 1).
+        Besides: "weekofyear" (1 to 53, of ISO 8601), "is_weekend" (1 on Saturday and Sunday),
+        "days_since" (`epoch`, with the fraction of the day),
+        "total_seconds" (since 1970-01-01, with their fraction).
+    cyclical : bool or sequence of str
+        The features that become two, sine and cosine of ``2 * pi * value / period``, so that
+        December is beside January. True: all in `features` that have a period, which is the
+        number of values they take: "quarter" 4, "month" 12, "weekofyear" 53, "day" 31,
+        "dayofyear" 366, "weekday" 7, "hour" 24, "minute" 60, "second" 60.
+    epoch : str, datetime.date, datetime.datetime, numpy.datetime64 or pandas.Timestamp
+        Where "days_since" counts from; a zone is left out of account.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns at fit.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Their names, where all are text.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"sold": pd.to_datetime(["2024-02-29 18:30", None])})
+    >>> made = CalendarFeatures(["month", "weekday"]).set_output(transform="pandas")
+    >>> made.fit_transform(X)
+       sold_month  sold_weekday
+    0         2.0           3.0
+    1         NaN           NaN
+    >>> CalendarFeatures(["year", "hour"], cyclical=True).fit(X).get_feature_names_out().tolist()
+    ['sold_year', 'sold_hour_sin', 'sold_hour_cos']
+    """
+
+    def __init__(
+        self,
+        features: Sequence[str] = ("year", "month", "day", "weekday", "hour"),
+        *,
+        cyclical: bool | Sequence[str] = False,
+        epoch: str | date | np.datetime64 = "1970-01-01",
+    ) -> None:
+        self.features = features
+        self.cyclical = cyclical
+        self.epoch = epoch
+
+    def fit(self, X: Any, y: Any = None) -> CalendarFeatures:
+        """Check the parameters and the columns; nothing is learned from the rows.
+
+        Parameters
+        ----------
+        X : frame or array of dates and times, shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Raises
+        ------
+        ConfigError
+            A parameter cannot be used.
+        DataError
+            A column holds no dates.
+        """
+        X = ingest(X)
+        validate_data(self, X, skip_check_array=True)
+        encode(nanoseconds(X[:1]), outputs(self), epoch_of(self))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of every column.
+
+        Parameters
+        ----------
+        X : frame or array of dates and times, shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of float64, shape (n_samples, n_features_out)
+            The features of the first column, then those of the second, and so on.
+
+        Raises
+        ------
+        DataError
+            A column holds no dates. One in which all values are missing may be of another type.
+        """
+        check_is_fitted(self)
+        X = ingest(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return encode(nanoseconds(X, _or_missing), outputs(self), epoch_of(self))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return ``<column>_<feature>`` for every output column, with ``_sin`` or ``_cos``."""
+        names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
+        ends = ["_".join(filter(None, output)) for output in outputs(self)]
+        return np.array([f"{name}_{end}" for name in names for end in ends], dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+
+def outputs(spec: CalendarFeatures) -> list[Output]:
+    """Return what becomes of a column, in order.
+
+    >>> outputs(CalendarFeatures(["year", "hour"], cyclical=["hour"]))
+    [('year', ''), ('hour', 'sin'), ('hour', 'cos')]
+
+    Raises
+    ------
+    ConfigError
+        `features` or `cyclical` holds a name that is unknown, repeated or out of place.
+    """
+    features = _names("features", spec.features, FEATURES)
+    if not features:
+        raise ConfigError(f"CalendarFeatures: features is empty; choose from {list(FEATURES)}")
+    if isinstance(spec.cyclical, bool):
+        waves = [name for name in features if spec.cyclical and name in PERIODS]
+    else:
+        waves = _names("cyclical", spec.cyclical, [name for name in features if name in PERIODS])
+    return [(f, end) for f in features for end in (("sin", "cos") if f in waves else ("",))]
+
+
+def _names(parameter: str, value: Any, known: Sequence[str]) -> list[str]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        example = f"[{value!r}]" if isinstance(value, str) else f"{list(known[:2])}"
+        raise ConfigError(
+            f"CalendarFeatures: {parameter}={value!r} is no list of names; write {example}"
+        )
+    names = list(value)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ConfigError(f"CalendarFeatures: {parameter} has {unknown}; choose from {list(known)}")
+    if len(set(names)) < len(names):
+        raise ConfigError(f"CalendarFeatures: {parameter} repeats a name: {names}")
+    return names
+
+
+def epoch_of(spec: CalendarFeatures) -> int:
+    """Return `epoch` in nanoseconds since 1970-01-01.
+
+    >>> epoch_of(CalendarFeatures(epoch="1970-01-02"))
+    86400000000000
+
+    Raises
+    ------
+    ConfigError
+        It is no time between 1677-09-22 and 2262-04-11.
+    """
+    try:
+        epoch = pd.Timestamp(spec.epoch).tz_localize(None).as_unit("ns")
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"CalendarFeatures: epoch={spec.epoch!r} is no date: {error}") from error
+    if pd.isna(epoch):
+        raise ConfigError(f"CalendarFeatures: epoch={spec.epoch!r} is missing; write a date")
+    return int(epoch.value)
+
+
+def nanoseconds(X: Any, read: Callable[[Any, Any], Any] = frames.datetimes) -> Any:
+    """Return a frame or an array of times as a matrix of int64, on its device.
+
+    Parameters
+    ----------
+    X : frame or array, shape (n_rows, n_columns)
+    read : function of X and a name or position
+        What makes a column of integers.
+    """
+    names = X.columns if frames.is_frame(X) else range(X.shape[1])
+    xp = frames.array_module(frames.device_of(X))
+    return side_by_side([read(X, name) for name in names], xp)
+
+
+def _or_missing(X: Any, name: Any) -> Any:
+    # A table of few rows may hold no date at all, and then its column is no column of dates.
+    column = frames.column(X, name)
+    if column.dtype.kind == "f" and bool((column != column).all()):
+        xp = frames.array_module(frames.device_of(X))
+        return xp.full(len(column), MISSING, dtype="int64")
+    return frames.datetimes(X, name)
+
+
+class CalendarFeaturesTwin(Twin[int]):
+    """The estimator's own arithmetic; nothing is learned but the number of columns.
+
+    The fitted original is the `CalendarFeatures` itself, so a pipeline that is handed over
+    needs this package where it is loaded.
+    """
+
+    original = CalendarFeatures
+    honours = {"features": ANY, "cyclical": ANY, "epoch": ANY}
+    reads = Dates
+
+    def partial(self, block: Dates, *aligned: Any) -> int:
+        """Return the number of columns."""
+        return block.width
+
+    def merge(self, a: int, b: int) -> int:
+        """Return the width, which is the same for all blocks."""
+        return a
+
+    def finish(self, stats: int) -> None:
+        """Fit the estimator on one missing time a column; it checks the parameters."""
+        self.fitted = clone(self.spec).fit(np.full((1, stats), "NaT", dtype="datetime64[ns]"))
+        self.record_names(stats)
+
+    def apply(self, block: Dates) -> Numbers:
+        """Return the features of each column, in float64."""
+        return Numbers(encode(block.values, outputs(self.fitted), epoch_of(self.fitted)))

@@ -1,0 +1,169 @@
+"""VarianceThreshold and SelectKBest on blocks: columns are judged once, then picked."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif, f_regression
+from sklearn.utils import check_X_y
+
+from pipeline.data import frames
+from pipeline.errors import DataError
+from pipeline.preprocessing.engine.blocks import Numbers
+from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.statistics import f_tests, moments
+from pipeline.preprocessing.statistics import min_max as extent
+from pipeline.preprocessing.statistics.f_tests import Joint
+from pipeline.preprocessing.statistics.min_max import Extent
+from pipeline.preprocessing.statistics.moments import Moments
+from pipeline.preprocessing.transformers.scalers import require_finite
+from pipeline.preprocessing.transformers.target_encoder import labels
+
+S = TypeVar("S")
+
+WIDE = 1e150
+"""A range that passes any threshold, and whose square is still a number."""
+
+
+class _SelectorTwin(Twin[S]):
+    """A step that drops columns; the others keep their values and their type."""
+
+    reads = Numbers
+
+    def apply(self, block: Numbers) -> Numbers:
+        """Return the selected columns."""
+        kept = self.fitted.get_support(indices=True)
+        if len(kept) == block.width:
+            return block
+        device = frames.device_of(block.values)
+        columns = frames.to_device(kept, device)
+        return Numbers(frames.array_module(device).take(block.values, columns, axis=1))
+
+
+class Spread(NamedTuple):
+    """What `VarianceThreshold` looks at."""
+
+    moments: Moments
+    extent: Extent
+
+
+class VarianceThresholdTwin(_SelectorTwin[Spread]):
+    """Drop columns whose variance is not above `threshold`; NaN counts for nothing.
+
+    With the threshold 0 a column of one value is dropped, whatever rounding
+    makes of its variance. Scikit-learn sees to that in columns without missing
+    values only.
+    """
+
+    original = VarianceThreshold
+    honours = {"threshold": ANY}
+
+    def partial(self, block: Numbers, *aligned: Any) -> Spread:
+        """Return moments and bounds of the block."""
+        xp = frames.array_module(frames.device_of(block.values))
+        return Spread(moments.moments(block.values, xp), extent.extent(block.values))
+
+    def merge(self, a: Spread, b: Spread) -> Spread:
+        """Merge both parts."""
+        return Spread(moments.merge(a.moments, b.moments), extent.merge(a.extent, b.extent))
+
+    def finish(self, stats: Spread) -> None:
+        """Set `variances_`.
+
+        Raises
+        ------
+        DataError
+            No column would be left, or a column holds infinite values.
+        """
+        n_columns = len(stats.extent.low)
+        # scikit-learn checks the threshold; two rows so far apart pass it.
+        self.fitted = clone(self.spec).fit([[0.0] * n_columns, [WIDE] * n_columns])
+        self.fitted.variances_ = _variances(stats, exact=self.spec.threshold == 0)
+        self.record_names(n_columns)
+        if not self.fitted.get_support().any():
+            one = " (X contains only one sample)" if (stats.moments.rows == 1).all() else ""
+            raise DataError(
+                f"VarianceThreshold: no column has a variance above {self.spec.threshold}{one}, so "
+                "none is left; lower the threshold, or leave the step out"
+            )
+
+
+def _variances(stats: Spread, *, exact: bool) -> np.ndarray:
+    """Return the variances; `exact`: or the range where that is less, as scikit-learn does."""
+    low, high = (bound.astype("float64") for bound in stats.extent[1:])
+    if np.isneginf(low).any() or np.isposinf(high).any():
+        raise DataError("VarianceThreshold: a column holds infinite values; leave it out")
+    variance = stats.moments.variance
+    if not exact:
+        return variance
+    span = high - low
+    variance = np.where(span == 0, 0.0, variance)
+    return np.where(stats.moments.rows == stats.extent.n_rows, np.minimum(variance, span), variance)
+
+
+class SelectKBestTwin(_SelectorTwin[Any]):
+    """Keep the `k` columns that tell most of the target by an F-test.
+
+    Scores are computed in float64 from centred sums. Scikit-learn's sums are not
+    centred, and float32 for float32 and small integers: where it loses digits,
+    beside a large offset or in an almost perfect fit, the scores differ.
+    """
+
+    original = SelectKBest
+    honours = {"score_func": (f_classif, f_regression), "k": ANY}
+
+    def aligned(self, y: Any) -> tuple[Any, ...]:
+        """Return the numbers of the classes, or the target as numbers."""
+        if y is None:
+            raise DataError("SelectKBest needs the target: pass y to fit")
+        _, y = check_X_y(np.zeros((len(y), 1)), y)
+        if self.spec.score_func is f_classif:
+            # Objects may be text and numbers, which nothing sorts: refused, as by scikit-learn.
+            mixed = y.dtype.kind == "O"
+            codes, classes = np.unique(y, return_inverse=True)[::-1] if mixed else labels(y)
+            self._n_classes = len(classes)
+            return (codes.astype("int64"),)
+        if y.dtype.kind not in "iufb":
+            raise DataError(
+                f"SelectKBest: f_regression needs a target of numbers and y holds {y.dtype}; "
+                "convert it, or use f_classif"
+            )
+        return (y.astype("float64"),)
+
+    def partial(self, block: Numbers, *aligned: Any) -> Moments | Joint:
+        """Return the deviations in each class, or those of columns and target together."""
+        require_finite(self, block.values)
+        values = block.values.astype("float64", copy=False)
+        if self.spec.score_func is f_classif:
+            return f_tests.by_class(values, aligned[0], self._n_classes)
+        return f_tests.jointly(values, aligned[0])
+
+    def merge(self, a: Any, b: Any) -> Any:
+        """Merge the statistics of two blocks."""
+        return f_tests.merge(a, b)
+
+    def finish(self, stats: Moments | Joint) -> None:
+        """Set `scores_` and `pvalues_`."""
+        if isinstance(stats, Joint):
+            scores, pvalues = f_tests.regression(stats)
+        else:
+            scores, pvalues = f_tests.analysis(stats)
+        ramp = np.arange(4.0)[:, None].repeat(len(scores), axis=1)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "k=.* is greater than n_features", UserWarning)
+            # scikit-learn checks the parameters, on any table that can be scored.
+            self.fitted = clone(self.spec).fit(ramp, [0, 1, 0, 1])
+        self.fitted.scores_, self.fitted.pvalues_ = scores, pvalues
+        self.record_names(len(scores))
+
+    def apply(self, block: Numbers) -> Numbers:
+        """Return the selected columns; the others must be finite too, as in scikit-learn."""
+        require_finite(self, block.values)
+        return self.apply_training(block)
+
+    def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
+        """Return the selected columns, which `partial` has looked at."""
+        return super().apply(block)

@@ -1,0 +1,178 @@
+"""FunctionTransformer, for functions that NumPy and CuPy have under the same name."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.preprocessing import FunctionTransformer
+
+from pipeline.data import frames
+from pipeline.errors import DataError, Reason
+from pipeline.preprocessing.engine.blocks import Categories, Numbers
+from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.transformers.scalers import require_finite
+
+UFUNCS = frozenset(
+    [
+        *("absolute", "fabs", "negative", "positive", "sign", "signbit", "reciprocal"),
+        *("ceil", "floor", "rint", "trunc", "cbrt", "sqrt", "square"),
+        *("exp", "exp2", "expm1", "log", "log10", "log1p", "log2"),
+        *("arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh"),
+        *("cos", "cosh", "sin", "sinh", "tan", "tanh"),
+        *("deg2rad", "degrees", "rad2deg", "radians"),
+        *("isfinite", "isinf", "isnan", "logical_not"),
+    ]
+)
+"""Elementwise functions of one array that both NumPy and CuPy have."""
+
+_FLOATS = (np.float32, np.float64)
+WAY_OUT = (
+    "use None or a NumPy ufunc of one array (np.log1p, np.sqrt, ...), which is looked up by its "
+    "name on the device, or run the step in scikit-learn"
+)
+
+
+class Checked(NamedTuple):
+    """What is known of some rows."""
+
+    width: int
+    inverse: bool
+    """Whether the inverse gave the rows back, where that is asked for."""
+
+
+class FunctionTransformerTwin(Twin[Checked]):
+    """Apply a NumPy ufunc of one array, or nothing, to every value.
+
+    Other functions may do anything, so nothing says that they run on a device.
+
+    The columns of a block are of one type, the one they have together, as in
+    an array; scikit-learn applies the function to each column of a frame in the
+    column's own type. `check_inverse` looks at all rows, not at a hundred of
+    them, and takes a missing value that stays missing for equal.
+    """
+
+    original = FunctionTransformer
+    honours = {
+        "func": (None, "a NumPy ufunc of one array"),
+        "inverse_func": ANY,
+        "validate": ANY,
+        "accept_sparse": ANY,
+        "check_inverse": ANY,
+        "feature_names_out": (None, "one-to-one"),
+        "kw_args": (None, "dtype"),
+        "inv_kw_args": ANY,
+    }
+    reads = Numbers
+
+    @classmethod
+    def refuse(cls, spec: BaseEstimator, step: str) -> list[Reason]:
+        """Return the reasons why this spec cannot be honoured; none when it can."""
+        found = super().refuse(spec, step)
+        pairs = [("func", "kw_args")]
+        pairs += [("inverse_func", "inv_kw_args")] if _needs_inverse(spec) else []
+        for name, options in pairs:
+            function, keywords = getattr(spec, name), getattr(spec, options)
+            if function is not None and not is_ufunc(function):
+                shown = getattr(function, "__name__", repr(function))
+                why = f"{name}={shown} may not run on the device"
+                found.append(Reason(step, why, WAY_OUT, name))
+            elif not _plain(function, keywords):
+                why = f"{options}={keywords!r} is not supported yet"
+                way_out = "give a ufunc {'dtype': 'float32'} or {'dtype': 'float64'}, or nothing"
+                found.append(Reason(step, why, way_out, options))
+        return found
+
+    @classmethod
+    def _honoured(cls, name: str, value: Any) -> bool:
+        return name in ("func", "kw_args") or super()._honoured(name, value)
+
+    def form(self, *, numeric: bool) -> type:
+        """Return `Categories` where the columns, text among them, are left as they are."""
+        as_it_is = self.spec.func is None and not self.spec.validate
+        return Categories if as_it_is and not numeric else Numbers
+
+    def keeps_names(self) -> bool:
+        """Return whether a frame comes out as a frame: checking makes an array of it."""
+        return not self.spec.validate
+
+    def partial(self, block: Numbers | Categories, *aligned: Any) -> Checked:
+        """Check the block as `validate` and `check_inverse` ask for."""
+        if self.spec.validate and isinstance(block, Numbers):
+            require_finite(self, block.values)
+        return Checked(block.width, not _needs_inverse(self.spec) or self._inverts(block))
+
+    def _inverts(self, block: Any) -> bool:
+        spec, values = self.spec, block.values
+        there = _applied(spec, spec.func, spec.kw_args, values)
+        back = _applied(spec, spec.inverse_func, spec.inv_kw_args, there)
+        xp = frames.array_module(frames.device_of(values))
+        return bool(xp.allclose(values, back, rtol=1e-7, atol=1e-9, equal_nan=True))
+
+    def merge(self, a: Checked, b: Checked) -> Checked:
+        """Return what is known of both."""
+        return Checked(a.width, a.inverse and b.inverse)
+
+    def finish(self, stats: Checked) -> None:
+        """Note the columns; warn as scikit-learn does where the inverse is none."""
+        if not stats.inverse:
+            warnings.warn(
+                "FunctionTransformer: the functions are not strictly inverse of each other; if "
+                "that is meant, set check_inverse=False",
+                UserWarning,
+                stacklevel=2,
+            )
+        self.fitted = clone(self.spec)
+        self.record_names(stats.width)
+
+    def apply(self, block: Numbers | Categories) -> Numbers | Categories:
+        """Return the function of every value, once `validate` has looked at them."""
+        if self.spec.validate and isinstance(block, Numbers):
+            require_finite(self, block.values)
+        return self.apply_training(block)
+
+    def apply_training(self, block: Numbers | Categories, *aligned: Any) -> Numbers | Categories:
+        """Return the function of every value, in the type it has in NumPy."""
+        if isinstance(block, Categories):
+            return block
+        values = _applied(self.spec, self.spec.func, self.spec.kw_args, block.values)
+        # Functions of bytes come in half precision, in which later sums would overflow.
+        return Numbers(values.astype("float32") if values.dtype == "float16" else values)
+
+
+def is_ufunc(function: Any) -> bool:
+    """Return whether a function is one of NumPy's in `UFUNCS`.
+
+    >>> is_ufunc(np.log1p), is_ufunc(np.abs), is_ufunc(np.sort), is_ufunc(abs)
+    (True, True, False, False)
+    """
+    return (
+        isinstance(function, np.ufunc)
+        and function.__name__ in UFUNCS
+        and getattr(np, function.__name__) is function
+    )
+
+
+def _needs_inverse(spec: Any) -> bool:
+    return bool(spec.check_inverse and spec.func is not None and spec.inverse_func is not None)
+
+
+def _plain(function: Any, keywords: Any) -> bool:
+    if not keywords:
+        return True
+    if function is None or not isinstance(keywords, dict) or set(keywords) != {"dtype"}:
+        return False
+    return any(keywords["dtype"] is t or keywords["dtype"] == t.__name__ for t in _FLOATS)
+
+
+def _applied(spec: Any, function: Any, keywords: Any, values: Any) -> Any:
+    if function is None:
+        return values
+    xp = frames.array_module(frames.device_of(values))
+    try:
+        return getattr(xp, function.__name__)(values, **(keywords or {}))
+    except TypeError as error:
+        name = type(spec).__name__
+        raise DataError(f"{name}: np.{function.__name__} on {values.dtype}: {error}") from error

@@ -1,0 +1,270 @@
+"""SimpleImputer on blocks of numbers and of categories.
+
+MissingIndicator on blocks of numbers and of categories.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.impute import MissingIndicator, SimpleImputer
+
+from pipeline.data import frames
+from pipeline.errors import DataError
+from pipeline.preprocessing.engine.blocks import Categories, Numbers, filled
+from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.statistics import quantiles
+from pipeline.preprocessing.statistics.categories import (
+    Distinct,
+    merge_columns,
+    nothing,
+    positions,
+    rows_of,
+    table_of,
+    tallies,
+)
+from pipeline.preprocessing.statistics.moments import Moments, merge, moments
+from pipeline.preprocessing.statistics.quantiles import Values, gather, quantile
+
+AVERAGES = ("mean", "median")
+
+
+class Seen(NamedTuple):
+    """What is known of some rows."""
+
+    values: Any
+    """Of the values that are there; the type depends on the strategy."""
+    missing: np.ndarray
+    """Which columns miss values, on the host; none do where no indicator is asked for."""
+    n_rows: int
+
+
+class SimpleImputerTwin(Twin[Seen]):
+    """Replace missing values by a statistic of each column.
+
+    The statistic of a block depends on the strategy: `Moments` for the mean,
+    `Distinct` for the most frequent value and for a constant, and the values
+    themselves for the median. It is exact, or within `rank_error` of the middle.
+    """
+
+    original = SimpleImputer
+    honours = {
+        "strategy": ("mean", "median", "most_frequent", "constant"),
+        "fill_value": ANY,
+        "copy": ANY,
+        "missing_values": (np.nan, None, pd.NA),
+        "add_indicator": (False, True),
+        "keep_empty_features": (False, True),
+    }
+    reads = Numbers
+
+    def form(self, *, numeric: bool) -> type:
+        """Return `Categories` where a column holds anything but numbers."""
+        return Numbers if numeric or self.spec.strategy in AVERAGES else Categories
+
+    def partial(self, block: Numbers | Categories, *aligned: Any) -> Seen:
+        """Return what the strategy needs to know of the block."""
+        missing = np.zeros(block.width, dtype=bool)
+        if self.spec.add_indicator:
+            missing = frames.to_host(is_missing(block).any(axis=0))
+        return Seen(self._values(block), missing, block.n_rows)
+
+    def _values(self, block: Numbers | Categories) -> Any:
+        if isinstance(block, Categories):
+            return tallies(block.columns, rows_of)
+        xp = frames.array_module(frames.device_of(block.values))
+        if self.spec.strategy == "mean":
+            return moments(floats(block.values), xp)
+        if self.spec.strategy == "median":
+            return gather(block.values, self.rank_error)
+        return tallies(frames.all_coded(block.values.T), rows_of)
+
+    def merge(self, a: Seen, b: Seen) -> Seen:
+        """Merge the statistics of two blocks."""
+        values = self._merged(a.values, b.values)
+        return Seen(values, a.missing | b.missing, a.n_rows + b.n_rows)
+
+    def _merged(self, a: Any, b: Any) -> Any:
+        if isinstance(a, Moments):
+            return merge(a, b)
+        if isinstance(a, Values):
+            return quantiles.merge(a, b)
+        return merge_columns(a, b)
+
+    def moments_behind(self, stats: Seen) -> Moments | None:
+        """Return the moments of columns whose missing values have become the mean."""
+        known = stats.values
+        if not isinstance(known, Moments) or self.spec.add_indicator:
+            return None
+        fill, none = np.where(known.rows > 0, known.mean, 0.0), np.zeros_like(known.rows)
+        every = merge(known, Moments(stats.n_rows - known.rows, fill, none, none))
+        kept = (known.rows > 0) | self.spec.keep_empty_features
+        return Moments(*(array[kept] for array in every))
+
+    def finish(self, stats: Seen) -> None:
+        """Fit scikit-learn's imputer on a table of one row: the statistics."""
+        row = [self._marked(found) for found in self._statistics(stats.values)]
+        self.fitted = clone(self.spec).fit(table_of(row, self.names))
+        if self.spec.add_indicator:
+            self.fitted.indicator_._fit(stats.missing[None], precomputed=True)
+
+    def _marked(self, found: np.ndarray) -> np.ndarray:
+        """Return a statistic with None for NaN where that is what scikit-learn looks for."""
+        unmarked = found.dtype.kind == "O" and self.spec.missing_values is None and pd.isna(found)
+        return np.array([None], dtype=object) if unmarked else found
+
+    def _statistics(self, stats: Any) -> list[np.ndarray]:
+        """Return each column's statistic as an array of one entry, in the column's type."""
+        if isinstance(stats, Moments):
+            mean = np.where(stats.rows > 0, stats.mean, np.nan)
+            return list(mean[:, None])
+        if isinstance(stats, Values):
+            return list(quantile(stats, [0.5]).T)
+        return [_most_frequent(column) for column in stats]
+
+    def apply(self, block: Numbers | Categories) -> Numbers | Categories:
+        """Fill the missing values, and put the indicators behind.
+
+        Columns without any value at fit are dropped, unless `keep_empty_features`.
+        """
+        whole = self._filled(block)
+        if not self.spec.add_indicator or not len(self.fitted.indicator_.features_):
+            return whole
+        mask = is_missing(block)
+        device = frames.device_of(mask)
+        columns = frames.to_device(self.fitted.indicator_.features_, device)
+        mask = frames.array_module(device).take(mask, columns, axis=1)
+        return _beside(whole, mask)
+
+    def _filled(self, block: Numbers | Categories) -> Numbers | Categories:
+        statistics = self.fitted.statistics_
+        there = ~pd.isna(statistics) | self.spec.keep_empty_features
+        kept = np.flatnonzero(there).tolist()
+        if isinstance(block, Categories):
+            return Categories([_fill(block.columns[j], statistics[j]) for j in kept])
+        xp = frames.array_module(frames.device_of(block.values))
+        values = block.values if len(kept) == len(statistics) else block.values[:, kept]
+        values = floats(values) if self.spec.strategy in AVERAGES else values
+        fill = frames.to_device(statistics[kept].astype(values.dtype), frames.device_of(values))
+        return Numbers(filled(values, xp.isnan(values), fill))
+
+
+def _beside(block: Numbers | Categories, mask: Any) -> Numbers | Categories:
+    """Return the block columns and the mask in one block, as scikit-learn stacks them."""
+    if isinstance(block, Categories):
+        flags = np.array([False, True], dtype=object)
+        columns = [frames.Coded(column.astype("int32"), flags) for column in mask.T]
+        return Categories([*block.columns, *columns])
+    xp = frames.array_module(frames.device_of(mask))
+    values = block.values
+    return Numbers(xp.concatenate([values, mask.astype(values.dtype)], axis=1))
+
+
+def floats(values: Any) -> Any:
+    """Return a matrix of floats as it is and any other as float64."""
+    return values if values.dtype.kind == "f" else values.astype("float64")
+
+
+def _most_frequent(column: Distinct) -> np.ndarray:
+    counts = column.sums[0, :-1]
+    if not counts.any():
+        return nothing(column.values.dtype)
+    return np.array([min(column.values[counts == counts.max()])], dtype=column.values.dtype)
+
+
+def _fill(column: frames.Coded, value: Any) -> frames.Coded:
+    xp = frames.array_module(frames.device_of(column.codes))
+    values = column.values
+    if isinstance(value, str) and values.dtype.kind != "O":
+        values = values.astype(object)
+    position = int(positions(values, np.array([value], dtype=values.dtype))[0])
+    if position < 0:
+        position, values = len(values), np.append(values, value)
+    codes = column.codes.astype("int32")
+    return frames.Coded(xp.where(codes < 0, position, codes), values)
+
+
+class Holes(NamedTuple):
+    """Which columns miss values, and whether they are numbers."""
+
+    missing: np.ndarray
+    """One bool a column, on the host."""
+    dtype: np.dtype[Any]
+    """Type of the block; object for categories."""
+
+
+class MissingIndicatorTwin(Twin[Holes]):
+    """Zeros and ones, per column: one where the value is missing.
+
+    NaN, None and NA are all missing, whichever of them `missing_values` names.
+    """
+
+    original = MissingIndicator
+    honours = {
+        "missing_values": (np.nan, None, pd.NA),
+        "features": ANY,
+        "sparse": ANY,
+        "error_on_new": ANY,
+    }
+    reads = Numbers
+
+    def form(self, *, numeric: bool) -> type:
+        """Return `Numbers` where all columns are; `Categories` hold anything."""
+        return Numbers if numeric else Categories
+
+    def partial(self, block: Numbers | Categories, *aligned: Any) -> Holes:
+        """Return which columns of the block miss values."""
+        dtype = block.values.dtype if isinstance(block, Numbers) else np.dtype(object)
+        return Holes(frames.to_host(is_missing(block).any(axis=0)), dtype)
+
+    def merge(self, a: Holes, b: Holes) -> Holes:
+        """Return which columns miss values in either."""
+        return Holes(a.missing | b.missing, a.dtype)
+
+    def finish(self, stats: Holes) -> None:
+        """Fit scikit-learn's indicator on a row with the same holes."""
+        # With NA for a marker None counts too, and NA itself scikit-learn cannot compare.
+        marker = None if self.spec.missing_values is pd.NA else self.spec.missing_values
+        row = np.zeros((1, len(stats.missing)), dtype=stats.dtype)
+        if stats.missing.any():
+            row[:, stats.missing] = np.nan if stats.dtype.kind == "f" else marker
+        self.fitted = clone(self.spec).fit(row)
+        self.record_names(len(stats.missing))
+
+    def apply(self, block: Numbers | Categories) -> Numbers:
+        """Return the mask of the columns in `features_`.
+
+        Raises
+        ------
+        DataError
+            A column misses values that had none at fit, and `error_on_new`.
+        """
+        mask = is_missing(block)
+        kept = self.fitted.features_
+        if len(kept) == block.width:
+            return Numbers(mask)
+        if self.spec.error_on_new:
+            self._check_known(mask)
+        device = frames.device_of(mask)
+        columns = frames.to_device(kept, device)
+        return Numbers(frames.array_module(device).take(mask, columns, axis=1))
+
+    def _check_known(self, mask: Any) -> None:
+        new = np.setdiff1d(np.flatnonzero(frames.to_host(mask.any(axis=0))), self.fitted.features_)
+        if len(new):
+            names = [j if self.names is None else self.names[j] for j in new.tolist()]
+            raise DataError(
+                f"MissingIndicator: the columns {names} miss values and did not at fit; impute "
+                "them first, or set error_on_new=False or features='all'"
+            )
+
+
+def is_missing(block: Numbers | Categories) -> Any:
+    """Return which values of a block are missing, shape (n_rows, width), on its device."""
+    if isinstance(block, Numbers):
+        return frames.array_module(frames.device_of(block.values)).isnan(block.values)
+    xp = frames.array_module(frames.device_of(block.columns[0].codes))
+    return xp.stack([column.codes < 0 for column in block.columns], axis=1)

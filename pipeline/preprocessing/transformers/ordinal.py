@@ -1,0 +1,44 @@
+"""OrdinalEncoder on blocks of codes: one gather a column."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.preprocessing import OrdinalEncoder
+
+from pipeline.data import frames
+from pipeline.preprocessing.engine.blocks import Block, Categories, Numbers
+from pipeline.preprocessing.engine.twin import ANY
+from pipeline.preprocessing.transformers.encoders import EncoderTwin, grouped, has_nan, look_up
+
+
+class OrdinalEncoderTwin(EncoderTwin):
+    """The position of each value among the categories, as a number."""
+
+    original = OrdinalEncoder
+    honours = {
+        "categories": ANY,
+        "handle_unknown": ANY,
+        "unknown_value": ANY,
+        "encoded_missing_value": ANY,
+        "min_frequency": ANY,
+        "max_categories": ANY,
+        "dtype": ANY,
+    }
+
+    def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
+        """Return the numbers that stand for each entry; -inf marks an unknown one."""
+        unknown = self.spec.unknown_value if self.spec.handle_unknown != "error" else -np.inf
+        learnt = self.fitted.categories_[j]
+        if not has_nan(learnt):
+            return look_up(grouped(self.fitted, j, learnt).astype("float64"), known, unknown)
+        numbers = grouped(self.fitted, j, learnt[:-1])
+        numbers = np.append(numbers.astype("float64"), self.spec.encoded_missing_value)
+        return look_up(numbers, known, unknown)
+
+    def apply(self, block: Categories) -> Block:
+        """Return a matrix of positions."""
+        found = [self.tables.of(j, c)[c.codes] for j, c in enumerate(block.columns)]
+        if self.spec.handle_unknown == "error":
+            self.check_known(block.columns, found, -np.inf)
+        xp = frames.array_module(frames.device_of(block.columns[0].codes))
+        return Numbers(xp.stack(found, axis=1).astype(self.spec.dtype, copy=False))

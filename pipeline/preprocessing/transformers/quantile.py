@@ -1,0 +1,257 @@
+"""QuantileTransformer on blocks.
+
+KBinsDiscretizer on blocks.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.base import clone
+from sklearn.preprocessing import KBinsDiscretizer, QuantileTransformer
+
+from pipeline.data import frames
+from pipeline.errors import DataError
+from pipeline.preprocessing.engine.blocks import Block, Indicators, Numbers
+from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.statistics.quantiles import (
+    Values,
+    blamed,
+    drawn,
+    gather,
+    merge,
+    quantile,
+    special,
+)
+from pipeline.preprocessing.transformers.scalers import FiniteTwin, require_finite
+
+NEAR_BOUND = 1e-7
+"""Values this near to the least or greatest are sent to the end of the normal distribution."""
+
+
+class QuantileTransformerTwin(Twin[Values]):
+    """Replace each value by its rank among the training rows, uniform or as a normal variate.
+
+    Above `subsample` rows, the quantiles are learnt from the rows that
+    scikit-learn draws for the same `random_state`; with ``subsample=None`` they
+    are those of all rows. With a `rank_error` they are those of all rows within
+    this bound, and nothing is drawn, whatever `subsample` says.
+    """
+
+    original = QuantileTransformer
+    honours = {
+        "n_quantiles": ANY,
+        "output_distribution": ("uniform", "normal"),
+        "subsample": ANY,
+        "random_state": ANY,
+        "copy": ANY,
+    }
+    reads = Numbers
+
+    def partial(self, block: Numbers, *aligned: object) -> Values:
+        """Keep the values, or a summary of them."""
+        return gather(block.values, self.rank_error)
+
+    def merge(self, a: Values, b: Values) -> Values:
+        """Put the rows, or what is known of them, together."""
+        return merge(a, b)
+
+    def finish(self, stats: Values) -> None:
+        """Fit scikit-learn's transformer on the quantiles themselves."""
+        # scikit-learn checks the parameters.
+        self._fit(np.zeros((1, stats.n_columns)), self.spec.n_quantiles, self.spec.subsample)
+        n_quantiles = min(self.spec.n_quantiles, stats.n_rows)
+        levels = np.linspace(0, 1, n_quantiles) * 100 / 100
+        learnt_from = drawn(stats, self.spec.subsample, self.spec.random_state, replace=False)
+        found = quantile(learnt_from, levels)
+        # Three times each, so that no rounding of a rank mixes two of them.
+        self._fit(np.repeat(found, 3, axis=0)[1:-1], n_quantiles, None)
+        self.record_names(stats.n_columns)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Make the tables that interpolation reads."""
+        references = self.fitted.references_
+        self._tables = [table_of(column, references) for column in self.fitted.quantiles_.T]
+
+    def apply(self, block: Numbers) -> Numbers:
+        """Interpolate between the quantiles."""
+        xp = frames.array_module(frames.device_of(block.values))
+        columns = xp.ascontiguousarray(block.values.T.astype("float64"))
+        shape = _normal if self.spec.output_distribution == "normal" else _uniform
+        pairs = zip(columns, self._tables, strict=True)
+        return Numbers(xp.stack([shape(x, *xp.asarray(table)) for x, table in pairs], axis=1))
+
+    def _fit(self, table: np.ndarray, n_quantiles: int, subsample: int | None) -> None:
+        params = {"n_quantiles": n_quantiles, "subsample": subsample}
+        with warnings.catch_warnings():
+            # Of columns without any value; they stay without any.
+            warnings.simplefilter("ignore")
+            fitted = clone(self.spec).set_params(**params).fit(table)
+        self.fitted = fitted.set_params(**self.spec.get_params())
+
+
+def table_of(quantiles: np.ndarray, references: np.ndarray) -> np.ndarray:
+    """Return what interpolation needs at each quantile, shape (4, n_quantiles).
+
+    The rows are the quantile, the rank right of it, the slope up to the next
+    one, and the rank at it: the middle of the ranks that share its value.
+
+    >>> table_of(np.array([1.0, 1.0, 3.0]), np.array([0.0, 0.5, 1.0]))[2:].tolist()
+    [[0.0, 0.25, 0.0], [0.25, 0.25, 1.0]]
+    """
+    steps = np.diff(quantiles, append=quantiles[-1:])
+    rises = np.diff(references, append=references[-1:])
+    slopes = np.divide(rises, steps, out=np.zeros_like(steps), where=steps != 0)
+    first, after = (np.searchsorted(quantiles, quantiles, side=side) for side in ("left", "right"))
+    middle = 0.5 * (references[first] + references[after - 1])
+    return np.stack([quantiles, references, slopes, middle])
+
+
+def _ranks(x: Any, quantiles: Any, *tables: Any) -> Any:
+    """Return ranks from 0 to 1; beyond the quantiles, that of the nearest one."""
+    xp = frames.array_module(frames.device_of(x))
+    at = xp.maximum(xp.searchsorted(quantiles, x, side="right") - 1, 0)
+    base, slope, middle = (table[at] for table in tables)
+    beyond = x - quantiles[at]
+    return xp.where(beyond == 0, middle, base + slope * xp.maximum(beyond, 0.0))
+
+
+def _uniform(x: Any, quantiles: Any, *tables: Any) -> Any:
+    xp = frames.array_module(frames.device_of(x))
+    ranks = _ranks(x, quantiles, *tables)
+    ranks = xp.where(x == quantiles[-1], 1.0, ranks)
+    return xp.where(x == quantiles[0], 0.0, ranks)
+
+
+def _normal(x: Any, quantiles: Any, *tables: Any) -> Any:
+    xp = frames.array_module(frames.device_of(x))
+    ranks = _ranks(x, quantiles, *tables)
+    ranks = xp.where(x + NEAR_BOUND > quantiles[-1], 1.0, ranks)
+    ranks = xp.where(x - NEAR_BOUND < quantiles[0], 0.0, ranks)
+    nearest = NEAR_BOUND - np.spacing(1)
+    return xp.clip(special("ndtri", x)(ranks), float(ndtri(nearest)), float(ndtri(1 - nearest)))
+
+
+NARROW = 1e-8
+"""Bins that are not wider are left out, as in scikit-learn."""
+
+
+class KBinsDiscretizerTwin(FiniteTwin[Values]):
+    """Replace each value by the number of its bin, or by an indicator of it.
+
+    Above `subsample` rows, the edges are learnt from the rows that scikit-learn
+    draws for the same `random_state`. With a `rank_error` they are learnt from
+    all rows, the quantiles within this bound, and nothing is drawn.
+
+    Indicators are written to the dense output matrix for both ``encode="onehot"``
+    and ``"onehot-dense"``. ``strategy="kmeans"`` is not honoured: values half-way
+    between two centres go to either by rounding, and the bins with them.
+    """
+
+    original = KBinsDiscretizer
+    honours = {
+        "n_bins": ANY,
+        "encode": ("onehot", "onehot-dense", "ordinal"),
+        "strategy": ("uniform", "quantile"),
+        "quantile_method": ANY,
+        "dtype": ANY,
+        "subsample": ANY,
+        "random_state": ANY,
+    }
+
+    def partial(self, block: Numbers, *aligned: object) -> Values:
+        """Keep the values, or a summary of them."""
+        require_finite(self, block.values)
+        return gather(block.values, self.rank_error)
+
+    def merge(self, a: Values, b: Values) -> Values:
+        """Put the rows, or what is known of them, together."""
+        return merge(a, b)
+
+    def finish(self, stats: Values) -> None:
+        """Set `bin_edges_`, `n_bins_` and the encoder of one-hot output."""
+        spec, dtype = self.spec, stats.dtype
+        _fit_quietly(spec, np.zeros((1, stats.n_columns), dtype=dtype))
+        learnt_from = drawn(stats, spec.subsample, spec.random_state, replace=True)
+        edges = self._edges(learnt_from, np.broadcast_to(spec.n_bins, stats.n_columns))
+        self._check_bins(edges)
+        self.fitted = self._fit_to(edges, dtype)
+        self.record_names(stats.n_columns)
+
+    def _edges(self, stats: Values, bins: np.ndarray) -> list[np.ndarray]:
+        bounds = stats.extent
+        ends = list(zip(bounds.low, bounds.high, bins, strict=True))
+        if self.spec.strategy == "uniform":
+            found = [np.linspace(low, high, n + 1) for low, high, n in ends]
+        else:
+            found = self._quantiles(stats, bins)
+        everything = np.array([-np.inf, np.inf])
+        return [
+            everything if low == high else edges
+            for (low, high, _), edges in zip(ends, found, strict=True)
+        ]
+
+    def _quantiles(self, stats: Values, bins: np.ndarray) -> list[np.ndarray]:
+        method = self.spec.quantile_method
+        found = {
+            n: quantile(stats, np.linspace(0, 100, n + 1) / 100, method) for n in set(bins.tolist())
+        }
+        return [_wide(found[n][:, j]) for j, n in enumerate(bins.tolist())]
+
+    def _check_bins(self, edges: list[np.ndarray]) -> None:
+        none = np.array([len(e) < 2 for e in edges])
+        if none.any() and self.spec.encode != "ordinal":
+            raise DataError(
+                f"{blamed(self, none)} values within {NARROW} of each other, so no bin is left; "
+                "scale them first (StandardScaler), leave them out, or use encode='ordinal'"
+            )
+
+    def _fit_to(self, edges: list[np.ndarray], dtype: Any) -> Any:
+        """Let scikit-learn fit as many bins per column; the edges are then ours.
+
+        A column of zeros gets one bin, any other as many as asked for.
+        """
+        bins = np.array([len(e) - 1 for e in edges])
+        table = np.stack([np.zeros(len(bins)), bins > 1]).astype(dtype)
+        asked = np.maximum(bins, 2)
+        spec = clone(self.spec).set_params(n_bins=asked, strategy="uniform", subsample=None)
+        fitted = _fit_quietly(spec, table).set_params(**self.spec.get_params())
+        for j, found in enumerate(edges):
+            fitted.bin_edges_[j] = found
+        fitted.n_bins_ = bins
+        return fitted
+
+    def apply_training(self, block: Numbers, *aligned: object) -> Block:
+        """Return the bin of each value."""
+        xp = frames.array_module(frames.device_of(block.values))
+        # float32 values may round to the other side of an edge; scikit-learn's do.
+        values = block.values if self.spec.dtype is None else block.values.astype(self.spec.dtype)
+        dtype = values.dtype if values.dtype.kind == "f" else np.dtype("float64")
+        columns = xp.ascontiguousarray(values.astype("float64").T)
+        found = [
+            xp.searchsorted(xp.asarray(edges[1:-1]), column, side="right")
+            for edges, column in zip(self.fitted.bin_edges_, columns, strict=True)
+        ]
+        if self.spec.encode == "ordinal":
+            return Numbers(xp.stack(found, axis=1).astype(dtype))
+        return Indicators(found, [int(n) for n in self.fitted.n_bins_], dtype)
+
+
+def _fit_quietly(spec: Any, table: np.ndarray) -> Any:
+    """Let scikit-learn fit, and check the parameters; its warnings are about our table."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return clone(spec).fit(table)
+
+
+def _wide(edges: np.ndarray) -> np.ndarray:
+    """Return edges without those that make a bin too narrow.
+
+    >>> _wide(np.array([0.0, 0.0, 1.0])).tolist()
+    [0.0, 1.0]
+    """
+    return edges[np.ediff1d(edges, to_begin=np.inf) > NARROW]

@@ -1,0 +1,312 @@
+"""StandardScaler on blocks.
+
+MinMaxScaler and MaxAbsScaler on blocks.
+
+RobustScaler on blocks.
+
+Steps that look at one row at a time and learn nothing: Normalizer and Binarizer.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.preprocessing import (
+    Binarizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    RobustScaler,
+    StandardScaler,
+)
+
+from pipeline.data import frames
+from pipeline.errors import DataError
+from pipeline.preprocessing.engine.blocks import Block, Numbers
+from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.statistics import min_max, quantiles
+from pipeline.preprocessing.statistics.min_max import Extent
+from pipeline.preprocessing.statistics.moments import Moments, merge, moments
+from pipeline.preprocessing.statistics.quantiles import Values, gather, quantile
+
+
+class StandardScalerTwin(Twin[Moments]):
+    """Subtract the mean and divide by the standard deviation, NaN left as it is."""
+
+    original = StandardScaler
+    honours = {"with_mean": ANY, "with_std": ANY, "copy": ANY}
+    reads = Numbers
+    weighted = True
+
+    def partial(self, block: Numbers, *aligned: Any) -> Moments:
+        """Count, mean and squares of the block; of weighted rows where there is more to learn."""
+        weights = aligned[0] if aligned and (self.spec.with_mean or self.spec.with_std) else None
+        return moments(block.values, frames.array_module(frames.device_of(block.values)), weights)
+
+    def from_moments(self, moments: Moments) -> Moments:
+        """Return the moments: there is nothing else to learn."""
+        return moments
+
+    def merge(self, a: Moments, b: Moments) -> Moments:
+        """Merge two moments."""
+        return merge(a, b)
+
+    def finish(self, stats: Moments) -> None:
+        """Set `mean_`, `var_`, `scale_` and `n_samples_seen_` as scikit-learn does."""
+        spec = self.spec
+        fitted = self.fitted = clone(spec)
+        mean = np.where(stats.rows > 0, stats.mean, np.nan)
+        fitted.mean_ = mean if spec.with_mean or spec.with_std else None
+        fitted.var_ = stats.variance if spec.with_std else None
+        scale = np.where(stats.constant, 1.0, np.sqrt(stats.variance))
+        fitted.scale_ = scale if spec.with_std else None
+        seen = stats.rows if spec.with_mean or spec.with_std else stats.rows.astype("int64")
+        fitted.n_samples_seen_ = seen[0] if (seen == seen[0]).all() else seen
+        self.record_names(len(seen))
+
+    def apply(self, block: Numbers) -> Numbers:
+        """Return the scaled block in float64."""
+        values = block.values
+        if self.spec.with_mean:
+            values = values - frames.to_device(self.fitted.mean_, frames.device_of(values))
+        if self.spec.with_std:
+            values = values / frames.to_device(self.fitted.scale_, frames.device_of(values))
+        return Numbers(values)
+
+
+class _RangeTwin(Twin[Extent]):
+    """What both scalers share: scikit-learn fits itself on a table of the extremes."""
+
+    reads = Numbers
+
+    def partial(self, block: Numbers, *aligned: Any) -> Extent:
+        """Return the bounds of the block."""
+        return min_max.extent(block.values)
+
+    def merge(self, a: Extent, b: Extent) -> Extent:
+        """Merge the bounds of two blocks."""
+        return min_max.merge(a, b)
+
+    def finish(self, stats: Extent) -> None:
+        """Fit scikit-learn's scaler on two rows, the bounds; they are all it looks for."""
+        table = np.stack([stats.low, stats.high]).astype("float64")
+        table[:, stats.empty] = np.nan
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "All-NaN", RuntimeWarning)
+            self.fitted = clone(self.spec).fit(table)
+        self.fitted.n_samples_seen_ = stats.n_rows
+        self.record_names(len(stats.low))
+
+
+class MinMaxScalerTwin(_RangeTwin):
+    """Map the range of each column to `feature_range`; NaN stays.
+
+    All arithmetic is in float64. Scikit-learn computes a float32 table in
+    float32 and takes columns with a range below 1.2e-6 for constant there; here
+    the bound is that of float64, 2.2e-15.
+    """
+
+    original = MinMaxScaler
+    honours = {"feature_range": ANY, "clip": ANY, "copy": ANY}
+
+    def apply(self, block: Numbers) -> Numbers:
+        """Return the scaled block in float64."""
+        device = frames.device_of(block.values)
+        values = block.values * frames.to_device(self.fitted.scale_, device)
+        values += frames.to_device(self.fitted.min_, device)
+        if self.spec.clip:
+            low, high = self.spec.feature_range
+            frames.array_module(device).clip(values, low, high, out=values)
+        return Numbers(values)
+
+
+class MaxAbsScalerTwin(_RangeTwin):
+    """Divide each column by its greatest absolute value; NaN stays.
+
+    All arithmetic is in float64, as for `MinMaxScalerTwin`.
+    """
+
+    original = MaxAbsScaler
+    honours = {"clip": ANY, "copy": ANY}
+
+    def apply(self, block: Numbers) -> Numbers:
+        """Return the scaled block in float64."""
+        device = frames.device_of(block.values)
+        values = block.values / frames.to_device(self.fitted.scale_, device)
+        if self.spec.clip:
+            frames.array_module(device).clip(values, -1.0, 1.0, out=values)
+        return Numbers(values)
+
+
+class RobustScalerTwin(Twin[Values]):
+    """Subtract the median and divide by a range of quantiles, NaN left as it is.
+
+    The quantiles are in float64 for columns of float32 too. They are exact, or
+    within `rank_error` of the ranks asked for.
+    """
+
+    original = RobustScaler
+    honours = {
+        "with_centering": ANY,
+        "with_scaling": ANY,
+        "quantile_range": ANY,
+        "unit_variance": ANY,
+        "copy": ANY,
+    }
+    reads = Numbers
+
+    def partial(self, block: Numbers, *aligned: object) -> Values:
+        """Keep the values, or a summary of them."""
+        return gather(block.values, self.rank_error)
+
+    def merge(self, a: Values, b: Values) -> Values:
+        """Put the rows, or what is known of them, together."""
+        return quantiles.merge(a, b)
+
+    def finish(self, stats: Values) -> None:
+        """Set `center_` and `scale_` as scikit-learn does."""
+        spec = self.spec
+        # scikit-learn checks the parameters.
+        fitted = self.fitted = clone(spec).fit(np.zeros((1, stats.n_columns)))
+        low, middle, high = self._quantiles(stats)
+        fitted.center_ = middle if spec.with_centering else None
+        fitted.scale_ = _spread_scale(high - low) if spec.with_scaling else None
+        if spec.with_scaling and spec.unit_variance:
+            of_normal = norm.ppf(np.array(spec.quantile_range) / 100.0)
+            fitted.scale_ = fitted.scale_ / (of_normal[1] - of_normal[0])
+        self.record_names(stats.n_columns)
+
+    def _quantiles(self, stats: Values) -> np.ndarray:
+        spec = self.spec
+        if not spec.with_centering and not spec.with_scaling:
+            return np.full((3, stats.n_columns), np.nan)
+        low, high = np.array(spec.quantile_range, dtype="float64") / 100
+        return quantile(stats, [low, 0.5, high])
+
+    def apply(self, block: Numbers) -> Numbers:
+        """Return the scaled block in float64."""
+        xp = frames.array_module(frames.device_of(block.values))
+        values = block.values.astype("float64")
+        if self.spec.with_centering:
+            values -= xp.asarray(self.fitted.center_)
+        if self.spec.with_scaling:
+            values /= xp.asarray(self.fitted.scale_)
+        return Numbers(values)
+
+
+def _spread_scale(spread: np.ndarray) -> np.ndarray:
+    """Return 1 for columns without spread, as scikit-learn does.
+
+    >>> _spread_scale(np.array([0.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    return np.where(spread < 10 * np.finfo("float64").eps, 1.0, spread)
+
+
+S = TypeVar("S")
+
+EPS = float(np.finfo("float64").eps)
+
+
+def require_finite(twin: Twin[Any], values: Any) -> None:
+    """Check a block for a step that takes neither missing nor infinite values.
+
+    Parameters
+    ----------
+    twin : Twin
+        The step, for the message.
+    values : array, shape (n_rows, n_columns)
+
+    Raises
+    ------
+    DataError
+        Some value is no finite number; the first such column is in the message.
+    """
+    xp = frames.array_module(frames.device_of(values))
+    if values.dtype.kind != "f" or bool((finite := xp.isfinite(values)).all()):
+        return
+    j = int(xp.nonzero(~finite.all(axis=0))[0][0])
+    name = j if twin.names is None else twin.names[j]
+    what, way_out = "infinite values", "scale the column down, or leave it out"
+    if bool(xp.isnan(values[:, j]).any()):
+        what, way_out = "missing values (NaN)", "impute them before this step (SimpleImputer)"
+    step = type(twin.spec).__name__
+    raise DataError(f"{step}: column {name!r} holds {what}, which it does not take; {way_out}")
+
+
+class FiniteTwin(Twin[S]):
+    """A step that takes finite numbers only; `partial` has looked at those it is fitted on."""
+
+    reads = Numbers
+
+    def apply(self, block: Numbers) -> Block:
+        """Transform a block, once it is checked."""
+        require_finite(self, block.values)
+        return self.apply_training(block)
+
+    @abstractmethod
+    def apply_training(self, block: Numbers, *aligned: Any) -> Block:
+        """Transform a block of finite numbers."""
+
+
+class StatelessTwin(FiniteTwin[int]):
+    """A step whose fit only checks its input; the statistic is the number of columns."""
+
+    def partial(self, block: Numbers, *aligned: Any) -> int:
+        """Check the block, and return its width."""
+        require_finite(self, block.values)
+        return block.width
+
+    def merge(self, a: int, b: int) -> int:
+        """Return the width, which is the same for all blocks."""
+        return a
+
+    def finish(self, stats: int) -> None:
+        """Fit scikit-learn's transformer on one row; it checks the parameters."""
+        self.fitted = clone(self.spec).fit(np.zeros((1, stats)))
+        self.record_names(stats)
+
+
+class NormalizerTwin(StatelessTwin):
+    """Divide each row by its norm; rows of zeros stay.
+
+    All arithmetic is in float64. Scikit-learn computes a float32 table in
+    float32 and leaves rows with a norm below 1.2e-6 as they are there; here the
+    bound is that of float64, 2.2e-15.
+    """
+
+    original = Normalizer
+    honours = {"norm": ANY, "copy": ANY}
+
+    def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
+        """Return the block with rows of norm one, in float64."""
+        xp = frames.array_module(frames.device_of(block.values))
+        values = block.values.astype("float64", copy=False)
+        norms = _norms(values, self.spec.norm, xp)
+        return Numbers(values / xp.where(norms < 10 * EPS, 1.0, norms)[:, None])
+
+
+def _norms(values: Any, norm: str, xp: Any) -> Any:
+    if norm == "l2":
+        return xp.sqrt((values * values).sum(axis=1))
+    sizes = xp.abs(values)
+    return sizes.sum(axis=1) if norm == "l1" else sizes.max(axis=1)
+
+
+class BinarizerTwin(StatelessTwin):
+    """One where a value is above the threshold, else zero, in the type of the block."""
+
+    original = Binarizer
+    honours = {"threshold": ANY, "copy": ANY}
+
+    def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
+        """Return zeros and ones."""
+        values = block.values
+        # As scikit-learn: float32 is compared as float32, so 0.1 is not above 0.1.
+        sizes = values if values.dtype.kind == "f" else values.astype("float64")
+        return Numbers((sizes > self.spec.threshold).astype(values.dtype))

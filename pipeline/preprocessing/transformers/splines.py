@@ -1,0 +1,270 @@
+"""SplineTransformer on blocks."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.preprocessing import SplineTransformer
+
+from pipeline.data import frames
+from pipeline.errors import DataError, Reason
+from pipeline.preprocessing.engine.blocks import Numbers
+from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.statistics import min_max
+from pipeline.preprocessing.statistics.min_max import Extent
+from pipeline.preprocessing.statistics.quantiles import Values, blamed, gather, merge, quantile
+
+LEAST_DEGREE = {"constant": 1, "linear": 2}
+"""Below these degrees, scikit-learn extrapolates wrongly or not at all."""
+
+
+class Basis(NamedTuple):
+    """The B-splines of all columns, on the host.
+
+    Parameters
+    ----------
+    knots : numpy.ndarray, shape (n_columns, n_all_knots)
+        With the `degree` knots that are added at either end.
+    degree : int
+    width : int
+        Number of splines a column. Of periodic ones, the last `degree` are the first.
+    """
+
+    knots: np.ndarray
+    degree: int
+    width: int
+
+    @property
+    def periodic(self) -> bool:
+        """Whether there are fewer splines than knots call for."""
+        return self.width < self.knots.shape[1] - self.degree - 1
+
+
+class Edge(NamedTuple):
+    """Where one end of the splines is, and how they go on beyond it, on the host.
+
+    Parameters
+    ----------
+    at : numpy.ndarray, shape (n_columns,)
+    value, slope : numpy.ndarray, shape (n_columns, width)
+    """
+
+    at: np.ndarray
+    value: np.ndarray
+    slope: np.ndarray
+
+
+class SplineTransformerTwin(Twin[Any]):
+    """Replace each column by the values of its B-splines.
+
+    The splines are computed by the recursion of de Boor and Cox, in the order
+    of operations of SciPy. Knots at quantiles are exact, or within `rank_error`
+    of the ranks asked for. The output is dense and in C order, whatever
+    `sparse_output` and `order` say.
+    """
+
+    original = SplineTransformer
+    honours = {
+        "n_knots": ANY,
+        "degree": ANY,
+        "knots": ANY,
+        "extrapolation": ("error", "constant", "linear", "continue", "periodic"),
+        "include_bias": ANY,
+        "order": ANY,
+        "handle_missing": ("error", "zeros"),
+        "sparse_output": ANY,
+    }
+    reads = Numbers
+
+    @classmethod
+    def refuse(cls, spec: BaseEstimator, step: str) -> list[Reason]:
+        """Return the reasons; extrapolation of low degrees is one."""
+        found = super().refuse(spec, step)
+        least = LEAST_DEGREE.get(str(spec.extrapolation), 0)
+        if isinstance(spec.degree, Integral) and 0 <= int(spec.degree) < least:
+            why = f"{spec.extrapolation!r} is faulty in scikit-learn for degree={spec.degree}"
+            way_out = "use 'continue', which means the same for this degree"
+            found.append(Reason(step, why, way_out, "extrapolation"))
+        return found
+
+    def partial(self, block: Numbers, *aligned: object) -> Values | Extent:
+        """Keep the values for quantiles, or a summary of them, and else their bounds."""
+        self._check_missing(block.values)
+        if self._by_quantiles():
+            return gather(block.values, self.rank_error)
+        return min_max.extent(block.values)
+
+    def _by_quantiles(self) -> bool:
+        return isinstance(self.spec.knots, str) and self.spec.knots == "quantile"
+
+    def _check_missing(self, values: Any) -> None:
+        if self.spec.handle_missing == "error":
+            xp = frames.array_module(frames.device_of(values))
+            missing = frames.to_host(xp.isnan(values).any(axis=0))
+            if missing.any():
+                raise DataError(
+                    f"{blamed(self, missing)} missing values (NaN); impute them first "
+                    "(SimpleImputer) or set handle_missing='zeros'"
+                )
+
+    def merge(self, a: Any, b: Any) -> Values | Extent:
+        """Merge the statistics of two blocks."""
+        return min_max.merge(a, b) if isinstance(a, Extent) else merge(a, b)
+
+    def finish(self, stats: Values | Extent) -> None:
+        """Fit scikit-learn's transformer on a table with the same bounds or quantiles."""
+        table = _bounds(stats) if isinstance(stats, Extent) else self._quantiles(stats)
+        with warnings.catch_warnings():
+            # Of columns without any value; they become zeros.
+            warnings.simplefilter("ignore")
+            self.fitted = clone(self.spec).fit(table)
+        self.record_names(table.shape[1])
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Put the knots of all columns side by side, and note the edges."""
+        splines, degree = self.fitted.bsplines_, int(self.spec.degree)
+        self._basis = Basis(np.stack([s.t for s in splines]), degree, splines[0].c.shape[1])
+        self._edges = self._lower_edge(), self._upper_edge()
+
+    def _quantiles(self, stats: Values) -> np.ndarray:
+        found = quantile(stats, np.linspace(0, 1, self.spec.n_knots) * 100 / 100)
+        # Three times each, so that no rounding of a rank mixes two of them.
+        return np.repeat(found, 3, axis=0)[1:-1] if stats.n_rows > 1 else found[:1]
+
+    def _lower_edge(self) -> Edge:
+        kept = np.arange(self._basis.width) < self._basis.degree
+        return self._edge(self._basis.knots[:, self._basis.degree], kept)
+
+    def _upper_edge(self) -> Edge:
+        kept = np.arange(self._basis.width)[::-1] < self._basis.degree
+        return self._edge(self._basis.knots[:, -self._basis.degree - 1], kept)
+
+    def _edge(self, at: np.ndarray, kept: np.ndarray) -> Edge:
+        """Return value and slope of the splines that scikit-learn continues."""
+        pairs = list(zip(self.fitted.bsplines_, at, strict=True))
+        value = np.stack([spline(x) for spline, x in pairs]) * kept
+        if self.spec.extrapolation != "linear":
+            return Edge(at, value, np.zeros_like(value))
+        return Edge(at, value, np.stack([spline(x, nu=1) for spline, x in pairs]) * kept)
+
+    def apply(self, block: Numbers) -> Numbers:
+        """Return the values of the splines, once it is checked that none is missing."""
+        self._check_missing(block.values)
+        return self.apply_training(block)
+
+    def apply_training(self, block: Numbers, *aligned: object) -> Numbers:
+        """Return the values of the splines, those of one column side by side."""
+        values = block.values.astype("float64")
+        xp = frames.array_module(frames.device_of(values))
+        lower, upper = (xp.asarray(edge.at) for edge in self._edges)
+        out = splines(self._basis, self._moved_inside(values, lower, upper))
+        continued = self.spec.extrapolation in LEAST_DEGREE
+        if continued:
+            _continue(out, values, values < lower, self._edges[0])
+            _continue(out, values, values > upper, self._edges[1])
+        # Of a column without values at fit, scikit-learn knows no quantiles.
+        for j in np.flatnonzero(np.isnan(self._edges[0].at)).tolist():
+            out[:, j] = 0.0 if continued else xp.nan
+        if self.spec.handle_missing == "zeros":
+            _blank(out, xp.isnan(values))
+        out = out if self.spec.include_bias else out[:, :, :-1]
+        return Numbers(out.reshape(len(values), -1))
+
+    def _moved_inside(self, values: Any, lower: Any, upper: Any) -> Any:
+        """Return where the splines are to be computed; what `_continue` replaces does not count."""
+        xp = frames.array_module(frames.device_of(values))
+        if self.spec.extrapolation == "periodic":
+            period = upper - lower
+            round_trip = (values - lower) % xp.where(period > 0, period, 1.0)
+            return xp.where(period > 0, lower + round_trip, 0.0)
+        if self.spec.extrapolation == "error":
+            outside = ~((lower <= values) & (values <= upper)) & ~xp.isnan(values)
+            bad = frames.to_host(outside.any(axis=0))
+            if bad.any():
+                raise DataError(
+                    f"{blamed(self, bad)} values beyond the limits of the knots; set extrapolation "
+                    "to 'constant', 'linear', 'continue' or 'periodic'"
+                )
+        return values
+
+
+def _bounds(stats: Extent) -> np.ndarray:
+    """Return a table with the same bounds; of one row if there was only one."""
+    table = np.where(stats.empty, np.nan, np.stack([stats.low, stats.high]))
+    return table[: stats.n_rows]
+
+
+def _continue(out: Any, values: Any, beyond: Any, edge: Edge) -> None:
+    """Write the linear continuation where values lie beyond an edge."""
+    if frames.device_of(out) == "cpu":
+        row, column = np.nonzero(beyond)
+        at, value, slope = (array[column] for array in edge)
+        out[row, column] = value + (values[row, column] - at)[:, None] * slope
+        return
+    # To ask where they are would be to wait for the GPU.
+    xp = frames.array_module("cuda")
+    at, value, slope = map(xp.asarray, edge)
+    line = value + (values - at)[:, :, None] * slope
+    xp.copyto(out, line, where=beyond[:, :, None])
+
+
+def _blank(out: Any, missing: Any) -> None:
+    """Write zeros where values are missing; on a GPU, without asking where that is."""
+    if frames.device_of(out) == "cpu":
+        out[missing] = 0.0
+    else:
+        frames.array_module("cuda").copyto(out, 0.0, where=missing[:, :, None])
+
+
+def splines(basis: Basis, x: Any) -> Any:
+    """Return the B-splines at each value; beyond the knots, the outermost polynomials.
+
+    Parameters
+    ----------
+    basis : Basis
+    x : array of float64, shape (n_rows, n_columns)
+
+    Returns
+    -------
+    array of float64, shape (n_rows, n_columns, width)
+
+    Examples
+    --------
+    >>> hats = Basis(np.array([[-1.0, 0.0, 1.0, 2.0]]), degree=1, width=2)
+    >>> splines(hats, np.array([[0.25]])).tolist()
+    [[[0.75, 0.25]]]
+    """
+    xp = frames.array_module(frames.device_of(x))
+    degree, width = basis.degree, basis.width
+    out = xp.zeros(x.size * width)
+    start = xp.arange(len(x)) * (x.shape[1] * width)
+    # Column by column: what is computed for one stays in the caches.
+    for j, knots in enumerate(xp.asarray(basis.knots)):
+        column = xp.ascontiguousarray(x[:, j])
+        first = xp.searchsorted(knots[degree + 1 : len(knots) - degree - 1], column, side="right")
+        for i, part in enumerate(_recursion(knots, first + degree, column, degree)):
+            spline = (first + i) % width if basis.periodic else first + i
+            out[start + (spline + j * width)] += part
+    return out.reshape(*x.shape, width)
+
+
+def _recursion(knots: Any, at: Any, x: Any, degree: int) -> list[Any]:
+    """Return the ``degree + 1`` splines that are not zero between knot `at` and the next one."""
+    xp = frames.array_module(frames.device_of(x))
+    near = {i: knots[at + i] for i in range(1 - degree, degree + 1)}
+    found = [xp.ones_like(x)]
+    for order in range(1, degree + 1):
+        raised = [xp.zeros_like(x)]
+        for i, lower in enumerate(found, start=1):
+            right, left = near[i], near[i - order]
+            # Between knots that coincide there is nothing, and infinity makes it zero.
+            share = lower / xp.where(right == left, xp.inf, right - left)
+            raised[-1] = raised[-1] + share * (right - x)
+            raised.append(share * (x - left))
+        found = raised
+    return found

@@ -1,0 +1,490 @@
+"""TargetEncoder on blocks: shrunken target means per category, cross-fitted.
+
+Formulae: Micci-Barreca, "A preprocessing scheme for high-cardinality
+categorical attributes in classification and prediction problems" (2001), as
+scikit-learn implements them. Sums are kept per fold, so one pass gives the
+encodings of all rows and those of the rows outside each fold.
+
+
+What a target encoder knows of y: its labels as numbers, and the folds of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import partial
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.preprocessing import TargetEncoder
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import type_of_target
+
+from pipeline.data import frames
+from pipeline.errors import ConfigError, DataError
+from pipeline.preprocessing.engine.blocks import Categories, Numbers
+from pipeline.preprocessing.engine.twin import ANY
+from pipeline.preprocessing.statistics.categories import Distinct, place, tallies, tally
+from pipeline.preprocessing.transformers.encoders import (
+    UNKNOWN,
+    EncoderTwin,
+    Tables,
+    find,
+    fit_counted,
+    sums_at,
+)
+
+
+class TargetEncoderTwin(EncoderTwin):
+    """Each category becomes the mean of the target in it, shrunken towards the overall mean."""
+
+    original = TargetEncoder
+    honours = {
+        "categories": ANY,
+        "target_type": ANY,
+        "smooth": ANY,
+        "cv": ANY,
+        "shuffle": ANY,
+        "random_state": ANY,
+    }
+
+    def aligned(self, y: Any) -> tuple[Any, ...]:
+        """Return the folds, and the target: centred, or as a number for class and fold."""
+        if y is None:
+            raise DataError("TargetEncoder requires y to be passed, but the target y is None")
+        target = read_target(self.spec, np.asarray(y))
+        self._kind, self._classes, self._centre = target.kind, target.classes, target.centre
+        self.n_folds, self.n_counted = target.n_folds, target.n_counted
+        return target.folds, target.values
+
+    def partial(self, block: Categories, *aligned: Any) -> list[Distinct]:
+        """Sum the target by value and fold."""
+        return tallies(block.columns, partial(self._sums, aligned))
+
+    def _sums(self, aligned: tuple[Any, ...], column: frames.Coded) -> Any:
+        """Count rows; then per fold those of each class, or rows, sum and squares of the target."""
+        folds, values = aligned
+        xp = frames.array_module(frames.device_of(column.codes))
+        size = len(column.values) + 1
+        places = place(column.codes, size - 1, xp)
+        if self.n_counted:
+            n = self.n_folds * self.n_counted
+            keys = values.astype("int64") * size + places
+            sums = tally(keys, n * size, xp).reshape(n, size)
+        else:
+            n, keys = self.n_folds, folds.astype("int64") * size + places
+            weights = (None, values, values * values)
+            parts = [tally(keys, n * size, xp, w) for w in weights]
+            sums = xp.concatenate([part.astype("float64") for part in parts]).reshape(-1, size)
+        rows = sums[:n].sum(axis=0, keepdims=True)
+        return xp.concatenate([rows, sums])
+
+    def finish(self, stats: list[Distinct]) -> None:
+        """Set `encodings_` from all rows, and keep those of each fold for the training rows."""
+        super().finish(stats)
+        fitted = self.fitted
+        fitted.target_type_, fitted.classes_ = self._kind, self._classes
+        sums = [self._by_fold(c, fitted.categories_[j]) for j, c in enumerate(stats)]
+        totals = self._expanded(stats[0].sums[1:].sum(axis=1, keepdims=True))[..., 0]
+        overall = totals.sum(axis=1, keepdims=True)
+        everything = self._encodings([t.sum(axis=1, keepdims=True) for t in sums], overall)
+        fitted.encodings_ = [encoding[0] for column in everything for encoding in column]
+        mean = self._centre + overall[1::2, 0] / overall[0, 0]
+        fitted.target_mean_ = mean if self._kind == "multiclass" else mean[0]
+        outside = overall - totals
+        self._unlisted_mean = self._centre + outside[1::2, -1] / outside[0, -1]
+        self._held_out = self._encodings(
+            [table.sum(axis=1, keepdims=True) - table for table in sums], outside
+        )
+        self._held_out_tables = Tables(self.known, self.held_out_table_of)
+
+    def _by_fold(self, column: Distinct, learnt: np.ndarray) -> np.ndarray:
+        """Return sums of shape (1 + 2 n_targets, n_folds, n_categories)."""
+        sums = sums_at(column, learnt)[1:]
+        # scikit-learn counts the rows of values that are not listed to the first category.
+        unlisted = find(learnt, column.values) == UNKNOWN
+        sums[:, 0] += column.sums[1:, unlisted].sum(axis=1)
+        return self._expanded(sums)
+
+    def _expanded(self, sums: np.ndarray) -> np.ndarray:
+        """Return rows, sums and sums of squares of each target, by fold."""
+        if not self.n_counted:
+            return sums.reshape(3, self.n_folds, -1)
+        counts = sums.reshape(self.n_folds, self.n_counted, -1).swapaxes(0, 1)
+        # The target is 1 in the rows of a class, so its sum and sum of squares are their number.
+        targets = counts if self._kind == "multiclass" else counts[1:]
+        return np.concatenate([counts.sum(axis=0, keepdims=True), targets.repeat(2, axis=0)])
+
+    def _encodings(self, sums: list[np.ndarray], totals: np.ndarray) -> list[list[np.ndarray]]:
+        """Return per column and target the encodings, shape (n_folds, n_categories)."""
+        rows = [[0, 1 + 2 * t, 2 + 2 * t] for t in range(len(totals) // 2)]
+        return [
+            [self._centre + shrink(table[r], totals[r], self.spec.smooth) for r in rows]
+            for table in sums
+        ]
+
+    def fit_original(self, stats: list[Distinct]) -> Any:
+        """Let scikit-learn sort the categories; `finish` sets the encodings."""
+        encoder = self.prepared()
+
+        def fit(row: Any) -> Any:
+            return encoder._fit(row, handle_unknown="ignore", ensure_all_finite="allow-nan")
+
+        return fit_counted(encoder, stats, self.names, fit)
+
+    def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
+        """Return the encodings of each entry, one column a target."""
+        n_targets = len(self.fitted.encodings_) // len(self.fitted.categories_)
+        encodings = self.fitted.encodings_[j * n_targets : (j + 1) * n_targets]
+        mean = np.atleast_1d(self.fitted.target_mean_)
+        return np.stack(
+            [
+                np.where(known == UNKNOWN, m, np.append(e, m)[known])
+                for e, m in zip(encodings, mean, strict=True)
+            ],
+            axis=1,
+        )
+
+    def held_out_table_of(self, j: int, known: np.ndarray) -> np.ndarray:
+        """Return the encodings of each entry for each fold, shape (n_values, n_folds, n_targets).
+
+        Unlisted values get the mean outside the last fold, as scikit-learn's last split gives it
+        to the rows of all folds; entries that do not occur get any number.
+        """
+        columns = zip(self._held_out[j], self._unlisted_mean, strict=True)
+        rows = np.maximum(known, 0)
+        return np.stack([np.where(known == UNKNOWN, m, e[:, rows]).T for e, m in columns], axis=2)
+
+    def apply(self, block: Categories) -> Numbers:
+        """Return the encodings learnt from all rows."""
+        xp = frames.array_module(frames.device_of(block.columns[0].codes))
+        found = [self.tables.of(j, c)[c.codes] for j, c in enumerate(block.columns)]
+        return Numbers(xp.concatenate(found, axis=1))
+
+    def apply_training(self, block: Categories, *aligned: Any) -> Numbers:
+        """Return for each row the encodings learnt from the rows outside its fold."""
+        folds = aligned[0]
+        xp = frames.array_module(frames.device_of(folds))
+        tables = self._held_out_tables
+        found = [tables.of(j, c)[c.codes, folds] for j, c in enumerate(block.columns)]
+        return Numbers(xp.concatenate(found, axis=1))
+
+
+def shrink(sums: np.ndarray, totals: np.ndarray, smooth: float | str) -> np.ndarray:
+    """Return the target means per category, shrunken towards the mean of all rows.
+
+    Parameters
+    ----------
+    sums : numpy.ndarray, shape (3, n_folds, n_categories)
+        Rows, sum and sum of squares of the target in each category.
+    totals : numpy.ndarray, shape (3, n_folds)
+        The same over all categories.
+    smooth : float or "auto"
+        Weight of the overall mean in rows; ``"auto"`` is the empirical Bayes
+        estimate from the variances within and between categories.
+
+    >>> shrink(np.array([[[4.0]], [[4.0]], [[4.0]]]), np.array([[8.0], [4.0], [4.0]]), 4.0)
+    array([[0.75]])
+    """
+    rows, total, squares = sums
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (totals[1] / totals[0])[:, None]
+        if smooth != "auto":
+            shrunk = (total + smooth * mean) / (rows + smooth)
+            return np.where(rows + smooth > 0, shrunk, mean)
+        variance = (totals[2] / totals[0])[:, None] - mean**2
+        within = np.maximum(squares / rows - (total / rows) ** 2, 0.0)
+        weight = variance * rows / (variance * rows + within)
+        shrunk = weight * (total / rows) + (1 - weight) * mean
+        return np.where(np.isnan(weight), mean, shrunk)
+
+
+class Target(NamedTuple):
+    """y as numbers, with its folds.
+
+    Parameters
+    ----------
+    kind : str
+        ``"binary"``, ``"multiclass"`` or ``"continuous"``.
+    classes : numpy.ndarray or None
+        The labels, sorted; None for a continuous target.
+    folds : numpy.ndarray of int, shape (n_rows,)
+        The fold in which each row is held out.
+    n_folds : int
+    values : numpy.ndarray, shape (n_rows,)
+        Where rows need only be counted, a number for class and fold; otherwise what is summed.
+    n_counted : int
+        The labels whose rows are counted; 0 where the values are summed.
+    centre : float
+        What the values are less than the target.
+    """
+
+    kind: str
+    classes: np.ndarray | None
+    folds: np.ndarray
+    n_folds: int
+    values: np.ndarray
+    n_counted: int = 0
+    centre: float = 0.0
+
+
+class _Seen(NamedTuple):
+    """What is known before the folds are drawn; `strata` is what the splitter reads."""
+
+    kind: str
+    classes: np.ndarray | None
+    values: np.ndarray
+    splitter: Any
+    strata: np.ndarray
+
+
+_begun: ContextVar[Mapping[Hashable, Future[Target]]] = ContextVar("begun")
+
+
+@contextmanager
+def ahead(specs: Iterable[Any], y: Any) -> Iterator[None]:
+    """Draw the folds of target encoders in another thread, once for those that draw alike.
+
+    Only what none but the encoder draws from is drawn ahead, and what nothing is said of: errors
+    and warnings come, and a generator that is shared is used, where the target is needed.
+
+    Parameters
+    ----------
+    specs : iterable of estimator
+        The encoders among them, unfitted, are those of the fit inside the block.
+    y : numpy.ndarray or None
+        The target, which they are given.
+    """
+    begun: dict[Hashable, Future[Target]] = {}
+    pool, token = ThreadPoolExecutor(1), _begun.set(begun)
+    try:
+        for spec in specs:
+            if type(spec) is TargetEncoder and y is not None:
+                _begin(spec, y, begun, pool)
+        yield
+    finally:
+        _begun.reset(token)
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin(
+    spec: TargetEncoder, y: np.ndarray, begun: dict[Hashable, Future[Target]], pool: Executor
+) -> None:
+    key = _alike(spec, y)
+    if key is None or key in begun:
+        return
+    with suppress(Exception):
+        seen = _seen(spec, y)
+        if _is_quiet(seen):
+            begun[key] = pool.submit(_drawn, seen)
+
+
+def _alike(spec: TargetEncoder, y: np.ndarray) -> Hashable:
+    """Return what the folds follow from; None where they are drawn anew, or by others."""
+    given = type(spec.cv) in (KFold, StratifiedKFold)
+    how = spec.cv if given else spec
+    known = given or spec.cv is None or isinstance(spec.cv, Integral)
+    if known and (how.shuffle is False or isinstance(how.random_state, Integral)):
+        return id(y), repr((spec.target_type, spec.cv, spec.shuffle, spec.random_state))
+    return None
+
+
+def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
+    """Return the target as numbers, and the folds that scikit-learn's encoder would make.
+
+    Raises
+    ------
+    ConfigError
+        The splits are no folds.
+    DataError
+        The target is of a type that cannot be encoded.
+    """
+    begun = _begun.get({}).get(_alike(spec, y))
+    return _drawn(_seen(spec, y)) if begun is None else begun.result()
+
+
+def _seen(spec: TargetEncoder, y: np.ndarray) -> _Seen:
+    seen = _type(y)
+    kind = seen if spec.target_type == "auto" else spec.target_type
+    if kind not in ("binary", "multiclass", "continuous"):
+        raise DataError(
+            f"Unknown label type: TargetEncoder cannot use a target of type {kind!r}; "
+            "pass one column"
+        )
+    y = y.reshape(len(y))
+    if kind == "continuous":
+        return _Seen(kind, None, y.astype("float64"), _splitter(spec, y, kind), y)
+    codes, classes = labels(y)
+    codes = codes.astype(np.min_scalar_type(len(classes)))
+    if kind == "multiclass" and len(classes) < 3:
+        raise DataError(
+            f"TargetEncoder: target_type='multiclass' and y has {len(classes)} labels; "
+            "leave target_type out"
+        )
+    stratified = seen in ("binary", "multiclass")
+    # Of labels, scikit-learn asks no more here than how many there are.
+    splitter = _splitter(spec, np.arange(len(classes)) if stratified else y, kind)
+    known = type(splitter) in (KFold, StratifiedKFold)
+    return _Seen(kind, classes, codes, splitter, codes if stratified and known else y)
+
+
+def _is_quiet(seen: _Seen) -> bool:
+    """Return whether folds are drawn without a word of scikit-learn's."""
+    return type(seen.splitter) is KFold or _sizes(seen.splitter, seen.strata) is not None
+
+
+def _drawn(seen: _Seen) -> Target:
+    kind, classes, values, splitter, strata = seen
+    folds = _folds(splitter, strata)
+    n_folds = int(folds.max()) + 1
+    # Rows of two labels, or of several if each gets a column, need only be counted.
+    if classes is not None and (kind == "multiclass" or len(classes) == 2):
+        kinds = np.min_scalar_type(n_folds * len(classes))
+        keys = folds.astype(kinds) * len(classes) + values
+        return Target(kind, classes, folds, n_folds, keys, len(classes))
+    # Centred sums keep the digits of the variance when the mean is large.
+    centre = float(values.mean()) if kind == "continuous" else 0.0
+    return Target(kind, classes, folds, n_folds, values - centre, centre=centre)
+
+
+def _type(y: np.ndarray) -> str:
+    """Return scikit-learn's name for a target, without sorting all its labels.
+
+    >>> _type(np.array([3, 7, 3])), _type(np.array([3.0, 7.0, 4.0]))
+    ('binary', 'multiclass')
+    """
+    if y.size == len(y) > 0:
+        if y.dtype.kind in "biu":
+            between = (y.min() < y) & (y < y.max())
+            return "multiclass" if between.any() else "binary"
+        if _repeats(y):
+            # It is by the values that there are, however often.
+            y = pd.unique(y.ravel())
+    return str(type_of_target(y, input_name="y"))
+
+
+def _repeats(y: np.ndarray) -> bool:
+    """Return whether a target of numbers or objects holds words, or at first whole numbers."""
+    if y.dtype.kind == "f":
+        return bool((np.trunc(first := y[:100]) == first).all())
+    return isinstance(y.flat[0], str)
+
+
+def labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each label's position, and the sorted labels, as `LabelEncoder` does.
+
+    >>> codes, classes = labels(np.array(["no", "yes", "no"]))
+    >>> codes.tolist(), classes.tolist()
+    ([0, 1, 0], ['no', 'yes'])
+    """
+    if y.dtype.kind in "biu" and len(y) and _are_near(low := int(y.min()), int(y.max())):
+        # Counted in their places, which no hash table does as fast.
+        places = np.subtract(y, low, dtype="int64")
+        present = np.bincount(places) > 0
+        codes = (np.cumsum(present) - 1).astype("uint16")
+        return codes[places], (np.flatnonzero(present) + low).astype(y.dtype)
+    codes, classes = pd.factorize(y, sort=True)
+    return codes, np.asarray(classes).astype(y.dtype)
+
+
+def _are_near(low: int, high: int) -> bool:
+    return high - low < 2**16 and high < 2**63
+
+
+def _folds(splitter: Any, y: np.ndarray) -> np.ndarray:
+    """Return the fold that holds each row out, in few bytes; it is learnt from those outside."""
+    folds = _held_out(splitter, y)
+    return folds.astype(np.min_scalar_type(int(folds.max()) + 1), copy=False)
+
+
+def _held_out(splitter: Any, y: np.ndarray) -> np.ndarray:
+    if type(splitter) is StratifiedKFold:
+        try:
+            return _stratified(splitter, y)
+        except ValueError as error:
+            raise DataError(f"TargetEncoder: {error} (n_samples={len(y)}); lower cv") from error
+    if type(splitter) is KFold and splitter.n_splits <= len(y):
+        return _in_turn(splitter, len(y))
+    folds = np.full(len(y), -1)
+    whole = True
+    for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):
+        whole &= bool((folds[held_out] < 0).all()) and _outside(train, held_out, len(y))
+        folds[held_out] = number
+    if not whole or (folds < 0).any():
+        raise ConfigError(
+            "TargetEncoder: cv must hold out every row exactly once and train on all others; "
+            "pass a number, KFold or StratifiedKFold"
+        )
+    return folds
+
+
+def _in_turn(splitter: KFold, n_rows: int) -> np.ndarray:
+    """Return what `split` makes its indices from: the fold of each row."""
+    numbers = _numbers(splitter)
+    in_turn = numbers.repeat(n_rows // len(numbers) + (numbers < n_rows % len(numbers)))
+    if not splitter.shuffle:
+        return in_turn
+    rows, folds = np.arange(n_rows), np.empty_like(in_turn)
+    shuffler(splitter.random_state).shuffle(rows)
+    folds[rows] = in_turn
+    return folds
+
+
+def _stratified(splitter: StratifiedKFold, y: np.ndarray) -> np.ndarray:
+    """Return what `split` makes its indices from: the fold of each row.
+
+    The numbers of classes are counted where scikit-learn sorts them; every shuffle draws what
+    scikit-learn's draws, class by class in the order in which they appear.
+    """
+    sizes = _sizes(splitter, y)
+    if sizes is None:
+        return np.asarray(splitter._make_test_folds(None, y))
+    random, numbers = shuffler(splitter.random_state), _numbers(splitter)
+    folds, n_folds = np.empty(len(y), dtype=numbers.dtype), len(numbers)
+    # Rows in the order of the classes go to the folds in turn.
+    ends = np.append(0, np.cumsum(sizes))[:, None]
+    in_turn = np.diff((ends - numbers.astype("int64") + n_folds - 1) // n_folds, axis=0)
+    for label, rows in zip(sizes.index, in_turn, strict=True):
+        of_class = numbers.repeat(rows)
+        if splitter.shuffle:
+            random.shuffle(of_class)
+        folds[y == label] = of_class
+    return folds
+
+
+def _sizes(splitter: StratifiedKFold, y: np.ndarray) -> pd.Series | None:
+    """Return the rows of each class, in the order in which they appear.
+
+    None where they are no small numbers, or some are too few, of which scikit-learn speaks.
+    """
+    if y.dtype not in ("uint8", "uint16"):
+        return None
+    classes = pd.unique(y)
+    sizes = pd.Series(np.bincount(y)[classes], classes)
+    return None if (sizes < splitter.n_splits).any() else sizes
+
+
+def _numbers(splitter: KFold | StratifiedKFold) -> np.ndarray:
+    return np.arange(splitter.n_splits, dtype=np.min_scalar_type(splitter.n_splits))
+
+
+def shuffler(random_state: Any) -> np.random.Generator:
+    """Return what shuffles as scikit-learn's `RandomState` does, and lets other threads work."""
+    return np.random.Generator(check_random_state(random_state)._bit_generator)
+
+
+def _outside(train: np.ndarray, held_out: np.ndarray, n_rows: int) -> bool:
+    return np.array_equal(np.sort(train), np.delete(np.arange(n_rows), held_out))
+
+
+def _splitter(spec: TargetEncoder, y: np.ndarray, kind: str) -> Any:
+    options: dict[str, Any] = {"shuffle": True if spec.shuffle == "deprecated" else spec.shuffle}
+    if spec.random_state != "deprecated":
+        options["random_state"] = spec.random_state
+    return check_cv(spec.cv, y, classifier=kind != "continuous", **options)

@@ -1,0 +1,1 @@
+"""Models as folders: saved whole or not at all, checked before they are read, never pickled."""

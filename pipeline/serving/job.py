@@ -1,0 +1,203 @@
+"""What is to be predicted, and what is said of the predictions."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from pipeline.backends.base import Placement
+from pipeline.backends.nvforest import Forest
+from pipeline.data.csv import MISSING
+from pipeline.data.drift import Drift, Learnt
+from pipeline.data.files import digest
+from pipeline.errors import ConfigError, DataError
+from pipeline.planning.plan import Plan, Step
+from pipeline.serving import manifest
+
+SCHEMA: Final = "pipeline.prediction/1"
+ROWS: Final = 131_072
+"""Rows of a batch: 20 columns of float64 are 20 MiB."""
+PARTS: Final = 2
+"""Changes with the form of the parts, so that those of an earlier version are made anew."""
+CHANCE: Final = 1e-6
+"""A column without a value is an error where chance makes it so less often than this."""
+FORESTS = ("own", "nvforest")
+METHODS = ("predict_proba", "predict", "transform", "decision_function", "score_samples")
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is said of the predictions, in the metadata of their file and beside it."""
+
+    schema: Literal["pipeline.prediction/1"]
+    created: str
+    model: str
+    model_sha256: str
+    """Of the model's list of sums, and so of all of it."""
+    input: str
+    input_bytes: int
+    rows: int
+    method: str
+    classes: list[str] | None
+    device: str
+    seconds: float
+    """Wall time of this run; of a run that went on, without the time before."""
+    batches: int
+    batches_before: int
+    """Batches that an earlier, ended run had made."""
+    not_read: list[str]
+    """Columns of the input that the model was not fitted on."""
+    casts: list[str]
+    """Columns whose type was changed, which no value is."""
+    columns: list[Drift]
+    """Empty where the model was fitted without ``profile=True``."""
+    empty: list[str] = []
+    """Columns that the model reads and that hold no value in any row."""
+    halved: int = 0
+    """Batches for which memory ran out, so that they were predicted in parts."""
+    cluster: str = ""
+    """Whose workers predicted; empty where it was this process."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to predict, and how.
+
+    Parameters
+    ----------
+    model, source, target : Path
+        The model's folder, a Parquet or CSV file, and the Parquet file to write.
+    device : {"auto", "cpu", "cuda"}
+    method : str, optional
+        By default ``"predict_proba"``, ``"predict"`` or ``"transform"``, the first that
+        the model has.
+    keep : sequence of str
+        Columns of the input to copy to the output.
+    rows : int
+        Of a batch.
+    forests : {"own", "nvforest"}
+        What makes the predictions of tree ensembles.
+    sha256 : str, optional
+        What the input must have; compared before it is read.
+    allow_empty : sequence of str
+        Columns that may be without any value, though the rows of the fit had some.
+    """
+
+    model: Path
+    source: Path
+    target: Path
+    device: str = "auto"
+    method: str | None = None
+    keep: Sequence[str] = field(default_factory=tuple)
+    rows: int = ROWS
+    forests: str = "own"
+    sha256: str | None = None
+    allow_empty: Sequence[str] = field(default_factory=tuple)
+
+    def check(self) -> None:
+        """Check that the files are there, and that none would be written over.
+
+        Raises
+        ------
+        DataError
+            There is no input, or it is not the one that was meant.
+        ConfigError
+            The output is the input, or lies in the model's folder.
+        """
+        if self.forests not in FORESTS:
+            raise ConfigError(f"forests={self.forests!r} is not one of {', '.join(FORESTS)}")
+        if not self.source.is_file():
+            what = "a folder, and one file is read" if self.source.is_dir() else "no such file"
+            raise DataError(f"{self.source}: {what}")
+        target = self.target.resolve()
+        if target.exists() and target.samefile(self.source):
+            raise ConfigError(f"{self.target}: is the input; choose another name for the output")
+        if self.model.resolve() in (target, *target.parents):
+            raise ConfigError(f"{self.target}: lies in the model's folder; choose another one")
+        if self.sha256 and (found := digest(self.source)) != self.sha256.lower():
+            raise DataError(f"{self.source}: has the SHA-256 {found}, and not {self.sha256}")
+
+    def identity(self) -> str:
+        """Return a hash that is the same for the same work on the same files."""
+        stat = self.source.stat()
+        facts = [
+            SCHEMA,
+            PARTS,
+            str(self.source.resolve()),
+            stat.st_size,
+            stat.st_mtime_ns,
+            sums(self.model),
+            self.device,
+            self.method,
+            list(self.keep),
+            self.rows,
+            self.forests,
+        ]
+        return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
+
+
+def sums(model: Path) -> str:
+    """Return the hash of a model's list of sums, and so of all of it."""
+    path = model / manifest.SUMS
+    return manifest.sha256(path.read_bytes()) if path.is_file() else ""
+
+
+def serve_forests(plan: Plan, device: str) -> None:
+    """Let nvForest make the predictions of a fitted plan's last step.
+
+    Parameters
+    ----------
+    plan : Plan
+    device : {"cpu", "cuda"}
+
+    Raises
+    ------
+    Unsupported
+        The last step is no tree ensemble.
+    """
+    last = plan.steps[-1]
+    worker = Forest(last.worker.to_sklearn(), last.name, device)
+    where = Placement(last.name, "nvforest", device, "its predictions; fitted by the estimator")
+    plan.steps = [*plan.steps[:-1], Step(last.name, worker, device, [where])]
+
+
+def judge_empty(record: Record, job: Job, profile: Mapping[str, Learnt]) -> None:
+    """Refuse columns without a value that chance does not explain; tell of the others.
+
+    Raises
+    ------
+    DataError
+        A column lacks any value, and at fit it had some.
+    """
+    for name in record.empty:
+        if name in job.allow_empty:
+            continue
+        learnt = profile.get(name)
+        # The share of missing values at fit, a little more than was seen.
+        share = (learnt.counts[-1] + 1) / (learnt.rows + 2) if learnt else 1.0
+        what = f"{job.source}: the column {name!r} has no value in any of {record.rows:,} rows"
+        if share**record.rows < CHANCE:
+            raise DataError(
+                f"{what}, and {learnt.missing if learnt else 0:.0%} were missing at fit; mend the "
+                f"input, or pass --allow-empty {name}"
+            )
+        warnings.warn(f"{what}; all are predicted as missing", UserWarning, stacklevel=3)
+
+
+def tell_marks(job: Job, profile: Mapping[str, Learnt]) -> None:
+    """Warn of texts at fit that are none in CSV, as far as a profile knows them."""
+    known = {
+        name: sorted({*(learnt.values or [])} & {*MISSING}) for name, learnt in profile.items()
+    }
+    if lost := {name: texts for name, texts in known.items() if texts}:
+        warnings.warn(
+            f"{job.source}: the model knows the texts {lost}, which stand for missing values in "
+            "CSV; give it Parquet",
+            UserWarning,
+            stacklevel=2,
+        )

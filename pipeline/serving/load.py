@@ -1,0 +1,178 @@
+"""`load`: a model from its folder, onto any device."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from sklearn.base import BaseEstimator
+
+from pipeline.errors import ConfigError, DataError, PipelineError
+from pipeline.estimator.accelerated import Accelerated
+from pipeline.estimator.fitted import Books
+from pipeline.planning.lower import lower
+from pipeline.serving import manifest, state
+from pipeline.serving.codec import Decoder
+from pipeline.serving.isolated import Isolated
+from pipeline.serving.save import ATTRIBUTES
+from pipeline.serving.steps import Unpacker
+from pipeline.system.devices import choose, prepare
+from pipeline.trace import Ledger
+
+
+@overload
+def load(
+    path: str | Path, device: str = ..., *, untrusted: Literal[False] = ...
+) -> Accelerated: ...
+
+
+@overload
+def load(path: str | Path, device: str = ..., *, untrusted: Literal[True]) -> Isolated: ...
+
+
+def load(
+    path: str | Path, device: str = "auto", *, untrusted: bool = False
+) -> Accelerated | Isolated:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where it will run, wherever it was fitted. With ``"auto"`` a step that the GPU
+        cannot take over runs on the host, and ``plan_.placements`` says so.
+    untrusted : bool, default=False
+        The file is of unknown origin: it is read, and stays, in a process of its own on the
+        CPU. Then the path may also be a skops file, or a booster of XGBoost.
+
+    Returns
+    -------
+    Accelerated or Isolated
+        The second where `untrusted` is set; it predicts and transforms.
+
+    Raises
+    ------
+    DataError
+        The folder is no model, is damaged, or is not as it was saved.
+    ConfigError
+        A part holds types that the model's spec is not made of.
+    DeviceUnavailable
+        ``device="cuda"`` and there is no usable GPU.
+    """
+    folder = Path(path)
+    if untrusted:
+        return _isolated(folder, device)
+    if not manifest.is_model(folder):
+        raise DataError(_no_model(folder))
+    described, files = manifest.read(folder)
+    _tell_versions(described.versions, folder)
+    return unpack(files, device)
+
+
+def _isolated(path: Path, device: str) -> Isolated:
+    if device not in ("auto", "cpu"):
+        raise ConfigError(f"device={device!r} with untrusted=True; such a model runs on the CPU")
+    return Isolated(path)
+
+
+def _no_model(folder: Path) -> str:
+    if not folder.exists():
+        return f"{folder}: no such model; make one with `pipeline.save(model, path)`"
+    return (
+        f"{folder}: not a model that this package saved; if you know where it is from, "
+        "load(path, untrusted=True) reads it in a process of its own"
+    )
+
+
+def _tell_versions(saved: Mapping[str, str], folder: Path) -> None:
+    """Warn where the estimators were saved by another minor version of their package."""
+    here = manifest.versions()
+    for name in ("scikit-learn", "xgboost"):
+        was, now = saved.get(name, ""), here.get(name, "")
+        if was and now and was.split(".")[:2] != now.split(".")[:2]:
+            warnings.warn(
+                f"{folder}: saved with {name} {was}, and this is {now}; "
+                "compare some predictions, or save the model anew",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def unpack(files: Mapping[str, bytes], device: str) -> Accelerated:
+    """Return the model that the parts of a folder make on a device."""
+    held, decoder = state.read(files)
+    try:
+        return _model(held, decoder, files, device)
+    except PipelineError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise DataError(f"{state.STATE}: not the state of a model: {why}") from error
+    except RecursionError as error:
+        raise DataError(f"{state.STATE}: nested too deeply") from error
+
+
+def _model(
+    held: state.ModelState, decoder: Decoder, files: Mapping[str, bytes], device: str
+) -> Accelerated:
+    model = Accelerated(_spec(decoder.decode(held.spec)), device, **_settings(held, decoder))
+    choice = choose(device)
+    prepare(choice.name)
+    fallback = device == "auto" if model.fallback is None else model.fallback
+    plan = lower(
+        model.spec,
+        choice.name,
+        fallback=fallback,
+        dtype=model.dtype,
+        rank_error=model.rank_error,
+        intelex=False,  # What was saved are scikit-learn's own models.
+    )
+    Unpacker(decoder, files, fallback=fallback).plan(plan, held.steps)
+    model.device_, model.device_why_ = choice.name, choice.why
+    model.plan_, model._books = plan, Books(Ledger([]))
+    model.profile_ = held.profile
+    model._intake = state.unpack_intake(held.intake, decoder)
+    for name, value in _mapping(decoder.decode(held.attributes), ATTRIBUTES).items():
+        setattr(model, name, value)
+    return model
+
+
+def _spec(value: Any) -> BaseEstimator:
+    if not isinstance(value, BaseEstimator):
+        raise DataError(f"{state.STATE}: the spec is no estimator")
+    return value
+
+
+_KINDS: Mapping[str, Any] = {
+    "dtype": str,
+    "fallback": bool | None,
+    "host_bytes": int | None,
+    "profile": bool,
+    "rank_error": float | int,
+}
+_LATER = {"host_bytes"}
+"""Settings that came after the first files of the format, which do without them."""
+
+
+def _settings(held: state.ModelState, decoder: Decoder) -> dict[str, Any]:
+    settings = decoder.decode(held.settings)
+    if not isinstance(settings, dict):
+        raise DataError(f"{state.STATE}: the settings are damaged")
+    if unknown := sorted(map(str, set(settings) - set(_KINDS))):
+        raise DataError(
+            f"{state.STATE}: holds the settings {unknown}, which this version does not know; "
+            "load it with the version that saved it, or a later one"
+        )
+    damaged = [name for name, value in settings.items() if not isinstance(value, _KINDS[name])]
+    if damaged or not set(_KINDS) - _LATER <= set(settings):
+        raise DataError(f"{state.STATE}: the settings are damaged")
+    return settings
+
+
+def _mapping(value: Any, known: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(value, dict) or not set(value) <= set(known):
+        raise DataError(f"{state.STATE}: not a mapping of {', '.join(known)}")
+    return value

@@ -1,0 +1,128 @@
+"""The parts of a long output: each there whole or not at all, joined in the last step.
+
+They lie in a hidden folder beside the file that they become. A run that was ended leaves
+them; the next one goes on after them if it does the same work, and begins anew if not.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.data.drift import Counted
+from pipeline.errors import Busy, CannotWrite, PipelineError
+from pipeline.system.atomic import flush
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is remembered of a batch."""
+
+    rows: int
+    counted: dict[str, Counted]
+    casts: list[str]
+    valued: list[str]
+    """Columns of the input that hold any value."""
+    halved: bool
+    """Whether memory ran out, so that it was predicted in parts."""
+
+
+@contextmanager
+def parts_of(target: Path, identity: str) -> Iterator[Path]:
+    """Yield the folder of the parts of a file; it goes away when the block succeeds.
+
+    Parameters
+    ----------
+    target : Path
+        The file.
+    identity : str
+        Of the work; parts of another one are removed.
+
+    Raises
+    ------
+    Busy
+        Another process writes the same file.
+    CannotWrite
+        The disk is full, the folder read-only, or a folder in the way.
+    """
+    target = target.resolve()
+    folder = target.parent / f".{target.name}.parts"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_dir():
+            raise CannotWrite(f"{target}: a folder is in the way; choose another name")
+        with (target.parent / f".{target.name}.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Busy(f"{target}: another run is writing it; wait for it") from error
+            _prepare(folder, identity)
+            yield folder
+            shutil.rmtree(folder)
+    except (PipelineError, BrokenPipeError):
+        raise
+    except OSError as error:
+        raise CannotWrite(f"{error.filename or target}: {error.strerror or error}") from error
+
+
+def _prepare(folder: Path, identity: str) -> None:
+    told = folder / "job"
+    if not told.is_file() or told.read_text() != identity:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        told.write_text(identity)
+
+
+def write(folder: Path, number: int, part: Part, table: pa.Table) -> None:
+    """Write a part; it counts once what is said of it is there too."""
+    pq.write_table(table, folder / f"{number:08}.parquet", write_page_checksum=True)
+    draft = folder / f"{number:08}.draft"
+    draft.write_bytes(msgspec.json.encode(part))
+    flush(folder / f"{number:08}.parquet", draft)
+    draft.rename(folder / f"{number:08}.json")
+
+
+def done(folder: Path) -> list[Part]:
+    """Return the parts from the first one on, up to the first that is not there."""
+    found = []
+    for number, path in enumerate(sorted(folder.glob("*.json"))):
+        if path.stem != f"{number:08}":
+            break
+        found.append(msgspec.json.decode(path.read_bytes(), type=Part))
+    return found
+
+
+def publish(folder: Path, target: Path, name: str, record: bytes) -> None:
+    """Make one file of all parts, and give it its name.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the parts.
+    target : Path
+        A Parquet file.
+    name : str
+        Key of the record in the file's metadata.
+    record : bytes
+        JSON; also written beside the file, as ``target.record.json``.
+    """
+    paths = sorted(folder.glob("*.parquet"))
+    schema = pq.read_schema(paths[0])
+    schema = schema.with_metadata({**(schema.metadata or {}), name: record})
+    draft, beside = folder / "result", folder / "record"
+    with pq.ParquetWriter(draft, schema, write_page_checksum=True) as writer:
+        for path in paths:
+            table = pq.read_table(path, page_checksum_verification=True)
+            writer.write_table(table.cast(schema))
+    beside.write_bytes(record)
+    flush(draft, beside)
+    target = target.resolve()
+    beside.replace(target.parent / f"{target.name}.record.json")
+    draft.replace(target)
+    flush(target.parent)

@@ -1,0 +1,306 @@
+"""Predictions for a file of rows: streamed, in order, all of them or none.
+
+Each batch becomes a part beside the result. A run that was ended goes on after the last
+whole part, if model, input and settings are the same; the parts become one file, and that
+takes its name, in the last step.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from pipeline.data import drift, frames, partitioned
+from pipeline.data.convert import from_arrow
+from pipeline.data.drift import Counted
+from pipeline.data.stream import Source
+from pipeline.distributed import ordered_map
+from pipeline.distributed.cluster import active
+from pipeline.errors import ConfigError, DataError, OutOfMemory
+from pipeline.estimator.accelerated import Accelerated
+from pipeline.estimator.inputs import Documents, Rows
+from pipeline.serving import job as prediction
+from pipeline.serving import parts
+from pipeline.serving.job import (
+    METHODS,
+    ROWS,
+    SCHEMA,
+    Job,
+    Record,
+    judge_empty,
+    serve_forests,
+    sums,
+)
+from pipeline.serving.load import load
+from pipeline.serving.parts import Part
+from pipeline.system.progress import Say
+from pipeline.system.threads import alone
+
+__all__ = ["METHODS", "ROWS", "SCHEMA", "Job", "Predictor", "Record", "batches", "run"]
+
+FEWEST: Final = 64
+"""Rows below which a batch is not halved again for want of memory."""
+_KINDS: Final[Mapping[type, str]] = {Documents: "text", Rows: "number"}
+"""What a file without names at fit holds."""
+
+
+def run(job: Job, say: Say) -> Record:
+    """Write the predictions and their record; inside of `pipeline.cluster`, its workers predict.
+
+    Parameters
+    ----------
+    job : Job
+    say : callable
+        Gets a line of text for every batch.
+
+    Raises
+    ------
+    DataError
+        A file is damaged, or does not fit the model, or a column has lost all its values.
+    ConfigError
+        The model has no such method, or the input no such column; or a file would be lost.
+    OutOfMemory
+        Even a few rows are too many.
+    Busy
+        Another process writes the same predictions.
+    WorkerLost
+        A worker of the cluster was lost in every attempt at a batch.
+    CannotWrite
+        The disk is full, or the folder read-only.
+    """
+    job.check()
+    start = time.perf_counter()
+    batch = Predictor(job)
+    with parts.parts_of(job.target, job.identity()) as folder:
+        before = len(parts.done(folder))
+        batch.make(folder, say)
+        record = batch.record(folder, before, time.perf_counter() - start)
+        judge_empty(record, job, batch.model.profile_)
+        text = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+        parts.publish(folder, job.target, SCHEMA, text)
+    return record
+
+
+def batches(job: Job) -> int:
+    """Return the number of batches there will be; 0 where that is not known beforehand."""
+    rows = Source(job.source, None, {}).rows()
+    return 0 if rows is None else -(-rows // job.rows)
+
+
+class Predictor:
+    """A model, and how its input is read and its output written."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.model: Accelerated = load(job.model, job.device)
+        if job.forests == "nvforest":
+            serve_forests(self.model.plan_, self.model.device_)
+        self.method = self._method()
+        taken = self.model._intake
+        kinds: Mapping[str, str] = getattr(taken, "kinds", {})
+        whole = Source(job.source, None, kinds)
+        self.there, self.index = whole.names(), whole.index()
+        unknown = [name for name in job.keep if name not in self.there]
+        if unknown:
+            raise ConfigError(f"{job.source}: has no columns {unknown} to keep")
+        self.copied = list(dict.fromkeys([*self.index, *job.keep]))
+        self.features = list(kinds) or self._unnamed()
+        if not set(self.features) & set(self.there):
+            raise DataError(
+                f"{job.source}: has the columns {self.there[:9]} and none of those that the model "
+                f"reads, {self.features[:9]}"
+            )
+        if not kinds:
+            kinds = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
+        self.source = Source(job.source, [*self.features, *self.copied], kinds)
+        if self.source.is_csv:
+            prediction.tell_marks(job, self.model.profile_)
+
+    def _unnamed(self) -> list[str]:
+        return [name for name in self.there if name not in self.copied]
+
+    def _method(self) -> str:
+        has = [name for name in METHODS if hasattr(self.model, name)]
+        if not has:
+            known = "answers for the rows that it learnt from alone"
+            raise ConfigError(f"{self.job.model}: {known}; save one that predicts or transforms")
+        if self.job.method is None:
+            return has[0]
+        if self.job.method not in has:
+            raise ConfigError(f"the model has no {self.job.method!r}; there are {', '.join(has)}")
+        return self.job.method
+
+    def make(self, folder: Path, say: Say) -> None:
+        """Make the parts that are not there yet."""
+        done = parts.done(folder)
+        total = self.source.rows()
+        seen = sum(part.rows for part in done)
+        of = f" of {total:,}" if total is not None else ""
+        for _ in done:
+            say("made by an earlier run")
+        tables = self.source.tables(self.job.rows, seen)
+        for number, (part, made) in enumerate(self._batches(tables, seen), len(done)):
+            parts.write(folder, number, part, made)
+            seen += part.rows
+            say(f"{seen:,} rows{of}")
+        if not seen:
+            raise DataError(f"{self.job.source}: has no rows")
+
+    def _batches(self, tables: Iterable[pa.Table], start: int) -> Iterator[tuple[Part, pa.Table]]:
+        """Yield what is made of each table, here or by the workers of the cluster, in order."""
+        placed = _with_starts(tables, start)
+        if active() is not None:
+            yield from ordered_map.in_order(_answered, self, placed)
+        else:
+            for table, first in placed:
+                yield self._batch(table, first)
+
+    def _batch(self, table: pa.Table, start: int) -> tuple[Part, pa.Table]:
+        X = self._rows(table)
+        try:
+            taken = self.model._intake.take(X)
+            counted, casts = self._compared(X, taken)
+            made, pieces = self._made(taken)
+        except DataError as error:
+            raise DataError(
+                f"{self.job.source}: {error} (rows are counted from row {start:,} of the file)"
+            ) from error
+        copied = {name: table[name] for name in self.copied}
+        output = pa.table({**copied, **self._columns(made)})
+        valued = [name for name in table.column_names if table[name].null_count < len(table)]
+        part = Part(rows=len(table), counted=counted, casts=casts, valued=valued, halved=pieces > 1)
+        return part, self._indexed(output)
+
+    def _made(self, taken: Any) -> tuple[Any, int]:
+        """Return what the model says of rows, and in how many pieces they had to be asked for."""
+        rows = taken.shape[0]
+        try:
+            return getattr(self.model, self.method)(taken), 1
+        except OutOfMemory as error:
+            if rows <= FEWEST:
+                raise OutOfMemory(f"{error} (with {rows} rows at a time)") from error
+        frames.release(self.model.device_)
+        cut = rows // 2
+        halves = (
+            (taken.iloc[:cut], taken.iloc[cut:])
+            if hasattr(taken, "iloc")
+            else (taken[:cut], taken[cut:])
+        )
+        (first, a), (second, b) = (self._made(half) for half in halves)
+        return partitioned.joined([first, second]), a + b
+
+    def _indexed(self, output: pa.Table) -> pa.Table:
+        """Return a table that pandas reads with the index of the input."""
+        if not self.index:
+            return output
+        frame = output.to_pandas().set_index(self.index)
+        # What pandas calls an index without a name, in a file.
+        unnamed = re.compile(r"__index_level_\d+__")
+        frame.index.names = [None if unnamed.fullmatch(name) else name for name in self.index]
+        return pa.Table.from_pandas(frame)
+
+    def _rows(self, table: pa.Table) -> Any:
+        there = [name for name in self.features if name in table.column_names]
+        if isinstance(self.model._intake, Documents):
+            if len(there) != 1:
+                raise ConfigError(
+                    f"{self.job.source}: the model reads one column of text and there are {there}"
+                )
+            return table[there[0]].to_pandas()
+        X = from_arrow(table.select(there).replace_schema_metadata(None))
+        names = self.model._intake.names
+        if names is not None:
+            X.columns = pd.Index([n for n in names if str(n) in there], tupleize_cols=False)
+        return X if names is not None else frames.matrix(X)
+
+    def _compared(self, X: Any, taken: Any) -> tuple[dict[str, Counted], list[str]]:
+        """Return what the batch holds, and what its columns were changed to."""
+        if not isinstance(self.model._intake, Rows):
+            return {}, []
+        counted = drift.count(self.model._intake.read(taken), self.model.profile_)
+        pairs = zip(X.dtypes, taken.dtypes, X.columns, strict=True) if frames.is_frame(X) else ()
+        casts = [f"{n}: {was} became {now}" for was, now, n in pairs if str(was) != str(now)]
+        return counted, casts
+
+    @cached_property
+    def classes(self) -> list[str] | None:
+        """The labels as text, for classifiers."""
+        found = getattr(self.model, "classes_", None)
+        return None if found is None or isinstance(found, list) else [str(each) for each in found]
+
+    def _columns(self, made: Any) -> dict[str, Any]:
+        """Return the columns of the output by name."""
+        made = np.asarray(made.toarray() if frames.is_sparse(made) else made)
+        if made.ndim == 1:
+            what = "prediction" if self.method == "predict" else self.method
+            return {what: pa.array(made)}
+        if self.method == "predict_proba" and self.classes and made.shape[1] == 2:
+            return {"probability": pa.array(made[:, 1])}
+        return dict(zip(self._names(made.shape[1]), map(pa.array, made.T), strict=True))
+
+    def _names(self, width: int) -> list[str]:
+        if self.method == "transform" and hasattr(self.model, "get_feature_names_out"):
+            return [str(name) for name in self.model.get_feature_names_out()]
+        if self.classes and len(self.classes) == width:
+            return [f"probability_{label}" for label in self.classes]
+        return [f"{self.method}_{j}" for j in range(width)]
+
+    def record(self, folder: Path, before: int, seconds: float) -> Record:
+        """Return what is said of all parts."""
+        made = parts.done(folder)
+        counted = made[0].counted
+        for part in made[1:]:
+            for name, more in part.counted.items():
+                counted[name].add(more)
+        read = {*self.features, *self.copied}
+        return Record(
+            schema=SCHEMA,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            model=str(self.job.model),
+            model_sha256=sums(self.job.model),
+            input=str(self.job.source),
+            input_bytes=self.job.source.stat().st_size,
+            rows=sum(part.rows for part in made),
+            method=self.method,
+            classes=self.classes,
+            device=self.model.device_,
+            seconds=seconds,
+            batches=len(made),
+            batches_before=before,
+            not_read=[name for name in self.there if name not in read],
+            casts=sorted({cast for part in made for cast in part.casts}),
+            columns=drift.drift(self.model.profile_, counted),
+            empty=self._empty(made),
+            halved=sum(part.halved for part in made),
+            cluster=cluster.about if (cluster := active()) is not None else "",
+        )
+
+    def _empty(self, made: Sequence[Part]) -> list[str]:
+        """Return the columns without a value that some step reads."""
+        taken = self.model._intake
+        used = taken.schema.used if isinstance(taken, Rows) else None
+        valued = {name for part in made for name in part.valued}
+        read = [name for name in self.features if name in self.there]
+        return [n for n in read if n not in valued and (used is None or n in map(str, used))]
+
+
+def _with_starts(tables: Iterable[pa.Table], start: int) -> Iterator[tuple[pa.Table, int]]:
+    """Yield each table and the number of its first row in the file."""
+    for table in tables:
+        yield table, start
+        start += len(table)
+
+
+def _answered(predictor: Predictor, table: pa.Table, start: int) -> tuple[Part, pa.Table]:
+    with alone():
+        return predictor._batch(table, start)

@@ -1,0 +1,163 @@
+"""`save`: a fitted model as a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sklearn.utils.validation import check_is_fitted
+
+from pipeline.benchmark import provenance
+from pipeline.errors import ConfigError
+from pipeline.estimator.accelerated import Accelerated
+from pipeline.estimator.inputs import Partitioned, Rows
+from pipeline.serving import manifest, state
+from pipeline.serving.manifest import Field, Manifest
+from pipeline.serving.steps import Packer
+from pipeline.system.atomic import publishing
+
+ATTRIBUTES = ("classes_", "feature_names_in_", "n_features_in_")
+SETTINGS = ("dtype", "fallback", "host_bytes", "profile", "rank_error")
+
+
+@dataclass(frozen=True)
+class About:
+    """What the manifest says of a model beside the model.
+
+    Parameters
+    ----------
+    metrics : mapping of str to float
+    data_sha256 : str, optional
+        Of the file of the training rows.
+    certificate : mapping, optional
+        Of parity with scikit-learn, as JSON can hold it.
+    """
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    data_sha256: str | None = None
+    certificate: Mapping[str, Any] | None = None
+
+
+def save(model: Accelerated, path: str | Path, about: About | None = None) -> Path:
+    """Write a fitted model into a folder, whole or not at all.
+
+    No file of it is a pickle: preprocessing is arrays and JSON, XGBoost its own UBJSON,
+    everything else skops.
+
+    Parameters
+    ----------
+    model : Accelerated
+        Fitted.
+    path : str or Path
+        The folder; a model that is there is replaced in one step.
+    about : About, optional
+        Metrics, hash of the data and certificate for the manifest.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    ConfigError
+        A part of the model, as a function of your own, cannot be kept without pickle.
+    CannotWrite
+        The folder cannot be written, or holds something else.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from pipeline.serving import load
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    >>> model = Accelerated(LogisticRegression(), device="cpu").fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as home:
+    ...     load(save(model, pathlib.Path(home, "model")), device="cpu").predict(X).tolist()
+    [0, 0, 1, 1]
+    """
+    if not isinstance(model, Accelerated):
+        raise ConfigError(
+            f"save takes an Accelerated and got {type(model).__name__}; fit Accelerated(estimator)"
+        )
+    check_is_fitted(model, "plan_")
+    folder = Path(path)
+    files, text = pack(model, about or About())
+    with publishing(folder) as draft:
+        manifest.write(draft, files, text)
+    return folder
+
+
+def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
+    """Return the parts of a fitted model, and the manifest that describes them."""
+    packer = Packer()
+    encode = packer.encoder.encode
+    attributes = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
+    held = state.ModelState(
+        spec=encode(model.spec, "spec"),
+        settings=encode({name: getattr(model, name) for name in SETTINGS}, "spec"),
+        intake=state.pack_intake(model._intake, packer.encoder),
+        attributes=encode(attributes, "spec"),
+        profile=model.profile_,
+        steps=packer.plan(model.plan_),
+    )
+    files = {**state.files(held, packer.encoder.arrays), **packer.files}
+    return files, _manifest(model, about, files)
+
+
+def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> Manifest:
+    return Manifest(
+        format=manifest.FORMAT,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=manifest.versions(),
+        spec=provenance.code(model.spec),
+        device=model.device_,
+        device_why=model.device_why_,
+        columns=_fields(model),
+        plan=provenance.placements(model.plan_.placements),
+        metrics={name: float(value) for name, value in about.metrics.items()},
+        data_sha256=about.data_sha256,
+        certificate=_certificate(model, about),
+        parts=manifest.parts(files),
+    )
+
+
+def _certificate(model: Accelerated, about: About) -> dict[str, Any] | None:
+    """Return what `certify` found last, unless another certificate is given."""
+    if about.certificate is not None:
+        return dict(about.certificate)
+    found = getattr(model, "certificate_", None)
+    return None if found is None else msgspec.to_builtins(found)
+
+
+def _fields(model: Accelerated) -> list[Field] | None:
+    intake = model._intake
+    if isinstance(intake, Rows) and intake.schema.columns is not None:
+        used = intake.schema.used
+        return [
+            _field(str(name), column.kind, model, used=used is None or name in used)
+            for name, column in intake.schema.columns.items()
+        ]
+    if isinstance(intake, Partitioned) and intake.columns is not None:
+        return [_field(str(name), "unknown", model, used=True) for name in intake.columns]
+    return None
+
+
+def _field(name: str, kind: str, model: Accelerated, *, used: bool) -> Field:
+    learnt = model.profile_.get(name)
+    if learnt is None:
+        return Field(name=name, kind=kind, used=used)
+    distinct = None if learnt.values is None else len(learnt.values)
+    return Field(
+        name=name,
+        kind=kind,
+        used=used,
+        missing=learnt.missing,
+        low=learnt.low,
+        high=learnt.high,
+        distinct=distinct,
+    )

@@ -1,0 +1,288 @@
+"""What this machine has, what is wrong with the environment, and what mends it.
+
+Imports none of the packages it judges, so that it answers at once and also
+where they are broken.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from json import dumps
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import Requirement
+
+from pipeline.system import devices, gpu
+from pipeline.system import hardware as machine
+
+DISTRIBUTION = "gpu-tabular-pipeline"
+REMAKE = "make clean-venv setup"
+TIMEOUT_S = 120.0
+
+_EXTRA_OF = {"cudf-cu13": "cu13", "cudf-cu12": "cu12", "cudf": "conda", "xgboost-cpu": "cpu"}
+_CUDA_EXTRAS = ("cu12", "cu13", "conda")
+_SAME_FILES = (
+    ("nvidia-nccl-cu12", "nvidia-nccl-cu13"),
+    ("xgboost", "xgboost-cpu", "xgboost-cu12"),
+    ("cudf-cu12", "cudf-cu13"),
+)
+_GPU_PROGRAM = """
+import cudf, cupy, xgboost
+assert int((cupy.arange(3) + 1).sum()) == 6, "cupy adds wrongly"
+assert int(cudf.Series([1, 2, 3]).sum()) == 6, "cudf adds wrongly"
+assert xgboost.build_info()["USE_CUDA"], "this build of xgboost has no CUDA"
+print("cupy", cupy.__version__, "and cudf", cudf.__version__, "compute on the GPU")
+"""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong and the way out; an error makes the environment unusable."""
+
+    kind: Literal["error", "warning"]
+    what: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package this project needs: what is installed (empty if it is not) and what is wanted."""
+
+    name: str
+    version: str
+    wants: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that `python -m pipeline doctor` says."""
+
+    device: str
+    device_why: str
+    extra_installed: str
+    extra_fits: str
+    extra_why: str
+    python: str
+    disk_free_bytes: int
+    machine: machine.Machine
+    gpu: gpu.Probe
+    gpu_test: str
+    packages: tuple[Package, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def usable(self) -> bool:
+        """Whether nothing is broken; warnings do not count."""
+        return all(problem.kind != "error" for problem in self.problems)
+
+
+def report() -> Report:
+    """Examine this machine and this environment.
+
+    Takes under half a second, and up to two minutes where CUDA packages are
+    tried out on a GPU.
+    """
+    found = gpu.probe()
+    requirements = project_requirements()
+    versions = installed_versions(requirements)
+    installed = installed_extra(versions)
+    packages = tuple(wanted_packages(requirements, versions, installed))
+    fits, why, problems = _fitting_extra(found, os.environ)
+    problems += [*clashes(versions), *package_problems(packages, installed)]
+    problems += mismatch(installed, fits, why)
+    tested, test_problems = _test_gpu(installed, gpu.obstacle(found, os.environ))
+    choice = devices.choose("auto")
+    return Report(
+        device=choice.name,
+        device_why=choice.why,
+        extra_installed=installed,
+        extra_fits=fits,
+        extra_why=why,
+        python=f"{platform.python_version()} in {sys.prefix}",
+        disk_free_bytes=shutil.disk_usage(Path.cwd()).free,
+        machine=machine.describe(),
+        gpu=found,
+        gpu_test=tested,
+        packages=packages,
+        problems=(*problems, *test_problems),
+    )
+
+
+def project_requirements() -> list[Requirement]:
+    """Return what the installed project declares; nothing where it is not installed."""
+    try:
+        return [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
+    except metadata.PackageNotFoundError:
+        return []
+
+
+def installed_versions(requirements: Iterable[Requirement]) -> dict[str, str]:
+    """Return name -> version of the installed ones among all packages this project knows."""
+    names = {requirement.name for requirement in requirements}
+    names.update(_EXTRA_OF, *_SAME_FILES)
+    return {name: version for name in sorted(names) if (version := _version(name))}
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def installed_extra(versions: Mapping[str, str]) -> str:
+    """Return cpu, cu12, cu13 or conda (CUDA packages without a suffix); empty if none is there.
+
+    >>> installed_extra({"xgboost-cpu": "3.4.1", "numpy": "2.4.6"})
+    'cpu'
+    """
+    return next((extra for name, extra in _EXTRA_OF.items() if name in versions), "")
+
+
+def wanted_packages(
+    requirements: Iterable[Requirement], versions: Mapping[str, str], extra: str
+) -> Iterator[Package]:
+    """Yield the requirements that hold on this machine with an extra."""
+    for requirement in requirements:
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+            name = requirement.name
+            yield Package(name, versions.get(name, ""), str(requirement.specifier))
+
+
+def package_problems(packages: Iterable[Package], extra: str) -> Iterator[Problem]:
+    """Yield an error for each package that is missing or not the version wanted."""
+    mend = f"{REMAKE} GPU={extra}" if extra in gpu.EXTRAS else REMAKE
+    known = False
+    for package in packages:
+        known = True
+        wanted = Requirement(f"{package.name}{package.wants}").specifier
+        if not package.version:
+            yield Problem("error", f"{package.name} is not installed", mend)
+        elif not wanted.contains(package.version, prereleases=True):
+            what = f"{package.name} is {package.version}, wanted {package.wants}"
+            yield Problem("error", what, mend)
+    if not known:
+        what = "the project is not installed here, so its packages cannot be checked"
+        yield Problem("warning", what, "make setup")
+
+
+def clashes(versions: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield an error for each set of packages that overwrite each other's files."""
+    for names in _SAME_FILES:
+        both = [name for name in names if name in versions]
+        if len(both) > 1:
+            what = f"{' and '.join(both)} own the same files; the last one installed won"
+            yield Problem("error", what, REMAKE)
+
+
+def mismatch(installed: str, fits: str, why: str) -> list[Problem]:
+    """Return what is wrong with an installed extra on a machine that another one fits.
+
+    >>> mismatch("cu12", "cu13", "driver 580.95.05, compute capability 9.0")
+    []
+    """
+    mend = f"make setup GPU={fits}"
+    if not installed:
+        return [Problem("error", "no XGBoost and no CUDA packages are installed", mend)]
+    if installed == "cpu" and fits != "cpu":
+        what = f"there is a GPU ({why}), but only the CPU packages are installed"
+        return [Problem("warning", what, mend)]
+    if installed in _CUDA_EXTRAS and fits == "cpu":
+        what = f"CUDA packages are installed, but no GPU can be used: {why}"
+        return [Problem("warning", what, f"mend the driver, or {mend}")]
+    if (installed, fits) == ("cu13", "cu12"):
+        return [Problem("error", f"the cu13 packages do not fit this machine ({why})", mend)]
+    return []
+
+
+def _fitting_extra(found: gpu.Probe, environ: Mapping[str, str]) -> tuple[str, str, list[Problem]]:
+    try:
+        return *gpu.choose_extra(found, environ), []
+    except ValueError as error:
+        without = {name: value for name, value in environ.items() if name != "GPU"}
+        problem = Problem("error", str(error), "unset GPU")
+        return *gpu.choose_extra(found, without), [problem]
+
+
+def _test_gpu(installed: str, obstacle: str) -> tuple[str, list[Problem]]:
+    if installed not in _CUDA_EXTRAS:
+        return "not run: no CUDA packages are installed", []
+    if obstacle:
+        return f"not run: {obstacle}", []
+    failure, said = try_program(_GPU_PROGRAM)
+    mend = f"{REMAKE} GPU={installed}" if installed in gpu.EXTRAS else "make the environment anew"
+    return said, [Problem("error", f"the GPU does not compute: {said}", mend)] if failure else []
+
+
+def try_program(program: str, timeout: float = TIMEOUT_S) -> tuple[bool, str]:
+    """Run a Python program in a process of its own.
+
+    Parameters
+    ----------
+    program : str
+    timeout : float, default 120
+        Seconds until it is killed.
+
+    Returns
+    -------
+    failed : bool
+    said : str
+        The last line it printed, or what happened to it.
+    """
+    command = [sys.executable, "-c", program]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        return True, f"no answer in {timeout:g} s"
+    lines = (done.stderr if done.returncode else done.stdout).strip().splitlines()
+    return done.returncode != 0, lines[-1] if lines else f"it ended with {done.returncode}"
+
+
+def render(report: Report) -> str:
+    """Return a report as plain text."""
+    host = report.machine
+    rows = [
+        ("Device", f"auto would use {report.device} ({report.device_why})"),
+        ("Packages", f"{report.extra_installed or 'none'} installed"),
+        ("", f"{report.extra_fits} fits this machine ({report.extra_why})"),
+        ("GPU", gpu.explain(report.gpu).replace("\n", "\n" + " " * 11) or "none"),
+        ("GPU test", report.gpu_test),
+        ("System", host.system),
+        ("Python", report.python),
+        ("Processor", f"{host.cpu}, {host.cores} of {host.cores_present} cores usable"),
+        ("Memory", f"{_gib(host.memory_bytes)}, {_gib(host.memory_free_bytes)} free"),
+        ("Disk", f"{_gib(report.disk_free_bytes)} free"),
+    ]
+    blocks = [
+        [f"{label:<11}{text}" for label, text in rows],
+        [_package_line(package) for package in report.packages],
+        [_problem_text(problem) for problem in report.problems] or ["No problems found."],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _package_line(package: Package) -> str:
+    return f"  {package.name:<18}{package.version or 'missing':<12}{package.wants}".rstrip()
+
+
+def _problem_text(problem: Problem) -> str:
+    return f"{problem.kind}: {problem.what}\n    to mend it: {problem.mend}"
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"
+
+
+def main(*, json: bool = False) -> int:
+    """Print the report; return 0 when the environment is usable and 1 when it is broken."""
+    found = report()
+    print(dumps(asdict(found), indent=2) if json else render(found))
+    return 0 if found.usable else 1

@@ -1,0 +1,214 @@
+"""What ran where, how long, and which bytes crossed between host and device.
+
+Code that computes or copies reports to the ledger of the call it serves; the
+ledger travels in a context variable, so parallel predictions do not mix.
+
+A ledger may have a budget for the rows of tables that come back to the host.
+Answers are what the caller asked for, and state is what scikit-learn's attributes
+are made of, such as the categories of a column; neither counts.
+
+
+Names for stretches of time on a GPU, which Nsight Systems shows: NVTX ranges.
+
+The package ``nvtx`` comes with cuDF. Without a tool that looks, a range costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from pipeline.errors import BudgetExceeded
+
+SMALL = 64 * 1024
+"""Bytes of one copy up to which it is no rows to a budget, whatever it is."""
+
+
+ANSWER = "the answer"
+"""Why bytes come back that the caller asked for."""
+
+
+@dataclass
+class Entry:
+    """One call of one step.
+
+    Parameters
+    ----------
+    step : str
+        Name of the step in the spec, or ``"input"`` / ``"output"``.
+    call : str
+        ``"copy"``, ``"fit"``, ``"transform"``, ``"predict"``, …
+    device : str
+        ``"cpu"`` or ``"cuda"``.
+    seconds : float
+        Wall time, with the device's queue drained.
+    to_device_bytes, to_host_bytes : int
+        Bytes copied between host and device for this call.
+    why : str
+        What was copied, or why.
+    """
+
+    step: str
+    call: str
+    device: str
+    seconds: float = 0.0
+    to_device_bytes: int = 0
+    to_host_bytes: int = 0
+    why: str = ""
+
+    def __str__(self) -> str:
+        """Return one line."""
+        return (
+            f"{self.step:24} {self.call:14} {self.device:5} {1e3 * self.seconds:10.1f} ms "
+            f"{self.to_device_bytes:>12,} B to device {self.to_host_bytes:>12,} B to host"
+            f"  {self.why if self.to_device_bytes or self.to_host_bytes else ''}"
+        ).rstrip()
+
+
+@dataclass
+class Ledger:
+    """The entries of one `fit` or one prediction, in the order of the calls.
+
+    Parameters
+    ----------
+    entries : list of Entry
+    host_bytes : int, optional
+        The budget: bytes of rows that may come back to the host. By default any.
+    n_rows : int
+        Rows of the table. A copy with less than a byte for each, or up to 64 KiB, holds none.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    host_bytes: int | None = None
+    n_rows: int = 0
+    rows_bytes: int = field(default=0, init=False)
+
+    def seconds(self, *calls: str) -> float:
+        """Return the summed wall time of the named calls."""
+        return sum(entry.seconds for entry in self.entries if entry.call in calls)
+
+    @property
+    def to_host_bytes(self) -> int:
+        """Bytes that came back from a device: rows, state and answers."""
+        return sum(entry.to_host_bytes for entry in self.entries)
+
+    def spend(self, entry: Entry, n_bytes: int) -> None:
+        """Count a copy to the host against the budget, before it is made."""
+        if self.host_bytes is None or n_bytes <= max(self.n_rows - 1, SMALL):
+            return
+        self.rows_bytes += n_bytes
+        if self.rows_bytes > self.host_bytes:
+            why = f" ({entry.why})" if entry.why else ""
+            raise BudgetExceeded(
+                f"{entry.step}: {entry.call} would bring {n_bytes:,} bytes to the host{why}, "
+                f"{self.rows_bytes:,} in all, and host_bytes={self.host_bytes:,} is the limit; "
+                "run the step on the device, or raise host_bytes"
+            )
+
+    def __str__(self) -> str:
+        """One line per entry."""
+        return "\n".join(str(entry) for entry in self.entries)
+
+
+_ledger: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
+_entry: ContextVar[Entry | None] = ContextVar("entry", default=None)
+
+
+@contextmanager
+def ledger(*, host_bytes: int | None = None, n_rows: int = 0) -> Iterator[Ledger]:
+    """Collect everything recorded inside the block; see `Ledger` for the parameters."""
+    book = Ledger(host_bytes=host_bytes, n_rows=n_rows)
+    token = _ledger.set(book)
+    try:
+        yield book
+    finally:
+        _ledger.reset(token)
+
+
+@contextmanager
+def record(step: str, call: str, device: str, why: str = "") -> Iterator[Entry]:
+    """Time the block as one entry; bytes reported inside are booked on it.
+
+    >>> with ledger() as book, record("scaler", "fit", "cpu"):
+    ...     moved(to_host=8)
+    >>> [(e.step, e.to_host_bytes) for e in book.entries]
+    [('scaler', 8)]
+    """
+    entry = Entry(step, call, device, why=why)
+    token = _entry.set(entry)
+    start = time.perf_counter()
+    try:
+        with named(step, call, device):
+            yield entry
+    finally:
+        entry.seconds = time.perf_counter() - start
+        _entry.reset(token)
+        book = _ledger.get()
+        if book is not None:
+            book.entries.append(entry)
+
+
+def moved(
+    *, to_device: int = 0, to_host: int = 0, answer: bool = False, state: bool = False
+) -> None:
+    """Book bytes on the entry that is being recorded, if there is one.
+
+    Parameters
+    ----------
+    to_device, to_host : int
+        Bytes that are about to be copied.
+    answer : bool
+        Whether they are what the caller asked for; a budget leaves them out.
+    state : bool
+        Whether they are what was learnt, which does not grow with the rows; a budget leaves
+        them out as well.
+
+    Raises
+    ------
+    BudgetExceeded
+        The copy would break the budget of the ledger.
+    """
+    entry, book = _entry.get(), _ledger.get()
+    if entry is None:
+        return
+    if answer:
+        entry.why = ANSWER
+    if book is not None and entry.why != ANSWER and not state:
+        book.spend(entry, to_host)
+    entry.to_device_bytes += to_device
+    entry.to_host_bytes += to_host
+
+
+DOMAIN = "pipeline"
+
+
+def named(step: str, call: str, device: str) -> AbstractContextManager[Any]:
+    """Return a range with the name of a step and its call, on a GPU; elsewhere nothing.
+
+    Parameters
+    ----------
+    step, call : str
+    device : str
+
+    Examples
+    --------
+    >>> with named("scaler", "fit", "cpu"):
+    ...     pass
+    """
+    nvtx = _nvtx() if device.startswith("cuda") else None
+    if nvtx is None:
+        return nullcontext()
+    found: AbstractContextManager[Any] = nvtx.annotate(f"{step} {call}", domain=DOMAIN)
+    return found
+
+
+@cache
+def _nvtx() -> Any:
+    return importlib.import_module("nvtx") if importlib.util.find_spec("nvtx") else None

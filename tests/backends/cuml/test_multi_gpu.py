@@ -1,0 +1,285 @@
+"""What learns on several GPUs, with workers on this machine's cores in their place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge
+
+import pipeline
+from pipeline.backends.base import Placement
+from pipeline.backends.cuml import multi_gpu
+from pipeline.backends.cuml.estimator import Cuml
+from pipeline.backends.cuml.multi_gpu import SPREAD
+from pipeline.backends.cuml.tables import Rule
+from pipeline.distributed.retry import retried
+from pipeline.errors import DataError
+from pipeline.planning.plan import Step
+from tests.backends import fakes
+
+pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")
+
+ROWS = 90
+LOGISTIC = "sklearn.linear_model.LogisticRegression"
+TAKEN = {"C": 1.0, "fit_intercept": True}
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Any]:
+    with pipeline.cluster("local", workers=2) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def together(workers: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Take the two workers for GPUs, and classes of ours for those of cuML."""
+    monkeypatch.setattr(multi_gpu, "gpus", lambda cluster: 2)
+    monkeypatch.setattr(multi_gpu, "available", lambda package: True)
+    for name, twin in fakes.TOGETHER.items():
+        monkeypatch.setitem(SPREAD, name, replace(SPREAD[name], path=f"{fakes.__name__}.{twin}"))
+    return workers
+
+
+def numbers() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(ROWS, 3)).astype("float32")
+
+
+def classes(X: np.ndarray) -> np.ndarray:
+    return np.where(X[:, 0] > 0, "late", "early").astype(object)
+
+
+def parted(X: np.ndarray) -> Any:
+    return da.from_array(X, chunks=(20, X.shape[1]))
+
+
+def step(spec: Any, twin: str = fakes.PATH) -> Step:
+    return Step("model", Cuml(spec, Rule(twin), "model"), "cpu", [Placement("model", "x", "cpu")])
+
+
+def note(made: Step) -> str:
+    (place,) = made.placements
+    return place.note
+
+
+@pytest.mark.usefixtures("together")
+def test_all_workers_train_one_model_of_all_rows() -> None:
+    X = numbers()
+    y = classes(X)
+    made = step(LogisticRegression(C=0.5))
+    made.learn("fit", parted(X), y)
+    wanted = LogisticRegression(C=0.5).fit(X, y)
+    assert "trained by all GPUs of the cluster (tests.backends.fakes.TogetherLogistic)" in note(
+        made
+    )
+    assert len(made.worker.estimator.trained_on) == 2
+    assert made.worker.estimator.predict(X).tolist() == wanted.predict(X).tolist()
+    assert made.worker.text_labels
+    found = made.worker.call("predict_proba", parted(X))
+    np.testing.assert_allclose(found, wanted.predict_proba(X), atol=1e-3)
+
+
+@pytest.mark.usefixtures("together")
+def test_weights_are_gathered_and_that_is_said() -> None:
+    X = numbers()
+    made = step(LogisticRegression())
+    with pytest.raises(Exception, match="takes no sample_weight"):
+        made.learn("fit", parted(X), classes(X), sample_weight=np.ones(ROWS))
+    assert "gathered to one process" in note(made)
+    assert "the fit of tests.backends.fakes.TogetherLogistic takes no sample_weight" in note(made)
+
+
+def test_where_there_are_not_several_gpus_nothing_is_said_of_them(workers: Any) -> None:
+    X = numbers()
+    made = step(LogisticRegression())
+    made.learn("fit", parted(X), (X[:, 0] > 0).astype(int))
+    assert multi_gpu.gpus(workers) == 0
+    assert note(made).startswith("gathered to one process")
+    assert "cuml.dask" not in note(made)
+
+
+@pytest.mark.usefixtures("together")
+def test_missing_values_are_refused_wherever_they_are() -> None:
+    X = numbers()
+    X[-1, 0] = np.nan
+    with pytest.raises(DataError, match="^model: cuML does not take missing"):
+        step(LogisticRegression()).learn("fit", parted(X), (X[:, 1] > 0).astype(int))
+
+
+@pytest.mark.usefixtures("together")
+def test_a_target_of_another_length_is_refused() -> None:
+    with pytest.raises(DataError, match="y has 4 values and X has 90 rows"):
+        step(LogisticRegression()).learn("fit", parted(numbers()), np.array([0, 1, 0, 1]))
+
+
+@pytest.mark.usefixtures("together")
+def test_clusters_are_trained_with_weights_by_all_workers() -> None:
+    X = numbers()
+    weights = np.where(X[:, 0] > 0, 1.0, 1e-6)
+    made = step(KMeans(n_clusters=3), f"{fakes.__name__}.CumlClusters")
+    made.learn("fit", parted(X), None, sample_weight=weights)
+    assert "trained by all GPUs of the cluster" in note(made)
+    wanted = KMeans(3, n_init=1, random_state=0).fit(X, sample_weight=weights).cluster_centers_
+    centers = made.worker.estimator.cluster_centers_
+    np.testing.assert_allclose(np.sort(centers[:, 0]), np.sort(wanted[:, 0]), rtol=1e-3)
+
+
+@pytest.mark.usefixtures("together")
+def test_clusters_have_labels_and_inertia_of_all_rows_in_order() -> None:
+    X = numbers()
+    made = step(KMeans(n_clusters=3), f"{fakes.__name__}.CumlClusters")
+    labels = made.learn("fit_predict", parted(X), None)
+    centers = made.worker.estimator.cluster_centers_
+    distances = ((X[:, None] - centers) ** 2).sum(axis=2)
+    assert labels.tolist() == distances.argmin(axis=1).tolist()
+    assert made.worker.estimator.inertia_ == pytest.approx(distances.min(axis=1).sum(), rel=1e-4)
+
+
+@pytest.mark.usefixtures("together")
+def test_transformed_rows_stay_in_partitions() -> None:
+    X = numbers()
+    made = step(KMeans(n_clusters=2), f"{fakes.__name__}.CumlClusters")
+    found = made.learn("fit_transform", parted(X), None)
+    assert found.npartitions == parted(X).npartitions
+    assert found.chunks == ((20, 20, 20, 20, 10), (2,))
+    centers = made.worker.estimator.cluster_centers_
+    wanted = np.sqrt(((X[:, None] - centers) ** 2).sum(axis=2))
+    np.testing.assert_allclose(found.compute(), wanted, rtol=1e-4)
+
+
+def indicators(n_rows: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    """Return two full sets of one-hot columns, of which one is redundant, and a target."""
+    random = np.random.default_rng(0)
+    a, b = random.integers(0, 12, n_rows), random.integers(0, 30, n_rows)
+    y = random.normal(size=12)[a] + random.normal(size=30)[b] + random.normal(size=n_rows)
+    return np.column_stack([np.eye(12)[a], np.eye(30)[b]]).astype("float32"), y
+
+
+def moments(n_rows: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    """Return seconds of a year since 1970 in order, beside shares, and a target."""
+    random = np.random.default_rng(0)
+    X = np.column_stack([1.7e9 + np.arange(n_rows) * 15e3, random.uniform(size=(n_rows, 2))])
+    return X, X @ [3e-8, 1, 2] + random.normal(size=n_rows)
+
+
+@pytest.mark.usefixtures("together")
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("data", [indicators, moments])
+def test_least_squares_of_several_gpus_are_those_of_scikit_learn(
+    data: Any, intercept: bool
+) -> None:
+    X, y = data()
+    spec = LinearRegression(fit_intercept=intercept)
+    made = Step(
+        "model",
+        Cuml(spec, Rule(f"{fakes.__name__}.CumlLinear", cutoff=True), "model"),
+        "cpu",
+        [Placement("model", "x", "cpu")],
+    )
+    made.learn("fit", da.from_array(X, chunks=(700, X.shape[1])), y)
+    assert "trained by all GPUs of the cluster" in note(made)
+    asked = np.vstack([X, X[:1] * 0]).astype("float64")
+    wanted = LinearRegression(fit_intercept=intercept).fit(X.astype("float64"), y).predict(asked)
+    assert np.abs(made.worker.call("predict", asked) - wanted).max() < 1e-5 * y.std()
+
+
+@pytest.mark.usefixtures("together")
+def test_partitions_are_learnt_and_transformed_in_the_type_asked_for() -> None:
+    X = numbers().astype("float64")
+    made = step(KMeans(n_clusters=2), f"{fakes.__name__}.CumlClusters")
+    made.worker.asked_for("float32")  # type: ignore[attr-defined]
+    found = made.learn("fit_transform", parted(X), None)
+    assert found.dtype == found.compute().dtype == "float32"
+    assert made.worker.estimator.cluster_centers_.dtype == "float32"  # type: ignore[attr-defined]
+    name, _ = made.worker.cast() or ("", None)
+    assert name == "to_float32"
+    answers = made.worker.call("predict", parted(X))
+    np.testing.assert_array_equal(answers, made.worker.call("predict", X))
+
+
+@pytest.mark.usefixtures("together")
+def test_batches_learn_on_one_gpu() -> None:
+    made = step(LogisticRegression()).worker
+    X = parted(numbers())
+    assert made.spreads("partial_fit", X, np.arange(ROWS) % 2, {}) == ""
+    assert made.stays("partial_fit", X, np.arange(ROWS) % 2, {}) == "partial_fit learns on one GPU"
+
+
+def test_a_training_that_loses_a_worker_does_not_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(multi_gpu, "gpus", lambda cluster: 2)
+    monkeypatch.setattr(multi_gpu, "available", lambda package: True)
+    losing = replace(SPREAD[LOGISTIC], path="tests.backends.fakes.LosingLogistic")
+    monkeypatch.setitem(SPREAD, LOGISTIC, losing)
+    X = numbers()
+    y = (X[:, 0] > 0).astype(int)
+    with pipeline.cluster("local", workers=2, timeout=20):
+        made = step(LogisticRegression())
+        begun = time.monotonic()
+        retried(lambda: made.learn("fit", parted(X), y))
+        assert time.monotonic() - begun < 60
+    assert fakes.LosingLogistic.losses == 1
+    wanted = LogisticRegression().fit(X, y)
+    assert made.worker.estimator.predict(X).tolist() == wanted.predict(X).tolist()
+
+
+TABLE = parted(numbers()) if da else None
+TWO = np.arange(ROWS) % 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "taken", "X", "y", "why"),
+    [
+        (LogisticRegression(), {"class_weight": "balanced"}, TABLE, TWO, "class_weight='balanced'"),
+        (LogisticRegression(), {"colour": 1}, TABLE, TWO, "does not honour colour=1"),
+        (KMeans(), {"init": np.zeros((8, 3))}, TABLE, None, "does not honour init="),
+        (KMeans(), {"n_init": 10}, TABLE, None, "does not honour n_init=10"),
+        (PCA(), {"n_components": 0.5}, TABLE, None, "does not honour n_components=0.5"),
+        (PCA(), {"n_components": True}, TABLE, None, "does not honour n_components=True"),
+        (PCA(), {"n_components": 4}, TABLE, None, "does not take 3 column"),
+        (Ridge(), {"alpha": [1.0, 2.0]}, TABLE, TWO, "does not honour alpha="),
+        (LinearRegression(), {}, TABLE[:, :1], TWO, "does not take 1 column"),
+        (LinearRegression(), {}, TABLE, np.zeros((ROWS, 2)), "learns one target"),
+        (LogisticRegression(), {}, TABLE, np.zeros(ROWS), "needs two classes"),
+        (KMeans(), {}, TABLE.astype("int64"), None, "a dense matrix of floats"),
+        (KMeans(), {}, TABLE.rechunk((ROWS, 3)), None, "there is one partition"),
+        (Lasso(), {}, TABLE, TWO, "has no Lasso that makes one model"),
+    ],
+)
+def test_what_the_classes_for_several_gpus_do_not_do_is_found(
+    monkeypatch: pytest.MonkeyPatch, spec: Any, taken: dict[str, Any], X: Any, y: Any, why: str
+) -> None:
+    monkeypatch.setattr(multi_gpu, "available", lambda package: True)
+    (found,) = multi_gpu.obstacles(spec, taken, (X, y), {})
+    assert why in found
+
+
+def test_packages_that_are_not_there_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multi_gpu, "available", lambda package: package != "raft_dask")
+    found = multi_gpu.obstacles(LogisticRegression(), TAKEN, (TABLE, TWO), {})
+    assert found == ["raft_dask is not installed"]
+
+
+@pytest.mark.parametrize(
+    ("devices", "wanted"),
+    [
+        ({"a": "GPU-0", "b": "GPU-1"}, 2),
+        ({"a": "GPU-0", "b": "GPU-0"}, 0),
+        ({"a": "GPU-0"}, 0),
+        ({}, 0),
+    ],
+)
+def test_workers_count_as_gpus_if_each_has_its_own(devices: dict[str, str], wanted: int) -> None:
+    client = SimpleNamespace(sync=lambda function, cluster: devices)
+    cluster: Any = SimpleNamespace(client=client, workers=lambda: {"a": {}, "b": {}})
+    assert multi_gpu.gpus(cluster) == wanted

@@ -1,0 +1,303 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated, explain
+from pipeline.backends.base import Plain
+from pipeline.backends.cuml import text
+from pipeline.errors import ConfigError, DataError, Unsupported
+from pipeline.planning.lower import lower, obstacles
+from pipeline.preprocessing.engine.program import Program
+
+TEXTS = [
+    "The cat sat on the mat, the cat!",
+    "A dog_1 barked 42 times; naïve cats don't.",
+    "",
+    "日本 tōkyō ΣΟΦΙΑ and the dog",
+    "the MAT the mat the dog",
+    "no mat  no dog \t no cat",
+]
+y = np.array([0, 1, 1, 1, 0, 0])
+
+VECTORIZERS = {
+    "counts": CountVectorizer(),
+    "counts of pairs": CountVectorizer(ngram_range=(1, 2), max_df=1, stop_words=["the"]),
+    "characters": CountVectorizer(analyzer="char_wb", ngram_range=(2, 3), binary=True),
+    "hashes": HashingVectorizer(n_features=64),
+    "hashes without signs": HashingVectorizer(n_features=64, alternate_sign=False, norm="l1"),
+    "weights": TfidfVectorizer(),
+    "best weights": TfidfVectorizer(max_features=5, sublinear_tf=True, smooth_idf=False),
+    "given words": TfidfVectorizer(vocabulary={"mat": 1, "cat": 0}, use_idf=False),
+    "counts, then weights": make_pipeline(CountVectorizer(), TfidfTransformer(norm="l1")),
+    "any token": CountVectorizer(token_pattern=r"\S+", strip_accents="ascii"),
+    "union": make_union(TfidfVectorizer(), CountVectorizer(analyzer="char")),
+}
+
+
+def dense(matrix: Any) -> np.ndarray:
+    return matrix.toarray() if issparse(matrix) else np.asarray(matrix)
+
+
+@pytest.mark.parametrize("spec", VECTORIZERS.values(), ids=list(VECTORIZERS))
+def test_matrix_is_that_of_sklearn(spec: Any) -> None:
+    reference = clone(spec).fit(TEXTS[:4])
+    model = Accelerated(spec, device="cpu").fit(TEXTS[:4])
+    found = model.transform(TEXTS)
+    assert issparse(found)
+    np.testing.assert_array_equal(dense(found), dense(reference.transform(TEXTS)))
+    np.testing.assert_array_equal(dense(model.to_sklearn().transform(TEXTS)), dense(found))
+
+
+@pytest.mark.parametrize("spec", VECTORIZERS.values(), ids=list(VECTORIZERS))
+@pytest.mark.parametrize("made", [list, pd.Series, np.array], ids=["list", "series", "array"])
+def test_classifier_gives_what_sklearn_gives(spec: Any, made: Any) -> None:
+    program = make_pipeline(clone(spec), LogisticRegression())
+    reference = clone(program).fit(TEXTS, y)
+    model = Accelerated(program, device="cpu").fit(made(TEXTS), y)
+    np.testing.assert_array_equal(model.predict_proba(made(TEXTS)), reference.predict_proba(TEXTS))
+    assert model.classes_.tolist() == [0, 1]
+    assert model.score(TEXTS, y) == reference.score(TEXTS, y)
+
+
+def test_texts_have_no_columns_to_count_or_name() -> None:
+    model = Accelerated(TfidfVectorizer(), device="cpu").fit(TEXTS)
+    assert not hasattr(model, "n_features_in_")
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_missing_documents_are_an_error_before_anything_runs() -> None:
+    with pytest.raises(DataError, match="1 missing documents"):
+        Accelerated(CountVectorizer(), device="cpu").fit([*TEXTS, None])
+
+
+def test_places_on_both_devices_are_told() -> None:
+    spec = make_pipeline(CountVectorizer(max_features=9), TfidfTransformer(), LogisticRegression())
+    assert str(explain(spec, "cpu")).splitlines()[:2] == [
+        "countvectorizer     cpu   sklearn.CountVectorizer",
+        "tfidftransformer    cpu   sklearn.TfidfTransformer",
+    ]
+    counts, weights, _ = explain(spec, "cuda").placements
+    assert (counts.device, counts.implementation) == ("cuda", text.CUML[CountVectorizer])
+    assert "floats instead of int64" in counts.note
+    assert "max_features keeps the first terms of the alphabet" in counts.note
+    assert "docs/gpu-semantics.md" in counts.note
+    assert (weights.implementation, weights.note) == (text.CUML[TfidfTransformer], "")
+
+
+@pytest.mark.parametrize("words", [{}, {"analyzer": "char"}, {"lowercase": False}])
+def test_floats_that_cupy_holds_are_not_told(words: dict[str, Any]) -> None:
+    note = text.describe(HashingVectorizer(dtype=np.float32, **words), "step").note
+    assert "floats instead" not in note
+
+
+REFUSED = [
+    (CountVectorizer(input="filename"), "input"),
+    (CountVectorizer(preprocessor=str.lower), "preprocessor"),
+    (TfidfVectorizer(analyzer=str.split), "analyzer"),
+    (TfidfVectorizer(tokenizer=str.split), "tokenizer"),
+    (HashingVectorizer(strip_accents="unicode"), "strip_accents"),
+    (HashingVectorizer(strip_accents=str.lower, analyzer="char"), "strip_accents"),
+    (CountVectorizer(token_pattern=r"(?u)\b\w+\b"), "token_pattern"),
+    (CountVectorizer(ngram_range=(0, 1)), "ngram_range"),
+    (CountVectorizer(ngram_range=(2, 1)), "ngram_range"),
+    (CountVectorizer(analyzer="char_wb", ngram_range=(4, 5)), "ngram_range"),
+    (CountVectorizer(binary=True, max_features=3), "max_features"),
+]
+HONOURED = [
+    CountVectorizer(encoding="latin-1", decode_error="ignore"),
+    CountVectorizer(analyzer="char", token_pattern="x", tokenizer=str.split),
+    CountVectorizer(analyzer="char_wb", ngram_range=(3, 5)),
+    CountVectorizer(analyzer="char", ngram_range=(4, 5)),
+    CountVectorizer(binary=True, max_features=3, vocabulary=["a"]),
+    TfidfVectorizer(stop_words="english", min_df=0.1, max_df=0.9, ngram_range=(1, 3)),
+    HashingVectorizer(alternate_sign=False, binary=True, norm=None),
+    TfidfTransformer(norm=None, use_idf=False, smooth_idf=False, sublinear_tf=True),
+]
+
+
+@pytest.mark.parametrize(("spec", "parameter"), REFUSED, ids=str)
+def test_value_that_cuml_does_not_honour_is_refused_with_the_way_out(
+    spec: Any, parameter: str
+) -> None:
+    with pytest.raises(Unsupported) as caught:
+        lower(spec, "cuda")
+    (reason,) = caught.value.reasons
+    assert (reason.step, reason.parameter) == (type(spec).__name__.lower(), parameter)
+    assert reason.why
+    assert reason.instead
+
+
+@pytest.mark.parametrize("spec", HONOURED, ids=str)
+def test_value_that_cuml_honours_has_its_place(spec: Any) -> None:
+    assert text.describe(spec, "step").implementation == text.CUML[type(spec)]
+
+
+def test_all_reasons_come_at_once() -> None:
+    spec = TfidfVectorizer(preprocessor=str.lower, tokenizer=str.split, input="file")
+    with pytest.raises(Unsupported) as caught:
+        text.describe(spec, "step")
+    found = [reason.parameter for reason in caught.value.reasons]
+    assert found == ["input", "preprocessor", "tokenizer"]
+
+
+def test_subclasses_are_other_algorithms() -> None:
+    class OwnVectorizer(CountVectorizer):
+        pass
+
+    assert not text.handles(OwnVectorizer())
+    (placed,) = explain(OwnVectorizer(), "cpu").placements
+    assert placed.note.startswith("as it is: OwnVectorizer has no twin")
+    found = Accelerated(OwnVectorizer(), device="cpu").fit(TEXTS).transform(TEXTS)
+    np.testing.assert_array_equal(dense(found), dense(CountVectorizer().fit_transform(TEXTS)))
+
+
+def test_parameters_are_put_into_cumls_terms() -> None:
+    spec = TfidfVectorizer(stop_words={"the", "a"}, vocabulary={"b": 1, "c": 0}, dtype=np.float32)
+    params = text.parameters(spec, "step", "float64")
+    assert params["stop_words"] == ["a", "the"]
+    assert params["vocabulary"] == ["c", "b"]
+    assert params["dtype"] is np.float32
+    assert (params["lowercase"], params["sublinear_tf"]) == (True, False)
+    assert not {"token_pattern", "encoding", "input", "preprocessor"} & set(params)
+
+
+@pytest.mark.parametrize("words", [None, [], set()])
+def test_no_stop_words_are_none(words: Any) -> None:
+    assert text.parameters(CountVectorizer(stop_words=words), "s", "float32")["stop_words"] is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_counts_take_the_type_of_the_program(dtype: str) -> None:
+    assert text.parameters(CountVectorizer(), "step", dtype)["dtype"] is getattr(np, dtype)
+    assert text.parameters(HashingVectorizer(), "step", dtype)["dtype"] is np.float64
+
+
+@pytest.mark.parametrize("vocabulary", [["a", "a"], {"a": 0, "b": 2}, {"a": 0, "b": 0}, []])
+def test_vocabulary_that_sklearn_refuses_is_an_error_of_the_step(vocabulary: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^words\(vocabulary\): "):
+        text.describe(CountVectorizer(vocabulary=vocabulary), "words")
+
+
+def test_vocabulary_that_no_text_can_match_is_told_as_sklearn_does() -> None:
+    with pytest.warns(UserWarning, match="Upper case characters found in vocabulary"):
+        text.describe(CountVectorizer(vocabulary=["Cat"]), "words")
+
+
+@pytest.mark.parametrize("spec", [CountVectorizer(max_df=0.5), TfidfVectorizer(use_idf=False)])
+def test_lifted_vectorizer_has_the_attributes_of_one_that_sklearn_fitted(spec: Any) -> None:
+    reference = clone(spec).fit(TEXTS)
+    lifted = text.with_vocabulary(spec, reference.get_feature_names_out())
+    assert lifted.get_params() == spec.get_params()
+    assert lifted.vocabulary_ == reference.vocabulary_
+    assert lifted.fixed_vocabulary_ is reference.fixed_vocabulary_ is False
+    assert set(vars(lifted)) == set(vars(reference))
+    np.testing.assert_array_equal(dense(lifted.transform(TEXTS)), dense(reference.transform(TEXTS)))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "takes"),
+    [(GaussianNB(), False), (HistGradientBoostingClassifier(), False), (SGDClassifier(), True)],
+)
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_estimator_that_takes_no_sparse_rows_is_refused_before_anything_runs(
+    estimator: Any, takes: bool, device: str
+) -> None:
+    spec = make_pipeline(TfidfVectorizer(), estimator)
+    if takes:
+        assert len(explain(spec, device).placements) == 2
+        return
+    with pytest.raises(Unsupported, match="takes no sparse rows, which tfidfvectorizer makes; put"):
+        explain(spec, device)
+
+
+@pytest.mark.parametrize("estimator", [RandomForestClassifier(), XGBClassifier()])
+def test_estimator_that_takes_sparse_rows_on_the_cpu_only_is_refused_on_the_gpu(
+    estimator: Any,
+) -> None:
+    spec = make_pipeline(HashingVectorizer(), estimator)
+    (reason,) = obstacles(estimator, "model", "cuda", "sparse")
+    assert "takes no sparse rows on the GPU" in reason.why
+    assert "LogisticRegression" in reason.instead
+    assert explain(spec, "cuda").placements[1].note.startswith(type(estimator).__name__.lower())
+    assert obstacles(estimator, "model", "cuda", "dense") == []
+    assert Accelerated(spec, device="cpu").fit(TEXTS, y).predict(TEXTS).shape == (6,)
+
+
+def test_transformer_after_text_stays_sparse_with_sklearn() -> None:
+    spec = make_pipeline(TfidfVectorizer(), MaxAbsScaler(), LogisticRegression())
+    placed = explain(spec, "cpu").placements[1]
+    assert placed.implementation == "sklearn.MaxAbsScaler"
+    assert "it follows text, whose rows are sparse" in placed.note
+    assert isinstance(lower(spec, "cpu").steps[1].worker, Plain)
+    reference = clone(spec).fit(TEXTS, y).predict_proba(TEXTS)
+    found = Accelerated(spec, device="cpu").fit(TEXTS, y).predict_proba(TEXTS)
+    np.testing.assert_array_equal(found, reference)
+    assert "maxabsscaler: it follows text" in str(explain(spec, "cuda"))
+
+
+def test_dense_rows_made_of_text_go_to_estimators_that_need_them() -> None:
+    spec = make_pipeline(
+        TfidfVectorizer(), TruncatedSVD(2, random_state=0), StandardScaler(), GaussianNB()
+    )
+    assert [step.device for step in lower(spec, "cpu").steps] == ["cpu"] * 4
+    reference = clone(spec).fit(TEXTS, y).predict_proba(TEXTS)
+    found = Accelerated(spec, device="cpu", dtype="float64").fit(TEXTS, y).predict_proba(TEXTS)
+    np.testing.assert_allclose(found, reference, rtol=1e-12)
+
+
+def test_a_step_without_a_twin_does_not_take_the_next_off_the_blocks() -> None:
+    plan = lower(make_pipeline(TruncatedSVD(2), StandardScaler(), GaussianNB()), "cpu")
+    assert isinstance(plan.steps[1].worker, Program)
+
+
+def table() -> pd.DataFrame:
+    return pd.DataFrame({"headline": TEXTS, "n": [1.0, 2.0, 3.0, 5.0, 7.0, 11.0]})
+
+
+def mixed() -> Any:
+    columns = ColumnTransformer(
+        [("text", TfidfVectorizer(max_features=1000), "headline"), ("n", StandardScaler(), ["n"])]
+    )
+    return make_pipeline(columns, LogisticRegression())
+
+
+def test_text_column_of_a_table_runs_with_sklearn_on_the_cpu() -> None:
+    reference = mixed().fit(table(), y).predict_proba(table())
+    model = Accelerated(mixed(), device="cpu").fit(table(), y)
+    np.testing.assert_array_equal(model.predict_proba(table()), reference)
+    placed = model.plan_.placements[0]
+    assert (placed.step, placed.implementation) == (
+        "columntransformer",
+        "sklearn.ColumnTransformer",
+    )
+    assert placed.note.startswith("as it is: TfidfVectorizer makes sparse columns")
+    assert model.feature_names_in_.tolist() == ["headline", "n"]
+
+
+def test_text_column_of_a_table_is_refused_on_the_gpu_with_the_way_out() -> None:
+    with pytest.raises(Unsupported) as caught:
+        lower(mixed()[:1], "cuda")
+    (reason,) = caught.value.reasons
+    assert reason.step == "columntransformer.text"
+    assert "sparse columns" in reason.why
+    assert "device='auto'" in reason.instead

@@ -1,0 +1,158 @@
+"""Weights with which cuML's solver finds scikit-learn's optimum, on a solver like cuML's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression
+from sklearn.svm import LinearSVC, LinearSVR
+
+from pipeline.backends.cuml.estimator import Cuml
+from pipeline.backends.cuml.tables import rule
+from pipeline.backends.cuml.weights import scaled
+from pipeline.errors import Unsupported
+from tests.backends import quasi_newton
+from tests.estimators import binary, classes, numbers
+
+UNEVEN = np.random.default_rng(0).uniform(0.1, 3.0, 400)
+WEIGHTS = {
+    "that sum to 1": UNEVEN / UNEVEN.sum(),
+    "below 1": UNEVEN / 10,
+    "above 1": UNEVEN * 100,
+    "with zeros": np.where(UNEVEN < 1, 0, UNEVEN),
+}
+SPECS = [
+    LogisticRegression(C=0.05, tol=1e-7, max_iter=5000),
+    LinearSVC(C=0.005, tol=1e-7, max_iter=100_000, dual=False),
+    LinearSVR(
+        C=0.005,
+        epsilon=0.1,
+        loss="squared_epsilon_insensitive",
+        tol=1e-7,
+        max_iter=100_000,
+        dual=False,
+    ),
+]
+CLASSIFIERS = SPECS[:2]
+
+
+def named(value: Any) -> str:
+    return type(value).__name__
+
+
+def on_quasi_newton(spec: Any) -> Cuml:
+    row = rule(spec)
+    twin = f"{quasi_newton.__name__}.{named(spec)}"
+    return Cuml(spec, replace(row, twin=twin), "step")
+
+
+def difference(spec: Any, X: Any, y: Any, **params: Any) -> float:
+    """Return the largest difference of a coefficient, as a share of the largest of them."""
+    model = on_quasi_newton(spec)
+    model.fit(X, y, **params)
+    reference = clone(spec).fit(X, y, **params)
+    wanted = np.append(reference.coef_, reference.intercept_)
+    return float(np.abs(model.estimator.coef_ - wanted).max() / np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("spec", SPECS, ids=named)
+def test_weighted_optimum_is_that_of_scikit_learn(spec: Any, kind: str) -> None:
+    X, y = numbers() if isinstance(spec, LinearSVR) else binary()
+    assert difference(spec, X, y, sample_weight=WEIGHTS[kind]) < 0.01
+
+
+@pytest.mark.parametrize("of_classes", [{0: 0.2, 1: 3.0}, {1: 0.01}], ids=["both", "one"])
+@pytest.mark.parametrize("spec", CLASSIFIERS, ids=named)
+def test_weights_of_classes_do_too(spec: Any, of_classes: dict[int, float]) -> None:
+    X, y = binary()
+    weighted = clone(spec).set_params(class_weight=of_classes)
+    assert difference(weighted, X, y) < 0.01
+    assert difference(weighted, X, y, sample_weight=WEIGHTS["below 1"]) < 0.01
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=named)
+def test_without_weights_the_optimum_is_that_of_scikit_learn(spec: Any) -> None:
+    X, y = numbers() if isinstance(spec, LinearSVR) else binary()
+    assert difference(spec, X, y) < 0.01
+
+
+@pytest.mark.parametrize("spec", [Lasso(0.05, tol=1e-10), ElasticNet(0.05, tol=1e-10)], ids=named)
+def test_lasso_on_sparse_rows_needs_the_mean_1_and_no_other_strength(spec: Any) -> None:
+    X, y = numbers()
+    X = X.astype("float64")
+    weights, changed = scaled({}, rule(spec).strength, y, WEIGHTS["that sum to 1"])
+    assert changed == {}
+    fitted = clone(spec).fit(sparse.csr_matrix(X), y, sample_weight=WEIGHTS["that sum to 1"])
+    of = quasi_newton.Objective(
+        X, y - fitted.intercept_, weights, quasi_newton.LOSSES["squared"], 0.0, False
+    )
+    share = getattr(spec, "l1_ratio", 1.0)
+    pull = of.gradient(fitted.coef_) + spec.alpha * (1 - share) * fitted.coef_
+    chosen = fitted.coef_ != 0
+    np.testing.assert_allclose(
+        pull[chosen], -spec.alpha * share * np.sign(fitted.coef_[chosen]), rtol=1e-4
+    )
+    assert (np.abs(pull[~chosen]) <= spec.alpha * share).all()
+
+
+def test_the_next_fit_has_weights_of_its_own() -> None:
+    X, y = binary()
+    model, again = on_quasi_newton(SPECS[0]), on_quasi_newton(SPECS[0])
+    model.fit(X, y, sample_weight=WEIGHTS["above 1"])
+    model.fit(X, y)
+    again.fit(X, y)
+    np.testing.assert_array_equal(model.estimator.coef_, again.estimator.coef_)
+
+
+ROWS, OF_CLASSES = {"sample_weight": UNEVEN}, {"class_weight": "balanced"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "params"),
+    [
+        (LogisticRegression(), ROWS),
+        (LogisticRegression(**OF_CLASSES), {}),
+        (LinearSVC(**OF_CLASSES), {}),
+    ],
+    ids=["rows", "classes", "one class"],
+)
+def test_weights_of_three_classes_are_refused(spec: Any, params: dict[str, Any]) -> None:
+    X, y = classes(3)
+    name = next(iter(params or OF_CLASSES))
+    with pytest.raises(Unsupported, match=f"honours {name} of two classes only"):
+        on_quasi_newton(spec).fit(X, y, **params)
+
+
+def test_liblinear_weighs_one_class_and_not_the_rest() -> None:
+    X, y = classes(3)
+    spec = LinearSVC(C=0.001, dual=False, tol=1e-8)
+    wanted = clone(spec).set_params(C=0.002).fit(X, y).coef_
+    rows = clone(spec).fit(X, y, sample_weight=np.full(len(y), 2.0)).coef_
+    np.testing.assert_allclose(rows, wanted, atol=1e-4)
+    of_classes = clone(spec).set_params(class_weight=dict.fromkeys(range(3), 2.0)).fit(X, y).coef_
+    assert np.abs(of_classes - wanted).max() > 0.01
+
+
+def test_labels_of_text_have_weights_by_name() -> None:
+    y = np.array(["no", "no", "no", "yes"])
+    given, changed = scaled({"C": 2.0, "class_weight": {"yes": 5.0}}, ("C",), y, None)
+    assert given is None
+    assert changed == {"C": 4.0, "class_weight": {"no": 0.5, "yes": 2.5}}
+
+
+def test_a_label_without_a_weight_is_the_error_of_scikit_learn() -> None:
+    with pytest.raises(ValueError, match="are not in class_weight"):
+        scaled({"class_weight": {"other": 5.0}}, (), np.array(["no", "yes"]), None)
+
+
+@pytest.mark.parametrize("given", [np.zeros(4), None])
+def test_weights_without_a_mean_stay_as_they_are(given: Any) -> None:
+    made, changed = scaled({"C": 1.0}, ("C",), np.arange(4), given)
+    assert changed == {"C": 1.0}
+    np.testing.assert_array_equal(made, given)

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sklearn import svm
+from sklearn.cluster import HDBSCAN, AgglomerativeClustering
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, RidgeCV, SGDClassifier
+from sklearn.naive_bayes import MultinomialNB
+from xgboost import XGBClassifier, XGBRegressor
+
+from pipeline import explain
+from pipeline.backends import cuda
+from pipeline.backends.cuml import tables, translations
+from pipeline.backends.xgboost.estimator import Boosting
+from pipeline.errors import Unsupported
+from tests.contract.specs import LOST, REFUSED
+from tests.estimators import CASES, Case, named
+
+
+class OwnLogistic(LogisticRegression):
+    pass
+
+
+class OwnBoosting(XGBClassifier):
+    pass
+
+
+def refusal(spec: Any) -> list[Any]:
+    found = []
+    for ask in (cuda.place, cuda.describe):
+        with pytest.raises(Unsupported) as caught:
+            ask(spec, "model")
+        found.append(caught.value.reasons)
+    assert found[0] == found[1]
+    assert all(reason.step == "model" for reason in found[0])
+    return list(found[0])
+
+
+@pytest.mark.parametrize("spec", [OwnLogistic(), OwnBoosting()], ids=lambda s: type(s).__name__)
+def test_a_subclass_is_another_algorithm(spec: Any) -> None:
+    (reason,) = refusal(spec)
+    assert reason.why == f"{type(spec).__name__} has no rule for the GPU"
+    assert reason.instead == "use device='auto' to run this step on the CPU"
+
+
+def test_exact_trees_are_refused_with_the_way_out() -> None:
+    (reason,) = refusal(XGBRegressor(tree_method="exact"))
+    assert (reason.parameter, reason.why) == (
+        "tree_method",
+        "XGBoost has no exact trees on the GPU",
+    )
+    assert reason.instead.startswith("use tree_method='hist', or device='auto'")
+    assert explain(XGBRegressor(tree_method="exact"), device="cpu")
+    assert cuda.describe(XGBRegressor(tree_method="approx"), "model").device == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("spec", "nearest"),
+    [
+        (HistGradientBoostingClassifier(), "XGBClassifier"),
+        (SGDClassifier(), "LogisticRegression or LinearSVC"),
+        (svm.NuSVC(), "SVC"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_nearest_substitute_is_named_and_not_used(spec: Any, nearest: str) -> None:
+    (reason,) = refusal(spec)
+    assert f"the nearest on the GPU is {nearest}; use it, or device='auto'" in reason.instead
+
+
+def test_what_holds_estimators_goes_outside() -> None:
+    (reason,) = refusal(VotingClassifier([("logistic", LogisticRegression())]))
+    assert "put Accelerated around the estimators inside it" in reason.instead
+
+
+def test_substitutes_have_rules_themselves_or_are_searches_over_one() -> None:
+    ruled = {name.rpartition(".")[2] for name in tables.CUML} | set(tables.XGBOOST)
+    for name, instead in tables.SUBSTITUTES.items():
+        assert name not in ruled
+        assert any(known in instead for known in ruled)
+
+
+@pytest.mark.parametrize(
+    ("spec", "parameters"),
+    [
+        (AgglomerativeClustering(), ["linkage"]),
+        (AgglomerativeClustering(linkage="single", compute_distances=True), ["compute_distances"]),
+        (MultinomialNB(alpha=[1.0, 2.0], force_alpha=False), ["alpha", "force_alpha"]),
+    ],
+    ids=lambda value: "",
+)
+def test_our_translations_refuse_what_cuml_lacks(spec: Any, parameters: list[str]) -> None:
+    found = refusal(spec)
+    assert [reason.parameter for reason in found] == parameters
+    assert all("device='auto'" in reason.instead for reason in found)
+
+
+def test_scikit_learn_on_cupy_is_switched_on_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SCIPY_ARRAY_API", raising=False)
+    (reason,) = refusal(RidgeCV())
+    assert "export SCIPY_ARRAY_API=1" in reason.instead
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    assert cuda.describe(RidgeCV(), "model").implementation == "sklearn.RidgeCV on CuPy"
+    (reason,) = refusal(RidgeCV(cv=3))
+    assert (reason.parameter, reason.why) == ("cv", "3 is not computed on CuPy")
+
+
+def test_xgboost_is_the_same_class_with_a_device() -> None:
+    placed = cuda.place(XGBClassifier(max_depth=3), "model")
+    assert isinstance(placed, Boosting)
+    assert type(placed.estimator) is XGBClassifier
+    assert (placed.estimator.device, placed.estimator.max_depth) == ("cuda", 3)
+    place = cuda.describe(XGBClassifier(), "model")
+    assert (place.implementation, place.parameters) == ("xgboost.XGBClassifier", {"device": "cuda"})
+
+
+@pytest.mark.parametrize(("spec", "why"), REFUSED, ids=lambda value: str(value))
+def test_what_cuml_refuses_is_refused_with_its_reason_and_ours_is_the_way_out(
+    spec: Any, why: str
+) -> None:
+    (reason,) = refusal(spec)
+    assert reason.why.startswith("cuML: ")
+    assert why in reason.why
+    assert reason.instead == ("change the parameter, or run the step on the CPU with device='auto'")
+
+
+def test_each_estimator_that_cuml_refuses_something_of_is_tried() -> None:
+    tried = {tables.public_name(spec) for spec, _ in REFUSED}
+    assert len(tried) == 24
+    assert tried == {
+        name
+        for name, found in translations.load().estimators.items()
+        if len(found.refused) > 1 and name not in tables.APART
+    }
+
+
+@pytest.mark.parametrize(("spec", "lost"), LOST, ids=lambda value: str(value))
+def test_what_cuml_drops_is_told(spec: Any, lost: list[str]) -> None:
+    place = cuda.describe(spec, "model")
+    assert list(place.dropped) == lost
+    assert place.note.partition("; ")[0] == f"without effect in cuML: {', '.join(lost)}"
+
+
+@pytest.mark.parametrize(
+    ("spec", "takes"),
+    [
+        (Ridge(solver="lsqr"), {"solver": "lsmr"}),
+        (ElasticNet(tol=0.01), {"tol": 0.1}),
+        (
+            HDBSCAN(min_cluster_size=7, copy=True),
+            {"min_samples": 6, "max_cluster_size": 0, "dtype": "float32"},
+        ),
+        (
+            LogisticRegression(l1_ratio=0.5),
+            {"penalty": "elasticnet", "solver": "qn"},
+        ),
+        (svm.LinearSVR(), {"penalized_intercept": True, "penalty": "l2"}),
+        (
+            RandomForestClassifier(max_leaf_nodes=9),
+            {"split_criterion": "gini", "max_leaves": 9, "dtype": "float32"},
+        ),
+    ],
+    ids=lambda value: str(value),
+)
+def test_what_cuml_takes_instead_is_told(spec: Any, takes: dict[str, Any]) -> None:
+    assert dict(cuda.describe(spec, "model").parameters) == takes
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if tables.rule(c.spec)], ids=named)
+def test_every_estimator_of_the_table_is_explained(case: Case) -> None:
+    (placed,) = explain(case.spec, "cuda").placements
+    assert placed.device == "cuda"
+    assert placed.implementation == tables.CUML[tables.public_name(case.spec)].twin
+
+
+def test_the_table_names_estimators_by_their_cuml_twins_in_order() -> None:
+    for original, row in tables.CUML.items():
+        twin = row.twin.rpartition(".")[2].removeprefix("_Sklearn")
+        assert twin == original.rpartition(".")[2]
+    assert list(tables.CUML) == sorted(tables.CUML)

@@ -1,0 +1,30 @@
+"""Every estimator that has a rule, on the CPU, against scikit-learn and XGBoost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sklearn.base import clone
+
+from pipeline import Accelerated
+from pipeline.backends.array_api import ESTIMATORS
+from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, public_name
+from tests.estimators import CASES, Case, named
+
+
+def test_every_rule_has_a_case() -> None:
+    rules = {*CUML, *ESTIMATORS, *(f"xgboost.sklearn.{name}" for name in XGBOOST)}
+    # What is no dependency has its case in the tests that need a GPU.
+    assert {public_name(case.spec) for case in CASES} == rules - set(APART)
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_equals_the_reference_and_so_does_the_lifted_model(case: Case) -> None:
+    X, y = case.data()
+    reference = clone(case.spec).fit(X, y, **case.params)
+    ours = Accelerated(clone(case.spec), device="cpu", intelex=False).fit(X, y, **case.params)
+    assert case.compare(ours, reference, X, y) == 0
+    lifted: Any = ours.to_sklearn()
+    assert type(lifted) is type(case.spec)
+    assert case.compare(lifted, reference, X, y) == 0

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.preprocessing import LabelEncoder
+
+from pipeline import Accelerated, explain
+from pipeline.errors import DataError
+from tests.strategies import bounded
+
+LABELS = {
+    "text": np.array(["b", "a", "c", "b"]),
+    "objects": np.array(["b", "a", "c", "b"], dtype=object),
+    "integers": np.array([7, -2, 7, 2**60]),
+    "reals": np.array([0.5, 0.25, 0.5]),
+    "booleans": np.array([True, False]),
+    "one": np.array(["x"]),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_equals_sklearn(name: str) -> None:
+    y, reference = LABELS[name], LabelEncoder()
+    expected = reference.fit_transform(y)
+    model = Accelerated(LabelEncoder(), device="cpu")
+    np.testing.assert_array_equal(model.fit_transform(y), expected)
+    np.testing.assert_array_equal(model.transform(y[::-1]), reference.transform(y[::-1]))
+    plain = model.to_sklearn()
+    assert plain.classes_.dtype == reference.classes_.dtype
+    np.testing.assert_array_equal(plain.classes_, reference.classes_)
+    np.testing.assert_array_equal(plain.inverse_transform(expected), y)
+
+
+@bounded
+@given(y=st.lists(st.text(max_size=3), min_size=1, max_size=20))
+def test_any_text(y: list[str]) -> None:
+    model = Accelerated(LabelEncoder(), device="cpu")
+    np.testing.assert_array_equal(model.fit_transform(y), LabelEncoder().fit_transform(y))
+
+
+def test_series_and_columns_are_labels() -> None:
+    y = pd.Series(["b", "a"], dtype="str")
+    model = Accelerated(LabelEncoder(), device="cpu").fit(y)
+    assert model.transform(y.to_frame()).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("y", "why"),
+    [
+        ([], "one column of values"),
+        ([["a", "b"]], r"the shape \(1, 2\)"),
+        (["a", None], "1 labels are missing"),
+    ],
+    ids=["none", "table", "missing"],
+)
+def test_what_is_no_label_is_refused(y: list[object], why: str) -> None:
+    with pytest.raises(DataError, match=why):
+        Accelerated(LabelEncoder(), device="cpu").fit(y)
+
+
+def test_a_new_label_is_named() -> None:
+    model = Accelerated(LabelEncoder(), device="cpu").fit(["a", "b"])
+    with pytest.raises(DataError, match="the label 'c' in row 1 was not there at fit"):
+        model.transform(["a", "c"])
+
+
+def test_labels_stay_on_the_host_whatever_the_device() -> None:
+    assert str(explain(LabelEncoder(), device="cuda")) == (
+        "labelencoder  cpu   pipeline.backends.labels  (labels live on the host)"
+    )

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import LabelEncoder, StandardScaler
+
+from pipeline.backends.text_input import documents, reads_text
+from pipeline.errors import DataError
+from tests.names import plain
+
+TEXTS = ["one text", "", "naïve 日本"]
+
+
+class OwnVectorizer(CountVectorizer):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (HashingVectorizer(), True),
+        (OwnVectorizer(), True),
+        (make_pipeline("passthrough", None, CountVectorizer(), LogisticRegression()), True),
+        (make_pipeline(make_pipeline(CountVectorizer()), LogisticRegression()), True),
+        (FeatureUnion([("d", "drop"), ("c", CountVectorizer())]), True),
+        (TfidfTransformer(), False),
+        (make_pipeline(StandardScaler(), LogisticRegression()), False),
+        (FeatureUnion([("s", StandardScaler())]), False),
+        (make_pipeline("passthrough"), False),
+        (LabelEncoder(), False),
+        (object(), False),
+    ],
+    ids=plain,
+)
+def test_specs_that_read_text_are_known_by_their_first_step(spec: Any, expected: bool) -> None:
+    assert reads_text(spec) is expected
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        TEXTS,
+        tuple(TEXTS),
+        (text for text in TEXTS),
+        np.array(TEXTS),
+        np.array(TEXTS, dtype=object),
+        pd.Series(TEXTS),
+        pd.Series(TEXTS, dtype=object),
+        pd.Series(TEXTS, dtype="string"),
+        pd.Series(TEXTS, dtype="category"),
+        pa.array(TEXTS),
+        pa.chunked_array([TEXTS[:1], TEXTS[1:]]),
+    ],
+    ids=lambda X: f"{type(X).__name__} {getattr(X, 'dtype', '')}",
+)
+def test_every_sequence_of_text_becomes_one_series(X: Any) -> None:
+    made = documents(X)
+    assert made.dtype == "str"
+    assert made.tolist() == TEXTS
+
+
+def test_index_and_name_are_kept() -> None:
+    made = documents(pd.Series(TEXTS, index=[7, 8, 9], name="headline"))
+    assert (made.index.tolist(), made.name) == ([7, 8, 9], "headline")
+
+
+@pytest.mark.parametrize(
+    ("X", "why"),
+    [
+        ("one text", r"single text where a list.*pass \[X\]"),
+        (7, "X is a int where a list of texts"),
+        ([], "X has 0 documents"),
+        (pd.DataFrame({"a": TEXTS}), r"X is a table \(shape=\(3, 1\)\).*X\['name'\]"),
+        (np.array([TEXTS]), r"X is a table \(shape=\(1, 3\)\).*X\[:, 0\]"),
+        (["a", None, "b", np.nan], r"2 missing documents.*fillna\(''\)"),
+        (pd.Series(["a", None]), "1 missing documents"),
+        ([b"a"], r"X holds bytes.*text\.decode\(\)"),
+        (["a", 1], "X holds mixed-integer values where text is needed"),
+        ([["a"], ["b"]], "X holds mixed values where text is needed"),
+        (np.arange(3), "X holds integer values where text is needed"),
+        (["a", "\ud800"], "cannot be written as UTF-8.*position 0"),
+    ],
+)
+def test_what_is_no_text_is_one_clear_error(X: Any, why: str) -> None:
+    with pytest.raises(DataError, match=why):
+        documents(X)
+
+
+class InPartitions:
+    npartitions = 2
+
+    def to_delayed(self) -> list[Any]:
+        return []
+
+
+def test_partitioned_texts_are_refused_with_the_way_out() -> None:
+    with pytest.raises(DataError, match=r"pass X\.compute\(\)"):
+        documents(InPartitions())

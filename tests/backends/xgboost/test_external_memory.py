@@ -1,0 +1,96 @@
+"""XGBoost from the disk, against XGBoost in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from xgboost import XGBClassifier, XGBRegressor
+
+from pipeline import Accelerated
+from pipeline.backends.xgboost import external_memory
+from pipeline.data import partitioned
+from pipeline.errors import DataError
+from pipeline.system import hardware
+
+da = pytest.importorskip("dask.array")
+ROWS = 6000
+
+
+@pytest.fixture(autouse=True)
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = hardware.Machine("", "", 1, 1, 1 << 30, 20_000)
+    monkeypatch.setattr(partitioned.machine, "describe", lambda: small)
+    monkeypatch.setattr(external_memory, "OVERHEAD", 100)  # for pages of one partition
+
+
+def table() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(ROWS, 4))
+    return X, X[:, 0] + X[:, 1] ** 2 + rng.normal(size=ROWS)
+
+
+def fitted(spec: Any, y: Any, **params: Any) -> Accelerated:
+    X = da.from_array(table()[0], chunks=(1000, 4))
+    return Accelerated(make_pipeline(StandardScaler(), spec), device="cpu").fit(X, y, **params)
+
+
+def test_a_classifier_is_as_good_as_in_memory_and_the_same_again() -> None:
+    X, score = table()
+    y = (score > 1).astype("int64")
+    spec = XGBClassifier(n_estimators=20, max_depth=3, random_state=0)
+    streamed, again = fitted(spec, y), fitted(spec, y)
+    alone = Accelerated(make_pipeline(StandardScaler(), spec), device="cpu").fit(X, y)
+    assert streamed.plan_.placements[-1].note == (
+        "external memory: 96,000 bytes of rows, 20,000 free"
+    )
+    found, expected = streamed.predict_proba(X)[:, 1], alone.predict_proba(X)[:, 1]
+    assert roc_auc_score(y, found) == pytest.approx(roc_auc_score(y, expected), abs=0.002)
+    np.testing.assert_array_equal(again.predict_proba(X)[:, 1], found)
+    parts = da.from_array(X, chunks=(700, 4))
+    np.testing.assert_array_equal(streamed.predict_proba(parts)[:, 1], found)
+
+
+def test_pages_of_several_partitions_give_a_model_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, score = table()
+    y = (score > 1).astype("int64")
+    spec = XGBClassifier(n_estimators=20, max_depth=3, random_state=0)
+    short = fitted(spec, y)
+    assert external_memory._page_rows(da.from_array(X.astype("float32")), ROWS) < 1000
+    monkeypatch.setattr(external_memory, "OVERHEAD", 1 << 16)
+    assert 3000 < external_memory._page_rows(da.from_array(X.astype("float32")), ROWS) < ROWS
+    long = fitted(spec, y)
+    scores = [roc_auc_score(y, model.predict_proba(X)[:, 1]) for model in (short, long)]
+    assert scores[0] == pytest.approx(scores[1], abs=0.002)
+
+
+def test_several_classes() -> None:
+    X, score = table()
+    y = np.digitize(score, [0.0, 2.0])
+    model = fitted(XGBClassifier(n_estimators=10, max_depth=3), y)
+    assert model.predict_proba(X).shape == (ROWS, 3)
+    assert (model.predict(X) == y).mean() > 0.5
+
+
+def test_a_regressor_learns_from_weighted_rows() -> None:
+    X, y = table()
+    weights = np.where(np.arange(ROWS) < 3000, 0.0, 1.0)
+    spec = XGBRegressor(n_estimators=10, max_depth=3)
+    wrong = np.where(weights == 0, -50.0, y)
+    found = fitted(spec, wrong, sample_weight=weights).predict(X)
+    assert np.corrcoef(found, y)[0, 1] > 0.6
+    assert abs(found.mean() - y[3000:].mean()) < 0.2
+
+
+def test_a_target_of_another_length_is_refused() -> None:
+    with pytest.raises(DataError, match="y has 5999 values and X has 6000 rows"):
+        fitted(XGBRegressor(n_estimators=1), table()[1][:-1])
+
+
+def test_labels_that_xgboost_does_not_take_are_refused() -> None:
+    with pytest.raises(DataError, match="takes the classes 0, 1, …, n - 1"):
+        fitted(XGBClassifier(n_estimators=1), np.arange(ROWS) % 2 + 3)

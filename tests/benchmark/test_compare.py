@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from pipeline.benchmark import compare, measure, results, variants
+from pipeline.benchmark import rounds as lane
+from pipeline.benchmark.compare import Duel
+from pipeline.benchmark.measure import Job
+from pipeline.benchmark.results import Results
+from pipeline.benchmark.worker import Report, WorkerFailed
+from pipeline.errors import DeviceUnavailable, PipelineError
+from pipeline.system import devices
+from tasks.flights import TASK
+from tests.benchmark import fixtures
+
+TRUTH = np.array([0, 1, 1, 0])
+REFERENCE = np.array([0.2, 0.7, 0.4, 0.5])
+OTHER = np.array([0.2, 0.8, 0.6, 0.5])
+
+
+OTHERS = ("cuda", "intelex", "accel")
+
+
+class FakeWorker:
+    """A worker that answers at once; its runs are counted, and fail where they are told to."""
+
+    failures: ClassVar[dict[str, int]] = {}
+    alive: ClassVar[list[str]] = []
+    most_alive: ClassVar[list[int]] = []
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.name, self.runs = job, f"{job.spec}/{job.variant}", 0
+        self.alive.append(self.name)
+        self.most_alive.append(len(self.alive))
+
+    def __enter__(self) -> FakeWorker:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.alive.remove(self.name)
+
+    def run(self, seed: int | None = None) -> Report:
+        self.runs += 1
+        if self.failures.get(self.name) == self.runs:
+            raise WorkerFailed(f"{self.name} fails in run {self.runs}")
+        probability = REFERENCE if self.job.variant == "reference" else OTHER
+        if seed is not None:
+            probability = probability[[0, 1, 3, 2]]
+        return Report(
+            total=float(self.runs),
+            stages={"fit": self.runs / 2},
+            metrics={"roc_auc": float(roc_auc_score(TRUTH, probability))},
+            rows_train=9,
+            truth=TRUTH,
+            predicted=probability,
+            placements=[],
+            residency=[],
+            peak_rss_bytes=1000 + self.runs,
+            threads={"openblas": "2"},
+            cpu_seconds=2.0 * self.runs,
+            trace=fixtures.trace("cpu"),
+            work={"trees": "9"},
+        )
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tested must not depend on the machine."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(variants, "available", lambda package: False)
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[..., Results]:
+    """Measure with fake workers; `failures` maps a cell to the run that fails in it."""
+    monkeypatch.setattr(lane, "Worker", FakeWorker)
+    monkeypatch.setattr(FakeWorker, "most_alive", [])
+
+    def run(failures: dict[str, int] | None = None, seed: int = 0, **options: Any) -> Results:
+        monkeypatch.setattr(FakeWorker, "failures", failures or {})
+        job = Job("flights", "", "", small_flights, seed=seed)
+        options = {"specs": ["logistic", "forest"], "repeats": 4, **options}
+        return Duel(TASK, job, **options).measure(lambda line: None)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def real(small_flights: Path) -> tuple[Results, list[str]]:
+    """Measure one spec with real processes; return the record and what was said."""
+    lines: list[str] = []
+    job = Job("flights", "logistic", "cpu", small_flights)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        found = Duel(TASK, job, ["logistic"], repeats=2).measure(lines.append)
+    return found, lines
+
+
+def test_every_variant_runs_as_often_as_asked_and_the_warm_up_is_apart(
+    real: tuple[Results, list[str]],
+) -> None:
+    record, lines = real
+    assert [(c.spec, c.variant, c.status) for c in record.cells] == [
+        ("logistic", "reference", "ok"),
+        ("logistic", "cpu", "ok"),
+    ]
+    for cell in record.cells:
+        assert len(cell.runs) == record.protocol.repeats == 2
+        assert cell.warmup is not None
+        assert cell.warmup not in cell.runs
+        assert all(0 < sum(run.stages.values()) <= run.total for run in cell.runs)
+        assert cell.peak_rss_bytes > 2**26
+    assert len(lines) == 8
+    assert [line for line in lines if " seed " in line] == lines[6:]
+    assert [line for line in lines if "warm-up" in line] == lines[:2]
+
+
+def test_a_real_record_is_written_and_read_back_equal(
+    real: tuple[Results, list[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "results.json").write_bytes(results.dumps(real[0]))
+    assert results.load(tmp_path / "results.json") == real[0]
+
+
+def test_metrics_and_agreement_can_be_recomputed(
+    real: tuple[Results, list[str]], small_flights: Path
+) -> None:
+    record, _ = real
+    job = Job("flights", "logistic", "reference", small_flights)
+    reference = measure.run(TASK, TASK.spec("logistic", 0), job)
+    cpu = measure.run(TASK, TASK.spec("logistic", 0), Job("flights", "", "cpu", small_flights))
+    apart = np.abs(cpu.predicted - reference.predicted)
+    same = (cpu.predicted > 0.5) == (reference.predicted > 0.5)
+    first, second = record.cells
+    assert first.agreement is None
+    assert second.agreement is not None
+    assert second.agreement.max_difference == pytest.approx(apart.max(), rel=1e-3)
+    assert second.agreement.mean_difference == pytest.approx(apart.mean(), rel=1e-3)
+    assert second.agreement.same_decision == pytest.approx(same.mean())
+    assert first.metrics == pytest.approx(measure.judge(TASK, reference))
+    assert second.metrics == pytest.approx(measure.judge(TASK, cpu))
+
+
+def test_the_record_describes_task_data_and_machine(
+    real: tuple[Results, list[str]], small_flights: Path
+) -> None:
+    record, _ = real
+    assert record.task.rows_train + record.task.rows_test == 6067
+    assert record.task.columns == len(TASK.features)
+    assert 0.15 < record.task.positive_rate < 0.3
+    assert record.task.margins == TASK.margins
+    assert record.task.split.startswith("time: ")
+    assert record.data.bytes == small_flights.stat().st_size
+    assert record.machine.threads, "thread pools as the workers had them"
+    assert record.specs[0].code.startswith("Pipeline(")
+    assert record.specs[0].title == TASK.specs["logistic"].__doc__
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_the_gpu_is_skipped_with_the_reason(measured, device: str) -> None:
+    record = measured(device=device)
+    skipped = record.variants[2]
+    assert (skipped.name, skipped.status) == ("cuda", "skipped")
+    reasons = {"auto": devices.obstacle(), "cpu": "device='cpu' was asked for"}
+    assert skipped.why == reasons[device] != ""
+    status = {variant.name: variant.status for variant in record.variants}
+    assert status == dict.fromkeys(("reference", "cpu"), "ok") | dict.fromkeys(OTHERS, "skipped")
+    assert not [cell for cell in record.cells if cell.variant == "cuda"]
+    assert record.machine.no_gpu_why
+
+
+def test_a_gpu_takes_part_where_there_is_one(measured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "obstacle", lambda: "")
+    monkeypatch.setattr(compare.provenance.gpu, "probe", lambda: devices.gpu.Probe())
+    record = measured(specs=["logistic"])
+    assert [cell.variant for cell in record.cells] == ["reference", "cpu", "cuda"]
+    assert Counter(record.protocol.order) == {
+        f"logistic/{name}": 4 for name in ("reference", "cpu", "cuda")
+    }
+
+
+def test_a_gpu_that_is_asked_for_must_be_there(measured) -> None:
+    with pytest.raises(DeviceUnavailable, match="needs a usable NVIDIA GPU"):
+        measured(device="cuda")
+
+
+def test_every_round_has_every_variant_once(measured) -> None:
+    order = measured(repeats=10).protocol.order
+    assert len(order) == 2 * 2 * 10
+    for spec, turns in (("logistic", order[:20]), ("forest", order[20:])):
+        pair = {f"{spec}/reference", f"{spec}/cpu"}
+        rounds = [turns[start : start + 2] for start in range(0, 20, 2)]
+        assert all(set(names) == pair for names in rounds)
+        assert len({tuple(names) for names in rounds}) == 2, "not always in the same order"
+
+
+def test_the_seed_fixes_the_order(measured) -> None:
+    orders = [measured(seed=seed, repeats=10).protocol.order for seed in (0, 0, 1)]
+    assert orders[0] == orders[1]
+    assert orders[0] != orders[2]
+
+
+def test_runs_are_in_order_and_only_one_spec_is_in_memory(measured) -> None:
+    record = measured()
+    for cell in record.cells:
+        assert cell.warmup is not None
+        assert (cell.warmup.total, [run.total for run in cell.runs]) == (1.0, [2.0, 3.0, 4.0, 5.0])
+        assert cell.peak_rss_bytes == 1005, "the peak of the whole process"
+    assert max(FakeWorker.most_alive) == 2
+    assert FakeWorker.alive == []
+
+
+def test_agreement_is_with_the_reference(measured) -> None:
+    agreement = measured().cell("forest", "cpu").agreement
+    assert agreement.max_difference == pytest.approx(0.2)
+    assert agreement.mean_difference == pytest.approx(0.075)
+    assert agreement.same_decision == 0.75
+
+
+def test_a_variant_that_fails_while_warming_up_is_recorded_and_the_rest_runs(measured) -> None:
+    record = measured({"forest/cpu": 1})
+    failed = record.cell("forest", "cpu")
+    assert (failed.status, failed.why) == ("failed", "forest/cpu fails in run 1")
+    assert (failed.warmup, failed.runs, failed.metrics, failed.agreement) == (None, [], {}, None)
+    done = [cell for cell in record.cells if cell is not failed]
+    assert all(cell.status == "ok" and len(cell.runs) == 4 for cell in done)
+    assert "forest/cpu" not in record.protocol.order
+
+
+def test_a_variant_that_fails_later_keeps_its_times_and_claims_nothing(measured) -> None:
+    record = measured({"logistic/cpu": 3})
+    failed = record.cell("logistic", "cpu")
+    assert (failed.status, failed.why) == ("failed", "logistic/cpu fails in run 3")
+    assert [run.total for run in failed.runs] == [2.0]
+    assert (failed.metrics, failed.agreement) == ({}, None)
+    assert record.protocol.order.count("logistic/cpu") == 2, "no further turn after the failure"
+    assert record.protocol.order.count("logistic/reference") == 4
+
+
+def test_without_a_reference_there_is_no_agreement(measured) -> None:
+    record = measured({"logistic/reference": 2})
+    assert record.cell("logistic", "reference").status == "failed"
+    assert record.cell("logistic", "cpu").status == "ok"
+    assert record.cell("logistic", "cpu").agreement is None
+    assert record.cell("forest", "cpu").agreement is not None
+
+
+def test_when_nothing_succeeds_there_is_no_record(measured) -> None:
+    cells = [f"{spec}/{name}" for spec in ("logistic", "forest") for name in ("reference", "cpu")]
+    with pytest.raises(PipelineError, match="no run succeeded: logistic/reference fails") as caught:
+        measured(dict.fromkeys(cells, 1))
+    assert caught.value.exit_code == 70
+
+
+def test_each_run_is_announced(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> None:
+    monkeypatch.setattr(lane, "Worker", FakeWorker)
+    monkeypatch.setattr(FakeWorker, "failures", {"forest/cpu": 3})
+    lines: list[str] = []
+    contest = Duel(TASK, Job("flights", "", "", small_flights), ["forest"], repeats=3)
+    contest.measure(lines.append)
+    assert contest.runs == 2 * (3 + 1) + 2
+    assert len(lines) == contest.runs - 1, "after a failure a variant has no further runs"
+    assert "forest  cpu  failed in run 2: forest/cpu fails in run 3" in lines
+    assert "forest  reference  3/3  4.00 s" in lines

@@ -1,0 +1,314 @@
+"""Bad data: an error that names it, or the right answer; never a wrong one in silence."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated, save
+from pipeline.benchmark import adopt
+from pipeline.data import csv, parquet
+from pipeline.errors import DataError, Unsupported
+from tests.commands import assert_one_message, call
+
+ROWS = 40
+HUGE = 2**53 + 1
+TABLE = pd.DataFrame(
+    {
+        "a": np.arange(ROWS) * 1.0,
+        "t": ["x", "?", "NAN", "null "] * (ROWS // 4),
+        "id": HUGE + np.arange(ROWS),
+    }
+)
+Y = np.arange(ROWS) % 2
+NUMBERS = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=["a", "b"])
+SIGNS = (NUMBERS["a"] > 0).astype(int).to_numpy()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that tells the texts and the ids apart."""
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["a"]), (OneHotEncoder(), ["t", "id"])
+    )
+    fitted = Accelerated(make_pipeline(columns, LogisticRegression()), "cpu", profile=True)
+    return save(fitted.fit(TABLE, Y), tmp_path_factory.mktemp("m") / "model")
+
+
+@pytest.fixture
+def predicted(model: Path, tmp_path: Path) -> Callable[..., Any]:
+    """Return what `predict` makes of a file with some content."""
+
+    def make(content: bytes | str | pd.DataFrame, name: str = "in.csv", *more: str) -> Any:
+        path = tmp_path / name
+        if isinstance(content, pd.DataFrame):
+            content = content.to_csv(index=False)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        out = tmp_path / "out.parquet"
+        done = call("predict", model, path, out, "--device", "cpu", *more)
+        return done, pd.read_parquet(out) if done.code == 0 else out.exists()
+
+    return make
+
+
+def text() -> str:
+    return TABLE.to_csv(index=False)
+
+
+def on_cpu(spec: Any) -> Accelerated:
+    return Accelerated(spec, device="cpu")
+
+
+def test_csv_gives_what_parquet_gives_whatever_its_texts_and_ids(
+    predicted: Callable[..., Any], tmp_path: Path
+) -> None:
+    TABLE.to_parquet(tmp_path / "whole")
+    of_parquet = predicted((tmp_path / "whole").read_bytes(), "in.parquet")[1]
+    for sep in ",;\t|":
+        of_csv = predicted(TABLE.to_csv(index=False, sep=sep))[1]
+        np.testing.assert_array_equal(of_csv["probability"], of_parquet["probability"])
+
+
+def lines(change: Callable[[str], str]) -> str:
+    """Change all lines but the first."""
+    head, *rest = text().splitlines()
+    return "\n".join([head, *map(change, rest), ""])
+
+
+BAD_CSV: dict[str, tuple[bytes | str, tuple[str, ...]]] = {
+    "a field too many": (lines(lambda line: line + ",1"), ("Expected 3 columns, got 4",)),
+    "a field too few": (text() + "7,x\n", ("Expected 3 columns, got 2: 7,x",)),
+    "cut in a row": (text()[: len(text()) // 2], ("Expected 3 columns",)),
+    "parted by blanks": (
+        text().replace(",", " "),
+        ("has the columns ['a t id'] and none", "['a', 't', 'id']"),
+    ),
+    "a decimal comma": (
+        lines(lambda line: '"0,5"' + line[line.index(",") :]),
+        ("column 'a' holds '0,5' in row 0", "write its comma as a point"),
+    ),
+    "words for numbers": (
+        TABLE.assign(a=["1"] * 7 + ["w"] * 33).to_csv(index=False),
+        ("column 'a' holds 'w' in row 7", "fitted on numbers"),
+    ),
+    "latin-1": (text().replace("x", "é").encode("latin-1"), ("invalid UTF8",)),
+    "UTF-16": (text().encode("utf-16"), ("in.csv",)),
+    "a zero byte": (text().replace("null", "nu\0l"), ("column 't' holds a zero byte in row 3",)),
+    "a header alone": (text().splitlines()[0] + "\n", ("has no rows",)),
+    "nothing": ("", ("Empty CSV file",)),
+    "a name twice": (text().replace("a,t", "a,a", 1), ("columns with the same name: ['a']",)),
+    "a column less": (TABLE[["a", "id"]].to_csv(index=False), ("lacks the columns ['t']",)),
+    "an unknown category": (TABLE.assign(t="new").to_csv(index=False), ("'new'", "'t'")),
+    "infinite": (TABLE.assign(a=np.inf).to_csv(index=False), ("'a' holds infinite values",)),
+    "all missing": (TABLE.assign(a=np.nan).to_csv(index=False), ("'a' has no value in any of 40",)),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CSV)
+def test_a_bad_csv_ends_with_65_and_nothing_is_published(
+    predicted: Callable[..., Any], name: str
+) -> None:
+    content, words = BAD_CSV[name]
+    done, published = predicted(content)
+    assert_one_message(done, 65, "in.csv", *words)
+    assert published is False
+
+
+def test_a_value_cut_off_at_the_end_is_warned_of(predicted: Callable[..., Any]) -> None:
+    with pytest.warns(UserWarning, match=r"in\.csv: the last line has no end; if the file was"):
+        done, _ = predicted(text()[:-3].rpartition("\n")[0] + f"\n7,x,{HUGE}")
+    assert done.code == 0
+
+
+def test_a_mark_of_utf8_and_columns_in_another_order_are_no_fault(
+    predicted: Callable[..., Any],
+) -> None:
+    wanted = predicted(TABLE)[1]
+    for content in (b"\xef\xbb\xbf" + text().encode(), TABLE[["id", "t", "a"]].to_csv(index=False)):
+        pd.testing.assert_frame_equal(predicted(content)[1], wanted)
+
+
+def test_a_column_may_be_empty_where_it_is_said(predicted: Callable[..., Any]) -> None:
+    done, made = predicted(TABLE.assign(a=np.nan), "in.csv", "--allow-empty", "a")
+    assert (done.code, len(made)) == (0, ROWS)
+
+
+def test_one_row_may_lack_a_value(predicted: Callable[..., Any]) -> None:
+    with pytest.warns(UserWarning, match="the column 'a' has no value in any of 1 rows"):
+        assert predicted(TABLE.assign(a=np.nan).head(1))[0].code == 0
+
+
+@pytest.mark.parametrize("size", [0, 1, 0.5, -1])
+def test_a_parquet_file_cut_anywhere_ends_with_65(
+    predicted: Callable[..., Any], tmp_path: Path, size: float
+) -> None:
+    TABLE.to_parquet(tmp_path / "whole")
+    data = (tmp_path / "whole").read_bytes()
+    cut = data[: len(data) // 2 if size == 0.5 else int(size)]
+    assert_one_message(predicted(cut, "in.parquet")[0], 65, "in.parquet: cannot be read")
+
+
+def test_an_input_without_checksums_can_be_held_to_its_hash(
+    predicted: Callable[..., Any], tmp_path: Path
+) -> None:
+    TABLE.to_parquet(tmp_path / "whole")
+    data = bytearray((tmp_path / "whole").read_bytes())
+    right = hashlib.sha256(data).hexdigest()
+    assert predicted(bytes(data), "in.parquet", "--sha256", right)[0].code == 0
+    data[50] ^= 1
+    done, _ = predicted(bytes(data), "in.parquet", "--sha256", right)
+    assert_one_message(done, 65, "in.parquet: has the SHA-256", right)
+
+
+def test_a_folder_is_no_input(model: Path, tmp_path: Path) -> None:
+    done = call("predict", model, tmp_path, tmp_path / "out", "--device", "cpu")
+    assert_one_message(done, 65, str(tmp_path))
+
+
+def test_nothing_is_written_over_what_is_read(model: Path, tmp_path: Path) -> None:
+    source = tmp_path / "in.parquet"
+    TABLE.to_parquet(source)
+    before = source.read_bytes(), sorted(model.iterdir())
+    (tmp_path / "link").symlink_to(source)
+    for target in (source, tmp_path / "link", model / "out.parquet", model):
+        done = call("predict", model, source, target, "--device", "cpu")
+        assert_one_message(done, 2, target.name, "choose another")
+    assert (source.read_bytes(), sorted(model.iterdir())) == before
+
+
+def test_texts_that_stand_for_missing_values_are_missing_in_an_adopted_table(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text('t,n\nNA,1\nNone,NA\n"",3\n,4\nna,\n')
+    table = csv.read_file(path)
+    assert table["t"].to_pylist() == [None, None, None, None, "na"]
+    assert table["n"].to_pylist() == [1, None, 3, 4, None]
+
+
+def test_a_text_that_csv_cannot_hold_is_told(tmp_path: Path) -> None:
+    namibia = pd.DataFrame({"country": ["NA", "DE"] * 20})
+    spec = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    save(Accelerated(spec, "cpu", profile=True).fit(namibia, Y), tmp_path / "model")
+    namibia.to_csv(tmp_path / "in.csv", index=False)
+    with pytest.warns(UserWarning, match=r"the texts \{'country': \['NA'\]\}, which stand for"):
+        call("predict", tmp_path / "model", tmp_path / "in.csv", tmp_path / "out")
+
+
+def test_a_csv_with_a_field_too_many_is_not_adopted(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("a,b\n" + "1,2,3\n" * 30)
+    with pytest.raises(DataError, match="Expected 2 columns, got 3"):
+        adopt.adopt(tmp_path / "mine.csv", "b", tmp_path / "data", "mine")
+
+
+def test_huge_ids_beside_a_gap_stay_as_they_are(tmp_path: Path) -> None:
+    ids = pd.array([HUGE, None, HUGE + 1], dtype="Int64")
+    frame = pd.DataFrame({"id": ids, "n": pd.array([1, None, 2], dtype="Int64"), "y": [0, 1, 0]})
+    # Without what pandas says of its own types, as other writers leave it.
+    pq.write_table(pa.table(frame).replace_schema_metadata(None), tmp_path / "t.parquet")
+    assert pq.read_schema(tmp_path / "t.parquet").field("id").type == "int64"
+    X, _ = parquet.read(tmp_path / "t.parquet", ["id", "n"], "y", [], "cpu")
+    assert X["id"].dropna().tolist() == [HUGE, HUGE + 1]
+    assert X["n"].dtype == "float64"
+
+
+@pytest.mark.parametrize("kind", [XGBClassifier, HistGradientBoostingClassifier])
+def test_one_class_is_refused_where_two_would_be_answered(kind: Any) -> None:
+    with pytest.raises(DataError, match=r"y holds one class, 0, in all 200 rows"):
+        on_cpu(kind()).fit(NUMBERS, np.zeros(200, dtype=int))
+
+
+def test_one_class_has_one_probability_elsewhere() -> None:
+    model = on_cpu(RandomForestClassifier(2)).fit(NUMBERS, np.zeros(200, dtype=int))
+    assert model.predict_proba(NUMBERS).shape == (200, len(model.classes_)) == (200, 1)
+
+
+def test_infinite_numbers_are_refused_by_xgboost_at_prediction_too() -> None:
+    bad = NUMBERS.assign(a=np.inf)
+    for X, rows in ((NUMBERS, bad), (NUMBERS.to_numpy(), bad.to_numpy())):
+        model = on_cpu(XGBClassifier(n_estimators=2)).fit(X, SIGNS)
+        with pytest.raises(DataError, match="holds infinite values"):
+            model.predict_proba(rows)
+    with_gaps = NUMBERS.where(NUMBERS["a"] > 0).to_numpy()
+    assert model.predict_proba(with_gaps).shape == (200, 2)
+
+
+def test_numbers_beyond_float32_are_refused_where_float32_is_read() -> None:
+    with pytest.raises(DataError, match="float32 does not reach"):
+        on_cpu(XGBClassifier(n_estimators=2)).fit(NUMBERS.assign(a=1e39), SIGNS)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, XGBClassifier])
+def test_integers_that_float32_makes_one_are_warned_of(kind: Any) -> None:
+    ids = pd.DataFrame({"id": 2**60 + np.arange(200), "n": np.arange(200)})
+    with pytest.warns(UserWarning, match=r"column 'id': .* reads float32, in which numbers such"):
+        on_cpu(kind(n_estimators=2)).fit(ids, SIGNS)
+
+
+def test_names_without_anything_to_compare_them_with_are_warned_of() -> None:
+    model = on_cpu(LogisticRegression()).fit(NUMBERS.to_numpy(), SIGNS)
+    with pytest.warns(UserWarning, match=r"are taken by position: \['b', 'a'\]"):
+        model.predict(NUMBERS[["b", "a"]])
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"n_estimators": "1e-3"}, "'1e-3' is no whole number"),
+        ({"n_estimators": True}, "True is no whole number"),
+        ({"n_estimators": -5}, "-5 trees"),
+        ({"learning_rate": float("nan")}, "nan is no number"),
+        ({"max_dpth": 3}, "did you mean 'max_depth'"),
+    ],
+)
+def test_parameters_that_xgboost_would_take_in_silence_are_refused(
+    params: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(Unsupported, match=says):
+        on_cpu(XGBClassifier(**params)).fit(NUMBERS, SIGNS)
+
+
+def test_names_that_xgboost_refuses_are_told_and_a_program_takes_them() -> None:
+    hostile = NUMBERS.set_axis(["[<script>]\n", 'é"|,'], axis=1)
+    with pytest.raises(DataError, match=r"whose names hold \[, \] or <: \['\[<script>\]\\n'\]"):
+        on_cpu(XGBClassifier(n_estimators=2)).fit(hostile, SIGNS)
+    columns = make_column_transformer((StandardScaler(), list(hostile)))
+    model = on_cpu(make_pipeline(columns, XGBClassifier(n_estimators=2))).fit(hostile, SIGNS)
+    plain = make_pipeline(columns, XGBClassifier(n_estimators=2)).fit(hostile, SIGNS)
+    np.testing.assert_array_equal(model.predict(hostile), plain.predict(hostile))
+
+
+@pytest.mark.parametrize("order", [["b", "a"], ["a", "b", "c"]])
+def test_categories_in_another_order_or_fewer_change_no_answer(order: list[str]) -> None:
+    X = pd.DataFrame({"c": pd.Categorical(["a", "b"] * 20)})
+    again = X.assign(c=X["c"].cat.set_categories(order))
+    less = X[X["c"] == "b"].assign(c=lambda x: x["c"].cat.remove_unused_categories())
+    boosting = XGBClassifier(n_estimators=2, enable_categorical=True)
+    for spec in (make_pipeline(OneHotEncoder(), LogisticRegression()), boosting):
+        model = on_cpu(spec).fit(X, Y)
+        wanted = model.predict_proba(X)
+        np.testing.assert_array_equal(model.predict_proba(again), wanted)
+        np.testing.assert_array_equal(model.predict_proba(less), wanted[1::2])
+
+
+def test_ten_thousand_columns_are_no_fault() -> None:
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 10_000))).rename(columns=str)
+    spec = make_pipeline(StandardScaler(), LogisticRegression())
+    wanted = spec.fit(X.to_numpy(), Y[:20]).predict(X.to_numpy())
+    found = on_cpu(spec).fit(X, Y[:20]).predict(X.iloc[:, ::-1])
+    assert found.tolist() == wanted.tolist()

@@ -1,0 +1,260 @@
+"""What happens when processes are killed and disks are full; see ``docs/faults.md``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pipeline.benchmark import results
+from pipeline.system.atomic import publishing
+from tests.commands import (
+    OLD,
+    ROOT,
+    Done,
+    assert_one_message,
+    call,
+    intact,
+    old_results,
+    python,
+    started,
+)
+
+INTERRUPTED = "interrupted; nothing was published"
+TASK = '''"""Programs that misbehave."""
+
+import os, time, traceback
+from pathlib import Path
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from datasets import flights
+from pipeline.task import Split, Task
+
+class Narrow(LogisticRegression):
+    """Refuses what the steps of a plan hand it, as the accelerated variants do."""
+    def fit(self, X, y):
+        if any(frame.filename.endswith("plan.py") for frame in traceback.extract_stack()):
+            raise ValueError("a plan is too narrow for me")
+        return super().fit(X, y)
+
+class Waiting(LogisticRegression):
+    """The first that is to learn says who it is, and waits to be killed."""
+    def fit(self, X, y):
+        if not any(Path("waiting").iterdir()):
+            (Path("waiting") / str(os.getpid())).touch()
+            time.sleep(60)
+        return super().fit(X, y)
+
+def narrow(seed):
+    """Fails in one variant."""
+    return make_pipeline(StandardScaler(), Narrow())
+
+def waiting(seed):
+    """Does not end the first time."""
+    return make_pipeline(StandardScaler(), Waiting())
+
+def sound(seed):
+    """Works."""
+    return make_pipeline(StandardScaler(), LogisticRegression())
+
+TASK = Task(
+    name="odd", title="Odd", prepare=flights.prepare, target="late", licence="CC0", source="here",
+    features=["day", "weekday", "distance"],
+    specs={"narrow": narrow, "waiting": waiting, "sound": sound},
+    splits={"time": Split([("month", "<=", 9)], [("month", ">", 9)], "in time")},
+    metrics={"roc_auc": roc_auc_score}, margins={"roc_auc": 0.002},
+)
+'''
+ORDINARY = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+"""Gives up the right of root to write where permissions forbid it."""
+
+Process = subprocess.Popen[str]
+Start = Callable[..., AbstractContextManager[Process]]
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tested must not depend on the machine."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Return a folder with old results."""
+    return old_results(tmp_path / "out" / "results")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """Return a working directory with a task whose programs misbehave."""
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "__init__.py").touch()
+    (tmp_path / "tasks" / "odd.py").write_text(TASK)
+    (tmp_path / "waiting").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def start(workspace: Path, small_home: Path, out: Path) -> Start:
+    """Start a command on that task."""
+
+    def popen(command: str, specs: str, *arguments: object) -> AbstractContextManager[Process]:
+        return started(
+            "-m", "pipeline", command, "odd", "--device", "cpu", "--specs", specs,
+            "--home", small_home, "--out", out, *arguments, cwd=workspace,
+        )  # fmt: skip
+
+    return popen
+
+
+def waiting(workspace: Path, process: Process) -> int:
+    """Return the process in which a program waits, once it does."""
+    wait_for(lambda: list((workspace / "waiting").iterdir()), process)
+    (found,) = (workspace / "waiting").iterdir()
+    return int(found.name)
+
+
+def wait_for(condition: Callable[[], object], process: Process) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "the moment did not come"
+        time.sleep(0.01)
+
+
+def family(process: Process) -> list[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    return psutil.wait_procs(processes, timeout=10)[1] == []
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [
+        (signal.SIGINT, 130, INTERRUPTED),
+        (signal.SIGTERM, 143, ""),
+        (signal.SIGKILL, -9, ""),
+    ],
+)
+def test_an_end_in_the_middle_publishes_nothing_and_leaves_no_process(
+    start: Start, workspace: Path, out: Path, command: str,
+    number: signal.Signals, code: int, said: str,
+) -> None:  # fmt: skip
+    with start(command, "waiting") as process:
+        waiting(workspace, process)
+        workers = family(process)
+        assert command == "run" or len(workers) >= 2
+        # Ctrl-C reaches the whole group, the other two one process.
+        (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+        _, err = process.communicate(timeout=20)
+    assert (process.returncode, err.strip()) == (code, said)
+    assert gone(workers)
+    assert (out / "record.json").read_text() == OLD
+    if number == signal.SIGKILL:
+        assert not intact(out), "a draft is left"
+        with pytest.raises(ZeroDivisionError), publishing(out):
+            raise ZeroDivisionError
+    assert intact(out)
+
+
+def test_ctrl_c_while_workers_start_is_told_by_one_line(start: Start, out: Path) -> None:
+    with start("compare", "sound") as process:
+        wait_for(lambda: len(family(process)) >= 2, process)
+        workers = family(process)
+        os.killpg(process.pid, signal.SIGINT)
+        said, err = process.communicate(timeout=20)
+    assert (process.returncode, said, err.strip()) == (130, "", INTERRUPTED)
+    assert gone(workers)
+    assert intact(out)
+
+
+def test_what_fails_or_is_killed_is_recorded_and_the_rest_runs(
+    start: Start, workspace: Path, out: Path
+) -> None:
+    with start("compare", "waiting,narrow", "--repeats", 3) as process:
+        os.kill(waiting(workspace, process), signal.SIGKILL)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    cells = {f"{c.spec}/{c.variant}": c for c in results.load(out / "results.json").cells}
+    assert {name: (cell.why, len(cell.runs)) for name, cell in cells.items()} == {
+        "waiting/reference": (
+            "the process was killed (SIGKILL), most likely for lack of memory",
+            0,
+        ),
+        "waiting/cpu": ("", 3),
+        "narrow/reference": ("", 3),
+        "narrow/cpu": ("ValueError: a plan is too narrow for me", 0),
+    }
+    assert [cell.status for cell in cells.values()] == ["failed", "ok", "ok", "failed"]
+
+
+def test_a_folder_that_another_run_holds_ends_with_75(
+    start: Start, workspace: Path, small_home: Path, out: Path
+) -> None:
+    mine = ("run", "flights", "--device", "cpu", "--home", small_home, "--out", out)
+    with start("run", "waiting") as process:
+        waiting(workspace, process)
+        assert_one_message(call(*mine), 75, str(out), "another run is writing here")
+    assert call(*mine, "--specs", "boosting").code == 0, "the lock has died with its holder"
+
+
+def test_a_folder_that_is_read_only_ends_with_73(start: Start, out: Path, small_home: Path) -> None:
+    new = out.parent / "new"
+    out.parent.chmod(0o555)
+    try:
+        if python("-c", ORDINARY, "-c", "import sys; open(sys.argv[1], 'w')", new).code == 0:
+            pytest.skip("this user may write where permissions forbid it")
+        done = python(
+            "-c", ORDINARY, "-m", "pipeline", "run", "flights", "--device", "cpu",
+            "--specs", "logistic", "--home", small_home, "--out", new,
+        )  # fmt: skip
+    finally:
+        out.parent.chmod(0o755)
+    assert_one_message(done, 73, "Permission denied", str(out.parent))
+    assert intact(out)
+
+
+def test_a_full_disk_ends_with_73(workspace: Path, small_home: Path) -> None:
+    disk = workspace / "disk"
+    disk.mkdir()
+    mount = f"mount -t tmpfs -o size=8k none '{disk}'"
+    if not shutil.which("unshare") or in_own_mounts(mount, workspace).code:
+        pytest.skip("this user may not mount a small disk")
+    done = in_own_mounts(
+        f"{mount} && mkdir '{disk}/results' && printf old > '{disk}/results/record.json' && "
+        f"'{sys.executable}' -m pipeline run odd --device cpu --specs sound "
+        f"--home '{small_home}' --out '{disk}/results'; code=$?; "
+        f"ls -A '{disk}'; cat '{disk}/results/record.json'; exit $code",
+        workspace,
+    )
+    assert_one_message(done, 73, "No space left on device")
+    assert done.out.splitlines()[-3:] == [".results.lock", "results", "old"]
+
+
+def in_own_mounts(command: str, cwd: Path) -> Done:
+    """Run a shell command whose mounts nobody else sees."""
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", command],
+        capture_output=True, text=True, cwd=cwd, timeout=60, check=False,
+        env=os.environ | {"PYTHONPATH": f"{cwd}{os.pathsep}{ROOT}"},
+    )  # fmt: skip
+    return Done(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,83 @@
+"""The index of reports: what was measured, what failed, what has no data."""
+
+from __future__ import annotations
+
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from pipeline.benchmark.report import gallery_page
+from pipeline.benchmark.report.html import Entry, page
+from pipeline.benchmark.results import dumps
+from tests.benchmark import fixtures
+from tests.commands import ROOT
+
+
+class Links(HTMLParser):
+    """Collects where a page points to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for name, value in attrs if name == "href"]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with two tasks, of which one downloads its data."""
+    (tmp_path / "tasks").mkdir()
+    for name in ("__init__", "breast_cancer", "higgs"):
+        shutil.copy(ROOT / "tasks" / f"{name}.py", tmp_path / "tasks")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
+    return tmp_path
+
+
+def test_every_task_with_data_is_measured_and_the_others_say_what_they_lack(workspace) -> None:
+    options = ["--device", "cpu", "--repeats", "3", "--specs", "logistic"]
+    index = gallery_page.build(workspace / "reports", workspace / "data", options, again=False)
+    text = index.read_text(encoding="utf-8")
+    assert Links(text).found == ["breast_cancer/index.html"]
+    assert (workspace / "reports" / "breast_cancer" / "index.html").exists()
+    assert "1 of 2 tasks have a report" in text
+    assert "make data TASK=higgs, 2.8 GB to download" in text
+
+
+def test_a_run_that_fails_is_told_and_its_old_report_not_shown(workspace) -> None:
+    old = workspace / "reports" / "breast_cancer"
+    old.mkdir(parents=True)
+    (old / "results.json").write_bytes(dumps(fixtures.with_gpu()))
+    options = ["--specs", "no-such-spec"]
+    index = gallery_page.build(workspace / "reports", workspace / "data", options, again=False)
+    text = index.read_text(encoding="utf-8")
+    assert Links(text).found == []
+    assert "The comparison ended with exit code 2." in text
+
+
+def test_again_measures_nothing_and_shows_what_is_there(workspace) -> None:
+    old = workspace / "reports" / "breast_cancer"
+    old.mkdir(parents=True)
+    (old / "results.json").write_bytes(dumps(fixtures.with_gpu()))
+    index = gallery_page.build(workspace / "reports", workspace / "data", ["--wrong"], again=True)
+    assert Links(index.read_text(encoding="utf-8")).found == ["breast_cancer/index.html"]
+
+
+def test_a_record_that_is_none_is_named(workspace) -> None:
+    old = workspace / "reports" / "breast_cancer"
+    old.mkdir(parents=True)
+    (old / "results.json").write_text("{}")
+    index = gallery_page.build(workspace / "reports", workspace / "data", [], again=True)
+    assert "not a pipeline.results/2 file" in index.read_text(encoding="utf-8")
+
+
+def test_foreign_text_is_no_markup() -> None:
+    text = page([Entry("odd", "<script>alert(1)</script>", fixtures.hostile()),
+                 Entry("gone", "<b>bold</b>", None, "<i>why</i>")])  # fmt: skip
+    assert "<script>" not in text
+    assert "<b>bold" not in text
+    assert "<i>why" not in text

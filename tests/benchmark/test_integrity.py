@@ -1,0 +1,134 @@
+"""Cheats, planted one at a time: each is found by what the runs themselves say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+from pipeline.benchmark import integrity, worker
+from pipeline.benchmark.integrity import objection
+from pipeline.benchmark.measure import Job
+from pipeline.benchmark.statistics import cell_parity, differences
+from pipeline.benchmark.verdict import verdict
+from pipeline.benchmark.worker import Report
+from pipeline.estimator.accelerated import Accelerated
+from tasks.flights import TASK
+from tests.benchmark import fixtures
+
+
+def once(path: Path, variant: str, **changes: Any) -> Report:
+    return worker.once(Job("flights", "forest", variant, path, changes=changes))
+
+
+@pytest.fixture(scope="module")
+def reference(small_flights: Path) -> Report:
+    return once(small_flights, "reference")
+
+
+@pytest.fixture
+def honest(small_flights: Path, reference: Report) -> Iterator[Report]:
+    report = once(small_flights, "cpu")
+    assert objection(report, reference) == ""
+    return report
+
+
+def test_runs_of_the_same_work_are_compared(honest: Report, reference: Report) -> None:
+    assert honest.work["trees"] == reference.work["trees"] == "20"
+    assert honest.cpu_seconds > 0
+
+
+def test_a_variant_that_trains_fewer_trees_is_found(small_flights: Path, reference: Report) -> None:
+    cheat = once(small_flights, "cpu", randomforestclassifier__n_estimators=5)
+    name = "parameter n_estimators"
+    assert objection(cheat, reference) == f"it did other work: {name} 5, the reference 20"
+    stealthy = replace(cheat, work={**cheat.work, name: reference.work[name]})
+    assert objection(stealthy, reference) == "it did other work: trees 5, the reference 20"
+
+
+def test_a_variant_that_learns_from_a_few_rows_is_found(
+    small_flights: Path, reference: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads all rows, and says so."""
+    fit = RandomForestClassifier.fit
+
+    def lazy(self: Any, X: Any, y: Any, **params: Any) -> Any:
+        return fit(self, X[::10], y[::10], **params)
+
+    monkeypatch.setattr(RandomForestClassifier, "fit", lazy)
+    assert objection(once(small_flights, "cpu"), reference).startswith("it did other work: nodes")
+
+
+def test_a_variant_that_does_not_fit_again_is_found(
+    small_flights: Path, reference: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[Any] = []
+    fit = Accelerated.fit
+
+    def once_only(self: Any, X: Any, y: Any = None, **params: Any) -> Any:
+        kept[:] = kept or [fit(self, X, y, **params)]
+        self.__dict__.update(kept[0].__dict__)
+        self._books.fit.entries.clear()
+        return self
+
+    monkeypatch.setattr(Accelerated, "fit", once_only)
+    once(small_flights, "cpu")
+    cheat = once(small_flights, "cpu")
+    assert objection(cheat, reference) == "it skipped work: no fit was recorded in its run"
+
+
+def test_a_variant_that_reads_other_rows_is_found(honest: Report, reference: Report) -> None:
+    fewer = replace(honest, rows_train=honest.rows_train // 2)
+    assert objection(fewer, reference).startswith("it read other data: ")
+    other = replace(honest, truth=np.roll(honest.truth, 1))
+    assert "target of its test rows" in objection(other, reference)
+
+
+def test_a_variant_that_predicts_constants_makes_no_claim(
+    honest: Report, reference: Report
+) -> None:
+    constant = np.full_like(honest.predicted, np.mean(honest.truth))
+    found = differences(TASK.metrics, honest.truth, constant, reference.predicted)
+    metrics = {name: metric(honest.truth, constant) for name, metric in TASK.metrics.items()}
+    results = fixtures.with_cell(
+        fixtures.normal(), "forest", "cpu", metrics=metrics, differences=found
+    )
+    assert cell_parity(results, "forest", "cpu") == "FAIL"
+    (line,) = (each for each in verdict(results).headlines if each.spec == "forest")
+    assert line.text.startswith("cpu: no claim of speed on forest: its predictions are not as good")
+
+
+def test_a_reference_that_runs_on_one_processor_is_told() -> None:
+    results = fixtures.normal()
+    base = results.cell("forest", "reference")
+    assert base is not None
+    alone = [
+        fixtures.record.Run(total=run.total, stages=run.stages, cpu_seconds=run.total)
+        for run in base.runs
+    ]
+    results = fixtures.with_cell(results, "forest", "reference", runs=alone)
+    told = [line for line in verdict(results).cautions if "processors were busy" in line]
+    assert len(told) == 1
+    assert told[0].startswith("cpu on forest: 1.9 of ")
+    assert verdict(fixtures.normal()).cautions == ()
+
+
+def test_what_a_model_says_of_its_work_leaves_out_how_it_computes() -> None:
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    one = integrity.work(RandomForestClassifier(5, random_state=0, n_jobs=1).fit(X, y))
+    two = integrity.work(RandomForestClassifier(5, random_state=0, n_jobs=2).fit(X, y))
+    assert one == two
+    assert {"parameter max_depth", "trees", "nodes", "columns"} < set(one)
+    assert "parameter n_jobs" not in one
+
+
+def test_a_class_may_know_more_parameters_than_the_reference(
+    honest: Report, reference: Report
+) -> None:
+    more = replace(honest, work={**honest.work, "parameter max_bins": "256"})
+    assert objection(more, reference) == ""

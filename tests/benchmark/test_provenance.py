@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Binarizer
+from xgboost import XGBClassifier
+
+import tasks.flights
+from pipeline.backends import base
+from pipeline.benchmark import provenance
+from pipeline.records import Gpu, Movement, Placement
+from pipeline.system import devices, gpu
+from pipeline.trace import Entry
+from tasks.flights import TASK
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+
+def git(*arguments: str) -> str:
+    identity = ["-c", "user.name=Tester", "-c", "user.email=tester@example.org"]
+    command = ["git", *identity, "-c", "commit.gpgsign=false", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a repository of one commit, in which we are."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "code.py").write_text("1")
+    git("init", "--quiet")
+    git("add", "code.py")
+    git("commit", "--quiet", "--message", "First")
+    return tmp_path
+
+
+def test_packages_are_the_installed_ones_of_the_list() -> None:
+    found = provenance.packages()
+    installed = {d.name: d.version for d in metadata.distributions()}
+    expected = {n: installed[n] for n in provenance.PACKAGES if n in installed}
+    assert found == expected
+    assert {"numpy", "pandas", "pyarrow", "scikit-learn"} <= set(found)
+
+
+def test_threads_tell_the_pools_and_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    found = provenance.threads()
+    assert found["OMP_NUM_THREADS"] == "3"
+    assert "MKL_NUM_THREADS" not in found
+    pools = {name: size for name, size in found.items() if name.startswith(("openblas", "openmp"))}
+    assert pools, "NumPy and scikit-learn bring thread pools"
+    assert all(int(size) >= 1 for size in pools.values())
+
+
+def test_a_machine_without_a_gpu_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    found = provenance.machine({"openblas": "2"}, 0.5)
+    assert (found.gpus, found.threads, found.load_before) == ([], {"openblas": "2"}, 0.5)
+    assert found.no_gpu_why == devices.obstacle() != ""
+    assert found.python == platform.python_version()
+    assert 1 <= found.cores <= (os.cpu_count() or 1)
+    assert found.memory_bytes > 2**28
+
+
+def test_a_machine_with_a_gpu_describes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = gpu.Device("Synthetic GPU 1", 16 * 2**30, (9, 0))
+    probe = gpu.Probe(driver="580.1", cuda="13.0", devices=(device,))
+    monkeypatch.setattr(gpu, "probe", lambda: probe)
+    monkeypatch.setattr(devices, "obstacle", lambda: "")
+    found = provenance.machine({}, 0.0)
+    assert found.no_gpu_why == ""
+    assert found.gpus == [
+        Gpu(
+            name="Synthetic GPU 1",
+            memory_bytes=16 * 2**30,
+            driver="580.1",
+            compute_capability="9.0",
+        )
+    ]
+
+
+@needs_git
+def test_the_source_is_the_commit_and_whether_it_is_all(checkout: Path) -> None:
+    clean = provenance.source()
+    assert (clean.commit, clean.dirty) == (git("rev-parse", "HEAD"), False)
+    (checkout / "code.py").write_text("2")
+    assert provenance.source().dirty
+
+
+@needs_git
+def test_results_are_no_change_of_the_code(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = checkout / "docs" / "results"
+    results.mkdir(parents=True)
+    (results / "results.json").write_text("1")
+    git("add", ".")
+    assert not provenance.source().dirty
+    monkeypatch.chdir(results)
+    assert not provenance.source().dirty
+    (checkout / "code.py").write_text("2")
+    assert provenance.source().dirty
+
+
+@needs_git
+def test_outside_of_a_repository_the_commit_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert (provenance.source().commit, provenance.source().dirty) == ("unknown", False)
+
+
+def test_without_git_the_commit_is_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert provenance.source().commit == "unknown"
+
+
+def test_the_command_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["run", "flights", "--set", "a__b=[1, 'x y']"]
+    monkeypatch.setattr("sys.argv", ["anything", *arguments])
+    assert shlex.split(provenance.source().command) == ["python", "-m", "pipeline", *arguments]
+
+
+def test_the_data_are_described_by_their_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    path.write_bytes(b"table")
+    found = provenance.data(TASK, path)
+    assert (found.path, found.bytes) == (str(path), 5)
+    assert found.sha256 == hashlib.sha256(b"table").hexdigest()
+    assert (found.licence, found.source) == (TASK.licence, TASK.source)
+
+
+@pytest.mark.parametrize("name", TASK.specs)
+def test_the_code_of_a_spec_makes_it_again(name: str) -> None:
+    changes = {"xgbclassifier__reg_lambda": 0.25} if name == "boosting" else {}
+    spec = TASK.spec(name, 7, changes)
+    again = eval(
+        provenance.code(spec),
+        {**vars(tasks.flights), "ColumnTransformer": ColumnTransformer, "nan": np.nan},
+    )
+    assert repr(params(again)) == repr(params(spec))
+
+
+def params(spec: Any) -> dict[str, Any]:
+    """Return the values that are not estimators themselves."""
+    found = spec.get_params().items()
+    return {k: v for k, v in found if not isinstance(v, BaseEstimator | list)}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (LogisticRegression(), "LogisticRegression()"),
+        (LogisticRegression(C=np.inf, max_iter=100), "LogisticRegression(C=inf)"),
+        (make_pipeline(Binarizer()), "Pipeline(steps=[('binarizer', Binarizer())])"),
+        (XGBClassifier(max_bin=8), "XGBClassifier(max_bin=8)"),
+        ("passthrough", "'passthrough'"),
+    ],
+)
+def test_code_has_what_differs_from_the_defaults(value: Any, text: str) -> None:
+    assert provenance.code(value) == text
+
+
+def test_placements_and_movements_become_records() -> None:
+    places = provenance.placements([base.Placement("scaler", "numpy", "cpu", "why")])
+    assert places == [Placement(step="scaler", implementation="numpy", device="cpu", note="why")]
+    assert provenance.movements([Entry("scaler", "fit", "cuda", 0.5, 8, 16, "why")]) == [
+        Movement(
+            step="scaler",
+            call="fit",
+            device="cuda",
+            seconds=0.5,
+            to_device_bytes=8,
+            to_host_bytes=16,
+            why="why",
+        )
+    ]
+
+
+def test_the_load_is_that_of_the_last_minute() -> None:
+    assert provenance.load_average() == pytest.approx(os.getloadavg()[0], abs=0.5)
+    assert np.isfinite(provenance.load_average())

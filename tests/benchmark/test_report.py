@@ -1,0 +1,294 @@
+"""The report says what the record says, safely, in every form."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from pipeline.benchmark import results as record
+from pipeline.benchmark.report import html, markdown, render, tables
+from pipeline.benchmark.report.format import seconds
+from pipeline.benchmark.report.markdown import PANELS
+from pipeline.benchmark.report.tables import Table, row
+from pipeline.benchmark.report.terminal import table as terminal_table
+from pipeline.benchmark.results import Results
+from pipeline.benchmark.statistics import speed, stages
+from pipeline.benchmark.verdict import verdict
+from pipeline.errors import CannotWrite
+from tests.benchmark import fixtures, fuller
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+EVERY = [
+    fixtures.normal,
+    fixtures.few,
+    fixtures.with_gpu,
+    fixtures.failed,
+    fixtures.parity_failed,
+    fixtures.hostile,
+    fuller.everything,
+    fuller.hostile,
+]
+
+
+class Page(HTMLParser):
+    """Collects tags, ids, references and text, and checks that tags are balanced."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        """All text, with single blanks."""
+        return " ".join(" ".join(self.words).split())
+
+    def values(self, name: str) -> list[str]:
+        """All values of an attribute."""
+        return [attrs[name] or "" for _, attrs in self.tags if name in attrs]
+
+
+@pytest.fixture(params=EVERY, ids=lambda make: make.__name__)
+def results(request: pytest.FixtureRequest) -> Results:
+    made: Results = request.param()
+    return made
+
+
+def test_the_record_survives_its_file(results: Results, tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_bytes(record.dumps(results))
+    assert record.load(path) == results
+
+
+def test_tags_are_balanced_and_ids_unique(results: Results) -> None:
+    page = Page(html.page(results))
+    assert page.open == []
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    named = " ".join(page.values("aria-labelledby")).split()
+    assert set(named) <= set(ids)
+
+
+def test_panels_come_in_order_in_both_files(results: Results) -> None:
+    page = Page(html.page(results))
+    assert [attrs["id"] for tag, attrs in page.tags if tag == "section"] == list(PANELS)
+    lines = markdown.page(results).splitlines()
+    assert [line[3:] for line in lines if line.startswith("## ")] == list(PANELS.values())
+
+
+def test_headings_skip_no_level(results: Results) -> None:
+    levels = [int(tag[1]) for tag, _ in Page(html.page(results)).tags if re.match("h[1-6]$", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False))
+
+
+def test_nothing_is_loaded_and_no_script_runs(results: Results) -> None:
+    source = html.page(results)
+    page = Page(source)
+    assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"}
+    assert page.values("src") == []
+    links = page.values("href")
+    pages = {p.file for p in results.profiles if re.fullmatch(r"profile-\d+\.html", p.file)}
+    beside = {link for link in links if not link.startswith("#")}
+    assert beside == {"results.json", "report.md", *pages}
+    assert not re.search(r"url\(|@import|https?:", source)
+    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+    assert len(source.encode()) < 500_000
+
+
+def test_every_figure_and_table_is_described(results: Results) -> None:
+    page = Page(html.page(results))
+    count = [tag for tag, _ in page.tags].count
+    outer = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("role") == "img"]
+    assert len(outer) == count("figure") == count("figcaption") == count("desc")
+    assert count("table") == count("caption") >= 6
+    assert all("scope" in attrs for tag, attrs in page.tags if tag == "th")
+
+
+def test_rows_of_each_html_table_are_as_wide_as_its_head(results: Results) -> None:
+    for body in re.findall(r"<table>.*?</table>", html.page(results), flags=re.DOTALL):
+        width, spanned = len(re.findall(r'scope="col"', body)), 0
+        for line in re.findall(r"<tr>(.*?)</tr>", body.split("</thead>")[1], flags=re.DOTALL):
+            span = re.search(r'rowspan="(\d+)"', line)
+            cells = len(re.findall(r"<t[hd]", line))
+            assert cells + (0 if "<th" in line else spanned > 0) == width
+            spanned = int(span[1]) - 1 if span else max(spanned - 1, 0)
+
+
+def test_foreign_text_is_shown_as_text_in_html() -> None:
+    source = html.page(fixtures.hostile())
+    assert "<script" not in source
+    assert "\x1b" not in source
+    shown = " ".join(fixtures.HOSTILE.replace("\x1b", "\ufffd").split())
+    assert Page(source).text.count(shown) > 20
+
+
+def test_foreign_text_does_not_break_markdown() -> None:
+    body = re.sub(r"^(`{3,})\n.*?\n\1$", "", markdown.page(fixtures.hostile()), flags=re.S | re.M)
+    assert "<" not in body
+    assert "\x1b" not in body
+    table = tables.speed_table(fixtures.hostile())
+    rows = [line for line in body.splitlines() if line in markdown.table(table).splitlines()]
+    assert len([line for line in rows if line.startswith("| ") and line.endswith(" |")]) == 2 + 6
+    assert not re.search(r"(?<!\\)[`\[]", body)
+    assert not re.search(r"(?<!\\)(?<!\*)\*(?!\*)", body)
+
+
+def test_a_fence_is_longer_than_any_backticks_within() -> None:
+    assert markdown.block("a\n```\nb").splitlines() == ["````", "a", "```", "b", "````"]
+
+
+def test_markdown_tables_have_constant_columns(results: Results) -> None:
+    blocks = re.findall(r"(?:^\|.*\|$\n?)+", markdown.page(results), flags=re.MULTILINE)
+    assert len(blocks) >= 6
+    for block in blocks:
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.strip().splitlines()}
+        assert len(widths) == 1
+
+
+def test_both_files_hold_the_derived_numbers_and_sentences(results: Results) -> None:
+    page, plain = Page(html.page(results)).text, markdown.page(results)
+    found = verdict(results)
+    for said in (found.badge, *(line.text for line in found.headlines), *found.cautions):
+        assert " ".join(said.replace("\x1b", "\ufffd").split()) in page
+        assert markdown.text(said) in plain
+    for spec, variant in tables.pairs(results):
+        item = speed(results, spec, variant)
+        parts = stages(results, spec, variant).values()
+        values = [seconds(part) for part in parts]
+        values += [seconds(item.median), seconds(item.maximum)] if item else []
+        values += [f"{item.ratio.value:.3f}"] if item and item.ratio else []
+        assert all(value in page and value in plain for value in values)
+
+
+def test_a_row_of_the_speed_table_reads_as_the_record() -> None:
+    results = fixtures.with_gpu()
+    item = speed(results, "logistic", "cuda")
+    assert item is not None
+    assert item.ratio is not None
+    line = next(
+        line
+        for line in markdown.page(results).splitlines()
+        if line.startswith("| logistic | cuda | 5.")
+    )
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[2] == f"{item.median:.3f}"
+    assert cells[5:7] == ["7", f"{item.ratio.value:.3f}"]
+    assert cells[9] == "slower"
+
+
+def test_slower_and_failed_are_words_as_well_as_red() -> None:
+    assert '<td class="l bad">slower</td>' in html.page(fixtures.with_gpu())
+    assert '<td class="l bad">FAIL</td>' in html.page(fixtures.parity_failed())
+    assert '<td class="l bad">failed: MemoryError: 3 GiB</td>' in html.page(fixtures.failed())
+
+
+def test_the_page_says_why_no_gpu_was_used() -> None:
+    page = Page(html.page(fixtures.normal())).text
+    assert page.count(f"No GPU was used: {fixtures.NO_GPU}.") == 2
+    assert f"none used: {fixtures.NO_GPU}" in page
+
+
+def test_bytes_that_moved_are_summed_over_the_ledger() -> None:
+    rows = tables.movement_table(fixtures.with_gpu()).rows
+    texts = [[cell.text for cell in row] for row in rows]
+    assert ["forest", "cuda", "8", "0.100", "96.0 MiB", "1.50 MiB"] in texts
+    assert ["forest", "cpu", "8", "0.100", "0 B", "0 B"] in texts
+
+
+def test_an_empty_comparison_is_still_a_page() -> None:
+    results = fixtures.normal()
+    for spec in fixtures.SPECS:
+        for variant in ("reference", "cpu"):
+            results = fixtures.with_cell(
+                results,
+                spec,
+                variant,
+                status="failed",
+                why="no memory",
+                runs=[],
+                metrics={},
+                placement=[],
+                residency=[],
+            )
+    page = Page(html.page(results))
+    assert page.open == []
+    for said in (tables.NO_PLACEMENT, tables.NO_LEDGER, tables.NO_QUALITY, "not comparable"):
+        assert said in page.text
+        assert markdown.text(said) in markdown.page(results)
+
+
+def test_the_same_record_gives_the_same_bytes(results: Results, tmp_path: Path) -> None:
+    render(results, tmp_path / "one")
+    render(results, tmp_path / "two")
+    for name in ("index.html", "report.md"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["index.html", "report.md"]
+
+
+def test_a_report_that_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "index.html").mkdir()
+    (tmp_path / "index.html" / "kept").touch()
+    with pytest.raises(CannotWrite, match=r"index\.html"):
+        render(fixtures.normal(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    with pytest.raises(CannotWrite, match="file"):
+        render(fixtures.normal(), in_the_way)
+
+
+def test_the_terminal_table_shows_each_cell_and_obeys_no_markup(results: Results) -> None:
+    console = Console(width=400)
+    with console.capture() as capture:
+        console.print(terminal_table(results))
+    shown = capture.get()
+    for spec, variant in tables.pairs(results):
+        item = speed(results, spec, variant)
+        if item:
+            assert seconds(item.median) in shown
+            assert " ".join(spec.replace("\x1b", "\ufffd").split()) in shown
+    assert "\x1b[31m" not in shown
+
+
+def test_a_ragged_table_is_refused() -> None:
+    with pytest.raises(ValueError, match="rows of"):
+        Table("ragged", ("a", "b"), "ll", (row("1"),))
+
+
+def structs() -> list[type[msgspec.Struct]]:
+    kinds = [item for item in vars(record).values() if isinstance(item, type)]
+    return [k for k in kinds if issubclass(k, msgspec.Struct) and k.__struct_fields__]
+
+
+def test_every_field_of_the_record_is_documented_under_its_struct() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^#|\Z)", text, flags=re.DOTALL | re.MULTILINE))
+    assert len(structs()) >= 13
+    for kind in structs():
+        documented = re.findall(r"^\| `(\w+)` \|", sections[kind.__name__], flags=re.MULTILINE)
+        assert documented == list(kind.__struct_fields__)

@@ -1,0 +1,219 @@
+"""Numbers derived from a record, checked against definitions and by simulation."""
+
+from __future__ import annotations
+
+import statistics as standard
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from pipeline.benchmark.results import Interval, Results
+from pipeline.benchmark.statistics import OTHER, cell_parity, parity, ratio, speed, stages
+from tests.benchmark import fixtures
+
+
+def totals(results: Results, spec: str, variant: str) -> list[float]:
+    cell = results.cell(spec, variant)
+    assert cell is not None
+    return [run.total for run in cell.runs]
+
+
+def test_speed_is_the_order_statistics_of_the_totals() -> None:
+    results = fixtures.normal()
+    found, values = speed(results, "forest", "cpu"), totals(results, "forest", "cpu")
+    assert found is not None
+    low, _, high = standard.quantiles(values, n=4, method="inclusive")
+    assert found.n == 7
+    assert found.median == standard.median(values)
+    assert (found.minimum, found.maximum) == (min(values), max(values))
+    assert found.iqr == pytest.approx(high - low)
+
+
+def test_ratio_is_variant_over_reference_and_lies_in_its_interval() -> None:
+    results = fixtures.with_gpu()
+    found = speed(results, "logistic", "cuda")
+    assert found is not None
+    assert found.ratio is not None
+    assert found.ratio.interval is not None
+    expected = standard.median(totals(results, "logistic", "cuda")) / standard.median(
+        totals(results, "logistic", "reference")
+    )
+    assert found.ratio.value == pytest.approx(expected)
+    assert found.ratio.speed_up == pytest.approx(1 / expected)
+    assert found.ratio.interval[0] <= found.ratio.value <= found.ratio.interval[1]
+    assert found.ratio.outcome == "slower"
+
+
+def test_the_reference_is_not_compared_with_itself() -> None:
+    found = speed(fixtures.normal(), "forest", "reference")
+    assert found is not None
+    assert found.ratio is None
+
+
+def test_a_failed_or_absent_cell_has_no_speed_stages_or_parity() -> None:
+    results = fixtures.failed()
+    for variant in ("cpu", "cuda"):
+        assert speed(results, "forest", variant) is None
+        assert stages(results, "forest", variant) == {}
+        assert parity(results, "forest", variant) == []
+        assert cell_parity(results, "forest", variant) == "not judged"
+
+
+def test_runs_made_before_a_failure_do_not_count() -> None:
+    results = fixtures.with_cell(fixtures.normal(), "forest", "cpu", status="failed")
+    assert speed(results, "forest", "cpu") is None
+    assert cell_parity(results, "forest", "cpu") == "not judged"
+
+
+def test_without_a_reference_there_are_times_but_no_ratio() -> None:
+    found = speed(fixtures.failed("reference"), "forest", "cpu")
+    assert found is not None
+    assert found.n == 7
+    assert found.ratio is None
+
+
+@pytest.mark.parametrize(
+    ("n", "note", "outcome"),
+    [
+        (2, "no interval, n=2", "no difference shown"),
+        (3, "interval indicative, n=3", "faster"),
+        (5, "95 % interval", "faster"),
+    ],
+)
+def test_few_runs_are_named(n: int, note: str, outcome: str) -> None:
+    found = ratio(np.linspace(1.0, 1.1, n), np.linspace(2.0, 2.1, 9))
+    assert found is not None
+    assert (found.n, found.note, found.outcome) == (n, note, outcome)
+    assert (found.interval is None) == (n < 3)
+
+
+def test_a_time_of_zero_gives_no_ratio() -> None:
+    assert ratio(np.array([0.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0])) is None
+
+
+def test_the_bootstrap_is_deterministic() -> None:
+    assert speed(fixtures.normal(), "forest", "cpu") == speed(fixtures.normal(), "forest", "cpu")
+
+
+@pytest.mark.parametrize("n", [5, 7, 10])
+@pytest.mark.parametrize("spikes", [0.0, 0.5])
+def test_at_equal_speed_a_duel_is_rarely_called_faster(n: int, spikes: float) -> None:
+    random = np.random.default_rng(20 + n)
+
+    def sample() -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        late = (random.random(n) < 0.15) * random.exponential(spikes, n)
+        return np.exp(random.normal(0, 0.05, n)) * (1 + late)
+
+    outcomes = [found.outcome for _ in range(300) if (found := ratio(sample(), sample()))]
+    assert len(outcomes) == 300
+    assert outcomes.count("faster") <= 0.05 * 300
+    assert outcomes.count("slower") <= 0.05 * 300
+
+
+def test_a_true_difference_is_found() -> None:
+    random = np.random.default_rng(1)
+    duels = [
+        ratio(0.8 * np.exp(random.normal(0, 0.03, 7)), np.exp(random.normal(0, 0.03, 7)))
+        for _ in range(100)
+    ]
+    assert sum(found is not None and found.outcome == "faster" for found in duels) >= 95
+
+
+def test_stages_and_other_add_up_to_the_median_total() -> None:
+    results = fixtures.with_gpu()
+    for spec in fixtures.SPECS:
+        for variant in fixtures.FACTORS:
+            found = speed(results, spec, variant)
+            assert found is not None
+            parts = stages(results, spec, variant)
+            assert sum(parts.values()) == pytest.approx(found.median)
+            assert parts[OTHER] == pytest.approx(0.02 * found.median, rel=0.2)
+
+
+def test_parity_passes_at_the_margin_and_fails_beyond_it() -> None:
+    at = fixtures.with_cell(
+        fixtures.normal(),
+        "forest",
+        "cpu",
+        metrics={"roc_auc": 0.8143, "log_loss": 0.4001},
+        differences={},
+    )
+    assert cell_parity(at, "forest", "cpu") == "PASS"
+    beyond = fixtures.with_cell(
+        fixtures.normal(),
+        "forest",
+        "cpu",
+        metrics={"roc_auc": 0.8144, "log_loss": 0.4001},
+        differences={},
+    )
+    assert cell_parity(beyond, "forest", "cpu") == "FAIL"
+
+
+def test_parity_lists_every_metric_and_judges_the_declared_ones() -> None:
+    rows = {row.metric: row for row in parity(fixtures.parity_failed(), "boosting", "cpu")}
+    assert {name: row.judged for name, row in rows.items()} == {
+        "roc_auc": "PASS",
+        "log_loss": "FAIL",
+        "brier": "not judged",
+    }
+    assert rows["log_loss"].difference == pytest.approx(0.02)
+    assert rows["log_loss"].margin == 0.002
+    assert rows["brier"].value is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "noise", "judged"),
+    [
+        (-0.001, 0.0015, 0.0, "PASS"),
+        (-0.002, 0.002, 0.0, "PASS"),
+        (-0.001, 0.003, 0.0, "INCONCLUSIVE"),
+        (0.0015, 0.01, 0.0, "INCONCLUSIVE"),
+        (0.003, 0.01, 0.0, "FAIL"),
+        (-0.01, -0.003, 0.0, "FAIL"),
+        (0.003, 0.01, 0.005, "INCONCLUSIVE"),
+        (0.006, 0.01, 0.005, "FAIL"),
+        (-0.001, 0.001, 0.005, "PASS"),
+    ],
+)
+def test_parity_is_judged_by_the_whole_interval(
+    low: float, high: float, noise: float, judged: str
+) -> None:
+    metrics = {"roc_auc": 0.8123, "log_loss": 0.4001 + (low + high) / 2}
+    results = fixtures.with_cell(
+        fixtures.normal(),
+        "forest",
+        "cpu",
+        metrics=metrics,
+        differences={"log_loss": Interval(low=low, high=high)},
+    )
+    results = fixtures.with_cell(results, "forest", "reference", noise={"log_loss": noise})
+    rows = {row.metric: row for row in parity(results, "forest", "cpu")}
+    assert rows["log_loss"].judged == judged
+    assert cell_parity(results, "forest", "cpu") == judged
+
+
+def test_a_declared_metric_that_is_missing_fails() -> None:
+    results = fixtures.with_cell(fixtures.normal(), "forest", "cpu", metrics={"roc_auc": 0.8123})
+    assert cell_parity(results, "forest", "cpu") == "FAIL"
+
+
+def test_a_declared_metric_that_neither_answer_allows_is_not_judged() -> None:
+    results = fixtures.normal()
+    for variant in ("reference", "cpu"):
+        results = fixtures.with_cell(results, "forest", variant, metrics={"roc_auc": 0.8123})
+    rows = {row.metric: row.judged for row in parity(results, "forest", "cpu")}
+    assert rows == {"roc_auc": "PASS", "log_loss": "not judged"}
+    assert cell_parity(results, "forest", "cpu") == "PASS"
+
+
+def test_a_metric_that_is_not_a_number_fails() -> None:
+    metrics = {"roc_auc": float("nan"), "log_loss": 0.4021}
+    results = fixtures.with_cell(fixtures.normal(), "forest", "cpu", metrics=metrics)
+    assert cell_parity(results, "forest", "cpu") == "FAIL"
+
+
+def test_without_margins_nothing_is_judged() -> None:
+    results = fixtures.normal()
+    results = replace(results, task=replace(results.task, margins={}))
+    assert cell_parity(results, "forest", "cpu") == "not judged"

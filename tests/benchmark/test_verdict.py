@@ -1,0 +1,156 @@
+"""The sentences of a comparison: what is claimed, and what is not."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from pipeline.benchmark.results import Results
+from pipeline.benchmark.verdict import Headline, speed, verdict
+from tests.benchmark import fixtures
+
+
+def headline(results: Results, spec: str, variant: str) -> Headline:
+    lines = verdict(results).headlines
+    return next(line for line in lines if (line.spec, line.variant) == (spec, variant))
+
+
+def test_a_faster_variant_is_said_with_its_interval_and_parity() -> None:
+    results = fixtures.normal()
+    found = speed(results, "logistic", "cpu")
+    assert found is not None
+    assert found.ratio is not None
+    assert found.ratio.interval is not None
+    low, high = found.ratio.interval
+    assert headline(results, "logistic", "cpu").text == (
+        f"cpu: {found.ratio.speed_up:.2f}× faster than plain scikit-learn end to end on logistic "
+        f"(95 % interval {1 / high:.2f}–{1 / low:.2f}), quality parity PASS"
+    )
+
+
+def test_a_slower_variant_is_called_slower() -> None:
+    text = headline(fixtures.with_gpu(), "logistic", "cuda").text
+    assert text.startswith("cuda: slower than plain scikit-learn end to end on logistic: takes 1.3")
+    assert "faster" not in text
+
+
+def test_equal_times_are_no_difference() -> None:
+    results = fixtures.normal()
+    same = results.cell("forest", "reference")
+    assert same is not None
+    results = fixtures.with_cell(results, "forest", "cpu", runs=same.runs)
+    text = headline(results, "forest", "cpu").text
+    assert "no difference from plain scikit-learn shown" in text
+    assert "takes 1.00× as long" in text
+
+
+def test_three_runs_make_an_indicative_interval() -> None:
+    results = fixtures.few()
+    assert "interval indicative, n=3" in headline(results, "forest", "cpu").text
+    assert any("fewer than 5 timed runs" in caution for caution in verdict(results).cautions)
+
+
+def test_a_failing_metric_is_named() -> None:
+    line = headline(fixtures.parity_failed(), "boosting", "cpu")
+    assert line.parity == "FAIL"
+    assert line.text.endswith("quality parity FAIL (log_loss)")
+    assert verdict(fixtures.parity_failed()).parity == (
+        "Quality parity: 2 of 3 within the declared margins."
+    )
+
+
+def test_without_a_gpu_no_claim_is_made_and_the_reason_is_given() -> None:
+    found = verdict(fixtures.normal())
+    assert (found.kind, found.badge) == ("CPU only", "CPU only: no GPU claim is made")
+    assert found.gpu == f"No GPU was used: {fixtures.NO_GPU}."
+    skipped = found.headlines[-1]
+    assert (skipped.spec, skipped.speed) == ("", None)
+    assert skipped.text == f"cuda: skipped, {fixtures.NO_GPU}"
+
+
+def test_the_reason_of_the_machine_goes_before_that_of_the_variant() -> None:
+    results = fixtures.normal()
+    machine = replace(results.machine, no_gpu_why="driver 470 is too old.")
+    assert verdict(replace(results, machine=machine)).gpu == (
+        "No GPU was used: driver 470 is too old."
+    )
+    unsaid = replace(results, machine=replace(machine, no_gpu_why=""))
+    assert verdict(unsaid).gpu == f"No GPU was used: {fixtures.NO_GPU}."
+
+
+def test_with_a_gpu_it_is_named_and_the_steps_are_counted() -> None:
+    found = verdict(fixtures.with_gpu())
+    assert found.kind == "comparable"
+    assert found.gpu == "cuda ran on Synthetic GPU 1."
+    assert "cuda: 12 steps over all specs: 3 on cpu, 9 on cuda." in found.places
+
+
+def test_a_gpu_variant_whose_cells_all_failed_makes_no_gpu_claim() -> None:
+    results = fixtures.with_gpu()
+    for spec in fixtures.SPECS:
+        results = fixtures.with_cell(
+            results, spec, "cuda", status="failed", why="out of memory", runs=[]
+        )
+    found = verdict(results)
+    assert found.kind == "CPU only"
+    assert headline(results, "forest", "cuda").text == "cuda: failed on forest, out of memory"
+
+
+def test_a_failed_cell_is_said_and_counted() -> None:
+    results = fixtures.failed()
+    line = headline(results, "forest", "cpu")
+    assert line.text == "cpu: failed on forest, MemoryError: 3 GiB"
+    assert (line.speed, line.parity) == (None, "not judged")
+    assert verdict(results).parity.endswith("2 of 2 within the declared margins; 1 did not run.")
+
+
+def test_a_failed_reference_forbids_the_comparison() -> None:
+    found = verdict(fixtures.failed("reference"))
+    assert found.kind == "not comparable"
+    assert found.badge == "not comparable: the reference has no times on forest"
+    said = headline(fixtures.failed("reference"), "forest", "cpu").text
+    assert "with no reference to compare" in said
+
+
+def test_no_margin_or_no_rival_forbids_the_comparison() -> None:
+    results = fixtures.normal()
+    bare = replace(results, task=replace(results.task, margins={}))
+    assert verdict(bare).badge == "not comparable: the task declares no margin of quality"
+    alone = replace(results, cells=[c for c in results.cells if c.variant == "reference"])
+    assert verdict(alone).badge == "not comparable: nothing but the reference ran"
+    assert headline(alone, "forest", "cpu").text == "cpu: no record on forest"
+
+
+def test_a_quiet_complete_comparison_has_no_caution() -> None:
+    assert verdict(fixtures.with_gpu()).cautions == ()
+
+
+def test_what_weakens_the_comparison_is_listed() -> None:
+    results = fixtures.with_gpu()
+    forest = results.cell("forest", "cpu")
+    assert forest is not None
+    runs = [*forest.runs[:5], fixtures.run(3 * forest.runs[0].total)]
+    results = fixtures.with_cell(results, "forest", "cpu", runs=runs, agreement=None)
+    results = fixtures.with_cell(results, "boosting", "cuda", placement=[])
+    results = replace(
+        results,
+        machine=replace(results.machine, load_before=6.5),
+        source=replace(results.source, dirty=True),
+    )
+    cautions = "\n".join(verdict(results).cautions)
+    assert "load average 6.50 on 8 processors" in cautions
+    assert "changes that no commit holds" in cautions
+    assert "cpu on forest: 6 timed runs of 7 planned." in cautions
+    assert "cpu on forest: the slowest run took" in cautions
+    assert "cpu on forest: predictions were not compared" in cautions
+    assert "cuda on boosting: no step is recorded as having run on the GPU." in cautions
+
+
+def test_time_outside_all_stages_is_said() -> None:
+    results = fixtures.normal()
+    cell = results.cell("forest", "cpu")
+    assert cell is not None
+    runs = [replace(run, stages={"fit": 0.5 * run.total}) for run in cell.runs]
+    results = fixtures.with_cell(results, "forest", "cpu", runs=runs)
+    assert verdict(results).cautions == (
+        "cpu on forest: more than 20% of the time belongs to no stage.",
+    )

@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+import tasks.flights
+from pipeline import __version__
+from pipeline.benchmark import results
+from pipeline.benchmark.report import render
+from pipeline.benchmark.run import RunRecord
+from pipeline.cli import main
+from pipeline.cli import options as arguments
+from pipeline.system import doctor
+from tasks.flights import TASK
+from tests.commands import ROOT, Done, assert_one_message, call, python
+from tests.datasets import raw
+
+COMMANDS = [
+    "run",
+    "compare",
+    "report",
+    "gallery",
+    "predict",
+    "data",
+    "adopt",
+    "list",
+    "explain",
+    "doctor",
+]
+HEAVY = {"sklearn", "pandas", "xgboost", "numpy", "rich", "pyarrow", "scipy", "matplotlib"}
+LOADED = """
+import runpy, sys
+sys.argv = ["pipeline", *sys.argv[1:]]
+try:
+    runpy.run_module("pipeline", run_name="__main__", alter_sys=True)
+finally:
+    print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+def test_the_module_runs() -> None:
+    code, out, err = python("-m", "pipeline", "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith("Usage:")
+
+
+def test_help_lists_every_command_in_the_order_of_use() -> None:
+    code, out, _ = call("--help")
+    listed = re.findall(r"^  ([a-z]+) +[A-Z]", out.partition("Commands:")[2], re.MULTILINE)
+    assert (code, listed) == (0, COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_each_command_has_help(command: str, flag: str) -> None:
+    code, out, err = call(command, flag)
+    assert (code, err) == (0, "")
+    summary = main.commands.commands[command].help.partition("\n")[0]
+    assert summary in re.sub(r"\s+", " ", out)
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "report"])
+def test_every_option_says_what_it_is_for(command: str) -> None:
+    options = [p for p in main.commands.commands[command].params if p.opts[0].startswith("--")]
+    assert [p.name for p in options if not p.help and p.name != "repeats"] == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["list"], ["--version"]])
+def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
+    code, _, loaded = python("-c", LOADED, *arguments)
+    assert code == 0, loaded
+    assert set(loaded.split()) & HEAVY == set()
+
+
+def test_help_answers_at_once() -> None:
+    def seconds(*arguments: str) -> float:
+        start = time.perf_counter()
+        assert python(*arguments).code == 0
+        return time.perf_counter() - start
+
+    pairs = [(seconds("-m", "pipeline", "--help"), seconds("-c", "pass")) for _ in range(5)]
+    help_, nothing = (statistics.median(times) for times in zip(*pairs, strict=True))
+    assert help_ - nothing < 0.5
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert call("--version") == (0, f"pipeline, version {__version__}\n", "")
+
+
+def test_list_gives_each_task_with_its_summary() -> None:
+    code, out, _ = call("list")
+    assert code == 0
+    lines = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert set(lines) == {path.stem for path in ROOT.glob("tasks/[!_]*.py")}
+    assert lines["flights"].startswith("binary        327,346 rows  - ")
+    assert lines["flights"].endswith(tasks.flights.__doc__.partition("\n")[0])
+    assert lines["covertype"].startswith("multiclass    581,012 rows  11 MB to download ")
+    assert lines["taxi"].startswith("regression ")
+    assert lines["ranking"].startswith("ranking        50,000 rows  generated, any ROWS ")
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_explain_prints_every_step_of_every_program(device: str) -> None:
+    code, out, err = call("explain", "flights", "--device", device)
+    assert (code, err) == (0, "")
+    blocks = dict(block.split("\n", 1) for block in out.strip().split("\n\n"))
+    assert list(blocks) == list(TASK.specs)
+    for name, block in blocks.items():
+        last = TASK.spec(name, 0).steps[-1][0]
+        rows = [line.split()[:2] for line in block.splitlines()]
+        assert rows[-1] == [last, device]
+        assert {place for _, place in rows} == {device}
+        assert len(rows) >= 4
+
+
+def test_explain_takes_the_programs_that_are_asked_for() -> None:
+    code, out, _ = call("explain", "flights", "--device", "cpu", "--specs", "forest, forest")
+    assert code == 0
+    assert [line for line in out.splitlines() if line in TASK.specs] == ["forest"]
+
+
+def test_explain_gives_data() -> None:
+    code, out, _ = call("explain", "flights", "--device", "cuda", "--specs", "boosting", "--json")
+    assert code == 0
+    found = json.loads(out)["boosting"]
+    assert found["device"] == "cuda"
+    assert found["steps"][-1]["implementation"] == "xgboost.XGBClassifier"
+    assert found["steps"][-1]["parameters"] == {"device": "cuda"}
+
+
+def test_explain_writes_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "new" / "page.html"
+    assert call("explain", "flights", "--device", "cpu", "--html", str(page)).code == 0
+    text = page.read_text("utf-8")
+    assert all(f"<h2>{name}</h2>" in text for name in TASK.specs)
+
+
+def test_a_page_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    code, _, err = call("explain", "flights", "--device", "cpu", "--html", str(tmp_path))
+    assert code == 73
+    assert str(tmp_path) in err
+
+
+def test_data_prints_the_path(small_home: Path) -> None:
+    path = small_home / "flights" / "flights.parquet"
+    assert call("data", "flights", "--home", small_home).out == f"data: {path}\n"
+
+
+@pytest.mark.parametrize("json_", [True, False])
+@pytest.mark.parametrize("broken", [True, False])
+def test_doctor_ends_with_what_it_found(
+    monkeypatch: pytest.MonkeyPatch, json_: bool, broken: bool
+) -> None:
+    found = doctor.report()
+    problem = doctor.Problem("error", "numpy is broken", "make setup")
+    found = replace(found, problems=(problem,) if broken else ())
+    monkeypatch.setattr(doctor, "report", lambda: found)
+    code, out, _ = call("doctor", *(["--json"] if json_ else []))
+    assert code == int(broken)
+    assert ("numpy is broken" in out) == broken
+    assert not json_ or json.loads(out)["device"] == found.device
+
+
+def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    done = call(
+        "run", "flights", "--home", small_home, "--out", out, "--device", "cpu",
+        "--specs", "boosting", "--seed", 5, "--split", "random",
+        "--set", "xgbclassifier__max_depth=3", "--set", "xgbclassifier__tree_method=hist",
+    )  # fmt: skip
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[-1] == f"results: {out}"
+    record = msgspec.json.decode((out / "record.json").read_bytes(), type=RunRecord)
+    assert (record.seed, record.split, len(record.specs)) == (5, "random", 1)
+    assert "max_depth=3" in record.specs[0].code
+    assert "tree_method='hist'" in record.specs[0].code
+    assert f"--out {out}" in record.source.command
+    assert {path.name for path in out.iterdir()} == {
+        "record.json", "boosting.model", "boosting.model.skops", "boosting.predictions.parquet",
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def reported(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    """Return the folder of a report that the command made, and what it said."""
+    out = tmp_path_factory.mktemp("report") / "flights"
+    done = python(
+        "-m", "pipeline", "report", "flights", "--home", small_home, "--out", out,
+        "--device", "cpu", "--specs", "logistic", "--repeats", 3,
+    )  # fmt: skip
+    return out, done
+
+
+def test_report_writes_pages_beside_the_record(reported: tuple[Path, Done]) -> None:
+    out, done = reported
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[-1] == f"report: {(out / 'index.html').as_uri()}"
+    assert {path.name for path in out.iterdir()} == {"index.html", "report.md", "results.json"}
+    record = results.load(out / "results.json")
+    assert [len(cell.runs) for cell in record.cells] == [3, 3]
+    assert "logistic" in done.out.replace(str(out), "")
+
+
+def test_report_again_makes_the_pages_from_the_record(
+    reported: tuple[Path, Done], tmp_path: Path
+) -> None:
+    out = tmp_path / "copy"
+    out.mkdir()
+    record = results.load(reported[0] / "results.json")
+    changed = msgspec.structs.replace(record, created="1999-12-31T23:59:59+00:00")
+    (out / "results.json").write_bytes(results.dumps(changed))
+    done = call("report", "flights", "--out", out, "--again")
+    assert (done.code, done.err) == (0, "")
+    assert "1999-12-31" in (out / "index.html").read_text()
+    assert results.load(out / "results.json") == changed
+    render(changed, tmp_path / "direct")
+    assert (out / "report.md").read_bytes() == (tmp_path / "direct" / "report.md").read_bytes()
+
+
+def test_an_unforeseen_error_shows_where_it_was_and_ends_with_70(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*, json: bool) -> int:
+        raise ZeroDivisionError("a fault of ours")
+
+    monkeypatch.setattr(doctor, "main", fail)
+    code, _, err = call("doctor")
+    assert code == 70
+    assert "Traceback" in err
+    assert "ZeroDivisionError: a fault of ours" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["runn", "flights"],
+        ["run"],
+        ["run", "flights", "--seed", "x"],
+        ["run", "flights", "--seed", "-1"],
+        ["run", "flights", "--seed", str(2**32)],
+        ["compare", "flights", "--repeats", "2"],
+        ["report", "flights", "--repeat"],
+        ["run", "flights", "surplus"],
+    ],
+)
+def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert "Usage:" in err
+    assert "Traceback" not in err
+
+
+def test_a_reader_that_goes_away_is_no_fault() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", "list"],
+        stdout=writer, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=60, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a__b=1", ("a__b", 1)),
+        ("a__b=0.5", ("a__b", 0.5)),
+        ("a__b=None", ("a__b", None)),
+        ("a__b=True", ("a__b", True)),
+        ("a__b=hist", ("a__b", "hist")),
+        ("a__b='1'", ("a__b", "1")),
+        ("a__b=[1, 2]", ("a__b", [1, 2])),
+        (" a__b = x=y ", ("a__b", "x=y")),
+        ("a__b={[]: 1}", ("a__b", "{[]: 1}")),
+        ("a__b=__import__('os')", ("a__b", "__import__('os')")),
+        ("a__b=" + "-" * 100_000 + "1", ("a__b", "-" * 100_000 + "1")),
+        ("a__b=", ("a__b", "")),
+    ],
+)
+def test_values_are_python_literals_or_else_text(text: str, expected: tuple[str, object]) -> None:
+    assert arguments.change(text) == expected
+
+
+def test_data_downloaded_by_hand_is_taken(tmp_path: Path) -> None:
+    given = raw.write("higgs", tmp_path / "given")
+    done = call("data", "higgs", "--home", tmp_path / "home", "--from", given)
+    path = tmp_path / "home" / "higgs" / "higgs.parquet"
+    assert (done.code, done.out) == (0, f"data: {path}\n")
+    assert pq.read_metadata(path).num_rows == raw.ROWS
+
+
+def test_data_that_is_not_the_pinned_one_ends_with_65(tmp_path: Path) -> None:
+    given = raw.write("covertype", tmp_path / "given")
+    done = call("data", "covertype", "--home", tmp_path / "home", "--from", given)
+    assert done.code == 65
+    assert "covtype.data.gz: SHA-256 is" in done.err
+
+
+def test_a_task_without_a_download_takes_no_file(tmp_path: Path) -> None:
+    done = call("data", "digits", "--home", tmp_path / "home", "--from", tmp_path)
+    assert_one_message(done, 65, "digits needs no download")

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pipeline.data import checks
+from pipeline.errors import DataError
+
+
+def test_floats_of_distinct_numbers() -> None:
+    found = checks.as_floats(np.array([3, -1, 2**60]), "x")
+    assert found.dtype == "float64"
+    assert found.tolist() == [3.0, -1.0, 2.0**60]
+
+
+def test_the_bound_is_where_integers_begin_to_merge() -> None:
+    bound = 2**53
+    assert checks.as_floats(np.array([bound - 1, bound]), "x").tolist() == [bound - 1, bound]
+    with pytest.raises(DataError, match=f"'x' holds {bound} and {bound + 1}, which are one"):
+        checks.as_floats(np.array([bound + 1, 0, bound]), "x")
+
+
+def test_infinite_values_are_refused_by_row() -> None:
+    with pytest.raises(DataError, match="column 3 holds infinite .*row 1"):
+        checks.refuse_infinite(np.array([1.0, -np.inf, np.inf]), 3, np)
+
+
+@pytest.mark.parametrize("array", [[1, 2], [1.0, np.nan], [True]])
+def test_finite_values_pass(array: list[object]) -> None:
+    assert checks.refuse_infinite(np.array(array), "x", np) is None
+
+
+@pytest.mark.parametrize(
+    ("array", "has_missing", "dtype"),
+    [([1, 2], False, "int64"), ([1, 2], True, "float64"), ([True], False, "float64")],
+)
+def test_categories_have_the_type_of_the_column(
+    array: list[int], has_missing: bool, dtype: str
+) -> None:
+    assert checks.as_seen(np.array(array), "x", has_missing=has_missing).dtype == dtype
+
+
+def test_missing_dates_are_refused() -> None:
+    dates = np.array(["2020-01-01"], dtype="datetime64[s]")
+    assert checks.as_seen(dates, "x", has_missing=False) is dates
+    with pytest.raises(DataError, match="'x' holds missing dates.*CalendarFeatures"):
+        checks.as_seen(dates, "x", has_missing=True)

@@ -1,0 +1,129 @@
+"""Each kind of task from the data to the report, and its models on new rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.benchmark import results, task
+from pipeline.benchmark.run import RunRecord
+from pipeline.data.files import parquet_files
+from tests.commands import ROOT, assert_one_message, call
+
+KINDS = {
+    "segments_synthetic": ("kmeans", "adjusted_rand", "Adjusted Rand index"),
+    "digits": ("logistic", "log_loss", "Largest |Δp|"),
+    "fraud": ("isolation", "average_precision", "Same decision at 0.5"),
+    "ranking": ("lambdamart", "ndcg_at_10", "queries of 8 to 35 rows"),
+    "synthetic": ("boosting", "roc_auc", "Same decision at 0.5"),
+}
+ROWS = {"ranking": 3_000, "synthetic": 3_000, "segments_synthetic": 1_000}
+"""Of those that are generated."""
+
+"""Task -> a program, a metric, and what the report sets beside the reference's answers."""
+
+
+def rows(name: str) -> list[object]:
+    return ["--rows", ROWS[name]] if name in ROWS else []
+
+
+def data(name: str, home: Path) -> Path:
+    """Return one Parquet file of a task's data."""
+    path = task.load(name).data(home, rows=ROWS.get(name))
+    return parquet_files(path)[0]
+
+
+@pytest.fixture(scope="module")
+def ran(small_homes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the folder of a run of each."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, (spec, *_) in KINDS.items():
+        options = ["--device", "cpu", "--specs", spec, "--home", small_homes, *rows(name)]
+        done = call("run", name, *options, "--out", folder / name)
+        assert done.code == 0, done.err
+    return {name: folder / name for name in KINDS}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_run_keeps_what_was_predicted_and_how_good_it_is(name: str, ran) -> None:
+    spec, metric, _ = KINDS[name]
+    record = msgspec.json.decode((ran[name] / "record.json").read_bytes(), type=RunRecord)
+    assert metric in record.specs[0].metrics
+    table = pq.read_table(ran[name] / f"{spec}.predictions.parquet")
+    assert len(table) == record.specs[0].rows_test
+    assert table.column_names[0] == "truth"
+
+
+def test_probabilities_of_all_classes_are_kept(ran) -> None:
+    table = pq.read_table(ran["digits"] / "logistic.predictions.parquet")
+    chances = [f"probability_{number}" for number in range(10)]
+    assert table.column_names == ["truth", "prediction", *chances]
+
+
+def test_a_score_of_anomaly_is_not_called_a_probability(ran) -> None:
+    table = pq.read_table(ran["fraud"] / "isolation.predictions.parquet")
+    assert table.column_names == ["truth", "anomaly"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_report_compares_the_answers(name: str, small_homes: Path, tmp_path: Path) -> None:
+    spec, metric, words = KINDS[name]
+    options = ["--device", "cpu", "--specs", spec, "--repeats", "3", "--home", small_homes]
+    done = call("report", name, *options, *rows(name), "--out", tmp_path / "report")
+    assert done.code == 0, done.err
+    found = results.load(tmp_path / "report" / "results.json")
+    cell = found.cell(spec, "cpu")
+    assert cell is not None
+    assert (cell.status, cell.why) == ("ok", "")
+    assert metric in cell.differences
+    text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
+    assert words.replace("|", "\\|") in text
+    assert "Quality parity: 1 of 1 within the declared margins" in text
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_saved_model_predicts_new_rows(
+    name: str, ran, small_homes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    source = data(name, small_homes)
+    model = ran[name] / f"{KINDS[name][0]}.model"
+    done = call("predict", model, source, tmp_path / "out.parquet", "--device", "cpu")
+    assert done.code == 0, done.err
+    made = pq.read_metadata(tmp_path / "out.parquet").num_rows
+    assert made == pq.read_metadata(source).num_rows
+
+
+def test_clusters_that_know_their_own_rows_alone_say_so(small_homes: Path, tmp_path) -> None:
+    options = ["--device", "cpu", "--specs", "hdbscan", "--home", small_homes]
+    assert call("run", "segments", *options, "--out", tmp_path / "run").code == 0
+    rows = small_homes / "digits" / "digits.parquet"
+    done = call("predict", tmp_path / "run" / "hdbscan.model", rows, tmp_path / "out.parquet")
+    assert_one_message(done, 2, "hdbscan.model: answers for the rows that it learnt from alone")
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "said"),
+    [
+        ("digits", "100", "digits has the rows that it has; leave out --rows"),
+        ("synthetic", "99", "--rows: 99 is not a whole number from 100"),
+    ],
+)
+def test_rows_that_cannot_be_had_are_named(name, asked, said, tmp_path: Path) -> None:
+    assert_one_message(call("data", name, "--rows", asked, "--home", tmp_path), 2, said)
+
+
+def test_generated_data_are_not_taken_from_elsewhere(tmp_path: Path) -> None:
+    done = call("data", "synthetic", "--from", tmp_path, "--home", tmp_path)
+    assert_one_message(done, 65, "synthetic is generated, not downloaded")
+
+
+@pytest.mark.parametrize(("name", "what"), [("ranking", "queries"), ("segments", "all rows")])
+def test_what_needs_one_process_is_refused_on_a_cluster(name, what, small_homes, tmp_path) -> None:
+    options = ["--device", "cpu", "--cluster", "local", "--home", small_homes, *rows(name)]
+    done = call("run", name, *options, "--out", tmp_path / "run")
+    assert (done.code, "results:" in done.out) == (2, False)
+    assert f"{name}: {what} are read by one process; leave out --cluster" in done.err

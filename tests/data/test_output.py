@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+
+from pipeline.data import output
+from pipeline.errors import ConfigError
+from tests.preprocessing.columns import CATEGORICAL, OURS_ALONE, frame
+
+EVERY = CATEGORICAL | OURS_ALONE
+MATRIX = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize("kind", ["str", "object", "string", "str, missing"])
+def test_categorize_makes_text_categorical(kind: str) -> None:
+    X = frame(kind, EVERY).assign(n=1.0)
+    found = output.categorize(X)
+    assert str(found[kind].dtype) == "category"
+    assert found["n"].dtype == "float64"
+    assert str(X[kind].dtype) != "category"
+
+
+def test_categorize_leaves_a_frame_without_text_alone() -> None:
+    X = frame("int").assign(c=pd.Series(["a"]).astype("category"))
+    assert output.categorize(X) is X
+
+
+def test_columns_beside_a_matrix_keep_their_type_and_text_becomes_categorical() -> None:
+    X = pd.DataFrame({"t": ["a", "b"], "i": [2**60, 1]}, index=[7, 9])
+    found = output.beside([(MATRIX, ["x", "y"])], X, {"words": "t", "big": "i"})
+    assert found.columns.tolist() == ["x", "y", "words", "big"]
+    assert found.index.tolist() == [7, 9]
+    assert found["big"].tolist() == [2**60, 1]
+    assert str(found["words"].dtype) == "category"
+
+
+def test_containers_of_a_matrix() -> None:
+    assert output.contained(MATRIX, "default", [], None) is MATRIX
+    found = output.contained(MATRIX, "pandas", ["x", "y"], pd.Index([7, 9]))
+    assert found.loc[9, "y"] == 4.0
+    assert output.contained(found, "pandas", [], None) is found
+
+
+def test_polars_keeps_names_and_values() -> None:
+    pytest.importorskip("polars")
+    found = output.contained(MATRIX, "polars", ["x", "y"], None)
+    assert found.columns == ["x", "y"]
+    assert found["y"].to_list() == [2.0, 4.0]
+
+
+def test_sparse_rows_have_no_frame() -> None:
+    with pytest.raises(
+        ConfigError, match=r"set_output\(transform='pandas'\) and the output is sparse"
+    ):
+        output.contained(csr_matrix(MATRIX), "pandas", ["x", "y"], None)
+
+
+class Column:
+    """A column of cuDF: whether it has nulls, and from where on it reads its buffers."""
+
+    def __init__(self, nulls: bool, offset: int) -> None:
+        self.hasnans, self.at = nulls, offset
+
+    def to_pylibcudf(self) -> tuple[Column, dict[str, str]]:
+        return self, {}
+
+    def offset(self) -> int:
+        return self.at
+
+    def copy(self) -> Column:
+        return Column(self.hasnans, 0)
+
+
+class Frame(dict[str, Column]):
+    """A frame of cuDF."""
+
+    __module__ = "cudf.core.dataframe"
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self)
+
+    def copy(self, deep: bool = True) -> Frame:
+        assert not deep
+        return Frame(self)
+
+
+def test_only_columns_that_are_views_with_nulls_are_copied() -> None:
+    given = Frame(whole=Column(True, 0), view=Column(True, 9), sound=Column(False, 9))
+    made = output.with_own_nulls(given)
+    assert {name: made[name] is given[name] for name in given} == {
+        "whole": True,
+        "view": False,
+        "sound": True,
+    }
+    assert list(made) == list(given)
+    assert given["view"].at == 9
+
+
+def test_frames_of_the_host_are_left_as_they_are() -> None:
+    X = pd.DataFrame({"n": [1.0, np.nan, 2.0]})[1:]
+    assert output.with_own_nulls(X) is X

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated
+from pipeline.data import partitioned
+from pipeline.errors import DataError
+
+dd = pytest.importorskip("dask.dataframe")
+
+
+def table() -> pd.DataFrame:
+    return pd.DataFrame(np.random.default_rng(0).normal(size=(600, 2)), columns=["a", "b"])
+
+
+def test_without_a_cluster_rows_that_fit_are_gathered() -> None:
+    X = table()
+    y = (X["a"] > 0).to_numpy().astype("int64")
+    parts = dd.from_pandas(X, npartitions=3)
+    spec = XGBClassifier(n_estimators=3)
+    many = Accelerated(spec, device="cpu").fit(parts, y)
+    one = Accelerated(spec, device="cpu").fit(X, y)
+    assert "gathered to one process: 9,600 bytes" in many.plan_.placements[0].note
+    np.testing.assert_array_equal(many.predict_proba(parts), one.predict_proba(X))
+
+
+def test_lengths_are_counted_where_nothing_knows_them() -> None:
+    parts = dd.from_pandas(table(), npartitions=3)
+    assert partitioned.lengths(parts) == [200, 200, 200]
+    assert partitioned.lengths(parts.to_dask_array(lengths=True)) == [200, 200, 200]
+    assert partitioned.lengths(parts[parts["a"] > 9]) == [0, 0, 0]
+
+
+def test_a_target_of_another_length_is_refused() -> None:
+    partitioned.check_rows(None, 3)
+    with pytest.raises(DataError, match="y has 2 values and X has 3 rows"):
+        partitioned.check_rows([1, 2], 3)
+
+
+def test_answers_of_every_form_are_joined() -> None:
+    a, b = np.zeros((2, 1)), np.ones((1, 1))
+    assert partitioned.joined([a, b]).tolist() == [[0], [0], [1]]
+    assert partitioned.joined([[a, a], [b, b]])[1].tolist() == [[0], [0], [1]]
+    frame = partitioned.joined([pd.DataFrame(a), pd.DataFrame(b)])
+    assert frame[0].tolist() == [0, 0, 1]

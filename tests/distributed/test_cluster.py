@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import pipeline
+from pipeline.distributed import cluster as clusters
+from pipeline.distributed import retry
+from pipeline.distributed.cluster import Options
+from pipeline.errors import ClusterUnavailable, ConfigError
+
+pytest.importorskip("distributed")
+delayed = pytest.importorskip("dask").delayed
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")
+ROOT = Path(__file__).parents[2]
+
+
+def listening() -> list[tuple[str, int]]:
+    """Return the addresses that this process and its children listen on, from the system."""
+    me = psutil.Process()
+    every = (p.net_connections(kind="inet") for p in [me, *me.children(recursive=True)])
+    return [tuple(c.laddr) for found in every for c in found if c.status == psutil.CONN_LISTEN]
+
+
+def test_only_loopback_is_listened_on() -> None:
+    before = set(listening())
+    with pipeline.cluster("local", workers=2) as cluster:
+        found = set(listening()) - before
+        assert len(cluster.workers()) == 2
+        assert len(found) >= 4, "the scheduler, its pages, and two workers"
+        assert {host for host, _ in found} == {"127.0.0.1"}
+        assert clusters.active() is cluster
+    assert clusters.active() is None
+    assert set(listening()) <= before
+
+
+def gone_within(pid: int, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+WAITS = """
+import time, pipeline
+if __name__ == "__main__":
+    with pipeline.cluster("local", workers=2):
+        print("up", flush=True)
+        time.sleep(120)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
+    script = tmp_path / "waits.py"
+    script.write_text(WAITS)
+    process = subprocess.Popen(
+        [sys.executable, script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    children = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
+    if number == signal.SIGINT:  # a terminal sends it to all
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    process.wait(timeout=30)
+    process.stdout.close()
+    assert len(children) >= 2
+    assert [pid for pid in children if not gone_within(pid, 30)] == []
+
+
+def test_a_worker_has_the_memory_it_was_given() -> None:
+    with pipeline.cluster("local", workers=1, memory_limit="700MB") as cluster:
+        (worker,) = cluster.workers().values()
+    assert worker["memory_limit"] == 700_000_000
+
+
+@pytest.mark.parametrize(
+    ("where", "options", "said"),
+    [
+        ("locl", {}, "'locl' is not 'local', 'cuda' or tcp://HOST:PORT"),
+        ("local", {"worker": 2}, "did you mean 'workers'"),
+        ("local", {"rmm_pool_size": 1}, "has no option 'rmm_pool_size'"),
+        ("cuda", {"jit_unspill": True}, "has no option 'jit_unspill'"),
+        ("tcp://127.0.0.1:1", {"memory_limit": 1}, "has no option 'memory_limit'"),
+        ("local", {"workers": 0}, "1 or more"),
+        ("local", {"timeout": 0}, "timeout=0"),
+        ("local", {"retries": -1}, "retries=-1"),
+    ],
+)
+def test_what_no_cluster_can_have_is_refused(where: str, options: dict, said: str) -> None:
+    with pytest.raises(ConfigError, match=said), pipeline.cluster(where, **options):
+        pass
+
+
+def test_a_scheduler_that_does_not_answer_is_an_error_in_time() -> None:
+    start = time.monotonic()
+    with (
+        pytest.raises(ClusterUnavailable, match="tcp://127.0.0.1:9: no scheduler with 1 worker"),
+        pipeline.cluster("tcp://127.0.0.1:9", timeout=2),
+    ):
+        pass
+    assert time.monotonic() - start < 20
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """Return the address of a scheduler, and the processes: a worker and it."""
+    file = tmp_path / "scheduler.json"
+    common = ["--scheduler-file", str(file), "--host", "127.0.0.1"]
+    options = [
+        ["worker", *common, "--nthreads", "1", "--no-dashboard", "--local-directory", tmp_path],
+        ["scheduler", *common, "--port", "0", "--dashboard-address", "127.0.0.1:0"],
+    ]
+    made = [
+        subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{kind}", *rest],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT,
+        )
+        for kind, *rest in options
+    ]  # fmt: skip
+    try:
+        yield wait_for_address(file), made
+    finally:
+        for process in made:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def test_a_scheduler_and_workers_of_their_own_are_used_and_stay(apart: Any) -> None:
+    address, processes = apart
+    with pipeline.cluster(address, timeout=30) as cluster:
+        assert len(cluster.workers()) == 1
+        assert cluster.client.submit(os.getpid).result() != os.getpid()
+    assert [process.poll() for process in processes] == [None, None]
+
+
+def test_a_scheduler_that_freezes_or_dies_is_an_error_in_time(apart: Any) -> None:
+    address, (_, scheduler) = apart
+    said = f"scheduler of .*{address} is lost"
+    with pipeline.cluster(address, timeout=8) as cluster:
+        scheduler.send_signal(signal.SIGSTOP)
+        with pytest.raises(ClusterUnavailable, match=said):
+            replace(cluster, options=Options(timeout=0.5)).workers()
+        scheduler.send_signal(signal.SIGCONT)
+        assert len(cluster.workers()) == 1
+        scheduler.kill()
+        start = time.monotonic()
+        with pytest.raises(ClusterUnavailable, match=said):
+            retry.retried(lambda: cluster.client.submit(os.getpid, pure=False).result())
+        assert time.monotonic() - start < 40
+
+
+WORK = {
+    "computes": lambda cluster: retry.computed(cluster, [delayed(time.sleep)(60)]),
+    "trains": lambda cluster: retry.watched(cluster, lambda: asyncio.sleep(60)),
+}
+
+
+@pytest.mark.parametrize("work", WORK.values(), ids=WORK.keys())
+def test_a_scheduler_that_freezes_meanwhile_is_an_error_in_time(work: Any, apart: Any) -> None:
+    address, (_, scheduler) = apart
+    with pipeline.cluster(address, timeout=8) as cluster:
+        short = replace(cluster, options=Options(timeout=2))
+        assert retry.computed(short, [delayed(sum)([1, 2])]) == [3]
+        timer = threading.Timer(1, scheduler.send_signal, [signal.SIGSTOP])
+        timer.start()
+        start = time.monotonic()
+        with pytest.raises(ClusterUnavailable, match="no answer within 2 s; start it anew"):
+            work(short)
+        assert time.monotonic() - start < 20
+        scheduler.send_signal(signal.SIGCONT)
+
+
+def test_workers_that_are_slow_to_end_do_not_spoil_what_was_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from distributed import LocalCluster
+
+    closes: list[Any] = []
+
+    class Slow(LocalCluster):
+        def close(self, timeout: Any = None) -> None:
+            closes.append(super().close(timeout))
+            raise TimeoutError
+
+    monkeypatch.setattr("distributed.LocalCluster", Slow)
+    with pipeline.cluster("local", workers=1):
+        done = 7
+    assert (done, len(closes)) == (7, 1)
+
+
+def wait_for_address(file: Path) -> str:
+    import json
+
+    for _ in range(600):
+        if file.exists() and file.read_text():
+            return str(json.loads(file.read_text())["address"])
+        time.sleep(0.05)
+    raise AssertionError("no scheduler")
+
+
+def test_a_client_of_the_users_own_counts() -> None:
+    from distributed import Client
+
+    asked = {"n_workers": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
+    with Client(**asked, worker_dashboard_address="127.0.0.1:0") as client:
+        found = clusters.active()
+        assert found is not None
+        assert found.client is client
+    assert clusters.active() is None
+
+
+def test_gpu_workers_spill_by_cudf_and_use_the_asynchronous_allocator() -> None:
+    made = clusters.cuda_arguments(Options(workers=1))
+    assert made["enable_cudf_spill"]
+    assert made["rmm_async"]
+    assert made["protocol"] == "tcp"
+    assert made["host"] == "127.0.0.1"
+    assert "rmm_pool_size" not in made, "the two allocators exclude each other"
+
+
+def test_gpu_workers_take_a_pool_and_a_limit_instead() -> None:
+    made = clusters.cuda_arguments(Options(rmm_pool_size=0.5, device_memory_limit=0.7))
+    assert (made["rmm_pool_size"], made["device_memory_limit"]) == (0.5, 0.7)
+    assert not made["enable_cudf_spill"]
+    assert "rmm_async" not in made
+
+
+@pytest.mark.contract_live
+@pytest.mark.parametrize("options", [Options(), Options(rmm_pool_size=0.5, device_memory_limit=1)])
+def test_dask_cuda_knows_every_argument(options: Options) -> None:
+    dask_cuda = pytest.importorskip("dask_cuda")
+    from distributed import LocalCluster
+
+    known = set(inspect.signature(dask_cuda.LocalCUDACluster.__init__).parameters)
+    passed_on = set(inspect.signature(LocalCluster.__init__).parameters)
+    assert set(clusters.cuda_arguments(options)) <= known | passed_on - {"kwargs"}

@@ -1,0 +1,121 @@
+"""Pieces of work on a cluster: in order, a few at a time, done again when workers die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipeline
+from pipeline.distributed import cluster as clusters
+from pipeline.distributed import ordered_map
+from pipeline.distributed.cluster import Options
+from pipeline.errors import DataError, WorkerLost
+
+pytest.importorskip("distributed")
+PIECES = 24
+
+
+class Told:
+    """Writes a line for each process that reads it from what was sent."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        with self.path.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+
+
+def squared(shared: Any, number: int) -> int:
+    time.sleep(0.01 * (number % 3))
+    return number**2
+
+
+def refused(shared: Any, number: int) -> int:
+    if number == 2:
+        raise DataError("bad piece")
+    return number
+
+
+def deadly(shared: Any, number: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def pieces(asked: list[int]) -> Iterator[tuple[int]]:
+    for number in range(PIECES):
+        asked.append(number)
+        yield (number,)
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[Any]:
+    with pipeline.cluster("local", workers=2, timeout=10) as cluster:
+        yield cluster
+
+
+def test_results_come_in_order_and_few_pieces_are_under_way(two: Any) -> None:
+    threads = sum(worker["nthreads"] for worker in two.workers().values())
+    asked: list[int] = []
+    found = []
+    for number, result in enumerate(ordered_map.in_order(squared, None, pieces(asked))):
+        found.append(result)
+        assert len(asked) <= number + ordered_map.AHEAD * threads
+    assert found == [number**2 for number in range(PIECES)]
+
+
+def test_what_is_shared_is_sent_to_each_worker_and_not_with_each_piece(
+    two: Any, tmp_path: Path
+) -> None:
+    told = tmp_path / "told"
+    list(ordered_map.in_order(squared, Told(told), pieces([])))
+    workers = {str(pid) for pid in two.client.run(os.getpid).values()}
+    sent = [pid for pid in told.read_text().split() if pid in workers]
+    assert set(sent) == workers
+    assert len(sent) <= 2 * len(workers), "Dask may drop a copy and send it again"
+
+
+def test_when_all_workers_are_killed_their_pieces_are_made_again(two: Any) -> None:
+    made = ordered_map.in_order(squared, {"shared": 1}, pieces([]))
+    found = [next(made), next(made)]
+    for pid in two.client.run(os.getpid).values():
+        os.kill(pid, signal.SIGKILL)
+    assert [*found, *made] == [number**2 for number in range(PIECES)]
+
+
+def test_an_error_of_the_work_ends_it_and_what_was_made_before_is_kept(two: Any) -> None:
+    made = ordered_map.in_order(refused, None, pieces([]))
+    assert [next(made), next(made)] == [0, 1]
+    with pytest.raises(DataError, match="bad piece"):
+        next(made)
+
+
+def test_work_is_not_waited_for_once_no_worker_is_left(two: Any) -> None:
+    impatient = replace(two, options=Options(timeout=0.5))
+    token = clusters._running.set(impatient)
+    try:
+        made = ordered_map.in_order(squared, None, pieces([]))
+        next(made)
+        two.client.cluster.scale(0)
+        with pytest.raises(WorkerLost, match="none came back"):
+            list(made)
+    finally:
+        clusters._running.reset(token)
+
+
+def test_a_piece_that_kills_every_worker_is_an_error() -> None:
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        pipeline.cluster("local", workers=1, timeout=10, retries=0),
+        pytest.raises(WorkerLost, match=r"was lost, after 1 attempt\(s\)"),
+    ):
+        list(ordered_map.in_order(deadly, None, [(0,)]))

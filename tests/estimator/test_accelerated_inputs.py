@@ -1,0 +1,165 @@
+"""What `Accelerated` takes, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from pipeline import Accelerated
+from pipeline.errors import ConfigError, DataError, DeviceUnavailable
+from tests.programs import NUMBERS, ROWS, TABLE, WORDS, on_cpu
+
+
+@pytest.mark.parametrize(
+    "make",
+    [list, np.array, pd.Series, lambda y: pd.Series(y, dtype="category"), lambda y: pa.array(y)],
+    ids=["list", "array", "series", "category", "arrow"],
+)
+def test_targets_of_any_kind(make: Any) -> None:
+    expected = on_cpu().fit(TABLE, WORDS).predict(TABLE)
+    np.testing.assert_array_equal(on_cpu().fit(TABLE, make(WORDS)).predict(TABLE), expected)
+
+
+def test_columns_may_come_in_any_order_and_with_others() -> None:
+    model = on_cpu().fit(TABLE, WORDS)
+    expected = model.predict_proba(TABLE)
+    np.testing.assert_array_equal(model.predict_proba(TABLE[TABLE.columns[::-1]]), expected)
+    with pytest.warns(UserWarning, match=r"they are left out: \['more'\]"):
+        np.testing.assert_array_equal(model.predict_proba(TABLE.assign(more=1)), expected)
+    # The same once more is no news.
+    np.testing.assert_array_equal(model.predict_proba(TABLE.assign(more=2)), expected)
+    assert model.feature_names_in_.tolist() == list(TABLE.columns)
+    assert model.n_features_in_ == 4
+
+
+def test_missing_columns_are_named() -> None:
+    model = on_cpu().fit(TABLE, WORDS)
+    with pytest.raises(DataError, match=r"X lacks the columns \['n1', 'c2'\]"):
+        model.predict(TABLE[["n2", "c1"]])
+
+
+def test_an_array_after_a_frame_is_refused() -> None:
+    model = on_cpu().fit(TABLE, WORDS)
+    with pytest.raises(DataError, match=r"pass a frame with the columns \['n1', 'n2'"):
+        model.predict(TABLE.to_numpy())
+
+
+def test_a_frame_after_an_array() -> None:
+    X = TABLE[["n2"]].to_numpy("float64")
+    for step in (StandardScaler(), make_column_transformer((StandardScaler(), [0]))):
+        model = on_cpu(make_pipeline(step, LogisticRegression())).fit(X, NUMBERS)
+        expected = model.predict_proba(X)
+        np.testing.assert_array_equal(model.predict_proba(pd.DataFrame(X)), expected)
+        with pytest.raises(DataError, match="X has 2 features, but Accelerated is expecting 1"):
+            model.predict(np.column_stack([X, X]))
+
+
+def test_a_frame_with_names_after_an_array() -> None:
+    X = TABLE[["n2"]]
+    spec = make_pipeline(make_column_transformer((StandardScaler(), [0])), LogisticRegression())
+    model = on_cpu(spec).fit(X.to_numpy(), NUMBERS)
+    np.testing.assert_array_equal(model.predict(X), model.predict(X.to_numpy()))
+
+
+def test_unseen_categories() -> None:
+    model = on_cpu().fit(TABLE, WORDS)
+    assert set(model.predict(TABLE.assign(c1="new", c2="new"))) <= {"no", "yes"}
+    strict = on_cpu(make_pipeline(OneHotEncoder(), LogisticRegression())).fit(TABLE[["c1"]], WORDS)
+    with pytest.raises(DataError, match="column 'c1' holds 'new', which was not there at fit"):
+        strict.predict(pd.DataFrame({"c1": ["a", "new"]}))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda y: pd.Series(y, index=np.arange(ROWS)[::-1]), "index of y differs"),
+        (lambda y: y[:-1], f"y has {ROWS - 1} values and X has {ROWS} rows"),
+        (lambda y: pd.Series(y)[:-1], f"y has {ROWS - 1} values"),
+        (lambda y: np.where(np.arange(ROWS) < 3, np.nan, 1.0), "y has 3 missing values"),
+        (lambda y: pd.Series(y).mask(np.arange(ROWS) < 3), "y has 3 missing values; drop"),
+        (lambda y: pd.Series([1, pd.NA] * (ROWS // 2), dtype="Int64"), "120 missing values"),
+        (lambda y: np.array(["a", None] * (ROWS // 2), dtype=object), "120 missing values"),
+    ],
+    ids=["index", "short", "short series", "nan", "str", "NA", "None"],
+)
+def test_bad_targets_are_refused(spoil: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        on_cpu().fit(TABLE, spoil(WORDS))
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros((0, 1)), "0 sample"),
+        (np.zeros(3), "Reshape your data"),
+        (pd.DataFrame({"a": [np.inf, 1.0]}), "column 'a' holds infinite values"),
+    ],
+    ids=["empty", "vector", "infinite"],
+)
+def test_bad_tables_are_refused_at_fit_and_predict(X: Any, message: str) -> None:
+    spec = make_pipeline(StandardScaler(), LogisticRegression())
+    with pytest.raises(DataError, match=message):
+        on_cpu(spec).fit(X, np.arange(len(X)))
+    good = X if isinstance(X, pd.DataFrame) else np.zeros((2, 1))
+    good = pd.DataFrame({"a": [0.0, 1.0]}) if good is X else good
+    with pytest.raises(DataError, match=message):
+        on_cpu(spec).fit(good, [0, 1]).predict(X)
+
+
+def test_before_fit() -> None:
+    model = on_cpu()
+    for call in (model.predict, model.predict_proba):
+        with pytest.raises(NotFittedError):
+            call(pd.DataFrame({"n1": [1.0]}))
+    with pytest.raises(NotFittedError):
+        model.to_sklearn()
+
+
+def test_single_rows_equal_the_batch() -> None:
+    model = on_cpu(dtype="float64").fit(TABLE, WORDS)
+    batch = model.predict_proba(TABLE)
+    singles = np.vstack([model.predict_proba(TABLE[i : i + 1]) for i in range(0, ROWS, 20)])
+    np.testing.assert_allclose(singles, batch[::20], rtol=1e-12)
+    assert model.predict(TABLE[7:8]).tolist() == [model.predict(TABLE)[7]]
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"device": "tpu"}, ConfigError, "'tpu' is not one of"),
+        ({"device": None}, ConfigError, "None is not one of"),
+        ({"device": "cpu", "dtype": "int8"}, ConfigError, "dtype='int8' is not 'auto'"),
+    ],
+    ids=["tpu", "None", "int8"],
+)
+def test_bad_parameters_are_refused_at_fit(params: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        Accelerated(LinearRegression(), **params).fit(np.zeros((2, 1)), [0.0, 1.0])
+
+
+def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.system.devices.obstacle", lambda: "no NVIDIA driver")
+    X, y = np.eye(2), np.array([0.0, 1.0])
+    with pytest.raises(DeviceUnavailable, match="no NVIDIA driver") as caught:
+        Accelerated(LinearRegression(), device="cuda").fit(X, y)
+    assert caught.value.exit_code == 69
+    model = Accelerated(LinearRegression()).fit(X, y)
+    assert (model.device_, model.device_why_) == ("cpu", "no usable GPU: no NVIDIA driver")
+
+
+def test_a_second_fit_forgets_the_first() -> None:
+    model = on_cpu(make_pipeline(StandardScaler(), LogisticRegression()))
+    model.fit(TABLE[["n2"]], WORDS)
+    model.fit(TABLE[["n2", "n2"]].to_numpy("float64"), np.where(WORDS == "no", 0, 1))
+    assert not hasattr(model, "feature_names_in_")
+    assert model.n_features_in_ == 2
+    assert model.classes_.tolist() == [0, 1]

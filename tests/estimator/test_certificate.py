@@ -1,0 +1,400 @@
+from __future__ import annotations
+
+import datetime
+import json
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
+from sklearn.decomposition import PCA
+from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomForestRegressor
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.neighbors import KernelDensity
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+    TargetEncoder,
+)
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated, load, save
+from pipeline.data import files
+from pipeline.errors import ConfigError, DataError, LiftDiffers, Reason, Unsupported
+from pipeline.estimator.certificate import Certificate, Tolerance, compare
+
+ROWS = 1_000
+CLASSIFIED = ["predict", "predict_proba"]
+DECIDED = [*CLASSIFIED, "decision_function"]
+SCORES = ["decision_function", "score_samples"]
+X, Y = make_classification(ROWS, 6, n_informative=4, n_classes=3, random_state=0)
+TABLE = pd.DataFrame(X, columns=list("abcdef")).assign(town=np.resize(["x", "y", "z"], ROWS))
+WORDS = np.array(["no", "so", "yes"])[Y]
+
+
+def fitted(spec: Any, X: Any = X, y: Any = Y) -> Accelerated:
+    return Accelerated(spec, device="cpu").fit(X, y)
+
+
+def mixed(last: Any) -> Any:
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    table = make_column_transformer((numbers, list("abcdef")), (OneHotEncoder(), ["town"]))
+    return make_pipeline(table, last)
+
+
+@pytest.mark.parametrize(
+    ("spec", "X", "y", "methods"),
+    [
+        (LogisticRegression(), X, WORDS, DECIDED),
+        (RandomForestRegressor(5), X, X[:, 0], ["predict"]),
+        (StandardScaler(), X, None, ["transform"]),
+        (KMeans(3, n_init=1), X, None, ["predict", "transform"]),
+        (IsolationForest(n_estimators=10), X, None, ["predict", *SCORES]),
+        (LinearRegression(), X, X[:, :2], ["predict"]),
+        (RandomForestClassifier(5), X, np.c_[Y, Y == 1], CLASSIFIED),
+        (XGBClassifier(n_estimators=3, enable_categorical=True), TABLE, Y, CLASSIFIED),
+        (mixed(LogisticRegression()), TABLE, WORDS, DECIDED),
+        (mixed(RandomForestClassifier(5)), TABLE, WORDS, CLASSIFIED),
+        (make_pipeline(HashingVectorizer(), LogisticRegression()), TABLE["town"], Y, DECIDED),
+    ],
+)  # fmt: skip
+def test_what_is_lifted_on_the_host_agrees(spec: Any, X: Any, y: Any, methods: Any) -> None:
+    model = fitted(spec, X, y)
+    found = model.certify(X)
+    assert found is model.certificate_
+    assert found.require().holds
+    assert (found.rows, found.device) == (ROWS, "cpu")
+    assert [each.method for each in found.agreements] == methods
+    assert all(each.differing == 0 for each in found.agreements)
+
+
+class Wrong(Accelerated):
+    """Lifts to a model that is a little off."""
+
+    def to_sklearn(self) -> Any:
+        lifted = copy(super().to_sklearn())
+        lifted.coef_ = lifted.coef_ * 1.1
+        return lifted
+
+
+def test_a_wrong_lift_is_found_and_names_method_row_and_difference() -> None:
+    model = Wrong(LogisticRegression(), device="cpu").fit(X, Y)
+    found = model.certify(X)
+    assert not found.holds
+    probability = next(each for each in found.agreements if each.method == "predict_proba")
+    apart = np.abs(model.predict_proba(X) - model.to_sklearn().predict_proba(X))
+    assert probability.largest == pytest.approx(apart.max())
+    assert probability.row == apart.max(axis=1).argmax()
+    assert probability.differing > 0.9
+    with pytest.raises(LiftDiffers, match=r"predict.* answers otherwise than the one on 'cpu'"):
+        found.require()
+    assert "DIFFERS" in str(found)
+    assert model.certify(X, rtol=1.0, atol=1.0, differing=0.5).holds
+
+
+def test_a_certificate_is_plain_data() -> None:
+    found = fitted(LogisticRegression()).certify(X[:10])
+    text = msgspec.json.encode(found)
+    assert json.loads(text)["agreements"][0]["method"] == "predict"
+    assert msgspec.json.decode(text, type=Certificate) == found
+    assert found.packages["scikit-learn"]
+
+
+def test_rows_of_a_long_table_are_taken_evenly() -> None:
+    found = Wrong(LogisticRegression(), device="cpu").fit(X, Y).certify(X, n_rows=101)
+    assert found.rows == 101
+    rows = np.linspace(0, ROWS - 1, 101).astype(int)
+    assert {each.row for each in found.agreements} <= set(rows.tolist())
+
+
+def test_a_new_fit_has_no_certificate() -> None:
+    model = fitted(LogisticRegression())
+    model.certify(X)
+    assert not hasattr(model.fit(X, Y), "certificate_")
+
+
+@pytest.mark.parametrize(
+    ("spec", "X"), [(DBSCAN(), X), (LogisticRegression(), X[:0])], ids=["no method", "no rows"]
+)
+def test_nothing_to_compare_is_refused(spec: Any, X: Any) -> None:
+    with pytest.raises((ConfigError, ValueError), match="nothing to compare|0 sample"):
+        fitted(spec).certify(X)
+
+
+@pytest.mark.parametrize("bound", [{"rtol": -1.0}, {"atol": np.nan}, {"differing": 1.0}])
+def test_a_tolerance_that_bounds_nothing_is_refused(bound: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(bound))):
+        fitted(LogisticRegression()).certify(X, **bound)
+
+
+def test_missing_answers_agree_with_missing_ones_only() -> None:
+    both = np.array([1.0, np.nan, 3.0])
+    rows = np.arange(3)
+    (same,) = compare(["transform"], lambda _: (both, both.copy()), rows, Tolerance())
+    assert (same.differing, same.largest, same.holds) == (0.0, 0.0, True)
+    one = np.array([1.0, 2.0, 3.0])
+    (other,) = compare(["transform"], lambda _: (both, one), rows, Tolerance())
+    assert (other.row, other.largest, other.holds) == (1, np.inf, False)
+
+
+def test_equal_infinities_agree() -> None:
+    far = np.vstack([X[:20], np.full((1, 6), 1e6)])
+    model = fitted(KernelDensity(kernel="tophat"), X[:20], None)
+    (found,) = model.certify(far).require().agreements
+    assert np.isneginf(model.score_samples(far)[-1])
+    assert (found.method, found.largest, found.differing) == ("score_samples", 0.0, 0.0)
+
+
+def test_labels_that_are_numbers_have_no_tolerance() -> None:
+    y = 100_000.0 + Y
+    model = fitted(LogisticRegression(), X, y)
+    lifted = copy(model.to_sklearn())
+    lifted.classes_ = np.roll(lifted.classes_, 1)
+    model.to_sklearn = lambda: lifted  # type: ignore[method-assign]
+    labels = model.certify(X).agreements[0]
+    assert (labels.method, labels.largest, labels.differing) == ("predict", None, 1.0)
+
+
+def test_what_the_device_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = fitted(PCA(2), X, None)
+    call = model.plan_.call
+
+    def refuse(method: str, X: Any) -> Any:
+        if method == "score_samples":
+            raise Unsupported(Reason("pca", "cuML's PCA has no score_samples"))
+        return call(method, X)
+
+    monkeypatch.setattr(model.plan_, "call", refuse)
+    found = model.certify(X).require()
+    assert [each.method for each in found.agreements] == ["transform"]
+    assert found.left_out == {"score_samples": "pca: cuML's PCA has no score_samples"}
+    assert "left out: pca: cuML's PCA has no" in str(found)
+
+
+def test_partitions_are_refused() -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    partitions = dd.from_pandas(TABLE[["a"]], npartitions=2)
+    with pytest.raises(DataError, match=r"a certificate needs all rows .* pass X.compute\(\)"):
+        fitted(StandardScaler(), partitions, None).certify(partitions)
+
+
+def test_another_shape_does_not_agree() -> None:
+    both = (X[:, :2], X)
+    (found,) = compare(["transform"], lambda _: both, np.arange(ROWS), Tolerance())
+    assert not found.holds
+    assert found.failure == "answers in the shape (1000, 6), not (1000, 2)"
+
+
+DAYS = [datetime.date(2020, 1, 1), datetime.date(2020, 3, 1), datetime.date(2020, 2, 1)]
+HOT = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+
+
+def cells(values: list[Any], dtype: Any = object) -> pd.DataFrame:
+    return pd.DataFrame({"c": pd.Series(values * 10, dtype=dtype)})
+
+
+AS_SKLEARN_HAS_IT = {
+    "text with None": cells(["a", None, "b"]),
+    "text with NaN": cells(["a", np.nan, "b"]),
+    "text of pandas": cells(["a", None, "b"], "str"),
+    "categories": cells(["a", None, "b"], "category"),
+    "booleans with None": cells([True, None, False]),
+    "booleans with NaN": cells([True, np.nan, False]),
+    "nullable booleans": cells([True, None, False], "boolean"),
+    "whole numbers": cells([3, 1, 2]),
+    "whole numbers with None": cells([3, None, 2]),
+    "whole numbers with NaN": cells([3, np.nan, 2]),
+    "real numbers with None": cells([1.5, None, -2.5]),
+    "nullable integers": cells([3, None, 2], "Int64"),
+    "truth values": cells([True, False, True]),
+    "real numbers": cells([1.5, 2.0, -1.0]),
+    "nothing": cells([None, None, None]),
+    "no text and None": cells(["", None, "a"]),
+    "words for missing": cells(["nan", None, "None"]),
+    "booleans of NumPy": cells([np.True_, np.False_, None]),
+    "hours": cells([datetime.datetime(2020, 1, 1, hour) for hour in (3, 12, 7)]),
+    "hours of a zone": cells([pd.Timestamp(day, tz="Europe/Berlin") for day in DAYS]),
+    "durations": cells([datetime.timedelta(days) for days in (1, 3, 2)]),
+    "Arrow integers": cells([3, None, 2], pd.ArrowDtype(pa.int64())),
+    "Arrow booleans": cells([True, None, False], pd.ArrowDtype(pa.bool_())),
+    "days": cells(DAYS),
+    "Arrow days": cells(DAYS, pd.ArrowDtype(pa.date32())),
+    "objects of NumPy": np.array([["a", 1], [None, 2], ["b", None]] * 10, dtype=object),
+    "rows": [["a", 1], [None, 2], ["b", None]] * 10,
+    "Polars": pl.DataFrame({"c": ["a", None, "b"] * 10, "n": [1, None, 2] * 10}),
+    "Polars booleans": pl.DataFrame({"c": [True, None, False] * 10}),
+    "Polars categories": pl.DataFrame({"c": ["a", None, "b"] * 10}).cast(pl.Categorical),
+    "Polars enumeration": pl.DataFrame({"c": ["a", None, "b"] * 10}).cast(pl.Enum(["b", "a"])),
+    "Arrow": pa.table({"c": ["a", None, "b"] * 10}),
+    "Arrow dates": pa.table({"c": pa.array(DAYS * 10)}),
+}  # fmt: skip
+"""Columns as encoders of scikit-learn take them."""
+
+NAMED_OTHERWISE = ("Polars", "Arrow dates", "hours", "durations")
+"""A matrix of objects holds 1.0 for 1; points in time and durations are written as NumPy does."""
+
+ENCODERS = {
+    "one-hot": HOT,
+    "ordinal": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-9),
+    "target": TargetEncoder(target_type="continuous", random_state=0),
+    "infrequent": OneHotEncoder(min_frequency=11, sparse_output=False),
+}
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("name", AS_SKLEARN_HAS_IT)
+def test_an_encoder_answers_as_sklearn_on_the_rows_as_they_were_passed(
+    name: str, encoder: str
+) -> None:
+    X, y = AS_SKLEARN_HAS_IT[name], np.resize([0.0, 5.0, 1.0], 30)
+    plain = clone(ENCODERS[encoder]).fit(X, y)
+    model = Accelerated(ENCODERS[encoder], device="cpu", dtype="float64").fit(X, y)
+    np.testing.assert_allclose(model.transform(X), plain.transform(X))
+    np.testing.assert_array_equal(model.to_sklearn().transform(X), model.transform(X))
+    assert model.certify(X).holds
+    if name not in NAMED_OTHERWISE:
+        names = plain.get_feature_names_out().tolist()
+        assert model.get_feature_names_out().tolist() == names
+
+
+def test_none_is_a_category_to_the_lifted_model_too() -> None:
+    X, y = AS_SKLEARN_HAS_IT["text with None"], np.resize([0.0, 5.0, 1.0], 30)
+    spec = make_pipeline(OneHotEncoder(handle_unknown="ignore"), Ridge())
+    model = Accelerated(spec, device="cpu").fit(X, y)
+    expected = clone(spec).fit(X, y).predict(X)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.to_sklearn().predict(X), expected, rtol=1e-5)
+    assert model.certify(X).require().passed == "pandas.DataFrame, as it was passed"
+
+
+FILLED = make_column_transformer(
+    (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()), ["c"])
+)
+ONLY_OURS = {
+    "both None and NaN": (HOT, cells(["a", None, np.nan])),
+    "NA among objects": (HOT, cells(["a", pd.NA, "b"])),
+    "text with NA": (HOT, cells(["a", pd.NA, "b"], "string")),
+    "passed on with NA": (
+        make_column_transformer(("passthrough", ["c"])), cells([None, 2, 3], "Int64")
+    ),
+    "Arrow text in pandas": (HOT, cells(["a", None, "b"], pd.ArrowDtype(pa.string()))),
+    # PyArrow makes "b" of the null on its way to NumPy, which is what scikit-learn sees.
+    "Arrow dictionary": (HOT, pa.table({"c": pa.array(["a", None, "b"] * 9).dictionary_encode()})),
+    # Both in one matrix of objects, in which days are dates.
+    "Polars days beside text": (HOT, pl.DataFrame({"d": DAYS * 10, "t": ["a", "b", "c"] * 10})),
+    "an indicator of None": (MissingIndicator(features="all"), cells(["a", None, "b"])),
+    "an imputer of None": (FILLED, cells(["a", None, "a", "b"])),
+    "None after NaN": (HOT, cells(["a", np.nan, "b"]), cells(["a", None, "b"])),
+    "NaN after None": (HOT, cells(["a", None, "b"]), cells(["a", np.nan, "b"])),
+}  # fmt: skip
+
+
+OBJECTS = pd.concat(
+    [
+        AS_SKLEARN_HAS_IT[name].set_axis([name], axis=1)
+        for name in ("text with None", "booleans with None", "days", "whole numbers")
+    ],
+    axis=1,
+).iloc[1:]  # the first row holds None
+T, B, D, N = OBJECTS.columns
+
+
+def test_a_program_of_many_branches_reads_objects_as_sklearn_does(tmp_path: Path) -> None:
+    as_it_is = make_pipeline(FunctionTransformer(feature_names_out="one-to-one"), OneHotEncoder())
+    branches = make_column_transformer(
+        (OneHotEncoder(), [T, B, D]),
+        (StandardScaler(), [N]),
+        (make_union(OrdinalEncoder(), OneHotEncoder()), [T]),
+        (as_it_is, [B, T]),
+        (OneHotEncoder(categories=[[None, "b", "a"]], drop="first"), [T]),
+    )
+    spec, y = make_pipeline(branches, Ridge()), np.arange(29.0) % 7
+    plain = clone(spec).fit(OBJECTS, y)
+    model = Accelerated(spec, device="cpu", dtype="float64").fit(OBJECTS, y)
+    expected = plain.predict(OBJECTS)
+    np.testing.assert_allclose(model.predict(OBJECTS), expected)
+    np.testing.assert_allclose(model.to_sklearn().predict(OBJECTS), expected)
+    names = plain[:-1].get_feature_names_out().tolist()
+    assert model.to_sklearn()[:-1].get_feature_names_out().tolist() == names
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model", "cpu")
+    np.testing.assert_array_equal(loaded.predict(OBJECTS), model.predict(OBJECTS))
+    assert loaded.certify(OBJECTS).require().holds
+    sha256 = files.save(model.to_sklearn(), tmp_path / "model.skops")
+    again = files.load(tmp_path / "model.skops", sha256)
+    np.testing.assert_allclose(again.predict(OBJECTS), expected)
+
+
+@pytest.mark.parametrize("name", ONLY_OURS)
+def test_where_the_lifted_model_would_answer_otherwise_the_certificate_does_not_hold(
+    name: str,
+) -> None:
+    spec, X, *others = ONLY_OURS[name]
+    found = fitted(spec, X, None).certify(*(others or [X]))
+    assert not found.holds
+    with pytest.raises(LiftDiffers, match="transform: the lifted model"):
+        found.require()
+
+
+def test_what_the_lifted_model_raises_is_in_the_certificate() -> None:
+    X = cells(["a", pd.NA, "b"])
+    found = fitted(OneHotEncoder(), X, None).certify(X)
+    (each,) = found.agreements
+    assert not each.holds
+    assert (
+        each.failure
+        == "raises ValueError: Found unknown categories [<NA>] in column 0 during transform"
+    )
+    said = r"transform: the lifted model raises ValueError: Found unknown .*pandas.DataFrame, as it"
+    with pytest.raises(LiftDiffers, match=said):
+        found.require()
+    assert "FAILS" in str(found)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Certificate) == found
+
+
+def test_columns_that_only_ours_leaves_out_are_told() -> None:
+    model = fitted(StandardScaler(), TABLE[["a", "b"]], None)
+    with pytest.warns(UserWarning, match="left out"):
+        found = model.certify(TABLE[["b", "a", "c"]])
+    assert "raises ValueError: The feature names" in str(found.agreements[0].failure)
+
+
+@pytest.mark.parametrize(
+    ("form", "passed"),
+    [
+        (lambda X: X, "pandas.DataFrame"),
+        (pl.from_pandas, "polars.DataFrame"),
+        (lambda X: X.to_numpy(), "numpy.ndarray"),
+        (lambda X: X.to_numpy().tolist(), "builtins.list"),
+    ],
+)
+def test_the_lifted_model_is_given_the_form_that_was_passed(form: Any, passed: str) -> None:
+    X = form(TABLE[["a", "b"]])
+    model = fitted(make_pipeline(StandardScaler(), LogisticRegression()), X)
+    asked: list[Any] = []
+    lifted = model.to_sklearn()
+    predict = lifted.predict
+    lifted.predict = lambda X: asked.append(X) or predict(X)
+    model.to_sklearn = lambda: lifted  # type: ignore[method-assign]
+    found = model.certify(X, n_rows=7).require()
+    assert found.passed == f"{passed}, as it was passed"
+    assert (type(asked[0]), len(asked[0])) == (type(X), 7)
+
+
+def test_text_is_passed_to_xgboost_as_categories() -> None:
+    model = fitted(XGBClassifier(n_estimators=3, enable_categorical=True), TABLE)
+    assert model.certify(TABLE).require().passed == "pandas.DataFrame, text as categories"

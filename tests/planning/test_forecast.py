@@ -1,0 +1,169 @@
+"""What is said of partitions before a fit, held against what the fit then says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.decomposition import IncrementalPCA
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from xgboost import XGBClassifier
+
+import pipeline
+from pipeline import Accelerated, explain
+from pipeline.backends.cuml import multi_gpu
+from pipeline.data import partitioned
+from pipeline.errors import Unsupported
+from pipeline.planning import forecast
+
+dd = pytest.importorskip("dask.dataframe")
+da = pytest.importorskip("dask.array")
+ROWS = 600
+SMALL = XGBClassifier(n_estimators=2)
+
+
+def table() -> pd.DataFrame:
+    return pd.DataFrame(np.random.default_rng(0).normal(size=(ROWS, 2)), columns=["a", "b"])
+
+
+def target() -> np.ndarray:
+    return (table()["a"] > 0).to_numpy().astype("int64")
+
+
+def parts() -> Any:
+    return dd.from_pandas(table(), npartitions=3)
+
+
+def never(X: pd.DataFrame) -> pd.DataFrame:
+    raise AssertionError("a partition was made")
+
+
+def notes(places: Any) -> list[str]:
+    """Return what is said of the partitions up to the free memory, which varies."""
+    said = [place.note.replace("about ", "") for place in places]
+    return [note.partition(" bytes of rows")[0] for note in said]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [SMALL, GaussianNB(), SGDClassifier(), LogisticRegression(), IncrementalPCA(1)],
+    ids=lambda last: type(last).__name__,
+)
+@pytest.mark.parametrize("free", [10**12, 100])
+def test_the_fit_does_what_was_said(last: Any, free: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitioned, "room", lambda device: free)
+    spec = make_pipeline(StandardScaler(), last)
+    said = explain(spec, "cpu", parts()).placements
+    model = Accelerated(spec, device="cpu")
+    if "refused" in said[-1].note:
+        with pytest.raises(Unsupported, match="9,600 bytes of rows, 100 free"):
+            model.fit(parts(), target())
+        assert "about 9,600 bytes of rows, 100 free" in said[-1].note
+    else:
+        model.fit(parts(), target())
+        assert notes(said) == notes(model.plan_.placements)
+
+
+def test_a_frame_that_is_too_large_is_refused_without_preprocessing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(partitioned, "room", lambda device: 100)
+    (place,) = explain(SMALL, "cpu", parts()).placements
+    assert "refused" in place.note
+    assert "9,600 bytes of rows" in place.note
+    with pytest.raises(Unsupported, match="9,600 bytes of rows"):
+        Accelerated(SMALL, device="cpu").fit(parts(), target())
+
+
+def test_no_partition_is_made() -> None:
+    X = parts().map_partitions(never, meta=table()[:0])
+    spec = make_pipeline(StandardScaler(), LogisticRegression())
+    first, last = explain(spec, "cpu", X).placements
+    assert first.note == "the statistics of the partitions are merged"
+    assert "else refused: the number of rows is not known before the run" in last.note
+    with pytest.raises(AssertionError, match="a partition was made"):
+        Accelerated(spec, device="cpu").fit(X, target())
+
+
+def test_rows_of_files_are_known_from_their_footers(tmp_path: Path) -> None:
+    table().to_parquet(tmp_path / "x.parquet", row_group_size=100)
+    table().to_csv(tmp_path / "x.csv")
+    read = dd.read_parquet(tmp_path / "x.parquet")
+    assert forecast.known_rows(read) == ROWS
+    assert forecast.known_rows(read[["b"]]) == ROWS
+    assert forecast.known_rows(read[read["a"] > 0]) is None
+    assert forecast.known_rows(dd.read_csv(tmp_path / "x.csv")) is None
+
+
+def test_rows_of_arrays_are_known_where_their_blocks_are() -> None:
+    array = da.zeros((ROWS, 3), chunks=(100, 3), dtype="float32")
+    assert forecast.given(array) == forecast.Rows(ROWS, 12, framed=False)
+    assert forecast.given(array[array[:, 0] > 0]).rows is None
+
+
+def test_what_follows_a_gathered_step_is_in_its_process() -> None:
+    spec = make_pipeline(StandardScaler(), IncrementalPCA(1), SMALL)
+    *_, pca, last = explain(spec, "cpu", parts()).placements
+    assert pca.note.startswith("gathered to one process: about 9,600 bytes")
+    assert last.note == "in the process that the rows were gathered in"
+
+
+def test_the_estimate_says_what_it_leaves_out() -> None:
+    X = dd.from_pandas(table().assign(c="x"), npartitions=2)
+    (place,) = explain(LogisticRegression(), "cpu", X).placements
+    assert f"about {ROWS * 24:,} bytes of rows and what their texts take" in place.note
+    coded = table().assign(c=pd.Categorical(["x"] * ROWS), d=pd.array([1] * ROWS, "Int64"))
+    (place,) = explain(LogisticRegression(), "cpu", dd.from_pandas(coded, 2)).placements
+    assert f"about {ROWS * 28:,} bytes of rows, " in place.note
+    encoded = make_pipeline(OneHotEncoder(), LogisticRegression())
+    assert (
+        "if there are as many columns as before" in explain(encoded, "cpu", X).placements[-1].note
+    )
+
+
+def test_texts_are_refused() -> None:
+    spec = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    first, last = explain(spec, "cpu", parts()).placements
+    assert first.note == "refused: texts are read in one piece; pass X.compute()"
+    assert last.note == ""
+
+
+def test_the_memory_of_an_absent_gpu_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.system.devices.obstacle", lambda: "none here")
+    spec = make_pipeline(StandardScaler(), SMALL)
+    last = explain(spec, "cuda", parts()).placements[-1]
+    assert (
+        "else external memory: about 4,800 bytes of rows, the free memory of the GPU" in last.note
+    )
+
+
+def test_a_cluster_trains_together() -> None:
+    pytest.importorskip("distributed")
+    with pipeline.cluster("local", workers=1):
+        (place,) = explain(SMALL, "cpu", parts()).placements
+    assert place.note == "trained by all workers of the cluster"
+
+
+def test_a_model_explains_itself_with_its_own_type_and_device() -> None:
+    model = Accelerated(make_pipeline(StandardScaler(), SMALL), device="cpu", dtype="float64")
+    explained = model.explain(parts())
+    assert "about 9,600 bytes of rows" in explained.placements[-1].note
+    assert model.explain().placements[-1].note == ""
+    assert not hasattr(model, "plan_")
+
+
+def test_what_several_gpus_train_together_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitioned, "room", lambda device: 10**12)
+    rows = forecast.Rows(ROWS, 16, framed=False)
+    assert forecast._learnt(LogisticRegression(), rows, "cuda").startswith("gathered")
+    monkeypatch.setattr(multi_gpu, "several_gpus", lambda: True)
+    said = forecast._learnt(LogisticRegression(), rows, "cuda")
+    assert said.startswith("trained by all GPUs of the cluster (cuml.dask.linear_model.Logistic")
+    assert forecast._learnt(GaussianNB(), rows, "cuda").startswith("gathered")

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import FastICA
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomTreesEmbedding,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from xgboost import XGBClassifier
+
+from pipeline import explain
+from pipeline.backends.base import Plain
+from pipeline.errors import ConfigError, Unsupported
+from pipeline.planning.lower import is_transformer, lower, parts
+from pipeline.preprocessing.engine.program import Program
+
+OURS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
+
+
+def preprocessing(encoder: Any = None) -> Any:
+    return make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["n"]),
+        (encoder or OneHotEncoder(), ["c"]),
+        ("drop", ["d"]),
+        remainder="passthrough",
+    )
+
+
+def program(model: Any = None) -> Pipeline:
+    return make_pipeline(preprocessing(), model or LogisticRegression())
+
+
+def rows(spec: Any, device: str) -> list[tuple[str, str, str]]:
+    return [(p.step, p.device, p.implementation) for p in explain(spec, device).placements]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_every_inner_step_has_its_place(device: str) -> None:
+    found = rows(program(XGBClassifier()), device)
+    ours = [(step, place, how) for step, place, how in found if how == OURS[device]]
+    assert [step.removeprefix("columntransformer.") for step, _, _ in ours] == [
+        "pipeline.simpleimputer",
+        "pipeline.standardscaler",
+        "onehotencoder",
+        "remainder",
+    ]
+    assert found[-1] == ("xgbclassifier", device, "xgboost.XGBClassifier")
+
+
+def test_cuda_is_explained_without_a_gpu_and_without_cuml() -> None:
+    explained = explain(program(LogisticRegression(C=0.5)), "cuda")
+    last = explained.placements[-1]
+    assert (last.device, last.implementation) == ("cuda", "cuml.linear_model.LogisticRegression")
+    assert (last.parameters["solver"], last.note) == ("qn", "")
+    assert str(explained).splitlines()[-1].startswith("logisticregression")
+    assert "takes penalty='l2'" in str(explained)
+
+
+def test_auto_is_explained_as_what_it_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.system.devices.obstacle", lambda: "none here")
+    assert explain(LogisticRegression()).device == "cpu"
+
+
+def test_explained_estimator_without_equivalent_has_no_device() -> None:
+    explained = explain(make_pipeline(FastICA(), HistGradientBoostingClassifier()), "cuda")
+    assert [(p.step, p.device, p.implementation) for p in explained.placements] == [
+        ("fastica", "", ""),
+        ("histgradientboostingclassifier", "", ""),
+    ]
+    assert str(explained).count("no equivalent") == 2
+    assert "FastICA has no rule for the GPU; the nearest on the GPU is PCA" in str(explained)
+
+
+def test_unknown_devices_are_refused() -> None:
+    with pytest.raises(ConfigError, match="'tpu' is not one of"):
+        explain(LogisticRegression(), "tpu")
+
+
+@pytest.mark.parametrize(
+    ("spec", "step", "why"),
+    [
+        (RandomTreesEmbedding(), "randomtreesembedding", "RandomTreesEmbedding has no twin yet"),
+        (
+            SimpleImputer(missing_values=-1),
+            "simpleimputer",
+            "missing_values: missing_values=-1 is not supported yet",
+        ),
+    ],
+)
+def test_on_the_cpu_a_transformer_without_a_twin_runs_as_it_is(
+    spec: Any, step: str, why: str
+) -> None:
+    placed = explain(make_pipeline(spec, LogisticRegression()), "cpu").placements[0]
+    assert placed.implementation == f"sklearn.{type(spec).__name__}"
+    assert (placed.step, placed.device, placed.note) == (step, "cpu", f"as it is: {why}")
+    plan = lower(make_pipeline(spec, LogisticRegression()), "cpu")
+    assert isinstance(plan.steps[0].worker, Plain)
+    assert plan.placements[0] == placed
+
+
+def test_on_cuda_all_reasons_come_at_once() -> None:
+    spec = make_pipeline(
+        preprocessing(SimpleImputer(missing_values=-1, strategy=np.max)),
+        FastICA(),
+        HistGradientBoostingClassifier(),
+    )
+    with pytest.raises(Unsupported) as caught:
+        lower(spec, "cuda")
+    assert [(r.step.rpartition(".")[2], r.parameter) for r in caught.value.reasons] == [
+        ("simpleimputer", "missing_values"),
+        ("simpleimputer", "strategy"),
+        ("fastica", None),
+        ("histgradientboostingclassifier", None),
+    ]
+    assert caught.value.exit_code == 2
+
+
+def test_fallback_runs_what_the_gpu_cannot_on_the_host_and_says_so() -> None:
+    plan = lower(make_pipeline(StandardScaler(), FastICA(), XGBClassifier()), "cuda", fallback=True)
+    assert [(p.step, p.device) for p in plan.placements] == [
+        ("standardscaler", "cuda"),
+        ("fastica", "cpu"),
+        ("xgbclassifier", "cuda"),
+    ]
+    assert plan.placements[1].note == "on the host: FastICA has no rule for the GPU"
+
+
+class OwnScaler(StandardScaler):
+    pass
+
+
+class OwnPipeline(Pipeline):
+    pass
+
+
+def test_subclasses_are_not_taken_for_what_they_inherit_from() -> None:
+    scaler = explain(make_pipeline(OwnScaler(), LogisticRegression()), "cpu").placements[0]
+    assert scaler.note == "as it is: OwnScaler has no twin yet"
+    whole = lower(OwnPipeline([("s", StandardScaler()), ("m", LogisticRegression())]), "cpu")
+    assert [p.implementation.rpartition(".")[2] for p in whole.placements] == ["OwnPipeline"]
+    with pytest.raises(Unsupported, match="OwnScaler has no twin yet"):
+        lower(make_pipeline(OwnScaler(), XGBClassifier()), "cuda")
+
+
+def test_steps_left_out_are_left_out() -> None:
+    spec = Pipeline(
+        [("a", "passthrough"), ("s", StandardScaler()), ("b", None), ("m", LogisticRegression())]
+    )
+    assert [name for name, _ in parts(spec)] == ["s", "m"]
+    assert [p.step for p in lower(spec, "cpu").placements] == ["s", "m"]
+
+
+def test_a_pipeline_of_nothing_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no step"):
+        lower(Pipeline([("a", "passthrough")]), "cpu")
+
+
+def test_names_of_steps_that_sklearn_refuses_are_refused() -> None:
+    with pytest.raises(ConfigError, match="not unique"):
+        lower(Pipeline([("a", StandardScaler()), ("a", LogisticRegression())]), "cpu")
+
+
+def test_a_bare_estimator_is_a_plan_of_one_step() -> None:
+    assert [p.step for p in lower(LogisticRegression(), "cpu").placements] == ["logisticregression"]
+    assert isinstance(lower(StandardScaler(), "cpu").steps[0].worker, Program)
+
+
+def test_the_type_of_the_matrix_reaches_the_program() -> None:
+    worker = lower(program(), "cpu", dtype="float64").steps[0].worker
+    assert worker.dtype == "float64"
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (StandardScaler(), True),
+        (preprocessing(), True),
+        (LogisticRegression(), False),
+        (KMeans(), False),
+        (CalibratedClassifierCV(), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_transformers_only_transform(estimator: Any, expected: bool) -> None:
+    assert is_transformer(estimator) is expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (program(LogisticRegression(C=-1)), "^logisticregression: The 'C' parameter of Logistic"),
+        (make_pipeline(SimpleImputer(strategy="avg")), "^simpleimputer: The 'strategy' parameter"),
+        (preprocessing(OneHotEncoder(handle_unknown="x")), r"onehotencoder: The 'handle_unknown'"),
+        (RandomForestClassifier(n_estimators=0), "^randomforestclassifier: The 'n_estimators'"),
+        (make_pipeline("typo", LogisticRegression()), "^typo: 'typo' is not a scikit-learn"),
+        (LogisticRegression, "is not a scikit-learn estimator"),
+        (None, "is not a scikit-learn estimator"),
+        (make_pipeline(StandardScaler(), object()), "^object: .* is not a scikit-learn estimator"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_bad_parameters_are_refused_before_any_data(spec: Any, message: str, device: str) -> None:
+    for ask in (lower, explain):
+        with pytest.raises(ConfigError, match=message):
+            ask(spec, device)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_unknown_keywords_of_xgboost_are_refused(device: str) -> None:
+    for ask in (lower, explain):
+        with pytest.raises(Unsupported, match="XGBoost has no such parameter") as caught:
+            ask(program(XGBClassifier(max_dpth=3)), device)
+        assert caught.value.reasons[0].step == "xgbclassifier"
+        assert caught.value.reasons[0].parameter == "max_dpth"
+
+
+@pytest.mark.parametrize(
+    "model", [LogisticRegression(C=0.5), XGBClassifier(n_estimators=2, n_jobs=1)]
+)
+def test_the_spec_is_never_changed(model: Any) -> None:
+    spec = program(model)
+    before = repr(spec.get_params())
+    explain(spec, "cuda")
+    X = pd.DataFrame({"n": [0.0, 1.0, np.nan, 3.0], "c": list("abab"), "d": 0, "e": 1})
+    lower(spec, "cpu").fit(X, np.array([0, 1, 0, 1]))
+    assert repr(spec.get_params()) == before
+
+
+def test_placement_tells_that_the_device_of_the_spec_is_replaced() -> None:
+    placed = explain(XGBClassifier(device="cuda"), "cpu").placements[0]
+    assert placed.note == "device='cuda' of the spec is replaced"

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pipeline.data.frames import Coded
+from pipeline.errors import ConfigError
+from pipeline.preprocessing.engine.blocks import (
+    Block,
+    Categories,
+    Indicators,
+    Joined,
+    Numbers,
+    as_categories,
+    as_numbers,
+    scaled,
+)
+from pipeline.preprocessing.engine.table import Part, Table
+
+NUMBERS = Numbers(np.array([[1.5, 2.0], [3.5, np.nan]]))
+ONE_HOT = Indicators([np.array([2, -2]), np.array([0, 1])], [3, 2])
+TEXT = Categories([Coded(np.array([1, -1]), np.array(["a", "b"], dtype=object))])
+
+
+def rows(n_rows: int) -> Part:
+    return Part(Table(np.zeros((n_rows, 1))), slice(0, n_rows))
+
+
+def written(block: Block) -> np.ndarray:
+    out = np.zeros((2, block.width), dtype="float32")
+    block.write(out)
+    return out
+
+
+def test_numbers_are_cast_to_the_output() -> None:
+    assert written(NUMBERS).tolist()[0] == [1.5, 2.0]
+
+
+def test_indicators_write_ones_and_nothing_for_unknown() -> None:
+    assert written(ONE_HOT).tolist() == [[0, 0, 1, 1, 0], [0, 0, 0, 0, 1]]
+
+
+def test_joined_writes_side_by_side() -> None:
+    both = Joined([ONE_HOT, Joined([NUMBERS, NUMBERS])])
+    assert both.width == 9
+    assert written(both)[0].tolist() == [0, 0, 1, 1, 0, 1.5, 2.0, 1.5, 2.0]
+
+
+def test_nothing_joined_has_no_width() -> None:
+    assert Joined([]).width == 0
+    assert written(Joined([])).shape == (2, 0)
+
+
+def test_scaled_multiplies_each_form_and_leaves_the_block_as_it_is() -> None:
+    both = Joined([ONE_HOT, NUMBERS])
+    times_two = scaled(both, 2)
+    assert times_two.width == 7
+    assert written(times_two)[0].tolist() == [0, 0, 2, 2, 0, 3, 4]
+    assert written(both)[0].tolist() == [0, 0, 1, 1, 0, 1.5, 2]
+    assert scaled(both, None) is both
+
+
+def test_scaled_keeps_whole_numbers_whole() -> None:
+    whole = scaled(Numbers(np.array([[2**62]])), -1)
+    assert as_numbers(whole, rows(1)).values.tolist() == [[-(2**62)]]
+    assert as_numbers(scaled(ONE_HOT, 0.5), rows(2)).values[0].tolist() == [0, 0, 0.5, 0.5, 0]
+
+
+def test_categories_cannot_be_scaled() -> None:
+    with pytest.raises(ConfigError, match="put OneHotEncoder"):
+        as_categories(scaled(TEXT, 2.0), rows(2))
+
+
+def test_categories_have_no_place_in_a_matrix() -> None:
+    assert TEXT.width == 1
+    with pytest.raises(ConfigError, match="put OneHotEncoder"):
+        written(TEXT)
+
+
+def test_as_numbers_expands_indicators() -> None:
+    assert as_numbers(ONE_HOT, rows(2)).values.tolist() == [[0, 0, 1, 1, 0], [0, 0, 0, 0, 1]]
+    assert as_numbers(NUMBERS, rows(2)) is NUMBERS
+
+
+def test_as_categories_codes_numbers_and_keeps_missing() -> None:
+    first, second = as_categories(NUMBERS, rows(2)).columns
+    assert first.values[first.codes].tolist() == [1.5, 3.5]
+    assert second.codes.tolist() == [0, -1]
+
+
+def test_as_categories_takes_joined_blocks_apart() -> None:
+    found = as_categories(Joined([TEXT, NUMBERS, ONE_HOT]), rows(2))
+    assert found.width == 1 + 2 + 5
+    assert found.columns[0] is TEXT.columns[0]
+    assert found.columns[3].values.tolist() == [0.0]
+    assert as_categories(TEXT, rows(2)) is TEXT

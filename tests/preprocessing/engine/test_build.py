@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.decomposition import NMF, PCA
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from pipeline.errors import ConfigError, Unsupported
+from pipeline.preprocessing.engine.build import build, leaves, reasons, selected
+from pipeline.preprocessing.engine.program import Program
+from tests.names import plain
+
+HEAD = pd.DataFrame({"a": [1.0], "b": [2], "t": ["x"]})
+BOTH = {"a": StandardScaler(), "b": StandardScaler()}
+
+
+class OwnScaler(StandardScaler):
+    """A subclass may do anything."""
+
+
+class OwnPipeline(Pipeline):
+    pass
+
+
+class OwnUnion(FeatureUnion):
+    pass
+
+
+def only(name: str, how: Any, columns: Any, **params: Any) -> ColumnTransformer:
+    return ColumnTransformer([(name, how, columns)], **params)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        (["t", "a"], ["t", "a"]),
+        (("a", "b"), ["a", "b"]),
+        ([2, 0], ["t", "a"]),
+        ([-1], ["t"]),
+        (np.array([1]), ["b"]),
+        (np.array(["b"], dtype=object), ["b"]),
+        (pd.Index(["b"]), ["b"]),
+        ([True, False, True], ["a", "t"]),
+        (np.array([False, True, False]), ["b"]),
+        (pd.Series([False, True, True], index=["a", "b", "t"]), ["b", "t"]),
+        (slice(None), ["a", "b", "t"]),
+        (slice(1, None), ["b", "t"]),
+        (slice("a", "b"), ["a", "b"]),
+        (slice("b", None), ["b", "t"]),
+        ([], []),
+        (make_column_selector(dtype_include=np.number), ["a", "b"]),
+        (make_column_selector(pattern="^[bt]$"), ["b", "t"]),
+    ],
+    ids=plain,
+)
+def test_selected_reads_keys_as_sklearn_does(key: Any, expected: list[str]) -> None:
+    assert selected(HEAD, key, "step") == expected
+    spec = only("x", "passthrough", key)
+    if expected:
+        fitted = spec.fit(HEAD)
+        assert fitted.get_feature_names_out().tolist() == [f"x__{name}" for name in expected]
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (["a", "zz"], "zz"),
+        ([7], "out of bounds"),
+        ([True, False], "[Bb]oolean"),
+        (slice("a", "zz"), "zz"),
+        (None, "None"),
+        ("a", r"not a list; write \['a'\]"),
+        (1, r"not a list; write \[1\]"),
+        (range(2), r"not a list; write \[0, 1\]"),
+    ],
+    ids=plain,
+)
+def test_selected_refuses_bad_keys_with_the_step(key: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        selected(HEAD, key, "ct.numbers")
+    assert str(caught.value).startswith("ct.numbers: ")
+
+
+def test_missing_columns_are_refused_with_those_there() -> None:
+    with pytest.raises(
+        ConfigError, match=r"no \['zz'\]\); the table has the columns \['a', 'b', 't'\]"
+    ):
+        build(only("n", StandardScaler(), ["zz"]), HEAD, "ct")
+
+
+def test_leaves_are_found_in_order_with_paths() -> None:
+    inner = make_pipeline(SimpleImputer(), "passthrough", StandardScaler())
+    spec = ColumnTransformer([("n", inner, ["a"]), ("d", "drop", ["b"])], remainder=OneHotEncoder())
+    assert [path for path, _ in leaves(spec, "ct")] == [
+        "ct.n.simpleimputer",
+        "ct.n.passthrough",
+        "ct.n.standardscaler",
+        "ct.d",
+        "ct.remainder",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "steps"),
+    [
+        (PCA(), ["s"]),
+        (OwnScaler(), ["s"]),
+        (OwnPipeline([("a", StandardScaler())]), ["s"]),
+        (FeatureUnion([("a", PCA()), ("b", StandardScaler())]), ["s.a"]),
+        (OwnUnion([("a", StandardScaler())]), ["s"]),
+        (make_pipeline(StandardScaler(), NMF()), ["s.nmf"]),
+        (only("x", NMF(), ["a"]), ["s.x"]),
+        (only("x", "drop", ["a"], remainder=NMF()), ["s.remainder"]),
+        (only("x", make_pipeline(PCA(), OwnScaler()), ["a"]), ["s.x.pca", "s.x.ownscaler"]),
+    ],
+    ids=plain,
+)
+def test_transformers_without_a_twin_are_named(spec: Any, steps: list[str]) -> None:
+    found = reasons(spec, "s")
+    assert [reason.step for reason in found] == steps
+    assert all(reason.why.endswith("has no twin yet") for reason in found)
+    assert all("StandardScaler" in reason.instead for reason in found)
+
+
+def test_reasons_from_everywhere_come_at_once() -> None:
+    spec = ColumnTransformer(
+        [
+            ("p", PCA(), ["a"]),
+            ("i", SimpleImputer(missing_values=-1, strategy=np.max), ["t"]),
+            ("f", StandardScaler(), lambda X: ["b"]),
+        ],
+        remainder=NMF(),
+        transformer_weights={"p": "heavy"},
+    )
+    with pytest.raises(Unsupported) as caught:
+        build(spec, HEAD, "ct")
+    found = [(reason.step, reason.parameter) for reason in caught.value.reasons]
+    assert found == [
+        ("ct.p", None),
+        ("ct.i", "missing_values"),
+        ("ct.i", "strategy"),
+        ("ct.remainder", None),
+        ("ct", "transformer_weights"),
+        ("ct.f", None),
+    ]
+
+
+@pytest.mark.parametrize("key", [lambda X: ["a"], lambda X: X.columns[X.nunique() > 1]])
+def test_functions_that_may_look_at_the_data_are_refused(key: Any) -> None:
+    (reason,) = reasons(only("n", StandardScaler(), key), "ct")
+    assert reason.step == "ct.n"
+    assert "make_column_selector" in reason.instead
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [("scale", StandardScaler()), ("ct", only("n", StandardScaler(), [0]))],
+        [
+            ("scale", StandardScaler()),
+            ("in", Pipeline([("ct", only("n", StandardScaler(), [0]))])),
+        ],
+        [("ct1", only("n", StandardScaler(), [0])), ("ct2", only("n", StandardScaler(), [0]))],
+    ],
+    ids=["second", "first of the second", "two"],
+)
+def test_column_transformer_after_another_step_is_refused(steps: list[Any]) -> None:
+    (reason,) = reasons(only("x", Pipeline(steps), ["a", "b"]), "s")
+    assert reason.why == "a ColumnTransformer must come first in its pipeline"
+
+
+@pytest.mark.parametrize("nothing", ["passthrough", None])
+def test_column_transformer_after_a_step_left_out_is_first(nothing: Any) -> None:
+    inner = only("n", StandardScaler(), ["a"])
+    assert reasons(Pipeline([("off", nothing), ("ct", inner)]), "s") == []
+
+
+def test_containers_in_the_remainder_are_looked_into() -> None:
+    weighted = only("n", StandardScaler(), ["a"], transformer_weights={"n": [2.0]})
+    (reason,) = reasons(only("x", "drop", ["t"], remainder=weighted), "s")
+    assert (reason.step, reason.parameter) == ("s.remainder", "transformer_weights")
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        (ColumnTransformer([("n", BOTH["a"], ["a"]), ("n", BOTH["b"], ["b"])]), "s"),
+        (only("a__b", StandardScaler(), ["a"]), "s"),
+        (only("n", Pipeline([("p", BOTH["a"]), ("p", BOTH["b"])]), ["a"]), "s.n"),
+    ],
+    ids=["twice", "underscores", "twice inside"],
+)
+def test_names_that_sklearn_refuses(spec: Any, path: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{path}: "):
+        Program(spec, step="s").fit(HEAD)
+
+
+def test_the_spec_is_not_changed() -> None:
+    spec = only("n", make_pipeline(SimpleImputer(), StandardScaler()), ["a"], remainder="drop")
+    before = repr(spec.get_params())
+    Program(spec).fit(HEAD)
+    assert repr(spec.get_params()) == before
+    assert not hasattr(spec, "transformers_")
+    assert not hasattr(spec.transformers[0][1][-1], "mean_")

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from pipeline.errors import Unsupported
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.transformers import TWINS
+from tests.names import plain
+
+REFUSED = [
+    (SimpleImputer(missing_values=-1), "missing_values"),
+    (SimpleImputer(missing_values=0), "missing_values"),
+    (SimpleImputer(missing_values=""), "missing_values"),
+    (SimpleImputer(strategy=np.max), "strategy"),
+    (FunctionTransformer(feature_names_out=len), "feature_names_out"),
+]
+
+
+@pytest.mark.parametrize(("spec", "parameter"), REFUSED, ids=plain)
+def test_what_is_not_honoured_is_refused(spec: Any, parameter: str) -> None:
+    with pytest.raises(Unsupported) as caught:
+        Program(spec, step="here").fit(np.zeros((2, 1)))
+    (reason,) = caught.value.reasons
+    assert reason.step == "here"
+    assert reason.parameter == parameter
+    assert reason.why.startswith(f"{parameter}=")
+    assert reason.why.endswith("is not supported yet")
+    assert reason.instead.startswith("use ")
+    assert reason.instead.endswith("or run the step in scikit-learn")
+
+
+@pytest.mark.parametrize("original", TWINS, ids=lambda original: original.__name__)
+def test_every_parameter_is_honoured_or_refused(original: type) -> None:
+    """A value no twin knows is let through only where every value is honoured."""
+    twin = TWINS[original]
+    for parameter in original().get_params():
+        spec = original().set_params(**{parameter: object()})
+        reasons = twin.refuse(spec, "step")
+        honours_all = twin.honours.get(parameter) == ()
+        assert [reason.parameter for reason in reasons] == ([] if honours_all else [parameter])
+
+
+@pytest.mark.parametrize("original", TWINS, ids=lambda original: original.__name__)
+def test_defaults_are_honoured(original: type) -> None:
+    assert TWINS[original].refuse(original(), "step") == []
+
+
+def test_all_reasons_come_at_once() -> None:
+    spec = SimpleImputer(missing_values=-1, strategy=np.max)
+    with pytest.raises(Unsupported) as caught:
+        Program(spec).fit(np.zeros((2, 1)))
+    found = {reason.parameter for reason in caught.value.reasons}
+    assert found == {"missing_values", "strategy"}
+    assert str(caught.value).count("\n") == 1
+
+
+@pytest.mark.parametrize("value", [np.nan, float("nan"), None])
+def test_all_nans_are_one_value(value: Any) -> None:
+    assert TWINS[SimpleImputer].refuse(SimpleImputer(missing_values=value), "step") == []
+
+
+@pytest.mark.parametrize(("value", "equal"), [(True, 1), (False, 0)])
+def test_a_flag_is_not_a_number(value: bool, equal: int) -> None:
+    spec = SimpleImputer()
+    spec.add_indicator = equal
+    assert len(TWINS[SimpleImputer].refuse(spec, "step")) == 1
+    assert TWINS[SimpleImputer].refuse(SimpleImputer(add_indicator=value), "step") == []
+
+
+def test_the_spec_is_cloned() -> None:
+    spec = StandardScaler(with_mean=False)
+    twin = TWINS[StandardScaler](spec)
+    assert twin.spec is not spec
+    assert twin.spec.get_params() == spec.get_params()

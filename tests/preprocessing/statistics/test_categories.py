@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.preprocessing.statistics.categories import (
+    Distinct,
+    count,
+    merge,
+    merge_columns,
+    nothing,
+    place,
+    positions,
+    table_of,
+)
+from tests.strategies import bounded, cuts, words
+
+texts = st.lists(st.one_of(words, st.none()), min_size=1, max_size=20)
+numbers = st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=20)
+
+
+def tally(values: list[Any]) -> Distinct:
+    """Every block has the dictionary of its own values, in the order of their appearance."""
+    dtype = "int64" if isinstance(values[0], int) else object
+    codes, found = pd.factorize(np.array(values, dtype=dtype))
+    return Distinct(found, count(codes, len(found), np)[None].astype("float64"))
+
+
+def as_dict(counts: Distinct) -> dict[Any, float]:
+    known = zip(counts.values.tolist(), counts.sums[0, :-1].tolist(), strict=True)
+    return {value: n for value, n in [*known, (None, counts.sums[0, -1])] if n}
+
+
+@bounded
+@given(a=texts, b=texts)
+def test_merge_commutes(a: list[Any], b: list[Any]) -> None:
+    ours = merge(tally(a), tally(b))
+    assert as_dict(ours) == as_dict(merge(tally(b), tally(a)))
+
+
+@bounded
+@given(a=texts, b=texts, c=texts)
+def test_merge_associates(a: list[Any], b: list[Any], c: list[Any]) -> None:
+    left = merge(merge(tally(a), tally(b)), tally(c))
+    right = merge(tally(a), merge(tally(b), tally(c)))
+    assert as_dict(left) == as_dict(right)
+
+
+@bounded
+@given(data=st.data(), values=st.one_of(texts, numbers))
+def test_merged_blocks_are_the_whole(data: st.DataObject, values: list[Any]) -> None:
+    parts = [tally(values[rows]) for rows in data.draw(cuts(len(values)))]
+    assert as_dict(reduce(merge, parts)) == as_dict(tally(values))
+
+
+def test_one_dictionary_is_added_without_looking_up() -> None:
+    a = tally(["x", "y", None])
+    both = merge(a, Distinct(a.values, a.sums * 2))
+    assert both.values is a.values
+    assert both.sums.tolist() == [[3.0, 3.0, 3.0]]
+
+
+def test_integers_and_floats_are_one_value() -> None:
+    a = Distinct(np.array([1, 2]), np.array([[1.0, 1.0, 0.0]]))
+    b = Distinct(np.array([2.0, 3.0]), np.array([[5.0, 5.0, 0.0]]))
+    assert as_dict(merge(a, b)) == {1.0: 1.0, 2.0: 6.0, 3.0: 5.0}
+
+
+def test_columns_are_merged_one_by_one() -> None:
+    first, second = merge_columns([tally(["a"]), tally([1])], [tally(["b"]), tally([1])])
+    assert as_dict(first) == {"a": 1.0, "b": 1.0}
+    assert as_dict(second) == {1: 2.0}
+
+
+def test_present_leaves_out_what_does_not_occur() -> None:
+    counts = Distinct(np.array(["a", "b"], dtype=object), np.array([[0.0, 2.0, 0.0]]))
+    assert counts.present().tolist() == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"), [("float32", "float32"), ("float64", "float64"), (object, "object")]
+)
+def test_present_puts_missing_last_and_keeps_the_type(dtype: Any, expected: str) -> None:
+    found = Distinct(np.array([2, 1], dtype=dtype), np.array([[1.0, 1.0, 4.0]])).present()
+    assert found.dtype == expected
+    assert found[:2].tolist() == [2, 1]
+    assert np.isnan(found[2])
+
+
+def test_nothing_is_one_missing_value() -> None:
+    assert np.isnan(nothing(np.dtype("float32"))).tolist() == [True]
+    assert nothing(np.dtype("int64")).dtype == object
+
+
+def test_positions_of_large_integers_are_exact() -> None:
+    known = np.array([2**62, 2**62 + 1])
+    assert positions(known, np.array([2**62 + 1, 2**62 + 2])).tolist() == [1, -1]
+
+
+def test_count_puts_missing_last() -> None:
+    assert count(np.array([0, -1, 2, 0, -1], dtype="int8"), 4, np).tolist() == [2, 0, 1, 0, 2]
+
+
+def test_places_do_not_overflow_small_codes() -> None:
+    assert place(np.array([127, -1], dtype="int8"), 128, np).tolist() == [127, 128]
+
+
+def test_a_table_keeps_the_types_of_named_columns() -> None:
+    table = table_of([np.array([1]), np.array(["a"], dtype=object)], ["x", "y"])
+    assert table["x"].dtype == "int64"
+    assert table["y"].tolist() == ["a"]

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.preprocessing.statistics.moments import Moments, merge, moments
+from tests.strategies import bounded, cuts, exact
+
+columns = st.lists(st.one_of(exact, st.just(np.nan)), min_size=1, max_size=20)
+
+
+def of(values: list[float]) -> Moments:
+    return moments(np.array(values, dtype="float64")[:, None], np)
+
+
+def assert_same(a: Moments, b: Moments) -> None:
+    for name in ("rows", "mean", "squares"):
+        np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-12, atol=1e-6)
+
+
+@bounded
+@given(a=columns, b=columns)
+def test_merge_commutes(a: list[float], b: list[float]) -> None:
+    assert_same(merge(of(a), of(b)), merge(of(b), of(a)))
+
+
+@bounded
+@given(a=columns, b=columns, c=columns)
+def test_merge_associates(a: list[float], b: list[float], c: list[float]) -> None:
+    assert_same(merge(merge(of(a), of(b)), of(c)), merge(of(a), merge(of(b), of(c))))
+
+
+@bounded
+@given(data=st.data(), values=columns)
+def test_merged_blocks_are_the_whole(data: st.DataObject, values: list[float]) -> None:
+    parts = [of(values[rows]) for rows in data.draw(cuts(len(values)))]
+    assert_same(reduce(merge, parts), of(values))
+
+
+def test_values_of_known_columns() -> None:
+    found = moments(np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]]), np)
+    assert found.rows.tolist() == [2.0, 0.0]
+    assert found.mean[0] == 2.0
+    assert found.variance[0] == 1.0
+    assert np.isnan(found.variance[1])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+def test_statistics_are_float64(dtype: str) -> None:
+    found = moments(np.array([[0], [1], [1]]).astype(dtype), np)
+    assert [array.dtype for array in found] == [np.dtype("float64")] * 4
+    np.testing.assert_allclose(found.variance, [2 / 9], rtol=1e-15)
+
+
+def test_float32_sums_do_not_lose_rows() -> None:
+    values = np.r_[np.float32(2**25), np.ones(1000, dtype="float32")][:, None]
+    assert moments(values, np).mean[0] == pytest.approx((2**25 + 1000) / 1001, rel=1e-14)
+
+
+def test_variance_beside_a_large_mean() -> None:
+    values = np.array([[1e9], [1e9 + 1], [1e9 + 2]])
+    assert moments(values, np).variance[0] == pytest.approx(2 / 3, rel=1e-12)
+    blocks = [moments(values[i : i + 1], np) for i in range(3)]
+    assert reduce(merge, blocks).variance[0] == pytest.approx(2 / 3, rel=1e-15)
+
+
+@pytest.mark.parametrize("n_blocks", [2, 7, 64])
+def test_shuffled_blocks_beside_a_large_mean(n_blocks: int) -> None:
+    rng = np.random.default_rng(0)
+    values = 1e9 + rng.normal(0, 1, (6400, 1))
+    blocks = [moments(block, np) for block in np.array_split(values, n_blocks)]
+    rng.shuffle(blocks)
+    whole, found = moments(values, np), reduce(merge, blocks)
+    np.testing.assert_allclose(found.variance, whole.variance, rtol=1e-13)
+    np.testing.assert_allclose(found.mean, whole.mean, rtol=1e-15)
+
+
+def test_variance_is_never_negative() -> None:
+    found = moments(np.full((1001, 1), 0.1), np)
+    assert 0.0 <= found.variance[0] < 1e-30
+
+
+@bounded
+@given(data=st.data(), values=columns)
+def test_weighted_rows_may_be_cut_anywhere(data: st.DataObject, values: list[float]) -> None:
+    shares = st.sampled_from([0.0, 1e-3, 0.25, 1.0, 3.0])  # all of a block may be less than one row
+    weights = np.array(data.draw(st.lists(shares, min_size=len(values), max_size=len(values))))
+    X = np.array(values)[:, None]
+    parts = [moments(X[rows], np, weights[rows]) for rows in data.draw(cuts(len(values)))]
+    assert_same(reduce(merge, parts), moments(X, np, weights))
+
+
+def test_weights_of_whole_numbers_are_rows() -> None:
+    X, times = np.array([[1.0, np.nan], [4.0, 2.0], [9.0, 5.0]]), np.array([2, 0, 3])
+    assert_same(moments(X, np, times), moments(X.repeat(times, axis=0), np))

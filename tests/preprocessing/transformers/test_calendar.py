@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import pickle
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
+from sklearn.utils.estimator_checks import check_estimator
+
+from pipeline.errors import ConfigError, DataError
+from pipeline.preprocessing.transformers.calendar import CalendarFeatures, outputs
+from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS
+from tests.preprocessing.dates import CLOCKS, FORMS, ROWS, frame
+from tests.strategies import bounded
+
+PLAIN = [name for name in FEATURES if name not in ("weekofyear", "is_weekend")][:-2]
+"""What pandas' `.dt` has under the same name."""
+
+
+class DaysAsNumbers(CalendarFeatures):
+    """Reads numbers as days since 1970, as scikit-learn's checks have no tables of dates."""
+
+    def fit(self, X: Any, y: Any = None) -> DaysAsNumbers:
+        return super().fit(self._times(X, reset=True))
+
+    def transform(self, X: Any) -> Any:
+        return super().transform(self._times(X, reset=False))
+
+    def _times(self, X: Any, *, reset: bool) -> Any:
+        if hasattr(X, "columns"):
+            return X.astype("int64").astype("datetime64[s]")
+        X = check_array(X, ensure_all_finite="allow-nan", estimator=self, dtype="numeric")
+        return (X * 86_400).astype("datetime64[s]")
+
+
+def test_keeps_the_conventions_of_sklearn() -> None:
+    results = check_estimator(DaysAsNumbers(), on_fail=None, on_skip=None)
+    assert [r["check_name"] for r in results if r["status"] == "failed"] == []
+    assert sum(r["status"] == "passed" for r in results) > 40
+
+
+def test_takes_nothing_but_dates_of_what_sklearn_checks() -> None:
+    results = check_estimator(CalendarFeatures(), on_fail=None, on_skip=None)
+    errors = [r["exception"] for r in results if r["status"] == "failed"]
+    assert len(errors) > 20
+    assert [str(e) for e in errors if not isinstance(e.__cause__ or e, DataError)] == []
+
+
+@pytest.mark.parametrize("feature", PLAIN)
+@pytest.mark.parametrize("form", FORMS)
+def test_equals_pandas(form: str, feature: str) -> None:
+    X = frame(form)
+    found = CalendarFeatures([feature]).fit_transform(X)
+    expected = getattr(CLOCKS[form].dt, feature).astype("float64").mask(CLOCKS[form].isna())
+    np.testing.assert_array_equal(found[:, 0], expected)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_features_that_pandas_has_elsewhere(form: str) -> None:
+    clock = CLOCKS[form]
+    since = ["days_since", "total_seconds", "weekofyear", "is_weekend"]
+    found = CalendarFeatures(since, epoch="2020-01-01").fit_transform(frame(form))
+    expected = {
+        "days_since": (clock - pd.Timestamp("2020-01-01")) / pd.Timedelta(days=1),
+        "total_seconds": (clock - pd.Timestamp(0)) / pd.Timedelta(seconds=1),
+        "weekofyear": clock.dt.isocalendar().week.astype("float64"),
+        "is_weekend": clock.dt.weekday.isin([5, 6]).astype("float64").mask(clock.isna()),
+    }
+    assert list(expected) == since
+    np.testing.assert_allclose(found, pd.DataFrame(expected), rtol=1e-12)
+
+
+def test_zone_gives_the_time_on_the_wall() -> None:
+    utc = pd.Series(pd.to_datetime(["2024-03-31 00:59", "2024-03-31 01:00", "2024-12-31 23:30"]))
+    berlin = utc.dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")
+    X = pd.DataFrame({"utc": utc, "berlin": berlin})
+    found = CalendarFeatures(["year", "hour", "minute"]).fit_transform(X)
+    assert found[:, 3:].tolist() == [[2024, 1, 59], [2024, 3, 0], [2025, 0, 30]]
+    assert found[:, :3].tolist() == [[2024, 0, 59], [2024, 1, 0], [2024, 23, 30]]
+
+
+@pytest.mark.parametrize("unit", ["D", "h", "s", "ms", "us", "ns"])
+def test_arrays_of_any_unit(unit: str) -> None:
+    X = np.array([["1969-12-31", "2024-02-29"], ["NaT", "1700-03-01"]], dtype=f"datetime64[{unit}]")
+    model = CalendarFeatures(["year", "dayofyear"]).fit(X)
+    np.testing.assert_array_equal(
+        model.transform(X), [[1969, 365, 2024, 60], [np.nan, np.nan, 1700, 60]]
+    )
+    assert model.get_feature_names_out().tolist() == [
+        "x0_year",
+        "x0_dayofyear",
+        "x1_year",
+        "x1_dayofyear",
+    ]
+
+
+def test_time_that_nanoseconds_cannot_say_is_refused() -> None:
+    X = pd.DataFrame({"far": np.array(["2024-01-01", "2300-01-01"], dtype="datetime64[us]")})
+    with pytest.raises(DataError, match="'far'"):
+        CalendarFeatures().fit_transform(X)
+
+
+@pytest.mark.parametrize("feature", PERIODS)
+def test_cyclical_feature_is_a_sine_and_a_cosine(feature: str) -> None:
+    X = frame("ns")
+    plain = CalendarFeatures([feature]).fit_transform(X)[:, 0]
+    pair = CalendarFeatures([feature], cyclical=True).fit_transform(X)
+    angle = 2 * np.pi * plain / PERIODS[feature]
+    np.testing.assert_allclose(pair, np.stack([np.sin(angle), np.cos(angle)], 1), atol=1e-15)
+
+
+def test_only_named_features_are_cyclical() -> None:
+    model = CalendarFeatures(("hour", "year", "month"), cyclical=("month",)).fit(frame("ns"))
+    names = ["ns_hour", "ns_year", "ns_month_sin", "ns_month_cos"]
+    assert model.get_feature_names_out().tolist() == names
+    assert model.transform(frame("ns")).shape == (ROWS, 4)
+
+
+def test_cyclical_all_leaves_out_what_does_not_repeat() -> None:
+    every = outputs(CalendarFeatures(FEATURES, cyclical=True))
+    assert {feature for feature, wave in every if wave} == set(PERIODS)
+    assert len(every) == len(FEATURES) + len(PERIODS)
+
+
+@pytest.mark.parametrize(
+    "epoch",
+    [
+        "2024-01-02 12:00",
+        datetime(2024, 1, 2, 12),
+        datetime(2024, 1, 2, 12, tzinfo=UTC),
+        np.datetime64("2024-01-02T12"),
+        pd.Timestamp("2024-01-02 12:00", tz="Asia/Tokyo"),
+    ],
+)
+def test_epoch_of_every_type(epoch: Any) -> None:
+    X = pd.DataFrame({"d": pd.to_datetime(["2024-01-01 00:00", "2024-01-03 18:00"])})
+    assert CalendarFeatures(["days_since"], epoch=epoch).fit_transform(X).tolist() == [
+        [-1.5],
+        [1.25],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"features": "year"}, r"features='year' is no list of names; write \['year'\]"),
+        ({"features": 3}, "features=3 is no list of names"),
+        ({"features": []}, "features is empty"),
+        ({"features": ["year", "yaer"]}, r"features has \['yaer'\]; choose from \['year'"),
+        ({"features": ["day", "day"]}, "features repeats a name"),
+        ({"features": [["day"]]}, r"features has \[\['day'\]\]"),
+        ({"cyclical": "hour"}, "cyclical='hour' is no list of names"),
+        ({"cyclical": None}, "cyclical=None is no list of names"),
+        ({"cyclical": ["year"]}, r"cyclical has \['year'\]; choose from \['month', 'day'"),
+        ({"cyclical": ["minute"]}, r"cyclical has \['minute'\]"),
+        ({"epoch": "soon"}, "epoch='soon' is no date"),
+        ({"epoch": "2400-01-01"}, "epoch='2400-01-01' is no date"),
+        ({"epoch": None}, "epoch=None is missing"),
+        ({"epoch": [1]}, r"epoch=\[1\] is no date"),
+    ],
+)
+def test_parameter_that_cannot_be_used(params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        CalendarFeatures(**params).fit(frame("ns"))
+
+
+@pytest.mark.parametrize(
+    "column", [[1, 2], [1.5, np.nan], ["2024-01-01", "x"], [True, False], [pd.Timedelta(1)] * 2]
+)
+def test_column_without_dates_is_refused(column: list[Any]) -> None:
+    X = frame("ns", 2).assign(other=column)
+    with pytest.raises(DataError, match="'other'"):
+        CalendarFeatures().fit(X)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NaT, pd.NA])
+def test_column_at_transform_may_be_all_missing(missing: Any) -> None:
+    model = CalendarFeatures(["year", "hour"], cyclical=["hour"]).fit(frame("ns"))
+    assert (
+        np.isnan(model.transform(pd.DataFrame({"ns": [missing, missing]}))).tolist()
+        == [[True] * 3] * 2
+    )
+    assert np.isnan(model.transform(pd.DataFrame({"ns": [missing]}, dtype=object))).all()
+    with pytest.raises(DataError, match="'ns'"):
+        model.transform(pd.DataFrame({"ns": [np.nan, 1.0]}))
+
+
+def test_columns_at_transform_are_those_at_fit() -> None:
+    X = frame("ns").assign(other=frame("ns")["ns"])
+    model = CalendarFeatures().fit(X)
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(X[["other", "ns"]])
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(X[["ns"]])
+    with pytest.raises(NotFittedError):
+        CalendarFeatures().transform(X)
+    with pytest.raises(NotFittedError):
+        CalendarFeatures().get_feature_names_out()
+
+
+def test_given_names_must_be_those_of_the_columns() -> None:
+    model = CalendarFeatures(["day"]).fit(frame("ns").to_numpy())
+    assert model.get_feature_names_out(["sold"]).tolist() == ["sold_day"]
+    with pytest.raises(ValueError, match="length equal"):
+        model.get_feature_names_out(["a", "b"])
+
+
+def test_frame_out_of_a_frame() -> None:
+    X = frame("ns").set_axis([f"row {i}" for i in range(ROWS)])
+    made = CalendarFeatures(["year"]).set_output(transform="pandas").fit_transform(X)
+    assert made.columns.tolist() == ["ns_year"]
+    assert made.index.tolist() == X.index.tolist()
+    assert made.dtypes.tolist() == ["float64"]
+
+
+def test_clone_and_pickle() -> None:
+    spec = CalendarFeatures(["month"], cyclical=["month"], epoch="2000-01-01")
+    assert clone(spec).get_params() == spec.get_params()
+    model = spec.fit(frame("ns"))
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.transform(frame("ns")), model.transform(frame("ns")))
+    assert copy.get_feature_names_out().tolist() == ["ns_month_sin", "ns_month_cos"]
+
+
+def test_inside_an_ordinary_pipeline() -> None:
+    X = frame("ns").assign(size=np.arange(ROWS))
+    dates = make_pipeline(
+        CalendarFeatures(cyclical=["hour"]), SimpleImputer(add_indicator=True), StandardScaler()
+    )
+    spec = make_pipeline(
+        ColumnTransformer([("d", dates, ["ns"]), ("n", "passthrough", ["size"])]),
+        LinearRegression(),
+    )
+    y = X["ns"].dt.hour.fillna(0)
+    assert spec.fit(X, y).predict(X).shape == (ROWS,)
+    names = spec[0].get_feature_names_out().tolist()
+    assert names[0] == "d__ns_year"
+    assert names[-1] == "n__size"
+
+
+def test_selected_by_type() -> None:
+    X = frame("ns").assign(size=1)
+    dates = make_column_transformer(
+        (CalendarFeatures(["day"]), lambda table: table.select_dtypes("datetime").columns)
+    )
+    assert dates.fit(X).get_feature_names_out().tolist() == ["calendarfeatures__ns_day"]
+
+
+def test_input_is_not_changed() -> None:
+    X = frame("ns")
+    CalendarFeatures().fit_transform(X)
+    pd.testing.assert_frame_equal(X, frame("ns"))
+
+
+@bounded
+@given(
+    seconds=st.lists(
+        st.one_of(st.none(), st.integers(-9_000_000_000, 9_000_000_000)), min_size=1, max_size=20
+    )
+)
+def test_any_times(seconds: list[int | None]) -> None:
+    times = pd.Series(pd.to_datetime(pd.array(seconds, dtype="Int64"), unit="s"))
+    found = CalendarFeatures(PLAIN).fit_transform(times.to_frame("t"))
+    expected = [getattr(times.dt, name).astype("float64").mask(times.isna()) for name in PLAIN]
+    np.testing.assert_array_equal(found, np.stack(expected, axis=1))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_miss_the_times_they_should(form: str) -> None:
+    share = {"none missing": 0, "all missing": 1}.get(form, FORMS["zone"].isna().mean())
+    assert FORMS[form].isna().mean() == CLOCKS[form].isna().mean() == share
+    assert 0.1 < FORMS["zone"].isna().mean() < 0.3

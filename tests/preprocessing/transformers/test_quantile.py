@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import QuantileTransformer
+
+from pipeline.errors import Unsupported
+from pipeline.preprocessing.engine import table
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.transformers.quantile import table_of
+from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
+from tests.preprocessing.parity import assert_both_refuse, assert_parity, close, quiet, sklearn_fit
+from tests.strategies import bounded, tables
+
+ROWS = 150
+SHAPES = ["uniform", "normal"]
+TRANSFORMERS = [
+    *(
+        QuantileTransformer(n_quantiles=n, output_distribution=shape)
+        for n in (1, 2, 10, 100, ROWS)
+        for shape in SHAPES
+    ),
+    QuantileTransformer(n_quantiles=10, subsample=None, copy=False),
+    QuantileTransformer(n_quantiles=10, subsample=ROWS, random_state=0),
+]
+
+
+@pytest.fixture
+def numbers() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(3, 7, (ROWS, 2)), columns=["a", "b"])
+    X["rounded"] = X["a"].round()
+    X["constant"] = 0.1
+    X["mostly zero"] = np.where(np.arange(ROWS) % 5 == 0, X["a"], 0.0)
+    X["int"] = rng.integers(0, 9, ROWS)
+    return X
+
+
+@pytest.mark.parametrize("spec", TRANSFORMERS, ids=repr)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_equals_sklearn(spec: Any, numbers: pd.DataFrame, dtype: str) -> None:
+    near = [numbers + off for off in (0.0, 1e-8, -1e-8, 1e-6, -1e-6, 0.5)]
+    new = pd.concat([*near, numbers * 3], ignore_index=True)
+    assert_parity(spec, numbers, new=new, dtype=dtype)
+
+
+@pytest.mark.parametrize("spec", TRANSFORMERS, ids=repr)
+def test_missing_values_stay_missing(spec: Any, numbers: pd.DataFrame) -> None:
+    numbers.loc[::3, "a"] = np.nan
+    numbers.loc[::4, "int"] = np.nan
+    out = assert_parity(spec, numbers).transform(numbers)
+    assert np.isnan(out[::3, 0]).all()
+    assert np.isfinite(out[:, 1]).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_column_without_values(shape: str, numbers: pd.DataFrame) -> None:
+    spec = QuantileTransformer(n_quantiles=9, output_distribution=shape)
+    assert_parity(spec, numbers.assign(b=np.nan), new=numbers)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_fewer_rows_than_quantiles(shape: str, numbers: pd.DataFrame) -> None:
+    spec = QuantileTransformer(output_distribution=shape)
+    assert assert_parity(spec, numbers).to_sklearn().n_quantiles_ == ROWS
+    assert_parity(spec, numbers[:1], new=numbers)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_above_subsample_the_same_rows_are_drawn(
+    seed: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "CHUNK_ROWS", 40)
+    spec = QuantileTransformer(n_quantiles=10, subsample=30, random_state=seed)
+    drawn = assert_parity(spec, numbers).to_sklearn()
+    everything = Program(spec.set_params(subsample=None)).fit(numbers).to_sklearn()
+    assert drawn.quantiles_[0, 0] != everything.quantiles_[0, 0]
+
+
+def test_generator_draws_as_in_sklearn_and_is_not_used_up(numbers: pd.DataFrame) -> None:
+    generator = np.random.RandomState(3)
+    spec = QuantileTransformer(n_quantiles=10, subsample=30, random_state=generator)
+    expected = sklearn_fit(spec, numbers)[1]
+    for _ in range(2):
+        close(Program(spec, "float64").fit_transform(numbers), expected)
+    assert generator.random_sample() == np.random.RandomState(3).random_sample()
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 7, 64])
+@pytest.mark.parametrize("spec", TRANSFORMERS, ids=repr)
+def test_result_does_not_depend_on_the_blocks(
+    spec: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers.loc[:100, "a"] = np.nan
+    whole = Program(spec, "float64").fit_transform(numbers)
+    monkeypatch.setattr(table, "CHUNK_ROWS", -(-ROWS // n_blocks))
+    cut = assert_parity(spec, numbers).transform(numbers)
+    np.testing.assert_array_equal(cut, whole)
+
+
+def test_shared_value_gets_the_middle_of_its_ranks() -> None:
+    X = np.array([[0.0], [1.0], [1.0], [1.0], [2.0]])
+    out = assert_parity(QuantileTransformer(n_quantiles=5), X).transform(X)
+    assert out.ravel().tolist() == [0.0, 0.5, 0.5, 0.5, 1.0]
+
+
+def test_extremes_shared_by_many_rows_are_the_ends() -> None:
+    X = np.array([[0.0], [0.0], [1.0], [2.0], [2.0]])
+    new = np.array([[-1.0], [0.0], [2.0], [3.0]])
+    out = assert_parity(QuantileTransformer(n_quantiles=5), X, new=new).transform(new)
+    assert out.ravel().tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
+def test_normal_ends_are_finite(numbers: pd.DataFrame) -> None:
+    spec = QuantileTransformer(n_quantiles=10, output_distribution="normal")
+    out = assert_parity(spec, numbers, new=numbers * 1e6).transform(numbers * 1e6)
+    assert 5.1 < np.abs(out).max() < 5.2
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_large_offset(shape: str, numbers: pd.DataFrame) -> None:
+    spec = QuantileTransformer(n_quantiles=20, output_distribution=shape)
+    assert_parity(spec, numbers + 1e9)
+
+
+@pytest.mark.parametrize("kind", sorted((NUMBERS | BOOLEANS).keys() - {"float32, missing"}))
+def test_kinds_of_columns(kind: str) -> None:
+    assert_parity(QuantileTransformer(n_quantiles=7), frame(kind))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
+def test_arrays(numbers: pd.DataFrame, dtype: str) -> None:
+    assert_parity(QuantileTransformer(n_quantiles=7), numbers.to_numpy().astype(dtype))
+
+
+def test_float32_is_computed_in_float64(numbers: pd.DataFrame) -> None:
+    X = numbers.to_numpy("float32")
+    X[::7, 0] = np.nan
+    spec = QuantileTransformer(n_quantiles=20)
+    ours = Program(spec, "float64").fit_transform(X)
+    np.testing.assert_allclose(ours, spec.fit_transform(X.copy()), rtol=1e-5, atol=1e-6)
+
+
+def test_after_another_step(numbers: pd.DataFrame) -> None:
+    numbers.loc[::3, "a"] = np.nan
+    assert_parity(make_pipeline(SimpleImputer(), QuantileTransformer(n_quantiles=9)), numbers)
+
+
+def test_frame_without_string_names(numbers: pd.DataFrame) -> None:
+    assert_parity(QuantileTransformer(n_quantiles=9), numbers.set_axis(range(6), axis=1))
+
+
+def test_infinity_is_refused_like_in_sklearn(numbers: pd.DataFrame) -> None:
+    message = assert_both_refuse(QuantileTransformer(), numbers.assign(b=np.inf))
+    assert "column 'b' holds infinite values" in message
+
+
+def test_implicit_zeros_are_refused(numbers: pd.DataFrame) -> None:
+    with pytest.raises(Unsupported) as caught:
+        Program(QuantileTransformer(ignore_implicit_zeros=True)).fit(numbers)
+    assert [reason.parameter for reason in caught.value.reasons] == ["ignore_implicit_zeros"]
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"n_quantiles": 0}, "'n_quantiles' parameter"),
+        ({"n_quantiles": 50, "subsample": 40}, "cannot be greater than the number of samples"),
+        ({"subsample": 0}, "'subsample' parameter"),
+        ({"random_state": "x", "n_quantiles": 9}, "'random_state' parameter"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_refused_in_the_words_of_sklearn(
+    params: dict[str, Any], said: str, numbers: pd.DataFrame
+) -> None:
+    message = assert_both_refuse(QuantileTransformer(**params), numbers)
+    assert message.startswith("QuantileTransformer on the columns ['a', 'b', 'rounded'")
+    assert said in message
+
+
+def test_table_gives_slope_and_middle() -> None:
+    found = table_of(np.array([0.0, 2.0, 2.0, 3.0]), np.array([0.0, 0.25, 0.75, 1.0]))
+    assert found[2].tolist() == [0.125, 0.0, 0.25, 0.0]
+    assert found[3].tolist() == [0.0, 0.5, 0.5, 1.0]
+
+
+@bounded
+@given(X=tables("numbers"), n=st.integers(1, 30), shape=st.sampled_from(SHAPES))
+def test_any_table_of_numbers(X: pd.DataFrame, n: int, shape: str) -> None:
+    with quiet():
+        assert_parity(QuantileTransformer(n_quantiles=n, output_distribution=shape), X)

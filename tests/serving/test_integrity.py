@@ -1,0 +1,204 @@
+"""A folder that is not as it was saved is refused before a parser sees a byte of it."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import OneHotEncoder
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated
+from pipeline.errors import DataError
+from pipeline.serving import load as reading
+from pipeline.serving import manifest
+from pipeline.serving.load import load
+from pipeline.serving.save import About, save
+from tests import programs
+
+SEED, FLIPS = 0, 60
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    model = programs.on_cpu(programs.program(XGBClassifier(n_estimators=3)))
+    about = About(metrics={"auc": 0.75}, data_sha256="ab" * 32, certificate={"passed": True})
+    return save(
+        model.fit(programs.TABLE, programs.NUMBERS), tmp_path_factory.mktemp("m") / "model", about
+    )
+
+
+@pytest.fixture
+def folder(saved: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(saved, tmp_path / "model"))
+
+
+@pytest.fixture
+def no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    def parse(*_: object) -> None:
+        raise AssertionError("a file that should not be trusted was to be parsed")
+
+    monkeypatch.setattr(reading, "unpack", parse)
+    monkeypatch.setattr(manifest, "_manifest", parse)
+
+
+def test_the_manifest_says_what_there_is(saved: Path) -> None:
+    found, files = manifest.read(saved)
+    assert found.format == "pipeline.model/1"
+    assert (found.metrics, found.certificate) == ({"auc": 0.75}, {"passed": True})
+    assert found.data_sha256 == "ab" * 32
+    assert [(f.name, f.kind) for f in found.columns or ()] == [
+        ("n1", "number"),
+        ("n2", "number"),
+        ("c1", "text"),
+        ("c2", "text"),
+    ]
+    assert {"state.json", "arrays.npz", "step-0.ubj"} == set(files)
+    assert found.versions["scikit-learn"]
+    assert [p.step for p in found.plan][-1] == "xgbclassifier"
+
+
+def test_no_file_is_a_pickle(saved: Path) -> None:
+    for path in saved.iterdir():
+        assert not path.read_bytes().startswith(b"\x80"), path
+
+
+def test_a_flipped_bit_is_found_before_any_parser(
+    folder: Path, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("no_parser")
+    chance = random.Random(SEED)
+    for path in sorted(folder.iterdir()):
+        whole = path.read_bytes()
+        for _ in range(FLIPS):
+            data = bytearray(whole)
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            path.write_bytes(data)
+            with pytest.raises(DataError, match="damaged|missing"):
+                load(folder)
+        path.write_bytes(whole)
+
+
+@pytest.mark.usefixtures("no_parser")
+def test_files_that_are_lost_cut_or_added_are_found(folder: Path) -> None:
+    (folder / "extra").write_text("")
+    with pytest.raises(DataError, match=r"missing \[\], not recorded \['extra'\]"):
+        load(folder)
+    (folder / "extra").unlink()
+    part = folder / "arrays.npz"
+    part.write_bytes(part.read_bytes()[:-1])
+    with pytest.raises(DataError, match=r"arrays\.npz: damaged or replaced"):
+        load(folder)
+    part.unlink()
+    with pytest.raises(DataError, match=r"missing \['arrays\.npz'\]"):
+        load(folder)
+
+
+@pytest.mark.usefixtures("no_parser")
+def test_a_link_is_no_part(folder: Path, tmp_path: Path) -> None:
+    (folder / "arrays.npz").rename(tmp_path / "elsewhere")
+    (folder / "arrays.npz").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match="not a regular file"):
+        load(folder)
+
+
+@pytest.mark.usefixtures("no_parser")
+@pytest.mark.parametrize(
+    "line", ["", "x", "0" * 64 + "  ../up", "0" * 64 + "  /etc/passwd", "0" * 64 + "  state.json"]
+)
+def test_a_list_of_sums_is_held_to_its_form(folder: Path, line: str) -> None:
+    (folder / "SHA256SUMS").write_text(line)
+    with pytest.raises(DataError, match="damaged"):
+        load(folder)
+
+
+def test_the_manifest_and_the_parts_must_agree(folder: Path) -> None:
+    found, files = manifest.read(folder)
+    shutil.rmtree(folder)
+    folder.mkdir()
+    manifest.write(folder, files, msgspec.structs.replace(found, parts=found.parts[1:]))
+    with pytest.raises(DataError, match="the manifest lists"):
+        load(folder)
+    parts = [msgspec.structs.replace(part, bytes=part.bytes + 1) for part in found.parts]
+    manifest.write(folder, files, msgspec.structs.replace(found, parts=parts))
+    with pytest.raises(DataError, match="not the file that the manifest describes"):
+        load(folder)
+
+
+def test_another_format_is_told_with_the_way_out(folder: Path) -> None:
+    found, files = manifest.read(folder)
+    text = json.loads(msgspec.json.encode(found)) | {"format": "pipeline.model/2", "new": 1}
+    path = folder / "model.manifest.json"
+    path.write_text(json.dumps(text))
+    sums = {name: manifest.sha256(data) for name, data in files.items()}
+    sums[path.name] = manifest.sha256(path.read_bytes())
+    lines = "".join(f"{digest}  {name}\n" for name, digest in sums.items())
+    (folder / "SHA256SUMS").write_text(lines)
+    with pytest.raises(DataError, match=r"format 'pipeline\.model/2', and this version reads"):
+        load(folder)
+
+
+def test_what_is_no_model_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"gone: no such model; make one with `pipeline\.save"):
+        load(tmp_path / "gone")
+    with pytest.raises(DataError, match=r"untrusted=True"):
+        load(tmp_path)
+
+
+def test_another_version_of_a_package_is_told(folder: Path) -> None:
+    found, files = manifest.read(folder)
+    old = msgspec.structs.replace(found, versions={"scikit-learn": "1.2.3"})
+    manifest.write(folder, files, old)
+    with pytest.warns(UserWarning, match=r"saved with scikit-learn 1\.2\.3"):
+        load(folder, "cpu")
+
+
+def test_a_model_replaces_a_model_and_nothing_else(saved: Path, tmp_path: Path) -> None:
+    model = load(saved, "cpu")
+    target = tmp_path / "model"
+    first = save(model, target)
+    save(model, first, About(metrics={"auc": 1.0}))
+    assert manifest.read(target)[0].metrics == {"auc": 1.0}
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.txt").write_text("mine")
+    with pytest.raises(OSError, match="holds something else than results"):
+        save(model, other)
+    assert (other / "thesis.txt").read_text() == "mine"
+
+
+def test_no_training_row_is_kept_where_a_made_one_serves(tmp_path: Path) -> None:
+    X = programs.TABLE.assign(n1=123456.75, c2="x")
+    X.loc[1:, "n1"] = 2.0
+    spec = programs.program(RandomForestClassifier(2))
+    model = Accelerated(spec, device="cpu").fit(X, programs.NUMBERS)
+    assert "123456" not in (save(model, tmp_path / "model") / "state.json").read_text()
+
+
+def test_the_made_row_is_one_that_strict_encoders_know(tmp_path: Path) -> None:
+    spec = make_column_transformer(
+        (OneHotEncoder(), ["c1", "n2"]), (SimpleImputer(), ["n1"]), sparse_threshold=1.0
+    )
+    model = Accelerated(spec, device="cpu").fit(programs.TABLE)
+    loaded = load(save(model, tmp_path / "model"), "cpu")
+    made, wanted = (m.to_sklearn().transform(programs.TABLE) for m in (loaded, model))
+    assert type(made) is type(wanted)
+    np.testing.assert_array_equal(made.toarray(), wanted.toarray())
+    assert loaded.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
+
+
+def test_a_state_of_another_program_is_refused(folder: Path, tmp_path: Path) -> None:
+    other = Accelerated(LogisticRegression(), device="cpu").fit(np.eye(4), [0, 1, 0, 1])
+    _, files = manifest.read(save(other, tmp_path / "other"))
+    _, ours = manifest.read(folder)
+    with pytest.raises(DataError):
+        reading.unpack({**ours, "state.json": files["state.json"]}, "cpu")

@@ -1,0 +1,169 @@
+"""Predictions of a file by the workers of a cluster: the file is that of one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from xgboost import XGBClassifier
+
+import pipeline
+from pipeline import Accelerated
+from pipeline.errors import DataError
+from pipeline.serving.load import load
+from pipeline.serving.predict import Job, Record, run
+from pipeline.serving.save import save
+from tests import programs
+from tests.commands import call
+
+pytest.importorskip("distributed")
+dd = pytest.importorskip("dask.dataframe")
+TABLE, Y = programs.TABLE, programs.NUMBERS
+OF_A_RUN = {"created", "seconds", "cluster"}
+"""Fields of the record that differ between two runs of the same work."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def two() -> Iterator[Any]:
+    with pipeline.cluster("local", workers=2, timeout=10) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return a model's folder and a table in an order and with an index of its own."""
+    folder = tmp_path_factory.mktemp("files")
+    spec = programs.program(XGBClassifier(n_estimators=3))
+    fitted = Accelerated(spec, device="cpu", profile=True).fit(TABLE, Y)
+    X = TABLE.assign(more=range(len(TABLE))).sample(frac=1, random_state=0)
+    X.to_parquet(folder / "in.parquet")
+    return save(fitted, folder / "model"), folder / "in.parquet"
+
+
+def job(files: tuple[Path, Path], target: Path) -> Job:
+    return Job(*files, target, "cpu", keep=["more"], rows=10)
+
+
+def alone(job: Job) -> Record:
+    """Run a job in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipeline.serving.predict.active", lambda: None)
+        return run(job, nothing)
+
+
+def said(record: Record) -> dict[str, Any]:
+    fields = msgspec.to_builtins(record)
+    return {name: value for name, value in fields.items() if name not in OF_A_RUN}
+
+
+def held(path: Path) -> pa.Table:
+    return pq.read_table(path).replace_schema_metadata(None)
+
+
+def nothing(text: str) -> None:
+    """Say nothing."""
+
+
+def killing(cluster: Any, how_many: int, after: int = 4) -> Callable[[str], None]:
+    """Return a `say` that kills workers once some batches are written."""
+    told: list[str] = []
+
+    def say(text: str) -> None:
+        told.append(text)
+        if len(told) == after:
+            for pid in list(cluster.client.run(os.getpid).values())[:how_many]:
+                os.kill(pid, signal.SIGKILL)
+
+    return say
+
+
+def test_file_and_record_are_those_of_one_process(files: tuple[Path, Path], tmp_path: Path) -> None:
+    ours, theirs = job(files, tmp_path / "here"), job(files, tmp_path / "there")
+    here, there = alone(ours), run(theirs, nothing)
+    assert held(theirs.target).equals(held(ours.target))
+    assert said(there) == said(here)
+    assert (here.cluster, there.cluster) == ("", "2 worker(s) on this machine")
+    pd.testing.assert_index_equal(
+        pd.read_parquet(theirs.target).index, pd.read_parquet(files[1]).index
+    )
+
+
+@pytest.mark.parametrize("how_many", [1, 2])
+def test_a_killed_worker_changes_nothing(
+    files: tuple[Path, Path], tmp_path: Path, how_many: int, two: Any
+) -> None:
+    two.client.wait_for_workers(2, timeout=60)
+    alone(job(files, tmp_path / "here"))
+    record = run(job(files, tmp_path / "there"), killing(two, how_many))
+    assert (record.rows, record.batches_before) == (len(TABLE), 0)
+    assert held(tmp_path / "there").equals(held(tmp_path / "here"))
+
+
+class Ended(Exception):
+    """The end of a run, from outside."""
+
+
+def test_a_run_that_was_ended_goes_on_with_or_without_a_cluster(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    def ending(text: str) -> None:
+        raise Ended
+
+    work = job(files, tmp_path / "out")
+    with pytest.raises(Ended):
+        run(work, ending)
+    assert not work.target.exists()
+    record = alone(work)
+    assert (record.batches_before, record.batches) == (1, len(TABLE) // 10)
+    alone(job(files, tmp_path / "whole"))
+    assert held(work.target).equals(held(tmp_path / "whole"))
+
+
+def test_an_error_names_the_rows_as_it_does_without(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    X = TABLE.astype({"n2": object})
+    X.loc[35, "n2"] = "many"
+    X.astype({"n2": str}).to_parquet(tmp_path / "in.parquet")
+    work = Job(files[0], tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=10)
+    errors = []
+    for each in (alone, lambda work: run(work, nothing)):
+        with pytest.raises(DataError, match="in.parquet") as found:
+            each(work)
+        errors.append(str(found.value))
+    assert errors[0] == errors[1]
+
+
+def test_models_of_unknown_origin_go_to_no_worker(files: tuple[Path, Path], tmp_path: Path) -> None:
+    booster = tmp_path / "trees.ubj"
+    fitted = XGBClassifier(n_estimators=2).fit(TABLE[["n1", "n2"]], Y)
+    fitted.save_model(booster)
+    with pytest.raises(DataError, match="not a model that this package saved"):
+        run(Job(booster, files[1], tmp_path / "out"), nothing)
+    X = dd.from_pandas(TABLE[["n1", "n2"]], npartitions=2)
+    with (
+        load(booster, untrusted=True) as model,
+        pytest.raises(DataError, match="goes to no workers.*pass X.compute"),
+    ):
+        model.predict(X)
+
+
+def test_the_command_starts_a_cluster_of_its_own(files: tuple[Path, Path], tmp_path: Path) -> None:
+    done = call(
+        "predict", *files, tmp_path / "out", "--device", "cpu", "--rows", 60,
+        "--cluster", "local", "--workers", 1,
+    )  # fmt: skip
+    assert (done.code, done.err) == (0, "")
+    assert f"predictions: {tmp_path / 'out'} ({len(TABLE)} rows" in done.out
+    told = json.loads((tmp_path / "out.record.json").read_text())
+    assert told["cluster"] == "1 worker(s) on this machine"
+    assert call("predict", *files, tmp_path / "out", "--workers", 1).code == 2

@@ -1,0 +1,217 @@
+"""A loaded model is the saved one, for every transformer and every estimator with a rule."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.decomposition import IncrementalPCA, TruncatedSVD
+from sklearn.ensemble import StackingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    LabelEncoder,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated
+from pipeline.errors import ConfigError
+from pipeline.serving.load import load
+from pipeline.serving.save import save
+from tests import estimators, programs
+from tests.preprocessing.test_invariance import CASES
+
+METHODS = ("predict", "predict_proba", "transform", "decision_function", "score_samples")
+
+
+def again(model: Accelerated, folder: Path, device: str = "cpu") -> Accelerated:
+    return load(save(model, folder / "model"), device)
+
+
+def answers(model: Accelerated, X: Any) -> dict[str, Any]:
+    made = {name: getattr(model, name)(X) for name in METHODS if hasattr(model, name)}
+    return {name: getattr(each, "toarray", lambda e=each: e)() for name, each in made.items()}
+
+
+def assert_same(loaded: Accelerated, model: Accelerated, X: Any, rtol: float = 0.0) -> None:
+    found, wanted = answers(loaded, X), answers(model, X)
+    assert found.keys() == wanted.keys() != set()
+    for name, value in wanted.items():
+        if rtol:
+            np.testing.assert_allclose(found[name], value, rtol=rtol, err_msg=name)
+        else:
+            np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_transformer_of_ours_comes_back(tmp_path: Path, name: str) -> None:
+    spec, X, y, *_ = CASES[name]
+    if name == "most frequent text":  # a matrix holds no text
+        spec = make_column_transformer((make_pipeline(spec, OneHotEncoder()), list(X.columns)))
+    model = Accelerated(clone(spec), device="cpu", dtype="float64").fit(X, y)
+    loaded = again(model, tmp_path)
+    with np.errstate(invalid="ignore", divide="ignore"):  # logarithms of negative numbers
+        assert_same(loaded, model, X)
+    ours, theirs = vars(loaded.to_sklearn()), vars(model.to_sklearn())
+    assert ours.keys() == theirs.keys()
+    if hasattr(model, "get_feature_names_out"):
+        assert (loaded.get_feature_names_out() == model.get_feature_names_out()).all()
+
+
+@pytest.mark.parametrize("case", estimators.CASES, ids=estimators.named)
+def test_every_estimator_with_a_rule_comes_back(tmp_path: Path, case: estimators.Case) -> None:
+    X, y = case.data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = Accelerated(clone(case.spec), device="cpu").fit(X, y, **case.params)
+    loaded = again(model, tmp_path)
+    if "labels_" in vars(model.to_sklearn()):
+        np.testing.assert_array_equal(loaded.to_sklearn().labels_, model.to_sklearn().labels_)
+    # Its components are a part of a matrix, and come back as one of their own: BLAS adds otherwise.
+    rtol = 1e-11 if isinstance(case.spec, IncrementalPCA) else 0.0
+    if answers(model, X):
+        assert_same(loaded, model, X, rtol)
+
+
+@pytest.mark.parametrize("name", programs.MODELS)
+def test_a_program_comes_back(tmp_path: Path, name: str) -> None:
+    X, y = programs.TABLE, programs.NUMBERS
+    model = programs.on_cpu(programs.program(programs.MODELS[name])).fit(X, y)
+    loaded = again(model, tmp_path)
+    assert_same(loaded, model, X[X.columns[::-1]])
+    np.testing.assert_array_equal(loaded.classes_, model.classes_)
+    np.testing.assert_array_equal(loaded.feature_names_in_, model.feature_names_in_)
+    np.testing.assert_allclose(
+        loaded.to_sklearn().predict_proba(X), model.predict_proba(X), atol=1e-5
+    )
+
+
+def test_a_loaded_model_is_saved_as_it_was(tmp_path: Path) -> None:
+    model = programs.on_cpu(programs.program(XGBClassifier(n_estimators=2)))
+    first = save(model.fit(programs.TABLE, programs.NUMBERS), tmp_path / "first")
+    second = save(load(first, "cpu"), tmp_path / "second")
+    names = {path.name for path in first.iterdir()}
+    assert names == {path.name for path in second.iterdir()}
+    for name in names - {"model.manifest.json", "SHA256SUMS"}:
+        assert (first / name).read_bytes() == (second / name).read_bytes(), name
+
+
+SPECS = {
+    "selectors": (
+        make_column_transformer(
+            (SimpleImputer(), make_column_selector(dtype_include="number")),
+            (OrdinalEncoder(), make_column_selector(dtype_exclude="number")),
+        ),
+        None,
+    ),
+    "remainder": (
+        ColumnTransformer([("c", OneHotEncoder(), ["c1", "c2"])], remainder=SimpleImputer()),
+        None,
+    ),
+    "union": (
+        make_pipeline(
+            OrdinalEncoder(),
+            FeatureUnion(
+                [("scaled", StandardScaler()), ("as they are", "passthrough")],
+                transformer_weights={"scaled": 2.0},
+            ),
+            SimpleImputer(),
+        ),
+        None,
+    ),
+    "words": (programs.program(), programs.WORDS),
+    "frames for boosting": (
+        make_pipeline(
+            ColumnTransformer(
+                [("n", SimpleImputer(), ["n1", "n2"]), ("c", "passthrough", ["c1", "c2"])]
+            ).set_output(transform="pandas"),
+            XGBClassifier(n_estimators=3, enable_categorical=True),
+        ),
+        programs.NUMBERS,
+    ),
+    "two programs": (
+        make_pipeline(programs.preprocessing(), StandardScaler(), LogisticRegression()),
+        programs.NUMBERS,
+    ),
+    "stacking": (
+        make_pipeline(
+            programs.preprocessing(),
+            StackingClassifier([("xgb", XGBClassifier(n_estimators=2)), ("sgd", SGDClassifier())]),
+        ),
+        programs.NUMBERS,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_specs_of_every_form_come_back(tmp_path: Path, name: str) -> None:
+    spec, y = SPECS[name]
+    y = programs.NUMBERS if y is None else y
+    model = Accelerated(clone(spec), device="cpu").fit(programs.TABLE, y)
+    assert_same(again(model, tmp_path), model, programs.TABLE)
+
+
+def test_text_and_labels_come_back(tmp_path: Path) -> None:
+    texts = ["red apple", "green pear", "red cherry", "green apple"]
+    model = Accelerated(make_pipeline(TfidfVectorizer(), TruncatedSVD(2)), device="cpu")
+    assert_same(again(model.fit(texts), tmp_path), model, texts)
+    labels = Accelerated(LabelEncoder(), device="cpu").fit(["b", "a"])
+    assert again(labels, tmp_path).transform(["a", "b", "a"]).tolist() == [0, 1, 0]
+
+
+def test_partitions_come_back(tmp_path: Path) -> None:
+    dask = pytest.importorskip("dask.dataframe")
+    X = pd.DataFrame({"a": [1.0, 2.0, 4.0, 9.0], "b": list("xyxy")})
+    spec = make_column_transformer((StandardScaler(), ["a"]), (OneHotEncoder(), ["b"]))
+    model = Accelerated(spec, device="cpu").fit(dask.from_pandas(X, npartitions=2))
+    np.testing.assert_array_equal(again(model, tmp_path).transform(X), model.transform(X))
+
+
+@pytest.mark.parametrize("name", [3, ("a", 1), "with\nnewline", "日本"])
+def test_names_of_columns_may_be_anything(tmp_path: Path, name: Any) -> None:
+    X = pd.DataFrame(np.arange(6.0).reshape(3, 2))
+    X.columns = pd.Index([name, "other"], tupleize_cols=False)
+    model = Accelerated(StandardScaler(), device="cpu").fit(X)
+    assert_same(again(model, tmp_path), model, X)
+
+
+def test_a_function_of_ones_own_is_refused_with_the_step(tmp_path: Path) -> None:
+    def mine(X: Any) -> Any:
+        return X
+
+    model = Accelerated(FunctionTransformer(mine), device="cpu").fit(np.eye(3))
+    with pytest.raises(ConfigError, match=r"spec\.func: .*mine cannot be saved without pickle"):
+        save(model, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_model_of_ours_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="save takes an Accelerated and got LogisticRegression"):
+        save(LogisticRegression(), tmp_path / "model")  # type: ignore[arg-type]
+
+
+def test_more_rows_cannot_be_added_to_a_loaded_program(tmp_path: Path) -> None:
+    model = Accelerated(StandardScaler(), device="cpu").fit(np.eye(3))
+    loaded = again(model, tmp_path)
+    with pytest.raises(ConfigError, match="fit anew on all rows"):
+        loaded.partial_fit(np.eye(3))
+    assert_same(loaded.fit(np.eye(3) * 2), model.fit(np.eye(3) * 2), np.eye(3))
+
+
+def test_a_loaded_estimator_learns_on(tmp_path: Path) -> None:
+    X, y = np.eye(4), np.array([0, 1, 0, 1])
+    model = Accelerated(SGDClassifier(random_state=0), device="cpu").fit(X, y)
+    loaded = again(model, tmp_path)
+    assert_same(loaded.partial_fit(X, y), model.partial_fit(X, y), X)

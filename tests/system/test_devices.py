@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from pipeline.errors import ConfigError, DeviceUnavailable
+from pipeline.system import devices, gpu
+from pipeline.system.devices import Choice, choose, obstacle
+
+
+class Probe:
+    """What the driver would tell."""
+
+    def __init__(self, *names: str) -> None:
+        self.devices = names
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "probe", Probe)
+    monkeypatch.setattr(gpu, "obstacle", lambda probe, environ: "no NVIDIA driver")
+
+
+@pytest.fixture
+def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "probe", lambda: Probe("GPU one", "GPU two"))
+    monkeypatch.setattr(gpu, "obstacle", lambda probe, environ: "")
+    monkeypatch.setattr(devices, "available", lambda package: True)
+
+
+def test_cpu_is_never_asked_about() -> None:
+    assert choose("cpu") == Choice("cpu", 'device="cpu" was asked for')
+
+
+@pytest.mark.parametrize("device", ["gpu", "CUDA", "", "cuda:0"])
+def test_unknown_devices_are_refused_with_the_known_ones(device: str) -> None:
+    with pytest.raises(ConfigError, match="is not one of 'auto', 'cpu', 'cuda'"):
+        choose(device)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_auto_without_a_gpu_is_the_cpu_and_says_why() -> None:
+    assert choose("auto") == Choice("cpu", "no usable GPU: no NVIDIA driver")
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_cuda_without_a_gpu_is_an_error_with_the_way_out() -> None:
+    with pytest.raises(DeviceUnavailable, match='no NVIDIA driver; use device="auto"') as caught:
+        choose("cuda")
+    assert caught.value.exit_code == 69
+
+
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize("device", ["auto", "cuda"])
+def test_a_usable_gpu_is_taken_and_named(device: str) -> None:
+    assert choose(device) == Choice("cuda", "GPU one; GPU two")
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_missing_packages_stand_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "available", lambda package: package == "cupy")
+    assert obstacle() == "cudf, cuml not installed (`make setup`)"
+    assert choose("auto").name == "cpu"

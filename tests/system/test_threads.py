@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+
+import pytest
+
+from pipeline.system.threads import each, in_step
+from pipeline.trace import ledger, moved, record
+
+
+def test_results_come_in_order_whatever_thread_is_first() -> None:
+    def slow_start(item: int) -> int:
+        time.sleep(0.02 if item == 0 else 0)
+        return item
+
+    assert list(each(slow_start, range(4))) == [0, 1, 2, 3]
+
+
+def test_one_item_stays_in_the_calling_thread() -> None:
+    assert list(each(lambda item: threading.get_ident(), [0])) == [threading.get_ident()]
+
+
+def test_threads_report_to_the_ledger_of_the_call() -> None:
+    with ledger() as book, record("step", "fit", "cpu"):
+        list(each(lambda item: moved(to_host=item), range(5)))
+    assert book.to_host_bytes == 10
+
+
+def test_an_error_in_a_thread_reaches_the_caller() -> None:
+    def fail(item: int) -> None:
+        if item == 2:
+            raise KeyError("block 2")
+
+    with pytest.raises(KeyError, match="block 2"):
+        list(each(fail, range(4)))
+
+
+Ask = Callable[[int], int]
+SEARCHES: dict[str, Callable[[Ask], int]] = {
+    "none": lambda ask: 0,
+    "one": lambda ask: ask(1),
+    "three": lambda ask: ask(ask(ask(1))),
+    "two": lambda ask: ask(7) + ask(8),
+}
+
+
+def test_what_searches_ask_for_is_evaluated_together() -> None:
+    rounds = []
+
+    def evaluate(points: dict[str, int]) -> dict[str, int]:
+        rounds.append(points)
+        return {key: 10 * point for key, point in points.items()}
+
+    assert in_step(SEARCHES, evaluate) == {"none": 0, "one": 10, "three": 1000, "two": 150}
+    assert rounds == [
+        {"one": 1, "three": 1, "two": 7},
+        {"three": 10, "two": 8},
+        {"three": 100},
+    ]
+
+
+def test_no_search_asks_for_nothing() -> None:
+    assert in_step({}, lambda points: {}) == {}
+
+
+@pytest.mark.parametrize("last", [0, 1, 2])
+@pytest.mark.parametrize("names", [list(SEARCHES), ["three"]])
+def test_an_error_while_searches_wait_reaches_the_caller(last: int, names: list[str]) -> None:
+    rounds = []
+
+    def evaluate(points: dict[str, int]) -> dict[str, int]:
+        if len(rounds) == last:
+            raise KeyError("out of memory")
+        rounds.append(points)
+        return points
+
+    before = threading.active_count()
+    with pytest.raises(KeyError, match="out of memory"):
+        in_step({name: SEARCHES[name] for name in names}, evaluate)
+    assert threading.active_count() == before
+
+
+def test_an_error_in_a_search_reaches_the_caller_when_the_others_have_ended() -> None:
+    rounds = []
+
+    def fail(ask: Ask) -> int:
+        raise KeyError(f"after {ask(1)}")
+
+    def evaluate(points: dict[str, int]) -> dict[str, int]:
+        rounds.append(list(points))
+        return points
+
+    with pytest.raises(KeyError, match="after 1"):
+        in_step({"bad": fail, "three": SEARCHES["three"]}, evaluate)
+    assert rounds[1:] == [["three"]] * 2
+
+
+def test_context_reaches_searches() -> None:
+    known = ContextVar("known", default=0)
+    known.set(5)
+    assert in_step({j: lambda ask: known.get() for j in range(3)}, lambda points: {}) == {
+        0: 5,
+        1: 5,
+        2: 5,
+    }
