@@ -23,8 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import structs
 
-from pipeline.benchmark import agreement, metrics, provenance, task
-from pipeline.benchmark import results as record
+from pipeline.benchmark import agreement, metrics, provenance, results, task
 from pipeline.benchmark.measure import CLOCK, Job
 from pipeline.benchmark.resume import Journal
 from pipeline.benchmark.rounds import Contest, Rounds, as_run
@@ -33,8 +32,7 @@ from pipeline.benchmark.variants import variants
 from pipeline.benchmark.worker import Report
 from pipeline.data.files import digest, parquet_files
 from pipeline.errors import CannotWrite, ConfigError, PipelineError
-from pipeline.system import gpu
-from pipeline.system import hardware as host
+from pipeline.system import gpu, hardware
 from pipeline.system.progress import Say
 
 ISOLATION = "one process per variant and spec, idle while another one runs"
@@ -77,7 +75,7 @@ class Duel:
 
     def measure(
         self, say: Say, journal: Journal | None = None, pages: Path | None = None
-    ) -> record.Results:
+    ) -> results.Results:
         """Run everything and return the record.
 
         Parameters
@@ -119,23 +117,23 @@ class Duel:
 
     def _record(
         self,
-        field_: list[record.Variant],
+        field_: list[results.Variant],
         contests: list[Contest],
         order: list[str],
         load: float,
-    ) -> record.Results:
+    ) -> results.Results:
         reports = [c.reports[-1] for c in contests if c.reports]
         if not reports:
             raise PipelineError("no run succeeded: " + "; ".join(c.why for c in contests))
         references = {c.spec: c.reports[-1] for c in contests if c.is_reference}
-        return record.Results(
-            schema=record.SCHEMA,
+        return results.Results(
+            schema=results.SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             task=self._task(reports[0]),
             data=provenance.data(self.task, self.job.path),
             machine=provenance.machine(reports[0].threads, load),
             source=provenance.source(),
-            protocol=record.Protocol(
+            protocol=results.Protocol(
                 seed=self.job.seed,
                 repeats=self.repeats,
                 warmups=1,
@@ -151,9 +149,9 @@ class Duel:
             ],
         )
 
-    def _task(self, report: Report) -> record.TaskInfo:
+    def _task(self, report: Report) -> results.TaskInfo:
         kind, (name, split) = self.task.kind, self.task.split(self.job.split)
-        return record.TaskInfo(
+        return results.TaskInfo(
             name=self.task.name,
             title=self.task.title,
             target=self.task.target,
@@ -167,11 +165,11 @@ class Duel:
             about_target=agreement.about(report.truth, kind),
         )
 
-    def _describe(self, name: str) -> record.Spec:
+    def _describe(self, name: str) -> results.Spec:
         make: Any = self.task.specs[name]
         title = (make.__doc__ or name).strip().partition("\n")[0]
         code = provenance.code(self.task.spec(name, self.job.seed, self.job.changes))
-        return record.Spec(name=name, title=title, code=code)
+        return results.Spec(name=name, title=title, code=code)
 
 
 def file_of(task: Task, job: Job, size: float) -> Path:
@@ -196,7 +194,7 @@ def file_of(task: Task, job: Job, size: float) -> Path:
 def sweep(
     task: Task, job: Job, specs: Sequence[str], names: Sequence[str], sizes: Sequence[float],
     rounds: Rounds,
-) -> list[record.Point]:  # fmt: skip
+) -> list[results.Point]:  # fmt: skip
     """Run all specs by all variants at each size but that of the task's own table.
 
     A variant that fails at a size is not tried at larger ones.
@@ -219,7 +217,7 @@ def sweep(
 def _spec(
     task: Task, job: Job, spec: str, names: Sequence[str], files: Sequence[tuple[float, Path]],
     rounds: Rounds,
-) -> Iterator[record.Point]:  # fmt: skip
+) -> Iterator[results.Point]:  # fmt: skip
     able = list(names)
     for size, path in files:
         found, _ = rounds.run(
@@ -231,9 +229,9 @@ def _spec(
             return
 
 
-def _point(contest: Contest, size: float) -> record.Point:
+def _point(contest: Contest, size: float) -> results.Point:
     last = contest.reports[-1] if contest.reports else contest.warmup
-    return record.Point(
+    return results.Point(
         spec=contest.spec,
         variant=contest.variant,
         size=size,
@@ -359,7 +357,7 @@ def circumstances(
     plan : mapping of str to str
         The protocol: repeats, seeds, variants and the like.
     """
-    here, found = host.describe(), gpu.probe()
+    here, found = hardware.describe(), gpu.probe()
     programs = [provenance.code(what.spec(name, job.seed, job.changes)) for name in specs]
     settings = (f"{name}={os.environ[name]}" for name in provenance.SETTINGS if name in os.environ)
     return {

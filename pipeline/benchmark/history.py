@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.benchmark import results as record
+from pipeline.benchmark import results
 from pipeline.benchmark.baseline import obstacles
 from pipeline.benchmark.results import Past, Results
 from pipeline.errors import DataError
@@ -26,7 +26,7 @@ def earlier(now: Results, path: Path) -> list[Past]:
         Of ``results.json``, which need not exist.
     """
     try:
-        then = record.load(path)
+        then = results.load(path)
     except DataError:
         return []
     if any(obstacles(now, then)):

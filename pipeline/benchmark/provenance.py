@@ -22,8 +22,7 @@ from pipeline import deprecated
 from pipeline.benchmark.task import Task
 from pipeline.data.files import digest, size
 from pipeline.records import DataInfo, Gpu, Machine, Movement, Placement, Source
-from pipeline.system import devices, gpu
-from pipeline.system import hardware as host
+from pipeline.system import devices, gpu, hardware
 from pipeline.trace import Entry
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def machine(pools: dict[str, str], load: float) -> Machine:
     load : float
         One-minute load average before the work began.
     """
-    here, probe, why_not = host.describe(), gpu.probe(), devices.obstacle()
+    here, probe, why_not = hardware.describe(), gpu.probe(), devices.obstacle()
     return Machine(
         cpu=here.cpu,
         cores=here.cores,

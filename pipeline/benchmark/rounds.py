@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipeline.benchmark import agreement, provenance
-from pipeline.benchmark import results as record
+from pipeline.benchmark import agreement, provenance, results
 from pipeline.benchmark.integrity import objection
 from pipeline.benchmark.measure import Job
 from pipeline.benchmark.results import Profile
@@ -238,12 +237,12 @@ class Contest:
         """Whether the others can be held to it."""
         return self.variant == REFERENCE and bool(self.reports) and not self.why
 
-    def cell(self, reference: Report | None, metrics: Mapping[str, Metric]) -> record.Cell:
+    def cell(self, reference: Report | None, metrics: Mapping[str, Metric]) -> results.Cell:
         """Return the record of all runs; the last one's predictions are judged."""
         last = self.reports[-1] if self.reports else self.warmup
         ok = last is not None and not self.why
         rival = last is not None and ok and reference is not None and last is not reference
-        return record.Cell(
+        return results.Cell(
             spec=self.spec,
             variant=self.variant,
             status="ok" if ok else "failed",
@@ -265,15 +264,15 @@ class Contest:
         every = [report for report in (self.warmup, *self.reports) if report]
         return max((report.peak_rss_bytes for report in every), default=0)
 
-    def _agreement(self, report: Report, reference: Report | None) -> record.Agreement | None:
+    def _agreement(self, report: Report, reference: Report | None) -> results.Agreement | None:
         if reference is None or report is reference:
             return None
         return agreement.agreement(report.predicted, reference.predicted, self.kind)
 
 
-def as_run(report: Report) -> record.Run:
+def as_run(report: Report) -> results.Run:
     """Return the record of a run."""
-    return record.Run(total=report.total, stages=report.stages, cpu_seconds=report.cpu_seconds)
+    return results.Run(total=report.total, stages=report.stages, cpu_seconds=report.cpu_seconds)
 
 
 def _differences(metrics: Mapping[str, Metric], last: Any, reference: Any) -> Any:

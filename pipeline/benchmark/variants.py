@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pipeline.benchmark import results as record
+from pipeline.benchmark import results
 from pipeline.benchmark.statistics import REFERENCE
 from pipeline.optional import available
 from pipeline.system import devices
@@ -45,7 +45,7 @@ ENTRANTS = (
 )
 
 
-def variants(device: str) -> list[record.Variant]:
+def variants(device: str) -> list[results.Variant]:
     """Return the variants for a device, with the reason where one cannot run.
 
     Raises
@@ -58,9 +58,9 @@ def variants(device: str) -> list[record.Variant]:
     return [_variant(entrant, no_gpu) for entrant in ENTRANTS]
 
 
-def _variant(entrant: Entrant, no_gpu: str) -> record.Variant:
+def _variant(entrant: Entrant, no_gpu: str) -> results.Variant:
     why = (no_gpu if entrant.device == "cuda" else "") or entrant.missing()
-    return record.Variant(
+    return results.Variant(
         name=entrant.name,
         title=entrant.title,
         device=entrant.device,

@@ -42,15 +42,15 @@ def compare(
     task: str, out: Path | None, baseline: Path | None, again: bool, **options: Any
 ) -> None:
     """Measure TASK in plain scikit-learn, on the CPU and on the GPU; keep results.json."""
-    from pipeline.benchmark import baseline as baseline_
     from pipeline.benchmark import results
+    from pipeline.benchmark.baseline import show
 
     then = results.load(baseline) if baseline else None
     if not again:
         _compare(task, out, **options)
     if then is not None:
         now = results.load((out or Path("reports") / task) / "results.json")
-        baseline_.show(now, then)
+        show(now, then)
     elif again:
         raise ConfigError("--again measures nothing, so it needs --baseline")
 

@@ -174,7 +174,7 @@ def explain(task: str, device: str, specs: str, json: bool, html: Path | None) -
 
     from pipeline.benchmark.task import load
     from pipeline.planning import explain as explaining
-    from pipeline.planning import html as diagram
+    from pipeline.planning.html import page
     from pipeline.system import atomic
 
     what = load(task)
@@ -187,7 +187,7 @@ def explain(task: str, device: str, specs: str, json: bool, html: Path | None) -
         click.echo("".join(f"{name}\n{each}\n\n" for name, each in found.items()), nl=False)
     if html:
         shown = [(name, each._repr_html_()) for name, each in found.items()]
-        atomic.write_text(html, diagram.page(shown))
+        atomic.write_text(html, page(shown))
 
 
 @commands.command()

@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import trace
-from pipeline.data import datetimes as instants
 from pipeline.data.checks import as_floats, as_seen, missing_dates, no_numbers, refuse_infinite
+from pipeline.data.datetimes import MISSING, dates_of, ticks, wall_clock
 from pipeline.errors import DataError
 from pipeline.optional import load
 
@@ -148,7 +148,7 @@ def values_of(series: Any) -> Any:
 
 
 def datetimes(X: Any, name: Any) -> Any:
-    """Return dates as an array of nanoseconds since 1970, `instants.MISSING` for missing ones.
+    """Return dates as an array of nanoseconds since 1970, `MISSING` for missing ones.
 
     A column with a time zone is read by the clock on its wall, which is what calendars show.
 
@@ -157,7 +157,7 @@ def datetimes(X: Any, name: Any) -> Any:
     DataError
         The column holds no dates, or some outside the years that nanoseconds reach.
     """
-    return instants.wall_clock(column(X, name), name, array_module(device_of(X)))
+    return wall_clock(column(X, name), name, array_module(device_of(X)))
 
 
 def categories(X: Any, name: Any) -> Coded:
@@ -219,11 +219,11 @@ def _apart(X: Any, name: Any, found: Coded) -> Coded:
 
 
 def _dates(series: Any, name: Any) -> Coded:
-    counts, unit = instants.ticks(series)
+    counts, unit = ticks(series)
     codes, values = coded(counts)
-    if len(values) and values[0] == instants.MISSING:
+    if len(values) and values[0] == MISSING:
         raise missing_dates(name)
-    return Coded(codes, instants.dates_of(values, unit, series.dtype))
+    return Coded(codes, dates_of(values, unit, series.dtype))
 
 
 def coded(array: Any) -> Coded:

@@ -29,7 +29,6 @@ from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, OutOfMemory
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.inputs import Documents, Rows
-from pipeline.serving import job as prediction
 from pipeline.serving import parts
 from pipeline.serving.job import (
     METHODS,
@@ -40,6 +39,7 @@ from pipeline.serving.job import (
     judge_empty,
     serve_forests,
     sums,
+    tell_marks,
 )
 from pipeline.serving.load import load
 from pipeline.serving.parts import Part
@@ -124,7 +124,7 @@ class Predictor:
             kinds = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
         self.source = Source(job.source, [*self.features, *self.copied], kinds)
         if self.source.is_csv:
-            prediction.tell_marks(job, self.model.profile_)
+            tell_marks(job, self.model.profile_)
 
     def _unnamed(self) -> list[str]:
         return [name for name in self.there if name not in self.copied]

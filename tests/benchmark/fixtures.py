@@ -6,8 +6,17 @@ import numpy as np
 from msgspec.structs import replace
 
 from pipeline import records
-from pipeline.benchmark import results as record
-from pipeline.benchmark.results import Interval, Results
+from pipeline.benchmark.results import (
+    Agreement,
+    Cell,
+    Interval,
+    Protocol,
+    Results,
+    Run,
+    Spec,
+    TaskInfo,
+    Variant,
+)
 
 SPECS = {"logistic": 4.0, "forest": 21.0, "boosting": 9.0}
 FACTORS = {"reference": 1.0, "cpu": 0.42, "cuda": 0.08}
@@ -22,17 +31,17 @@ HOSTILE = '<script>alert(1)</script> "q" | a\nb `c` *d* _e_ \x1b[31m [f](javascr
 NO_GPU = "the NVIDIA driver is not installed"
 
 
-def run(total: float, *, copy: float = 0.0) -> record.Run:
+def run(total: float, *, copy: float = 0.0) -> Run:
     """Return a run whose stages leave 2 % of the time over."""
     stages = {name: share * total for name, share in SHARES.items()}
-    return record.Run(total=total, stages=stages | {"copy": copy * total}, cpu_seconds=1.9 * total)
+    return Run(total=total, stages=stages | {"copy": copy * total}, cpu_seconds=1.9 * total)
 
 
-def cell(spec: str, variant: str, totals: list[float]) -> record.Cell:
+def cell(spec: str, variant: str, totals: list[float]) -> Cell:
     """Return a cell that ran, with the given totals in seconds."""
     reference = variant == "reference"
-    agreement = record.Agreement(max_difference=3e-7, mean_difference=2e-8, same_decision=1.0)
-    return record.Cell(
+    agreement = Agreement(max_difference=3e-7, mean_difference=2e-8, same_decision=1.0)
+    return Cell(
         spec=spec,
         variant=variant,
         status="ok",
@@ -117,13 +126,9 @@ def order(variants: list[str], n: int) -> list[str]:
 def normal(n: int = 7) -> Results:
     """Three specs, the reference and the CPU; no GPU on the machine."""
     variants = [
-        record.Variant(
-            name="reference", title="plain scikit-learn", device="cpu", status="ok", why=""
-        ),
-        record.Variant(
-            name="cpu", title="this pipeline on the CPU", device="cpu", status="ok", why=""
-        ),
-        record.Variant(
+        Variant(name="reference", title="plain scikit-learn", device="cpu", status="ok", why=""),
+        Variant(name="cpu", title="this pipeline on the CPU", device="cpu", status="ok", why=""),
+        Variant(
             name="cuda",
             title="this pipeline on a GPU",
             device="cuda",
@@ -147,7 +152,7 @@ def normal(n: int = 7) -> Results:
         source=records.Source(
             commit="0123abc", dirty=False, command="python -m pipeline compare flights"
         ),
-        protocol=record.Protocol(
+        protocol=Protocol(
             seed=0,
             repeats=n,
             warmups=1,
@@ -157,15 +162,15 @@ def normal(n: int = 7) -> Results:
         ),
         variants=variants,
         specs=[
-            record.Spec(name=s, title=f"{s} on flights", code=f"Pipeline([\n  ('{s}', {s}())\n])")
+            Spec(name=s, title=f"{s} on flights", code=f"Pipeline([\n  ('{s}', {s}())\n])")
             for s in SPECS
         ],
         cells=[cell(s, v, totals(s, v, n)) for s in SPECS for v in names],
     )
 
 
-def _task() -> record.TaskInfo:
-    return record.TaskInfo(
+def _task() -> TaskInfo:
+    return TaskInfo(
         name="flights",
         title="Late arrivals of flights from New York, 2013",
         target="late",
@@ -217,7 +222,7 @@ def with_gpu() -> Results:
     return replace(base, variants=variants, cells=cells, machine=machine, protocol=protocol)
 
 
-def _cell(results: Results, spec: str, variant: str) -> record.Cell:
+def _cell(results: Results, spec: str, variant: str) -> Cell:
     found = results.cell(spec, variant)
     if found is None:
         raise LookupError(f"{spec}/{variant}")
@@ -266,7 +271,7 @@ def hostile() -> Results:
     )
 
 
-def _hostile(cell: record.Cell, name: str) -> record.Cell:
+def _hostile(cell: Cell, name: str) -> Cell:
     places = [replace(p, note=HOSTILE, implementation=HOSTILE) for p in cell.placement]
     metrics = {**cell.metrics, HOSTILE: 0.5}
     return replace(cell, spec=name, placement=places, metrics=metrics)

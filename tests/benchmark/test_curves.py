@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.benchmark.report import figures as curves
 from pipeline.benchmark.report import tables
+from pipeline.benchmark.report.figures import frontier_figure, frontier_table, use_figures
 from tests.benchmark import fixtures, fuller
 
 
 def places(results: fixtures.Results) -> dict[tuple[str, str], str]:
-    return {(r[0].text, r[1].text): r[4].text for r in curves.frontier_table(results).rows}
+    return {(r[0].text, r[1].text): r[4].text for r in frontier_table(results).rows}
 
 
 def test_the_fastest_is_on_the_frontier_and_what_it_beats_is_behind() -> None:
@@ -36,7 +36,7 @@ def test_of_losses_less_is_better() -> None:
 
 def test_the_figure_has_a_dot_for_each_cell_and_the_better_stands_higher() -> None:
     better = fixtures.with_cell(fixtures.normal(), "forest", "cpu", metrics={"roc_auc": 0.9})
-    figure = curves.frontier_figure(better)
+    figure = frontier_figure(better)
     assert [(line.label, len(line.dots)) for line in figure.rows] == [("reference", 3), ("cpu", 3)]
     dots = {(line.label, dot.label): dot for line in figure.rows for dot in line.dots}
     assert dots["cpu", "forest"].y < dots["reference", "forest"].y
@@ -45,7 +45,7 @@ def test_the_figure_has_a_dot_for_each_cell_and_the_better_stands_higher() -> No
 
 
 def test_use_over_time_is_drawn_of_the_trace() -> None:
-    figures = curves.use_figures(fuller.everything())
+    figures = use_figures(fuller.everything())
     assert len(figures) == 3 * 3, "processors, the GPU's use and its watts of each spec"
     watts = figures[2]
     assert watts.title == "Watts of the GPU, logistic, over the seconds of the run"
@@ -56,7 +56,7 @@ def test_use_over_time_is_drawn_of_the_trace() -> None:
     )
     heights = [piece[3] for piece in line.pieces]
     assert min(heights) == heights[1], "300 W stand highest, which is the least from the top"
-    assert len(curves.use_figures(fixtures.normal())) == 3
+    assert len(use_figures(fixtures.normal())) == 3
 
 
 def test_only_pages_of_ours_are_linked() -> None:

@@ -13,11 +13,14 @@ from sklearn.manifold import trustworthiness
 from sklearn.metrics import accuracy_score, log_loss, ndcg_score, silhouette_score
 from sklearn.preprocessing import StandardScaler
 
-from pipeline.benchmark import metrics as judging
 from pipeline.benchmark.metrics import (
+    SAMPLE,
     Judge,
     Queries,
+    answer,
     fields,
+    fit_answer,
+    judge,
     of_embedding,
     of_probabilities,
     of_rows,
@@ -44,31 +47,31 @@ class Said:
     ("kind", "expected"), [("binary", [0.25]), ("regression", [2.5]), ("ranking", [2.5])]
 )
 def test_the_kind_of_task_tells_which_answer_is_judged(kind, expected) -> None:
-    assert judging.answer(Said(), np.array([0.25]), kind).tolist() == expected
+    assert answer(Said(), np.array([0.25]), kind).tolist() == expected
 
 
 def test_several_classes_are_answered_with_their_probabilities() -> None:
-    found = judging.answer(Said(), np.array([0.25, 0.75]), "multiclass")
+    found = answer(Said(), np.array([0.25, 0.75]), "multiclass")
     assert found["prediction"].tolist() == [10, 20]
     assert found["probability"].tolist() == [[0.75, 0.25], [0.25, 0.75]]
 
 
 def test_the_most_anomalous_row_has_the_largest_score() -> None:
     X = np.vstack([RANDOM.normal(size=(200, 2)), [[50.0, 50.0]]])
-    found = judging.answer(IsolationForest(random_state=0).fit(X), X, "binary")
+    found = answer(IsolationForest(random_state=0).fit(X), X, "binary")
     assert found.argmax() == 200
     assert ((found > 0) & (found < 1)).all()
 
 
 def test_a_program_that_gives_no_score_is_named() -> None:
     with pytest.raises(ConfigError, match="StandardScaler gives neither probabilities nor"):
-        judging.answer(StandardScaler(), np.zeros((2, 1)), "binary")
+        answer(StandardScaler(), np.zeros((2, 1)), "binary")
 
 
 def test_clusters_and_embeddings_are_learnt_and_answered_in_one() -> None:
     X = RANDOM.normal(size=(50, 3))
-    assert judging.fit_answer(KMeans(2, n_init=1), X).shape == (50,)
-    assert judging.fit_answer(PCA(2), X)["embedding"].shape == (50, 2)
+    assert fit_answer(KMeans(2, n_init=1), X).shape == (50,)
+    assert fit_answer(PCA(2), X)["embedding"].shape == (50, 2)
 
 
 def test_a_metric_is_taken_of_what_it_reads_and_left_out_where_that_is_not_there() -> None:
@@ -76,21 +79,21 @@ def test_a_metric_is_taken_of_what_it_reads_and_left_out_where_that_is_not_there
     task = replace(TASK, kind="multiclass", metrics=metrics)
     truth, chances = np.array([0, 1, 2]), np.full((3, 3), 1 / 3)
     with_both = fields(prediction=[0, 1, 1], probability=chances)
-    assert judging.judge(task, truth, with_both) == pytest.approx(
+    assert judge(task, truth, with_both) == pytest.approx(
         {"accuracy": 2 / 3, "log_loss": np.log(3)}
     )
-    assert judging.judge(task, truth, np.array([0, 1, 1])) == pytest.approx({"accuracy": 2 / 3})
+    assert judge(task, truth, np.array([0, 1, 1])) == pytest.approx({"accuracy": 2 / 3})
 
 
 def test_a_task_none_of_whose_metrics_can_be_taken_is_named() -> None:
     task = replace(TASK, metrics={"log_loss": of_probabilities(log_loss)})
     with pytest.raises(DataError, match="breast_cancer: no metric reads"):
-        judging.judge(task, np.array([0, 1]), np.array([0, 1]))
+        judge(task, np.array([0, 1]), np.array([0, 1]))
 
 
 def test_distances_are_taken_of_a_sample_of_the_rows() -> None:
     rows, labels = RANDOM.normal(size=(5_000, 2)), RANDOM.integers(0, 2, 5_000)
-    seen = np.linspace(0, 4_999, judging.SAMPLE).astype(int)
+    seen = np.linspace(0, 4_999, SAMPLE).astype(int)
     truth = fields(target=labels, row=rows)
     found = of_rows(silhouette_score)(truth, labels)
     assert found == pytest.approx(silhouette_score(rows[seen], labels[seen]))
@@ -125,7 +128,7 @@ def test_queries_of_one_row_each_are_no_ranking() -> None:
     truth = fields(target=[1, 2], query=[0, 1])
     task = replace(TASK, kind="ranking", query="query", metrics={"gain": gain})
     with pytest.raises(DataError, match="gain of the 2 test rows: no query has two rows"):
-        judging.judge(task, truth, np.array([0.5, 0.1]))
+        judge(task, truth, np.array([0.5, 0.1]))
 
 
 def test_a_plain_metric_reads_target_and_prediction() -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.benchmark import worker as entry
 from pipeline.benchmark.measure import Job
-from pipeline.benchmark.worker import Worker, WorkerFailed
+from pipeline.benchmark.worker import PATCHES, Worker, WorkerFailed
 from pipeline.optional import available
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +71,7 @@ def test_classes_that_cannot_be_replaced_fail_the_variant(
 @pytest.mark.skipif(not available("cuml"), reason="not installed: cuml")
 def test_cuml_accel_has_what_is_called_and_read() -> None:
     code = (
-        "from pipeline.compare import entry; assert entry.patch('accel') == '';"
+        "from pipeline.compare import entry; assert patch('accel') == '';"
         "from sklearn.linear_model import LogisticRegression as L; from pipeline import measure;"
         "p = measure._placed(L(), 'new');"
         "print(p.implementation, p.device, L()._gpu, L()._cpu_class.__module__)"
@@ -87,4 +86,4 @@ def test_cuml_accel_has_what_is_called_and_read() -> None:
 def test_every_patched_variant_is_one_that_runs_the_program_as_it_is() -> None:
     from pipeline.benchmark.measure import PLAIN
 
-    assert {"reference", *entry.PATCHES} == set(PLAIN)
+    assert {"reference", *PATCHES} == set(PLAIN)

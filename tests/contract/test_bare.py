@@ -35,8 +35,8 @@ from pipeline.backends.xgboost.estimator import Boosting
 from pipeline.data import frames
 from pipeline.optional import available
 from pipeline.planning.lower import lower
-from pipeline.serving import load as reading
 from pipeline.serving import manifest
+from pipeline.serving.load import unpack
 from tests.contract.live import LIVE
 from tests.contract.methods import LEARNING
 from tests.contract.recorder import Recorder
@@ -366,4 +366,4 @@ def test_what_a_model_learnt_from_is_held_to_the_model(
     assert step["learnt"]["columns"] == TENTHS.shape[1]
     step["learnt"] |= changed
     with pytest.raises(DataError):
-        reading.unpack({**files, "state.json": json.dumps(state).encode()}, "cpu")
+        unpack({**files, "state.json": json.dumps(state).encode()}, "cpu")

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse as scipy_sparse
 
 from pipeline.data import frames
-from pipeline.data import frames as sparse
+from pipeline.data.frames import csr_nbytes, csr_to_gpu
 from pipeline.trace import ledger, record
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults
@@ -22,17 +22,17 @@ def test_rows_go_to_the_gpu_and_back(device: Recorder) -> None:
     assert frames.is_sparse(there)
     np.testing.assert_array_equal(back.toarray(), ROWS.toarray())
     (entry,) = book.entries
-    assert entry.to_device_bytes == entry.to_host_bytes == sparse.csr_nbytes(ROWS)
+    assert entry.to_device_bytes == entry.to_host_bytes == csr_nbytes(ROWS)
     assert entry.to_host_bytes == device.nbytes("host", "explicit")
     assert faults(device.calls) == []
 
 
 @pytest.mark.parametrize("kind", ["csc_matrix", "coo_matrix", "csr_array"])
 def test_other_layouts_become_rows(kind: str, device: Recorder) -> None:
-    there = sparse.csr_to_gpu(getattr(scipy_sparse, kind)(ROWS))
+    there = csr_to_gpu(getattr(scipy_sparse, kind)(ROWS))
     np.testing.assert_array_equal(there.get().toarray(), ROWS.toarray())
 
 
 def test_counts_become_floats(device: Recorder) -> None:
-    assert sparse.csr_to_gpu(ROWS.astype("int64")).dtype == "float64"
-    assert sparse.csr_to_gpu(ROWS.astype("float32")).dtype == "float32"
+    assert csr_to_gpu(ROWS.astype("int64")).dtype == "float64"
+    assert csr_to_gpu(ROWS.astype("float32")).dtype == "float32"

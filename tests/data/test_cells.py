@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import pipeline
 from pipeline import Accelerated, save
-from pipeline.data import csv as adoption
+from pipeline.data import csv
 from pipeline.errors import DataError
 from tests.commands import call
 
@@ -159,7 +159,7 @@ def test_partitions_are_read_as_the_frame(path: Path, case: str) -> None:
 
 
 def test_a_table_is_adopted_as_the_frame(path: Path, case: str) -> None:
-    same(adoption.read_file(path).to_pandas(), reference(path, case))
+    same(csv.read_file(path).to_pandas(), reference(path, case))
 
 
 def test_a_model_of_what_is_missing_answers_the_same_for_the_file(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_integers_that_pandas_rounds_beside_a_gap_stay_exact(tmp_path: Path) -> 
     for found in (
         X,
         parts.compute(),
-        adoption.read_file(path).to_pandas(types_mapper=NULLABLE.get),
+        csv.read_file(path).to_pandas(types_mapper=NULLABLE.get),
     ):
         assert found["id"].dtype == "Int64"
         assert set(found["id"].dropna()) == {2**53 + 1, 2**53 + 2}

@@ -17,9 +17,8 @@ import psutil
 import pytest
 
 import pipeline
-from pipeline.distributed import cluster as clusters
 from pipeline.distributed import retry
-from pipeline.distributed.cluster import Options
+from pipeline.distributed.cluster import Options, active, cuda_arguments
 from pipeline.errors import ClusterUnavailable, ConfigError
 
 pytest.importorskip("distributed")
@@ -42,8 +41,8 @@ def test_only_loopback_is_listened_on() -> None:
         assert len(cluster.workers()) == 2
         assert len(found) >= 4, "the scheduler, its pages, and two workers"
         assert {host for host, _ in found} == {"127.0.0.1"}
-        assert clusters.active() is cluster
-    assert clusters.active() is None
+        assert active() is cluster
+    assert active() is None
     assert set(listening()) <= before
 
 
@@ -225,14 +224,14 @@ def test_a_client_of_the_users_own_counts() -> None:
 
     asked = {"n_workers": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with Client(**asked, worker_dashboard_address="127.0.0.1:0") as client:
-        found = clusters.active()
+        found = active()
         assert found is not None
         assert found.client is client
-    assert clusters.active() is None
+    assert active() is None
 
 
 def test_gpu_workers_spill_by_cudf_and_use_the_asynchronous_allocator() -> None:
-    made = clusters.cuda_arguments(Options(workers=1))
+    made = cuda_arguments(Options(workers=1))
     assert made["enable_cudf_spill"]
     assert made["rmm_async"]
     assert made["protocol"] == "tcp"
@@ -241,7 +240,7 @@ def test_gpu_workers_spill_by_cudf_and_use_the_asynchronous_allocator() -> None:
 
 
 def test_gpu_workers_take_a_pool_and_a_limit_instead() -> None:
-    made = clusters.cuda_arguments(Options(rmm_pool_size=0.5, device_memory_limit=0.7))
+    made = cuda_arguments(Options(rmm_pool_size=0.5, device_memory_limit=0.7))
     assert (made["rmm_pool_size"], made["device_memory_limit"]) == (0.5, 0.7)
     assert not made["enable_cudf_spill"]
     assert "rmm_async" not in made
@@ -255,4 +254,4 @@ def test_dask_cuda_knows_every_argument(options: Options) -> None:
 
     known = set(inspect.signature(dask_cuda.LocalCUDACluster.__init__).parameters)
     passed_on = set(inspect.signature(LocalCluster.__init__).parameters)
-    assert set(clusters.cuda_arguments(options)) <= known | passed_on - {"kwargs"}
+    assert set(cuda_arguments(options)) <= known | passed_on - {"kwargs"}

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 import pipeline
-from pipeline.distributed import cluster as clusters
 from pipeline.distributed import ordered_map
-from pipeline.distributed.cluster import Options
+from pipeline.distributed.cluster import Options, _running
 from pipeline.errors import DataError, WorkerLost
 
 pytest.importorskip("distributed")
@@ -99,7 +98,7 @@ def test_an_error_of_the_work_ends_it_and_what_was_made_before_is_kept(two: Any)
 
 def test_work_is_not_waited_for_once_no_worker_is_left(two: Any) -> None:
     impatient = replace(two, options=Options(timeout=0.5))
-    token = clusters._running.set(impatient)
+    token = _running.set(impatient)
     try:
         made = ordered_map.in_order(squared, None, pieces([]))
         next(made)
@@ -107,7 +106,7 @@ def test_work_is_not_waited_for_once_no_worker_is_left(two: Any) -> None:
         with pytest.raises(WorkerLost, match="none came back"):
             list(made)
     finally:
-        clusters._running.reset(token)
+        _running.reset(token)
 
 
 def test_a_piece_that_kills_every_worker_is_an_error() -> None:

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline.errors import ConfigError
-from pipeline.preprocessing.engine import table as blocks
+from pipeline.preprocessing.engine import table
 from pipeline.system import threads
 from tests.programs import MODELS, NUMBERS, TABLE, WORDS, on_cpu, preprocessing, program
 
@@ -179,7 +179,7 @@ def test_pickles() -> None:
 def test_threads_predict_alike_and_keep_their_own_books(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "CHUNK_ROWS", 50)
+    monkeypatch.setattr(table, "CHUNK_ROWS", 50)
     model = on_cpu(program(MODELS[name])).fit(TABLE, NUMBERS)
     expected = model.predict_proba(TABLE)
     wanted = [entry.call for entry in model.residency_.entries]
@@ -195,7 +195,7 @@ def test_threads_predict_alike_and_keep_their_own_books(
 
 
 def test_number_of_cores_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "CHUNK_ROWS", 16)
+    monkeypatch.setattr(table, "CHUNK_ROWS", 16)
     found = []
     for cores in (1, 4):
         monkeypatch.setattr(threads.os, "sched_getaffinity", lambda pid, n=cores: range(n))

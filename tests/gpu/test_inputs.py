@@ -18,9 +18,9 @@ from sklearn.preprocessing import TargetEncoder
 
 from pipeline import Accelerated
 from pipeline.data import frames, parquet
-from pipeline.data import read as loading
 from pipeline.data import read as reading
 from pipeline.data.convert import ingest
+from pipeline.data.read import scan
 from pipeline.data.schema import Schema, kind_of
 from pipeline.data.target import check_target
 from pipeline.errors import DataError
@@ -188,7 +188,7 @@ def test_partitions_of_a_file_are_those_of_the_host(rows: Any, path: Path) -> No
     pytest.importorskip("dask_cudf")
     columns = ["when", "carrier", "n"]
     wanted, y = parquet.read(path, columns, "late", rows, "cpu")
-    X, same = loading.scan(path, columns, "late", rows=rows, device="cuda", partition_bytes=1)
+    X, same = scan(path, columns, "late", rows=rows, device="cuda", partition_bytes=1)
     assert X.npartitions == 6
     found = X.compute().to_pandas().reset_index(drop=True)
     pd.testing.assert_frame_equal(found, wanted)
@@ -201,7 +201,7 @@ def test_a_csv_file_has_the_values_of_the_host(tmp_path: Path) -> None:
     columns = ["t", "n", "b", "id"]
     host = reading.read(path, columns, "y")[0]
     wanted = [frames.categories(host, name) for name in columns]
-    parts, _ = loading.scan(path, columns, "y", device="cuda", partition_bytes=100)
+    parts, _ = scan(path, columns, "y", device="cuda", partition_bytes=100)
     for X in (reading.read(path, columns, "y", device="cuda")[0], parts.compute()):
         found = [frames.categories(X, name) for name in columns]
         for a, b in zip(found, wanted, strict=True):

@@ -11,9 +11,8 @@ import pytest
 
 import pipeline
 from pipeline.errors import DataError
-from pipeline.serving import load as reading
 from pipeline.serving import manifest
-from pipeline.serving.load import load
+from pipeline.serving.load import load, unpack
 from pipeline.serving.save import SETTINGS
 from tests.serving.written import FIXTURES, answers
 
@@ -58,11 +57,11 @@ def test_a_setting_that_came_later_is_told_and_one_that_is_older_may_lack(change
         pairs[:] = [pair for pair in pairs if pair[0] != "dtype"]
     made = {**files, "state.json": json.dumps(state).encode()}
     if change == "earlier":
-        assert reading.unpack(made, "cpu").host_bytes is None
+        assert unpack(made, "cpu").host_bytes is None
         return
     says = r"\['intelex_of_tomorrow'\], which this version does not know; load it with the version"
     with pytest.raises(DataError, match=says if change == "later" else "settings are damaged"):
-        reading.unpack(made, "cpu")
+        unpack(made, "cpu")
 
 
 def test_a_file_whose_preprocessing_was_fitted_step_by_step_is_refused_with_the_way_out() -> None:
@@ -90,7 +89,7 @@ def test_steps_of_another_program_are_named() -> None:
         r"\['columntransformer', 'logisticregression'\]"
     )
     with pytest.raises(DataError, match=says):
-        reading.unpack(made, "cpu")
+        unpack(made, "cpu")
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: f"{path.parent.name}/{path.name}")

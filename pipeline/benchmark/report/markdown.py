@@ -9,11 +9,25 @@ import re
 from collections.abc import Iterable
 
 from pipeline.benchmark.report import figures, tables
-from pipeline.benchmark.report import tables as cards
-from pipeline.benchmark.report import tables as context
-from pipeline.benchmark.report import tables as resources
 from pipeline.benchmark.report.format import clean
-from pipeline.benchmark.report.tables import Table
+from pipeline.benchmark.report.tables import (
+    ALONE,
+    NO_HISTORY,
+    NOT_PRICED,
+    Card,
+    Table,
+    cost_table,
+    fairness,
+    history_table,
+    machine,
+    memory_table,
+    packages_table,
+    protocol,
+    reproduction,
+    resource_table,
+    sentences,
+    variants_table,
+)
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.verdict import verdict
 
@@ -73,7 +87,7 @@ def _items(values: Iterable[str]) -> str:
     return "\n".join(f"- {text(value)}" for value in values)
 
 
-def _card(card: cards.Card) -> str:
+def _card(card: Card) -> str:
     return "\n".join(f"- **{text(name)}:** {text(value)}" for name, value in card)
 
 
@@ -118,35 +132,35 @@ def _quality(results: Results) -> list[str]:
 
 def _memory(results: Results) -> list[str]:
     return [
-        table(resources.memory_table(results)),
-        table(resources.resource_table(results)),
-        table(context.cost_table(results)) or text(context.NOT_PRICED),
-        text(context.ALONE),
+        table(memory_table(results)),
+        table(resource_table(results)),
+        table(cost_table(results)) or text(NOT_PRICED),
+        text(ALONE),
     ]
 
 
 def _history(results: Results) -> list[str]:
-    return [table(context.history_table(results)) or context.NO_HISTORY]
+    return [table(history_table(results)) or NO_HISTORY]
 
 
 def _machine(results: Results) -> list[str]:
     return [
         "### The same for all",
-        _card(cards.fairness(results)),
-        table(cards.variants_table(results)),
+        _card(fairness(results)),
+        table(variants_table(results)),
         "### How the runs were made",
-        _card(cards.protocol(results)),
+        _card(protocol(results)),
         "### The machine",
-        _card(cards.machine(results)),
+        _card(machine(results)),
     ]
 
 
 def _reproduce(results: Results) -> list[str]:
     return [
         block(results.source.command),
-        _card(cards.reproduction(results)),
-        _items(context.sentences(results)),
-        table(cards.packages_table(results)),
+        _card(reproduction(results)),
+        _items(sentences(results)),
+        table(packages_table(results)),
     ]
 
 

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline import records
-from pipeline.benchmark import results as record
 from pipeline.benchmark.report.format import (
     MISSING,
     difference,
@@ -31,7 +30,7 @@ from pipeline.benchmark.report.format import (
     size,
     times,
 )
-from pipeline.benchmark.results import STAGES, Past, Results, TaskInfo
+from pipeline.benchmark.results import STAGES, Agreement, Cell, Past, Results, TaskInfo
 from pipeline.benchmark.statistics import (
     OTHER,
     REFERENCE,
@@ -177,7 +176,7 @@ def _placement(results: Results, spec: str) -> Table | None:
     )
 
 
-def _place(cell: record.Cell, step: str) -> str:
+def _place(cell: Cell, step: str) -> str:
     found = [place for place in cell.placement if place.step == step]
     notes = "; ".join(dict.fromkeys(place.note for place in found if place.note))
     where = ", ".join(dict.fromkeys(f"{p.implementation} [{p.device}]" for p in found))
@@ -286,7 +285,7 @@ def agreement_table(results: Results) -> Table:
     )
 
 
-def _agreement(found: record.Agreement, names: Iterable[str]) -> Iterator[str]:
+def _agreement(found: Agreement, names: Iterable[str]) -> Iterator[str]:
     for name in names:
         value: float | None = getattr(found, name)
         if value is None:

@@ -25,7 +25,7 @@ from sklearn.utils import resample
 from pipeline import trace
 from pipeline.data import frames
 from pipeline.optional import load
-from pipeline.preprocessing.statistics import min_max as extent
+from pipeline.preprocessing.statistics import min_max
 from pipeline.preprocessing.statistics.min_max import Extent
 from pipeline.preprocessing.statistics.sketch import Summary, size_for, summary
 from pipeline.system import threads
@@ -94,7 +94,7 @@ class Rows:
     @property
     def extent(self) -> Extent:
         """Number of rows, least and greatest values."""
-        return reduce(extent.merge, extent.extents(self.blocks))
+        return reduce(min_max.merge, min_max.extents(self.blocks))
 
     def column(self, j: int) -> Any:
         """Return a copy of one column, shape (n_rows,)."""

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler,
 
 from pipeline.preprocessing.engine import table as blocks
 from pipeline.preprocessing.engine.program import Program
-from pipeline.system import threads as parallel
+from pipeline.system.threads import os
 from tests.preprocessing.parity import PRIVATE, assert_parity
 from tests.strategies import bounded, tables
 
@@ -122,7 +122,7 @@ def test_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> N
     spec = make_column_transformer(*(t[1:] for n in programs() for t in programs()[n].transformers))
     results = []
     for cores in (1, 2, 5):
-        monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda pid, n=cores: range(n))
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid, n=cores: range(n))
         results.append(Program(spec, "float32").fit_transform(table(), target()).tobytes())
     assert results[0] == results[1] == results[2]
 
