@@ -15,10 +15,12 @@ from sklearn.base import BaseEstimator, clone
 from pipeline.backends import casting, incremental
 from pipeline.data import checks, frames, partitioned
 from pipeline.errors import Reason
-from pipeline.estimator.certificate import METHODS
 
 TREES = ("DecisionTree", "ExtraTree", "GradientBoosting", "IsolationForest", "RandomForest")
 """How the names of scikit-learn's estimators begin that read float32."""
+
+METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
+"""What a fitted estimator may be asked for, and a lifted one is compared by."""
 
 
 class Model:

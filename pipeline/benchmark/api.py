@@ -11,9 +11,9 @@ from pipeline.benchmark import adopt as adoption
 from pipeline.benchmark import results
 from pipeline.benchmark.adopt import Adopted
 from pipeline.benchmark.compare import Duel
+from pipeline.benchmark.prepare import prepared
 from pipeline.benchmark.publish import Wish, publish
 from pipeline.benchmark.task import FOLDER
-from pipeline.cli.options import prepared
 
 
 def adopt(file: str | Path, target: str, *, name: str = "", home: str | Path = "data") -> Adopted:

@@ -32,7 +32,8 @@ from pipeline.benchmark.variants import variants
 from pipeline.benchmark.worker import Report
 from pipeline.data.files import digest, parquet_files
 from pipeline.errors import CannotWrite, ConfigError, PipelineError
-from pipeline.system import gpu, hardware
+from pipeline.planning import source_code
+from pipeline.system import environment, gpu, hardware
 from pipeline.system.progress import Say
 
 ISOLATION = "one process per variant and spec, idle while another one runs"
@@ -88,7 +89,7 @@ class Duel:
             Takes pages of where the time of one more run of each cell goes.
         """
         journal = journal or Journal()
-        load = provenance.load_average()
+        load = environment.load_average()
         field_ = variants(self.device)
         names = [variant.name for variant in field_ if variant.status == "ok"]
         rounds = Rounds(self.repeats, self.seeds, journal, say, pages)
@@ -131,8 +132,8 @@ class Duel:
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             task=self._task(reports[0]),
             data=provenance.data(self.task, self.job.path),
-            machine=provenance.machine(reports[0].threads, load),
-            source=provenance.source(),
+            machine=environment.machine(reports[0].threads, load),
+            source=environment.source(),
             protocol=results.Protocol(
                 seed=self.job.seed,
                 repeats=self.repeats,
@@ -168,7 +169,7 @@ class Duel:
     def _describe(self, name: str) -> results.Spec:
         make: Any = self.task.specs[name]
         title = (make.__doc__ or name).strip().partition("\n")[0]
-        code = provenance.code(self.task.spec(name, self.job.seed, self.job.changes))
+        code = source_code.code(self.task.spec(name, self.job.seed, self.job.changes))
         return results.Spec(name=name, title=title, code=code)
 
 
@@ -358,8 +359,8 @@ def circumstances(
         The protocol: repeats, seeds, variants and the like.
     """
     here, found = hardware.describe(), gpu.probe()
-    programs = [provenance.code(what.spec(name, job.seed, job.changes)) for name in specs]
-    settings = (f"{name}={os.environ[name]}" for name in provenance.SETTINGS if name in os.environ)
+    programs = [source_code.code(what.spec(name, job.seed, job.changes)) for name in specs]
+    settings = (f"{name}={os.environ[name]}" for name in environment.SETTINGS if name in os.environ)
     return {
         "task": what.name,
         "data": digest(job.path),
@@ -371,7 +372,7 @@ def circumstances(
         "clock": CLOCK,
         "code": _code(what.name),
         "Python": platform.python_version(),
-        "packages": ", ".join(f"{name} {v}" for name, v in provenance.packages().items()),
+        "packages": ", ".join(f"{name} {v}" for name, v in environment.packages().items()),
         "machine": f"{platform.node()}, {here.cpu}, {here.cores} cores, {here.system}",
         "memory": str(here.memory_bytes),
         "GPU": "; ".join(map(str, found.devices)) + f" {found.driver}",

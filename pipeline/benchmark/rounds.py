@@ -24,6 +24,7 @@ from pipeline.benchmark.resume import Journal
 from pipeline.benchmark.statistics import REFERENCE, Metric, differences
 from pipeline.benchmark.task import Kind
 from pipeline.benchmark.worker import Report, Worker, WorkerFailed, WorkerGone
+from pipeline.planning.plan import placement_records
 from pipeline.system.profiler import obstacle
 from pipeline.system.progress import Say
 
@@ -252,7 +253,7 @@ class Contest:
             metrics=last.metrics if last and ok else {},
             agreement=self._agreement(last, reference) if last and ok else None,
             peak_rss_bytes=self._peak(),
-            placement=provenance.placements(last.placements if last else []),
+            placement=placement_records(last.placements if last else []),
             residency=provenance.movements(last.residency if last else []),
             differences=_differences(metrics, last, reference) if rival else {},
             trace=last.trace if last else None,

@@ -19,9 +19,12 @@ from pipeline.benchmark.task import Kind, Task
 from pipeline.data import files, parquet, partitioned
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.inputs import Rows
+from pipeline.planning import source_code
+from pipeline.planning.plan import placement_records
 from pipeline.records import DataInfo, Machine, Movement, Placement, Source
 from pipeline.serving import manifest
 from pipeline.serving.save import About, pack
+from pipeline.system import environment
 from pipeline.system.progress import Say
 
 SCHEMA: Final = "pipeline.run/1"
@@ -101,7 +104,7 @@ class Batch:
         say : callable
             Gets a line of text for every step.
         """
-        load = provenance.load_average()
+        load = environment.load_average()
         runs = [self._one(name, folder, say) for name in self.specs]
         record = RunRecord(
             schema=SCHEMA,
@@ -110,8 +113,8 @@ class Batch:
             split=self.task.split(self.job.split)[0],
             seed=self.job.seed,
             data=provenance.data(self.task, self.job.path),
-            machine=provenance.machine(provenance.threads(), load),
-            source=provenance.source(),
+            machine=environment.machine(environment.threads(), load),
+            source=environment.source(),
             specs=runs,
         )
         text = msgspec.json.format(msgspec.json.encode(record), indent=2)
@@ -131,7 +134,7 @@ class Batch:
         about = About(metrics, provenance.data(self.task, self.job.path).sha256)
         return SpecRun(
             spec=name,
-            code=provenance.code(spec),
+            code=source_code.code(spec),
             device=outcome.model.device_,
             device_why=outcome.model.device_why_,
             rows_train=outcome.rows_train,
@@ -139,7 +142,7 @@ class Batch:
             total=outcome.total,
             stages=outcome.stages,
             metrics=metrics,
-            placement=provenance.placements(outcome.placements),
+            placement=placement_records(outcome.placements),
             residency=provenance.movements(outcome.residency),
             model=_save_model(outcome, folder, name),
             predictions=_save_predictions(outcome, folder, name, self.task.kind),

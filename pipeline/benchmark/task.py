@@ -11,13 +11,12 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from pipeline.data.files import Filter
 from pipeline.errors import ConfigError
 
 FOLDER = Path("tasks")
 _LISTED = 30
 Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]
-Filter = Sequence[tuple[str, str, Any]]
-"""Conditions on columns that a Parquet reader pushes down: ``[("month", "<=", 9)]``."""
 
 
 @dataclass(frozen=True)

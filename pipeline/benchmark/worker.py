@@ -184,7 +184,8 @@ def _die_with_parent() -> None:
 
 def once(job: Job) -> Report:
     """Run a job in this process and return plain data."""
-    from pipeline.benchmark import integrity, measure, provenance, task
+    from pipeline.benchmark import integrity, measure, task
+    from pipeline.system import environment
     from pipeline.system.monitor import watching
 
     what = task.load(job.task)
@@ -202,7 +203,7 @@ def once(job: Job) -> Report:
         placements=outcome.placements,
         residency=outcome.residency,
         peak_rss_bytes=peak_rss(),
-        threads=provenance.threads(),
+        threads=environment.threads(),
         cpu_seconds=cpu_seconds,
         trace=seen[0],
         work=integrity.work(outcome.model),

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from pipeline.cli.options import prepared, shared
+from pipeline.benchmark.prepare import prepared
+from pipeline.cli.options import shared
 from pipeline.errors import ConfigError
 
 

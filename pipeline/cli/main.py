@@ -17,8 +17,9 @@ from typing import Any
 import click
 
 from pipeline import __version__
+from pipeline.benchmark.prepare import listed, prepared
 from pipeline.cli.benchmark import compare, gallery, report
-from pipeline.cli.options import count, listed, on_cluster, prepared, shared
+from pipeline.cli.options import count, on_cluster, shared
 
 INTERRUPTED = 130
 TERMINATED = 143

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-
-from pipeline.errors import ConfigError
 
 
 def shared(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,53 +38,6 @@ def on_cluster(function: Callable[..., Any]) -> Callable[..., Any]:
     number = click.IntRange(min=1)
     workers = click.option("--workers", default=None, type=number, help="Of the cluster.")
     return where(workers(function))
-
-
-def prepared(
-    task: str,
-    *,
-    device: str,
-    seed: int,
-    specs: str,
-    split: str | None,
-    home: Path,
-    changes: Sequence[str],
-    **asked: Any,
-) -> tuple[Any, Any, list[str]]:
-    """Check everything that can be checked before data is read; then verify the data."""
-    from pipeline.benchmark.measure import Job
-    from pipeline.benchmark.task import load
-    from pipeline.planning import lower
-    from pipeline.system import devices
-
-    choice = devices.choose(device)
-    what = load(task)
-    what.split(split)
-    chosen = listed(specs, what.specs)
-    parsed = dict(change(text) for text in changes)
-    for name in chosen:
-        lower.lower(what.spec(name, seed, parsed), choice.name, fallback=device == "auto")
-    path = what.data(home, **asked)
-    return what, Job(task, chosen[0], device, path, seed, split, parsed), chosen
-
-
-def listed(text: str, known: Any) -> list[str]:
-    """Return the names in a list with commas; all that are known for an empty one."""
-    from pipeline.benchmark.task import pick
-
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    return list(dict.fromkeys(pick(name, known, "spec") for name in names)) or list(known)
-
-
-def change(text: str) -> tuple[str, Any]:
-    """Return name and value of ``STEP__PARAM=VALUE``; what is no literal is text."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"--set {text}: write it as STEP__PARAM=VALUE")
-    try:
-        return name.strip(), ast.literal_eval(value.strip())
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return name.strip(), value.strip()
 
 
 def count(text: str) -> int:

@@ -1,1 +1,1 @@
-"""data."""
+"""Tables: read, converted to frames and matrices, held to a schema."""

@@ -6,12 +6,16 @@ And what a file, or a folder of Parquet files, is known by: its digest and its s
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load as load_name
+
+Filter = Sequence[tuple[str, str, Any]]
+"""Conditions on columns that a Parquet reader pushes down: ``[("month", "<=", 9)]``."""
 
 TRUSTED = [
     "datetime.date",

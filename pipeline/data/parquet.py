@@ -24,9 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.benchmark.task import Filter
 from pipeline.data import frames
-from pipeline.data.files import parquet_files
+from pipeline.data.files import Filter, parquet_files
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.system.memory import is_exhausted, told

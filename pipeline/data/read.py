@@ -15,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.benchmark.task import Filter
 from pipeline.data import csv, frames, parquet, partitioned
-from pipeline.data.files import parquet_files
+from pipeline.data.files import Filter, parquet_files
 from pipeline.data.partitioned import compute
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError

@@ -1,1 +1,1 @@
-"""distributed."""
+"""Dask clusters: started, waited for, retried on."""

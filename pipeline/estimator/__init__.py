@@ -1,1 +1,1 @@
-"""estimator."""
+"""`Accelerated`: an estimator by scikit-learn's conventions that runs a plan."""

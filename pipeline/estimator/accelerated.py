@@ -16,7 +16,6 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.metaestimators import available_if
 
 from pipeline.backends.xgboost.checkpoints import Checkpoints, keeping
-from pipeline.benchmark.provenance import code
 from pipeline.data import frames, target
 from pipeline.data.output import CONTAINERS, contained, container
 from pipeline.errors import ConfigError, Unsupported
@@ -36,6 +35,7 @@ from pipeline.optional import load
 from pipeline.planning.choose import choose
 from pipeline.planning.lower import lower
 from pipeline.planning.plan import Plan
+from pipeline.planning.source_code import code
 from pipeline.preprocessing.engine.build import leaves, obstacles_to_batches
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.target_encoder import ahead

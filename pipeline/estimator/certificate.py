@@ -12,9 +12,6 @@ import numpy as np
 
 from pipeline.errors import ConfigError, LiftDiffers
 
-METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
-"""What is asked of both, where the spec has it."""
-
 
 @dataclass(frozen=True)
 class Tolerance:

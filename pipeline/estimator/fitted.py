@@ -14,17 +14,18 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from pipeline.backends.base import METHODS
 from pipeline.backends.cpu import is_xgboost
-from pipeline.benchmark.provenance import packages
 from pipeline.data import frames
 from pipeline.distributed.retry import retried
 from pipeline.errors import Unsupported
-from pipeline.estimator.certificate import METHODS, Certificate, Tolerance, certificate, compare
+from pipeline.estimator.certificate import Certificate, Tolerance, certificate, compare
 from pipeline.estimator.inputs import Intake, as_passed, whole
 from pipeline.estimator.routing import METHODS as METADATA
 from pipeline.estimator.routing import WEIGHTS, led, refuse
 from pipeline.planning.explain import Explanation, explain
 from pipeline.planning.plan import Plan
+from pipeline.system.environment import packages
 from pipeline.system.memory import told
 from pipeline.trace import ANSWER, Ledger, ledger, record
 

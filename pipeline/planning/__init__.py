@@ -1,1 +1,1 @@
-"""planning."""
+"""What would run where, and why: plans, explanations, forecasts of memory."""

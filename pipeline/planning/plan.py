@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from sklearn.pipeline import Pipeline
 
+from pipeline import records
 from pipeline.backends.base import Model, Placement, reads_float32
 from pipeline.data import frames, partitioned
 from pipeline.errors import OutOfMemory, Reason, Unsupported
@@ -238,3 +239,13 @@ def _fit_transform(steps: Sequence[Step], X: Any, y: Any) -> Any:
     for step in steps:
         X = step.learn("fit_transform", X, y)
     return X
+
+
+def placement_records(found: Sequence[Placement]) -> list[records.Placement]:
+    """Return where the steps ran, as records."""
+    return [
+        records.Placement(
+            step=p.step, implementation=p.implementation, device=p.device, note=p.note
+        )
+        for p in found
+    ]

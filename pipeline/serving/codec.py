@@ -17,7 +17,7 @@ from scipy.interpolate import BSpline
 from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_selector
 
-from pipeline import deprecated
+from pipeline.backends.xgboost import deprecated
 from pipeline.errors import ConfigError, DataError
 from pipeline.serving import allowlist
 

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 from sklearn.utils.validation import check_is_fitted
 
-from pipeline.benchmark import provenance
 from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.inputs import Partitioned, Rows
+from pipeline.planning import source_code
+from pipeline.planning.plan import placement_records
 from pipeline.serving import manifest, state
 from pipeline.serving.manifest import Field, Manifest
 from pipeline.serving.steps import Packer
@@ -114,11 +115,11 @@ def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> M
         format=manifest.FORMAT,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=manifest.versions(),
-        spec=provenance.code(model.spec),
+        spec=source_code.code(model.spec),
         device=model.device_,
         device_why=model.device_why_,
         columns=_fields(model),
-        plan=provenance.placements(model.plan_.placements),
+        plan=placement_records(model.plan_.placements),
         metrics={name: float(value) for name, value in about.metrics.items()},
         data_sha256=about.data_sha256,
         certificate=_certificate(model, about),

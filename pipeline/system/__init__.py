@@ -1,1 +1,1 @@
-"""system."""
+"""The machine: devices, memory, threads, files that appear whole or not at all."""

@@ -178,7 +178,7 @@ def test_the_gpu_is_skipped_with_the_reason(measured, device: str) -> None:
 
 def test_a_gpu_takes_part_where_there_is_one(measured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "obstacle", lambda: "")
-    monkeypatch.setattr(compare.provenance.gpu, "probe", lambda: devices.gpu.Probe())
+    monkeypatch.setattr(compare.environment.gpu, "probe", lambda: devices.gpu.Probe())
     record = measured(specs=["logistic"])
     assert [cell.variant for cell in record.cells] == ["reference", "cpu", "cuda"]
     assert Counter(record.protocol.order) == {

@@ -22,8 +22,9 @@ from xgboost import XGBClassifier
 import tasks.flights
 from pipeline.backends import base
 from pipeline.benchmark import provenance
+from pipeline.planning import plan, source_code
 from pipeline.records import Gpu, Movement, Placement
-from pipeline.system import devices, gpu
+from pipeline.system import devices, environment, gpu
 from pipeline.trace import Entry
 from tasks.flights import TASK
 
@@ -48,9 +49,9 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_packages_are_the_installed_ones_of_the_list() -> None:
-    found = provenance.packages()
+    found = environment.packages()
     installed = {d.name: d.version for d in metadata.distributions()}
-    expected = {n: installed[n] for n in provenance.PACKAGES if n in installed}
+    expected = {n: installed[n] for n in environment.PACKAGES if n in installed}
     assert found == expected
     assert {"numpy", "pandas", "pyarrow", "scikit-learn"} <= set(found)
 
@@ -58,7 +59,7 @@ def test_packages_are_the_installed_ones_of_the_list() -> None:
 def test_threads_tell_the_pools_and_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    found = provenance.threads()
+    found = environment.threads()
     assert found["OMP_NUM_THREADS"] == "3"
     assert "MKL_NUM_THREADS" not in found
     pools = {name: size for name, size in found.items() if name.startswith(("openblas", "openmp"))}
@@ -68,7 +69,7 @@ def test_threads_tell_the_pools_and_the_settings(monkeypatch: pytest.MonkeyPatch
 
 def test_a_machine_without_a_gpu_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    found = provenance.machine({"openblas": "2"}, 0.5)
+    found = environment.machine({"openblas": "2"}, 0.5)
     assert (found.gpus, found.threads, found.load_before) == ([], {"openblas": "2"}, 0.5)
     assert found.no_gpu_why == devices.obstacle() != ""
     assert found.python == platform.python_version()
@@ -81,7 +82,7 @@ def test_a_machine_with_a_gpu_describes_it(monkeypatch: pytest.MonkeyPatch) -> N
     probe = gpu.Probe(driver="580.1", cuda="13.0", devices=(device,))
     monkeypatch.setattr(gpu, "probe", lambda: probe)
     monkeypatch.setattr(devices, "obstacle", lambda: "")
-    found = provenance.machine({}, 0.0)
+    found = environment.machine({}, 0.0)
     assert found.no_gpu_why == ""
     assert found.gpus == [
         Gpu(
@@ -95,10 +96,10 @@ def test_a_machine_with_a_gpu_describes_it(monkeypatch: pytest.MonkeyPatch) -> N
 
 @needs_git
 def test_the_source_is_the_commit_and_whether_it_is_all(checkout: Path) -> None:
-    clean = provenance.source()
+    clean = environment.source()
     assert (clean.commit, clean.dirty) == (git("rev-parse", "HEAD"), False)
     (checkout / "code.py").write_text("2")
-    assert provenance.source().dirty
+    assert environment.source().dirty
 
 
 @needs_git
@@ -107,11 +108,11 @@ def test_results_are_no_change_of_the_code(checkout: Path, monkeypatch: pytest.M
     results.mkdir(parents=True)
     (results / "results.json").write_text("1")
     git("add", ".")
-    assert not provenance.source().dirty
+    assert not environment.source().dirty
     monkeypatch.chdir(results)
-    assert not provenance.source().dirty
+    assert not environment.source().dirty
     (checkout / "code.py").write_text("2")
-    assert provenance.source().dirty
+    assert environment.source().dirty
 
 
 @needs_git
@@ -120,18 +121,18 @@ def test_outside_of_a_repository_the_commit_is_unknown(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert (provenance.source().commit, provenance.source().dirty) == ("unknown", False)
+    assert (environment.source().commit, environment.source().dirty) == ("unknown", False)
 
 
 def test_without_git_the_commit_is_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert provenance.source().commit == "unknown"
+    assert environment.source().commit == "unknown"
 
 
 def test_the_command_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["run", "flights", "--set", "a__b=[1, 'x y']"]
     monkeypatch.setattr("sys.argv", ["anything", *arguments])
-    assert shlex.split(provenance.source().command) == ["python", "-m", "pipeline", *arguments]
+    assert shlex.split(environment.source().command) == ["python", "-m", "pipeline", *arguments]
 
 
 def test_the_data_are_described_by_their_bytes(tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_the_code_of_a_spec_makes_it_again(name: str) -> None:
     changes = {"xgbclassifier__reg_lambda": 0.25} if name == "boosting" else {}
     spec = TASK.spec(name, 7, changes)
     again = eval(
-        provenance.code(spec),
+        source_code.code(spec),
         {**vars(tasks.flights), "ColumnTransformer": ColumnTransformer, "nan": np.nan},
     )
     assert repr(params(again)) == repr(params(spec))
@@ -171,11 +172,11 @@ def params(spec: Any) -> dict[str, Any]:
     ],
 )
 def test_code_has_what_differs_from_the_defaults(value: Any, text: str) -> None:
-    assert provenance.code(value) == text
+    assert source_code.code(value) == text
 
 
 def test_placements_and_movements_become_records() -> None:
-    places = provenance.placements([base.Placement("scaler", "numpy", "cpu", "why")])
+    places = plan.placement_records([base.Placement("scaler", "numpy", "cpu", "why")])
     assert places == [Placement(step="scaler", implementation="numpy", device="cpu", note="why")]
     assert provenance.movements([Entry("scaler", "fit", "cuda", 0.5, 8, 16, "why")]) == [
         Movement(
@@ -191,5 +192,5 @@ def test_placements_and_movements_become_records() -> None:
 
 
 def test_the_load_is_that_of_the_last_minute() -> None:
-    assert provenance.load_average() == pytest.approx(os.getloadavg()[0], abs=0.5)
-    assert np.isfinite(provenance.load_average())
+    assert environment.load_average() == pytest.approx(os.getloadavg()[0], abs=0.5)
+    assert np.isfinite(environment.load_average())

@@ -16,11 +16,10 @@ import pytest
 
 import tasks.flights
 from pipeline import __version__
-from pipeline.benchmark import results
+from pipeline.benchmark import prepare, results
 from pipeline.benchmark.report import render
 from pipeline.benchmark.run import RunRecord
 from pipeline.cli import main
-from pipeline.cli import options as arguments
 from pipeline.system import doctor
 from tasks.flights import TASK
 from tests.commands import ROOT, Done, assert_one_message, call, python
@@ -292,7 +291,7 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
     ],
 )
 def test_values_are_python_literals_or_else_text(text: str, expected: tuple[str, object]) -> None:
-    assert arguments.change(text) == expected
+    assert prepare.change(text) == expected
 
 
 def test_data_downloaded_by_hand_is_taken(tmp_path: Path) -> None:

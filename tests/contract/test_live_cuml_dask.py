@@ -1,4 +1,4 @@
-"""What `pipeline.backends.cuml.multi_gpu` says of cuml.dask, against the package; no kernel runs."""
+"""What `backends.cuml.multi_gpu` says of cuml.dask, against the package; no kernel runs."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
-from pipeline.cli import options
+from pipeline.benchmark import prepare
 from pipeline.errors import ConfigError, DataError, PipelineError
 from pipeline.serving import allowlist, load, manifest, state
 from pipeline.serving.codec import Decoder, Encoder
@@ -185,7 +185,7 @@ def test_estimators_are_read_or_refused(data: bytes) -> None:
 @given(st.text(max_size=60))
 def test_settings_of_the_command_line_are_read_or_refused(text: str) -> None:
     try:
-        name, _ = options.change(text)
+        name, _ = prepare.change(text)
     except ConfigError:
         return
     assert isinstance(name, str)

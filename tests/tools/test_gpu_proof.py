@@ -19,8 +19,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer, TargetEncoder
 
 from pipeline import CalendarFeatures
-from pipeline.benchmark import provenance, results, task
+from pipeline.benchmark import results, task
 from pipeline.optional import available
+from pipeline.system import environment
 from tasks import synthetic
 from tests.benchmark import fixtures
 from tests.contract import standins
@@ -503,7 +504,7 @@ def test_a_copy_the_stages_and_the_times_are_told(ask: Ask) -> None:
     write(ask, "bandwidth.json", bandwidth.Bandwidth(size=10**9, seconds=[1.0, 0.5]))
     write(ask, "hand-boosting.json", runs(1.0))
     known = {"a": ran("copies", ["a"], process.OVER)}
-    text = verdicts.report(ask, provenance.machine({}, 0.0), known)
+    text = verdicts.report(ask, environment.machine({}, 0.0), known)
     assert "| boosting, read, 20,000 rows | 2.00 | 50.0% |" in text
     assert "| copies | 1 | 1 | its time was over |" in text
 

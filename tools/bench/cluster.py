@@ -16,10 +16,10 @@ import numpy as np
 from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
 from pipeline import records
-from pipeline.benchmark import provenance
 from pipeline.benchmark.rounds import turns
 from pipeline.benchmark.statistics import ratio
 from pipeline.errors import ConfigError
+from pipeline.system import environment
 from tools.bench import large, publication
 from tools.bench.large import Fit, Way
 from tools.bench.publication import Record, circumstances
@@ -69,7 +69,7 @@ def measure(given: argparse.Namespace, home: Path, held_out: int = HELD_OUT) -> 
     ConfigError
         A fit failed; there is no record without it.
     """
-    load_before = provenance.load_average()
+    load_before = environment.load_average()
     pairs = zip(given.rows, given.repeats, strict=True)
     recipes = [(Recipe(rows=rows, columns=given.columns, seed=given.seed), n) for rows, n in pairs]
     return Results(

@@ -31,9 +31,9 @@ from xgboost import XGBClassifier
 
 import pipeline
 from pipeline import Accelerated
-from pipeline.benchmark import provenance
 from pipeline.benchmark.rounds import turns
 from pipeline.serving.predict import ROWS
+from pipeline.system import environment
 from tools.bench import tables
 from tools.bench.prediction import SCHEMA, Batch, Matrix, Results, Row, Times, part
 from tools.bench.publication import circumstances, publish
@@ -165,7 +165,7 @@ def bare_seconds(model: Accelerated, path: Path, rows: int) -> float:
 
 def measure(given: argparse.Namespace, folder: Path) -> Results:
     """Return all measurements."""
-    load_before = provenance.load_average()
+    load_before = environment.load_average()
     trained = folder / "trained.parquet"
     tables.write(trained, TRAINED, given.seed, text=True)
     table = pd.read_parquet(trained)

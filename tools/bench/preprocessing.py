@@ -14,12 +14,13 @@ from pathlib import Path
 
 import msgspec
 
-from pipeline.benchmark import provenance
 from pipeline.benchmark.results import Protocol
 from pipeline.benchmark.rounds import turns
 from pipeline.data.files import digest
 from pipeline.errors import PipelineError
+from pipeline.planning import source_code
 from pipeline.records import DataInfo, Machine
+from pipeline.system import environment
 from tools.bench import cases, memory, schema
 from tools.bench.contest import Contest, Say
 from tools.bench.variants import TRUTH, VARIANTS
@@ -66,7 +67,7 @@ class Bench:
         say : callable
             Gets a line of text for every run.
         """
-        load, order = provenance.load_average(), list[str]()
+        load, order = environment.load_average(), list[str]()
         contests = {name: self._case(name, order, say) for name in self.cases}
         found = [contest for lane in contests.values() for contest in lane]
         good = [contest.last for contest in found if contest.last]
@@ -76,7 +77,7 @@ class Bench:
             schema=schema.SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             machine=_machine(good, load),
-            source=provenance.source(["python", "-m", "tools.bench", *sys.argv[1:]]),
+            source=environment.source(["python", "-m", "tools.bench", *sys.argv[1:]]),
             protocol=self._protocol(order),
             peaks=good[0].peaks,
             cases=[self._describe(name, lane) for name, lane in contests.items()],
@@ -137,14 +138,14 @@ class Bench:
             rows=rows,
             columns=columns,
             width=width,
-            code=provenance.code(case.spec()),
+            code=source_code.code(case.spec()),
             files=[_file(case, path) for path in (case.text, case.coded)],
         )
 
 
 def _machine(answers: list[Answer], load: float) -> Machine:
     pools = {name: size for found in answers for name, size in found.threads.items()}
-    here = provenance.machine(pools, load)
+    here = environment.machine(pools, load)
     others = {}
     for name in PACKAGES:
         try:

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from pipeline import records
-from pipeline.benchmark import provenance
 from pipeline.errors import PipelineError
 from pipeline.records import Machine, Source
+from pipeline.system import environment
 from pipeline.system.atomic import publishing
 
 R = TypeVar("R", bound="Record")
@@ -42,8 +42,8 @@ def circumstances(module: str, load_before: float, seed: int) -> dict[str, Any]:
     """
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": provenance.machine(provenance.threads(), load_before),
-        "source": provenance.source(["python", "-m", module, *sys.argv[1:]]),
+        "machine": environment.machine(environment.threads(), load_before),
+        "source": environment.source(["python", "-m", module, *sys.argv[1:]]),
         "seed": seed,
     }
 

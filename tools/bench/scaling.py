@@ -19,8 +19,8 @@ from scipy import stats
 from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
 from pipeline import records
-from pipeline.benchmark import provenance
 from pipeline.errors import ConfigError
+from pipeline.system import environment
 from tools.bench import large, publication
 from tools.bench.large import Fit
 from tools.bench.publication import Record, circumstances
@@ -102,7 +102,7 @@ def measure(given: argparse.Namespace, home: Path) -> Results:
     ConfigError
         A fit failed; there is no record without it.
     """
-    load_before = provenance.load_average()
+    load_before = environment.load_average()
     recipes = [Recipe(rows=n, columns=given.columns, seed=given.seed) for n in sorted(given.rows)]
     return Results(
         schema=SCHEMA,

@@ -19,9 +19,9 @@ import numpy as np
 from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
 from pipeline import records
-from pipeline.benchmark import provenance
 from pipeline.benchmark.rounds import turns
 from pipeline.benchmark.statistics import ratio
+from pipeline.system import environment
 from tools.bench import large, publication
 from tools.bench.large import Fit
 from tools.bench.publication import Record, circumstances
@@ -246,7 +246,7 @@ def _where(found: Results) -> str:
 
 def measure(given: argparse.Namespace, home: Path) -> Results:
     """Return all measurements; the tables are made in a folder."""
-    load_before = provenance.load_average()
+    load_before = environment.load_average()
     small = Recipe(rows=given.rows, columns=given.columns, seed=given.seed)
     wide = Recipe(rows=given.limit_rows, columns=given.limit_columns, seed=given.seed)
     tight = {"trees": given.limit_trees, "bins": given.limit_bins}

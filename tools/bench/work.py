@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from pipeline.benchmark import provenance
+from pipeline.system import environment
 from tools.bench import cases, rss
 from tools.bench.schema import Difference, Run
 from tools.bench.variants import HIDDEN, VARIANTS
@@ -86,7 +86,7 @@ def answer(job: Job, ask: Ask) -> Answer:
         output_bytes=size,
         difference=Difference(**differences) if ask.folder else None,
         peaks=rss.reset(),
-        threads=provenance.threads() | _polars_threads(),
+        threads=environment.threads() | _polars_threads(),
     )
 
 

@@ -20,10 +20,10 @@ from sklearn.linear_model import LogisticRegression
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, records
-from pipeline.benchmark import provenance
 from pipeline.benchmark.rounds import turns
 from pipeline.benchmark.statistics import ratio
 from pipeline.errors import ConfigError
+from pipeline.system import environment
 from tools.bench.publication import Record, circumstances, publish, say
 
 SCHEMA: Final = "wrapper.results/1"
@@ -87,7 +87,7 @@ def measure(rows: int, repeats: int, seed: int, say: Callable[[str], None]) -> R
     say : callable
         Gets a line of text for every run.
     """
-    load_average = provenance.load_average()
+    load_average = environment.load_average()
     X, y = table(rows, seed)
     cells = [cell for name in SPECS for cell in _spec(name, X, y, repeats, seed, say)]
     return Results(

@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 
 from pipeline.backends import intelex, parity
-from pipeline.benchmark.provenance import code
 from pipeline.benchmark.task import pick
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.optional import available
 from pipeline.planning import choose
 from pipeline.planning.choose import Family, Measured, Thresholds
+from pipeline.planning.source_code import code
 from pipeline.system import devices, gpu, hardware
 from tools.calibrate import twins
 from tools.calibrate.families import TRIALS

@@ -18,7 +18,7 @@ from pipeline.backends import intelex, parity, x86
 from pipeline.backends.base import Model, Plain
 from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.intelex import Intelex
-from pipeline.benchmark.provenance import code
+from pipeline.planning.source_code import code
 from pipeline.system import hardware
 from tools.calibrate import tables
 from tools.calibrate.timing import Say

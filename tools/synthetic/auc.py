@@ -13,7 +13,7 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 from datasets.synthetic import Recipe, best, frames, truth
-from pipeline.benchmark import provenance
+from pipeline.system import environment
 from pipeline.system.atomic import publishing
 from tools.synthetic import schema
 from tools.synthetic.learner import features, fit, learner
@@ -36,7 +36,7 @@ def measure(sizes: list[int], columns: int, seed: int, test: int = TEST) -> sche
     test : int
         Rows to judge on, behind the longest training table.
     """
-    load, last = provenance.load_average(), max(sizes)
+    load, last = environment.load_average(), max(sizes)
     recipe = Recipe(rows=last + test, columns=columns, seed=seed)
     (judged,) = frames(recipe, last, size=test)
     chances = truth(recipe, last, last + test)
@@ -44,8 +44,8 @@ def measure(sizes: list[int], columns: int, seed: int, test: int = TEST) -> sche
         schema=schema.SCHEMA,
         points=[_point(recipe, rows, judged) for rows in sizes],
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        machine=provenance.machine(provenance.threads(), load),
-        source=provenance.source(["python", "-m", "tools.synthetic.auc", *sys.argv[1:]]),
+        machine=environment.machine(environment.threads(), load),
+        source=environment.source(["python", "-m", "tools.synthetic.auc", *sys.argv[1:]]),
         columns=columns,
         seed=seed,
         best=best(recipe)["value"],

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from datasets.synthetic import Recipe, prepare
-from pipeline.benchmark import provenance
+from pipeline.system import environment
 from pipeline.system.atomic import publishing
 from tools.bench import rss
 from tools.synthetic import schema
@@ -26,7 +26,7 @@ def measure(recipe: Recipe, partitions: int | None) -> schema.Written:
     partitions : int, optional
         Files; one per million rows if not given.
     """
-    load, start = provenance.load_average(), time.perf_counter()
+    load, start = environment.load_average(), time.perf_counter()
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".written.") as home:
         folder = prepare(Path(home), recipe, partitions)
         seconds = time.perf_counter() - start
@@ -34,8 +34,8 @@ def measure(recipe: Recipe, partitions: int | None) -> schema.Written:
     return schema.Written(
         schema=schema.MEMORY,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        machine=provenance.machine(provenance.threads(), load),
-        source=provenance.source(["python", "-m", "tools.synthetic.memory", *sys.argv[1:]]),
+        machine=environment.machine(environment.threads(), load),
+        source=environment.source(["python", "-m", "tools.synthetic.memory", *sys.argv[1:]]),
         rows=recipe.rows,
         columns=recipe.columns,
         partitions=len(files),

@@ -1,1 +1,1 @@
-"""cuml."""
+"""Estimators of cuML: which, with which parameters, on one GPU or many."""

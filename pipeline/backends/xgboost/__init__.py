@@ -1,1 +1,1 @@
-"""xgboost."""
+"""XGBoost: in memory, in batches, on a cluster, from a checkpoint."""

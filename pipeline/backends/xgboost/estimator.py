@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from pipeline import deprecated, trace
+from pipeline import trace
 from pipeline.backends import pool
 from pipeline.backends.base import Model
-from pipeline.backends.xgboost import checkpoints, distributed, external_memory, ranking
+from pipeline.backends.xgboost import checkpoints, deprecated, distributed, external_memory, ranking
 from pipeline.data import frames, output, partitioned
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, DeviceUnavailable, Reason

@@ -248,7 +248,7 @@ def filled(values: Any, missing: Any, fill: Any) -> Any:
 
 
 class Rows(Protocol):
-    """The rows of the table that a block was made of: `pipeline.preprocessing.engine.table.Part`."""
+    """The rows of the table that a block was made of: `engine.table.Part`."""
 
     @property
     def n_rows(self) -> int:

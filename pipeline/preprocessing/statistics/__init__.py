@@ -1,1 +1,1 @@
-"""statistics."""
+"""Statistics of columns that merge: of blocks, of partitions, of batches."""

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated, explain, load, save
-from pipeline.deprecated import heard
+from pipeline.backends.xgboost.deprecated import heard
 from pipeline.distributed import cluster
 
 DEPRECATED = Version(xgboost.__version__) >= Version("3.4")

@@ -1,0 +1,102 @@
+"""What a record says of the machine, the packages and the code's revision."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from pipeline.records import Gpu, Machine, Source
+from pipeline.system import devices, gpu, hardware
+
+PACKAGES = (
+    "numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "xgboost", "xgboost-cpu",
+    "xgboost-cu13", "cudf-cu12", "cudf-cu13", "cuml-cu12", "cuml-cu13", "cupy-cuda12x",
+    "cupy-cuda13x", "scikit-learn-intelex",
+)  # fmt: skip
+SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
+
+
+def packages() -> dict[str, str]:
+    """Return the versions of the packages that compute."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def threads() -> dict[str, str]:
+    """Return the sizes of this process's thread pools, and the settings that bear on them."""
+    from threadpoolctl import threadpool_info
+
+    pools = {
+        f"{pool['internal_api']} ({Path(pool['filepath']).name})": str(pool["num_threads"])
+        for pool in threadpool_info()
+    }
+    return pools | {name: os.environ[name] for name in SETTINGS if name in os.environ}
+
+
+def machine(pools: dict[str, str], load: float) -> Machine:
+    """Return the record of this machine.
+
+    Parameters
+    ----------
+    pools : dict
+        What `threads` returned in the process that computed.
+    load : float
+        One-minute load average before the work began.
+    """
+    here, probe, why_not = hardware.describe(), gpu.probe(), devices.obstacle()
+    return Machine(
+        cpu=here.cpu,
+        cores=here.cores,
+        memory_bytes=here.memory_bytes,
+        system=here.system,
+        python=platform.python_version(),
+        packages=packages(),
+        threads=pools,
+        load_before=load,
+        gpus=[] if why_not else [_gpu(device, probe.driver) for device in probe.devices],
+        no_gpu_why=why_not,
+    )
+
+
+def _gpu(device: gpu.Device, driver: str) -> Gpu:
+    return Gpu(
+        name=device.name,
+        memory_bytes=device.memory_bytes or 0,
+        driver=driver,
+        compute_capability=".".join(map(str, device.compute_capability)),
+    )
+
+
+def source(command: list[str] | None = None) -> Source:
+    """Return the revision of the code, and the command that reproduces the record."""
+    words = command or ["python", "-m", "pipeline", *sys.argv[1:]]
+    # What another measurement wrote just before is no change of the code.
+    code = ("--untracked-files=no", "--", ":/", ":(top,exclude)docs/results")
+    return Source(
+        commit=_git("rev-parse", "HEAD") or "unknown",
+        dirty=bool(_git("status", "--porcelain", *code)),
+        command=shlex.join(words),
+    )
+
+
+def _git(*arguments: str) -> str:
+    if not shutil.which("git"):
+        return ""
+    done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def load_average() -> float:
+    """Return how many processes wanted a processor, averaged over the last minute."""
+    return os.getloadavg()[0]
