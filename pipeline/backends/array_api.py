@@ -134,7 +134,7 @@ class OnCupy(Model):
 
     def to_sklearn(self) -> Any:
         """Return the estimator with NumPy's arrays in the place of CuPy's."""
-        lifted = _on_host(self.estimator)
+        lifted = _on_host(self.native)
         if hasattr(lifted, "_base_loss"):
             lifted._base_loss = lifted._get_loss()  # the one for CuPy knows the module
         if self.classes is not None:

@@ -46,8 +46,8 @@ class Model:
     row: Any = None
     """Zeros, with the type and names of the rows that it was given to learn from."""
 
-    def __init__(self, spec: BaseEstimator, estimator: Any) -> None:
-        self.spec, self.estimator = spec, estimator
+    def __init__(self, spec: BaseEstimator, native: Any) -> None:
+        self.spec, self.native = spec, native
 
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type; on the CPU, and XGBoost, from rows as they are."""
@@ -56,19 +56,19 @@ class Model:
         """Fit on a matrix or frame of the device; y is on the host."""
         if reads_float32(self.spec):
             _tell_merged(X, type(self.spec).__name__)
-        self.estimator.fit(X, y, **params)
+        self.native.fit(X, y, **params)
 
     def fit_transform(self, X: Any, y: Any) -> Any:
         """Fit, and return the transformed training rows."""
-        return self.estimator.fit_transform(X, y)
+        return self.native.fit_transform(X, y)
 
     def fit_predict(self, X: Any, y: Any) -> Any:
         """Fit, and return the labels of the training rows."""
-        return self.estimator.fit_predict(X, y)
+        return self.native.fit_predict(X, y)
 
     def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
         """Learn from more rows."""
-        self.estimator.partial_fit(self.typed(X), y, **params)
+        self.native.partial_fit(self.typed(X), y, **params)
 
     def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions; of those that say nothing, they are gathered."""
@@ -82,7 +82,7 @@ class Model:
         """Return ``estimator.method(X, **params)``; of partitions, on the host."""
         if frames.is_partitioned(X):
             return partitioned.joined(partitioned.each(answer, X, self, method, params))
-        return getattr(self.estimator, method)(self.typed(X), **params)
+        return getattr(self.native, method)(self.typed(X), **params)
 
     def typed(self, X: Any) -> Any:
         """Return rows as they are, or as a matrix of the type that it learns from."""
@@ -100,7 +100,7 @@ class Model:
 
     def to_sklearn(self) -> Any:
         """Return the fitted estimator with the user's own parameters."""
-        return self.estimator
+        return self.native
 
     def cast(self) -> tuple[str, Any] | None:
         """Return the step that makes of rows what the lifted estimator learnt from.
@@ -155,7 +155,7 @@ class Plain(Model):
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit; a one-column target stays one-dimensional."""
         if frames.is_partitioned(X):
-            return incremental.train(self.estimator, X, y, **params)
+            return incremental.train(self.native, X, y, **params)
         return super().fit(frames.to_device(X, "cpu"), y, **params)
 
     def fit_transform(self, X: Any, y: Any) -> Any:
@@ -163,7 +163,7 @@ class Plain(Model):
         if not frames.is_partitioned(X):
             return super().fit_transform(X, y)
         self.fit(X, y)
-        (width,) = self.estimator.transform(np.zeros((1, X.shape[1]), X.dtype)).shape[1:]
+        (width,) = self.native.transform(np.zeros((1, X.shape[1]), X.dtype)).shape[1:]
         return X.map_blocks(
             answer, self, "transform", {}, dtype=X.dtype, chunks=(X.chunks[0], (width,))
         )

@@ -7,7 +7,8 @@ from typing import Any
 from pipeline.backends import array_api
 from pipeline.backends.base import Model, Placement, changed
 from pipeline.backends.cpu import is_xgboost
-from pipeline.backends.cuml import estimator, text
+from pipeline.backends.cuml import estimator as cuml_estimator
+from pipeline.backends.cuml import text
 from pipeline.backends.cuml.tables import SUBSTITUTES, XGBOOST, rule
 from pipeline.backends.xgboost.estimator import Boosting, on_host_only
 from pipeline.errors import Reason, Unsupported
@@ -37,7 +38,7 @@ def place(spec: Any, step: str, dtype: str = "float32") -> Model:
     if text.handles(spec):
         return text.Vectorizer(spec, step, dtype)
     if found := rule(spec):
-        return estimator.Cuml(spec, found, step)
+        return cuml_estimator.Cuml(spec, found, step)
     if array_api.handles(spec):
         return array_api.OnCupy(spec, step)
     raise Unsupported(no_twin(spec, step))
@@ -54,11 +55,11 @@ def describe(spec: Any, step: str) -> Placement:
     found = rule(spec)
     if not found:
         raise Unsupported(no_twin(spec, step))
-    spec = estimator.in_python(spec)
-    takes = changed(spec.get_params(deep=False), estimator.translate(found, spec, step))
+    spec = cuml_estimator.in_python(spec)
+    takes = changed(spec.get_params(deep=False), cuml_estimator.translate(found, spec, step))
     takes |= {"dtype": "float64"} if found.cutoff else {}
     takes |= {"dtype": "float32"} if found.narrow else {}
-    lost = tuple(estimator.dropped(found, spec, step))
+    lost = tuple(cuml_estimator.dropped(found, spec, step))
     notes = [f"without effect in cuML: {', '.join(lost)}"] if lost else []
     notes += [PAIRS] if found.pairs else []
     return Placement(step, found.twin, "cuda", "; ".join(notes), takes, lost)

@@ -146,7 +146,7 @@ class Intelex(Model):
         X = frames.to_device(X, "cpu")
         if found := [*self._left_to_scikit_learn(X, y, params)]:
             raise Unsupported(*found)
-        self.estimator.fit(X, y)
+        self.native.fit(X, y)
         self.lifted = self._lift(X, y)
 
     def fit_transform(self, X: Any, y: Any) -> Any:
@@ -162,7 +162,7 @@ class Intelex(Model):
     def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return what the twin answers where it is the faster, else scikit-learn's class."""
         quick = self.twin and method in self.twin.answers and not params and _in_main_thread()
-        return getattr(self.estimator if quick else self.lifted, method)(X, **params)
+        return getattr(self.native if quick else self.lifted, method)(X, **params)
 
     def to_sklearn(self) -> Any:
         """Return scikit-learn's estimator with the fitted attributes."""
@@ -178,8 +178,8 @@ class Intelex(Model):
             return lifted.fit(X, y)
         names = {"n_features_in_": "", "feature_names_in_": "", **self.twin.attributes}
         for name, dtype in names.items():
-            if hasattr(self.estimator, name):
-                value = getattr(self.estimator, name)
+            if hasattr(self.native, name):
+                value = getattr(self.native, name)
                 setattr(lifted, name, np.ascontiguousarray(value, dtype) if dtype else value)
         vars(lifted).update(self.twin.constants)
         self.twin.complete(lifted)

@@ -59,7 +59,7 @@ class Labels(Model):
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Learn the classes, and return the position of each label."""
-        codes, self.estimator.classes_ = labels(X)
+        codes, self.native.classes_ = labels(X)
         return codes.astype("int64", copy=False)
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
@@ -72,7 +72,7 @@ class Labels(Model):
         """
         if method != "transform":
             return super().call(method, X, **params)
-        classes = self.estimator.classes_
+        classes = self.native.classes_
         codes = pd.Index(classes, dtype=classes.dtype).get_indexer(pd.Index(X, dtype=X.dtype))
         if (codes < 0).any():
             first = int(np.argmax(codes < 0))

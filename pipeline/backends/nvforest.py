@@ -82,7 +82,7 @@ class Forest(Model):
         xp = frames.array_module(frames.device_of(X))
         # As the estimator reads it: near a threshold another type goes the other way.
         X = X.astype("float32" if reads_float32(self.spec) else "float64", copy=False)
-        classes = getattr(self.estimator, "classes_", None)
+        classes = getattr(self.native, "classes_", None)
         if classes is None:
             return self.forest.predict(X).reshape(-1)
         made = self.forest.predict_proba(X)
@@ -94,7 +94,7 @@ class Forest(Model):
         return np.asarray(classes)[frames.to_device(made.argmax(axis=1), "cpu")]
 
     def _compare(self, method: str, X: Any, made: Any) -> None:
-        wanted = getattr(self.estimator, method)(frames.to_device(X, "cpu"))
+        wanted = getattr(self.native, method)(frames.to_device(X, "cpu"))
         found = frames.to_device(made, "cpu")
         if found.dtype.kind in "fc":
             same = np.isclose(found, wanted, rtol=RTOL, atol=RTOL)

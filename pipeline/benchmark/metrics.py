@@ -17,7 +17,7 @@ import numpy as np
 from pipeline.benchmark.task import Kind, Task
 from pipeline.errors import ConfigError, DataError
 
-Metric = Callable[[Any, Any], float]
+Score = Callable[[Any, Any], float]
 PLAIN = ("target", "prediction")
 """What an array without fields holds."""
 SAMPLE = 2_000
@@ -69,7 +69,7 @@ class Judge:
         Rows to read, evenly spaced; all by default.
     """
 
-    metric: Metric
+    metric: Score
     truth: str = "target"
     answer: str = "prediction"
     most: int | None = None
@@ -104,17 +104,17 @@ class Queries(Judge):
         return total / found
 
 
-def of_probabilities(metric: Metric) -> Judge:
+def of_probabilities(metric: Score) -> Judge:
     """Return a metric of the probabilities of all classes, shape (n_rows, n_classes)."""
     return Judge(metric, answer="probability")
 
 
-def of_rows(metric: Metric) -> Judge:
+def of_rows(metric: Score) -> Judge:
     """Return a metric of the rows and their clusters, as `silhouette_score`."""
     return Judge(metric, truth="row", most=SAMPLE)
 
 
-def of_embedding(metric: Metric) -> Judge:
+def of_embedding(metric: Score) -> Judge:
     """Return a metric of the rows and where they are put, as `trustworthiness`."""
     return Judge(metric, truth="row", answer="embedding", most=SAMPLE)
 

@@ -21,7 +21,7 @@ from pipeline.benchmark.integrity import objection
 from pipeline.benchmark.measure import Job
 from pipeline.benchmark.results import Profile
 from pipeline.benchmark.resume import Journal
-from pipeline.benchmark.statistics import REFERENCE, Metric, differences
+from pipeline.benchmark.statistics import REFERENCE, Score, differences
 from pipeline.benchmark.task import Kind
 from pipeline.benchmark.worker import Report, Worker, WorkerFailed, WorkerGone
 from pipeline.planning.plan import placement_records
@@ -238,7 +238,7 @@ class Contest:
         """Whether the others can be held to it."""
         return self.variant == REFERENCE and bool(self.reports) and not self.why
 
-    def cell(self, reference: Report | None, metrics: Mapping[str, Metric]) -> results.Cell:
+    def cell(self, reference: Report | None, metrics: Mapping[str, Score]) -> results.Cell:
         """Return the record of all runs; the last one's predictions are judged."""
         last = self.reports[-1] if self.reports else self.warmup
         ok = last is not None and not self.why
@@ -276,7 +276,7 @@ def as_run(report: Report) -> results.Run:
     return results.Run(total=report.total, stages=report.stages, cpu_seconds=report.cpu_seconds)
 
 
-def _differences(metrics: Mapping[str, Metric], last: Any, reference: Any) -> Any:
+def _differences(metrics: Mapping[str, Score], last: Any, reference: Any) -> Any:
     judged = {name: metric for name, metric in metrics.items() if name in last.metrics}
     return differences(judged, last.truth, last.predicted, reference.predicted)
 

@@ -246,11 +246,11 @@ def cell_parity(results: Results, spec: str, variant: str) -> Parity:
 
 
 GROUPS = 20
-Metric = Callable[[Any, Any], float]
+Score = Callable[[Any, Any], float]
 
 
 def differences(
-    metrics: Mapping[str, Metric], truth: np.ndarray, ours: np.ndarray, reference: np.ndarray
+    metrics: Mapping[str, Score], truth: np.ndarray, ours: np.ndarray, reference: np.ndarray
 ) -> dict[str, Interval]:
     """Return the interval of each metric's difference, ours less the reference's.
 
@@ -297,7 +297,7 @@ def _groups(truth: np.ndarray) -> np.ndarray:
 
 
 def _interval(
-    metric: Metric, truth: Any, ours: Any, reference: Any, kept: list[np.ndarray]
+    metric: Score, truth: Any, ours: Any, reference: Any, kept: list[np.ndarray]
 ) -> Interval | None:
     try:
         whole = metric(truth, ours) - metric(truth, reference)

@@ -289,7 +289,7 @@ class Packer:
         if isinstance(worker, Labels):
             return Kept(fitted=self.encoder.encode(worker.to_sklearn(), step.name))
         if isinstance(worker, Boosting):
-            booster = worker.estimator.get_booster()
+            booster = worker.native.get_booster()
             return self._file("ubj", bytes(booster.save_raw("ubj")), "booster")
         made = self._file("skops", allowlist.dumps(worker.to_sklearn(), spec, step.name), "sklearn")
         return msgspec.structs.replace(made, learnt=_learnt(worker))
@@ -385,7 +385,7 @@ class Unpacker:
     def _model(self, step: Step, fitted: Any, spec: Any) -> None:
         worker = step.worker
         if isinstance(worker, Plain | Labels):
-            worker.estimator = fitted
+            worker.native = fitted
             return
         try:
             self._upload(step, fitted, spec)
@@ -394,7 +394,7 @@ class Unpacker:
                 raise
             host = on_host(step.name, spec, refused.reasons, asked=step.device)
             vars(step).update(vars(host))
-            step.worker.estimator = fitted  # type: ignore[attr-defined]
+            step.worker.native = fitted  # type: ignore[attr-defined]
 
     def _upload(self, step: Step, fitted: Any, spec: Any) -> None:
         if not isinstance(step.worker, Cuml):

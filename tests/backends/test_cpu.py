@@ -16,7 +16,7 @@ class OwnBoosting(XGBClassifier):
 def test_an_estimator_is_its_own_implementation() -> None:
     placed = cpu.place(LogisticRegression(C=2), "model")
     assert isinstance(placed, Plain)
-    assert placed.estimator.C == 2
+    assert placed.native.C == 2
     assert cpu.describe(LogisticRegression(), "model") == Placement(
         "model", "sklearn.LogisticRegression", "cpu"
     )
@@ -27,7 +27,7 @@ def test_xgboost_is_told_to_run_on_the_cpu(device: str | None) -> None:
     spec = XGBRegressor(device=device)
     placed = cpu.place(spec, "model")
     assert isinstance(placed, Boosting)
-    assert placed.estimator.device == "cpu"
+    assert placed.native.device == "cpu"
     assert spec.device == device
     replaced = device not in (None, "cpu")
     assert bool(cpu.describe(spec, "model").note) is replaced

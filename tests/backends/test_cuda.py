@@ -116,8 +116,8 @@ def test_scikit_learn_on_cupy_is_switched_on_in_the_environment(
 def test_xgboost_is_the_same_class_with_a_device() -> None:
     placed = cuda.place(XGBClassifier(max_depth=3), "model")
     assert isinstance(placed, Boosting)
-    assert type(placed.estimator) is XGBClassifier
-    assert (placed.estimator.device, placed.estimator.max_depth) == ("cuda", 3)
+    assert type(placed.native) is XGBClassifier
+    assert (placed.native.device, placed.native.max_depth) == ("cuda", 3)
     place = cuda.describe(XGBClassifier(), "model")
     assert (place.implementation, place.parameters) == ("xgboost.XGBClassifier", {"device": "cuda"})
 

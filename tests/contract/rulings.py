@@ -17,7 +17,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import get_tags
 
-from pipeline.backends.cuml import estimator
+from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml.tables import CUML, Rule, public_name
 from pipeline.errors import ConfigError
 from pipeline.optional import load
@@ -41,7 +41,7 @@ def objections(row: Rule, spec: BaseEstimator) -> list[str]:
 
 def _parameters(row: Rule, twin: Any, spec: BaseEstimator) -> Iterator[str]:
     try:
-        params = estimator.translate(row, spec, "step")
+        params = cuml_estimator.translate(row, spec, "step")
         kept = clone(twin(**params)).get_params()
     except Exception as error:  # whatever a wrong rule makes cuML or us raise
         yield f"parameters: {error!r}"

@@ -11,7 +11,7 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomFore
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 
-from pipeline.backends.cuml import estimator
+from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml.tables import CUML, rule
 from pipeline.errors import Unsupported
 from tests.contract import cases
@@ -141,7 +141,7 @@ def spec_of(kind: type[BaseEstimator], params: dict[str, Any]) -> BaseEstimator:
 
 def _made(spec: BaseEstimator) -> dict[str, Any] | None:
     try:
-        return estimator.translate(rule(spec), spec, "")
+        return cuml_estimator.translate(rule(spec), spec, "")
     except Unsupported:
         return None
 

@@ -62,8 +62,8 @@ def test_a_target_of_numbers_goes_to_where_the_rows_are(
 ) -> None:
     model, given = Boosting(booster(), "cuda"), []
     monkeypatch.setattr(model, "_check_device", lambda booster: None)
-    monkeypatch.setattr(model.estimator, "fit", lambda X, y: given.append(y))
-    monkeypatch.setattr(model.estimator, "get_booster", lambda: None)
+    monkeypatch.setattr(model.native, "fit", lambda X, y: given.append(y))
+    monkeypatch.setattr(model.native, "get_booster", lambda: None)
     model.fit(frames.to_device(np.arange(40.0).reshape(20, 2), "cuda"), y)
     assert [frames.device_of(each) for each in given] == [place]
 

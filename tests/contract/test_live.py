@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestClassifier
 
 from pipeline import Accelerated, Unsupported
-from pipeline.backends.cuml import estimator
+from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml.tables import APART, CUML, public_name, rule
 from pipeline.optional import available, load
 from tests.contract import cases, snapshot, standins
@@ -118,15 +118,15 @@ def test_cuml_translates_what_is_in_packages_apart(name: str, methods: list[str]
 @pytest.mark.parametrize("spec", HONOURED, ids=names(HONOURED))
 def test_honoured_value_reaches_cuml_and_survives_clone(spec: BaseEstimator) -> None:
     row = rule(spec)
-    params = estimator.translate(row, spec, "step")
-    assert params != estimator.translate(row, type(spec)(), "step")
+    params = cuml_estimator.translate(row, spec, "step")
+    assert params != cuml_estimator.translate(row, type(spec)(), "step")
     assert params.items() <= clone(load(row.twin)(**params)).get_params().items()
 
 
 @pytest.mark.parametrize(("spec", "why"), REFUSED, ids=names(REFUSED))
 def test_refused_value_is_our_error_with_its_reason(spec: BaseEstimator, why: str) -> None:
     with pytest.raises(Unsupported, match="cuML: ") as caught:
-        estimator.translate(rule(spec), spec, "path.of.step")
+        cuml_estimator.translate(rule(spec), spec, "path.of.step")
     (reason,) = caught.value.reasons
     assert reason.step == "path.of.step"
     assert why in reason.why
@@ -138,8 +138,8 @@ def test_forests_ask_python_for_whole_numbers(name: str) -> None:
     source = Path(load("cuml.ensemble").__path__[0], "randomforest_common.pyx").read_text("utf-8")
     assert f"isinstance(self.{name}, int)" in source or f"isinstance({name}, int)" in source
     spec = RandomForestClassifier(**{name: np.int64(4)})
-    assert type(estimator.translate(rule(spec), spec, "step")[name]) is int
-    assert estimator.dropped(rule(spec), spec, "step") == []
+    assert type(cuml_estimator.translate(rule(spec), spec, "step")[name]) is int
+    assert cuml_estimator.dropped(rule(spec), spec, "step") == []
 
 
 def test_svc_trains_as_its_decisions_are_named_and_through_the_host() -> None:
@@ -170,7 +170,7 @@ def test_the_softmax_of_cuml_takes_no_weights() -> None:
 
 @pytest.mark.parametrize(("spec", "lost"), LOST, ids=names(LOST))
 def test_value_that_cuml_drops_is_told(spec: BaseEstimator, lost: list[str]) -> None:
-    assert estimator.dropped(rule(spec), spec, "step") == lost
+    assert cuml_estimator.dropped(rule(spec), spec, "step") == lost
 
 
 def test_cupy_knows_no_nullable_types() -> None:

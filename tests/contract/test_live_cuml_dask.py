@@ -18,7 +18,8 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import pipeline
-from pipeline.backends.cuml import estimator, multi_gpu
+from pipeline.backends.cuml import estimator as cuml_estimator
+from pipeline.backends.cuml import multi_gpu
 from pipeline.backends.cuml.multi_gpu import SPREAD, Learnt
 from pipeline.backends.cuml.tables import CUML, public_name, rule
 from pipeline.backends.xgboost import distributed
@@ -88,7 +89,7 @@ def names(function: Any) -> set[str]:
 
 @pytest.mark.parametrize("spec", learners(), ids=lambda spec: type(spec).__name__)
 def test_an_estimator_as_it_comes_is_spread(spec: Any) -> None:
-    taken = estimator.translate(rule(spec), spec, "step")
+    taken = cuml_estimator.translate(rule(spec), spec, "step")
     y = np.arange(8) % 2
     assert multi_gpu.obstacles(spec, taken, (table(), y), {}) == []
 
@@ -103,7 +104,7 @@ def test_cumls_class_for_one_gpu_has_every_parameter_of_the_table(name: str) -> 
 @pytest.mark.parametrize("name", MANY)
 def test_the_workers_take_the_keywords_and_no_others(name: str) -> None:
     spec = next(spec for spec in learners() if public_name(spec) == name)
-    taken = estimator.translate(rule(spec), spec, "step")
+    taken = cuml_estimator.translate(rule(spec), spec, "step")
     made = load(MANY[name])(handle=None, **taken)
     assert isinstance(made, load(CUML[name].twin))
     assert taken.items() <= made.get_params().items()
@@ -163,7 +164,9 @@ def learnt(case: Case, X: np.ndarray, y: Any) -> tuple[Any, Any]:
     name = public_name(case.spec)
     fitted = clone(case.spec).fit(X, y)
     full = load(CUML[name].twin).from_sklearn(fitted)
-    made = load(MANY[name])(handle=None, **estimator.translate(rule(case.spec), case.spec, "step"))
+    made = load(MANY[name])(
+        handle=None, **cuml_estimator.translate(rule(case.spec), case.spec, "step")
+    )
     made.output_type = None
     made.n_features_in_ = full.n_features_in_
     vars(made).update({key: vars(full)[key] for key in set_by(name) & set(vars(full))})

@@ -110,7 +110,7 @@ def assert_of_the_spec(made: Any, case: Case) -> None:
 def test_what_cuml_counts_is_lifted_by_us(case: Case) -> None:
     reference, X, y = fitted(case)
     model = model_of(case)
-    model.estimator.fit(X, y)
+    model.native.fit(X, y)
     made = model.to_sklearn()
     assert_of_the_spec(made, case)
     assert assert_same(made, reference, X) > 4
@@ -124,14 +124,14 @@ def test_cuml_does_not_look_for_new_categories(category: int) -> None:
     X, y = case.data()
     X[:, 0] = np.minimum(X[:, 0], 2)
     model = model_of(case)
-    model.estimator.fit(X, y)
+    model.native.fit(X, y)
     X = X.view(cuml_on_numpy.Array)
     model.call("predict", X)
     X[5, 0] = category
     with pytest.raises(DataError, match=f"column 0 holds the category {category} in row 5"):
         model.call("predict", X)
     if category == 3:
-        model.estimator.predict(X)
+        model.native.predict(X)
 
 
 def test_cuml_asks_a_prior_for_its_shape() -> None:
@@ -141,7 +141,7 @@ def test_cuml_asks_a_prior_for_its_shape() -> None:
     with pytest.raises(AttributeError, match="shape"):
         load(rule(spec).twin)(class_prior=spec.class_prior).fit(X, y)
     model = Cuml(spec, rule(spec), "step")
-    model.estimator.fit(X, y)
+    model.native.fit(X, y)
     np.testing.assert_allclose(
         model.to_sklearn().predict_proba(X), clone(spec).fit(X, y).predict_proba(X), rtol=1e-3
     )
@@ -151,8 +151,8 @@ def test_cuml_asks_a_prior_for_its_shape() -> None:
 def test_the_axes_that_cuml_draws_are_lifted_by_us(case: Case) -> None:
     reference, X, _ = fitted(case)
     model = model_of(case)
-    model.estimator.fit(X)
-    made, axes = model.to_sklearn(), model.estimator.components_
+    model.native.fit(X)
+    made, axes = model.to_sklearn(), model.native.components_
     assert_of_the_spec(made, case)
     assert sparse.issparse(axes) == sparse.issparse(reference.components_)
     assert axes.shape == reference.components_.shape
@@ -166,7 +166,7 @@ def test_groups_are_lifted_by_us(case: Case) -> None:
     reference, X, _ = fitted(case)
     model = model_of(case)
     for name in state(reference):  # a kernel would learn them
-        setattr(model.estimator, name, getattr(reference, name))
+        setattr(model.native, name, getattr(reference, name))
     with load("cuml.using_output_type")("numpy"):  # it has met no rows to take the type from
         made = model.to_sklearn()
     assert_of_the_spec(made, case)
@@ -178,7 +178,7 @@ def test_groups_are_lifted_by_us(case: Case) -> None:
 def test_every_answer_and_attribute_comes_back_from_cuml(case: Case) -> None:
     reference, X, _ = fitted(case)
     model = model_of(case)
-    model.estimator._sync_attrs_from_cpu(reference)
+    model.native._sync_attrs_from_cpu(reference)
     made = model.to_sklearn()
     assert assert_same(made, reference, X) > 0
     assert state(reference) - state(made) == LOST.get(named(case), set())
@@ -192,11 +192,11 @@ def test_a_damaged_state_shows(name: str, attribute: str) -> None:
     (case,) = (case for case in BOTH_WAYS if named(case) == name)
     reference, X, _ = fitted(case)
     model = model_of(case)
-    model.estimator._sync_attrs_from_cpu(reference)
+    model.native._sync_attrs_from_cpu(reference)
     with load("cuml.using_output_type")("cupy"):
-        value = np.array(getattr(model.estimator, attribute))
+        value = np.array(getattr(model.native, attribute))
     value[-1] += 0.01
-    setattr(model.estimator, attribute, value.view(cuml_on_numpy.Array))
+    setattr(model.native, attribute, value.view(cuml_on_numpy.Array))
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         assert_same(model.to_sklearn(), reference, X)
 

@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator
 from pipeline import Unsupported
 from pipeline.backends import cuda
 from pipeline.backends.base import Placement
-from pipeline.backends.cuml import estimator, translations
+from pipeline.backends.cuml import estimator as cuml_estimator
+from pipeline.backends.cuml import translations
 from pipeline.backends.cuml.tables import CUML, public_name
 from pipeline.backends.cuml.translations import Case
 from pipeline.optional import available, load
@@ -100,7 +101,7 @@ def specs_of_all() -> list[BaseEstimator]:
 def test_placements_are_the_same_with_cuml_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
     every = specs_of_all()
     with_cuml = [placed(spec) for spec in every]
-    monkeypatch.setattr(estimator, "available", lambda package: False)
+    monkeypatch.setattr(cuml_estimator, "available", lambda package: False)
     without = [placed(spec) for spec in every]
     unlike = [
         (spec, ours, theirs)
@@ -136,5 +137,5 @@ def test_cumls_own_answer_counts_where_it_is_installed(monkeypatch: pytest.Monke
     )
     monkeypatch.setitem(translations.load().estimators, public_name(spec), refuses_nothing)
     assert "positive=True" in str(placed(spec))
-    monkeypatch.setattr(estimator, "available", lambda package: False)
+    monkeypatch.setattr(cuml_estimator, "available", lambda package: False)
     assert isinstance(placed(spec), Placement)

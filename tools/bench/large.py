@@ -49,7 +49,7 @@ STACK = 2 * 2**20
 """Bytes of a thread's stack: all of it counts against the limit, and there are 20 threads."""
 
 STEPS = {"columntransformer": "preprocess", "xgbclassifier": "train"}
-"""Step of the spec -> what it is called in the tables."""
+"""Step of the pipeline -> what it is called in the tables."""
 
 LEAST_ROOM = 224 * 2**20
 """Bytes that even the fit of a short table from the disk needs beyond its libraries."""
@@ -119,7 +119,7 @@ def columns(recipe: Recipe) -> tuple[list[str], list[str]]:
     ]
 
 
-def spec(job: Job) -> Pipeline:
+def boosting(job: Job) -> Pipeline:
     """Return numbers filled and scaled, categories by their target, and boosted trees."""
     folds = StratifiedKFold(5, shuffle=True, random_state=job.seed)
     return make_pipeline(
@@ -244,7 +244,7 @@ def _fitted(todo: Job, parts: dict[str, float]) -> pipeline.Accelerated:
             X, y = parquet.read(path, names, synthetic.TARGET, (), "cpu")
         else:
             X, y = pipeline.scan(path, names, synthetic.TARGET)
-    model = pipeline.Accelerated(spec(todo), device="cpu").fit(X, y)
+    model = pipeline.Accelerated(boosting(todo), device="cpu").fit(X, y)
     for entry in model.residency_.entries:
         name = "gather" if entry.call == "gather" else STEPS.get(entry.step, entry.step)
         parts[name] = parts.get(name, 0.0) + entry.seconds

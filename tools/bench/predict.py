@@ -50,7 +50,7 @@ MODELS: Mapping[str, Any] = {
 }
 
 
-def spec(model: Any) -> Pipeline:
+def steps_before(model: Any) -> Pipeline:
     """Return numbers filled and scaled, few levels one-hot, many by their target, and a model."""
     return make_pipeline(
         make_column_transformer(
@@ -83,8 +83,8 @@ def times(found: list[float]) -> Times:
 def one_row(name: str, table: pd.DataFrame, folder: Path, calls: int, seed: int) -> Row:
     """Return the times of one model."""
     X, y = table.drop(columns=tables.TARGET), table[tables.TARGET].to_numpy()
-    theirs = spec(MODELS[name]).fit(X, y)
-    fitted = Accelerated(spec(MODELS[name]), device="cpu", profile=True).fit(X, y)
+    theirs = steps_before(MODELS[name]).fit(X, y)
+    fitted = Accelerated(steps_before(MODELS[name]), device="cpu", profile=True).fit(X, y)
     ours = pipeline.load(pipeline.save(fitted, folder / name), "cpu")
     row = X.iloc[[7]]
     ready = theirs[:-1].transform(row)

@@ -72,7 +72,7 @@ class Cuml(Model):
             return self._fit_together(X, y, params.get("sample_weight"))
         X = self._learnable(X, y, params)
         if drawn := self._drawn():
-            self.estimator.set_params(**drawn)
+            self.native.set_params(**drawn)
         params = self._weighted(y, params)
         self.counted = trees.counted(self.spec, params.get("sample_weight"))
         if self.rule.cutoff and not frames.is_sparse(X):
@@ -88,9 +88,9 @@ class Cuml(Model):
             centred=self.taken["fit_intercept"],
             one_target=np.ndim(y) == 1,
         )
-        self.estimator.set_params(copy_X=False)
+        self.native.set_params(copy_X=False)
         super().fit(X, y, **params)
-        self.estimator.coef_ = self.estimator.coef_ * factor
+        self.native.coef_ = self.native.coef_ * factor
 
     def _drawn(self) -> dict[str, Any]:
         """Return a seed as scikit-learn draws it, where cuML would always take the same."""
@@ -105,7 +105,7 @@ class Cuml(Model):
         given = params.get("sample_weight")
         mean = 2.0 if self.rule.halved and self.taken["loss"] == self.rule.halved else 1.0
         given, changed = weights.scaled(self.taken, self.rule.strength, y, given, mean)
-        self.estimator.set_params(**changed)
+        self.native.set_params(**changed)
         return params if given is None else {**params, "sample_weight": given}
 
     def _fit_together(self, X: Any, y: Any, weights: Any = None) -> None:
@@ -114,7 +114,7 @@ class Cuml(Model):
         found = multi_gpu.train(self.spec, {**self.taken, **self._drawn()}, X, y, weights)
         if found is None:
             raise self._missing()
-        self.estimator = found
+        self.native = found
         self.text_labels = y is not None and y.dtype.kind not in "iufb"
 
     def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
@@ -144,7 +144,7 @@ class Cuml(Model):
         """Fit, and return the labels of the training rows, on the device."""
         if frames.is_partitioned(X):
             self._fit_together(X, y)
-            return self.estimator.labels_
+            return self.native.labels_
         return super().fit_predict(self._learnable(X, y, {}), y)
 
     def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
@@ -163,7 +163,7 @@ class Cuml(Model):
         DataError
             The rows hold what was not there at fit, or missing values.
         """
-        if not hasattr(self.estimator, method):
+        if not hasattr(self.native, method):
             why = f"cuML's {type(self.spec).__name__} has no {method}"
             raise Unsupported(Reason(self.step, why, f"use to_sklearn().{method}(X)"))
         if frames.is_partitioned(X):
@@ -171,7 +171,7 @@ class Cuml(Model):
         given, X = X, frames.matrix(X, self.rule.order, self.dtype)
         if multi_gpu.has_missing(X):
             raise self._missing()
-        if self.rule.own and (unknown := self.rule.own.unknown(self.estimator, X)):
+        if self.rule.own and (unknown := self.rule.own.unknown(self.native, X)):
             raise DataError(f"{self.step}: {unknown}")
         X = self._spared(X, given)
         self._through_the_host(X)
@@ -199,7 +199,7 @@ class Cuml(Model):
             cuML has no way to do so.
         """
         if self.rule.own:
-            return _at_home(self.rule.own.lift(self.estimator, self.spec))
+            return _at_home(self.rule.own.lift(self.native, self.spec))
         if self.in_pairs:
             name = type(self.spec).__name__
             raise Unsupported(
@@ -209,7 +209,7 @@ class Cuml(Model):
                     f"use OneVsOneClassifier(Accelerated({name}())), or {ON_HOST}",
                 )
             )
-        lifted = self.estimator.as_sklearn().set_params(**self.spec.get_params(deep=False))
+        lifted = self.native.as_sklearn().set_params(**self.spec.get_params(deep=False))
         if not self.counted:
             warnings.warn(f"{self.step}: {trees.UNKNOWN}", UserWarning, stacklevel=3)
         elif hasattr(type(lifted), "feature_importances_"):
@@ -228,12 +228,12 @@ class Cuml(Model):
             why = f"cuML takes no fitted {type(self.spec).__name__} over from scikit-learn"
             raise Unsupported(Reason(self.step, why, f"fit it on the GPU, or {ON_HOST}"))
         try:
-            self.estimator._sync_attrs_from_cpu(fitted)
+            self.native._sync_attrs_from_cpu(fitted)
         except ValueError as error:  # cuML's UnsupportedOnGPU is one
             raise Unsupported(Reason(self.step, f"cuML: {error}", ON_HOST)) from error
         self.counted = trees.is_complete(fitted)
         # Set by `fit` to the type of its input, which nothing here has shown.
-        self.estimator.output_type = "cupy"
+        self.native.output_type = "cupy"
         classes = getattr(fitted, "classes_", None)
         self.text_labels = classes is not None and np.asarray(classes).dtype.kind not in "iufb"
 

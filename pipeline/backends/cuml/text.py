@@ -228,7 +228,7 @@ class Vectorizer(Model):
 
     def _ask(self, method: str, X: Any, **params: Any) -> Any:
         try:
-            return getattr(self.estimator, method)(frames.matrix(X), **params)
+            return getattr(self.native, method)(frames.matrix(X), **params)
         except RuntimeError as error:
             if "Insufficient number of characters" not in str(error):
                 raise
@@ -248,12 +248,12 @@ class Vectorizer(Model):
 
     def _lifted(self) -> Any:
         if isinstance(self.spec, TfidfTransformer):
-            width = self.estimator.n_features_in_
+            width = self.native.n_features_in_
             lifted = clone(self.spec).fit(sparse.csr_matrix((1, width), dtype="float64"))
         else:
-            lifted = with_vocabulary(self.spec, self.estimator.get_feature_names_out())
+            lifted = with_vocabulary(self.spec, self.native.get_feature_names_out())
         if getattr(self.spec, "use_idf", False):
-            lifted.idf_ = _host(self.estimator.idf_)
+            lifted.idf_ = _host(self.native.idf_)
         return lifted
 
 

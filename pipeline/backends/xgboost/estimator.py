@@ -47,17 +47,17 @@ class Boosting(Model):
         pool.take(self.device)
         if frames.is_partitioned(X):
             how = distributed if active() is not None else external_memory
-            distributed.check_labels(self.estimator, y)
-            booster = how.train(self.estimator, X, y, **params)
+            distributed.check_labels(self.native, y)
+            booster = how.train(self.native, X, y, **params)
             self._check_device(booster)
             return self._take(booster)
         if ranking.ranks(self.spec):
             X, y, params = ranking.ordered(X, y, params)
         X = _readable(X)
         data = partial(checkpoints.fingerprint, X, y, params.get("sample_weight"))
-        kept = checkpoints.begun(self.estimator, params, data)
+        kept = checkpoints.begun(self.native, params, data)
         try:
-            with checkpoints.continued(self.estimator, kept, checkpoints.keeper) as more:
+            with checkpoints.continued(self.native, kept, checkpoints.keeper) as more:
                 super().fit(X, self._beside(X, y), **params, **more)
         except ValueError as error:
             if "feature_names must be string" in str(error):
@@ -73,7 +73,7 @@ class Boosting(Model):
                 f"{type(self.spec).__name__} takes the classes 0, 1, …, n - 1 and y holds "
                 f"{np.unique(y).tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
             ) from error
-        return self._check_device(self.estimator.get_booster())
+        return self._check_device(self.native.get_booster())
 
     def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions: by a cluster, or from the disk if it must."""
@@ -86,8 +86,8 @@ class Boosting(Model):
 
     def _take(self, booster: Any) -> None:
         """Be the estimator that has this booster."""
-        self.estimator = self._with(booster)
-        self.estimator.set_params(device=self.device)
+        self.native = self._with(booster)
+        self.native.set_params(device=self.device)
 
     def _check_device(self, booster: Any) -> None:
         config = json.loads(booster.save_config())
@@ -149,15 +149,15 @@ class Boosting(Model):
             The bytes are no booster.
         """
         try:
-            self.estimator.load_model(bytearray(trees))
+            self.native.load_model(bytearray(trees))
         except ValueError as error:  # XGBoostError is one
             raise DataError(f"not a booster of XGBoost: {_first_line(error)}") from error
         # The device of the estimator, not the one that it was trained on.
-        self.estimator.get_booster().set_param({"device": self.device})
+        self.native.get_booster().set_param({"device": self.device})
 
     def to_sklearn(self) -> Any:
         """Return the user's estimator with the trained booster, free of any device."""
-        return self._with(self.estimator.get_booster())
+        return self._with(self.native.get_booster())
 
     def _with(self, booster: Any) -> Any:
         with deprecated.heard():

@@ -51,7 +51,7 @@ def test_fits_and_predicts_with_the_parameters_of_the_spec() -> None:
     spec = LogisticRegression(C=0.5)
     model = Cuml(spec, RULE, "model")
     model.fit(X, y)
-    assert model.estimator.C == 0.5
+    assert model.native.C == 0.5
     assert model.call("predict", X).tolist() == spec.fit(X, y).predict(X).tolist()
 
 

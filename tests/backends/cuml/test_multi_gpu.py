@@ -81,8 +81,8 @@ def test_all_workers_train_one_model_of_all_rows() -> None:
     assert "trained by all GPUs of the cluster (tests.backends.fakes.TogetherLogistic)" in note(
         made
     )
-    assert len(made.worker.estimator.trained_on) == 2
-    assert made.worker.estimator.predict(X).tolist() == wanted.predict(X).tolist()
+    assert len(made.worker.native.trained_on) == 2
+    assert made.worker.native.predict(X).tolist() == wanted.predict(X).tolist()
     assert made.worker.text_labels
     found = made.worker.call("predict_proba", parted(X))
     np.testing.assert_allclose(found, wanted.predict_proba(X), atol=1e-3)
@@ -129,7 +129,7 @@ def test_clusters_are_trained_with_weights_by_all_workers() -> None:
     made.learn("fit", parted(X), None, sample_weight=weights)
     assert "trained by all GPUs of the cluster" in note(made)
     wanted = KMeans(3, n_init=1, random_state=0).fit(X, sample_weight=weights).cluster_centers_
-    centers = made.worker.estimator.cluster_centers_
+    centers = made.worker.native.cluster_centers_
     np.testing.assert_allclose(np.sort(centers[:, 0]), np.sort(wanted[:, 0]), rtol=1e-3)
 
 
@@ -138,10 +138,10 @@ def test_clusters_have_labels_and_inertia_of_all_rows_in_order() -> None:
     X = numbers()
     made = step(KMeans(n_clusters=3), f"{fakes.__name__}.CumlClusters")
     labels = made.learn("fit_predict", parted(X), None)
-    centers = made.worker.estimator.cluster_centers_
+    centers = made.worker.native.cluster_centers_
     distances = ((X[:, None] - centers) ** 2).sum(axis=2)
     assert labels.tolist() == distances.argmin(axis=1).tolist()
-    assert made.worker.estimator.inertia_ == pytest.approx(distances.min(axis=1).sum(), rel=1e-4)
+    assert made.worker.native.inertia_ == pytest.approx(distances.min(axis=1).sum(), rel=1e-4)
 
 
 @pytest.mark.usefixtures("together")
@@ -151,7 +151,7 @@ def test_transformed_rows_stay_in_partitions() -> None:
     found = made.learn("fit_transform", parted(X), None)
     assert found.npartitions == parted(X).npartitions
     assert found.chunks == ((20, 20, 20, 20, 10), (2,))
-    centers = made.worker.estimator.cluster_centers_
+    centers = made.worker.native.cluster_centers_
     wanted = np.sqrt(((X[:, None] - centers) ** 2).sum(axis=2))
     np.testing.assert_allclose(found.compute(), wanted, rtol=1e-4)
 
@@ -199,7 +199,7 @@ def test_partitions_are_learnt_and_transformed_in_the_type_asked_for() -> None:
     made.worker.asked_for("float32")  # type: ignore[attr-defined]
     found = made.learn("fit_transform", parted(X), None)
     assert found.dtype == found.compute().dtype == "float32"
-    assert made.worker.estimator.cluster_centers_.dtype == "float32"  # type: ignore[attr-defined]
+    assert made.worker.native.cluster_centers_.dtype == "float32"  # type: ignore[attr-defined]
     name, _ = made.worker.cast() or ("", None)
     assert name == "to_float32"
     answers = made.worker.call("predict", parted(X))
@@ -230,7 +230,7 @@ def test_a_training_that_loses_a_worker_does_not_wait_for_it(
         assert time.monotonic() - begun < 60
     assert fakes.LosingLogistic.losses == 1
     wanted = LogisticRegression().fit(X, y)
-    assert made.worker.estimator.predict(X).tolist() == wanted.predict(X).tolist()
+    assert made.worker.native.predict(X).tolist() == wanted.predict(X).tolist()
 
 
 TABLE = parted(numbers()) if da else None

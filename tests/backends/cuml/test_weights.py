@@ -57,7 +57,7 @@ def difference(spec: Any, X: Any, y: Any, **params: Any) -> float:
     model.fit(X, y, **params)
     reference = clone(spec).fit(X, y, **params)
     wanted = np.append(reference.coef_, reference.intercept_)
-    return float(np.abs(model.estimator.coef_ - wanted).max() / np.abs(wanted).max())
+    return float(np.abs(model.native.coef_ - wanted).max() / np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
@@ -107,7 +107,7 @@ def test_the_next_fit_has_weights_of_its_own() -> None:
     model.fit(X, y, sample_weight=WEIGHTS["above 1"])
     model.fit(X, y)
     again.fit(X, y)
-    np.testing.assert_array_equal(model.estimator.coef_, again.estimator.coef_)
+    np.testing.assert_array_equal(model.native.coef_, again.native.coef_)
 
 
 ROWS, OF_CLASSES = {"sample_weight": UNEVEN}, {"class_weight": "balanced"}

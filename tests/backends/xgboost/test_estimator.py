@@ -10,7 +10,7 @@ from sklearn.base import clone
 from xgboost import XGBClassifier, XGBRanker, XGBRegressor
 
 from pipeline import Accelerated, explain
-from pipeline.backends.xgboost import estimator
+from pipeline.backends.xgboost import estimator as xgboost_estimator
 from pipeline.backends.xgboost.estimator import Boosting, bad_parameters
 from pipeline.errors import DataError, DeviceUnavailable
 
@@ -119,7 +119,9 @@ def test_what_was_trained_elsewhere_from_partitions_is_an_error(
 ) -> None:
     """The estimator that takes the booster is told the device, so the booster itself is asked."""
     da = pytest.importorskip("dask.array")
-    monkeypatch.setattr(estimator.external, "train", lambda *args, **params: Elsewhere("cpu"))
+    monkeypatch.setattr(
+        xgboost_estimator.external, "train", lambda *args, **params: Elsewhere("cpu")
+    )
     model = Boosting(XGBClassifier(), "cuda")
     with pytest.raises(DeviceUnavailable, match="'cuda' and trained on 'cpu'"):
         model.fit(da.zeros((ROWS, 1), chunks=(50, 1)), labels)
@@ -128,14 +130,14 @@ def test_what_was_trained_elsewhere_from_partitions_is_an_error(
 @pytest.mark.parametrize("device", ["cpu", "sycl"])
 def test_training_elsewhere_is_an_error(device: str, labels: np.ndarray) -> None:
     model = Boosting(XGBClassifier(), "cuda")
-    model.estimator = Elsewhere(device)
+    model.native = Elsewhere(device)
     with pytest.raises(DeviceUnavailable, match=f"'cuda' and trained on '{device}'"):
         model.fit(np.zeros((ROWS, 1)), labels)
 
 
 def test_any_gpu_is_the_gpu(labels: np.ndarray) -> None:
     model = Boosting(XGBClassifier(), "cuda")
-    model.estimator = Elsewhere("cuda:1")
+    model.native = Elsewhere("cuda:1")
     assert model.fit(np.zeros((ROWS, 1)), labels) is None
 
 
