@@ -11,9 +11,9 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from datasets.errors import CannotWrite, DataError, UnknownDataset
+from datasets.errors import DataError, OutputError, UnknownDataset
 
-__all__ = ["CannotWrite", "DataError", "UnknownDataset", "module", "names"]
+__all__ = ["OutputError", "DataError", "UnknownDataset", "module", "names"]
 
 _NOT_A_DATASET = {"errors"}
 

@@ -1,4 +1,4 @@
-"""``python -m datasets flights [--home data]``: make a dataset if it is not there yet.
+"""``python -m datasets flights [--data-home data]``: make a dataset if it is not there yet.
 
 ``python -m datasets synthetic --rows 1e7 --kind regression`` generates one. What is
 done goes to standard error, one line per action; the path of the Parquet file, or of
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(module.prepare(home, *(generated if module is synthetic else ())))
     except KeyboardInterrupt:
         return INTERRUPTED
-    except (datasets.UnknownDataset, datasets.DataError, datasets.CannotWrite) as error:
+    except (datasets.UnknownDataset, datasets.DataError, datasets.OutputError) as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     return 0
@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("names", nargs="+", metavar="name", help=", ".join(datasets.names()))
     parser.add_argument(
-        "--home",
+        "--data-home",
         type=Path,
         default=Path("data"),
         help="folder that holds one folder per dataset (default: %(default)s)",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from datasets import _http
 from datasets._digest import sha256
-from datasets.errors import CannotWrite, DataError
+from datasets.errors import DataError, OutputError
 
 log = logging.getLogger("datasets")
 
@@ -112,9 +112,9 @@ def _announce(url: str, part: Path, start: int, total: int | None) -> None:
     log.info("fetching %s, %s%s", url, size, f" from {start / 1e6:,.1f} MB on" if start else "")
     free = shutil.disk_usage(part.parent).free
     if total is not None and total - start > free:
-        raise CannotWrite(
+        raise OutputError(
             f"{part}: needs {(total - start) / 1e6:,.1f} MB, {free / 1e6:,.1f} MB are free; "
-            "make room, or choose another folder with --home"
+            "make room, or choose another folder with --data-home"
         )
 
 

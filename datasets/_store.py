@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from datasets._digest import sha256 as sha256
 from datasets._download import Remote, collect
-from datasets.errors import CannotWrite, DataError
+from datasets.errors import DataError, OutputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,7 +122,7 @@ def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> 
     ------
     DataError
         If what is there is damaged or of another version, or a source is at fault.
-    CannotWrite
+    OutputError
         If the folder cannot be written.
     """
     folder = home / card.dataset
@@ -147,14 +147,14 @@ def taken(path: Path) -> bool:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Tell what the system refuses as `CannotWrite`."""
+    """Tell what the system refuses as `OutputError`."""
     try:
         yield
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        raise CannotWrite(
+        raise OutputError(
             f"{folder}: cannot write: {error.strerror or error}{where}. "
-            "Clear the way or make room, or choose another folder with --home"
+            "Clear the way or make room, or choose another folder with --data-home"
         ) from error
 
 

@@ -75,10 +75,10 @@ def read_package(package: str, sources: Mapping[str, Source]) -> dict[str, pa.Ta
     DataError
         If the package is not installed, or a file is absent or not the pinned one.
     """
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
+    pipeline = importlib.util.find_spec(package)
+    if pipeline is None or not pipeline.submodule_search_locations:
         raise DataError(f"the data package {package} is not installed; run `make setup`")
-    folder = Path(spec.submodule_search_locations[0]) / "data"
+    folder = Path(pipeline.submodule_search_locations[0]) / "data"
     for file, source in sources.items():
         if sha256(folder / file) != source.sha256:
             raise DataError(

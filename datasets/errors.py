@@ -13,7 +13,7 @@ class DataError(Exception):
     exit_code = 65
 
 
-class CannotWrite(Exception):
+class OutputError(Exception):
     """The dataset cannot be written: disk full, read-only folder, a file in the way."""
 
     exit_code = 73

@@ -138,7 +138,7 @@ def prepare(home: Path, given: Path | None = None) -> Path:
     ------
     datasets.DataError
         If the raw files are absent or not the pinned ones, or what is there is damaged.
-    datasets.CannotWrite
+    datasets.OutputError
         If `home` cannot be written.
     """
     return _store.prepare(home, CARD, build, given)

@@ -9,18 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipeline.benchmark.api import adopt, report
+    from pipeline.benchmark.api import new_task, report
     from pipeline.data.read import preflight, read, scan
     from pipeline.distributed.cluster import cluster
     from pipeline.errors import (
-        Busy,
-        CannotWrite,
         CheckpointDiffers,
         ClusterUnavailable,
         ConfigError,
         DataError,
         DeviceUnavailable,
         OutOfMemory,
+        OutputError,
+        OutputLocked,
         PipelineError,
         Unsupported,
         WorkerLost,
@@ -35,9 +35,9 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Accelerated": "pipeline.estimator.accelerated",
-    "Busy": "pipeline.errors",
+    "OutputLocked": "pipeline.errors",
     "CalendarFeatures": "pipeline.preprocessing.transformers.calendar",
-    "CannotWrite": "pipeline.errors",
+    "OutputError": "pipeline.errors",
     "CheckpointDiffers": "pipeline.errors",
     "ClusterUnavailable": "pipeline.errors",
     "ConfigError": "pipeline.errors",
@@ -47,7 +47,7 @@ _HOME = {
     "PipelineError": "pipeline.errors",
     "Unsupported": "pipeline.errors",
     "WorkerLost": "pipeline.errors",
-    "adopt": "pipeline.benchmark.api",
+    "new_task": "pipeline.benchmark.api",
     "cluster": "pipeline.distributed.cluster",
     "explain": "pipeline.planning.explain",
     "load": "pipeline.serving",
@@ -60,9 +60,9 @@ _HOME = {
 
 __all__ = [
     "Accelerated",
-    "Busy",
+    "OutputLocked",
     "CalendarFeatures",
-    "CannotWrite",
+    "OutputError",
     "CheckpointDiffers",
     "ClusterUnavailable",
     "ConfigError",
@@ -72,7 +72,7 @@ __all__ = [
     "PipelineError",
     "Unsupported",
     "WorkerLost",
-    "adopt",
+    "new_task",
     "cluster",
     "explain",
     "load",

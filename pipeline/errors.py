@@ -59,24 +59,24 @@ class BudgetExceeded(PipelineError, RuntimeError):
 
 
 class CheckpointDiffers(PipelineError, ValueError):
-    """A training would go on from trees that were begun with other data, another spec or seed."""
+    """A checkpoint is of other data, another estimator or another seed."""
 
     exit_code = 65
 
 
-class LiftDiffers(PipelineError, ValueError):
+class ParityError(PipelineError, ValueError):
     """A lifted model does not answer as the model on the device does."""
 
     exit_code = 65
 
 
-class CannotWrite(PipelineError, OSError):
+class OutputError(PipelineError, OSError):
     """The results cannot be written: disk full, read-only folder, a file in the way."""
 
     exit_code = 73
 
 
-class Busy(PipelineError):
+class OutputLocked(PipelineError):
     """Another process holds the output folder."""
 
     exit_code = 75
@@ -89,7 +89,7 @@ class Reason:
     Parameters
     ----------
     step : str
-        Path of the step in the spec, ``"columntransformer.onehotencoder"``.
+        Path of the step in the estimator, ``"columntransformer.onehotencoder"``.
     why : str
         What stands in the way.
     instead : str
@@ -110,7 +110,7 @@ class Reason:
 
 
 class Unsupported(ConfigError):
-    """A spec, or a part of it, has no faithful equivalent on the device.
+    """An estimator, or a part of it, has no faithful equivalent on the device.
 
     Attributes
     ----------

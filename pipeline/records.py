@@ -73,7 +73,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Movement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One entry of the residency ledger of the last timed run."""
+    """One entry of the execution log of the last timed run."""
 
     step: str
     call: str

@@ -1,9 +1,9 @@
 """What ran where, how long, and which bytes crossed between host and device.
 
-Code that computes or copies reports to the ledger of the call it serves; the
-ledger travels in a context variable, so parallel predictions do not mix.
+Code that computes or copies reports to the log of the call it serves; the
+log travels in a context variable, so parallel predictions do not mix.
 
-A ledger may have a budget for the rows of tables that come back to the host.
+A log may have a budget for the rows of tables that come back to the host.
 Answers are what the caller asked for, and state is what scikit-learn's attributes
 are made of, such as the categories of a column; neither counts.
 
@@ -36,13 +36,13 @@ ANSWER = "the answer"
 
 
 @dataclass
-class Entry:
+class Event:
     """One call of one step.
 
     Parameters
     ----------
     step : str
-        Name of the step in the spec, or ``"input"`` / ``"output"``.
+        Name of the step in the estimator, or ``"input"`` / ``"output"``.
     call : str
         ``"copy"``, ``"fit"``, ``"transform"``, ``"predict"``, …
     device : str
@@ -73,7 +73,7 @@ class Entry:
 
 
 @dataclass
-class Ledger:
+class ExecutionLog:
     """The entries of one `fit` or one prediction, in the order of the calls.
 
     Parameters
@@ -85,7 +85,7 @@ class Ledger:
         Rows of the table. A copy with less than a byte for each, or up to 64 KiB, holds none.
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Event] = field(default_factory=list)
     host_bytes: int | None = None
     n_rows: int = 0
     rows_bytes: int = field(default=0, init=False)
@@ -99,7 +99,7 @@ class Ledger:
         """Bytes that came back from a device: rows, state and answers."""
         return sum(entry.to_host_bytes for entry in self.entries)
 
-    def spend(self, entry: Entry, n_bytes: int) -> None:
+    def spend(self, entry: Event, n_bytes: int) -> None:
         """Count a copy to the host against the budget, before it is made."""
         if self.host_bytes is None or n_bytes <= max(self.n_rows - 1, SMALL):
             return
@@ -117,31 +117,31 @@ class Ledger:
         return "\n".join(str(entry) for entry in self.entries)
 
 
-_ledger: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
-_entry: ContextVar[Entry | None] = ContextVar("entry", default=None)
+_log: ContextVar[ExecutionLog | None] = ContextVar("log", default=None)
+_entry: ContextVar[Event | None] = ContextVar("entry", default=None)
 
 
 @contextmanager
-def ledger(*, host_bytes: int | None = None, n_rows: int = 0) -> Iterator[Ledger]:
-    """Collect everything recorded inside the block; see `Ledger` for the parameters."""
-    book = Ledger(host_bytes=host_bytes, n_rows=n_rows)
-    token = _ledger.set(book)
+def execution_log(*, host_bytes: int | None = None, n_rows: int = 0) -> Iterator[ExecutionLog]:
+    """Collect everything recorded inside the block; see `ExecutionLog` for the parameters."""
+    book = ExecutionLog(host_bytes=host_bytes, n_rows=n_rows)
+    token = _log.set(book)
     try:
         yield book
     finally:
-        _ledger.reset(token)
+        _log.reset(token)
 
 
 @contextmanager
-def record(step: str, call: str, device: str, why: str = "") -> Iterator[Entry]:
+def record(step: str, call: str, device: str, why: str = "") -> Iterator[Event]:
     """Time the block as one entry; bytes reported inside are booked on it.
 
-    >>> with ledger() as book, record("scaler", "fit", "cpu"):
+    >>> with log() as book, record("scaler", "fit", "cpu"):
     ...     moved(to_host=8)
     >>> [(e.step, e.to_host_bytes) for e in book.entries]
     [('scaler', 8)]
     """
-    entry = Entry(step, call, device, why=why)
+    entry = Event(step, call, device, why=why)
     token = _entry.set(entry)
     start = time.perf_counter()
     try:
@@ -150,12 +150,12 @@ def record(step: str, call: str, device: str, why: str = "") -> Iterator[Entry]:
     finally:
         entry.seconds = time.perf_counter() - start
         _entry.reset(token)
-        book = _ledger.get()
+        book = _log.get()
         if book is not None:
             book.entries.append(entry)
 
 
-def moved(
+def record_transfer(
     *, to_device: int = 0, to_host: int = 0, answer: bool = False, state: bool = False
 ) -> None:
     """Book bytes on the entry that is being recorded, if there is one.
@@ -173,9 +173,9 @@ def moved(
     Raises
     ------
     BudgetExceeded
-        The copy would break the budget of the ledger.
+        The copy would break the budget of the log.
     """
-    entry, book = _entry.get(), _ledger.get()
+    entry, book = _entry.get(), _log.get()
     if entry is None:
         return
     if answer:

@@ -47,7 +47,7 @@ TASK = Task(
     prepare=airline.prepare,
     features=[*NUMBERS, *airline.CATEGORIES],
     target=airline.TARGET,
-    specs={"logistic": logistic, "boosting": boosting},
+    pipelines={"logistic": logistic, "boosting": boosting},
     splits={"time": Split([("later", "==", 0)], [("later", "==", 1)], "test the last quarter")},
     metrics={
         "roc_auc": roc_auc_score,

@@ -31,7 +31,7 @@ TASK = Task(
     prepare=breast_cancer.prepare,
     features=list(breast_cancer.MEASURES),
     target=breast_cancer.TARGET,
-    specs={"logistic": logistic, "boosting": boosting},
+    pipelines={"logistic": logistic, "boosting": boosting},
     splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
     metrics={"roc_auc": roc_auc_score, "log_loss": log_loss},
     margins={"roc_auc": 0.005, "log_loss": 0.01},

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from datasets import covertype
-from pipeline.benchmark.metrics import of_probabilities
+from pipeline.benchmark.metrics import probability_metric
 from pipeline.benchmark.task import Split, Task
 
 MEASURES = list(covertype.MEASURES)
@@ -50,12 +50,12 @@ TASK = Task(
     prepare=covertype.prepare,
     features=MEASURES + covertype.FLAGS,
     target=covertype.TARGET,
-    specs={"logistic": logistic, "forest": forest, "boosting": boosting},
+    pipelines={"logistic": logistic, "forest": forest, "boosting": boosting},
     splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
     metrics={
         "accuracy": accuracy_score,
         "macro_f1": partial(f1_score, average="macro"),
-        "log_loss": of_probabilities(log_loss),
+        "log_loss": probability_metric(log_loss),
     },
     margins={"accuracy": 0.005, "macro_f1": 0.01, "log_loss": 0.01},
     licence=covertype.LICENCE,

@@ -13,7 +13,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
 from datasets import digits
-from pipeline.benchmark.metrics import of_probabilities
+from pipeline.benchmark.metrics import probability_metric
 from pipeline.benchmark.task import Split, Task
 
 
@@ -42,12 +42,12 @@ TASK = Task(
     prepare=digits.prepare,
     features=digits.PIXELS,
     target=digits.TARGET,
-    specs={"neighbours": neighbours, "vectors": vectors, "logistic": logistic},
+    pipelines={"neighbours": neighbours, "vectors": vectors, "logistic": logistic},
     splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
     metrics={
         "accuracy": accuracy_score,
         "macro_f1": partial(f1_score, average="macro"),
-        "log_loss": of_probabilities(log_loss),
+        "log_loss": probability_metric(log_loss),
     },
     margins={"accuracy": 0.01, "macro_f1": 0.01, "log_loss": 0.01},
     licence=digits.LICENCE,

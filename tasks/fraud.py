@@ -47,7 +47,7 @@ TASK = Task(
     prepare=fraud.prepare,
     features=[*fraud.PARTS, "Amount"],
     target=fraud.TARGET,
-    specs={"logistic": logistic, "boosting": boosting, "isolation": isolation},
+    pipelines={"logistic": logistic, "boosting": boosting, "isolation": isolation},
     splits={"random": Split([("fold", "<", 70)], [("fold", ">=", 70)], "train seven tenths")},
     metrics={"average_precision": average_precision_score, "roc_auc": roc_auc_score},
     margins={"average_precision": 0.02, "roc_auc": 0.005},

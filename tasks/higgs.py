@@ -31,7 +31,7 @@ TASK = Task(
     prepare=higgs.prepare,
     features=higgs.MEASURES,
     target=higgs.TARGET,
-    specs={"logistic": logistic, "boosting": boosting},
+    pipelines={"logistic": logistic, "boosting": boosting},
     splits={"random": Split([("fold", "<", 90)], [("fold", ">=", 90)], "train nine tenths")},
     metrics={"roc_auc": roc_auc_score, "log_loss": log_loss},
     margins={"roc_auc": 0.001, "log_loss": 0.002},

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from datasets import newsgroups
-from pipeline.benchmark.metrics import of_probabilities
+from pipeline.benchmark.metrics import probability_metric
 from pipeline.benchmark.task import Split, Task
 
 
@@ -37,12 +37,12 @@ TASK = Task(
     prepare=newsgroups.prepare,
     features="text",
     target=newsgroups.TARGET,
-    specs={"logistic": logistic, "bayes": bayes},
+    pipelines={"logistic": logistic, "bayes": bayes},
     splits={"time": Split([("later", "==", 0)], [("later", "==", 1)], "train the earlier part")},
     metrics={
         "accuracy": accuracy_score,
         "macro_f1": partial(f1_score, average="macro"),
-        "log_loss": of_probabilities(log_loss),
+        "log_loss": probability_metric(log_loss),
     },
     margins={"accuracy": 0.005, "macro_f1": 0.005, "log_loss": 0.01},
     licence=newsgroups.LICENCE,

@@ -61,7 +61,7 @@ TASK = Task(
     features=[*NUMBERS, *CATEGORIES, *DATES],
     target=synthetic.TARGET,
     query="query",
-    specs={"lambdamart": lambdamart, "pairwise": pairwise},
+    pipelines={"lambdamart": lambdamart, "pairwise": pairwise},
     splits={"queries": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
     metrics={"ndcg_at_10": ndcg_at_10},
     margins={"ndcg_at_10": 0.005},

@@ -61,7 +61,7 @@ TASK = Task(
     prepare=digits.prepare,
     features=digits.PIXELS,
     target=digits.TARGET,
-    specs=SPECS,
+    pipelines=SPECS,
     splits={"all": Split([], [], "all rows, to fit and to judge")},
     metrics={
         "adjusted_rand": adjusted_rand_score,

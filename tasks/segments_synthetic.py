@@ -44,7 +44,7 @@ TASK = Task(
     prepare=tables.clusters,
     features=NUMBERS,
     target=synthetic.TARGET,
-    specs={"kmeans": kmeans, "plane": plane},
+    pipelines={"kmeans": kmeans, "plane": plane},
     splits={"all": Split([], [], "all rows, to fit and to judge")},
     metrics={
         "adjusted_rand": adjusted_rand_score,

@@ -60,7 +60,7 @@ TASK = Task(
     prepare=tables.binary,
     features=[*NUMBERS, *FEW, *MANY, *synthetic.DATES],
     target=synthetic.TARGET,
-    specs={"logistic": logistic, "boosting": boosting},
+    pipelines={"logistic": logistic, "boosting": boosting},
     splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
     metrics={
         "roc_auc": roc_auc_score,

@@ -48,7 +48,7 @@ TASK = Task(
     prepare=taxi.prepare,
     features=NUMBERS + ZONES,
     target=taxi.TARGET,
-    specs={"linear": linear, "boosting": boosting},
+    pipelines={"linear": linear, "boosting": boosting},
     splits={"time": Split([("month", "<=", 2)], [("month", ">", 2)], "train January, February")},
     metrics={"r2": r2_score, "mean_absolute_error": mean_absolute_error},
     margins={"r2": 0.002, "mean_absolute_error": 0.02},

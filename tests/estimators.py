@@ -153,7 +153,7 @@ class Case(NamedTuple):
     Differences are in standard deviations of the result, shares of rows, or scores.
     """
 
-    spec: Any
+    estimator: Any
     data: Callable[[], Data]
     compare: Compare
     tolerance: float
@@ -232,4 +232,4 @@ CASES = [
 
 def named(case: Case) -> str:
     """Return the name of the case's estimator."""
-    return type(case.spec).__name__
+    return type(case.estimator).__name__

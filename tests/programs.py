@@ -53,6 +53,6 @@ def program(model: Any = None) -> Pipeline:
     return make_pipeline(preprocessing(), LogisticRegression() if model is None else model)
 
 
-def on_cpu(spec: Any = None, **params: Any) -> Accelerated:
+def on_cpu(estimator: Any = None, **params: Any) -> Accelerated:
     """A program on the CPU, not fitted."""
-    return Accelerated(program() if spec is None else spec, device="cpu", **params)
+    return Accelerated(program() if estimator is None else estimator, device="cpu", **params)

@@ -15,9 +15,9 @@ CODES = {
     "OutOfMemory": (71, MemoryError),
     "ClusterUnavailable": (69, OSError),
     "WorkerLost": (71, RuntimeError),
-    "LiftDiffers": (65, ValueError),
-    "CannotWrite": (73, OSError),
-    "Busy": (75, Exception),
+    "ParityError": (65, ValueError),
+    "OutputError": (73, OSError),
+    "OutputLocked": (75, Exception),
     "Unsupported": (2, ValueError),
 }
 

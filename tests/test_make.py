@@ -74,9 +74,9 @@ def test_the_data_is_there_before_it_is_used(target) -> None:
 
 
 def test_the_variables_reach_the_command() -> None:
-    options = ["DEVICE=cpu", "SEED=7", "OUT=a folder", "SPECS=a,b", "REPEATS=3"]
+    options = ["DEVICE=cpu", "SEED=7", "OUT=a folder", "PIPELINES=a,b", "REPEATS=3"]
     assert commands("report", *options)[-1].split("'flights' ")[1] == (
-        "--device 'cpu' --seed '7' --out 'a folder' --specs 'a,b' --repeats '3'"
+        "--device 'cpu' --seed '7' --out 'a folder' --pipelines 'a,b' --repeats '3'"
     )
 
 
@@ -129,7 +129,7 @@ def test_without_a_python_that_fits_nothing_is_made_and_the_way_out_said(copy) -
 def published(small_home, tmp_path_factory) -> Path:
     """Return what a run publishes."""
     out = tmp_path_factory.mktemp("published") / "flights"
-    home = ["--home", small_home, "--device", "cpu", "--specs", "logistic"]
+    home = ["--data-home", small_home, "--device", "cpu", "--pipelines", "logistic"]
     assert call("run", "flights", *home, "--out", out).code == 0
     return out
 

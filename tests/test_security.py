@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pipeline.benchmark import adopt
+from pipeline.benchmark import new_task
 from tests.commands import ROOT
 
 SHIPPED = [f for folder in ("pipeline", "datasets", "tasks") for f in (ROOT / folder).rglob("*.py")]
@@ -94,7 +94,7 @@ def test_names_in_a_table_are_never_code(tmp_path: Path, monkeypatch: pytest.Mon
     table = pd.DataFrame({**values, "n": range(140), HOSTILE[0]: [HOSTILE[0], "no"] * 70})
     file = tmp_path / 'a""" + \'b.parquet'
     table.to_parquet(file)
-    adopt.adopt(file, HOSTILE[0], tmp_path / "data", "mine")
+    new_task.new_task(file, HOSTILE[0], tmp_path / "data", "mine")
     source = (tmp_path / "tasks" / "mine.py").read_text()
     tree = ast.parse(source)
     assert not [node for node in ast.walk(tree) if getattr(node, "attr", "") == "mkdir"]

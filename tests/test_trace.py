@@ -8,11 +8,19 @@ from contextvars import copy_context
 import pytest
 
 from pipeline.errors import BudgetExceeded
-from pipeline.trace import ANSWER, SMALL, Entry, Ledger, ledger, moved, record
+from pipeline.trace import (
+    ANSWER,
+    SMALL,
+    Event,
+    ExecutionLog,
+    execution_log,
+    record,
+    record_transfer,
+)
 
 
 def test_entries_come_in_the_order_they_end_with_their_time() -> None:
-    with ledger() as book:
+    with execution_log() as book:
         with record("a", "fit", "cpu"):
             time.sleep(0.01)
         with record("b", "predict", "cpu"):
@@ -26,18 +34,18 @@ def test_entries_come_in_the_order_they_end_with_their_time() -> None:
 
 
 def test_bytes_are_booked_on_the_innermost_entry() -> None:
-    with ledger() as book, record("outer", "fit", "cpu"):
-        moved(to_device=1)
+    with execution_log() as book, record("outer", "fit", "cpu"):
+        record_transfer(to_device=1)
         with record("inner", "copy", "cuda"):
-            moved(to_device=10, to_host=5)
-        moved(to_host=2)
+            record_transfer(to_device=10, to_host=5)
+        record_transfer(to_host=2)
     booked = {e.step: (e.to_device_bytes, e.to_host_bytes) for e in book.entries}
     assert booked == {"inner": (10, 5), "outer": (1, 2)}
     assert book.to_host_bytes == 7
 
 
 def test_an_entry_is_kept_when_the_step_fails() -> None:
-    with ledger() as book:
+    with execution_log() as book:
         with pytest.raises(KeyError), record("a", "fit", "cpu"):
             raise KeyError
         with record("b", "fit", "cpu"):
@@ -46,18 +54,18 @@ def test_an_entry_is_kept_when_the_step_fails() -> None:
 
 
 def test_outside_of_a_ledger_nothing_is_kept() -> None:
-    moved(to_host=8)
+    record_transfer(to_host=8)
     with record("a", "fit", "cpu") as entry:
-        moved(to_host=8)
+        record_transfer(to_host=8)
     assert entry.to_host_bytes == 8
-    with ledger() as book:
+    with execution_log() as book:
         pass
     assert book.entries == []
 
 
 def test_ledgers_nest() -> None:
-    with ledger() as outer:
-        with ledger() as inner, record("a", "fit", "cpu"):
+    with execution_log() as outer:
+        with execution_log() as inner, record("a", "fit", "cpu"):
             pass
         with record("b", "fit", "cpu"):
             pass
@@ -66,15 +74,15 @@ def test_ledgers_nest() -> None:
 
 
 def test_threads_do_not_share_a_ledger() -> None:
-    books: dict[str, Ledger] = {}
+    books: dict[str, ExecutionLog] = {}
     together = threading.Barrier(4)
 
     def work(name: str) -> None:
-        with ledger() as book:
+        with execution_log() as book:
             for _ in range(20):
                 together.wait()
                 with record(name, "predict", "cpu"):
-                    moved(to_host=1)
+                    record_transfer(to_host=1)
         books[name] = book
 
     threads = [threading.Thread(target=work, args=(f"t{i}",)) for i in range(4)]
@@ -88,22 +96,22 @@ def test_threads_do_not_share_a_ledger() -> None:
 
 
 def test_a_helper_thread_reports_to_the_call_it_serves() -> None:
-    with ledger() as book, record("a", "fit", "cpu"):
+    with execution_log() as book, record("a", "fit", "cpu"):
         context = copy_context()
-        thread = threading.Thread(target=lambda: context.run(moved, to_host=3))
+        thread = threading.Thread(target=lambda: context.run(record_transfer, to_host=3))
         thread.start()
         thread.join()
     assert book.to_host_bytes == 3
 
 
 def test_seconds_are_summed_by_call() -> None:
-    book = Ledger([Entry("a", "fit", "cpu", 1.0), Entry("b", "fit", "cpu", 2.0)])
-    book.entries.append(Entry("b", "predict", "cpu", 4.0))
+    book = ExecutionLog([Event("a", "fit", "cpu", 1.0), Event("b", "fit", "cpu", 2.0)])
+    book.entries.append(Event("b", "predict", "cpu", 4.0))
     assert (book.seconds("fit"), book.seconds("fit", "predict"), book.seconds()) == (3.0, 7.0, 0)
 
 
 def test_text_has_one_line_per_entry_with_bytes() -> None:
-    book = Ledger([Entry("scaler", "fit", "cuda", 0.0015, 2_000_000, 80, "state")])
+    book = ExecutionLog([Event("scaler", "fit", "cuda", 0.0015, 2_000_000, 80, "state")])
     (line,) = str(book).splitlines()
     for part in (
         "scaler",
@@ -118,7 +126,7 @@ def test_text_has_one_line_per_entry_with_bytes() -> None:
 
 
 def test_an_entry_that_moves_nothing_gives_no_reason() -> None:
-    assert "state" not in str(Entry("scaler", "fit", "cuda", why="state"))
+    assert "state" not in str(Event("scaler", "fit", "cuda", why="state"))
 
 
 @pytest.mark.parametrize(
@@ -133,19 +141,19 @@ def test_an_entry_that_moves_nothing_gives_no_reason() -> None:
 def test_a_budget_of_nothing_leaves_room_for_state(
     n_rows: int, n_bytes: int, refused: bool
 ) -> None:
-    with ledger(host_bytes=0, n_rows=n_rows) as book, record("pca", "copy", "cpu") as entry:
+    with execution_log(host_bytes=0, n_rows=n_rows) as book, record("pca", "copy", "cpu") as entry:
         with pytest.raises(BudgetExceeded) if refused else nullcontext():
-            moved(to_host=n_bytes)
+            record_transfer(to_host=n_bytes)
         assert entry.to_host_bytes == (0 if refused else n_bytes)
     assert book.to_host_bytes == entry.to_host_bytes
 
 
 def test_a_budget_is_spent_by_all_steps_together_and_names_the_last() -> None:
-    with ledger(host_bytes=250_000, n_rows=10), record("pca", "copy", "cpu", "no rule"):
-        moved(to_host=100_000)
-        moved(to_host=150_000)
+    with execution_log(host_bytes=250_000, n_rows=10), record("pca", "copy", "cpu", "no rule"):
+        record_transfer(to_host=100_000)
+        record_transfer(to_host=150_000)
         with pytest.raises(BudgetExceeded) as caught, record("tail", "copy", "cpu", "no twin"):
-            moved(to_host=70_000)
+            record_transfer(to_host=70_000)
     assert str(caught.value) == (
         "tail: copy would bring 70,000 bytes to the host (no twin), 320,000 in all, and "
         "host_bytes=250,000 is the limit; run the step on the device, or raise host_bytes"
@@ -153,17 +161,17 @@ def test_a_budget_is_spent_by_all_steps_together_and_names_the_last() -> None:
 
 
 def test_answers_and_copies_to_the_device_are_free() -> None:
-    with ledger(host_bytes=0):
+    with execution_log(host_bytes=0):
         with record("output", "copy", "cpu", ANSWER):
-            moved(to_host=10**9)
+            record_transfer(to_host=10**9)
         with record("xgbclassifier", "predict", "cuda") as entry:
-            moved(to_host=10**9, to_device=10**9, answer=True)
+            record_transfer(to_host=10**9, to_device=10**9, answer=True)
     assert entry.why == ANSWER
 
 
 def test_what_was_learnt_counts_towards_the_bytes_and_not_the_budget() -> None:
-    with ledger(host_bytes=0, n_rows=10) as book, record("encoder", "fit", "cuda"):
-        moved(to_host=10 * SMALL, state=True)
+    with execution_log(host_bytes=0, n_rows=10) as book, record("encoder", "fit", "cuda"):
+        record_transfer(to_host=10 * SMALL, state=True)
         with pytest.raises(BudgetExceeded):
-            moved(to_host=10 * SMALL)
+            record_transfer(to_host=10 * SMALL)
     assert (book.to_host_bytes, book.rows_bytes) == (10 * SMALL, 10 * SMALL)

@@ -60,8 +60,8 @@ def prepare(home: Path) -> None:
         (OneHotEncoder(handle_unknown="ignore"), ["t"]),
     )
     for name, model in MODELS.items():
-        spec = make_pipeline(columns, model)
-        save(Accelerated(spec, device="cpu", profile=True).fit(X, y), home / name)
+        pipeline = make_pipeline(columns, model)
+        save(Accelerated(pipeline, device="cpu", profile=True).fit(X, y), home / name)
     X.to_parquet(home / "rows.parquet", write_page_checksum=True, row_group_size=500)
 
 

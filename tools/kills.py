@@ -129,8 +129,8 @@ class Target:
         out = self.folder / "out"
         if self.name in ("run", "compare"):
             repeats = ["--repeats", 3] if self.name == "compare" else []
-            command(self.name, "breast_cancer", "--device", "cpu", "--specs", "logistic",
-                    "--home", self.home / "data", "--seed", number, "--out", out,
+            command(self.name, "breast_cancer", "--device", "cpu", "--pipelines", "logistic",
+                    "--data-home", self.home / "data", "--seed", number, "--out", out,
                     *repeats)  # fmt: skip
         elif self.name == "save":
             save(load(self.home / "model-0", "cpu"), out, About(metrics={"number": number}))
@@ -160,10 +160,10 @@ class Target:
 
     def _run(self, out: Path) -> int:
         record = msgspec.json.decode((out / "record.json").read_bytes(), type=run.RunRecord)
-        for spec in record.specs:
-            for part in filter(None, (spec.model, spec.predictions, spec.saved)):
+        for pipeline in record.pipelines:
+            for part in filter(None, (pipeline.model, pipeline.predictions, pipeline.saved)):
                 assert files.digest(out / part.file) == part.sha256, part.file
-            manifest.read(out / f"{spec.spec}.model")
+            manifest.read(out / f"{pipeline.pipeline}.model")
         return record.seed
 
     def _compare(self, out: Path) -> int:
@@ -210,7 +210,7 @@ def prepare(home: Path) -> None:
     columns = list(breast_cancer.MEASURES)
     pq.write_table(pq.read_table(path, columns=columns), home / "rows.parquet")
     for seed, share in enumerate(("0.5", "0.1")):
-        command("run", "breast_cancer", "--device", "cpu", "--specs", "logistic", "--home",
+        command("run", "breast_cancer", "--device", "cpu", "--pipelines", "logistic", "--data-home",
                 home / "data", "--out", home / "trained", "--set",
                 f"logisticregression__C={share}")  # fmt: skip
         save(load(home / "trained" / "logistic.model", "cpu"), home / f"model-{seed}")

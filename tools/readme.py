@@ -35,10 +35,10 @@ R = TypeVar("R")
 
 def support() -> str:
     """Return the table of what runs where, from the rules."""
-    lines = ["| preprocessing | on `cpu` | on `cuda` | honours |", "|---|---|---|---|"]
-    for original, twin in sorted(TWINS.items(), key=lambda item: item[0].__name__):
+    lines = ["| preprocessing | on `cpu` | on `cuda` | parameters |", "|---|---|---|---|"]
+    for sklearn_class, twin in sorted(TWINS.items(), key=lambda item: item[0].__name__):
         ours = "ours, NumPy"
-        lines.append(f"| `{original.__name__}` | {ours} | ours, CuPy | {honoured(twin)} |")
+        lines.append(f"| `{sklearn_class.__name__}` | {ours} | ours, CuPy | {honoured(twin)} |")
     lines.append("| `LabelEncoder` | ours, pandas | ours, on the host | all |")
     containers = "`ColumnTransformer`, `FeatureUnion`, `Pipeline`"
     lines.append(f"| {containers} | ours | ours | all |")
@@ -83,10 +83,10 @@ def nearest() -> str:
 
 
 def honoured(twin: type[Twin[object]]) -> str:
-    """Return the parameters a twin honours, with the values where not all are."""
+    """Return the parameters a twin takes, with the values where not all are."""
     return ", ".join(
         f"`{name}`" + ("" if values is ANY else f" ({', '.join(map(_shown, values))})")
-        for name, values in twin.honours.items()
+        for name, values in twin.supported_params.items()
     )
 
 
@@ -99,14 +99,18 @@ def measured() -> str:
     found = results.load(ROOT / MEASURED)
     lines = ["| program | scikit-learn, s | ours, s | ratio | 95 % interval | quality |"]
     lines.append("|---|---:|---:|---:|:---:|:---:|")
-    for spec in found.specs:
-        reference, ours = speed(found, spec.name, "reference"), speed(found, spec.name, "cpu")
+    for pipeline in found.pipelines:
+        reference, ours = (
+            speed(found, pipeline.name, "reference"),
+            speed(found, pipeline.name, "cpu"),
+        )
         if reference is None or ours is None or ours.ratio is None or not ours.ratio.interval:
-            raise SystemExit(f"{MEASURED}: {spec.name} was not measured; run `make bench`")
+            raise SystemExit(f"{MEASURED}: {pipeline.name} was not measured; run `make bench`")
         low, high = ours.ratio.interval
         lines.append(
-            f"| {spec.name} | {reference.median:.2f} | {ours.median:.2f} | {ours.ratio.value:.2f} "
-            f"| {low:.2f}–{high:.2f} | {cell_parity(found, spec.name, 'cpu')} |"
+            f"| {pipeline.name} | {reference.median:.2f} | {ours.median:.2f} | "
+            f"{ours.ratio.value:.2f} "
+            f"| {low:.2f}–{high:.2f} | {cell_parity(found, pipeline.name, 'cpu')} |"
         )
     here, data = found.machine, found.task
     return (

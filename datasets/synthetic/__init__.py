@@ -70,7 +70,7 @@ def prepare(home: Path, recipe: Recipe = DEFAULT, partitions: int | None = None)
         If there are too few rows for the partitions.
     DataError
         If what is there is damaged or of another version.
-    CannotWrite
+    OutputError
         If there is no room, or the folder cannot be written.
     """
     from datasets.synthetic import files
@@ -138,7 +138,7 @@ def best(recipe: Recipe) -> dict[str, Any]:
     return scores.best(recipe)
 
 
-def truth(recipe: Recipe, start: int, stop: int) -> np.ndarray:
+def y_true(recipe: Recipe, start: int, stop: int) -> np.ndarray:
     """Return what the best model would predict of each row of a range.
 
     Parameters
@@ -162,4 +162,4 @@ def truth(recipe: Recipe, start: int, stop: int) -> np.ndarray:
     """
     from datasets.synthetic import target
 
-    return target.truth(recipe, start, stop)
+    return target.y_true(recipe, start, stop)

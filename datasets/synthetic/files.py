@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from datasets import _store
-from datasets.errors import CannotWrite, DataError
+from datasets.errors import DataError, OutputError
 from datasets.synthetic import rows
 from datasets.synthetic.recipe import Recipe
 from datasets.synthetic.scores import best
@@ -64,7 +64,7 @@ def prepare(home: Path, recipe: Recipe, partitions: int | None = None) -> Path:
         If there are too few rows for so many partitions.
     DataError
         If what is there is damaged or of another version.
-    CannotWrite
+    OutputError
         If there is no room, or the folder cannot be written.
     """
     cuts = recipe.cuts(partitions)
@@ -125,9 +125,9 @@ def _check_room(draft: Path, recipe: Recipe, left: int) -> None:
     free = shutil.disk_usage(draft).free
     log.info("synthetic: %s rows to write, about %.1f MB", f"{left:,}", needed / 1e6)
     if needed > free:
-        raise CannotWrite(
+        raise OutputError(
             f"{draft.parent}: needs about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free. "
-            "Make room, choose another folder with --home, or fewer --rows"
+            "Make room, choose another folder with --data-home, or fewer --rows"
         )
 
 

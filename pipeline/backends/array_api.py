@@ -41,12 +41,12 @@ ESTIMATORS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 """Name of the estimator -> the values of parameters with which it stays on the device."""
 
 
-def handles(spec: Any) -> bool:
+def handles(estimator: Any) -> bool:
     """Return whether scikit-learn itself computes such an estimator on CuPy."""
-    return public_name(spec) in ESTIMATORS
+    return public_name(estimator) in ESTIMATORS
 
 
-def describe(spec: Any, step: str) -> Placement:
+def describe(estimator: Any, step: str) -> Placement:
     """Return what runs an estimator.
 
     Raises
@@ -57,12 +57,12 @@ def describe(spec: Any, step: str) -> Placement:
     found = [
         Reason(
             step,
-            f"{getattr(spec, name)!r} is not computed on CuPy",
+            f"{getattr(estimator, name)!r} is not computed on CuPy",
             f"use {' or '.join(map(repr, values))}, or device='auto' to run it on the CPU",
             name,
         )
-        for name, values in ESTIMATORS[public_name(spec)].items()
-        if getattr(spec, name) not in values
+        for name, values in ESTIMATORS[public_name(estimator)].items()
+        if getattr(estimator, name) not in values
     ]
     if os.environ.get(SWITCH) != "1":
         why = f"scikit-learn computes on CuPy only with {SWITCH}=1 in the environment"
@@ -70,15 +70,15 @@ def describe(spec: Any, step: str) -> Placement:
         found.append(Reason(step, why, way_out))
     if found:
         raise Unsupported(*found)
-    return Placement(step, f"sklearn.{type(spec).__name__} on CuPy", "cuda")
+    return Placement(step, f"sklearn.{type(estimator).__name__} on CuPy", "cuda")
 
 
-class OnCupy(Model):
+class ArrayApiModel(Model):
     """A scikit-learn estimator whose arrays are CuPy's.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
     step : str
         Path of the step, for messages.
 
@@ -88,9 +88,9 @@ class OnCupy(Model):
         See `describe`.
     """
 
-    def __init__(self, spec: BaseEstimator, step: str) -> None:
-        describe(spec, step)
-        super().__init__(spec, clone(spec))
+    def __init__(self, estimator: BaseEstimator, step: str) -> None:
+        describe(estimator, step)
+        super().__init__(estimator, clone(estimator))
         self.step = step
         self.classes: np.ndarray | None = None
 
@@ -145,12 +145,14 @@ class OnCupy(Model):
         X = self.learnt_from(X)
         xp = frames.array_module(frames.device_of(X))
         if bool(xp.any(xp.isnan(X))):
-            why = f"{self.step}: {type(self.spec).__name__} does not take missing values (NaN)"
+            why = f"{self.step}: {type(self.estimator).__name__} does not take missing values (NaN)"
             raise DataError(f"{why}; impute them in a step before")
-        if np.ndim(y) == 2 and y.shape[1] > 1 and is_classifier(self.spec):
-            why = f"{type(self.spec).__name__} learns one target on CuPy and y has {y.shape[1]}"
+        if np.ndim(y) == 2 and y.shape[1] > 1 and is_classifier(self.estimator):
+            why = (
+                f"{type(self.estimator).__name__} learns one target on CuPy and y has {y.shape[1]}"
+            )
             raise Unsupported(Reason(self.step, why, "fit one model a target"))
-        if y is not None and is_classifier(self.spec):
+        if y is not None and is_classifier(self.estimator):
             self.classes, y = np.unique(y, return_inverse=True)
         device = frames.device_of(X)
         there = {

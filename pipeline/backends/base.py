@@ -1,6 +1,6 @@
 """An estimator placed on a device: the base of what the rules return.
 
-Where a step of a spec runs: what `explain`, plans and records say of it.
+Where a step of an estimator runs: what `explain`, plans and records say of it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Model:
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
         The user's unfitted estimator; it is not changed.
     estimator : estimator
         What runs in its place.
@@ -46,16 +46,16 @@ class Model:
     row: Any = None
     """Zeros, with the type and names of the rows that it was given to learn from."""
 
-    def __init__(self, spec: BaseEstimator, native: Any) -> None:
-        self.spec, self.native = spec, native
+    def __init__(self, estimator: BaseEstimator, native: Any) -> None:
+        self.estimator, self.native = estimator, native
 
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type; on the CPU, and XGBoost, from rows as they are."""
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit on a matrix or frame of the device; y is on the host."""
-        if reads_float32(self.spec):
-            _tell_merged(X, type(self.spec).__name__)
+        if reads_float32(self.estimator):
+            _tell_merged(X, type(self.estimator).__name__)
         self.native.fit(X, y, **params)
 
     def fit_transform(self, X: Any, y: Any) -> Any:
@@ -70,11 +70,11 @@ class Model:
         """Learn from more rows."""
         self.native.partial_fit(self.typed(X), y, **params)
 
-    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions; of those that say nothing, they are gathered."""
         return ""
 
-    def stays(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def why_gathered(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return why they have to be gathered, where others like them have not."""
         return ""
 
@@ -95,7 +95,7 @@ class Model:
             self.row = casting.zeros(X)
             if not frames.is_partitioned(X):
                 exact = "" if self.narrow else ", or pass dtype='float64'"
-                casting.tell_merged(X, made, type(self.spec).__name__, exact)
+                casting.tell_merged(X, made, type(self.estimator).__name__, exact)
         return made
 
     def to_sklearn(self) -> Any:
@@ -108,19 +108,19 @@ class Model:
         None where they are that already, where the estimator makes it itself, and where a
         `Pipeline` has none of its answers.
         """
-        needed = self.row is not None and not reads_float32(self.spec)
-        answers = any(hasattr(self.spec, method) for method in (*METHODS, "score"))
+        needed = self.row is not None and not reads_float32(self.estimator)
+        answers = any(hasattr(self.estimator, method) for method in (*METHODS, "score"))
         return casting.step(self.row, self.dtype) if needed and answers else None
 
 
-def reads_float32(spec: Any) -> bool:
+def reads_float32(estimator: Any) -> bool:
     """Return whether an estimator of the host reads its table as float32: trees do.
 
     >>> from sklearn.tree import DecisionTreeRegressor
     >>> reads_float32(DecisionTreeRegressor()), reads_float32(object())
     (True, False)
     """
-    module, name = type(spec).__module__, type(spec).__name__
+    module, name = type(estimator).__module__, type(estimator).__name__
     trees = name.startswith(TREES)
     return module.startswith("xgboost") or (module.startswith("sklearn") and trees)
 
@@ -146,11 +146,11 @@ def _home(made: Any) -> Any:
     return made if isinstance(made, list) else frames.to_device(made, "cpu")
 
 
-class Plain(Model):
+class HostModel(Model):
     """The user's estimator as it is, on the host."""
 
-    def __init__(self, spec: BaseEstimator) -> None:
-        super().__init__(spec, clone(spec))
+    def __init__(self, estimator: BaseEstimator) -> None:
+        super().__init__(estimator, clone(estimator))
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
         """Fit; a one-column target stays one-dimensional."""
@@ -168,9 +168,9 @@ class Plain(Model):
             answer, self, "transform", {}, dtype=X.dtype, chunks=(X.chunks[0], (width,))
         )
 
-    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return whether it learns from one partition after another, which it does if it must."""
-        if hasattr(X, "columns") or not incremental.streams(self.spec, params):
+        if hasattr(X, "columns") or not incremental.streams(self.estimator, params):
             return ""
         enough, sizes = partitioned.fits(X)
         return "" if enough else f"one partition after another: {sizes}"
@@ -178,22 +178,22 @@ class Plain(Model):
 
 @dataclass(frozen=True)
 class Placement:
-    """Where one step of the spec runs.
+    """Where one step of the estimator runs.
 
     Parameters
     ----------
     step : str
-        Path in the spec, ``"columntransformer.numbers.simpleimputer"``.
+        Path in the estimator, ``"columntransformer.numbers.simpleimputer"``.
     implementation : str
         What runs it; empty when nothing can.
     device : str
         ``"cpu"``, ``"cuda"``, or empty.
     note : str
-        What differs from the spec, or why it does not run on the device asked for.
+        What differs from the estimator, or why it does not run on the device asked for.
     parameters : mapping of str to object
-        What the implementation is given under another name or value than in the spec.
+        What the implementation is given under another name or value than in the estimator.
     dropped : tuple of str
-        Parameters of the spec, as ``"name=value"``, that make no difference to the implementation.
+        Parameters, as ``"name=value"``, that make no difference to the implementation.
     reasons : tuple of Reason
         Why it does not run on the device asked for.
     """
@@ -224,8 +224,8 @@ class Placement:
         return fields | {"parameters": plain, "dropped": list(self.dropped), "reasons": reasons}
 
 
-def changed(spec: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that an implementation is given otherwise than the spec has them.
+def changed(estimator: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that an implementation is given otherwise than the estimator has them.
 
     >>> changed({"C": 1.0, "tol": 0.1}, {"C": 1.0, "tol": 0.01, "solver": "qn"})
     {'tol': 0.01, 'solver': 'qn'}
@@ -233,7 +233,7 @@ def changed(spec: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
     return {
         name: value
         for name, value in given.items()
-        if name not in spec or repr(spec[name]) != repr(value)
+        if name not in estimator or repr(estimator[name]) != repr(value)
     }
 
 

@@ -39,19 +39,19 @@ KNOWN = {"sample_weight"}
 """Parameters of `fit` that are cut as the rows are."""
 
 
-def streams(spec: Any, params: dict[str, Any]) -> bool:
+def streams(estimator: Any, params: dict[str, Any]) -> bool:
     """Return whether an estimator with these parameters of `fit` can learn part by part."""
     given = {name for name, value in params.items() if value is not None}
     return (
-        type(spec).__name__ in ONCE | EPOCHS
-        and type(spec).__module__.startswith("sklearn.")
-        and hasattr(spec, "partial_fit")  # not the one of an MLP with solver="lbfgs"
+        type(estimator).__name__ in ONCE | EPOCHS
+        and type(estimator).__module__.startswith("sklearn.")
+        and hasattr(estimator, "partial_fit")  # not the one of an MLP with solver="lbfgs"
         and given <= KNOWN
     )
 
 
 @dataclass(frozen=True)
-class Page:
+class Batch:
     """A partition that has rows, and what belongs to them.
 
     Parameters
@@ -109,7 +109,7 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
 
 def pages(
     X: Any, y: Any, sample_weight: Any, folder: Path | None = None, least_rows: int = 0
-) -> list[Page]:
+) -> list[Batch]:
     """Return the partitions that have rows; made anew by each reading, or once into a folder.
 
     Parameters
@@ -136,7 +136,7 @@ def pages(
     groups = _groups(rows, least_rows)
     sizes = [sum(rows[group]) for group in groups]
     found = zip(groups, _cut(y, sizes), _cut(sample_weight, sizes), sizes, strict=True)
-    return [Page(_joined(reads[g], n), label, weight) for g, label, weight, n in found if n]
+    return [Batch(_joined(reads[g], n), label, weight) for g, label, weight, n in found if n]
 
 
 def _groups(rows: Sequence[int], most: int) -> list[slice]:
@@ -203,7 +203,7 @@ def _classes(estimator: Any, y: Any) -> dict[str, Any]:
     return {"classes": np.unique(y)} if is_classifier(estimator) else {}
 
 
-def _once(estimator: Any, table: Sequence[Page], y: Any) -> None:
+def _once(estimator: Any, table: Sequence[Batch], y: Any) -> None:
     known = _classes(estimator, y)
     for page in table:
         X = page.read()
@@ -222,7 +222,7 @@ def _batches(estimator: Any, n_rows: int, n_columns: int) -> Iterator[slice]:
     return gen_batches(n_rows, size, min_batch_size=least)
 
 
-def _epochs(estimator: Any, table: Sequence[Page], y: Any) -> None:
+def _epochs(estimator: Any, table: Sequence[Batch], y: Any) -> None:
     known = _classes(estimator, y)
     order = check_random_state(estimator.random_state)
     tol, best, waited = estimator.tol, -np.inf, 0
@@ -241,7 +241,7 @@ def _epochs(estimator: Any, table: Sequence[Page], y: Any) -> None:
         )
 
 
-def _epoch(estimator: Any, table: Sequence[Page], known: dict[str, Any]) -> float:
+def _epoch(estimator: Any, table: Sequence[Batch], known: dict[str, Any]) -> float:
     """Learn from every partition; return the mean score of those that were met by a model."""
     scores, sizes = [], []
     for page in table:

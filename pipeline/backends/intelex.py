@@ -29,18 +29,18 @@ NOTHING = 1e-10
 """A smallest eigenvalue of correlations, a column, that is none but for rounding."""
 
 
-def twin(spec: Any) -> Twin | None:
-    """Return the twin that runs a spec here, if there is one.
+def twin(estimator: Any) -> Twin | None:
+    """Return the twin that runs an estimator here, if there is one.
 
     None where the package is not installed or is another release than the one measured, where the
     measured difference is beyond the tolerance or the time no shorter, and for parameters with
     which the two are not the same algorithm.
     """
-    name = public_name(spec)
+    name = public_name(estimator)
     if name not in TWINS or not (installed() and holds(name)):
         return None
     found = TWINS[name]
-    same = all(honoured(getattr(spec, param)) for param, honoured in found.only.items())
+    same = all(honoured(getattr(estimator, param)) for param, honoured in found.only.items())
     return found if same else None
 
 
@@ -59,25 +59,25 @@ def holds(name: str) -> bool:
     return within and parity.load().faster(name)
 
 
-def place(spec: Any, step: str, dtype: str = "float32") -> Model:
+def place(estimator: Any, step: str, dtype: str = "float32") -> Model:
     """Return the twin of an estimator, or the estimator itself, on the CPU."""
-    found = twin(spec)
-    return Intelex(spec, found, step) if found else cpu.place(spec, step, dtype)
+    found = twin(estimator)
+    return Intelex(estimator, found, step) if found else cpu.place(estimator, step, dtype)
 
 
-def describe(spec: Any, step: str) -> Placement:
+def describe(estimator: Any, step: str) -> Placement:
     """Return what runs an estimator, and how near it comes to scikit-learn."""
-    found = twin(spec)
+    found = twin(estimator)
     if not found:
-        return cpu.describe(spec, step)
-    difference = parity.load().difference(public_name(spec)) or 0.0
+        return cpu.describe(estimator, step)
+    difference = parity.load().difference(public_name(estimator)) or 0.0
     lacks = f"; without {', '.join(found.lacks)}" if found.lacks else ""
     note = (
         f"within {found.tolerance:g} of scikit-learn's ({difference:.1g} "
         f"{parity.load().source}){lacks}; scikit-learn itself for {' and '.join(_left(found))}; "
         "intelex=False switches it off"
     )
-    return Placement(step, _path(spec), "cpu", note)
+    return Placement(step, _path(estimator), "cpu", note)
 
 
 def _left(found: Twin) -> list[str]:
@@ -115,8 +115,8 @@ def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def _path(spec: Any) -> str:
-    return public_name(spec).replace("sklearn", MODULE, 1)
+def _path(estimator: Any) -> str:
+    return public_name(estimator).replace("sklearn", MODULE, 1)
 
 
 class Intelex(Model):
@@ -124,14 +124,16 @@ class Intelex(Model):
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
     found : Twin
     step : str
         Path of the step, for messages.
     """
 
-    def __init__(self, spec: BaseEstimator, found: Twin, step: str) -> None:
-        super().__init__(spec, load(_path(spec))(**clone(spec).get_params(deep=False)))
+    def __init__(self, estimator: BaseEstimator, found: Twin, step: str) -> None:
+        super().__init__(
+            estimator, load(_path(estimator))(**clone(estimator).get_params(deep=False))
+        )
         self.twin, self.step = found, step
         self.lifted: Any = None
 
@@ -173,7 +175,7 @@ class Intelex(Model):
         return {**vars(self), "estimator": None, "twin": None}
 
     def _lift(self, X: Any, y: Any) -> Any:
-        lifted = clone(self.spec)
+        lifted = clone(self.estimator)
         if self.twin.refit:
             return lifted.fit(X, y)
         names = {"n_features_in_": "", "feature_names_in_": "", **self.twin.attributes}
@@ -193,9 +195,9 @@ class Intelex(Model):
             "threads beside the main one": not _in_main_thread(),
             "columns that depend on each other": self.twin.independent
             and not frames.is_sparse(X)
-            and dependent(X, centred=self.spec.fit_intercept),
+            and dependent(X, centred=self.estimator.fit_intercept),
             f"fewer than {self.twin.wide} columns": np.shape(X)[1] < self.twin.wide
-            and self.spec.algorithm == "auto",
+            and self.estimator.algorithm == "auto",
         }
         for what, given in taken.items():
             if given:

@@ -15,13 +15,13 @@ from pipeline.errors import DataError
 from pipeline.preprocessing.transformers.target_encoder import labels
 
 
-def handles(spec: Any) -> bool:
-    """Return whether a spec encodes labels rather than a table.
+def handles(estimator: Any) -> bool:
+    """Return whether an estimator encodes labels rather than a table.
 
     >>> handles(LabelEncoder()), handles("passthrough")
     (True, False)
     """
-    return type(spec) is LabelEncoder
+    return type(estimator) is LabelEncoder
 
 
 def column(y: Any) -> np.ndarray:
@@ -47,11 +47,11 @@ class Labels(Model):
 
     Parameters
     ----------
-    spec : LabelEncoder
+    estimator : LabelEncoder
     """
 
-    def __init__(self, spec: LabelEncoder) -> None:
-        super().__init__(spec, clone(spec))
+    def __init__(self, estimator: LabelEncoder) -> None:
+        super().__init__(estimator, clone(estimator))
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> None:
         """Learn the classes of the labels `X`."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.backends.base import Model, reads_float32
 from pipeline.data import frames
-from pipeline.errors import LiftDiffers, Reason, Unsupported
+from pipeline.errors import ParityError, Reason, Unsupported
 from pipeline.optional import available, load
 
 METHODS = ("predict", "predict_proba")
@@ -66,7 +66,7 @@ class Forest(Model):
         ------
         Unsupported
             nvForest has no such method, or takes no such keywords.
-        LiftDiffers
+        ParityError
             It does not answer as the estimator does.
         """
         if method not in METHODS or params:
@@ -81,7 +81,7 @@ class Forest(Model):
     def _answer(self, method: str, X: Any) -> Any:
         xp = frames.array_module(frames.device_of(X))
         # As the estimator reads it: near a threshold another type goes the other way.
-        X = X.astype("float32" if reads_float32(self.spec) else "float64", copy=False)
+        X = X.astype("float32" if reads_float32(self.estimator) else "float64", copy=False)
         classes = getattr(self.native, "classes_", None)
         if classes is None:
             return self.forest.predict(X).reshape(-1)
@@ -102,7 +102,7 @@ class Forest(Model):
             same = np.asarray(found == wanted)
         rows = same.reshape(len(found), -1).all(axis=1)
         if (~rows).mean() > DIFFERING:
-            raise LiftDiffers(
+            raise ParityError(
                 f"{self.step}: nvForest answers otherwise than the estimator in "
                 f"{int((~rows).sum())} of {len(rows)} rows, first in row {int((~rows).argmax())}; "
                 "use forests='own'"

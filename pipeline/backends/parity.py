@@ -27,7 +27,7 @@ class Parity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     estimator: str
     """Public name of scikit-learn's class."""
-    spec: str
+    code: str
     rows: int
     columns: int
     dtype: Literal["float32", "float64"]

@@ -1,7 +1,7 @@
-"""Text at the door: which specs read documents, and what counts as documents.
+"""Text at the door: which estimators read documents, and what counts as documents.
 
 A vectorizer takes one-dimensional input, a sequence of texts, where every other
-spec takes a table. The policy is the same on every device: text only, none
+estimator takes a table. The policy is the same on every device: text only, none
 missing, at least one.
 """
 
@@ -20,8 +20,8 @@ from pipeline.errors import DataError
 NUMERIC = "iufcbmM"
 
 
-def reads_text(spec: Any) -> bool:
-    """Return whether a spec takes documents rather than a table.
+def reads_text(estimator: Any) -> bool:
+    """Return whether an estimator takes documents rather than a table.
 
     A pipeline does when its first step does, a union when one of its branches does.
 
@@ -30,14 +30,14 @@ def reads_text(spec: Any) -> bool:
     >>> reads_text(Pipeline([("words", TfidfVectorizer())])), reads_text(StandardScaler())
     (True, False)
     """
-    if isinstance(spec, Pipeline):
-        steps = [how for _, how in spec.steps if hasattr(how, "fit")]
+    if isinstance(estimator, Pipeline):
+        steps = [how for _, how in estimator.steps if hasattr(how, "fit")]
         return bool(steps) and reads_text(steps[0])
-    if isinstance(spec, FeatureUnion):
-        return any(reads_text(how) for _, how in spec.transformer_list)
-    if not hasattr(spec, "__sklearn_tags__"):
+    if isinstance(estimator, FeatureUnion):
+        return any(reads_text(how) for _, how in estimator.transformer_list)
+    if not hasattr(estimator, "__sklearn_tags__"):
         return False
-    tags = get_tags(spec).input_tags
+    tags = get_tags(estimator).input_tags
     return bool(tags.string and not tags.two_d_array)
 
 

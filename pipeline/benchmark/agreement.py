@@ -14,7 +14,7 @@ NEIGHBOURS = 15
 """Of a row, that two embeddings are compared by."""
 
 
-def about(truth: np.ndarray, kind: Kind) -> str:
+def about(y_true: np.ndarray, kind: Kind) -> str:
     """Describe the target of the test rows, so that a metric can be set beside chance.
 
     Parameters
@@ -31,10 +31,10 @@ def about(truth: np.ndarray, kind: Kind) -> str:
     >>> about(np.array([1.0, 3.0]), "regression")
     'mean 2, standard deviation 1 over the test rows'
     """
-    target: Any = part(truth, "target")
+    target: Any = part(y_true, "target")
     if kind in ("regression", "ranking"):
         said = f"mean {target.mean():.4g}, standard deviation {target.std():.4g}"
-        return f"{said} over the test rows" + (_queries(truth) if kind == "ranking" else "")
+        return f"{said} over the test rows" + (_queries(y_true) if kind == "ranking" else "")
     if kind == "binary":
         return f"class 1 is {np.mean(target):.1%} of the test rows".replace("%", " %")
     sizes = np.unique(target, return_counts=True)[1]
@@ -44,8 +44,8 @@ def about(truth: np.ndarray, kind: Kind) -> str:
     return f"{len(sizes)} classes in the test rows, the largest {share}"
 
 
-def _queries(truth: np.ndarray) -> str:
-    lengths = np.unique(truth["query"], return_counts=True)[1]
+def _queries(y_true: np.ndarray) -> str:
+    lengths = np.unique(y_true["query"], return_counts=True)[1]
     return f", in {len(lengths):,} queries of {lengths.min()} to {lengths.max()} rows"
 
 

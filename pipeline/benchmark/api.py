@@ -1,4 +1,4 @@
-"""For scripts, what the commands `adopt` and `report` do."""
+"""For scripts, what the commands `new-task` and `report` do."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from importlib import invalidate_caches
 from pathlib import Path
 from typing import Any
 
-from pipeline.benchmark import adopt as adoption
+from pipeline.benchmark import new_task as adoption
 from pipeline.benchmark import results
-from pipeline.benchmark.adopt import Adopted
-from pipeline.benchmark.compare import Duel
+from pipeline.benchmark.compare import Comparison
+from pipeline.benchmark.new_task import NewTask
 from pipeline.benchmark.prepare import prepared
-from pipeline.benchmark.publish import Wish, publish
+from pipeline.benchmark.publish import PublishOptions, publish
 from pipeline.benchmark.task import FOLDER
 
 
-def adopt(file: str | Path, target: str, *, name: str = "", home: str | Path = "data") -> Adopted:
+def new_task(
+    file: str | Path, target: str, *, name: str = "", home: str | Path = "data"
+) -> NewTask:
     """Make a task of a table of your own, in the folder `tasks` of the working directory.
 
     Parameters
@@ -44,7 +46,7 @@ def adopt(file: str | Path, target: str, *, name: str = "", home: str | Path = "
     """
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "__init__.py").touch()
-    made = adoption.adopt(Path(file), target, Path(home), name)
+    made = adoption.new_task(Path(file), target, Path(home), name)
     invalidate_caches()  # or Python may not see that there is a new file to import
     return made
 
@@ -54,7 +56,7 @@ def report(
     *,
     device: str = "auto",
     repeats: int = 5,
-    specs: Sequence[str] = (),
+    pipelines: Sequence[str] = (),
     home: str | Path = "data",
     out: str | Path | None = None,
     **choices: Any,
@@ -71,7 +73,7 @@ def report(
     device : {"auto", "cpu", "cuda"}
     repeats : int
         Timed runs of each program by each variant.
-    specs : sequence of str
+    pipelines : sequence of str
         Programs; all by default.
     home : str or Path
         Folder of the data.
@@ -95,7 +97,7 @@ def report(
     folder = Path(out) if out is not None else Path("reports") / task
     given = {"seed": 0, "split": None, "changes": ()} | choices
     what, job, chosen = prepared(
-        task, device=device, specs=",".join(specs), home=Path(home), **given
+        task, device=device, pipelines=",".join(pipelines), home=Path(home), **given
     )
-    publish(Duel(what, job, chosen, device, repeats), folder, Wish(pages=True))
+    publish(Comparison(what, job, chosen, device, repeats), folder, PublishOptions(pages=True))
     return results.load(folder / "results.json")

@@ -47,13 +47,13 @@ def obstacles(new: Results, old: Results) -> Iterator[str]:
     for what, (now, then) in pairs.items():
         if now != then:
             yield f"{what}: {now!r} now, {then!r} then"
-    code = {spec.name: spec.code for spec in old.specs}
-    common = [spec for spec in new.specs if spec.name in code]
+    code = {pipeline.name: pipeline.code for pipeline in old.pipelines}
+    common = [pipeline for pipeline in new.pipelines if pipeline.name in code]
     if not common:
-        yield f"programs: {[s.name for s in new.specs]} now, {[*code]} then"
-    for spec in common:
-        if spec.code != code[spec.name]:
-            yield f"program {spec.name}: its parameters are others"
+        yield f"programs: {[s.name for s in new.pipelines]} now, {[*code]} then"
+    for pipeline in common:
+        if pipeline.code != code[pipeline.name]:
+            yield f"program {pipeline.name}: its parameters are others"
 
 
 def differences(new: Results, old: Results) -> list[str]:
@@ -87,11 +87,11 @@ def table(new: Results, old: Results) -> Table:
         They are not comparable.
     """
     require_comparable(new, old)
-    then = {(cell.spec, cell.variant): cell for cell in old.cells if cell.runs}
+    then = {(cell.pipeline, cell.variant): cell for cell in old.cells if cell.runs}
     rows = [
-        _row(cell, then[cell.spec, cell.variant])
+        _row(cell, then[cell.pipeline, cell.variant])
         for cell in new.cells
-        if cell.runs and (cell.spec, cell.variant) in then
+        if cell.runs and (cell.pipeline, cell.variant) in then
     ]
     told = differences(new, old)
     return Table(
@@ -109,8 +109,10 @@ def _row(now: Cell, then: Cell) -> Row:
     found = ratio(*times)
     medians = [seconds(float(np.median(each))) for each in reversed(times)]
     if found is None:
-        return row(now.spec, now.variant, *medians, *[MISSING] * 3)
-    return row(now.spec, now.variant, *medians, f"{found.value:.3f}", span(found), outcome(found))
+        return row(now.pipeline, now.variant, *medians, *[MISSING] * 3)
+    return row(
+        now.pipeline, now.variant, *medians, f"{found.value:.3f}", span(found), outcome(found)
+    )
 
 
 def show(new: Results, old: Results) -> None:

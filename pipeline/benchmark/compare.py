@@ -26,33 +26,33 @@ from msgspec import structs
 from pipeline.benchmark import agreement, metrics, provenance, results, task
 from pipeline.benchmark.measure import CLOCK, Job
 from pipeline.benchmark.resume import Journal
-from pipeline.benchmark.rounds import Contest, Rounds, as_run
+from pipeline.benchmark.rounds import CellRuns, Schedule, as_run
 from pipeline.benchmark.task import Task
 from pipeline.benchmark.variants import variants
 from pipeline.benchmark.worker import Report
 from pipeline.data.files import digest, parquet_files
-from pipeline.errors import CannotWrite, ConfigError, PipelineError
+from pipeline.errors import ConfigError, OutputError, PipelineError
 from pipeline.planning import source_code
 from pipeline.system import environment, gpu, hardware
 from pipeline.system.progress import Say
 
-ISOLATION = "one process per variant and spec, idle while another one runs"
+ISOLATION = "one process per variant and pipeline, idle while another one runs"
 
 
 @dataclass(frozen=True)
-class Duel:
+class Comparison:
     """What to compare.
 
     Parameters
     ----------
     task : Task
     job : Job
-        The data, the seed and the split; its spec and variant are replaced.
-    specs : sequence of str
+        The data, the seed and the split; its pipeline and variant are replaced.
+    pipelines : sequence of str
     device : {"auto", "cpu", "cuda"}
         ``"auto"`` adds the GPU where there is one.
     repeats : int
-        Timed runs of each spec by each variant, after one warm-up.
+        Timed runs of each pipeline by each variant, after one warm-up.
     seeds : int
         Runs of the reference with other seeds, for how far its metrics move by themselves.
     sizes : sequence of float
@@ -61,7 +61,7 @@ class Duel:
 
     task: Task
     job: Job
-    specs: Sequence[str]
+    pipelines: Sequence[str]
     device: str = "auto"
     repeats: int = 5
     seeds: int = 2
@@ -72,7 +72,7 @@ class Duel:
         """Number of runs, warm-ups included."""
         able = [variant for variant in variants(self.device) if variant.status == "ok"]
         tables = 1 + sum(size != 1 for size in self.sizes)
-        return len(self.specs) * (len(able) * (self.repeats + 1) * tables + self.seeds)
+        return len(self.pipelines) * (len(able) * (self.repeats + 1) * tables + self.seeds)
 
     def measure(
         self, say: Say, journal: Journal | None = None, pages: Path | None = None
@@ -92,20 +92,26 @@ class Duel:
         load = environment.load_average()
         field_ = variants(self.device)
         names = [variant.name for variant in field_ if variant.status == "ok"]
-        rounds = Rounds(self.repeats, self.seeds, journal, say, pages)
+        rounds = Schedule(self.repeats, self.seeds, journal, say, pages)
         found = [
-            rounds.run(replace(self.job, spec=spec), names, self.task.kind) for spec in self.specs
+            rounds.run(replace(self.job, pipeline=pipeline), names, self.task.kind)
+            for pipeline in self.pipelines
         ]
         points = sweep(
-            self.task, self.job, self.specs, names, self.sizes, replace(rounds, seeds=0, pages=None)
-        )  # fmt: skip
+            self.task,
+            self.job,
+            self.pipelines,
+            names,
+            self.sizes,
+            replace(rounds, seeds=0, pages=None),
+        )
         contests = [contest for contests, _ in found for contest in contests]
         order = [name for _, names in found for name in names]
         made = self._record(field_, contests, order, load)
         protocol = structs.replace(made.protocol, resumed=journal.taken)
         return structs.replace(made, protocol=protocol, points=points, profiles=rounds.profiles)
 
-    def circumstances(self) -> dict[str, str]:
+    def fingerprint(self) -> dict[str, str]:
         """Return what must be the same for runs of another command to be taken up."""
         plan = {
             "repeats": str(self.repeats),
@@ -114,19 +120,19 @@ class Duel:
             "sizes": ", ".join(f"{size:g}" for size in self.sizes),
             "variants": ", ".join(f"{v.name} {v.status}" for v in variants(self.device)),
         }
-        return circumstances(self.task, self.job, self.specs, plan)
+        return fingerprint(self.task, self.job, self.pipelines, plan)
 
     def _record(
         self,
         field_: list[results.Variant],
-        contests: list[Contest],
+        contests: list[CellRuns],
         order: list[str],
         load: float,
     ) -> results.Results:
         reports = [c.reports[-1] for c in contests if c.reports]
         if not reports:
             raise PipelineError("no run succeeded: " + "; ".join(c.why for c in contests))
-        references = {c.spec: c.reports[-1] for c in contests if c.is_reference}
+        references = {c.pipeline: c.reports[-1] for c in contests if c.is_reference}
         return results.Results(
             schema=results.SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -143,9 +149,9 @@ class Duel:
                 isolation=ISOLATION,
             ),
             variants=field_,
-            specs=[self._describe(spec) for spec in self.specs],
+            pipelines=[self._describe(pipeline) for pipeline in self.pipelines],
             cells=[
-                contest.cell(references.get(contest.spec), metrics.judges(self.task))
+                contest.cell(references.get(contest.pipeline), metrics.judges(self.task))
                 for contest in contests
             ],
         )
@@ -158,19 +164,19 @@ class Duel:
             target=self.task.target,
             split=f"{name}: {split.about}",
             rows_train=report.rows_train,
-            rows_test=len(report.truth),
+            rows_test=len(report.y_true),
             columns=len(self.task.columns),
-            positive_rate=float(np.mean(report.truth)) if kind == "binary" else None,
+            positive_rate=float(np.mean(report.y_true)) if kind == "binary" else None,
             margins=dict(self.task.margins),
             kind=kind,
-            about_target=agreement.about(report.truth, kind),
+            about_target=agreement.about(report.y_true, kind),
         )
 
-    def _describe(self, name: str) -> results.Spec:
-        make: Any = self.task.specs[name]
+    def _describe(self, name: str) -> results.PipelineInfo:
+        make: Any = self.task.pipelines[name]
         title = (make.__doc__ or name).strip().partition("\n")[0]
-        code = source_code.code(self.task.spec(name, self.job.seed, self.job.changes))
-        return results.Spec(name=name, title=title, code=code)
+        code = source_code.code(self.task.pipeline(name, self.job.seed, self.job.changes))
+        return results.PipelineInfo(name=name, title=title, code=code)
 
 
 def file_of(task: Task, job: Job, size: float) -> Path:
@@ -193,10 +199,10 @@ def file_of(task: Task, job: Job, size: float) -> Path:
 
 
 def sweep(
-    task: Task, job: Job, specs: Sequence[str], names: Sequence[str], sizes: Sequence[float],
-    rounds: Rounds,
+    task: Task, job: Job, pipelines: Sequence[str], names: Sequence[str], sizes: Sequence[float],
+    rounds: Schedule,
 ) -> list[results.Point]:  # fmt: skip
-    """Run all specs by all variants at each size but that of the task's own table.
+    """Run all pipelines by all variants at each size but that of the task's own table.
 
     A variant that fails at a size is not tried at larger ones.
 
@@ -204,25 +210,29 @@ def sweep(
     ----------
     task : Task
     job : Job
-        Its spec, variant and path are replaced.
-    specs, names : sequence of str
+        Its pipeline, variant and path are replaced.
+    pipelines, names : sequence of str
         Of the programs and of the variants.
     sizes : sequence of float
         In ascending order.
     rounds : Rounds
     """
     files = [(size, file_of(task, job, size)) for size in sizes if size != 1]
-    return [point for spec in specs for point in _spec(task, job, spec, names, files, rounds)]
+    return [
+        point
+        for pipeline in pipelines
+        for point in _pipeline(task, job, pipeline, names, files, rounds)
+    ]
 
 
-def _spec(
-    task: Task, job: Job, spec: str, names: Sequence[str], files: Sequence[tuple[float, Path]],
-    rounds: Rounds,
+def _pipeline(
+    task: Task, job: Job, pipeline: str, names: Sequence[str], files: Sequence[tuple[float, Path]],
+    rounds: Schedule,
 ) -> Iterator[results.Point]:  # fmt: skip
     able = list(names)
     for size, path in files:
         found, _ = rounds.run(
-            replace(job, spec=spec, path=path), able, task.kind, label=(f"size {size:g}",)
+            replace(job, pipeline=pipeline, path=path), able, task.kind, label=(f"size {size:g}",)
         )
         yield from (_point(contest, size) for contest in found)
         able = [contest.variant for contest in found if not contest.why]
@@ -230,14 +240,14 @@ def _spec(
             return
 
 
-def _point(contest: Contest, size: float) -> results.Point:
+def _point(contest: CellRuns, size: float) -> results.Point:
     last = contest.reports[-1] if contest.reports else contest.warmup
     return results.Point(
-        spec=contest.spec,
+        pipeline=contest.pipeline,
         variant=contest.variant,
         size=size,
         rows_train=last.rows_train if last else 0,
-        rows_test=len(last.truth) if last else 0,
+        rows_test=len(last.y_true) if last else 0,
         status="failed" if contest.why else "ok",
         why=contest.why,
         runs=[as_run(report) for report in contest.reports],
@@ -305,7 +315,7 @@ def cut(path: Path, share: float, seed: int) -> Path:
 
     Raises
     ------
-    CannotWrite
+    OutputError
         The folder of the data cannot be written, or the disk is full.
     """
     if share >= 1:
@@ -319,7 +329,7 @@ def cut(path: Path, share: float, seed: int) -> Path:
         _write(path, aside, share, seed)
         aside.replace(made)
     except OSError as error:
-        raise CannotWrite(f"{made}: {error.strerror or error}; --sizes needs room there") from error
+        raise OutputError(f"{made}: {error.strerror or error}; --sizes needs room there") from error
     return made
 
 
@@ -344,8 +354,8 @@ PACKAGE = Path(__file__).parents[1]
 _CODE = {".py", ".json"}
 
 
-def circumstances(
-    what: Task, job: Job, specs: Iterable[str], plan: Mapping[str, str]
+def fingerprint(
+    what: Task, job: Job, pipelines: Iterable[str], plan: Mapping[str, str]
 ) -> dict[str, str]:
     """Return task, data, programs, protocol, versions, code and machine, in words.
 
@@ -353,13 +363,13 @@ def circumstances(
     ----------
     what : Task
     job : Job
-        Its spec and variant do not count.
-    specs : iterable of str
+        Its pipeline and variant do not count.
+    pipelines : iterable of str
     plan : mapping of str to str
         The protocol: repeats, seeds, variants and the like.
     """
     here, found = hardware.describe(), gpu.probe()
-    programs = [source_code.code(what.spec(name, job.seed, job.changes)) for name in specs]
+    programs = [source_code.code(what.pipeline(name, job.seed, job.changes)) for name in pipelines]
     settings = (f"{name}={os.environ[name]}" for name in environment.SETTINGS if name in os.environ)
     return {
         "task": what.name,

@@ -42,7 +42,7 @@ def brief(then: Results) -> Past:
         cpu=then.machine.cpu,
         gpus=[gpu.name for gpu in then.machine.gpus],
         medians={
-            f"{cell.spec}/{cell.variant}": float(np.median([run.total for run in cell.runs]))
+            f"{cell.pipeline}/{cell.variant}": float(np.median([run.total for run in cell.runs]))
             for cell in then.cells
             if cell.status == "ok" and cell.runs
         },

@@ -52,12 +52,12 @@ def objection(report: Any, reference: Any) -> str:
     Parameters
     ----------
     report, reference : Report
-        Of runs of the same spec.
+        Of runs of the same pipeline.
     """
     if report.rows_train != reference.rows_train:
         rows = f"{report.rows_train:,} training rows, the reference {reference.rows_train:,}"
         return f"it read other data: {rows}"
-    if not np.array_equal(report.truth, reference.truth):
+    if not np.array_equal(report.y_true, reference.y_true):
         return "it read other data: the target of its test rows is not the reference's"
     if report.stages.get("fit", 0.0) <= 0.0:
         return "it skipped work: no fit was recorded in its run"

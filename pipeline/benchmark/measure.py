@@ -1,4 +1,4 @@
-"""One timed run of one spec: from opening the file to predictions on the host."""
+"""One timed run of one pipeline: from opening the file to predictions on the host."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pipeline.planning.choose import of_size
 from pipeline.planning.lower import parts
 from pipeline.preprocessing.engine.build import leaves
 from pipeline.system.devices import choose, prepare
-from pipeline.trace import Entry
+from pipeline.trace import Event
 
 CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
 PLAIN = ("reference", "intelex", "accel")
@@ -45,7 +45,7 @@ class Job:
 
     Parameters
     ----------
-    task, spec, variant : str
+    task, pipeline, variant : str
         Names; the variant is a device of `Accelerated`, or one of `PLAIN`.
     path : Path
         The prepared Parquet file.
@@ -53,13 +53,13 @@ class Job:
     split : str or None
         None is the task's default.
     changes : mapping
-        Nested parameter name -> value, laid over the spec.
+        Nested parameter name -> value, laid over the pipeline.
     checkpoint : Path or None
         Folder for the trees of a training that may be broken off.
     """
 
     task: str
-    spec: str
+    pipeline: str
     variant: str
     path: Path
     seed: int = 0
@@ -92,10 +92,10 @@ class Outcome:
     total: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
     rows_train: int = 0
-    truth: Any = None
+    y_true: Any = None
     predicted: Any = None
     placements: list[Placement] = field(default_factory=list)
-    residency: list[Entry] = field(default_factory=list)
+    execution_log: list[Event] = field(default_factory=list)
     model: Any = None
     reading: Preflight | None = None
 
@@ -107,25 +107,25 @@ class Outcome:
         self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start
 
 
-def run(task: Task, spec: Any, job: Job) -> Outcome:
+def run(task: Task, pipeline: Any, job: Job) -> Outcome:
     """Read, fit, predict; return the times and the predictions."""
     _, split = task.split(job.split)
     outcome = Outcome()
     start = time.perf_counter()
     if job.variant in PLAIN:
-        _reference(task, spec, split, job.path, outcome)
+        _reference(task, pipeline, split, job.path, outcome)
     else:
-        model = Accelerated(spec, device=job.variant, checkpoint=job.checkpoint)
+        model = Accelerated(pipeline, device=job.variant, checkpoint=job.checkpoint)
         _accelerated(task, model, split, job.path, outcome)
     outcome.total = time.perf_counter() - start
     if task.kind == "clusters":
-        outcome.truth = _with_rows(task, split, job.path, outcome.truth)
+        outcome.y_true = _with_rows(task, split, job.path, outcome.y_true)
     return outcome
 
 
 def judge(task: Task, outcome: Outcome) -> dict[str, float]:
     """Return the task's metrics of an outcome; see `judging.judge`."""
-    return metrics.judge(task, outcome.truth, outcome.predicted)
+    return metrics.judge(task, outcome.y_true, outcome.predicted)
 
 
 def _accelerated(
@@ -143,10 +143,10 @@ def _accelerated(
 
     _learn_and_answer(task, model, split, read_rows, outcome)
     outcome.model = model
-    outcome.residency = model.residency_.entries
+    outcome.execution_log = model.execution_log_.entries
     outcome.placements = model.plan_.placements
     last = model.plan_.steps[-1].name if task.kind == "clusters" else ""
-    for entry in outcome.residency:
+    for entry in outcome.execution_log:
         stage = _STAGE.get(entry.call, "predict")
         if entry.step == last and entry.call in _WHOLE:
             stage = "fit"
@@ -156,7 +156,7 @@ def _accelerated(
 def _learn_and_answer(task: Task, model: Any, split: Split, read: Any, outcome: Outcome) -> None:
     X, y = read(split.train)
     if task.kind == "clusters":
-        outcome.rows_train, outcome.truth = len(y), y
+        outcome.rows_train, outcome.y_true = len(y), y
         outcome.predicted = metrics.fit_answer(model, X)
         return
     y, params = _learnt(task, y)
@@ -164,7 +164,7 @@ def _learn_and_answer(task: Task, model: Any, split: Split, read: Any, outcome: 
     _check_classes(task, y)
     model.fit(X, y, **params)
     X, y = read(split.test)
-    outcome.truth = _truth(task, y)
+    outcome.y_true = _truth(task, y)
     outcome.predicted = metrics.answer(model, X, task.kind)
 
 
@@ -198,10 +198,10 @@ def _device(task: Task, model: Accelerated, path: Path) -> str:
     if model.device != "auto":
         return choice.name
     rows = sum(pq.read_metadata(file).num_rows for file in parquet_files(path))
-    return of_size(choice, model.spec, rows, len(task.columns)).name
+    return of_size(choice, model.pipeline, rows, len(task.columns)).name
 
 
-def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome) -> None:
+def _reference(task: Task, pipeline: Any, split: Split, path: Path, outcome: Outcome) -> None:
     """Run the program as people write it: `pandas.read_parquet` and scikit-learn.
 
     The pipeline's last step is called apart from the others, which is what
@@ -215,12 +215,14 @@ def _reference(task: Task, spec: Any, split: Split, path: Path, outcome: Outcome
             y = {name: frame[name].to_numpy() for name in names[len(task.columns) :]}
             return frame[_wanted(task)], y if task.query else y[task.target]
 
-    before, last = (spec[:-1], spec[-1]) if isinstance(spec, Pipeline) else (None, spec)
+    before, last = (
+        (pipeline[:-1], pipeline[-1]) if isinstance(pipeline, Pipeline) else (None, pipeline)
+    )
     steps = _Reference(before if before is not None and len(before) else None, last, outcome)
     _learn_and_answer(task, steps, split, read, outcome)
-    outcome.model = spec
+    outcome.model = pipeline
     outcome.placements = [
-        _placed(leaf, step) for name, part in parts(spec) for step, leaf in leaves(part, name)
+        _placed(leaf, step) for name, part in parts(pipeline) for step, leaf in leaves(part, name)
     ]
 
 
@@ -242,11 +244,11 @@ class _Reference:
     """A pipeline whose last step is called apart from the others, each of them timed."""
 
     def __init__(self, before: Any, last: Any, outcome: Outcome) -> None:
-        self.before, self.spec, self.outcome = before, last, outcome
+        self.before, self.pipeline, self.outcome = before, last, outcome
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the last step; a method gets prepared rows."""
-        found = getattr(self.spec, name)
+        found = getattr(self.pipeline, name)
         learns = name.startswith("fit")
 
         def called(X: Any, *y: Any, **params: Any) -> Any:

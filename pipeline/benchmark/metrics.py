@@ -56,7 +56,7 @@ def part(values: np.ndarray, name: str) -> np.ndarray | None:
 
 
 @dataclass(frozen=True)
-class Judge:
+class Metric:
     """A metric and the fields that it reads.
 
     Parameters
@@ -70,30 +70,32 @@ class Judge:
     """
 
     metric: Score
-    truth: str = "target"
+    y_true: str = "target"
     answer: str = "prediction"
     most: int | None = None
 
-    def __call__(self, truth: np.ndarray, answer: np.ndarray) -> float:
+    def __call__(self, y_true: np.ndarray, answer: np.ndarray) -> float:
         """Return the value of the metric; ValueError if it has none."""
-        if self.most is not None and len(truth) > self.most:
-            rows = np.linspace(0, len(truth) - 1, self.most).astype(int)
-            truth, answer = truth[rows], answer[rows]
-        return float(self.metric(part(truth, self.truth), part(answer, self.answer)))
+        if self.most is not None and len(y_true) > self.most:
+            rows = np.linspace(0, len(y_true) - 1, self.most).astype(int)
+            y_true, answer = y_true[rows], answer[rows]
+        return float(self.metric(part(y_true, self.y_true), part(answer, self.answer)))
 
-    def applies(self, truth: np.ndarray, answer: np.ndarray) -> bool:
+    def applies(self, y_true: np.ndarray, answer: np.ndarray) -> bool:
         """Return whether there is what it reads."""
-        return part(truth, self.truth) is not None and part(answer, self.answer) is not None
+        return part(y_true, self.y_true) is not None and part(answer, self.answer) is not None
 
 
-class Queries(Judge):
+class Queries(Metric):
     """A metric of ranked rows, averaged over queries; one of a single row has no order."""
 
-    def __call__(self, truth: np.ndarray, answer: np.ndarray) -> float:
+    def __call__(self, y_true: np.ndarray, answer: np.ndarray) -> float:
         """Return the mean over queries; the metric gets those of equal length as matrices."""
-        order = np.argsort(truth["query"], kind="stable")
-        target, scores = truth["target"][order], answer[order]
-        _, starts, lengths = np.unique(truth["query"][order], return_index=True, return_counts=True)
+        order = np.argsort(y_true["query"], kind="stable")
+        target, scores = y_true["target"][order], answer[order]
+        _, starts, lengths = np.unique(
+            y_true["query"][order], return_index=True, return_counts=True
+        )
         total, found = 0.0, 0
         for length in np.unique(lengths[lengths > 1]):
             rows = starts[lengths == length][:, None] + np.arange(length)
@@ -104,25 +106,25 @@ class Queries(Judge):
         return total / found
 
 
-def of_probabilities(metric: Score) -> Judge:
+def probability_metric(metric: Score) -> Metric:
     """Return a metric of the probabilities of all classes, shape (n_rows, n_classes)."""
-    return Judge(metric, answer="probability")
+    return Metric(metric, answer="probability")
 
 
-def of_rows(metric: Score) -> Judge:
+def of_rows(metric: Score) -> Metric:
     """Return a metric of the rows and their clusters, as `silhouette_score`."""
-    return Judge(metric, truth="row", most=SAMPLE)
+    return Metric(metric, y_true="row", most=SAMPLE)
 
 
-def of_embedding(metric: Score) -> Judge:
+def of_embedding(metric: Score) -> Metric:
     """Return a metric of the rows and where they are put, as `trustworthiness`."""
-    return Judge(metric, truth="row", answer="embedding", most=SAMPLE)
+    return Metric(metric, y_true="row", answer="embedding", most=SAMPLE)
 
 
-def judges(task: Task) -> dict[str, Judge]:
+def judges(task: Task) -> dict[str, Metric]:
     """Return the task's metrics; a plain function reads the target and the prediction."""
-    plain = Queries if task.kind == "ranking" else Judge
-    return {n: m if isinstance(m, Judge) else plain(m) for n, m in task.metrics.items()}
+    plain = Queries if task.kind == "ranking" else Metric
+    return {n: m if isinstance(m, Metric) else plain(m) for n, m in task.metrics.items()}
 
 
 def answer(model: Any, X: Any, kind: Kind) -> np.ndarray:
@@ -155,7 +157,7 @@ def _first(model: Any, X: Any) -> np.ndarray:
     if hasattr(model, "score_samples"):
         # Of scikit-learn's detectors the least is the most anomalous.
         return -np.asarray(model.score_samples(X))
-    name = type(getattr(model, "spec", model)).__name__
+    name = type(getattr(model, "pipeline", model)).__name__
     raise ConfigError(f"{name} gives neither probabilities nor scores of anomaly to judge")
 
 
@@ -166,7 +168,7 @@ def fit_answer(model: Any, X: Any) -> np.ndarray:
     return fields(embedding=np.asarray(model.fit_transform(X)))
 
 
-def judge(task: Task, truth: np.ndarray, found: np.ndarray) -> dict[str, float]:
+def judge(task: Task, y_true: np.ndarray, found: np.ndarray) -> dict[str, float]:
     """Return those of the task's metrics that the answer can be judged by.
 
     Raises
@@ -175,16 +177,16 @@ def judge(task: Task, truth: np.ndarray, found: np.ndarray) -> dict[str, float]:
         A metric has no finite value, which a record could hold, or none can be taken.
     """
     every = judges(task).items()
-    values = {n: _score(n, each, truth, found) for n, each in every if each.applies(truth, found)}
+    values = {n: _score(n, each, y_true, found) for n, each in every if each.applies(y_true, found)}
     if not values:
         raise DataError(f"{task.name}: no metric reads {found.dtype.names}; declare one that does")
     return values
 
 
-def _score(name: str, each: Judge, truth: np.ndarray, found: np.ndarray) -> float:
-    what = f"{name} of the {len(truth)} test rows"
+def _score(name: str, each: Metric, y_true: np.ndarray, found: np.ndarray) -> float:
+    what = f"{name} of the {len(y_true)} test rows"
     try:
-        value = each(truth, found)
+        value = each(y_true, found)
     except ValueError as error:
         raise DataError(f"{what}: {error}") from error
     if not math.isfinite(value):

@@ -15,7 +15,7 @@ def prepared(
     *,
     device: str,
     seed: int,
-    specs: str,
+    pipelines: str,
     split: str | None,
     home: Path,
     changes: Sequence[str],
@@ -30,10 +30,10 @@ def prepared(
     choice = devices.choose(device)
     what = load(task)
     what.split(split)
-    chosen = listed(specs, what.specs)
+    chosen = listed(pipelines, what.pipelines)
     parsed = dict(change(text) for text in changes)
     for name in chosen:
-        lower.lower(what.spec(name, seed, parsed), choice.name, fallback=device == "auto")
+        lower.lower(what.pipeline(name, seed, parsed), choice.name, fallback=device == "auto")
     path = what.data(home, **asked)
     return what, Job(task, chosen[0], device, path, seed, split, parsed), chosen
 
@@ -43,7 +43,7 @@ def listed(text: str, known: Any) -> list[str]:
     from pipeline.benchmark.task import pick
 
     names = [name.strip() for name in text.split(",") if name.strip()]
-    return list(dict.fromkeys(pick(name, known, "spec") for name in names)) or list(known)
+    return list(dict.fromkeys(pick(name, known, "pipeline") for name in names)) or list(known)
 
 
 def change(text: str) -> tuple[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pipeline.benchmark.task import Task
 from pipeline.data.files import digest, size
 from pipeline.records import DataInfo, Movement
-from pipeline.trace import Entry
+from pipeline.trace import Event
 
 
 def data(task: Task, path: Path) -> DataInfo:
@@ -23,6 +23,6 @@ def data(task: Task, path: Path) -> DataInfo:
     )
 
 
-def movements(found: Iterable[Entry]) -> list[Movement]:
-    """Return the entries of a ledger, as records."""
+def movements(found: Iterable[Event]) -> list[Movement]:
+    """Return the entries of a log, as records."""
     return [Movement(**asdict(entry)) for entry in found]

@@ -9,7 +9,7 @@ from msgspec import structs
 from rich.console import Console
 
 from pipeline.benchmark import results
-from pipeline.benchmark.compare import Duel
+from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.history import earlier
 from pipeline.benchmark.report import render
 from pipeline.benchmark.report.terminal import table
@@ -19,7 +19,7 @@ from pipeline.system.progress import progress
 
 
 @dataclass(frozen=True)
-class Wish:
+class PublishOptions:
     """What is to be made of a comparison besides its record.
 
     Parameters
@@ -40,16 +40,16 @@ class Wish:
     price: results.Price | None = None
 
 
-def publish(duel: Duel, folder: Path, wish: Wish) -> None:
+def publish(duel: Comparison, folder: Path, wish: PublishOptions) -> None:
     """Measure and keep ``results.json``, with the pages of the report if asked.
 
     Parameters
     ----------
-    duel : Duel
+    duel : Comparison
         What to compare.
     folder : Path
         Takes the results; what was there is replaced once all is written.
-    wish : Wish
+    wish : PublishOptions
     """
     with publishing(folder) as draft:
         journal = _journal(duel, folder.resolve(), fresh=wish.fresh)
@@ -73,16 +73,16 @@ def kept(folder: Path) -> Path:
     return folder.parent / f".{folder.name}.runs"
 
 
-def _journal(duel: Duel, folder: Path, *, fresh: bool) -> Journal:
+def _journal(duel: Comparison, folder: Path, *, fresh: bool) -> Journal:
     """Return the journal, and say whether there are runs to take up."""
     if fresh or _published(folder, kept(folder)):
         Journal(kept(folder)).drop()
-    journal, console = Journal(kept(folder), duel.circumstances()), Console(soft_wrap=True)
+    journal, console = Journal(kept(folder), duel.fingerprint()), Console(soft_wrap=True)
     if journal.refused:
         said = "; ".join(journal.refused)
         console.print(f"earlier runs are not taken up: {said}", markup=False, highlight=False)
     elif journal.count():
-        said = f"{journal.count()} finished runs of an earlier command are taken up (--fresh: none)"
+        said = f"resuming after {journal.count()} finished runs of an earlier command"
         console.print(said, markup=False, highlight=False)
     return journal
 

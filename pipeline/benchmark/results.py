@@ -52,7 +52,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     repeats: int
     warmups: int
     order: list[str]
-    """``"spec/variant"`` in the order of the timed runs."""
+    """``"pipeline/variant"`` in the order of the timed runs."""
     clock: str
     """What is inside the clock, in words."""
     isolation: str
@@ -71,7 +71,7 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Why it was skipped; empty otherwise."""
 
 
-class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PipelineInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One scikit-learn program."""
 
     name: str
@@ -112,9 +112,9 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything measured for one spec run by one variant."""
+    """Everything measured for one pipeline run by one variant."""
 
-    spec: str
+    pipeline: str
     variant: str
     status: Status
     why: str
@@ -126,7 +126,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Against the reference; None for the reference itself."""
     peak_rss_bytes: int
     placement: list[Placement]
-    residency: list[Movement]
+    execution_log: list[Movement]
     differences: dict[str, Interval] = {}
     """Metric -> interval of its difference from the reference, over the test rows."""
     noise: dict[str, float] = {}
@@ -136,9 +136,9 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The runs of one spec by one variant on a table of another size."""
+    """The runs of one pipeline by one variant on a table of another size."""
 
-    spec: str
+    pipeline: str
     variant: str
     size: float
     """As asked for: up to 1 a share of the task's rows, above it the rows of the table."""
@@ -172,13 +172,13 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     cpu: str
     gpus: list[str]
     medians: dict[str, float]
-    """``"spec/variant"`` -> seconds."""
+    """``"pipeline/variant"`` -> seconds."""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A page that says where the time of one more run went."""
 
-    spec: str
+    pipeline: str
     variant: str
     file: str
     """Beside the record; empty where there is none."""
@@ -198,7 +198,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     source: Source
     protocol: Protocol
     variants: list[Variant]
-    specs: list[Spec]
+    pipelines: list[PipelineInfo]
     cells: list[Cell]
     points: list[Point] = []
     """Of other sizes of the table, if they were asked for."""
@@ -209,10 +209,10 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     profiles: list[Profile] = []
     """Of one more run of each cell, if they were asked for."""
 
-    def cell(self, spec: str, variant: str) -> Cell | None:
-        """Return the cell of a spec and a variant, or None."""
+    def cell(self, pipeline: str, variant: str) -> Cell | None:
+        """Return the cell of a pipeline and a variant, or None."""
         for cell in self.cells:
-            if (cell.spec, cell.variant) == (spec, variant):
+            if (cell.pipeline, cell.variant) == (pipeline, variant):
                 return cell
         return None
 

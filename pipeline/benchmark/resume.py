@@ -46,13 +46,13 @@ class Journal:
     """
 
     def __init__(
-        self, folder: Path | None = None, circumstances: Mapping[str, str] | None = None
+        self, folder: Path | None = None, fingerprint: Mapping[str, str] | None = None
     ) -> None:
-        self.folder, self.circumstances = folder, dict(circumstances or {})
+        self.folder, self.fingerprint = folder, dict(fingerprint or {})
         self.refused: list[str] = []
         self.taken = 0
         if folder is not None and folder.is_dir():
-            self.refused = _differences(self.circumstances, _kept_circumstances(folder))
+            self.refused = _differences(self.fingerprint, _kept_circumstances(folder))
             if self.refused:
                 self.drop()
 
@@ -77,7 +77,7 @@ class Journal:
             return
         if not self.folder.is_dir():
             self.folder.mkdir(parents=True)
-            _write(self.folder / CIRCUMSTANCES, msgspec.json.encode(self.circumstances))
+            _write(self.folder / CIRCUMSTANCES, msgspec.json.encode(self.fingerprint))
         if isinstance(report, str):
             _write(self.folder / _file(name), msgspec.json.encode({"error": report}))
             return
@@ -102,8 +102,8 @@ class Journal:
         if "error" in kept:
             return str(kept["error"])
         report = msgspec.convert(kept["report"], Report)
-        truth, predicted = self._array(report.truth), self._array(report.predicted)
-        return replace(report, truth=truth, predicted=predicted)
+        y_true, predicted = self._array(report.y_true), self._array(report.predicted)
+        return replace(report, y_true=y_true, predicted=predicted)
 
     def _keep_array(self, values: np.ndarray) -> Any:
         assert self.folder is not None
@@ -153,7 +153,7 @@ def _arrow(values: np.ndarray) -> bytes:
 
 
 def _file(name: tuple[str, ...]) -> str:
-    # A hash, for specs may have any name.
+    # A hash, for pipelines may have any name.
     return f"run-{hashlib.sha256(repr(name).encode()).hexdigest()[:32]}.json"
 
 

@@ -1,8 +1,8 @@
-"""All variants of one spec: a warm-up each, then rounds in a random order.
+"""All variants of one pipeline: a warm-up each, then rounds in a random order.
 
-One variant of one spec on its way through a comparison: its process, its runs, its record.
+One variant of one pipeline on its way through a comparison: its process, its runs, its record.
 
-The runs of one spec by one variant, and the cell of the record that they make.
+The runs of one pipeline by one variant, and the cell of the record that they make.
 
 The order of timed runs: everything once a round, shuffled in each.
 """
@@ -30,7 +30,7 @@ from pipeline.system.progress import Say
 
 
 @dataclass(frozen=True)
-class Rounds:
+class Schedule:
     """How often variants run, and where what they did is kept and told.
 
     Parameters
@@ -57,8 +57,8 @@ class Rounds:
 
     def run(
         self, job: Job, names: Sequence[str], kind: Kind, label: Sequence[str] = ()
-    ) -> tuple[list[Contest], list[str]]:
-        """Run a job's spec by all variants.
+    ) -> tuple[list[CellRuns], list[str]]:
+        """Run a job's pipeline by all variants.
 
         Parameters
         ----------
@@ -68,24 +68,26 @@ class Rounds:
             Of the variants.
         kind : {"binary", "multiclass", "regression"}
         label : sequence of str
-            Stands before the names of the spec and the variant in what is told and kept.
+            Stands before the names of the pipeline and the variant in what is told and kept.
 
         Returns
         -------
-        tuple of list of Contest and list of str
-            The runs, and ``"spec/variant"`` in the order of the timed ones.
+        tuple of list of CellRuns and list of str
+            The runs, and ``"pipeline/variant"`` in the order of the timed ones.
         """
-        contests, order = [Contest(job.spec, name, kind) for name in names], list[str]()
+        contests, order = [CellRuns(job.pipeline, name, kind) for name in names], list[str]()
         with ExitStack() as stack:
             lanes = [
-                stack.enter_context(Lane(c, replace(job, variant=c.variant), self.journal, label))
+                stack.enter_context(
+                    VariantRunner(c, replace(job, variant=c.variant), self.journal, label)
+                )
                 for c in contests
             ]
             for lane in lanes:
                 lane.warm(self.say)
             for lane in turns(lanes, self.repeats, job.seed):
                 if not lane.contest.why:
-                    order.append(f"{job.spec}/{lane.contest.variant}")
+                    order.append(f"{job.pipeline}/{lane.contest.variant}")
                     lane.time(self.repeats, self.say)
             for lane in lanes:
                 self._profile(lane)
@@ -93,23 +95,25 @@ class Rounds:
         _hold_to(contests)
         return contests, order
 
-    def _profile(self, lane: Lane) -> None:
+    def _profile(self, lane: VariantRunner) -> None:
         """Run once more for a page of where the time goes, if there is a folder for it."""
         if self.pages is None or lane.contest.why:
             return
-        why, spec, variant = obstacle(), lane.contest.spec, lane.contest.variant
-        name = f"profile-{len(self.profiles) + 1}.html"  # specs may have any name
+        why, pipeline, variant = obstacle(), lane.contest.pipeline, lane.contest.variant
+        name = f"profile-{len(self.profiles) + 1}.html"  # pipelines may have any name
         why = why or lane.profile(self.pages / name, self.say)
-        self.profiles.append(Profile(spec=spec, variant=variant, file="" if why else name, why=why))
+        self.profiles.append(
+            Profile(pipeline=pipeline, variant=variant, file="" if why else name, why=why)
+        )
 
-    def _reseed(self, lane: Lane) -> None:
+    def _reseed(self, lane: VariantRunner) -> None:
         first = lane.job.seed + 1
         for seed in range(first, first + self.seeds):
             if not lane.contest.why:
                 lane.reseed(seed, self.say)
 
 
-def _hold_to(contests: list[Contest]) -> None:
+def _hold_to(contests: list[CellRuns]) -> None:
     """Let fail what did not do the reference's work on the reference's rows."""
     reference = next((c.reports[-1] for c in contests if c.is_reference), None)
     for contest in contests if reference else []:
@@ -120,7 +124,7 @@ def _hold_to(contests: list[Contest]) -> None:
 WARM_UP = "warm-up"
 
 
-class Lane:
+class VariantRunner:
     """Runs a job when it is its turn; what has run before is taken from the journal.
 
     The process starts with the first run that is left to do. If that is not the warm-up, it
@@ -128,7 +132,7 @@ class Lane:
 
     Parameters
     ----------
-    contest : Contest
+    contest : CellRuns
         Takes the reports.
     job : Job
     journal : Journal
@@ -137,14 +141,14 @@ class Lane:
     """
 
     def __init__(
-        self, contest: Contest, job: Job, journal: Journal, name: Sequence[str] = ()
+        self, contest: CellRuns, job: Job, journal: Journal, name: Sequence[str] = ()
     ) -> None:
         self.contest, self.job, self.journal = contest, job, journal
-        self.name = (*name, contest.spec, contest.variant)
+        self.name = (*name, contest.pipeline, contest.variant)
         self._worker: Worker | None = None
         self._stack = ExitStack()
 
-    def __enter__(self) -> Lane:
+    def __enter__(self) -> VariantRunner:
         """Return the lane."""
         return self
 
@@ -221,10 +225,10 @@ class Lane:
 
 
 @dataclass
-class Contest:
-    """The runs of one spec by one variant, as they come in."""
+class CellRuns:
+    """The runs of one pipeline by one variant, as they come in."""
 
-    spec: str
+    pipeline: str
     variant: str
     kind: Kind = "binary"
     why: str = ""
@@ -244,7 +248,7 @@ class Contest:
         ok = last is not None and not self.why
         rival = last is not None and ok and reference is not None and last is not reference
         return results.Cell(
-            spec=self.spec,
+            pipeline=self.pipeline,
             variant=self.variant,
             status="ok" if ok else "failed",
             why=self.why,
@@ -254,7 +258,7 @@ class Contest:
             agreement=self._agreement(last, reference) if last and ok else None,
             peak_rss_bytes=self._peak(),
             placement=placement_records(last.placements if last else []),
-            residency=provenance.movements(last.residency if last else []),
+            execution_log=provenance.movements(last.execution_log if last else []),
             differences=_differences(metrics, last, reference) if rival else {},
             trace=last.trace if last else None,
             noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
@@ -278,7 +282,7 @@ def as_run(report: Report) -> results.Run:
 
 def _differences(metrics: Mapping[str, Score], last: Any, reference: Any) -> Any:
     judged = {name: metric for name, metric in metrics.items() if name in last.metrics}
-    return differences(judged, last.truth, last.predicted, reference.predicted)
+    return differences(judged, last.y_true, last.predicted, reference.predicted)
 
 
 def _noise(reports: Sequence[Report]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""A batch run: train each spec of a task once, judge it, keep everything in one folder."""
+"""A batch run: train each pipeline of a task once, judge it, keep everything in one folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.benchmark.measure import Job, Outcome
 from pipeline.benchmark.task import Kind, Task
 from pipeline.data import files, parquet, partitioned
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.inputs import Rows
+from pipeline.estimator.inputs import TableInput
 from pipeline.planning import source_code
 from pipeline.planning.plan import placement_records
 from pipeline.records import DataInfo, Machine, Movement, Placement, Source
@@ -38,10 +38,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     bytes: int
 
 
-class SpecRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One spec: where it ran, how long, how well; seconds of wall time."""
+class PipelineRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One pipeline: where it ran, how long, how well; seconds of wall time."""
 
-    spec: str
+    pipeline: str
     code: str
     device: str
     device_why: str
@@ -51,7 +51,7 @@ class SpecRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     stages: dict[str, float]
     metrics: dict[str, float]
     placement: list[Placement]
-    residency: list[Movement]
+    execution_log: list[Movement]
     model: Part
     """For scikit-learn alone."""
     predictions: Part
@@ -70,7 +70,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     data: DataInfo
     machine: Machine
     source: Source
-    specs: list[SpecRun]
+    pipelines: list[PipelineRun]
 
 
 @dataclass(frozen=True)
@@ -82,20 +82,20 @@ class Batch:
     task : Task
     job : Job
         Data, device (as the variant), seed, split and changed parameters.
-    specs : sequence of str
+    pipelines : sequence of str
     """
 
     task: Task
     job: Job
-    specs: Sequence[str]
+    pipelines: Sequence[str]
 
     @property
     def steps(self) -> int:
         """Number of lines that `run` will say."""
-        return 2 * len(self.specs)
+        return 2 * len(self.pipelines)
 
     def run(self, folder: Path, say: Say) -> RunRecord:
-        """Run every spec; write models, predictions and ``record.json`` into a folder.
+        """Run every pipeline; write models, predictions and ``record.json`` into a folder.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class Batch:
             Gets a line of text for every step.
         """
         load = environment.load_average()
-        runs = [self._one(name, folder, say) for name in self.specs]
+        runs = [self._one(name, folder, say) for name in self.pipelines]
         record = RunRecord(
             schema=SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -115,35 +115,37 @@ class Batch:
             data=provenance.data(self.task, self.job.path),
             machine=environment.machine(environment.threads(), load),
             source=environment.source(),
-            specs=runs,
+            pipelines=runs,
         )
         text = msgspec.json.format(msgspec.json.encode(record), indent=2)
         (folder / "record.json").write_bytes(text + b"\n")
         return record
 
-    def _one(self, name: str, folder: Path, say: Say) -> SpecRun:
+    def _one(self, name: str, folder: Path, say: Say) -> PipelineRun:
         say(f"{name}: reading, training, predicting")
-        spec = self.task.spec(name, self.job.seed, self.job.changes)
+        pipeline = self.task.pipeline(name, self.job.seed, self.job.changes)
         kept = self.job.checkpoint and self.job.checkpoint / name
-        outcome = measure.run(self.task, spec, replace(self.job, spec=name, checkpoint=kept))
+        outcome = measure.run(
+            self.task, pipeline, replace(self.job, pipeline=name, checkpoint=kept)
+        )
         if outcome.reading and outcome.reading.how != "in memory":
             say(f"{name}: {outcome.reading}")
         metrics = measure.judge(self.task, outcome)
         scores = "  ".join(f"{key} {value:.4f}" for key, value in metrics.items())
         say(f"{name}: {outcome.total:.2f} s on {outcome.model.device_}  {scores}")
         about = About(metrics, provenance.data(self.task, self.job.path).sha256)
-        return SpecRun(
-            spec=name,
-            code=source_code.code(spec),
+        return PipelineRun(
+            pipeline=name,
+            code=source_code.code(pipeline),
             device=outcome.model.device_,
             device_why=outcome.model.device_why_,
             rows_train=outcome.rows_train,
-            rows_test=len(outcome.truth),
+            rows_test=len(outcome.y_true),
             total=outcome.total,
             stages=outcome.stages,
             metrics=metrics,
             placement=placement_records(outcome.placements),
-            residency=provenance.movements(outcome.residency),
+            execution_log=provenance.movements(outcome.execution_log),
             model=_save_model(outcome, folder, name),
             predictions=_save_predictions(outcome, folder, name, self.task.kind),
             saved=self._saved(outcome, folder / f"{name}.model", about),
@@ -163,8 +165,8 @@ class Batch:
         _, split = self.task.split(self.job.split)
         task = self.task
         X, _ = parquet.read(self.job.path, task.features, task.target, split.train, "cpu")
-        if isinstance(model._intake, Rows):
-            model.profile_ = model._intake.profile(model._intake.take(X))
+        if isinstance(model.inputs_, TableInput):
+            model.profile_ = model.inputs_.profile(model.inputs_.take(X))
 
 
 def _save_model(outcome: Outcome, folder: Path, name: str) -> Part:
@@ -178,7 +180,7 @@ def _save_predictions(outcome: Outcome, folder: Path, name: str, kind: Kind) -> 
     binary = "probability" if hasattr(outcome.model, "predict_proba") else "anomaly"
     said = binary if kind == "binary" else "prediction"
     fields = {"prediction": said, "probability": "probability", "embedding": "embedding"}
-    columns = judging.columns(outcome.truth, {"target": "truth", "query": "query"})
+    columns = judging.columns(outcome.y_true, {"target": "truth", "query": "query"})
     columns |= judging.columns(outcome.predicted, fields)
     pq.write_table(pa.table(columns), path, write_page_checksum=True)
     return _part(path)

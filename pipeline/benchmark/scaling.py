@@ -96,14 +96,14 @@ class BreakEven:
     why: str = ""
 
 
-def curve(results: Results, spec: str, variant: str) -> Curve | None:
+def curve(results: Results, pipeline: str, variant: str) -> Curve | None:
     """Return the times of a variant at all sizes that it ran at; None where there is no sweep."""
     found = {
         point.rows_train: tuple(run.total for run in point.runs)
         for point in results.points
-        if (point.spec, point.variant, point.status) == (spec, variant, "ok") and point.runs
+        if (point.pipeline, point.variant, point.status) == (pipeline, variant, "ok") and point.runs
     }
-    cell = measured(results, spec, variant)
+    cell = measured(results, pipeline, variant)
     if found and cell is not None:
         found[results.task.rows_train] = tuple(run.total for run in cell.runs)
     rows = sorted(found)
@@ -153,9 +153,9 @@ def break_even(ours: Curve, reference: Curve) -> BreakEven:
     return BreakEven(float(rows), (float(ends[0]), float(ends[1])), bool(above))
 
 
-def overtaking(results: Results, spec: str, variant: str) -> BreakEven | None:
+def overtaking(results: Results, pipeline: str, variant: str) -> BreakEven | None:
     """Return the break-even of a variant against the reference; None where there is no sweep."""
-    ours, reference = curve(results, spec, variant), curve(results, spec, REFERENCE)
+    ours, reference = curve(results, pipeline, variant), curve(results, pipeline, REFERENCE)
     if ours is None or reference is None or variant == REFERENCE:
         return None
     return break_even(ours, reference)

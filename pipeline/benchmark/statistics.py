@@ -146,20 +146,20 @@ class MetricParity:
         return "FAIL" if low > beyond or high < -beyond else "INCONCLUSIVE"
 
 
-def measured(results: Results, spec: str, variant: str) -> Cell | None:
+def measured(results: Results, pipeline: str, variant: str) -> Cell | None:
     """Return the cell if it ran to its end and has timed runs, else None."""
-    cell = results.cell(spec, variant)
+    cell = results.cell(pipeline, variant)
     return cell if cell is not None and cell.status == "ok" and cell.runs else None
 
 
-def speed(results: Results, spec: str, variant: str) -> Speed | None:
+def speed(results: Results, pipeline: str, variant: str) -> Speed | None:
     """Summarise the timed runs of a cell; None where nothing was timed."""
-    cell = measured(results, spec, variant)
+    cell = measured(results, pipeline, variant)
     if cell is None:
         return None
     times = _totals(cell)
     low, median, high = (float(q) for q in np.quantile(times, [0.25, 0.5, 0.75]))
-    base = None if variant == REFERENCE else measured(results, spec, REFERENCE)
+    base = None if variant == REFERENCE else measured(results, pipeline, REFERENCE)
     against = None if base is None else ratio(times, _totals(base))
     return Speed(len(times), median, float(times.min()), float(times.max()), high - low, against)
 
@@ -201,14 +201,14 @@ def _totals(cell: Cell) -> _Times:
     return np.array([run.total for run in cell.runs], dtype=np.float64)
 
 
-def stages(results: Results, spec: str, variant: str) -> dict[str, float]:
+def stages(results: Results, pipeline: str, variant: str) -> dict[str, float]:
     """Return the median seconds of each stage, and of the rest.
 
     ``"other"`` is the median total less the medians of the stages, so that all add
     up to the median total. Medians do not add exactly, so it can fall a little
     below 0. Empty where nothing was timed.
     """
-    cell = measured(results, spec, variant)
+    cell = measured(results, pipeline, variant)
     if cell is None:
         return {}
     parts = {
@@ -218,9 +218,9 @@ def stages(results: Results, spec: str, variant: str) -> dict[str, float]:
     return parts | {OTHER: float(np.median(_totals(cell))) - sum(parts.values())}
 
 
-def parity(results: Results, spec: str, variant: str) -> list[MetricParity]:
+def parity(results: Results, pipeline: str, variant: str) -> list[MetricParity]:
     """Compare the metrics of a cell with the reference's; empty where either did not run."""
-    cell, base = measured(results, spec, variant), measured(results, spec, REFERENCE)
+    cell, base = measured(results, pipeline, variant), measured(results, pipeline, REFERENCE)
     if cell is None or base is None:
         return []
     metrics = dict.fromkeys([*results.task.margins, *base.metrics, *cell.metrics])
@@ -236,9 +236,9 @@ def _metric(name: str, base: Cell, cell: Cell, margin: float | None) -> MetricPa
     return MetricParity(name, reference, value, difference, interval, noise, margin)
 
 
-def cell_parity(results: Results, spec: str, variant: str) -> Parity:
+def cell_parity(results: Results, pipeline: str, variant: str) -> Parity:
     """Return PASS only where the cell ran and every declared metric passes; the worst otherwise."""
-    judged = {row.judged for row in parity(results, spec, variant)}
+    judged = {row.judged for row in parity(results, pipeline, variant)}
     if variant == REFERENCE:
         return "not judged"
     order: tuple[Parity, ...] = ("FAIL", "INCONCLUSIVE", "PASS")
@@ -250,7 +250,7 @@ Score = Callable[[Any, Any], float]
 
 
 def differences(
-    metrics: Mapping[str, Score], truth: np.ndarray, ours: np.ndarray, reference: np.ndarray
+    metrics: Mapping[str, Score], y_true: np.ndarray, ours: np.ndarray, reference: np.ndarray
 ) -> dict[str, Interval]:
     """Return the interval of each metric's difference, ours less the reference's.
 
@@ -275,34 +275,34 @@ def differences(
     >>> differences({"accuracy": accuracy}, truth, guess, guess)
     {'accuracy': Interval(low=0.0, high=0.0)}
     """
-    group = _groups(truth)
+    group = _groups(y_true)
     kept = [group != number for number in range(GROUPS)]
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a metric that has no value; it has no interval then
         for name, metric in metrics.items():
-            interval = _interval(metric, truth, ours, reference, kept)
+            interval = _interval(metric, y_true, ours, reference, kept)
             if interval is not None:
                 found[name] = interval
     return found
 
 
-def _groups(truth: np.ndarray) -> np.ndarray:
+def _groups(y_true: np.ndarray) -> np.ndarray:
     """Return the group of each row, at random; the rows of a query stay together."""
     random = np.random.default_rng(0)
-    if "query" not in (truth.dtype.names or ()):
-        return random.permutation(len(truth)) % GROUPS
-    known, number = np.unique(truth["query"], return_inverse=True)
+    if "query" not in (y_true.dtype.names or ()):
+        return random.permutation(len(y_true)) % GROUPS
+    known, number = np.unique(y_true["query"], return_inverse=True)
     return np.asarray(random.permutation(len(known))[number] % GROUPS)
 
 
 def _interval(
-    metric: Score, truth: Any, ours: Any, reference: Any, kept: list[np.ndarray]
+    metric: Score, y_true: Any, ours: Any, reference: Any, kept: list[np.ndarray]
 ) -> Interval | None:
     try:
-        whole = metric(truth, ours) - metric(truth, reference)
+        whole = metric(y_true, ours) - metric(y_true, reference)
         without = np.array(
-            [metric(truth[k], ours[k]) - metric(truth[k], reference[k]) for k in kept]
+            [metric(y_true[k], ours[k]) - metric(y_true[k], reference[k]) for k in kept]
         )
     except ValueError:
         return None

@@ -44,7 +44,7 @@ class Task:
         Columns to learn from; a name by itself gives the program the column, as text wants it.
     target : str
         Column to predict: 0 or 1, a class, or a number.
-    specs : mapping of str to callable
+    pipelines : mapping of str to callable
         ``make(seed)`` returns the unfitted scikit-learn program.
     splits : mapping of str to Split
         The first one is the default.
@@ -69,7 +69,7 @@ class Task:
     prepare: Callable[..., Path]
     features: Sequence[str] | str
     target: str
-    specs: Mapping[str, Callable[[int], Any]]
+    pipelines: Mapping[str, Callable[[int], Any]]
     splits: Mapping[str, Split]
     metrics: Mapping[str, Callable[[Any, Any], float]]
     margins: Mapping[str, float]
@@ -124,13 +124,13 @@ class Task:
         name = name or next(iter(self.splits))
         return name, self.splits[pick(name, self.splits, "split")]
 
-    def spec(self, name: str, seed: int, changes: Mapping[str, Any] | None = None) -> Any:
+    def pipeline(self, name: str, seed: int, changes: Mapping[str, Any] | None = None) -> Any:
         """Return an unfitted program.
 
         Parameters
         ----------
         name : str
-            Key of `specs`.
+            Key of `pipelines`.
         seed : int
             For everything random in it.
         changes : mapping, optional
@@ -139,12 +139,12 @@ class Task:
         Raises
         ------
         ConfigError
-            No such spec or parameter.
+            No such pipeline or parameter.
         """
-        spec = self.specs[pick(name, self.specs, "spec")](seed)
+        pipeline = self.pipelines[pick(name, self.pipelines, "pipeline")](seed)
         for parameter in changes or {}:
-            pick(parameter, spec.get_params(), f"parameter of {name}")
-        return spec.set_params(**(changes or {}))
+            pick(parameter, pipeline.get_params(), f"parameter of {name}")
+        return pipeline.set_params(**(changes or {}))
 
 
 def pick(name: str, known: Any, what: str) -> str:

@@ -53,9 +53,9 @@ Kind = Literal["comparable", "CPU only", "not comparable"]
 
 @dataclass(frozen=True)
 class Headline:
-    """What is said of one variant on one spec; `spec` is empty when it holds for all."""
+    """What is said of one variant on one pipeline; `pipeline` is empty when it holds for all."""
 
-    spec: str
+    pipeline: str
     variant: str
     speed: Speed | None
     parity: Parity
@@ -73,7 +73,7 @@ class Verdict:
     badge : str
         The same in words, with the reason.
     headlines : tuple of Headline
-        One per spec and variant, or one per variant that was skipped.
+        One per pipeline and variant, or one per variant that was skipped.
     parity : str
         Quality parity of all cells in one sentence.
     places : tuple of str
@@ -90,7 +90,7 @@ class Verdict:
     parity: str
     places: tuple[str, ...]
     gpu: str
-    cautions: tuple[str, ...]
+    caveats: tuple[str, ...]
 
 
 def verdict(results: Results) -> Verdict:
@@ -104,7 +104,7 @@ def verdict(results: Results) -> Verdict:
         parity=_parity(headlines),
         places=tuple(_places(results)),
         gpu=_gpu(results),
-        cautions=tuple(cautions(results)),
+        caveats=tuple(caveats(results)),
     )
 
 
@@ -119,12 +119,18 @@ def _badge(results: Results) -> tuple[Kind, str]:
 
 def _obstacle(results: Results) -> str:
     """Return the first thing that forbids a comparison, or nothing."""
-    lost = [spec.name for spec in results.specs if not measured(results, spec.name, REFERENCE)]
+    lost = [
+        pipeline.name
+        for pipeline in results.pipelines
+        if not measured(results, pipeline.name, REFERENCE)
+    ]
     if lost:
         return f"the reference has no times on {', '.join(lost)}"
     if not results.task.margins:
         return "the task declares no margin of quality"
-    if not any(measured(results, s.name, v.name) for s in results.specs for v in rivals(results)):
+    if not any(
+        measured(results, s.name, v.name) for s in results.pipelines for v in rivals(results)
+    ):
         return "nothing but the reference ran"
     return ""
 
@@ -139,55 +145,59 @@ def _gpu_variants(results: Results) -> list[Variant]:
         variant
         for variant in rivals(results)
         if on_gpu(variant.device)
-        and any(measured(results, spec.name, variant.name) for spec in results.specs)
+        and any(measured(results, pipeline.name, variant.name) for pipeline in results.pipelines)
     ]
 
 
 def _headlines(results: Results) -> Iterator[Headline]:
     running = [variant for variant in rivals(results) if variant.status == "ok"]
-    for spec in results.specs:
+    for pipeline in results.pipelines:
         for variant in running:
-            yield _headline(results, spec.name, variant.name)
+            yield _headline(results, pipeline.name, variant.name)
     for variant in rivals(results):
         if variant.status != "ok":
             text = f"{variant.name}: {variant.status}, {_reason(variant.why)}"
             yield Headline("", variant.name, None, "not judged", text)
 
 
-def _headline(results: Results, spec: str, variant: str) -> Headline:
-    found, judged = speed(results, spec, variant), cell_parity(results, spec, variant)
-    said = _not_timed(results, spec, variant) if found is None else _timed(results, found, spec)
+def _headline(results: Results, pipeline: str, variant: str) -> Headline:
+    found, judged = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
+    said = (
+        _not_timed(results, pipeline, variant)
+        if found is None
+        else _timed(results, found, pipeline)
+    )
     if found is not None:
-        said += f", quality parity {judged}" + _failing(results, spec, variant)
+        said += f", quality parity {judged}" + _failing(results, pipeline, variant)
     if found is not None and judged == "FAIL":
-        said = f"no claim of speed on {spec}: its predictions are not as good; {said}"
-    return Headline(spec, variant, found, judged, f"{variant}: {said}")
+        said = f"no claim of speed on {pipeline}: its predictions are not as good; {said}"
+    return Headline(pipeline, variant, found, judged, f"{variant}: {said}")
 
 
-def _not_timed(results: Results, spec: str, variant: str) -> str:
-    cell = results.cell(spec, variant)
+def _not_timed(results: Results, pipeline: str, variant: str) -> str:
+    cell = results.cell(pipeline, variant)
     if cell is None:
-        return f"no record on {spec}"
+        return f"no record on {pipeline}"
     if cell.status == "ok":
-        return f"no timed run on {spec}"
-    return f"{cell.status} on {spec}, {_reason(cell.why)}"
+        return f"no timed run on {pipeline}"
+    return f"{cell.status} on {pipeline}, {_reason(cell.why)}"
 
 
-def _timed(results: Results, found: Speed, spec: str) -> str:
+def _timed(results: Results, found: Speed, pipeline: str) -> str:
     if found.ratio is None:
-        return f"median {found.median:.3f} s on {spec}, with no reference to compare"
+        return f"median {found.median:.3f} s on {pipeline}, with no reference to compare"
     title = next((v.title for v in results.variants if v.name == REFERENCE), REFERENCE)
-    return _comparison(found.ratio, title, spec)
+    return _comparison(found.ratio, title, pipeline)
 
 
-def _comparison(ratio: Ratio, title: str, spec: str) -> str:
+def _comparison(ratio: Ratio, title: str, pipeline: str) -> str:
     if ratio.outcome == "faster":
-        said = f"{times(ratio.speed_up)} faster than {title} end to end on {spec}"
+        said = f"{times(ratio.speed_up)} faster than {title} end to end on {pipeline}"
         return f"{said} ({_interval(ratio, inverse=True)})"
     if ratio.outcome == "slower":
-        said = f"slower than {title} end to end on {spec}: takes {times(ratio.value)} as long"
+        said = f"slower than {title} end to end on {pipeline}: takes {times(ratio.value)} as long"
         return f"{said} ({_interval(ratio)})"
-    said = f"no difference from {title} shown end to end on {spec}"
+    said = f"no difference from {title} shown end to end on {pipeline}"
     return f"{said}: takes {times(ratio.value)} as long ({_interval(ratio)})"
 
 
@@ -201,10 +211,10 @@ def _interval(ratio: Ratio, *, inverse: bool = False) -> str:
     return f"95 % interval {span}" if ratio.n >= FEW else f"{span}, {ratio.note}"
 
 
-def _failing(results: Results, spec: str, variant: str) -> str:
+def _failing(results: Results, pipeline: str, variant: str) -> str:
     names = [
         row.metric
-        for row in parity(results, spec, variant)
+        for row in parity(results, pipeline, variant)
         if row.judged in ("FAIL", "INCONCLUSIVE")
     ]
     return f" ({', '.join(names)})" if names else ""
@@ -217,7 +227,7 @@ def _reason(why: str) -> str:
 def _parity(headlines: tuple[Headline, ...]) -> str:
     counts = Counter(line.parity for line in headlines if line.speed is not None)
     judged = counts["PASS"] + counts["FAIL"] + counts["INCONCLUSIVE"]
-    lost = sum(1 for line in headlines if line.spec and line.speed is None)
+    lost = sum(1 for line in headlines if line.pipeline and line.speed is None)
     unsure = counts["INCONCLUSIVE"]
     rest = f"; {unsure} inconclusive: more test rows would tell" if unsure else ""
     rest += f"; {lost} did not run" if lost else ""
@@ -233,7 +243,7 @@ def _places(results: Results) -> Iterator[str]:
         total = sum(devices.values())
         if total:
             shares = ", ".join(f"{n} on {device}" for device, n in devices.items())
-            yield f"{variant.name}: {total} steps over all specs: {shares}."
+            yield f"{variant.name}: {total} steps over all pipelines: {shares}."
 
 
 def _gpu(results: Results) -> str:
@@ -256,7 +266,7 @@ SPREAD = 1.5
 """Slowest run over median that deserves a word."""
 
 
-def cautions(results: Results) -> Iterator[str]:
+def caveats(results: Results) -> Iterator[str]:
     """Yield what weakens the conclusions, a sentence each."""
     machine = results.machine
     if machine.load_before > BUSY * machine.cores:
@@ -274,34 +284,34 @@ def cautions(results: Results) -> Iterator[str]:
     least = min((len(cell.runs) for cell in results.cells if cell.runs), default=FEW)
     if least < FEW:
         yield f"Cells with fewer than {FEW} timed runs (the least: {least}): intervals indicative."
-    for spec in results.specs:
+    for pipeline in results.pipelines:
         for variant in results.variants:
-            if measured(results, spec.name, variant.name):
-                yield from _cell_cautions(results, spec.name, variant)
+            if measured(results, pipeline.name, variant.name):
+                yield from _cell_cautions(results, pipeline.name, variant)
 
 
-def _cell_cautions(results: Results, spec: str, variant: Variant) -> Iterator[str]:
-    where, found = f"{variant.name} on {spec}", speed(results, spec, variant.name)
-    cell = measured(results, spec, variant.name)
+def _cell_cautions(results: Results, pipeline: str, variant: Variant) -> Iterator[str]:
+    where, found = f"{variant.name} on {pipeline}", speed(results, pipeline, variant.name)
+    cell = measured(results, pipeline, variant.name)
     if found is None or cell is None:
         return
     if found.n < results.protocol.repeats:
         yield f"{where}: {found.n} timed runs of {results.protocol.repeats} planned."
     if found.maximum > SPREAD * found.median:
         yield f"{where}: the slowest run took {times(found.maximum / found.median)} the median."
-    if stages(results, spec, variant.name)[OTHER] > UNATTRIBUTED * found.median:
+    if stages(results, pipeline, variant.name)[OTHER] > UNATTRIBUTED * found.median:
         yield f"{where}: more than {UNATTRIBUTED:.0%} of the time belongs to no stage."
     if variant.name != REFERENCE and cell.agreement is None:
         yield f"{where}: predictions were not compared with the reference's."
-    if busy := _fewer_processors(results, spec, variant.name):
+    if busy := _fewer_processors(results, pipeline, variant.name):
         yield f"{where}: {busy}"
     if on_gpu(variant.device) and not any(on_gpu(step.device) for step in cell.placement):
         yield f"{where}: no step is recorded as having run on the GPU."
 
 
-def _fewer_processors(results: Results, spec: str, variant: str) -> str:
+def _fewer_processors(results: Results, pipeline: str, variant: str) -> str:
     """Return how many processors were busy, where the reference had far fewer of them."""
-    theirs, ours = (_processors(results, spec, name) for name in (REFERENCE, variant))
+    theirs, ours = (_processors(results, pipeline, name) for name in (REFERENCE, variant))
     if variant == REFERENCE or not theirs or ours <= IDLE * theirs:
         return ""
     return (
@@ -310,7 +320,7 @@ def _fewer_processors(results: Results, spec: str, variant: str) -> str:
     )
 
 
-def _processors(results: Results, spec: str, variant: str) -> float:
-    cell = measured(results, spec, variant)
+def _processors(results: Results, pipeline: str, variant: str) -> float:
+    cell = measured(results, pipeline, variant)
     shares = [run.cpu_seconds / run.total for run in cell.runs if run.cpu_seconds] if cell else []
     return sorted(shares)[len(shares) // 2] if shares else 0.0

@@ -1,4 +1,4 @@
-"""A process of its own for one variant of one spec, which runs when it is told to.
+"""A process of its own for one variant of one pipeline, which runs when it is told to.
 
 Where a worker's process begins: what replaces scikit-learn's classes must come before them.
 
@@ -28,7 +28,7 @@ from pipeline.backends.base import Placement
 from pipeline.benchmark.measure import ON_GPU, Job
 from pipeline.records import Trace
 from pipeline.system.profiler import sampled
-from pipeline.trace import Entry
+from pipeline.trace import Event
 
 _PARENT_DEATH_SIGNAL = 1
 
@@ -49,10 +49,10 @@ class Report:
     stages: dict[str, float]
     metrics: dict[str, float]
     rows_train: int
-    truth: Any
+    y_true: Any
     predicted: Any
     placements: list[Placement]
-    residency: list[Entry]
+    execution_log: list[Event]
     peak_rss_bytes: int
     threads: dict[str, str]
     cpu_seconds: float
@@ -81,7 +81,7 @@ class Worker:
             target=enter,
             args=(job.variant, pickle.dumps((serve, job)), other),
             daemon=True,
-            name=f"{job.spec}/{job.variant}",
+            name=f"{job.pipeline}/{job.variant}",
         )
         with _undisturbed():
             self._process.start()
@@ -191,17 +191,17 @@ def once(job: Job) -> Report:
     what = task.load(job.task)
     start = time.process_time()
     with watching(gpu=job.variant in ON_GPU) as seen:
-        outcome = measure.run(what, what.spec(job.spec, job.seed, job.changes), job)
+        outcome = measure.run(what, what.pipeline(job.pipeline, job.seed, job.changes), job)
     cpu_seconds = time.process_time() - start
     return Report(
         total=outcome.total,
         stages=outcome.stages,
         metrics=measure.judge(what, outcome),
         rows_train=outcome.rows_train,
-        truth=outcome.truth,
+        y_true=outcome.y_true,
         predicted=outcome.predicted,
         placements=outcome.placements,
-        residency=outcome.residency,
+        execution_log=outcome.execution_log,
         peak_rss_bytes=peak_rss(),
         threads=environment.threads(),
         cpu_seconds=cpu_seconds,

@@ -26,7 +26,7 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--machine", default="", help="This machine, in the table of prices."),
         click.option("--prices", type=click.Path(path_type=Path), metavar="FILE",
                      help="A table of prices of your own."),
-        click.option("--fresh", is_flag=True, help="Take up no runs of a command that was ended."),
+        click.option("--no-resume", is_flag=True, help="Start over after an interrupted command."),
     )  # fmt: skip
     for option in reversed(options):
         function = option(function)
@@ -38,7 +38,9 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
 @_measuring
 @click.option("--baseline", type=click.Path(path_type=Path), metavar="RESULTS.JSON",
               help="Set the results beside earlier ones.")  # fmt: skip
-@click.option("--again", is_flag=True, help="Measure nothing; take the results that are there.")
+@click.option(
+    "--from-results", is_flag=True, help="Measure nothing; take the results that are there."
+)
 def compare(
     task: str, out: Path | None, baseline: Path | None, again: bool, **options: Any
 ) -> None:
@@ -53,13 +55,13 @@ def compare(
         now = results.load((out or Path("reports") / task) / "results.json")
         show(now, then)
     elif again:
-        raise ConfigError("--again measures nothing, so it needs --baseline")
+        raise ConfigError("--from-results measures nothing, so it needs --baseline")
 
 
 @click.command()
 @shared
 @_measuring
-@click.option("--again", is_flag=True, help="Only write the pages anew from results.json.")
+@click.option("--from-results", is_flag=True, help="Only write the pages anew from results.json.")
 def report(task: str, out: Path | None, again: bool, **options: Any) -> None:
     """Compare, then write the report as HTML and Markdown."""
     from pipeline.benchmark import results
@@ -76,9 +78,13 @@ def report(task: str, out: Path | None, again: bool, **options: Any) -> None:
 @click.command()
 @click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
 @click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
-@click.option("--home", type=click.Path(path_type=Path), default=Path("data"), show_default=True)
+@click.option(
+    "--data-home", type=click.Path(path_type=Path), default=Path("data"), show_default=True
+)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("reports"), show_default=True)
-@click.option("--again", is_flag=True, help="Only write the index of the reports that are there.")
+@click.option(
+    "--from-results", is_flag=True, help="Only write the index of the reports that are there."
+)
 def gallery(device: str, repeats: int, home: Path, out: Path, again: bool) -> None:
     """Report on every task whose data is there, and write an index page."""
     from pipeline.benchmark.report.gallery_page import build
@@ -90,13 +96,13 @@ def gallery(device: str, repeats: int, home: Path, out: Path, again: bool) -> No
 def _compare(
     task: str, out: Path | None, *, repeats: int, sizes: str, pages: bool = False, **options: Any
 ) -> None:
-    from pipeline.benchmark.compare import Duel, parse
-    from pipeline.benchmark.publish import Wish, publish
+    from pipeline.benchmark.compare import Comparison, parse
+    from pipeline.benchmark.publish import PublishOptions, publish
 
     others, price = parse(sizes), _price(*(options.pop(o) for o in ("price", "machine", "prices")))
-    wish = Wish(pages, options.pop("fresh"), options.pop("profile"), price)
-    what, job, specs = prepared(task, **options)
-    duel = Duel(what, job, specs, options["device"], repeats, sizes=others)
+    wish = PublishOptions(pages, options.pop("fresh"), options.pop("profile"), price)
+    what, job, pipelines = prepared(task, **options)
+    duel = Comparison(what, job, pipelines, options["device"], repeats, sizes=others)
     publish(duel, out or Path("reports") / task, wish)
 
 

@@ -61,9 +61,9 @@ def run(
     from pipeline.system.atomic import publishing
     from pipeline.system.progress import progress
 
-    what, job, specs = prepared(task, **options)
+    what, job, pipelines = prepared(task, **options)
     folder = out or Path("runs") / task
-    batch = Batch(what, replace(job, checkpoint=checkpoint), specs)
+    batch = Batch(what, replace(job, checkpoint=checkpoint), pipelines)
     with (
         publishing(folder) as draft,
         maybe(cluster, workers=workers),
@@ -84,7 +84,7 @@ for _command in (compare, report, gallery):
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
 @click.option("--method", help="predict_proba, predict, transform, …; the first there is.")
-@click.option("--keep", default="", help="Columns of IN to copy to OUT, with commas.")
+@click.option("--copy-columns", default="", help="Columns of IN to copy to OUT, with commas.")
 @click.option("--rows", default=131_072, type=click.IntRange(min=1), show_default=True,
               help="Rows of a batch.")  # fmt: skip
 @click.option("--forests", default="own", help="own or nvforest, for tree ensembles.")
@@ -114,7 +114,9 @@ def predict(
 
 @commands.command()
 @click.argument("task")
-@click.option("--home", type=click.Path(path_type=Path), default=Path("data"), show_default=True)
+@click.option(
+    "--data-home", type=click.Path(path_type=Path), default=Path("data"), show_default=True
+)
 @click.option(
     "--from",
     "given",
@@ -138,17 +140,17 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 @click.option("--target", required=True, help="The column to predict.")
 @click.option("--name", default="", help="Of the task; by default after the file.")
 @click.option(
-    "--home",
+    "--data-home",
     type=click.Path(path_type=Path),
     default=Path("data"),
     help="Folder of the data.",
     show_default=True,
 )
-def adopt(file: Path, target: str, name: str, home: Path) -> None:
+def new_task(file: Path, target: str, name: str, home: Path) -> None:
     """Make a task of your own CSV or Parquet FILE; name the columns it cannot use."""
-    from pipeline.benchmark import adopt as adoption
+    from pipeline.benchmark import new_task as adoption
 
-    click.echo("\n".join(adoption.adopt(file, target, home, name).lines()))
+    click.echo("\n".join(adoption.new_task(file, target, home, name).lines()))
 
 
 @commands.command("list")
@@ -166,10 +168,10 @@ def list_() -> None:
 @commands.command()
 @click.argument("task")
 @click.option("--device", default="auto", show_default=True)
-@click.option("--specs", default="", help="Programs, with commas; all by default.")
+@click.option("--pipelines", default="", help="Programs, with commas; all by default.")
 @click.option("--json", is_flag=True, help="As JSON.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write a page with diagrams.")
-def explain(task: str, device: str, specs: str, json: bool, html: Path | None) -> None:
+def explain(task: str, device: str, pipelines: str, json: bool, html: Path | None) -> None:
     """Say where each step of TASK's programs would run, and why; run nothing."""
     from json import dumps
 
@@ -180,7 +182,8 @@ def explain(task: str, device: str, specs: str, json: bool, html: Path | None) -
 
     what = load(task)
     found = {
-        name: explaining.explain(what.spec(name, 0), device) for name in listed(specs, what.specs)
+        name: explaining.explain(what.pipeline(name, 0), device)
+        for name in listed(pipelines, what.pipelines)
     }
     if json:
         click.echo(dumps({name: each.to_dict() for name, each in found.items()}, indent=2))

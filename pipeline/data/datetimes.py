@@ -189,7 +189,7 @@ def local(counts: Any, per_second: int, zone: Any, xp: Any) -> Any:
     """
     starts, offsets = (array * per_second for array in changes(zone))
     if xp is not np:
-        trace.moved(to_device=starts.nbytes + offsets.nbytes)
+        trace.record_transfer(to_device=starts.nbytes + offsets.nbytes)
     found = xp.searchsorted(xp.asarray(starts), counts, side="right")
     shown = counts + xp.take(xp.asarray(offsets), found)
     return xp.where(counts == _MISSING, _MISSING, shown)

@@ -273,7 +273,7 @@ def host_index(index: Any) -> np.ndarray:
     """Return an index of category values as a NumPy array."""
     if library(index) == "cudf":
         index = index.to_pandas()
-        trace.moved(to_host=int(index.memory_usage(deep=True)), state=True)
+        trace.record_transfer(to_host=int(index.memory_usage(deep=True)), state=True)
     values = index.to_numpy()
     return values if values.dtype.kind in "iufbmM" else values.astype(object)
 
@@ -313,7 +313,7 @@ def any_of(marks: Sequence[Any]) -> list[int]:
 def _host(array: Any, *, state: bool) -> np.ndarray:
     if library(array) != "cupy":
         return np.asarray(array)
-    trace.moved(to_host=int(array.nbytes), state=state)
+    trace.record_transfer(to_host=int(array.nbytes), state=state)
     copied: np.ndarray = array.get()
     return copied
 
@@ -326,11 +326,11 @@ def to_device(X: Any, device: str) -> Any:
     if is_sparse(X):
         return csr_to_host(X) if device == "cpu" else csr_to_gpu(X)
     if source == "cudf":
-        trace.moved(to_host=_own_nbytes(X))
+        trace.record_transfer(to_host=_own_nbytes(X))
         return X.to_pandas()
     if source == "cupy":
         return _host(X, state=False)
-    trace.moved(to_device=nbytes(X))
+    trace.record_transfer(to_device=nbytes(X))
     return _upload(X) if source == "pandas" else load("cupy").asarray(X)
 
 
@@ -421,7 +421,7 @@ def csr_nbytes(X: Any) -> int:
 
 def csr_to_host(X: Any) -> Any:
     """Return a CuPy matrix as SciPy's, booking the copy."""
-    trace.moved(to_host=csr_nbytes(X))
+    trace.record_transfer(to_host=csr_nbytes(X))
     return X.get()
 
 
@@ -432,7 +432,7 @@ def csr_to_gpu(X: Any) -> Any:
     """
     X = X.tocsr()
     X = X.astype("float64") if X.dtype.kind in "iu" else X
-    trace.moved(to_device=csr_nbytes(X))
+    trace.record_transfer(to_device=csr_nbytes(X))
     return load("cupyx.scipy.sparse.csr_matrix")(X)
 
 

@@ -19,7 +19,7 @@ from pipeline.optional import load
 CONTAINERS = ("default", "pandas", "polars")
 
 
-def container(spec: Any) -> str:
+def container(estimator: Any) -> str:
     """Return what scikit-learn would make for an estimator: "default", "pandas" or "polars".
 
     A `Pipeline` makes what its last step makes.
@@ -28,10 +28,10 @@ def container(spec: Any) -> str:
     >>> container(StandardScaler().set_output(transform="pandas"))
     'pandas'
     """
-    while isinstance(spec, Pipeline) and spec.steps:
-        made = [how for _, how in spec.steps if hasattr(how, "transform")]
-        spec = made[-1] if made else None
-    return str(_get_output_config("transform", spec)["dense"])
+    while isinstance(estimator, Pipeline) and estimator.steps:
+        made = [how for _, how in estimator.steps if hasattr(how, "transform")]
+        estimator = made[-1] if made else None
+    return str(_get_output_config("transform", estimator)["dense"])
 
 
 def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Any, kept: Mapping[Any, Any]) -> Any:

@@ -73,7 +73,7 @@ def aligned(X: Any, y: Any) -> bool:
     )
 
 
-def check_classes(spec: Any, y: Any) -> None:
+def check_classes(estimator: Any, y: Any) -> None:
     """Refuse labels that are all the same where a model would answer for two classes.
 
     Raises
@@ -81,7 +81,7 @@ def check_classes(spec: Any, y: Any) -> None:
     DataError
         They are.
     """
-    last = spec.steps[-1][1] if isinstance(spec, Pipeline) else spec
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if type(last).__name__ in TWO_CLASSES and y.ndim == 1 and len(y) and (y == y[0]).all():
         name, label = type(last).__name__, np.asarray(y[0]).item()
         raise DataError(

@@ -20,7 +20,7 @@ from pipeline.data import frames, target
 from pipeline.data.output import CONTAINERS, contained, container
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator import inputs
-from pipeline.estimator.fitted import Answers, Books, attempted, spec_has
+from pipeline.estimator.fitted import Answers, ExecutionLogs, attempted, spec_has
 from pipeline.estimator.routing import (
     WEIGHTS,
     Asked,
@@ -44,19 +44,21 @@ from pipeline.system.devices import prepare
 
 def _learns_in_batches(model: Any) -> bool:
     """Return whether there is a `partial_fit`; the error says why a transformer has none."""
-    if runs_on_blocks(model.spec) and (found := obstacles_to_batches(model.spec, "spec")):
+    if runs_on_blocks(model.estimator) and (
+        found := obstacles_to_batches(model.estimator, "estimator")
+    ):
         raise AttributeError(f"{Unsupported(*found)}")
     if hasattr(model, "plan_") and (forgotten := why_no_more_rows(model.plan_)):
         raise AttributeError(forgotten)
-    return runs_on_blocks(model.spec) or hasattr(model.spec, "partial_fit")
+    return runs_on_blocks(model.estimator) or hasattr(model.estimator, "partial_fit")
 
 
 class Accelerated(Answers):
-    """A scikit-learn spec, fitted and applied on a device.
+    """A scikit-learn estimator, fitted and applied on a device.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
         A scikit-learn or XGBoost estimator, or a `Pipeline` of them. Cloned, never changed.
     device : {"auto", "cpu", "cuda"}, default="auto"
         ``"cuda"`` is strict: a step without an equivalent is an error. ``"auto"``
@@ -86,7 +88,7 @@ class Accelerated(Answers):
         and was measured to come within its tolerance of scikit-learn; `explain` says which.
     checkpoint : str or Path, optional
         Folder in which the trees of XGBoost are kept while it trains. A `fit` of the same rows
-        with the same spec goes on from what it finds there; after a `fit`, it is empty.
+        with the same estimator goes on from what it finds there; after a `fit`, it is empty.
 
     Attributes
     ----------
@@ -94,7 +96,7 @@ class Accelerated(Answers):
         The device in use, and `device_why_` the reason.
     plan_ : Plan
         The lowered program; ``plan_.placements`` says where each step runs.
-    residency_ : Ledger
+    execution_log_ : ExecutionLog
         What ran where, how long, and which bytes moved: the last `fit`, then the
         prediction that ended last, never a mixture of two.
     profile_ : dict of str to pipeline.data.drift.Learnt
@@ -119,12 +121,12 @@ class Accelerated(Answers):
     'LogisticRegression'
     """
 
-    # The steps of the spec ask for metadata, and not the model.
+    # The steps of the estimator ask for metadata, and not the model.
     __metadata_request__fit = {WEIGHTS: UNUSED}
 
     def __init__(
         self,
-        spec: BaseEstimator,
+        estimator: BaseEstimator,
         device: str = "auto",
         *,
         dtype: str = "auto",
@@ -135,7 +137,7 @@ class Accelerated(Answers):
         intelex: bool = True,
         checkpoint: str | Path | None = None,
     ) -> None:
-        self.spec = spec
+        self.estimator = estimator
         self.device = device
         self.dtype = dtype
         self.fallback = fallback
@@ -147,7 +149,7 @@ class Accelerated(Answers):
 
     @inputs.weighted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Accelerated:
-        """Fit the spec.
+        """Fit the estimator.
 
         Parameters
         ----------
@@ -182,7 +184,7 @@ class Accelerated(Answers):
         asked, params = led(self, "fit", params)
         inputs.check_queries(params, X)
 
-        def fit_steps(plan: Plan, X: Any, y: Any, takes: inputs.Intake) -> None:
+        def fit_steps(plan: Plan, X: Any, y: Any, takes: inputs.Input) -> None:
             head, last = split(plan)
             X = head.fit_transform(X, y)
             last.fit(X, y, **prepared(params, head, takes))
@@ -198,7 +200,7 @@ class Accelerated(Answers):
         """
         asked = self._led_before("fit_predict", params)
 
-        def fit_predict_steps(plan: Plan, X: Any, y: Any, takes: inputs.Intake) -> Any:
+        def fit_predict_steps(plan: Plan, X: Any, y: Any, takes: inputs.Input) -> Any:
             head, last = split(plan)
             return last.fit_predict(head.fit_transform(X, y), y)
 
@@ -235,42 +237,42 @@ class Accelerated(Answers):
         if not hasattr(self, "plan_"):
             self._learn(X, y, lambda plan, X, y, _: plan.partial_fit(X, y, **params))
             return self
-        X = self._intake.take(X)
-        with self._ledger(X) as book:
+        X = self.inputs_.take(X)
+        with self._log(X) as book:
             self.plan_.partial_fit(
                 self._bring(X, self.plan_.entrance), target.check_target(y, X), **params
             )
-        self._books = Books(book)
+        self._logs = ExecutionLogs(book)
         return self
 
     def _learn(self, X: Any, y: Any, how: Any, asked: Sequence[Asked] = ()) -> tuple[Any, Any]:
-        """Lower the spec and run `how` on the plan and the rows; keep it all if that succeeds."""
+        """Lower the estimator, run `how` on plan and rows, and keep it all if that succeeds."""
         if self.dtype not in ("auto", "float32", "float64"):
             raise ConfigError(f"dtype={self.dtype!r} is not 'auto', 'float32' or 'float64'")
         if not 0 <= self.rank_error < 0.5:
             raise ConfigError(f"rank_error={self.rank_error!r} is not a number from 0 to 0.5")
         if self.host_bytes is not None and self.host_bytes < 0:
             raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
-        choice = choose(self.device, self.spec, X)
+        choice = choose(self.device, self.estimator, X)
         prepare(choice.name)
         fallback = self.device == "auto" if self.fallback is None else self.fallback
         options = {name: getattr(self, name) for name in ("dtype", "rank_error", "intelex")}
-        plan = lower(self.spec, choice.name, fallback=fallback, **options)
-        takes, X = inputs.learn(self.spec, X)
+        plan = lower(self.estimator, choice.name, fallback=fallback, **options)
+        takes, X = inputs.learn(self.estimator, X)
         remember(plan, takes)
         hand_over(plan, asked, X)
         y = target.check_target(y, X)
-        target.check_classes(self.spec, y)
-        encoders = (how for _, how in leaves(self.spec, ""))
-        with keeping(checkpoints_of(self)) as trees, self._ledger(X) as book, ahead(encoders, y):
+        target.check_classes(self.estimator, y)
+        encoders = (how for _, how in leaves(self.estimator, ""))
+        with keeping(checkpoints_of(self)) as trees, self._log(X) as book, ahead(encoders, y):
             made = attempted(X, lambda: how(plan, self._bring(X, plan.entrance), y, takes))
         forget(plan)
         plan.steps[-1].note(trees.remark)
         self.device_, self.device_why_ = choice.name, choice.why
-        self.plan_, self._books = plan, Books(book)
-        self._intake = takes
+        self.plan_, self._logs = plan, ExecutionLogs(book)
+        self.inputs_ = takes
         self.profile_ = {}
-        if self.profile and isinstance(takes, inputs.Rows):
+        if self.profile and isinstance(takes, inputs.TableInput):
             self.profile_ = takes.profile(X)
         self._set_attributes(y)
         return X, made
@@ -278,12 +280,12 @@ class Accelerated(Answers):
     def _set_attributes(self, y: Any) -> None:
         for name in ("n_features_in_", "feature_names_in_", "certificate_"):
             self.__dict__.pop(name, None)
-        names = self._intake.names
-        if self._intake.n_features is not None:
-            self.n_features_in_ = self._intake.n_features
+        names = self.inputs_.names
+        if self.inputs_.n_features is not None:
+            self.n_features_in_ = self.inputs_.n_features
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
-        if is_classifier(self.spec) and y is not None:
+        if is_classifier(self.estimator) and y is not None:
             fitted = getattr(self.plan_.steps[-1].worker, "estimator", None)
             known = getattr(fitted, "classes_", None)
             same = isinstance(known, np.ndarray) and known.dtype == y.dtype
@@ -299,7 +301,7 @@ class Accelerated(Answers):
         return self._contained(made, taken)
 
     def _contained(self, made: Any, taken: Any) -> Any:
-        how = container(self) if container(self) != "default" else container(self.spec)
+        how = container(self) if container(self) != "default" else container(self.estimator)
         if how == "default" or frames.is_partitioned(made):
             return made
         return contained(made, how, self.get_feature_names_out(), getattr(taken, "index", None))
@@ -321,16 +323,16 @@ class Accelerated(Answers):
 
     @spec_has("get_feature_names_out")
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns of `transform`, as the fitted spec has them."""
+        """Return the names of the columns of `transform`, as the fitted estimator has them."""
         return np.asarray(self.to_sklearn().get_feature_names_out(input_features), dtype=object)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata the steps of the spec ask for, for scikit-learn's routing."""
+        """Return which metadata the steps of the estimator ask for, for scikit-learn's routing."""
         return router(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags of the spec; sparse tables are refused at the door."""
-        tags = get_tags(self.spec)
+        """Return the tags of the estimator; sparse tables are refused at the door."""
+        tags = get_tags(self.estimator)
         tags.input_tags.sparse, tags.requires_fit = False, True
         if tags.transformer_tags is not None:
             kept = tags.transformer_tags.preserves_dtype
@@ -345,13 +347,13 @@ class Accelerated(Answers):
 
 def split(plan: Plan) -> tuple[Plan, Plan]:
     """Return the steps before the last one, and the last."""
-    return Plan(plan.spec, plan.steps[:-1]), Plan(plan.spec, plan.steps[-1:])
+    return Plan(plan.estimator, plan.steps[:-1]), Plan(plan.estimator, plan.steps[-1:])
 
 
-def remember(plan: Plan, takes: inputs.Intake) -> None:
+def remember(plan: Plan, takes: inputs.Input) -> None:
     """Tell the step that reads the table what its cells were, where it encodes them."""
     first = plan.steps[0].worker
-    if isinstance(first, Program) and isinstance(takes, inputs.Rows):
+    if isinstance(first, Program) and isinstance(takes, inputs.TableInput):
         first.origins = takes.origins
 
 
@@ -361,7 +363,7 @@ def why_no_more_rows(plan: Plan) -> str:
     return "; ".join(filter(None, found)) if len(found) == len(plan.steps) else ""
 
 
-def prepared(params: dict[str, Any], head: Plan, takes: inputs.Intake) -> dict[str, Any]:
+def prepared(params: dict[str, Any], head: Plan, takes: inputs.Input) -> dict[str, Any]:
     """Prepare the tables of XGBoost's `eval_set` as the training rows were."""
     if not params.get("eval_set"):
         return params
@@ -378,7 +380,7 @@ def checkpoints_of(model: Any) -> Checkpoints:
         return Checkpoints(None)
     seeds = {
         name: value
-        for name, value in model.spec.get_params(deep=True).items()
+        for name, value in model.estimator.get_params(deep=True).items()
         if name.rpartition("__")[2] == "random_state" and value is not None
     }
     told = [f"{name}={code(value)}" for name, value in sorted(seeds.items())]
@@ -386,6 +388,6 @@ def checkpoints_of(model: Any) -> Checkpoints:
     return Checkpoints(
         Path(folder),
         seed=", ".join(told),
-        spec=f"{code(model.spec)}, {settings}",
+        estimator=f"{code(model.estimator)}, {settings}",
         versions=f"XGBoost {load('xgboost.__version__')}",
     )

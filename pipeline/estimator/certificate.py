@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from pipeline.errors import ConfigError, LiftDiffers
+from pipeline.errors import ConfigError, ParityError
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
         Raises
         ------
-        LiftDiffers
+        ParityError
             It does not; the message names the method, the row and the difference.
         """
         for each in self.agreements:
             if not each.holds:
-                raise LiftDiffers(
+                raise ParityError(
                     f"{each.method}: the lifted model {each.told(self.device, self.rows)}, and "
                     f"{self.differing:.2%} may differ by more than rtol={self.rtol:g}, atol="
                     f"{self.atol:g} (given: {self.passed}); keep the model on its device, pass "

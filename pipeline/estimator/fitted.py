@@ -20,30 +20,32 @@ from pipeline.data import frames
 from pipeline.distributed.retry import retried
 from pipeline.errors import Unsupported
 from pipeline.estimator.certificate import Certificate, Tolerance, certificate, compare
-from pipeline.estimator.inputs import Intake, as_passed, whole
+from pipeline.estimator.inputs import Input, as_passed, whole
 from pipeline.estimator.routing import METHODS as METADATA
 from pipeline.estimator.routing import WEIGHTS, led, refuse
 from pipeline.planning.explain import Explanation, explain
 from pipeline.planning.plan import Plan
 from pipeline.system.environment import packages
 from pipeline.system.memory import told
-from pipeline.trace import ANSWER, Ledger, ledger, record
+from pipeline.trace import ANSWER, ExecutionLog, execution_log, record
 
 T = TypeVar("T")
 
 
 def spec_has(name: str) -> Any:
-    """Return a decorator: the method is there where the spec has the one of this name.
+    """Return a decorator: the method is there where the estimator has the one of this name.
 
     Some, as `StackingClassifier`, have it once they are fitted.
     """
-    return available_if(lambda model: hasattr(model.spec, name) or _fitted_has(model, name))
+    return available_if(lambda model: hasattr(model.estimator, name) or _fitted_has(model, name))
 
 
 def _fitted_has(model: Any, name: str) -> bool:
     if not hasattr(model, "plan_"):
         return False
-    last = model.spec.steps[-1][1] if isinstance(model.spec, Pipeline) else model.spec
+    last = (
+        model.estimator.steps[-1][1] if isinstance(model.estimator, Pipeline) else model.estimator
+    )
     fitted = getattr(model.plan_.steps[-1].worker, "estimator", None)
     return type(fitted) is type(last) and hasattr(fitted, name)
 
@@ -53,43 +55,43 @@ def attempted(X: Any, work: Callable[[], T]) -> T:
     return retried(work) if frames.is_partitioned(X) else work()
 
 
-class Books:
+class ExecutionLogs:
     """The ledgers of a model; a prediction changes them and not the model."""
 
-    def __init__(self, fit: Ledger) -> None:
+    def __init__(self, fit: ExecutionLog) -> None:
         self.fit = self.last = fit
 
-    def close(self, call: Ledger) -> None:
-        """Put the ledger of a call in the place of that of the call before, as a whole."""
-        self.last = Ledger([*self.fit.entries, *call.entries])
+    def close(self, call: ExecutionLog) -> None:
+        """Put the log of a call in the place of that of the call before, as a whole."""
+        self.last = ExecutionLog([*self.fit.entries, *call.entries])
 
 
 class Answers(BaseEstimator):
     """The methods of a fitted model that change nothing in it."""
 
-    # The steps of the spec ask for metadata, and not the model.
+    # The steps of the estimator ask for metadata, and not the model.
     __metadata_request__score = {WEIGHTS: UNUSED}
 
-    spec: Any
+    estimator: Any
     device: str
     dtype: str
     host_bytes: int | None
     plan_: Plan
     device_: str
-    _books: Books
-    _intake: Intake
+    _logs: ExecutionLogs
+    inputs_: Input
 
     @property
-    def residency_(self) -> Ledger:
+    def execution_log_(self) -> ExecutionLog:
         """What ran where: the last fit, then the prediction that ended last."""
-        return self._books.last
+        return self._logs.last
 
-    def _ledger(self, X: Any) -> AbstractContextManager[Ledger]:
+    def _log(self, X: Any) -> AbstractContextManager[ExecutionLog]:
         n_rows = 0 if frames.is_partitioned(X) else X.shape[0]
-        return ledger(host_bytes=self.host_bytes, n_rows=n_rows)
+        return execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
 
     def _check_fitted(self) -> None:
-        # scikit-learn's check walks the tags of the whole spec, which takes longer than a row.
+        # scikit-learn's check walks the tags of the whole estimator, which takes longer than a row.
         if not hasattr(self, "plan_"):
             check_is_fitted(self, "plan_")
 
@@ -103,11 +105,11 @@ class Answers(BaseEstimator):
         """Return the rows as they were taken, and the result on the host."""
         self._check_fitted()
         params = self._led(method, params) if method in METADATA else params
-        X = self._intake.take(X)
-        with self._ledger(X) as book:
+        X = self.inputs_.take(X)
+        with self._log(X) as book:
             there = self._bring(X, self.plan_.entrance)
             result = attempted(X, lambda: self._on_host(self.plan_.call(method, there, **params)))
-        self._books.close(book)
+        self._logs.close(book)
         return X, result
 
     def _led(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +152,7 @@ class Answers(BaseEstimator):
         X : table
             Unlike scikit-learn's, it must be given.
         n_neighbors : int, optional
-            That of the spec by default.
+            That of the estimator by default.
         return_distance : bool, default=True
             Whether to return the distances too, before the row numbers; each has the shape
             (n_rows, n_neighbors).
@@ -162,7 +164,7 @@ class Answers(BaseEstimator):
     def radius_neighbors_graph(self, X: Any, radius: float | None = None) -> Any:
         """Return the training rows within a radius of each row: a sparse matrix of ones.
 
-        On the host, shape (n_rows, n_training_rows). X must be given; `radius` is that of the spec
+        On the host, shape (n_rows, n_training_rows). X must be given; `radius` is the estimator's
         by default.
         """
         return self._call("radius_neighbors_graph", X, radius=radius)[1]
@@ -198,12 +200,12 @@ class Answers(BaseEstimator):
 
     @spec_has("score")
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
-        """Return the accuracy of a classifier, R² of a regressor, else the spec's own score."""
+        """Return the accuracy of a classifier, R² of a regressor, else its own score."""
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
-        if not (is_classifier(self.spec) or is_regressor(self.spec)):
+        if not (is_classifier(self.estimator) or is_regressor(self.estimator)):
             return float(self._call("score", X, **params)[1])
-        measure = accuracy_score if is_classifier(self.spec) else r2_score
+        measure = accuracy_score if is_classifier(self.estimator) else r2_score
         y = np.asarray(frames.to_device(y, "cpu"))
         return float(measure(y, self.predict(X), **self._led("score", params)))
 
@@ -241,15 +243,15 @@ class Answers(BaseEstimator):
         Raises
         ------
         ConfigError
-            There are no rows, or the spec answers for no new ones, as `DBSCAN`.
+            There are no rows, or the estimator answers for no new ones, as `DBSCAN`.
         """
         self._check_fitted()
         tolerance = Tolerance(rtol, atol, differing)
         whole(X, "a certificate")
-        lifted, taken = self.to_sklearn(), self._intake.take(X)
+        lifted, taken = self.to_sklearn(), self.inputs_.take(X)
         rows = np.unique(np.linspace(0, len(taken) - 1, min(n_rows, len(taken))).astype(int))
         sample = frames.at(taken, rows)
-        given, passed = as_passed(X, rows, sample, text=not is_xgboost(self.spec))
+        given, passed = as_passed(X, rows, sample, text=not is_xgboost(self.estimator))
 
         left_out: dict[str, str] = {}
 
@@ -263,7 +265,7 @@ class Answers(BaseEstimator):
             theirs = answer(method)
             if isinstance(theirs, Exception):
                 return ours, theirs
-            if method == "predict" and is_classifier(self.spec):  # labels, be they numbers
+            if method == "predict" and is_classifier(self.estimator):  # labels, be they numbers
                 return np.asarray(ours, dtype=object), np.asarray(theirs, dtype=object)
             return ours, theirs
 
@@ -293,7 +295,7 @@ class Answers(BaseEstimator):
         X : table, optional
             Rows to fit; of Dask's, what happens to the partitions is said too, and none is made.
         """
-        return explain(self.spec, self.device, X, dtype=self.dtype)
+        return explain(self.estimator, self.device, X, dtype=self.dtype)
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn or XGBoost estimator; it needs no GPU and not us."""

@@ -24,7 +24,7 @@ from pipeline.errors import DataError
 from pipeline.preprocessing.engine.build import columns_read
 
 
-class Intake(Protocol):
+class Input(Protocol):
     """What is remembered of the training rows, to judge others by."""
 
     @property
@@ -39,24 +39,24 @@ class Intake(Protocol):
         """Return rows as the model expects them, or raise `DataError`."""
 
 
-def learn(spec: Any, X: Any) -> tuple[Intake, Any]:
+def learn(estimator: Any, X: Any) -> tuple[Input, Any]:
     """Return the intake of a model that is fitted on X, and X as the model expects it.
 
     Raises
     ------
     DataError
-        X is nothing that the spec reads.
+        X is nothing that the estimator reads.
     """
-    if reads_text(spec):
-        return Documents(), documents(X)
-    if label_encoder.handles(spec):
+    if reads_text(estimator):
+        return TextInput(), documents(X)
+    if label_encoder.handles(estimator):
         return Labels(), label_encoder.column(X)
     if frames.is_partitioned(X):
-        return Partitioned(X), X
+        return DaskInput(X), X
     given, X = X, _table(X)
-    schema = Schema.learn(X, columns_read(spec, frames.head(X)))
+    schema = Schema.learn(X, columns_read(estimator, frames.head(X)))
     try:
-        return Rows(schema, origins(given, X)), schema.check(X).X
+        return TableInput(schema, origins(given, X)), schema.check(X).X
     except DataError as error:
         raise _of_type(error, given) from error
 
@@ -86,7 +86,7 @@ def _named(X: Any) -> bool:
     return frames.is_frame(X) and all(isinstance(name, str) for name in X.columns)
 
 
-class Rows:
+class TableInput:
     """Rows of a table with a schema.
 
     Columns that the model was not fitted on are left out, with one warning for each set.
@@ -151,7 +151,7 @@ class Rows:
         return X if frames.is_frame(X) else pd.DataFrame(X)
 
 
-class Partitioned:
+class DaskInput:
     """Partitions of a table; what their columns hold is judged where they are."""
 
     def __init__(self, X: Any) -> None:
@@ -177,7 +177,7 @@ class Partitioned:
         return f"{self.n_features}" if self.columns is None else f"the columns {self.columns}"
 
 
-class Documents:
+class TextInput:
     """Texts, one a row."""
 
     names = None
@@ -256,7 +256,7 @@ def _rows_of(X: Any, rows: np.ndarray) -> Any:
     return frames.to_device(frames.at(X, rows), "cpu") if known else None
 
 
-def eval_sets(sets: Any, takes: Intake) -> Iterator[tuple[Any, Any]]:
+def eval_sets(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:
     """Return the tables and targets of XGBoost's `eval_set`, held to the columns of the fit.
 
     Raises
@@ -283,8 +283,8 @@ def check_queries(params: Mapping[str, Any], X: Any) -> None:
         raise DataError("the index of qid differs from that of X: rows would not match; align it")
 
 
-def takes_weights(spec: Any) -> bool:
-    """Return whether all of a spec learns from weighted rows; a `Pipeline` says it does not.
+def takes_weights(estimator: Any) -> bool:
+    """Return whether all of an estimator learns from weighted rows; a `Pipeline` says it does not.
 
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.neighbors import KNeighborsRegressor
@@ -292,13 +292,13 @@ def takes_weights(spec: Any) -> bool:
     (True, False)
     """
     # Transformers on blocks have no weights.
-    if not hasattr(spec, "fit") or not hasattr(spec, "predict"):
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
         return False
-    return bool(has_fit_parameter(spec, "sample_weight"))
+    return bool(has_fit_parameter(estimator, "sample_weight"))
 
 
 class weighted:  # noqa: N801 - a decorator
-    """A `fit` with `sample_weight`, which only the models show whose spec has it.
+    """A `fit` with `sample_weight`, which only the models show whose estimator has it.
 
     Meta-estimators of scikit-learn read the signature to know whether to pass weights.
     """
@@ -314,4 +314,4 @@ class weighted:  # noqa: N801 - a decorator
         """Return the method of a model, or the function of the class."""
         if model is None:
             return self.fit
-        return MethodType(self.fit if takes_weights(model.spec) else self.plain, model)
+        return MethodType(self.fit if takes_weights(model.estimator) else self.plain, model)

@@ -45,11 +45,11 @@ class Led(NamedTuple):
 
 
 def router(model: Any) -> MetadataRouter:
-    """Return how metadata go from a model to its spec: each method's to the same method."""
+    """Return how metadata go from a model to its estimator: each method's to the same method."""
     mapping = MethodMapping()
     for method in METHODS:
         mapping.add(caller=method, callee=method)
-    return MetadataRouter(owner=model).add(spec=model.spec, method_mapping=mapping)
+    return MetadataRouter(owner=model).add(estimator=model.estimator, method_mapping=mapping)
 
 
 def led(model: Any, method: str, params: Mapping[str, Any]) -> Led:
@@ -63,21 +63,21 @@ def led(model: Any, method: str, params: Mapping[str, Any]) -> Led:
     TypeError, sklearn.exceptions.UnsetMetadataPassedError
         With routing, nobody asks for them; the errors are scikit-learn's.
     """
-    spec = model.spec
+    estimator = model.estimator
     if _routes():
-        params = process_routing(model, method, **params).spec[method]
-    *before, (name, last, own) = _steps(spec, method, params)
-    if params and type(spec) is Pipeline:
-        _refuse_transformed(spec, own)
+        params = process_routing(model, method, **params).estimator[method]
+    *before, (name, last, own) = _steps(estimator, method, params)
+    if params and type(estimator) is Pipeline:
+        _refuse_transformed(estimator, own)
     if own and runs_on_blocks(last):
         before, own = [*before, (name, last, own)], {}
     asked = [each for step in before for each in _asked(*step)]
     return Led(asked, own)
 
 
-def runs_on_blocks(spec: Any) -> bool:
-    """Return whether a spec is preprocessing that runs on blocks of rows, whatever the device."""
-    return on_blocks(spec) and not obstacles(spec, "spec", "cpu")
+def runs_on_blocks(estimator: Any) -> bool:
+    """Return whether an estimator is preprocessing that runs on blocks of rows."""
+    return on_blocks(estimator) and not obstacles(estimator, "estimator", "cpu")
 
 
 def refuse(asked: Sequence[Asked], why: str) -> None:
@@ -125,15 +125,15 @@ def forget(plan: Plan) -> None:
 
 
 def _has(program: Program, transformer: Any) -> bool:
-    return any(leaf is transformer for _, leaf in build.leaves(program.spec, program.step))
+    return any(leaf is transformer for _, leaf in build.leaves(program.estimator, program.step))
 
 
 def _routes() -> bool:
     return bool(get_config()["enable_metadata_routing"])
 
 
-def _refuse_transformed(spec: Pipeline, params: Mapping[str, Any]) -> None:
-    names = [name for name in spec.transform_input or () if name in params]
+def _refuse_transformed(estimator: Pipeline, params: Mapping[str, Any]) -> None:
+    names = [name for name in estimator.transform_input or () if name in params]
     if names:
         why = f"{names} would have to go through the steps before the last"
         raise Unsupported(Reason("pipeline", why, "transform them first", "transform_input"))
@@ -143,13 +143,15 @@ Step = tuple[str, Any, dict[str, Any]]
 """Name, estimator, and what it is given."""
 
 
-def _steps(spec: Any, method: str, params: Mapping[str, Any], *, bare: bool = True) -> list[Step]:
-    """Return the steps of a spec with what they are given; `bare` names are the last step's."""
-    held = list(parts(spec))
-    if type(spec) is not Pipeline:
+def _steps(
+    estimator: Any, method: str, params: Mapping[str, Any], *, bare: bool = True
+) -> list[Step]:
+    """Return the steps with what they are given; `bare` names are the last step's."""
+    held = list(parts(estimator))
+    if type(estimator) is not Pipeline:
         return [(name, part, dict(params)) for name, part in held]
     if _routes():
-        routed = process_routing(spec, method, **params)
+        routed = process_routing(estimator, method, **params)
         return [(name, part, _joined(routed[name])) for name, part in held]
     given: dict[str, dict[str, Any]] = {name: {} for name, _ in held}
     for key, value in params.items():

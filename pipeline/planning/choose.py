@@ -76,7 +76,7 @@ class Job:
 
 
 class Estimate:
-    """The jobs of a spec on a table.
+    """The jobs of an estimator on a table.
 
     Parameters
     ----------
@@ -102,13 +102,13 @@ class Estimate:
 
 
 def advise(
-    spec: BaseEstimator, n_rows: int, n_columns: int, gpu_memory_bytes: int | None = None
+    estimator: BaseEstimator, n_rows: int, n_columns: int, gpu_memory_bytes: int | None = None
 ) -> Advice:
-    """Return the device for a spec and a table of this size, where there is a usable GPU.
+    """Return the device for an estimator and a table of this size, where there is a usable GPU.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
     n_rows, n_columns : int
     gpu_memory_bytes : int, optional
         None where it is not known; it is not asked about then.
@@ -121,14 +121,14 @@ def advise(
     >>> advise(LogisticRegression(), 1_000_000_000, 10).device
     'cuda'
     """
-    found = Estimate(list(_jobs(spec, n_rows, n_columns)))
-    small = next(_in_small_batches(spec, n_rows, n_columns), "")
+    found = Estimate(list(_jobs(estimator, n_rows, n_columns)))
+    small = next(_in_small_batches(estimator, n_rows, n_columns), "")
     if not found.jobs:
         return Advice("cpu", small or "none of its steps has a rule for the GPU")
     if found.share < 1:
         return Advice("cpu", "; ".join(filter(None, [small, found.why])))
     # Only now, because it may import cuML, which takes longer than a small job.
-    refused = {name: reasons for name, _, reasons in walk(spec, "cuda") if reasons}
+    refused = {name: reasons for name, _, reasons in walk(estimator, "cuda") if reasons}
     left = Estimate([job for job in found.jobs if job.step not in refused])
     if left.share < 1:
         first = next(iter(refused.values()))[0]
@@ -143,20 +143,20 @@ def advise(
     return Advice("cuda", left.why)
 
 
-def choose(device: str, spec: BaseEstimator, X: Any) -> Choice:
-    """Return the device that serves a request for a spec and its training rows.
+def choose(device: str, estimator: BaseEstimator, X: Any) -> Choice:
+    """Return the device that serves a request for an estimator and its training rows.
 
     Parameters
     ----------
     device : {"auto", "cpu", "cuda"}
         Only ``"auto"`` is decided by the size.
-    spec : estimator
+    estimator : estimator
     X : table or sequence
 
     Raises
     ------
     ConfigError
-        No such device, or an invalid spec.
+        No such device, or an invalid estimator.
     DeviceUnavailable
         ``"cuda"`` was asked for and cannot be used here.
     """
@@ -168,20 +168,20 @@ def choose(device: str, spec: BaseEstimator, X: Any) -> Choice:
     size = _shape(X)
     if size is None:
         return Choice("cuda", f"{choice.why}; how many rows there are is not known beforehand")
-    return of_size(choice, spec, *size)
+    return of_size(choice, estimator, *size)
 
 
-def of_size(choice: Choice, spec: BaseEstimator, n_rows: int, n_columns: int) -> Choice:
+def of_size(choice: Choice, estimator: BaseEstimator, n_rows: int, n_columns: int) -> Choice:
     """Return a choice of ``"auto"``, overruled where the job is too small or too large for it."""
     if choice.name == "cpu":
         return choice
-    validate(spec)
-    found = advise(spec, n_rows, n_columns, _gpu_memory())
+    validate(estimator)
+    found = advise(estimator, n_rows, n_columns, _gpu_memory())
     named = f"{choice.why}; " if found.device == "cuda" else ""
     return Choice(found.device, f"{named}{n_rows:,} rows × {n_columns:,} columns: {found.why}")
 
 
-def sizes(spec: BaseEstimator) -> str:
+def sizes(estimator: BaseEstimator) -> str:
     """Return which sizes ``device="auto"`` would give to a GPU, where there is one.
 
     Examples
@@ -190,41 +190,43 @@ def sizes(spec: BaseEstimator) -> str:
     >>> sizes(HistGradientBoostingClassifier())
     'auto: the CPU, whatever the size'
     """
-    of_texts = reads_text(spec)
-    least = {columns: _least_rows(spec, columns) for columns in ((1,) if of_texts else COLUMNS)}
+    of_texts = reads_text(estimator)
+    least = {
+        columns: _least_rows(estimator, columns) for columns in ((1,) if of_texts else COLUMNS)
+    }
     found = [(columns, f"{rows:,}") for columns, rows in least.items() if rows]
     if not found:
         return "auto: the CPU, whatever the size"
     (first, rows), *others = found
     told = [f"{rows} texts" if of_texts else f"{rows} rows of {first:,} columns"]
     told += [f"{rows} of {columns:,}" for columns, rows in others]
-    return f"auto: a usable GPU from about {', '.join(told)}; else the CPU ({_sources(spec)})"
+    return f"auto: a usable GPU from about {', '.join(told)}; else the CPU ({_sources(estimator)})"
 
 
-def _sources(spec: BaseEstimator) -> str:
-    families = [job.family for job in _jobs(spec, 1, 1)]
+def _sources(estimator: BaseEstimator) -> str:
+    families = [job.family for job in _jobs(estimator, 1, 1)]
     every = dict.fromkeys(f"times {family.cpu.source}" for family in families)
     worth = [f"a GPU is taken from {_about(each.worth)}, {each.worth_source}" for each in families]
     return "; ".join([*every, *dict.fromkeys(worth)])
 
 
-def _least_rows(spec: BaseEstimator, columns: int) -> int | None:
+def _least_rows(estimator: BaseEstimator, columns: int) -> int | None:
     """Return the smallest number of rows worth a GPU, to two digits; None if there is none."""
     low, high = 1, MOST_ROWS
-    if Estimate(list(_jobs(spec, high, columns))).share < 1:
+    if Estimate(list(_jobs(estimator, high, columns))).share < 1:
         return None
     while low < high:
         middle = (low + high) // 2
-        if Estimate(list(_jobs(spec, middle, columns))).share < 1:
+        if Estimate(list(_jobs(estimator, middle, columns))).share < 1:
             low = middle + 1
         else:
             high = middle
     return int(float(f"{low:.1e}"))
 
 
-def _jobs(spec: BaseEstimator, rows: int, columns: int) -> Iterator[Job]:
+def _jobs(estimator: BaseEstimator, rows: int, columns: int) -> Iterator[Job]:
     known = cost_model()
-    for step, part in parts(spec):
+    for step, part in parts(estimator):
         family = known.family(BLOCKS if _runs_on_blocks(part) else public_name(part))
         if family:
             seconds = family.law.seconds(rows, columns) * family.factor(part)
@@ -240,8 +242,8 @@ def _batches(part: Any, rows: int, columns: int) -> int:
     return rows // (part.batch_size or 5 * columns)
 
 
-def _in_small_batches(spec: BaseEstimator, rows: int, columns: int) -> Iterator[str]:
-    for step, part in parts(spec):
+def _in_small_batches(estimator: BaseEstimator, rows: int, columns: int) -> Iterator[str]:
+    for step, part in parts(estimator):
         batches = _batches(part, rows, columns)
         if batches * PER_BATCH > 1:
             yield (
@@ -353,11 +355,11 @@ class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Algorithms whose time grows alike; one of them was timed for all."""
 
     name: Text
-    spec: Text
+    estimator: Text
     """The program that was timed."""
     estimators: list[str]
     proportional: dict[str, Positive]
-    """Parameter -> its value in `spec`; the time is taken to grow in proportion to it."""
+    """Parameter -> its value in `estimator`; the time is taken to grow in proportion to it."""
     memory: Memory
     assumed: Assumed
     cpu: Measured
@@ -379,9 +381,9 @@ class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Where `worth` comes from, in words."""
         return "assumed" if self.gpu is None else self.gpu.source
 
-    def factor(self, spec: Any) -> float:
-        """Return how much longer a spec takes than the one timed, by its parameters."""
-        values = {name: getattr(spec, name, None) for name in self.proportional}
+    def factor(self, estimator: Any) -> float:
+        """Return how much longer an estimator takes than the one timed, by its parameters."""
+        values = {name: getattr(estimator, name, None) for name in self.proportional}
         return math.prod(
             value / self.proportional[name]
             for name, value in values.items()

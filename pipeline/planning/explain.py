@@ -1,4 +1,4 @@
-"""Where each step of a spec would run, and why, before anything runs."""
+"""Where each step of an estimator would run, and why, before anything runs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pipeline.system.devices import choose
 
 @dataclass(frozen=True)
 class Explanation:
-    """Where each step of a spec would run, and why: print it, or show it in a notebook.
+    """Where each step of an estimator would run, and why: print it, or show it in a notebook.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
     device : str
         The device that was explained.
     why : str
@@ -35,7 +35,7 @@ class Explanation:
         Which sizes ``"auto"`` gives to a GPU; empty where a device was named.
     """
 
-    spec: BaseEstimator
+    estimator: BaseEstimator
     device: str
     why: str
     placements: tuple[Placement, ...]
@@ -77,26 +77,26 @@ class Explanation:
 
     def to_html(self) -> str:
         """Return a whole page: scikit-learn's diagram with a badge on each step, and a table."""
-        return html.page([(type(self.spec).__name__, self._repr_html_())])
+        return html.page([(type(self.estimator).__name__, self._repr_html_())])
 
     def _repr_html_(self) -> str:
         why = "; ".join(filter(None, [self.why, self.advice]))
-        return html.fragment(self.spec, f"device={self.device!r}: {why}", self.placements)
+        return html.fragment(self.estimator, f"device={self.device!r}: {why}", self.placements)
 
 
 def explain(
-    spec: BaseEstimator, device: str = "auto", X: Any = None, *, dtype: str = "auto"
+    estimator: BaseEstimator, device: str = "auto", X: Any = None, *, dtype: str = "auto"
 ) -> Explanation:
     """Return where each step would run, without running anything and without a GPU.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
     device : {"auto", "cpu", "cuda"}
         ``"cuda"`` is explained on machines without a GPU as well.
     X : table, optional
-        What the spec would be fitted on, by whose size ``"auto"`` is decided. Of a Dask frame or
-        array, each step says what happens to its partitions; none of them is made.
+        What the estimator would be fitted on, by whose size ``"auto"`` is decided. Of a Dask frame
+        or array, each step says what happens to its partitions; none of them is made.
     dtype : {"auto", "float32", "float64"}
         Of the matrix that preprocessing hands to the last estimator, as in `Accelerated`.
 
@@ -111,10 +111,10 @@ def explain(
     >>> print(explain(LogisticRegression(C=0.5), device="cpu"))
     logisticregression  cpu   sklearn.LogisticRegression
     """
-    validate(spec)
-    name, why = (device, "asked for") if device in RULES else _chosen(device, spec, X)
+    validate(estimator)
+    name, why = (device, "asked for") if device in RULES else _chosen(device, estimator, X)
     rows: list[Placement] = []
-    for step, part, found in walk(spec, name):
+    for step, part, found in walk(estimator, name):
         if not found:
             rows += placements(step, part, name)
         elif name == "cpu":
@@ -122,13 +122,13 @@ def explain(
         else:
             rows += [_nowhere(reason) for reason in found]
     if frames.is_partitioned(X):
-        rows = _with_outlook(rows, outlook(spec, name, X, dtype))
-    sizes = "" if device in RULES else advice.sizes(spec)
-    return Explanation(spec, name, why, tuple(rows), sizes)
+        rows = _with_outlook(rows, outlook(estimator, name, X, dtype))
+    sizes = "" if device in RULES else advice.sizes(estimator)
+    return Explanation(estimator, name, why, tuple(rows), sizes)
 
 
-def _chosen(device: str, spec: BaseEstimator, X: Any) -> tuple[str, str]:
-    choice = choose(device) if X is None else advice.choose(device, spec, X)
+def _chosen(device: str, estimator: BaseEstimator, X: Any) -> tuple[str, str]:
+    choice = choose(device) if X is None else advice.choose(device, estimator, X)
     return choice.name, choice.why
 
 

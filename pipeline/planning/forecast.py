@@ -61,29 +61,29 @@ class Rows:
         return enough, f"about {need:,} bytes of rows{self.beside}, {left}"
 
 
-def outlook(spec: BaseEstimator, device: str, X: Any, dtype: str) -> dict[str, str]:
+def outlook(estimator: BaseEstimator, device: str, X: Any, dtype: str) -> dict[str, str]:
     """Return for each step what a fit will do with the partitions, by the step's name.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
     device : {"cpu", "cuda"}
     X : Dask frame or array
         No partition of it is made.
     dtype : {"auto", "float32", "float64"}
         Of the matrix that preprocessing makes.
     """
-    if reads_text(spec):
-        first = next(walk(spec, device))[0]
+    if reads_text(estimator):
+        first = next(walk(estimator, device))[0]
         return {first: "refused: texts are read in one piece; pass X.compute()"}
-    return dict(_steps(spec, device, X, dtype))
+    return dict(_steps(estimator, device, X, dtype))
 
 
-def _steps(spec: BaseEstimator, device: str, X: Any, dtype: str) -> Iterator[tuple[str, str]]:
+def _steps(estimator: BaseEstimator, device: str, X: Any, dtype: str) -> Iterator[tuple[str, str]]:
     table: Rows | None = given(X)
-    read = columns_read(spec, X._meta) if hasattr(X, "columns") else None
+    read = columns_read(estimator, X._meta) if hasattr(X, "columns") else None
     columns = X.shape[1] if read is None else len(read)
-    entries = list(walk(spec, device))
+    entries = list(walk(estimator, device))
     known = last_type(dtype, device, entries[-1][1])
     handed_on = "float64" if known == "auto" else known
     for i, (name, part, found) in enumerate(entries):
@@ -145,7 +145,7 @@ def prepared(part: Any, table: Rows, columns: int, dtype: str) -> Rows:
 
 def _learnt(part: Any, table: Rows, device: str) -> str:
     """Return how an estimator learns from partitions, as its rule will decide."""
-    boosts = is_xgboost(part) and distributed.spreads(part, {})
+    boosts = is_xgboost(part) and distributed.trains_distributed(part, {})
     if boosts and active() is not None:
         return "trained by all workers of the cluster"
     if device == "cuda" and public_name(part) in SPREAD and multi_gpu.several_gpus():

@@ -21,15 +21,15 @@ _ESTIMATOR = re.compile(
     r'(</label><div class="sk-toggleable__content [^"]*" data-param-prefix="([^"]*)">)',
     re.DOTALL,
 )
-"""The label of one estimator in scikit-learn's diagram, and its path in the spec."""
+"""The label of one estimator in scikit-learn's diagram, and its path in the estimator."""
 
 
-def fragment(spec: BaseEstimator, title: str, placements: Sequence[Placement]) -> str:
+def fragment(estimator: BaseEstimator, title: str, placements: Sequence[Placement]) -> str:
     """Return the diagram and the table, for a notebook or a part of a page.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
     title : str
     placements : sequence of Placement
 
@@ -40,7 +40,7 @@ def fragment(spec: BaseEstimator, title: str, placements: Sequence[Placement]) -
     """
     table = _environment().get_template("explanation.html.j2")
     return table.render(
-        diagram=badged(spec, placements), title=title, placements=placements, kind=_kind
+        diagram=badged(estimator, placements), title=title, placements=placements, kind=_kind
     )
 
 
@@ -50,17 +50,17 @@ def page(fragments: Iterable[tuple[str, str]]) -> str:
     return template.render(fragments=list(fragments))
 
 
-def badged(spec: BaseEstimator, placements: Sequence[Placement]) -> str:
-    """Return scikit-learn's diagram of a spec with a badge on each step that is placed."""
+def badged(estimator: BaseEstimator, placements: Sequence[Placement]) -> str:
+    """Return scikit-learn's diagram of an estimator with a badge on each step that is placed."""
     badge = _environment().get_template("badge.html.j2")
-    whole = isinstance(spec, Pipeline)
+    whole = isinstance(estimator, Pipeline)
     by_path = {_path(place.step) if whole else _inside(place.step): place for place in placements}
 
     def with_badge(found: re.Match[str]) -> str:
         place = by_path.get(_path(found[3]))
         return found[1] + (badge.render(place=place, kind=_kind(place)) if place else "") + found[2]
 
-    return _ESTIMATOR.sub(with_badge, estimator_html_repr(spec))
+    return _ESTIMATOR.sub(with_badge, estimator_html_repr(estimator))
 
 
 def _path(step: str) -> str:
@@ -69,7 +69,7 @@ def _path(step: str) -> str:
 
 
 def _inside(step: str) -> str:
-    """Return a path without the name that we give to a spec that is no pipeline."""
+    """Return a path without the name that we give to an estimator that is no pipeline."""
     return _path(step).partition(".")[2]
 
 

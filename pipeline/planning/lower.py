@@ -1,4 +1,4 @@
-"""From a scikit-learn spec to a plan for a device, or the reasons why not."""
+"""From a scikit-learn estimator to a plan for a device, or the reasons why not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 
 from pipeline.backends import cpu, cuda, label_encoder
 from pipeline.backends import intelex as on_x86
-from pipeline.backends.base import Model, Placement, Plain, reads_float32
+from pipeline.backends.base import HostModel, Model, Placement, reads_float32
 from pipeline.backends.cuml import text
 from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost.estimator import bad_parameters
@@ -32,7 +32,7 @@ Rows = Literal["dense", "sparse", "unknown"]
 
 
 def lower(
-    spec: BaseEstimator,
+    estimator: BaseEstimator,
     device: str,
     *,
     fallback: bool = False,
@@ -40,11 +40,11 @@ def lower(
     rank_error: float = 0.0,
     intelex: bool = True,
 ) -> Plan:
-    """Return the unfitted plan that is equivalent to a spec on a device.
+    """Return the unfitted plan that is equivalent to an estimator on a device.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
         A scikit-learn or XGBoost estimator, or a `Pipeline`; it is not changed.
     device : {"cpu", "cuda"}
     fallback : bool
@@ -63,10 +63,10 @@ def lower(
     Unsupported
         Some steps have no equivalent and `fallback` is off; all reasons are in it.
     ConfigError
-        A parameter of the spec is invalid.
+        A parameter of the estimator is invalid.
     """
-    validate(spec)
-    entries = list(walk(spec, device))
+    validate(estimator)
+    entries = list(walk(estimator, device))
     reasons = [reason for *_, found in entries for reason in found]
     if reasons and device != "cpu" and not fallback:
         raise Unsupported(*reasons)
@@ -84,7 +84,7 @@ def lower(
         else:
             steps.append(_one(run[0], device, fallback=fallback, dtype=final, intelex=intelex))
     _tell_places(steps, final)
-    return Plan(spec, steps)
+    return Plan(estimator, steps)
 
 
 def _tell_places(steps: Sequence[Step], dtype: str) -> None:
@@ -97,7 +97,7 @@ def _tell_places(steps: Sequence[Step], dtype: str) -> None:
 
 
 def last_type(dtype: str, device: str, last: Any) -> str:
-    """Return the type of the matrix for the last estimator of a spec, where it is float32.
+    """Return the type of the matrix for the last estimator of an estimator, where it is float32.
 
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.tree import DecisionTreeRegressor
@@ -108,17 +108,17 @@ def last_type(dtype: str, device: str, last: Any) -> str:
     return "float32" if dtype == "auto" and narrow else dtype
 
 
-Entry = tuple[str, Any, list[Reason]]
+Event = tuple[str, Any, list[Reason]]
 """A step: its name, the estimator, and what stands in its way on a device."""
 
 
-def programs(entries: Sequence[Entry]) -> list[list[Entry]]:
+def programs(entries: Sequence[Event]) -> list[list[Event]]:
     """Return the steps in order, those that run on blocks one after the other together.
 
     They are one program, so that a block goes through all of them before anything is rounded to
     the type of a matrix. A `ColumnTransformer` begins a new one: it selects from a table.
     """
-    runs: list[list[Entry]] = []
+    runs: list[list[Event]] = []
     for entry in entries:
         joins = runs and _is_program(runs[-1]) and _is_program([entry])
         if joins and not refusals.must_come_first(entry[1]):
@@ -128,12 +128,12 @@ def programs(entries: Sequence[Entry]) -> list[list[Entry]]:
     return runs
 
 
-def _is_program(run: Sequence[Entry]) -> bool:
+def _is_program(run: Sequence[Event]) -> bool:
     _, part, found = run[0]
     return on_blocks(part) and not (label_encoder.handles(part) or found)
 
 
-def _for_what_follows(after: Entry | None, device: str) -> dict[str, Any]:
+def _for_what_follows(after: Event | None, device: str) -> dict[str, Any]:
     """Return the form in which a program hands its rows to the step after it."""
     if after is None or _is_program([after]):
         return {"selected_from": after is not None}
@@ -141,30 +141,30 @@ def _for_what_follows(after: Entry | None, device: str) -> dict[str, Any]:
     return {"order": "C" if found or device == "cpu" else cuda.order(part)}
 
 
-def _program(run: Sequence[Entry], device: str, made: dict[str, Any]) -> Step:
+def _program(run: Sequence[Event], device: str, made: dict[str, Any]) -> Step:
     places = [place for name, part, _ in run for place in placements(name, part, device)]
     if len(run) == 1:
-        name, spec = run[0][0], run[0][1]
-        return Step(name, Program(spec, step=name, **made), device, places)
-    spec = Pipeline([(name, part) for name, part, _ in run])
+        name, estimator = run[0][0], run[0][1]
+        return Step(name, Program(estimator, step=name, **made), device, places)
+    estimator = Pipeline([(name, part) for name, part, _ in run])
     name = " + ".join(name for name, *_ in run)
-    return Step(name, Program(spec, step="", **made), device, places)
+    return Step(name, Program(estimator, step="", **made), device, places)
 
 
-def parts(spec: BaseEstimator) -> Iterator[tuple[str, Any]]:
+def parts(estimator: BaseEstimator) -> Iterator[tuple[str, Any]]:
     """Return the steps of a pipeline, or the estimator itself, with their names."""
-    if type(spec) is Pipeline:
-        for name, part in spec.steps:
+    if type(estimator) is Pipeline:
+        for name, part in estimator.steps:
             if part is not None and not (isinstance(part, str) and part == "passthrough"):
                 yield name, part
     else:
-        yield type(spec).__name__.lower(), spec
+        yield type(estimator).__name__.lower(), estimator
 
 
-def walk(spec: BaseEstimator, device: str) -> Iterator[tuple[str, Any, list[Reason]]]:
+def walk(estimator: BaseEstimator, device: str) -> Iterator[tuple[str, Any, list[Reason]]]:
     """Return the steps with their names and what stands in their way on a device."""
     rows: Rows = "dense"
-    for name, part in parts(spec):
+    for name, part in parts(estimator):
         found = obstacles(part, name, device, rows)
         yield name, part, found
         rows = _made(part, name, rows, as_it_is=bool(found))
@@ -220,7 +220,7 @@ def _rules(device: str, *, intelex: bool) -> Any:
     return on_x86 if intelex and device == "cpu" else RULES[device]
 
 
-def _one(entry: Entry, device: str, *, fallback: bool, **options: Any) -> Step:
+def _one(entry: Event, device: str, *, fallback: bool, **options: Any) -> Step:
     name, part, found = entry
     if label_encoder.handles(part):
         return Step(name, label_encoder.Labels(part), "cpu", list(placements(name, part, "cpu")))
@@ -244,7 +244,7 @@ def on_host(name: str, part: Any, found: Sequence[Reason], *, asked: str) -> Ste
     runs = cpu.describe(part, name)
     note = f"on the host: {why}" if asked != "cpu" else f"as it is: {why}"
     place = replace(runs, note=note, reasons=tuple(found))
-    return Step(name, Plain(part), "cpu", [place])
+    return Step(name, HostModel(part), "cpu", [place])
 
 
 def placements(name: str, part: Any, device: str, *, intelex: bool = True) -> Iterator[Placement]:
@@ -260,7 +260,7 @@ def placements(name: str, part: Any, device: str, *, intelex: bool = True) -> It
             yield Placement(path, BLOCKS[device], device)
 
 
-def validate(spec: BaseEstimator) -> None:
+def validate(estimator: BaseEstimator) -> None:
     """Let scikit-learn and XGBoost judge the parameters before any data is read.
 
     Raises
@@ -269,9 +269,9 @@ def validate(spec: BaseEstimator) -> None:
         A value is out of range, or XGBoost does not know a keyword.
     """
     try:
-        if type(spec) is Pipeline:
-            build.check_names(spec, spec.steps, "pipeline")
-        found = [(n, part, refusals.leaves(part, n)) for n, part in parts(spec)]
+        if type(estimator) is Pipeline:
+            build.check_names(estimator, estimator.steps, "pipeline")
+        found = [(n, part, refusals.leaves(part, n)) for n, part in parts(estimator)]
     except TypeError as error:
         raise ConfigError(f"the steps are not lists of names and estimators: {error}") from error
     if not found:
@@ -281,7 +281,7 @@ def validate(spec: BaseEstimator) -> None:
             raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
         for path, leaf in leaves:
             _validate(leaf, path)
-    _validate_rows(spec)
+    _validate_rows(estimator)
 
 
 def _validate(leaf: Any, path: str) -> None:
@@ -295,9 +295,9 @@ def _validate(leaf: Any, path: str) -> None:
         raise Unsupported(*bad)
 
 
-def _validate_rows(spec: BaseEstimator) -> None:
+def _validate_rows(estimator: BaseEstimator) -> None:
     """Refuse what scikit-learn would refuse only after it has read all texts."""
-    for (before, maker), (name, taker) in pairwise(parts(spec)):
+    for (before, maker), (name, taker) in pairwise(parts(estimator)):
         known = type(taker).__module__.startswith("sklearn.") and not reads_text(taker)
         if text.handles(maker) and known and not get_tags(taker).input_tags.sparse:
             why = f"{type(taker).__name__} takes no sparse rows, which {before} makes"

@@ -32,10 +32,10 @@ class Worker(Protocol):
     def partial_fit(self, X: Any, y: Any, **params: Any) -> Any:
         """Learn from more rows."""
 
-    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions; "" where they have to be gathered."""
 
-    def stays(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def why_gathered(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return why they have to be gathered, where others like them have not."""
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
@@ -121,9 +121,9 @@ class Step:
 
     def _spread_or_gathered(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> Any:
         """Return partitions, as one table if the worker learns from all rows at once."""
-        said = self.worker.spreads(call, X, y, params)
+        said = self.worker.trains_distributed(call, X, y, params)
         if not said:
-            why = self.worker.stays(call, X, y, params)
+            why = self.worker.why_gathered(call, X, y, params)
             with record(self.name, "gather", self.device):
                 X, said = partitioned.gather(X, self.name)
             said = "; ".join(filter(None, (said, why)))
@@ -132,7 +132,7 @@ class Step:
         return X
 
     def to_sklearn(self) -> dict[str, Any]:
-        """Return the fitted steps of the spec that it runs, by name."""
+        """Return the fitted steps of the estimator that it runs, by name."""
         fitted = self.worker.to_sklearn()
         whole = isinstance(self.worker, Program) and not self.worker.step
         return dict(fitted.steps) if whole else {self.name: fitted}
@@ -155,17 +155,17 @@ def _let_go(error: BaseException) -> None:
 
 
 class Plan:
-    """The steps of a lowered spec.
+    """The steps of a lowered estimator.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
         What was lowered.
     steps : sequence of Step
     """
 
-    def __init__(self, spec: Any, steps: Sequence[Step]) -> None:
-        self.spec, self.steps = spec, steps
+    def __init__(self, estimator: Any, steps: Sequence[Step]) -> None:
+        self.estimator, self.steps = estimator, steps
 
     @property
     def entrance(self) -> str:
@@ -208,16 +208,16 @@ class Plan:
             return last.worker.call(method, X, **params)
 
     def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn estimator of the whole spec."""
-        if not isinstance(self.spec, Pipeline):
+        """Return the fitted scikit-learn estimator of the whole estimator."""
+        if not isinstance(self.estimator, Pipeline):
             return self._alone()
         fitted: dict[str, Any] = {}
         for step in self.steps:
             fitted |= step.to_sklearn()
-        steps = [(name, fitted.get(name, how)) for name, how in self.spec.steps]
+        steps = [(name, fitted.get(name, how)) for name, how in self.estimator.steps]
         if cast := self._cast():
             steps.insert([name for name, _ in steps].index(self.steps[-1].name), cast)
-        return Pipeline(steps, memory=self.spec.memory, verbose=self.spec.verbose)
+        return Pipeline(steps, memory=self.estimator.memory, verbose=self.estimator.verbose)
 
     def _alone(self) -> Any:
         """Return the only estimator, behind the step that gives it what it learnt from."""
@@ -229,7 +229,7 @@ class Plan:
         """Return the step that gives the last estimator the type of number that it learnt from."""
         taker = self.steps[-1].worker
         # Trees make float32 of their rows themselves.
-        if not isinstance(taker, Model) or reads_float32(taker.spec):
+        if not isinstance(taker, Model) or reads_float32(taker.estimator):
             return None
         maker = self.steps[-2].worker if len(self.steps) > 1 else None
         return taker.cast() or (maker.cast() if isinstance(maker, Program) else None)

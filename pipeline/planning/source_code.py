@@ -14,7 +14,7 @@ _WIDTH = 96
 
 
 def code(value: Any, indent: int = 0) -> str:
-    """Return a spec as an expression, with each parameter that is not the default.
+    """Return an estimator as an expression, with each parameter that is not the default.
 
     Its repr would not do: scikit-learn leaves out what is after 700 characters.
 
@@ -32,14 +32,14 @@ def code(value: Any, indent: int = 0) -> str:
     return pformat(value, width=_WIDTH - indent, compact=True).replace("\n", "\n" + " " * indent)
 
 
-def _changed(spec: BaseEstimator) -> dict[str, Any]:
-    known = signature(type(spec)).parameters
+def _changed(estimator: BaseEstimator) -> dict[str, Any]:
+    known = signature(type(estimator)).parameters
     defaults = {name: parameter.default for name, parameter in known.items()}
     if "kwargs" in known:
         # XGBoost's classes do not name the parameters that they inherit.
         with deprecated.heard():
-            defaults |= type(spec)().get_params(deep=False)
-    found = spec.get_params(deep=False).items()
+            defaults |= type(estimator)().get_params(deep=False)
+    found = estimator.get_params(deep=False).items()
     return {name: v for name, v in found if repr(v) != repr(defaults.get(name))}
 
 

@@ -6,7 +6,7 @@ when it is made but keep its parameters.
 
 scikit-learn's estimators through skops, held to a list of types that is ours.
 
-What a file may hold is decided by the spec that it is to be the fitted form of: its
+What a file may hold is decided by the estimator that it is to be the fitted form of: its
 classes are walked, and each brings the few types that its fitted state is made of. The
 file's own list of types is only ever compared with it.
 """
@@ -264,17 +264,17 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 """Estimator -> types of its fitted state beyond scikit-learn's public ones."""
 
 ALL = sorted({*EVERYWHERE, *(each for types in NEEDS.values() for each in types)})
-"""All types on the list, for files of which nobody knows the spec."""
+"""All types on the list, for files of which nobody knows the estimator."""
 
 
-def trusted(spec: BaseEstimator) -> list[str]:
-    """Return the types that the fitted form of a spec may hold, sorted.
+def trusted(estimator: BaseEstimator) -> list[str]:
+    """Return the types that the fitted form of an estimator may hold, sorted.
 
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> "sklearn.tree._tree.Tree" in trusted(RandomForestClassifier())
     True
     """
-    names = {type(part).__name__ for part in _walk(spec)}
+    names = {type(part).__name__ for part in _walk(estimator)}
     # Those that take any estimator fit a tree where they are given none.
     return sorted({*EVERYWHERE, *(each for name in names for each in NEEDS.get(name, ()))})
 
@@ -288,7 +288,7 @@ def _walk(value: Any) -> Iterator[BaseEstimator]:
             yield from _walk(each)
 
 
-def dumps(fitted: BaseEstimator, spec: BaseEstimator, where: str) -> bytes:
+def dumps(fitted: BaseEstimator, estimator: BaseEstimator, where: str) -> bytes:
     """Return a fitted estimator as the bytes of a skops file.
 
     Raises
@@ -301,31 +301,33 @@ def dumps(fitted: BaseEstimator, spec: BaseEstimator, where: str) -> bytes:
     try:
         data: bytes = skops.dumps(fitted)
     except (refused, TypeError, ValueError) as error:
-        raise ConfigError(f"{where}: {type(spec).__name__} cannot be saved: {error}") from error
-    _refuse_strangers(data, spec, where)
+        raise ConfigError(
+            f"{where}: {type(estimator).__name__} cannot be saved: {error}"
+        ) from error
+    _refuse_strangers(data, estimator, where)
     return data
 
 
-def loads(data: bytes, spec: BaseEstimator, where: str) -> Any:
+def loads(data: bytes, estimator: BaseEstimator, where: str) -> Any:
     """Return the estimator in the bytes of a skops file.
 
     Raises
     ------
     ConfigError
-        The file holds types that the fitted form of the spec is not made of.
+        The file holds types that the fitted form of the estimator is not made of.
     DataError
-        The bytes are no such file, or hold another estimator than the spec.
+        The bytes are no such file, or hold another estimator than the estimator.
     """
     skops = load_name("skops.io")
     try:
-        _refuse_strangers(data, spec, where)
-        made = skops.loads(data, trusted=trusted(spec))
+        _refuse_strangers(data, estimator, where)
+        made = skops.loads(data, trusted=trusted(estimator))
     except ConfigError:
         raise
     except Exception as error:  # skops raises whatever the broken file leads it to
         raise DataError(f"{where}: not a model: {_line(error)}") from error
-    if type(made) is not type(spec):
-        raise DataError(f"{where}: holds {type(made).__name__}, not {type(spec).__name__}")
+    if type(made) is not type(estimator):
+        raise DataError(f"{where}: holds {type(made).__name__}, not {type(estimator).__name__}")
     return made
 
 
@@ -333,11 +335,11 @@ def _line(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"
 
 
-def _refuse_strangers(data: bytes, spec: BaseEstimator, where: str) -> None:
+def _refuse_strangers(data: bytes, estimator: BaseEstimator, where: str) -> None:
     try:
         found = load_name("skops.io").get_untrusted_types(data=data)
     except (BadZipFile, KeyError) as error:
         raise DataError(f"{where}: not a model: {_line(error)}") from error
-    strangers = sorted(set(found) - set(trusted(spec)))
+    strangers = sorted(set(found) - set(trusted(estimator)))
     if strangers:
         raise ConfigError(f"{where}: holds types that are not trusted: {strangers}")

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from pipeline.errors import ConfigError, DataError, PipelineError
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.fitted import Books
+from pipeline.estimator.fitted import ExecutionLogs
 from pipeline.planning.lower import lower
 from pipeline.serving import manifest, state
 from pipeline.serving.codec import Decoder
@@ -19,7 +19,7 @@ from pipeline.serving.isolated import Isolated
 from pipeline.serving.save import ATTRIBUTES
 from pipeline.serving.steps import Unpacker
 from pipeline.system.devices import choose, prepare
-from pipeline.trace import Ledger
+from pipeline.trace import ExecutionLog
 
 
 @overload
@@ -58,7 +58,7 @@ def load(
     DataError
         The folder is no model, is damaged, or is not as it was saved.
     ConfigError
-        A part holds types that the model's spec is not made of.
+        A part holds types that the model's estimator is not made of.
     DeviceUnavailable
         ``device="cuda"`` and there is no usable GPU.
     """
@@ -118,12 +118,14 @@ def unpack(files: Mapping[str, bytes], device: str) -> Accelerated:
 def _model(
     held: state.ModelState, decoder: Decoder, files: Mapping[str, bytes], device: str
 ) -> Accelerated:
-    model = Accelerated(_spec(decoder.decode(held.spec)), device, **_settings(held, decoder))
+    model = Accelerated(
+        _estimator(decoder.decode(held.estimator)), device, **_settings(held, decoder)
+    )
     choice = choose(device)
     prepare(choice.name)
     fallback = device == "auto" if model.fallback is None else model.fallback
     plan = lower(
-        model.spec,
+        model.estimator,
         choice.name,
         fallback=fallback,
         dtype=model.dtype,
@@ -132,17 +134,17 @@ def _model(
     )
     Unpacker(decoder, files, fallback=fallback).plan(plan, held.steps)
     model.device_, model.device_why_ = choice.name, choice.why
-    model.plan_, model._books = plan, Books(Ledger([]))
+    model.plan_, model._logs = plan, ExecutionLogs(ExecutionLog([]))
     model.profile_ = held.profile
-    model._intake = state.unpack_intake(held.intake, decoder)
+    model.inputs_ = state.unpack_inputs(held.inputs, decoder)
     for name, value in _mapping(decoder.decode(held.attributes), ATTRIBUTES).items():
         setattr(model, name, value)
     return model
 
 
-def _spec(value: Any) -> BaseEstimator:
+def _estimator(value: Any) -> BaseEstimator:
     if not isinstance(value, BaseEstimator):
-        raise DataError(f"{state.STATE}: the spec is no estimator")
+        raise DataError(f"{state.STATE}: the estimator is no estimator")
     return value
 
 

@@ -62,7 +62,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     created: str
     """UTC, ISO 8601."""
     versions: dict[str, str]
-    spec: str
+    estimator: str
     """The program as Python would write it."""
     device: str
     """Where it was fitted."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.data.drift import Counted
-from pipeline.errors import Busy, CannotWrite, PipelineError
+from pipeline.errors import OutputError, OutputLocked, PipelineError
 from pipeline.system.atomic import flush
 
 
@@ -48,7 +48,7 @@ def parts_of(target: Path, identity: str) -> Iterator[Path]:
     ------
     Busy
         Another process writes the same file.
-    CannotWrite
+    OutputError
         The disk is full, the folder read-only, or a folder in the way.
     """
     target = target.resolve()
@@ -56,19 +56,19 @@ def parts_of(target: Path, identity: str) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.is_dir():
-            raise CannotWrite(f"{target}: a folder is in the way; choose another name")
+            raise OutputError(f"{target}: a folder is in the way; choose another name")
         with (target.parent / f".{target.name}.lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise Busy(f"{target}: another run is writing it; wait for it") from error
+                raise OutputLocked(f"{target}: another run is writing it; wait for it") from error
             _prepare(folder, identity)
             yield folder
             shutil.rmtree(folder)
     except (PipelineError, BrokenPipeError):
         raise
     except OSError as error:
-        raise CannotWrite(f"{error.filename or target}: {error.strerror or error}") from error
+        raise OutputError(f"{error.filename or target}: {error.strerror or error}") from error
 
 
 def _prepare(folder: Path, identity: str) -> None:

@@ -28,7 +28,7 @@ from pipeline.distributed import ordered_map
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, OutOfMemory
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.inputs import Documents, Rows
+from pipeline.estimator.inputs import TableInput, TextInput
 from pipeline.serving import parts
 from pipeline.serving.job import (
     METHODS,
@@ -50,7 +50,7 @@ __all__ = ["METHODS", "ROWS", "SCHEMA", "Job", "Predictor", "Record", "batches",
 
 FEWEST: Final = 64
 """Rows below which a batch is not halved again for want of memory."""
-_KINDS: Final[Mapping[type, str]] = {Documents: "text", Rows: "number"}
+_KINDS: Final[Mapping[type, str]] = {TextInput: "text", TableInput: "number"}
 """What a file without names at fit holds."""
 
 
@@ -75,7 +75,7 @@ def run(job: Job, say: Say) -> Record:
         Another process writes the same predictions.
     WorkerLost
         A worker of the cluster was lost in every attempt at a batch.
-    CannotWrite
+    OutputError
         The disk is full, or the folder read-only.
     """
     job.check()
@@ -106,7 +106,7 @@ class Predictor:
         if job.forests == "nvforest":
             serve_forests(self.model.plan_, self.model.device_)
         self.method = self._method()
-        taken = self.model._intake
+        taken = self.model.inputs_
         kinds: Mapping[str, str] = getattr(taken, "kinds", {})
         whole = Source(job.source, None, kinds)
         self.there, self.index = whole.names(), whole.index()
@@ -168,7 +168,7 @@ class Predictor:
     def _batch(self, table: pa.Table, start: int) -> tuple[Part, pa.Table]:
         X = self._rows(table)
         try:
-            taken = self.model._intake.take(X)
+            taken = self.model.inputs_.take(X)
             counted, casts = self._compared(X, taken)
             made, pieces = self._made(taken)
         except DataError as error:
@@ -211,23 +211,23 @@ class Predictor:
 
     def _rows(self, table: pa.Table) -> Any:
         there = [name for name in self.features if name in table.column_names]
-        if isinstance(self.model._intake, Documents):
+        if isinstance(self.model.inputs_, TextInput):
             if len(there) != 1:
                 raise ConfigError(
                     f"{self.job.source}: the model reads one column of text and there are {there}"
                 )
             return table[there[0]].to_pandas()
         X = from_arrow(table.select(there).replace_schema_metadata(None))
-        names = self.model._intake.names
+        names = self.model.inputs_.names
         if names is not None:
             X.columns = pd.Index([n for n in names if str(n) in there], tupleize_cols=False)
         return X if names is not None else frames.matrix(X)
 
     def _compared(self, X: Any, taken: Any) -> tuple[dict[str, Counted], list[str]]:
         """Return what the batch holds, and what its columns were changed to."""
-        if not isinstance(self.model._intake, Rows):
+        if not isinstance(self.model.inputs_, TableInput):
             return {}, []
-        counted = drift.count(self.model._intake.read(taken), self.model.profile_)
+        counted = drift.count(self.model.inputs_.read(taken), self.model.profile_)
         pairs = zip(X.dtypes, taken.dtypes, X.columns, strict=True) if frames.is_frame(X) else ()
         casts = [f"{n}: {was} became {now}" for was, now, n in pairs if str(was) != str(now)]
         return counted, casts
@@ -287,8 +287,8 @@ class Predictor:
 
     def _empty(self, made: Sequence[Part]) -> list[str]:
         """Return the columns without a value that some step reads."""
-        taken = self.model._intake
-        used = taken.schema.used if isinstance(taken, Rows) else None
+        taken = self.model.inputs_
+        used = taken.schema.used if isinstance(taken, TableInput) else None
         valued = {name for part in made for name in part.valued}
         read = [name for name in self.features if name in self.there]
         return [n for n in read if n not in valued and (used is None or n in map(str, used))]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.inputs import Partitioned, Rows
+from pipeline.estimator.inputs import DaskInput, TableInput
 from pipeline.planning import source_code
 from pipeline.planning.plan import placement_records
 from pipeline.serving import manifest, state
@@ -67,7 +67,7 @@ def save(model: Accelerated, path: str | Path, about: About | None = None) -> Pa
     ------
     ConfigError
         A part of the model, as a function of your own, cannot be kept without pickle.
-    CannotWrite
+    OutputError
         The folder cannot be written, or holds something else.
 
     Examples
@@ -99,10 +99,10 @@ def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
     encode = packer.encoder.encode
     attributes = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
     held = state.ModelState(
-        spec=encode(model.spec, "spec"),
-        settings=encode({name: getattr(model, name) for name in SETTINGS}, "spec"),
-        intake=state.pack_intake(model._intake, packer.encoder),
-        attributes=encode(attributes, "spec"),
+        estimator=encode(model.estimator, "estimator"),
+        settings=encode({name: getattr(model, name) for name in SETTINGS}, "estimator"),
+        inputs=state.pack_inputs(model.inputs_, packer.encoder),
+        attributes=encode(attributes, "estimator"),
         profile=model.profile_,
         steps=packer.plan(model.plan_),
     )
@@ -115,7 +115,7 @@ def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> M
         format=manifest.FORMAT,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=manifest.versions(),
-        spec=source_code.code(model.spec),
+        estimator=source_code.code(model.estimator),
         device=model.device_,
         device_why=model.device_why_,
         columns=_fields(model),
@@ -136,15 +136,15 @@ def _certificate(model: Accelerated, about: About) -> dict[str, Any] | None:
 
 
 def _fields(model: Accelerated) -> list[Field] | None:
-    intake = model._intake
-    if isinstance(intake, Rows) and intake.schema.columns is not None:
-        used = intake.schema.used
+    inputs = model.inputs_
+    if isinstance(inputs, TableInput) and inputs.schema.columns is not None:
+        used = inputs.schema.used
         return [
             _field(str(name), column.kind, model, used=used is None or name in used)
-            for name, column in intake.schema.columns.items()
+            for name, column in inputs.schema.columns.items()
         ]
-    if isinstance(intake, Partitioned) and intake.columns is not None:
-        return [_field(str(name), "unknown", model, used=True) for name in intake.columns]
+    if isinstance(inputs, DaskInput) and inputs.columns is not None:
+        return [_field(str(name), "unknown", model, used=True) for name in inputs.columns]
     return None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.data.drift import Learnt
 from pipeline.data.schema import Column, Schema
 from pipeline.errors import DataError
-from pipeline.estimator.inputs import Documents, Intake, Labels, Partitioned, Rows
+from pipeline.estimator.inputs import DaskInput, Input, Labels, TableInput, TextInput
 from pipeline.serving.codec import Decoder, Document, Encoder
 from pipeline.serving.steps import State
 
@@ -24,10 +24,10 @@ ARRAYS: Final = "arrays.npz"
 class ModelState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``state.json``; what it refers to is in ``arrays.npz``."""
 
-    spec: Document
+    estimator: Document
     settings: Document
-    """Parameters of `Accelerated` but the spec and the device."""
-    intake: Document
+    """Parameters of `Accelerated` but the estimator and the device."""
+    inputs: Document
     attributes: Document
     """Those that scikit-learn's conventions ask for, as ``classes_``."""
     steps: list[tuple[str, State]]
@@ -71,13 +71,13 @@ def _arrays(data: bytes) -> dict[str, np.ndarray]:
         raise DataError(f"{ARRAYS}: damaged: {type(error).__name__}: {error}") from error
 
 
-def pack_intake(intake: Intake, encoder: Encoder) -> Document:
+def pack_inputs(inputs: Input, encoder: Encoder) -> Document:
     """Return the document of what a model takes in."""
-    held: dict[str, Any] = {"kind": type(intake).__name__}
-    if isinstance(intake, Rows):
-        held |= _schema(intake.schema)
-    elif isinstance(intake, Partitioned):
-        held |= {"columns": intake.columns, "n_features": intake.n_features, "kinds": intake.kinds}
+    held: dict[str, Any] = {"kind": type(inputs).__name__}
+    if isinstance(inputs, TableInput):
+        held |= _schema(inputs.schema)
+    elif isinstance(inputs, DaskInput):
+        held |= {"columns": inputs.columns, "n_features": inputs.n_features, "kinds": inputs.kinds}
     return encoder.encode(held, "the columns")
 
 
@@ -92,7 +92,7 @@ def _schema(schema: Schema) -> dict[str, Any]:
     }
 
 
-def unpack_intake(document: Document, decoder: Decoder) -> Intake:
+def unpack_inputs(document: Document, decoder: Decoder) -> Input:
     """Return what a model takes in.
 
     Raises
@@ -107,15 +107,15 @@ def unpack_intake(document: Document, decoder: Decoder) -> Intake:
         raise DataError(f"{STATE}: the columns of the model are damaged: {error}") from error
 
 
-def _rows(held: Mapping[str, Any]) -> Rows:
+def _rows(held: Mapping[str, Any]) -> TableInput:
     columns = held["columns"]
     if columns is not None:
         columns = {name: Column(*rest) for name, *rest in columns}
-    return Rows(Schema(columns, held["n_features"], held["used"]))
+    return TableInput(Schema(columns, held["n_features"], held["used"]))
 
 
-def _partitioned(held: Mapping[str, Any]) -> Partitioned:
-    made = Partitioned.__new__(Partitioned)
+def _partitioned(held: Mapping[str, Any]) -> DaskInput:
+    made = DaskInput.__new__(DaskInput)
     made.columns, made.n_features = held["columns"], held["n_features"]
     # Earlier files have no kinds.
     made.kinds = held.get("kinds") or {str(name): "other" for name in made.columns or ()}
@@ -125,6 +125,6 @@ def _partitioned(held: Mapping[str, Any]) -> Partitioned:
 _INTAKES: Mapping[str, Any] = {
     "Rows": _rows,
     "Partitioned": _partitioned,
-    "Documents": lambda held: Documents(),
+    "Documents": lambda held: TextInput(),
     "Labels": lambda held: Labels(),
 }

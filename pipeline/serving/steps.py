@@ -13,16 +13,23 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from pipeline.backends.base import Plain
+from pipeline.backends.base import HostModel
 from pipeline.backends.cuml.estimator import Cuml
 from pipeline.backends.label_encoder import Labels
-from pipeline.backends.xgboost.estimator import Boosting
+from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.planning.lower import on_host, parts
 from pipeline.planning.plan import Plan, Step
 from pipeline.preprocessing.engine.blocks import Categories, Dates, Numbers
 from pipeline.preprocessing.engine.build import build
-from pipeline.preprocessing.engine.nodes import Branch, Chain, Leaf, Node, Parallel, Union
+from pipeline.preprocessing.engine.nodes import (
+    Branch,
+    ColumnTransformerNode,
+    Node,
+    PipelineNode,
+    TransformerNode,
+    Union,
+)
 from pipeline.preprocessing.engine.program import Program
 from pipeline.serving import allowlist
 from pipeline.serving.codec import Decoder, Document, Encoder
@@ -68,7 +75,9 @@ def pack(program: Program, encoder: Encoder) -> Blocks:
     assert program.node is not None
     assert program.head is not None
     nodes = list(walk(program.node))
-    leaves = [_leaf(node, encoder, program.step) for node in nodes if isinstance(node, Leaf)]
+    leaves = [
+        _leaf(node, encoder, program.step) for node in nodes if isinstance(node, TransformerNode)
+    ]
     unions = [_shape(node.row) for node in nodes if isinstance(node, Union)]
 
     def state(head: pd.DataFrame) -> Blocks:
@@ -86,7 +95,7 @@ def pack(program: Program, encoder: Encoder) -> Blocks:
 
 def _serves(state: Blocks, program: Program, encoder: Encoder) -> bool:
     """Return whether scikit-learn makes the same transformer of a state."""
-    again = Program(program.spec, program.dtype, program.step, rank_error=program.rank_error)
+    again = Program(program.estimator, program.dtype, program.step, rank_error=program.rank_error)
     try:
         resume(again, state, Decoder(encoder.arrays))
         made = again.to_sklearn()
@@ -99,13 +108,13 @@ def _serves(state: Blocks, program: Program, encoder: Encoder) -> bool:
     )
 
 
-def _leaf(leaf: Leaf, encoder: Encoder, where: str) -> LeafState:
+def _leaf(leaf: TransformerNode, encoder: Encoder, where: str) -> LeafState:
     twin = leaf.twin
     names = None if twin.names is None else list(twin.names)
     return LeafState(
         form=leaf.form.__name__,
         names=encoder.encode(names, where),
-        fitted=encoder.encode(twin.fitted, f"{where}.{type(twin.spec).__name__}"),
+        fitted=encoder.encode(twin.fitted, f"{where}.{type(twin.estimator).__name__}"),
     )
 
 
@@ -128,12 +137,12 @@ def _plain(value: Any) -> Any:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Return a node and all below it, in the order of the spec."""
+    """Return a node and all below it, in the order of the estimator."""
     yield node
     below: list[Node] = []
-    if isinstance(node, Chain):
+    if isinstance(node, PipelineNode):
         below = list(node.nodes)
-    elif isinstance(node, Parallel):
+    elif isinstance(node, ColumnTransformerNode):
         below = [branch.node for branch in node.branches]
     elif isinstance(node, Union):
         below = [each for _, each in node.branches]
@@ -145,7 +154,7 @@ def _neutral(node: Node, head: pd.DataFrame) -> pd.DataFrame:
     """Return a row that is not of the training table, and that the encoders know."""
     values: dict[Any, Any] = {}
     for parallel in walk(node):
-        for branch in parallel.branches if isinstance(parallel, Parallel) else ():
+        for branch in parallel.branches if isinstance(parallel, ColumnTransformerNode) else ():
             values.update(_known(branch))
     columns = {name: _cell(values.get(name), str(t)) for name, t in head.dtypes.items()}
     return _framed(columns)
@@ -154,7 +163,11 @@ def _neutral(node: Node, head: pd.DataFrame) -> pd.DataFrame:
 def _known(branch: Branch) -> dict[Any, Any]:
     """Return a value of each column that the encoder of a branch has learnt."""
     for leaf in walk(branch.node):
-        learnt = getattr(leaf.twin.fitted, "categories_", ()) if isinstance(leaf, Leaf) else ()
+        learnt = (
+            getattr(leaf.twin.fitted, "categories_", ())
+            if isinstance(leaf, TransformerNode)
+            else ()
+        )
         if len(learnt) == len(branch.names) and all(len(values) for values in learnt):
             return {name: values[0] for name, values in zip(branch.names, learnt, strict=True)}
     return {}
@@ -201,8 +214,8 @@ def resume(program: Program, state: Blocks, decoder: Decoder) -> None:
         raise DataError(f"{program.step}: the state has no columns")
     head = _framed(columns)
     program.dtype = state.dtype or program.dtype
-    node = build(program.spec, head, program.step, program.options())
-    leaves = [each for each in walk(node) if isinstance(each, Leaf)]
+    node = build(program.estimator, head, program.step, program.options())
+    leaves = [each for each in walk(node) if isinstance(each, TransformerNode)]
     unions = [each for each in walk(node) if isinstance(each, Union)]
     if (len(leaves), len(unions)) != (len(state.leaves), len(state.unions)):
         raise DataError(f"{program.step}: the state is that of another program")
@@ -214,16 +227,16 @@ def resume(program: Program, state: Blocks, decoder: Decoder) -> None:
     program.resumed = True
 
 
-def _resume_leaf(leaf: Leaf, state: LeafState, decoder: Decoder, where: str) -> None:
+def _resume_leaf(leaf: TransformerNode, state: LeafState, decoder: Decoder, where: str) -> None:
     if state.form not in FORMS:
         raise DataError(f"{where}: {state.form!r} is no form of a block")
     leaf.form = FORMS[state.form]
     leaf.twin.names = decoder.decode(state.names)
-    leaf.twin.resume(fitted_form(leaf.twin.spec, state.fitted, decoder, where))
+    leaf.twin.resume(fitted_form(leaf.twin.estimator, state.fitted, decoder, where))
 
 
-def fitted_form(spec: BaseEstimator, document: Document, decoder: Decoder, where: str) -> Any:
-    """Return the estimator of a document, which is that of a spec.
+def fitted_form(estimator: BaseEstimator, document: Document, decoder: Decoder, where: str) -> Any:
+    """Return the estimator of a document, which is that of a estimator.
 
     Raises
     ------
@@ -231,8 +244,8 @@ def fitted_form(spec: BaseEstimator, document: Document, decoder: Decoder, where
         It is another one.
     """
     fitted = decoder.decode(document)
-    if type(fitted) is not type(spec):
-        raise DataError(f"{where}: holds {type(fitted).__name__}, not {type(spec).__name__}")
+    if type(fitted) is not type(estimator):
+        raise DataError(f"{where}: holds {type(fitted).__name__}, not {type(estimator).__name__}")
     return fitted
 
 
@@ -279,19 +292,21 @@ class Packer:
 
     def plan(self, plan: Plan) -> list[tuple[str, State]]:
         """Return name and state of every step, and keep the parts."""
-        specs = dict(parts(plan.spec))
-        return [(step.name, self._step(step, specs.get(step.name))) for step in plan.steps]
+        estimators = dict(parts(plan.estimator))
+        return [(step.name, self._step(step, estimators.get(step.name))) for step in plan.steps]
 
-    def _step(self, step: Step, spec: Any) -> State:
+    def _step(self, step: Step, estimator: Any) -> State:
         worker = step.worker
         if isinstance(worker, Program):
             return pack(worker, self.encoder)
         if isinstance(worker, Labels):
             return Kept(fitted=self.encoder.encode(worker.to_sklearn(), step.name))
-        if isinstance(worker, Boosting):
+        if isinstance(worker, XGBoostModel):
             booster = worker.native.get_booster()
             return self._file("ubj", bytes(booster.save_raw("ubj")), "booster")
-        made = self._file("skops", allowlist.dumps(worker.to_sklearn(), spec, step.name), "sklearn")
+        made = self._file(
+            "skops", allowlist.dumps(worker.to_sklearn(), estimator, step.name), "sklearn"
+        )
         return msgspec.structs.replace(made, learnt=_learnt(worker))
 
     def _file(self, suffix: str, data: bytes, kind: Literal["booster", "sklearn"]) -> File:
@@ -355,50 +370,50 @@ class Unpacker:
         saved = [name for name, _ in states]
         if [step.name for step in plan.steps] != saved:
             raise DataError(_other_steps(saved, plan))
-        specs = dict(parts(plan.spec))
+        estimators = dict(parts(plan.estimator))
         for step, (_, state) in zip(plan.steps, states, strict=True):
-            self._step(step, state, specs.get(step.name))
+            self._step(step, state, estimators.get(step.name))
 
-    def _step(self, step: Step, state: State, spec: Any) -> None:
+    def _step(self, step: Step, state: State, estimator: Any) -> None:
         worker = step.worker
         if isinstance(state, Blocks):
             if not isinstance(worker, Program):
                 raise DataError(f"{step.name}: this is no preprocessing")
             resume(worker, state, self.decoder)
         elif isinstance(state, File) and state.kind == "booster":
-            if not isinstance(worker, Boosting):
-                raise DataError(f"{step.name}: {type(spec).__name__} is not XGBoost's")
+            if not isinstance(worker, XGBoostModel):
+                raise DataError(f"{step.name}: {type(estimator).__name__} is not XGBoost's")
             worker.resume(self._bytes(state.file))
         elif isinstance(state, File):
-            fitted = allowlist.loads(self._bytes(state.file), spec, state.file)
-            self._model(step, fitted, spec)
+            fitted = allowlist.loads(self._bytes(state.file), estimator, state.file)
+            self._model(step, fitted, estimator)
             _recall(step.worker, state.learnt, fitted)
         else:
-            fitted = fitted_form(spec, state.fitted, self.decoder, step.name)
-            self._model(step, fitted, spec)
+            fitted = fitted_form(estimator, state.fitted, self.decoder, step.name)
+            self._model(step, fitted, estimator)
 
     def _bytes(self, name: str) -> bytes:
         if name not in self.files:
             raise DataError(f"there is no part {name!r}")
         return self.files[name]
 
-    def _model(self, step: Step, fitted: Any, spec: Any) -> None:
+    def _model(self, step: Step, fitted: Any, estimator: Any) -> None:
         worker = step.worker
-        if isinstance(worker, Plain | Labels):
+        if isinstance(worker, HostModel | Labels):
             worker.native = fitted
             return
         try:
-            self._upload(step, fitted, spec)
+            self._upload(step, fitted, estimator)
         except Unsupported as refused:
             if not self.fallback and step.device != "cpu":
                 raise
-            host = on_host(step.name, spec, refused.reasons, asked=step.device)
+            host = on_host(step.name, estimator, refused.reasons, asked=step.device)
             vars(step).update(vars(host))
             step.worker.native = fitted  # type: ignore[attr-defined]
 
-    def _upload(self, step: Step, fitted: Any, spec: Any) -> None:
+    def _upload(self, step: Step, fitted: Any, estimator: Any) -> None:
         if not isinstance(step.worker, Cuml):
-            why = f"a saved {type(spec).__name__} has no way onto the GPU"
+            why = f"a saved {type(estimator).__name__} has no way onto the GPU"
             raise Unsupported(Reason(step.name, why, "use device='auto', or fit it there"))
         step.worker.resume(fitted)
 
@@ -406,8 +421,8 @@ class Unpacker:
 def _other_steps(saved: Sequence[str], plan: Plan) -> str:
     """Return what is the matter where the steps that were saved are not those of a plan."""
     here = [step.name for step in plan.steps]
-    if saved != [name for name, _ in parts(plan.spec)]:
-        return f"the steps of the state, {saved}, are not those of the spec, {here}"
+    if saved != [name for name, _ in parts(plan.estimator)]:
+        return f"the steps of the state, {saved}, are not those of the estimator, {here}"
     (together, *_) = (name for name in here if name not in saved)
     return (
         f"an older version of this package saved {saved}, and this one fits {together!r} as one "

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
 
-from pipeline.errors import Busy, CannotWrite, PipelineError
+from pipeline.errors import OutputError, OutputLocked, PipelineError
 
 RECORDS = ("model.manifest.json", "record.json", "results.json")
 """Files that make a folder known as results, which the next ones may replace."""
@@ -38,7 +38,7 @@ def publishing(folder: Path) -> Iterator[Path]:
     ------
     Busy
         Another process is publishing to the same name.
-    CannotWrite
+    OutputError
         The disk is full, the folder read-only, a file is in the way, or the folder
         holds something else than results.
     """
@@ -53,7 +53,7 @@ def publishing(folder: Path) -> Iterator[Path]:
     except (PipelineError, BrokenPipeError):
         raise
     except OSError as error:
-        raise CannotWrite(f"{error.filename or folder}: {error.strerror or error}") from error
+        raise OutputError(f"{error.filename or folder}: {error.strerror or error}") from error
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise Busy(
+            raise OutputLocked(
                 f"{folder}: another run is writing here; wait for it or choose another --out"
             ) from error
         yield
@@ -79,10 +79,10 @@ def locked(folder: Path) -> Iterator[None]:
 
 def _check(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise CannotWrite(f"{folder}: a file is in the way; remove it or choose another --out")
+        raise OutputError(f"{folder}: a file is in the way; remove it or choose another --out")
     known = any((folder / name).is_file() for name in RECORDS)
     if folder.exists() and any(folder.iterdir()) and not known:
-        raise CannotWrite(
+        raise OutputError(
             f"{folder}: holds something else than results, which would be lost; "
             "empty it or choose another --out"
         )
@@ -153,7 +153,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
     Raises
     ------
-    CannotWrite
+    OutputError
         The folder is not writable, the disk is full, or a file is in the way.
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -165,7 +165,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     except OSError as error:
         _discard(aside)
         reason = error.strerror or error
-        raise CannotWrite(f"{path}: {reason}; name another folder or free this one") from error
+        raise OutputError(f"{path}: {reason}; name another folder or free this one") from error
 
 
 def _discard(aside: Path) -> None:

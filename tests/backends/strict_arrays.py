@@ -44,7 +44,7 @@ class Frames:
 class Answers:
     """A rule's model with the manners of an estimator, answers on the host."""
 
-    def __init__(self, model: array_api.OnCupy) -> None:
+    def __init__(self, model: array_api.ArrayApiModel) -> None:
         self.model = model
 
     def __getattr__(self, method: str) -> Any:
@@ -62,11 +62,11 @@ def narrowed(case: Case) -> dict[str, float]:
     """Return how far the lift of what learnt float32 is from it, of NumPy's float64, by method."""
     X, y = case.data()
     X = X.astype("float64") * (1 + 2.0**-30)
-    model = array_api.OnCupy(case.spec, "step")
+    model = array_api.ArrayApiModel(case.estimator, "step")
     model.asked_for("float32")
     model.fit(X, y)
     lifted = Pipeline([model.cast(), ("last", model.to_sklearn())])
-    asked = [name for name in METHODS if hasattr(case.spec, name)]
+    asked = [name for name in METHODS if hasattr(case.estimator, name)]
     return {
         name: float(np.abs(model.call(name, X) - getattr(lifted, name)(X)).max()) for name in asked
     }
@@ -74,15 +74,15 @@ def narrowed(case: Case) -> dict[str, float]:
 
 def main() -> None:
     """Print the differences."""
-    narrow = {named(case): narrowed(case) for case in CASES if array_api.handles(case.spec)}
+    narrow = {named(case): narrowed(case) for case in CASES if array_api.handles(case.estimator)}
     array_api.frames = Frames  # type: ignore[assignment]
     found = {}
     for case in CASES:
-        if not array_api.handles(case.spec):
+        if not array_api.handles(case.estimator):
             continue
         X, y = case.data()
-        reference = clone(case.spec).fit(X, y)
-        model = array_api.OnCupy(case.spec, "step")
+        reference = clone(case.estimator).fit(X, y)
+        model = array_api.ArrayApiModel(case.estimator, "step")
         model.fit(up(X), y)
         device = case.compare(Answers(model), reference, X, y)
         lifted = model.to_sklearn()
@@ -90,7 +90,7 @@ def main() -> None:
         others = 0.0
         if text is not None:
             model.fit(up(X), text)
-            wanted = clone(case.spec).fit(X, text).predict(X)
+            wanted = clone(case.estimator).fit(X, text).predict(X)
             others = float((Answers(model).predict(X) != wanted).mean())
         found[named(case)] = {
             "device": device,

@@ -5,29 +5,29 @@ import pandas as pd
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 
-from pipeline.backends.base import Plain
+from pipeline.backends.base import HostModel
 
 X = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, 5.0]})
 y = np.array([0.0, 1.0, 2.0])
 
 
 def test_plain_works_on_a_clone() -> None:
-    spec = LinearRegression(fit_intercept=False)
-    model = Plain(spec)
+    estimator = LinearRegression(fit_intercept=False)
+    model = HostModel(estimator)
     model.fit(X, y)
-    assert not hasattr(spec, "coef_")
-    np.testing.assert_allclose(model.call("predict", X), spec.fit(X, y).predict(X))
+    assert not hasattr(estimator, "coef_")
+    np.testing.assert_allclose(model.call("predict", X), estimator.fit(X, y).predict(X))
 
 
 def test_plain_passes_parameters_of_fit_on() -> None:
     weights = np.array([1.0, 0.0, 3.0])
-    model = Plain(LinearRegression())
+    model = HostModel(LinearRegression())
     model.fit(X[["a"]], y**2, sample_weight=weights)
     expected = LinearRegression().fit(X[["a"]], y**2, sample_weight=weights)
     np.testing.assert_allclose(model.to_sklearn().coef_, expected.coef_)
 
 
 def test_plain_transforms() -> None:
-    model = Plain(PCA(1))
+    model = HostModel(PCA(1))
     np.testing.assert_allclose(model.fit_transform(X, None), model.call("transform", X))
     assert type(model.to_sklearn()) is PCA

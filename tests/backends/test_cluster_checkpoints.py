@@ -60,10 +60,12 @@ def trees(model: Accelerated) -> bytes:
 
 
 def test_a_lost_worker_costs_the_trees_since_the_last_checkpoint(two: Any, tmp_path: Path) -> None:
-    spec = XGBClassifier(n_estimators=TREES, max_depth=3, callbacks=[killing(tmp_path / "killed")])
+    estimator = XGBClassifier(
+        n_estimators=TREES, max_depth=3, callbacks=[killing(tmp_path / "killed")]
+    )
     whole = Accelerated(XGBClassifier(n_estimators=TREES, max_depth=3), device="cpu")
     expected = trees(whole.fit(*table()))
-    model = Accelerated(spec, device="cpu").fit(*table())
+    model = Accelerated(estimator, device="cpu").fit(*table())
     assert (tmp_path / "killed").exists()
     note = model.plan_.placements[-1].note
     assert f"went on from tree {AT} of {TREES}" in note
@@ -73,9 +75,9 @@ def test_a_lost_worker_costs_the_trees_since_the_last_checkpoint(two: Any, tmp_p
 def test_a_client_that_is_gone_leaves_trees_on_its_disk(
     two: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = XGBClassifier(n_estimators=TREES, max_depth=3)
-    expected = trees(Accelerated(spec, device="cpu").fit(*table()))
-    model = Accelerated(spec, device="cpu", checkpoint=tmp_path)
+    estimator = XGBClassifier(n_estimators=TREES, max_depth=3)
+    expected = trees(Accelerated(estimator, device="cpu").fit(*table()))
+    model = Accelerated(estimator, device="cpu", checkpoint=tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(checkpoints.Checkpoints, "end", lambda _: None)
         model.fit(*table())

@@ -43,8 +43,8 @@ def alone(flights: Path) -> tuple[float, float]:
     train, test = frame[frame.month <= 9], frame[frame.month > 9]
     scores = []
     for bins in (240, 256, 257):
-        spec = TASK.spec("boosting", 0).set_params(xgbclassifier__max_bin=bins)
-        model = Accelerated(spec, device="cpu").fit(train[FEATURES], train["late"].to_numpy())
+        estimator = TASK.estimator("boosting", 0).set_params(xgbclassifier__max_bin=bins)
+        model = Accelerated(estimator, device="cpu").fit(train[FEATURES], train["late"].to_numpy())
         scores.append(roc_auc_score(test["late"], model.predict_proba(test[FEATURES])[:, 1]))
     return min(scores), max(scores)
 
@@ -58,7 +58,7 @@ def fitted(path: Path) -> Accelerated:
     """Return a model trained on the cluster."""
     X, y = pipeline.scan(path, FEATURES, TASK.target, rows=TRAIN, partition_bytes=2**20)
     assert X.npartitions >= 8
-    return Accelerated(TASK.spec("boosting", 0), device="cpu").fit(X, y)
+    return Accelerated(TASK.estimator("boosting", 0), device="cpu").fit(X, y)
 
 
 def score(model: Accelerated, path: Path) -> float:
@@ -112,9 +112,9 @@ def target(X: pd.DataFrame) -> np.ndarray:
 
 def test_categories_are_those_of_all_partitions(two: Any) -> None:
     X = table()
-    spec = XGBClassifier(n_estimators=5, enable_categorical=True)
-    many = Accelerated(spec, device="cpu").fit(dd.from_pandas(X, npartitions=3), target(X))
-    one = Accelerated(spec, device="cpu").fit(X, target(X))
+    estimator = XGBClassifier(n_estimators=5, enable_categorical=True)
+    many = Accelerated(estimator, device="cpu").fit(dd.from_pandas(X, npartitions=3), target(X))
+    one = Accelerated(estimator, device="cpu").fit(X, target(X))
     known = many.to_sklearn().get_booster().get_categories(export_to_arrow=True)
     expected = one.to_sklearn().get_booster().get_categories(export_to_arrow=True)
     assert known.to_arrow()[-1][1].to_pylist() == expected.to_arrow()[-1][1].to_pylist()
@@ -127,23 +127,23 @@ def test_weights_go_with_their_rows(two: Any) -> None:
     X = table()[["a", "b"]]
     y = target(table())
     weights = np.where(np.arange(len(y)) < 300, 0.0, 1.0)
-    spec = XGBClassifier(n_estimators=3)
+    estimator = XGBClassifier(n_estimators=3)
     parts = dd.from_pandas(X, npartitions=4)
-    weighted = Accelerated(spec, device="cpu").fit(parts, 1 - y * (weights == 1), weights)
-    half = Accelerated(spec, device="cpu").fit(X[300:], 1 - y[300:])
+    weighted = Accelerated(estimator, device="cpu").fit(parts, 1 - y * (weights == 1), weights)
+    half = Accelerated(estimator, device="cpu").fit(X[300:], 1 - y[300:])
     assert (weighted.predict(X) == half.predict(X)).mean() > 0.97
 
 
 def test_other_estimators_have_the_rows_gathered_and_say_so(two: Any) -> None:
     X = table()
-    spec = make_pipeline(OrdinalEncoder(), PCA(2), LogisticRegression())
+    estimator = make_pipeline(OrdinalEncoder(), PCA(2), LogisticRegression())
     parts = dd.from_pandas(X, npartitions=3)
-    many = Accelerated(spec, device="cpu", dtype="float64").fit(parts, target(X))
-    one = Accelerated(spec, device="cpu", dtype="float64").fit(X, target(X))
+    many = Accelerated(estimator, device="cpu", dtype="float64").fit(parts, target(X))
+    one = Accelerated(estimator, device="cpu", dtype="float64").fit(X, target(X))
     np.testing.assert_allclose(many.predict_proba(parts), one.predict_proba(X), rtol=1e-9)
     pca = many.plan_.steps[1].placements[0]
     assert "gathered to one process: 19,200 bytes of rows" in pca.note
-    assert "gather" in [entry.call for entry in many.residency_.entries]
+    assert "gather" in [entry.call for entry in many.execution_log_.entries]
 
 
 def test_rows_that_do_not_fit_are_refused_with_their_size(
@@ -158,11 +158,11 @@ def test_rows_that_do_not_fit_are_refused_with_their_size(
         )
 
 
-@pytest.mark.parametrize("spec", [XGBClassifier(n_estimators=1), LogisticRegression()])
-def test_a_target_of_another_length_is_refused(two: Any, spec: Any) -> None:
+@pytest.mark.parametrize("estimator", [XGBClassifier(n_estimators=1), LogisticRegression()])
+def test_a_target_of_another_length_is_refused(two: Any, estimator: Any) -> None:
     parts = dd.from_pandas(table()[["a"]], npartitions=3)
     with pytest.raises(DataError, match="y has 599 values and X has 600 rows"):
-        Accelerated(spec, device="cpu").fit(parts, target(table())[:-1])
+        Accelerated(estimator, device="cpu").fit(parts, target(table())[:-1])
 
 
 def test_labels_that_xgboost_does_not_take_are_refused(two: Any) -> None:

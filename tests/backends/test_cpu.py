@@ -5,8 +5,8 @@ from sklearn.linear_model import LogisticRegression
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline.backends import cpu
-from pipeline.backends.base import Placement, Plain
-from pipeline.backends.xgboost.estimator import Boosting
+from pipeline.backends.base import HostModel, Placement
+from pipeline.backends.xgboost.estimator import XGBoostModel
 
 
 class OwnBoosting(XGBClassifier):
@@ -15,7 +15,7 @@ class OwnBoosting(XGBClassifier):
 
 def test_an_estimator_is_its_own_implementation() -> None:
     placed = cpu.place(LogisticRegression(C=2), "model")
-    assert isinstance(placed, Plain)
+    assert isinstance(placed, HostModel)
     assert placed.native.C == 2
     assert cpu.describe(LogisticRegression(), "model") == Placement(
         "model", "sklearn.LogisticRegression", "cpu"
@@ -24,16 +24,16 @@ def test_an_estimator_is_its_own_implementation() -> None:
 
 @pytest.mark.parametrize("device", [None, "cpu", "cuda", "cuda:1"])
 def test_xgboost_is_told_to_run_on_the_cpu(device: str | None) -> None:
-    spec = XGBRegressor(device=device)
-    placed = cpu.place(spec, "model")
-    assert isinstance(placed, Boosting)
+    estimator = XGBRegressor(device=device)
+    placed = cpu.place(estimator, "model")
+    assert isinstance(placed, XGBoostModel)
     assert placed.native.device == "cpu"
-    assert spec.device == device
+    assert estimator.device == device
     replaced = device not in (None, "cpu")
-    assert bool(cpu.describe(spec, "model").note) is replaced
+    assert bool(cpu.describe(estimator, "model").note) is replaced
 
 
 def test_a_subclass_of_xgboost_is_not_xgboosts_own() -> None:
     assert cpu.is_xgboost(XGBClassifier())
     assert not cpu.is_xgboost(OwnBoosting())
-    assert isinstance(cpu.place(OwnBoosting(), "model"), Plain)
+    assert isinstance(cpu.place(OwnBoosting(), "model"), HostModel)

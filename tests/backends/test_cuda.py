@@ -12,14 +12,14 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, RidgeCV, SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
+from tests.contract.estimators import LOST, REFUSED
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import explain
 from pipeline.backends import cuda
 from pipeline.backends.cuml import tables, translations
-from pipeline.backends.xgboost.estimator import Boosting
+from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.errors import Unsupported
-from tests.contract.specs import LOST, REFUSED
 from tests.estimators import CASES, Case, named
 
 
@@ -31,21 +31,23 @@ class OwnBoosting(XGBClassifier):
     pass
 
 
-def refusal(spec: Any) -> list[Any]:
+def refusal(estimator: Any) -> list[Any]:
     found = []
     for ask in (cuda.place, cuda.describe):
         with pytest.raises(Unsupported) as caught:
-            ask(spec, "model")
+            ask(estimator, "model")
         found.append(caught.value.reasons)
     assert found[0] == found[1]
     assert all(reason.step == "model" for reason in found[0])
     return list(found[0])
 
 
-@pytest.mark.parametrize("spec", [OwnLogistic(), OwnBoosting()], ids=lambda s: type(s).__name__)
-def test_a_subclass_is_another_algorithm(spec: Any) -> None:
-    (reason,) = refusal(spec)
-    assert reason.why == f"{type(spec).__name__} has no rule for the GPU"
+@pytest.mark.parametrize(
+    "estimator", [OwnLogistic(), OwnBoosting()], ids=lambda s: type(s).__name__
+)
+def test_a_subclass_is_another_algorithm(estimator: Any) -> None:
+    (reason,) = refusal(estimator)
+    assert reason.why == f"{type(estimator).__name__} has no rule for the GPU"
     assert reason.instead == "use device='auto' to run this step on the CPU"
 
 
@@ -61,7 +63,7 @@ def test_exact_trees_are_refused_with_the_way_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "nearest"),
+    ("estimator", "nearest"),
     [
         (HistGradientBoostingClassifier(), "XGBClassifier"),
         (SGDClassifier(), "LogisticRegression or LinearSVC"),
@@ -69,8 +71,8 @@ def test_exact_trees_are_refused_with_the_way_out() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_nearest_substitute_is_named_and_not_used(spec: Any, nearest: str) -> None:
-    (reason,) = refusal(spec)
+def test_the_nearest_substitute_is_named_and_not_used(estimator: Any, nearest: str) -> None:
+    (reason,) = refusal(estimator)
     assert f"the nearest on the GPU is {nearest}; use it, or device='auto'" in reason.instead
 
 
@@ -87,7 +89,7 @@ def test_substitutes_have_rules_themselves_or_are_searches_over_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "parameters"),
+    ("estimator", "parameters"),
     [
         (AgglomerativeClustering(), ["linkage"]),
         (AgglomerativeClustering(linkage="single", compute_distances=True), ["compute_distances"]),
@@ -95,8 +97,8 @@ def test_substitutes_have_rules_themselves_or_are_searches_over_one() -> None:
     ],
     ids=lambda value: "",
 )
-def test_our_translations_refuse_what_cuml_lacks(spec: Any, parameters: list[str]) -> None:
-    found = refusal(spec)
+def test_our_translations_refuse_what_cuml_lacks(estimator: Any, parameters: list[str]) -> None:
+    found = refusal(estimator)
     assert [reason.parameter for reason in found] == parameters
     assert all("device='auto'" in reason.instead for reason in found)
 
@@ -115,25 +117,25 @@ def test_scikit_learn_on_cupy_is_switched_on_in_the_environment(
 
 def test_xgboost_is_the_same_class_with_a_device() -> None:
     placed = cuda.place(XGBClassifier(max_depth=3), "model")
-    assert isinstance(placed, Boosting)
+    assert isinstance(placed, XGBoostModel)
     assert type(placed.native) is XGBClassifier
     assert (placed.native.device, placed.native.max_depth) == ("cuda", 3)
     place = cuda.describe(XGBClassifier(), "model")
     assert (place.implementation, place.parameters) == ("xgboost.XGBClassifier", {"device": "cuda"})
 
 
-@pytest.mark.parametrize(("spec", "why"), REFUSED, ids=lambda value: str(value))
+@pytest.mark.parametrize(("estimator", "why"), REFUSED, ids=lambda value: str(value))
 def test_what_cuml_refuses_is_refused_with_its_reason_and_ours_is_the_way_out(
-    spec: Any, why: str
+    estimator: Any, why: str
 ) -> None:
-    (reason,) = refusal(spec)
+    (reason,) = refusal(estimator)
     assert reason.why.startswith("cuML: ")
     assert why in reason.why
     assert reason.instead == ("change the parameter, or run the step on the CPU with device='auto'")
 
 
 def test_each_estimator_that_cuml_refuses_something_of_is_tried() -> None:
-    tried = {tables.public_name(spec) for spec, _ in REFUSED}
+    tried = {tables.public_name(estimator) for estimator, _ in REFUSED}
     assert len(tried) == 24
     assert tried == {
         name
@@ -142,15 +144,15 @@ def test_each_estimator_that_cuml_refuses_something_of_is_tried() -> None:
     }
 
 
-@pytest.mark.parametrize(("spec", "lost"), LOST, ids=lambda value: str(value))
-def test_what_cuml_drops_is_told(spec: Any, lost: list[str]) -> None:
-    place = cuda.describe(spec, "model")
+@pytest.mark.parametrize(("estimator", "lost"), LOST, ids=lambda value: str(value))
+def test_what_cuml_drops_is_told(estimator: Any, lost: list[str]) -> None:
+    place = cuda.describe(estimator, "model")
     assert list(place.dropped) == lost
     assert place.note.partition("; ")[0] == f"without effect in cuML: {', '.join(lost)}"
 
 
 @pytest.mark.parametrize(
-    ("spec", "takes"),
+    ("estimator", "takes"),
     [
         (Ridge(solver="lsqr"), {"solver": "lsmr"}),
         (ElasticNet(tol=0.01), {"tol": 0.1}),
@@ -170,15 +172,15 @@ def test_what_cuml_drops_is_told(spec: Any, lost: list[str]) -> None:
     ],
     ids=lambda value: str(value),
 )
-def test_what_cuml_takes_instead_is_told(spec: Any, takes: dict[str, Any]) -> None:
-    assert dict(cuda.describe(spec, "model").parameters) == takes
+def test_what_cuml_takes_instead_is_told(estimator: Any, takes: dict[str, Any]) -> None:
+    assert dict(cuda.describe(estimator, "model").parameters) == takes
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if tables.rule(c.spec)], ids=named)
+@pytest.mark.parametrize("case", [c for c in CASES if tables.rule(c.estimator)], ids=named)
 def test_every_estimator_of_the_table_is_explained(case: Case) -> None:
-    (placed,) = explain(case.spec, "cuda").placements
+    (placed,) = explain(case.estimator, "cuda").placements
     assert placed.device == "cuda"
-    assert placed.implementation == tables.CUML[tables.public_name(case.spec)].twin
+    assert placed.implementation == tables.CUML[tables.public_name(case.estimator)].twin
 
 
 def test_the_table_names_estimators_by_their_cuml_twins_in_order() -> None:

@@ -23,15 +23,15 @@ y = (X[:, 0] > 0).astype(int)
 
 
 @pytest.fixture
-def spec():
+def estimator():
     return make_pipeline(StandardScaler(), xgboost.XGBRFClassifier(n_estimators=3, max_depth=2))
 
 
-def test_the_whole_life_of_a_model_repeats_no_warning(spec, tmp_path: Path) -> None:
+def test_the_whole_life_of_a_model_repeats_no_warning(estimator, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = Accelerated(spec, device="cpu").fit(X, y)
-        explain(spec, device="cuda")
+        model = Accelerated(estimator, device="cpu").fit(X, y)
+        explain(estimator, device="cuda")
         model.certify(X)
         loaded = load(save(model, tmp_path / "a.model"), device="cpu")
         answers = [each.predict(X) for each in (model, loaded, pickle.loads(pickle.dumps(model)))]
@@ -39,12 +39,12 @@ def test_the_whole_life_of_a_model_repeats_no_warning(spec, tmp_path: Path) -> N
     assert all((each == answers[0]).all() for each in answers)
 
 
-def test_a_cluster_repeats_no_warning(spec) -> None:
+def test_a_cluster_repeats_no_warning(estimator) -> None:
     da = pytest.importorskip("dask.array")
     parts = da.from_array(X, chunks=(40, 3))
     with cluster.cluster("local", workers=2), warnings.catch_warnings():
         warnings.filterwarnings("error", category=FutureWarning)
-        model = Accelerated(spec, device="cpu").fit(parts, y)
+        model = Accelerated(estimator, device="cpu").fit(parts, y)
     assert len(model.to_sklearn()[-1].get_booster().get_dump()) == 3
     assert (model.predict(X) == y).mean() > 0.9
 

@@ -16,15 +16,15 @@ from tests.estimators import CASES, Case, named
 def test_every_rule_has_a_case() -> None:
     rules = {*CUML, *ESTIMATORS, *(f"xgboost.sklearn.{name}" for name in XGBOOST)}
     # What is no dependency has its case in the tests that need a GPU.
-    assert {public_name(case.spec) for case in CASES} == rules - set(APART)
+    assert {public_name(case.estimator) for case in CASES} == rules - set(APART)
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_equals_the_reference_and_so_does_the_lifted_model(case: Case) -> None:
     X, y = case.data()
-    reference = clone(case.spec).fit(X, y, **case.params)
-    ours = Accelerated(clone(case.spec), device="cpu", intelex=False).fit(X, y, **case.params)
+    reference = clone(case.estimator).fit(X, y, **case.params)
+    ours = Accelerated(clone(case.estimator), device="cpu", intelex=False).fit(X, y, **case.params)
     assert case.compare(ours, reference, X, y) == 0
     lifted: Any = ours.to_sklearn()
-    assert type(lifted) is type(case.spec)
+    assert type(lifted) is type(case.estimator)
     assert case.compare(lifted, reference, X, y) == 0

@@ -44,28 +44,30 @@ def parts(X: np.ndarray, rows: int = 1000) -> Any:
     return da.from_array(X, chunks=(rows, X.shape[1]))
 
 
-def streamed(spec: Any, X: np.ndarray, y: Any = None, **params: Any) -> Accelerated:
-    model = Accelerated(spec, device="cpu", dtype="float64").fit(parts(X), y, **params)
+def streamed(estimator: Any, X: np.ndarray, y: Any = None, **params: Any) -> Accelerated:
+    model = Accelerated(estimator, device="cpu", dtype="float64").fit(parts(X), y, **params)
     assert "one partition after another: " in model.plan_.placements[-1].note
     return model
 
 
 @pytest.mark.parametrize(
-    "spec", [GaussianNB(), MultinomialNB(), ComplementNB(), BernoulliNB(binarize=0.5)]
+    "estimator", [GaussianNB(), MultinomialNB(), ComplementNB(), BernoulliNB(binarize=0.5)]
 )
 @pytest.mark.parametrize("labels", [np.array([0, 1, 2]), np.array(["a", "b", "c"])])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_naive_bayes_is_that_of_all_rows(spec: Any, labels: np.ndarray, weighted: bool) -> None:
+def test_naive_bayes_is_that_of_all_rows(
+    estimator: Any, labels: np.ndarray, weighted: bool
+) -> None:
     X, score = table()
     X, y = np.abs(X), labels[np.digitize(score, [0.0, 2.0])]
     weights = {"sample_weight": 0.5 + (np.arange(ROWS) % 3)} if weighted else {}
-    found, alone = streamed(spec, X, y, **weights), spec.fit(X, y, **weights)
+    found, alone = streamed(estimator, X, y, **weights), estimator.fit(X, y, **weights)
     np.testing.assert_allclose(found.predict_proba(X), alone.predict_proba(X), rtol=1e-6)
     assert found.predict(X).tolist() == alone.predict(X).tolist()
 
 
 @pytest.mark.parametrize(
-    "spec",
+    "estimator",
     [
         SGDClassifier(loss="log_loss", random_state=0),
         SGDClassifier(loss="log_loss", average=True, early_stopping=True, random_state=0),
@@ -76,14 +78,14 @@ def test_naive_bayes_is_that_of_all_rows(spec: Any, labels: np.ndarray, weighted
         MLPClassifier((8,), max_iter=100, tol=1e-3, random_state=0),
     ],
 )
-def test_what_takes_steps_ranks_rows_as_well_as_in_memory(spec: Any) -> None:
+def test_what_takes_steps_ranks_rows_as_well_as_in_memory(estimator: Any) -> None:
     X, score = table()
     y = np.where(score > 1, "yes", "no")
-    pipe = make_pipeline(StandardScaler(), spec)
+    pipe = make_pipeline(StandardScaler(), estimator)
     found = streamed(pipe, X, y)
     alone = pipe.fit(X, y)
     assert area(found, X, y) > area(alone, X, y) - 0.005
-    assert found.to_sklearn()[-1].get_params() == spec.get_params()
+    assert found.to_sklearn()[-1].get_params() == estimator.get_params()
     assert found.predict(X).tolist() == streamed(pipe, X, y).predict(X).tolist()
 
 
@@ -117,8 +119,8 @@ def test_epochs_end_when_the_score_grows_no_more() -> None:
 def test_components_are_those_of_the_same_batches() -> None:
     X, _ = table()
     X = X * [5, 3, 1, 0.5]
-    spec = IncrementalPCA(2, batch_size=500)
-    found, alone = streamed(spec, X), spec.fit(X)
+    estimator = IncrementalPCA(2, batch_size=500)
+    found, alone = streamed(estimator, X), estimator.fit(X)
     np.testing.assert_allclose(found.to_sklearn().components_, alone.components_, rtol=1e-9)
     np.testing.assert_allclose(found.transform(X), alone.transform(X), rtol=1e-9)
 
@@ -126,15 +128,15 @@ def test_components_are_those_of_the_same_batches() -> None:
 def test_rows_flow_on_behind_components() -> None:
     X, score = table()
     X, y = X * [5, 3, 1, 0.5], (score > 1).astype("int64")
-    spec = make_pipeline(IncrementalPCA(2, batch_size=500), GaussianNB())
-    found, alone = streamed(spec, X, y), spec.fit(X, y)
+    estimator = make_pipeline(IncrementalPCA(2, batch_size=500), GaussianNB())
+    found, alone = streamed(estimator, X, y), estimator.fit(X, y)
     np.testing.assert_allclose(found.predict_proba(X), alone.predict_proba(X), rtol=1e-6)
 
 
 def test_clusters_are_as_tight_as_in_memory() -> None:
     X = load_digits().data
-    spec = MiniBatchKMeans(10, random_state=0, n_init=1, batch_size=256)
-    found, alone = streamed(spec, X).to_sklearn(), spec.fit(X)
+    estimator = MiniBatchKMeans(10, random_state=0, n_init=1, batch_size=256)
+    found, alone = streamed(estimator, X).to_sklearn(), estimator.fit(X)
     assert -found.score(X) < 1.1 * -alone.score(X)
 
 

@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 
 from pipeline import Accelerated, explain
 from pipeline.backends import intelex, parity, x86
-from pipeline.backends.base import Plain
+from pipeline.backends.base import HostModel
 from pipeline.backends.cuml.tables import public_name
 from pipeline.data import files
 from pipeline.serving.load import load
@@ -33,11 +33,11 @@ from tools.calibrate.twins import PAIRS, Pair, answer, difference
 needs_package = pytest.mark.skipif(
     not intelex.installed(), reason=f"needs {intelex.PACKAGE}, as it was measured"
 )
-ON = [pair for pair in PAIRS if intelex.holds(public_name(pair.spec))]
+ON = [pair for pair in PAIRS if intelex.holds(public_name(pair.estimator))]
 
 
 def named(pair: Pair) -> str:
-    return type(pair.spec).__name__
+    return type(pair.estimator).__name__
 
 
 def small(pair: Pair, dtype: str = "float32") -> tuple[Any, Any]:
@@ -67,9 +67,9 @@ def package(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_the_package_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intelex, "available", lambda package: False)
     for pair in PAIRS:
-        assert intelex.twin(pair.spec) is None
-        assert isinstance(intelex.place(pair.spec, "model"), Plain)
-        assert intelex.describe(pair.spec, "model").implementation == f"sklearn.{named(pair)}"
+        assert intelex.twin(pair.estimator) is None
+        assert isinstance(intelex.place(pair.estimator, "model"), HostModel)
+        assert intelex.describe(pair.estimator, "model").implementation == f"sklearn.{named(pair)}"
 
 
 @pytest.mark.parametrize(("version", "same"), [("2026.2.7", True), ("2026.3.0", False)])
@@ -103,7 +103,7 @@ def test_only_what_was_measured_to_be_near_and_faster_is_used(
 
 @pytest.mark.usefixtures("package")
 @pytest.mark.parametrize(
-    "spec",
+    "estimator",
     [
         OwnRidge(),
         Ridge(solver="svd"),
@@ -129,8 +129,8 @@ def test_only_what_was_measured_to_be_near_and_faster_is_used(
     ],
     ids=str,
 )
-def test_what_is_another_algorithm_there_stays_with_scikit_learn(spec: Any) -> None:
-    assert intelex.twin(spec) is None
+def test_what_is_another_algorithm_there_stays_with_scikit_learn(estimator: Any) -> None:
+    assert intelex.twin(estimator) is None
 
 
 @pytest.mark.usefixtures("package")
@@ -149,7 +149,7 @@ def test_the_switch_gives_scikit_learns_own(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(intelex, "installed", lambda: True)
     X, y = classes()
     model = Accelerated(LogisticRegression(), device="cpu", intelex=False).fit(X, y)
-    assert isinstance(model.plan_.steps[0].worker, Plain)
+    assert isinstance(model.plan_.steps[0].worker, HostModel)
     assert [p.implementation for p in model.plan_.placements] == ["sklearn.LogisticRegression"]
 
 
@@ -177,19 +177,19 @@ def test_columns_that_depend_on_each_other_are_found() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("pair", PAIRS, ids=named)
 def test_comes_as_near_to_scikit_learn_as_its_row_says(pair: Pair, dtype: str) -> None:
-    found = x86.TWINS[public_name(pair.spec)]
+    found = x86.TWINS[public_name(pair.estimator)]
     X, y = small(pair, dtype)
-    wanted = answer(Plain(pair.spec), pair, X, y)
-    made = answer(intelex.Intelex(pair.spec, found, "model"), pair, X, y)
+    wanted = answer(HostModel(pair.estimator), pair, X, y)
+    made = answer(intelex.Intelex(pair.estimator, found, "model"), pair, X, y)
     assert difference(made, wanted) <= found.tolerance
 
 
 @needs_package
 @pytest.mark.parametrize("pair", PAIRS, ids=named)
 def test_is_given_nothing_that_it_leaves_to_scikit_learn(pair: Pair, caplog) -> None:
-    found = x86.TWINS[public_name(pair.spec)]
+    found = x86.TWINS[public_name(pair.estimator)]
     with caplog.at_level(logging.INFO, "sklearnex"):
-        answer(intelex.Intelex(pair.spec, found, "model"), pair, *small(pair))
+        answer(intelex.Intelex(pair.estimator, found, "model"), pair, *small(pair))
     told = [record.message for record in caplog.records if record.name.startswith("sklearnex")]
     assert any("running accelerated version" in line for line in told)
     assert not [line for line in told if "fallback" in line]
@@ -198,13 +198,13 @@ def test_is_given_nothing_that_it_leaves_to_scikit_learn(pair: Pair, caplog) -> 
 @needs_package
 @pytest.mark.parametrize("pair", PAIRS, ids=named)
 def test_the_lifted_model_is_scikit_learns_with_all_it_learnt(pair: Pair, tmp_path) -> None:
-    found = x86.TWINS[public_name(pair.spec)]
+    found = x86.TWINS[public_name(pair.estimator)]
     X, y = small(pair)
-    ours = intelex.Intelex(pair.spec, found, "model")
+    ours = intelex.Intelex(pair.estimator, found, "model")
     made = answer(ours, pair, X, y)
-    lifted, reference = ours.to_sklearn(), clone(pair.spec).fit(X, y)
+    lifted, reference = ours.to_sklearn(), clone(pair.estimator).fit(X, y)
     assert type(lifted) is type(reference)
-    assert repr(lifted) == repr(pair.spec)
+    assert repr(lifted) == repr(pair.estimator)
     wanted = {name: value for name, value in vars(reference).items() if name.endswith("_")}
     assert {name for name in vars(lifted) if name.endswith("_")} == {*wanted} - {*found.lacks}
     for name in {*wanted} - {*found.lacks}:
@@ -223,9 +223,9 @@ def test_the_lifted_model_is_scikit_learns_with_all_it_learnt(pair: Pair, tmp_pa
 @pytest.mark.parametrize("pair", ON, ids=named)
 def test_accelerated_takes_it_and_hands_back_scikit_learns(pair: Pair) -> None:
     X, y = small(pair)
-    model = Accelerated(clone(pair.spec), device="cpu").fit(X, y)
+    model = Accelerated(clone(pair.estimator), device="cpu").fit(X, y)
     assert isinstance(model.plan_.steps[0].worker, intelex.Intelex)
-    assert type(model.to_sklearn()) is type(pair.spec)
+    assert type(model.to_sklearn()) is type(pair.estimator)
 
 
 @needs_package
@@ -233,12 +233,12 @@ def test_accelerated_takes_it_and_hands_back_scikit_learns(pair: Pair) -> None:
 def test_three_classes_of_text() -> None:
     X, y = classes()
     labels = np.array(["a", "b", "c"], dtype=object)[y]
-    for spec in (SVC(), LogisticRegression(), KNeighborsClassifier(algorithm="brute")):
-        model = Accelerated(spec, device="cpu").fit(X, labels)
-        reference = clone(spec).fit(X, labels)
+    for estimator in (SVC(), LogisticRegression(), KNeighborsClassifier(algorithm="brute")):
+        model = Accelerated(estimator, device="cpu").fit(X, labels)
+        reference = clone(estimator).fit(X, labels)
         assert (model.predict(X) != reference.predict(X)).mean() < 0.01
         assert (model.to_sklearn().predict(X) != reference.predict(X)).mean() < 0.01
-        if isinstance(spec, SVC):
+        if isinstance(estimator, SVC):
             wanted = reference.decision_function(X)
             assert difference(model.decision_function(X), wanted) < 0.01
             assert difference(model.to_sklearn().decision_function(X), wanted) < 0.01
@@ -249,7 +249,7 @@ def test_three_classes_of_text() -> None:
 @pytest.mark.parametrize("given", ["sparse", "weights", "targets", "narrow", "dependent"])
 def test_what_it_would_leave_to_scikit_learn_is_learnt_there_and_said(given: str) -> None:
     X, y = tables.numbers(200, 20)
-    spec, params = LinearRegression(), {}
+    estimator, params = LinearRegression(), {}
     if given == "weights":
         params = {"sample_weight": np.ones(200)}
     elif given == "targets":
@@ -257,18 +257,18 @@ def test_what_it_would_leave_to_scikit_learn_is_learnt_there_and_said(given: str
     elif given == "dependent":
         X = np.column_stack([X, 2 * X[:, 0] - X[:, 1]])
     elif given == "narrow":
-        spec, X = KNeighborsClassifier(), X[:, :3]
+        estimator, X = KNeighborsClassifier(), X[:, :3]
         y = (y > 0).astype(int)
     else:
-        worker = intelex.place(spec, "model")
+        worker = intelex.place(estimator, "model")
         with pytest.raises(intelex.Unsupported, match="leaves sparse rows to scikit-learn"):
             worker.fit(sparse.csr_matrix(X), y)
         return
-    model = Accelerated(spec, device="cpu").fit(X, y, **params)
-    reference = clone(spec).fit(X, y, **params)
+    model = Accelerated(estimator, device="cpu").fit(X, y, **params)
+    reference = clone(estimator).fit(X, y, **params)
     np.testing.assert_array_equal(model.predict(X), reference.predict(X))
     (placed,) = model.plan_.placements
-    assert placed.implementation == f"sklearn.{type(spec).__name__}"
+    assert placed.implementation == f"sklearn.{type(estimator).__name__}"
     assert "as it is: scikit-learn-intelex leaves" in placed.note
 
 
@@ -305,6 +305,6 @@ def test_labels_and_axes_of_the_training_rows() -> None:
     labels = Accelerated(DBSCAN(eps=0.9), device="cpu").fit_predict(X)
     np.testing.assert_array_equal(labels, DBSCAN(eps=0.9).fit_predict(X))
     assert labels.dtype == "int64"
-    spec = PCA(4, svd_solver="full")
-    axes = Accelerated(clone(spec), device="cpu").fit_transform(X)
-    np.testing.assert_allclose(axes, spec.fit_transform(X), atol=1e-3)
+    estimator = PCA(4, svd_solver="full")
+    axes = Accelerated(clone(estimator), device="cpu").fit_transform(X)
+    np.testing.assert_allclose(axes, estimator.fit_transform(X), atol=1e-3)

@@ -22,7 +22,7 @@ from xgboost import XGBClassifier, XGBRegressor
 from pipeline import Accelerated, save
 from pipeline.backends import nvforest as forests
 from pipeline.backends.nvforest import Forest
-from pipeline.errors import ConfigError, LiftDiffers, Unsupported
+from pipeline.errors import ConfigError, ParityError, Unsupported
 from pipeline.serving import predict
 from pipeline.serving.job import FORESTS, serve_forests
 from tests import programs
@@ -117,7 +117,7 @@ def test_rows_have_the_type_in_which_the_estimator_reads_them(
 def test_other_answers_are_an_error_and_no_prediction(library: dict[str, Any]) -> None:
     library["shift"] = 0.25
     estimator = clone(CASES["forest"][0]).fit(X, THREE)
-    with pytest.raises(LiftDiffers, match=r"^step: nvForest answers otherwise .* in 256 of 256"):
+    with pytest.raises(ParityError, match=r"^step: nvForest answers otherwise .* in 256 of 256"):
         Forest(estimator, "step", "cpu").call("predict_proba", X)
 
 
@@ -140,8 +140,8 @@ def test_without_the_library_the_way_to_it_is_told() -> None:
 def test_a_file_is_predicted_by_it_where_it_is_asked_for(
     library: dict[str, Any], tmp_path: Path
 ) -> None:
-    spec = programs.program(RandomForestClassifier(5, random_state=0))
-    model = programs.on_cpu(spec).fit(programs.TABLE, programs.NUMBERS)
+    estimator = programs.program(RandomForestClassifier(5, random_state=0))
+    model = programs.on_cpu(estimator).fit(programs.TABLE, programs.NUMBERS)
     folder = save(model, tmp_path / "model")
     programs.TABLE.to_parquet(tmp_path / "in.parquet")
     for how in FORESTS:

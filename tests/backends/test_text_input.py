@@ -23,7 +23,7 @@ class OwnVectorizer(CountVectorizer):
 
 
 @pytest.mark.parametrize(
-    ("spec", "expected"),
+    ("estimator", "expected"),
     [
         (HashingVectorizer(), True),
         (OwnVectorizer(), True),
@@ -39,8 +39,8 @@ class OwnVectorizer(CountVectorizer):
     ],
     ids=plain,
 )
-def test_specs_that_read_text_are_known_by_their_first_step(spec: Any, expected: bool) -> None:
-    assert reads_text(spec) is expected
+def test_specs_that_read_text_are_known_by_their_first_step(estimator: Any, expected: bool) -> None:
+    assert reads_text(estimator) is expected
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,9 @@ def table(rows: int) -> tuple[pd.DataFrame, np.ndarray]:
     return X, (X["a"].fillna(0) + 0.3 * X["b"] + (X["c"] == "u")).to_numpy()
 
 
-def learnt(spec: Any, X: Any, y: Any, **params: Any) -> np.ndarray:
-    model = Accelerated(spec, device="cpu").fit(X, y, **params)
-    answer = model.predict_proba if hasattr(spec, "predict_proba") else model.predict
+def learnt(estimator: Any, X: Any, y: Any, **params: Any) -> np.ndarray:
+    model = Accelerated(estimator, device="cpu").fit(X, y, **params)
+    answer = model.predict_proba if hasattr(estimator, "predict_proba") else model.predict
     return np.asarray(answer(X))
 
 
@@ -82,7 +82,7 @@ SPECS: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("name", SPECS)
 def test_the_numbers_are_those_of_both_versions(name: str) -> None:
-    spec, stored = SPECS[name]
+    estimator, stored = SPECS[name]
     X, score = table(250)
     X = X if "categories" in name else X[["a", "b"]].to_numpy()
     y = (
@@ -93,7 +93,7 @@ def test_the_numbers_are_those_of_both_versions(name: str) -> None:
         else score
     )
     params = {"qid": np.arange(250) // 10} if "ranks" in name else {}
-    found = learnt(spec, X, y.astype("float64" if y is score else "int64"), **params)
+    found = learnt(estimator, X, y.astype("float64" if y is score else "int64"), **params)
     np.testing.assert_allclose(found.reshape(250, -1)[:5, -1], stored, rtol=1e-6)
 
 
@@ -101,6 +101,6 @@ def test_with_more_values_than_bins_the_model_is_as_good() -> None:
     X, score = table(20_000)
     noise = np.random.default_rng(1).normal(size=len(score))
     y = (score + noise > 2).astype("int64")
-    spec = make_pipeline(StandardScaler(), XGBClassifier(**COMMON))
-    found = learnt(spec, X[["a", "b"]], y)[:, 1]
+    estimator = make_pipeline(StandardScaler(), XGBClassifier(**COMMON))
+    found = learnt(estimator, X[["a", "b"]], y)[:, 1]
     assert roc_auc_score(y, found) == pytest.approx(0.85157, abs=0.001)

@@ -10,10 +10,10 @@ from pipeline.benchmark.results import (
     Agreement,
     Cell,
     Interval,
+    PipelineInfo,
     Protocol,
     Results,
     Run,
-    Spec,
     TaskInfo,
     Variant,
 )
@@ -37,12 +37,12 @@ def run(total: float, *, copy: float = 0.0) -> Run:
     return Run(total=total, stages=stages | {"copy": copy * total}, cpu_seconds=1.9 * total)
 
 
-def cell(spec: str, variant: str, totals: list[float]) -> Cell:
+def cell(pipeline: str, variant: str, totals: list[float]) -> Cell:
     """Return a cell that ran, with the given totals in seconds."""
     reference = variant == "reference"
     agreement = Agreement(max_difference=3e-7, mean_difference=2e-8, same_decision=1.0)
     return Cell(
-        spec=spec,
+        pipeline=pipeline,
         variant=variant,
         status="ok",
         why="",
@@ -55,7 +55,7 @@ def cell(spec: str, variant: str, totals: list[float]) -> Cell:
         agreement=None if reference else agreement,
         peak_rss_bytes=1_900_000_000 if reference else 1_200_000_000,
         placement=placement(variant),
-        residency=[] if reference else ledger(variant),
+        execution_log=[] if reference else execution_log(variant),
     )
 
 
@@ -74,8 +74,8 @@ def placement(variant: str) -> list[records.Placement]:
     ]
 
 
-def ledger(variant: str) -> list[records.Movement]:
-    """Return a residency ledger; only a GPU moves bytes."""
+def execution_log(variant: str) -> list[records.Movement]:
+    """Return a execution log; only a GPU moves bytes."""
     moved = 48 * 2**20 if variant == "cuda" else 0
     return [
         records.Movement(
@@ -111,20 +111,20 @@ def trace(variant: str) -> records.Trace:
     )
 
 
-def totals(spec: str, variant: str, n: int) -> list[float]:
+def totals(pipeline: str, variant: str, n: int) -> list[float]:
     """Return n times with 2 % of noise, always the same."""
-    random = np.random.default_rng([list(SPECS).index(spec), list(FACTORS).index(variant), n])
-    base = SPECS[spec] * FACTORS[variant]
+    random = np.random.default_rng([list(SPECS).index(pipeline), list(FACTORS).index(variant), n])
+    base = SPECS[pipeline] * FACTORS[variant]
     return [round(float(t), 6) for t in base * np.exp(random.normal(0, 0.02, n))]
 
 
 def order(variants: list[str], n: int) -> list[str]:
     """Return rounds of all cells."""
-    return [f"{spec}/{variant}" for _ in range(n) for spec in SPECS for variant in variants]
+    return [f"{pipeline}/{variant}" for _ in range(n) for pipeline in SPECS for variant in variants]
 
 
 def normal(n: int = 7) -> Results:
-    """Three specs, the reference and the CPU; no GPU on the machine."""
+    """Three pipelines, the reference and the CPU; no GPU on the machine."""
     variants = [
         Variant(name="reference", title="plain scikit-learn", device="cpu", status="ok", why=""),
         Variant(name="cpu", title="this pipeline on the CPU", device="cpu", status="ok", why=""),
@@ -161,8 +161,8 @@ def normal(n: int = 7) -> Results:
             isolation="a fresh process per cell",
         ),
         variants=variants,
-        specs=[
-            Spec(name=s, title=f"{s} on flights", code=f"Pipeline([\n  ('{s}', {s}())\n])")
+        pipelines=[
+            PipelineInfo(name=s, title=f"{s} on flights", code=f"Pipeline([\n  ('{s}', {s}())\n])")
             for s in SPECS
         ],
         cells=[cell(s, v, totals(s, v, n)) for s in SPECS for v in names],
@@ -204,7 +204,7 @@ def few() -> Results:
 
 
 def with_gpu() -> Results:
-    """The same with a made-up GPU, on which the smallest spec is slower."""
+    """The same with a made-up GPU, on which the smallest pipeline is slower."""
     base = normal()
     variants = [*base.variants[:2], replace(base.variants[2], status="ok", why="")]
     cells = [cell(s, "cuda", totals(s, "cuda", 7)) for s in SPECS]
@@ -222,17 +222,17 @@ def with_gpu() -> Results:
     return replace(base, variants=variants, cells=cells, machine=machine, protocol=protocol)
 
 
-def _cell(results: Results, spec: str, variant: str) -> Cell:
-    found = results.cell(spec, variant)
+def _cell(results: Results, pipeline: str, variant: str) -> Cell:
+    found = results.cell(pipeline, variant)
     if found is None:
-        raise LookupError(f"{spec}/{variant}")
+        raise LookupError(f"{pipeline}/{variant}")
     return found
 
 
-def with_cell(results: Results, spec: str, variant: str, **changes: object) -> Results:
+def with_cell(results: Results, pipeline: str, variant: str, **changes: object) -> Results:
     """Return the results with one cell changed."""
     cells = [
-        replace(c, **changes) if (c.spec, c.variant) == (spec, variant) else c
+        replace(c, **changes) if (c.pipeline, c.variant) == (pipeline, variant) else c
         for c in results.cells
     ]
     return replace(results, cells=cells)
@@ -253,7 +253,7 @@ def parity_failed() -> Results:
 def hostile() -> Results:
     """Every free text is an attack on HTML, Markdown or a terminal."""
     base = with_gpu()
-    names = {s.name: f"{s.name} {HOSTILE}" for s in base.specs}
+    names = {s.name: f"{s.name} {HOSTILE}" for s in base.pipelines}
     return replace(
         base,
         created=HOSTILE,
@@ -266,12 +266,12 @@ def hostile() -> Results:
             replace(v, title=HOSTILE, why=HOSTILE, status="skipped" if v.name == "cpu" else "ok")
             for v in base.variants
         ],
-        specs=[replace(s, name=names[s.name], code=HOSTILE + "```") for s in base.specs],
-        cells=[_hostile(c, names[c.spec]) for c in base.cells],
+        pipelines=[replace(s, name=names[s.name], code=HOSTILE + "```") for s in base.pipelines],
+        cells=[_hostile(c, names[c.pipeline]) for c in base.cells],
     )
 
 
 def _hostile(cell: Cell, name: str) -> Cell:
     places = [replace(p, note=HOSTILE, implementation=HOSTILE) for p in cell.placement]
     metrics = {**cell.metrics, HOSTILE: 0.5}
-    return replace(cell, spec=name, placement=places, metrics=metrics)
+    return replace(cell, pipeline=name, placement=places, metrics=metrics)

@@ -17,15 +17,15 @@ PRICE = Price(
 def everything() -> Results:
     """Return a record with a GPU, sizes, a price, earlier records and profiles."""
     base = with_sizes(fixtures.with_gpu())
-    medians = {f"{cell.spec}/{cell.variant}": 1.25 for cell in base.cells}
+    medians = {f"{cell.pipeline}/{cell.variant}": 1.25 for cell in base.cells}
     past = [
         Past(created=f"2026-01-0{day}T00:00:00+00:00", commit="0123456789abcdef", cpu="Example CPU",
              gpus=["Synthetic GPU 0"], medians=medians)
         for day in (1, 2)
     ]  # fmt: skip
     profiles = [
-        Profile(spec="forest", variant="cpu", file="profile-1.html", why=""),
-        Profile(spec="forest", variant="reference", file="", why="not installed"),
+        Profile(pipeline="forest", variant="cpu", file="profile-1.html", why=""),
+        Profile(pipeline="forest", variant="reference", file="", why="not installed"),
     ]
     return replace(base, price=PRICE, history=past, profiles=profiles)
 
@@ -33,13 +33,13 @@ def everything() -> Results:
 def hostile() -> Results:
     """Return the same with attacks in every free text."""
     base, full, bad = fixtures.hostile(), everything(), fixtures.HOSTILE
-    names = dict(zip(fixtures.SPECS, (spec.name for spec in base.specs), strict=True))
+    names = dict(zip(fixtures.SPECS, (pipeline.name for pipeline in base.pipelines), strict=True))
     return replace(
         base,
-        points=[replace(p, spec=names[p.spec], status="ok", why=bad) for p in full.points],
+        points=[replace(p, pipeline=names[p.pipeline], status="ok", why=bad) for p in full.points],
         price=replace(PRICE, machine=bad, source=bad, currency=bad),
         history=[replace(p, cpu=bad, commit=bad, created=bad, gpus=[bad]) for p in full.history],
-        profiles=[replace(p, spec=bad, file=bad, why=bad) for p in full.profiles],
+        profiles=[replace(p, pipeline=bad, file=bad, why=bad) for p in full.profiles],
     )
 
 
@@ -49,24 +49,24 @@ def with_sizes(base: Results | None = None) -> Results:
     names = [variant.name for variant in base.variants if variant.status == "ok"]
     points = [
         Point(
-            spec=spec,
+            pipeline=pipeline,
             variant=name,
             size=share,
             rows_train=int(260_000 * share),
             rows_test=int(67_346 * share),
             status="ok",
             why="",
-            runs=[fixtures.run(_seconds(spec, name, share) * (1 + 0.01 * i)) for i in range(5)],
+            runs=[fixtures.run(_seconds(pipeline, name, share) * (1 + 0.01 * i)) for i in range(5)],
         )
-        for spec in fixtures.SPECS
+        for pipeline in fixtures.SPECS
         for share in (0.02, 0.1, 0.4)
         for name in names
     ]
     return replace(base, points=points)
 
 
-def _seconds(spec: str, variant: str, share: float) -> float:
-    start = STARTS[spec] if variant == "cuda" else 0.0
-    slow = variant == "cuda" and spec == "logistic"
-    whole = fixtures.SPECS[spec] * (1.3 if slow else fixtures.FACTORS[variant])
+def _seconds(pipeline: str, variant: str, share: float) -> float:
+    start = STARTS[pipeline] if variant == "cuda" else 0.0
+    slow = variant == "cuda" and pipeline == "logistic"
+    whole = fixtures.SPECS[pipeline] * (1.3 if slow else fixtures.FACTORS[variant])
     return start + (whole - start) * share

@@ -29,11 +29,11 @@ TRUTHS = {
 def of_kind(kind: str) -> Results:
     """Return a comparison of a task of another kind; its answers differ a little."""
     made = fixtures.with_gpu()
-    truth = TRUTHS[kind]
-    said = part(truth, "target")
+    y_true = TRUTHS[kind]
+    said = part(y_true, "target")
     agreement = answers.agreement(said, np.append(said[:-1], 9), kind)
     cells = [replace(c, agreement=c.agreement and agreement) for c in made.cells]
-    about = answers.about(truth, kind)
+    about = answers.about(y_true, kind)
     task = replace(made.task, kind=kind, about_target=about, positive_rate=None)
     return replace(made, task=task, cells=cells)
 

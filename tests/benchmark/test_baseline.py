@@ -53,8 +53,11 @@ def test_what_else_differs_is_named() -> None:
         (lambda r: replace(r, task=replace(r.task, split="other")), "split"),
         (lambda r: replace(r, task=replace(r.task, rows_train=1)), "training rows"),
         (lambda r: replace(r, protocol=replace(r.protocol, clock="other")), "clock"),
-        (lambda r: replace(r, specs=[replace(s, code="other") for s in r.specs]), "parameters are"),
-        (lambda r: replace(r, specs=[replace(s, name="x") for s in r.specs]), "programs: "),
+        (
+            lambda r: replace(r, pipelines=[replace(s, code="other") for s in r.pipelines]),
+            "parameters are",
+        ),
+        (lambda r: replace(r, pipelines=[replace(s, name="x") for s in r.pipelines]), "programs: "),
     ],
 )
 def test_results_of_other_work_are_refused(change: Any, why: str) -> None:
@@ -68,7 +71,7 @@ def test_the_command_compares_recorded_results(tmp_path: Path) -> None:
     now, then = fixtures.normal(), slower(fixtures.normal(), 0.5)
     (tmp_path / "results.json").write_bytes(results.dumps(now))
     (tmp_path / "old.json").write_bytes(results.dumps(then))
-    arguments = ["--again", "--out", str(tmp_path), "--baseline"]
+    arguments = ["--from-results", "--out", str(tmp_path), "--baseline"]
     code, out, err = call("compare", "flights", *arguments, str(tmp_path / "old.json"))
     assert (code, err) == (0, "")
     assert "slower" in out
@@ -81,4 +84,4 @@ def test_the_command_compares_recorded_results(tmp_path: Path) -> None:
 
 
 def test_again_needs_a_baseline(tmp_path: Path) -> None:
-    assert call("compare", "flights", "--again", "--out", str(tmp_path)).code == 2
+    assert call("compare", "flights", "--from-results", "--out", str(tmp_path)).code == 2

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from pipeline.benchmark import compare, measure, results, variants
 from pipeline.benchmark import rounds as lane
-from pipeline.benchmark.compare import Duel
+from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.measure import Job
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.worker import Report, WorkerFailed
@@ -36,7 +36,7 @@ class FakeWorker:
     most_alive: ClassVar[list[int]] = []
 
     def __init__(self, job: Job) -> None:
-        self.job, self.name, self.runs = job, f"{job.spec}/{job.variant}", 0
+        self.job, self.name, self.runs = job, f"{job.pipeline}/{job.variant}", 0
         self.alive.append(self.name)
         self.most_alive.append(len(self.alive))
 
@@ -58,10 +58,10 @@ class FakeWorker:
             stages={"fit": self.runs / 2},
             metrics={"roc_auc": float(roc_auc_score(TRUTH, probability))},
             rows_train=9,
-            truth=TRUTH,
+            y_true=TRUTH,
             predicted=probability,
             placements=[],
-            residency=[],
+            execution_log=[],
             peak_rss_bytes=1000 + self.runs,
             threads={"openblas": "2"},
             cpu_seconds=2.0 * self.runs,
@@ -86,20 +86,20 @@ def measured(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[.
     def run(failures: dict[str, int] | None = None, seed: int = 0, **options: Any) -> Results:
         monkeypatch.setattr(FakeWorker, "failures", failures or {})
         job = Job("flights", "", "", small_flights, seed=seed)
-        options = {"specs": ["logistic", "forest"], "repeats": 4, **options}
-        return Duel(TASK, job, **options).measure(lambda line: None)
+        options = {"pipelines": ["logistic", "forest"], "repeats": 4, **options}
+        return Comparison(TASK, job, **options).measure(lambda line: None)
 
     return run
 
 
 @pytest.fixture(scope="module")
 def real(small_flights: Path) -> tuple[Results, list[str]]:
-    """Measure one spec with real processes; return the record and what was said."""
+    """Measure one pipeline with real processes; return the record and what was said."""
     lines: list[str] = []
     job = Job("flights", "logistic", "cpu", small_flights)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_VISIBLE_DEVICES", "")
-        found = Duel(TASK, job, ["logistic"], repeats=2).measure(lines.append)
+        found = Comparison(TASK, job, ["logistic"], repeats=2).measure(lines.append)
     return found, lines
 
 
@@ -107,7 +107,7 @@ def test_every_variant_runs_as_often_as_asked_and_the_warm_up_is_apart(
     real: tuple[Results, list[str]],
 ) -> None:
     record, lines = real
-    assert [(c.spec, c.variant, c.status) for c in record.cells] == [
+    assert [(c.pipeline, c.variant, c.status) for c in record.cells] == [
         ("logistic", "reference", "ok"),
         ("logistic", "cpu", "ok"),
     ]
@@ -134,8 +134,8 @@ def test_metrics_and_agreement_can_be_recomputed(
 ) -> None:
     record, _ = real
     job = Job("flights", "logistic", "reference", small_flights)
-    reference = measure.run(TASK, TASK.spec("logistic", 0), job)
-    cpu = measure.run(TASK, TASK.spec("logistic", 0), Job("flights", "", "cpu", small_flights))
+    reference = measure.run(TASK, TASK.pipeline("logistic", 0), job)
+    cpu = measure.run(TASK, TASK.pipeline("logistic", 0), Job("flights", "", "cpu", small_flights))
     apart = np.abs(cpu.predicted - reference.predicted)
     same = (cpu.predicted > 0.5) == (reference.predicted > 0.5)
     first, second = record.cells
@@ -159,8 +159,8 @@ def test_the_record_describes_task_data_and_machine(
     assert record.task.split.startswith("time: ")
     assert record.data.bytes == small_flights.stat().st_size
     assert record.machine.threads, "thread pools as the workers had them"
-    assert record.specs[0].code.startswith("Pipeline(")
-    assert record.specs[0].title == TASK.specs["logistic"].__doc__
+    assert record.pipelines[0].code.startswith("Pipeline(")
+    assert record.pipelines[0].title == TASK.pipelines["logistic"].__doc__
 
 
 @pytest.mark.parametrize("device", ["auto", "cpu"])
@@ -179,7 +179,7 @@ def test_the_gpu_is_skipped_with_the_reason(measured, device: str) -> None:
 def test_a_gpu_takes_part_where_there_is_one(measured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "obstacle", lambda: "")
     monkeypatch.setattr(compare.environment.gpu, "probe", lambda: devices.gpu.Probe())
-    record = measured(specs=["logistic"])
+    record = measured(pipelines=["logistic"])
     assert [cell.variant for cell in record.cells] == ["reference", "cpu", "cuda"]
     assert Counter(record.protocol.order) == {
         f"logistic/{name}": 4 for name in ("reference", "cpu", "cuda")
@@ -194,8 +194,8 @@ def test_a_gpu_that_is_asked_for_must_be_there(measured) -> None:
 def test_every_round_has_every_variant_once(measured) -> None:
     order = measured(repeats=10).protocol.order
     assert len(order) == 2 * 2 * 10
-    for spec, turns in (("logistic", order[:20]), ("forest", order[20:])):
-        pair = {f"{spec}/reference", f"{spec}/cpu"}
+    for pipeline, turns in (("logistic", order[:20]), ("forest", order[20:])):
+        pair = {f"{pipeline}/reference", f"{pipeline}/cpu"}
         rounds = [turns[start : start + 2] for start in range(0, 20, 2)]
         assert all(set(names) == pair for names in rounds)
         assert len({tuple(names) for names in rounds}) == 2, "not always in the same order"
@@ -253,7 +253,9 @@ def test_without_a_reference_there_is_no_agreement(measured) -> None:
 
 
 def test_when_nothing_succeeds_there_is_no_record(measured) -> None:
-    cells = [f"{spec}/{name}" for spec in ("logistic", "forest") for name in ("reference", "cpu")]
+    cells = [
+        f"{pipeline}/{name}" for pipeline in ("logistic", "forest") for name in ("reference", "cpu")
+    ]
     with pytest.raises(PipelineError, match="no run succeeded: logistic/reference fails") as caught:
         measured(dict.fromkeys(cells, 1))
     assert caught.value.exit_code == 70
@@ -263,7 +265,7 @@ def test_each_run_is_announced(monkeypatch: pytest.MonkeyPatch, small_flights: P
     monkeypatch.setattr(lane, "Worker", FakeWorker)
     monkeypatch.setattr(FakeWorker, "failures", {"forest/cpu": 3})
     lines: list[str] = []
-    contest = Duel(TASK, Job("flights", "", "", small_flights), ["forest"], repeats=3)
+    contest = Comparison(TASK, Job("flights", "", "", small_flights), ["forest"], repeats=3)
     contest.measure(lines.append)
     assert contest.runs == 2 * (3 + 1) + 2
     assert len(lines) == contest.runs - 1, "after a failure a variant has no further runs"

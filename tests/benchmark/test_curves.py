@@ -46,7 +46,7 @@ def test_the_figure_has_a_dot_for_each_cell_and_the_better_stands_higher() -> No
 
 def test_use_over_time_is_drawn_of_the_trace() -> None:
     figures = use_figures(fuller.everything())
-    assert len(figures) == 3 * 3, "processors, the GPU's use and its watts of each spec"
+    assert len(figures) == 3 * 3, "processors, the GPU's use and its watts of each pipeline"
     watts = figures[2]
     assert watts.title == "Watts of the GPU, logistic, over the seconds of the run"
     (line,) = watts.rows

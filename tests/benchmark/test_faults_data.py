@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, save
-from pipeline.benchmark import adopt
+from pipeline.benchmark import new_task
 from pipeline.data import csv, parquet
 from pipeline.errors import DataError, Unsupported
 from tests.commands import assert_one_message, call
@@ -70,8 +70,8 @@ def text() -> str:
     return TABLE.to_csv(index=False)
 
 
-def on_cpu(spec: Any) -> Accelerated:
-    return Accelerated(spec, device="cpu")
+def on_cpu(pipeline: Any) -> Accelerated:
+    return Accelerated(pipeline, device="cpu")
 
 
 def test_csv_gives_what_parquet_gives_whatever_its_texts_and_ids(
@@ -203,8 +203,8 @@ def test_texts_that_stand_for_missing_values_are_missing_in_an_adopted_table(
 
 def test_a_text_that_csv_cannot_hold_is_told(tmp_path: Path) -> None:
     namibia = pd.DataFrame({"country": ["NA", "DE"] * 20})
-    spec = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
-    save(Accelerated(spec, "cpu", profile=True).fit(namibia, Y), tmp_path / "model")
+    pipeline = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    save(Accelerated(pipeline, "cpu", profile=True).fit(namibia, Y), tmp_path / "model")
     namibia.to_csv(tmp_path / "in.csv", index=False)
     with pytest.warns(UserWarning, match=r"the texts \{'country': \['NA'\]\}, which stand for"):
         call("predict", tmp_path / "model", tmp_path / "in.csv", tmp_path / "out")
@@ -213,7 +213,7 @@ def test_a_text_that_csv_cannot_hold_is_told(tmp_path: Path) -> None:
 def test_a_csv_with_a_field_too_many_is_not_adopted(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("a,b\n" + "1,2,3\n" * 30)
     with pytest.raises(DataError, match="Expected 2 columns, got 3"):
-        adopt.adopt(tmp_path / "mine.csv", "b", tmp_path / "data", "mine")
+        new_task.new_task(tmp_path / "mine.csv", "b", tmp_path / "data", "mine")
 
 
 def test_huge_ids_beside_a_gap_stay_as_they_are(tmp_path: Path) -> None:
@@ -299,8 +299,8 @@ def test_categories_in_another_order_or_fewer_change_no_answer(order: list[str])
     again = X.assign(c=X["c"].cat.set_categories(order))
     less = X[X["c"] == "b"].assign(c=lambda x: x["c"].cat.remove_unused_categories())
     boosting = XGBClassifier(n_estimators=2, enable_categorical=True)
-    for spec in (make_pipeline(OneHotEncoder(), LogisticRegression()), boosting):
-        model = on_cpu(spec).fit(X, Y)
+    for pipeline in (make_pipeline(OneHotEncoder(), LogisticRegression()), boosting):
+        model = on_cpu(pipeline).fit(X, Y)
         wanted = model.predict_proba(X)
         np.testing.assert_array_equal(model.predict_proba(again), wanted)
         np.testing.assert_array_equal(model.predict_proba(less), wanted[1::2])
@@ -308,7 +308,7 @@ def test_categories_in_another_order_or_fewer_change_no_answer(order: list[str])
 
 def test_ten_thousand_columns_are_no_fault() -> None:
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 10_000))).rename(columns=str)
-    spec = make_pipeline(StandardScaler(), LogisticRegression())
-    wanted = spec.fit(X.to_numpy(), Y[:20]).predict(X.to_numpy())
-    found = on_cpu(spec).fit(X, Y[:20]).predict(X.iloc[:, ::-1])
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    wanted = pipeline.fit(X.to_numpy(), Y[:20]).predict(X.to_numpy())
+    found = on_cpu(pipeline).fit(X, Y[:20]).predict(X.iloc[:, ::-1])
     assert found.tolist() == wanted.tolist()

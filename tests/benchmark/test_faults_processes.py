@@ -72,7 +72,7 @@ def sound(seed):
 TASK = Task(
     name="odd", title="Odd", prepare=flights.prepare, target="late", licence="CC0", source="here",
     features=["day", "weekday", "distance"],
-    specs={"narrow": narrow, "waiting": waiting, "sound": sound},
+    pipelines={"narrow": narrow, "waiting": waiting, "sound": sound},
     splits={"time": Split([("month", "<=", 9)], [("month", ">", 9)], "in time")},
     metrics={"roc_auc": roc_auc_score}, margins={"roc_auc": 0.002},
 )
@@ -114,10 +114,10 @@ def workspace(tmp_path: Path) -> Path:
 def start(workspace: Path, small_home: Path, out: Path) -> Start:
     """Start a command on that task."""
 
-    def popen(command: str, specs: str, *arguments: object) -> AbstractContextManager[Process]:
+    def popen(command: str, pipelines: str, *arguments: object) -> AbstractContextManager[Process]:
         return started(
-            "-m", "pipeline", command, "odd", "--device", "cpu", "--specs", specs,
-            "--home", small_home, "--out", out, *arguments, cwd=workspace,
+            "-m", "pipeline", command, "odd", "--device", "cpu", "--pipelines", pipelines,
+            "--data-home", small_home, "--out", out, *arguments, cwd=workspace,
         )  # fmt: skip
 
     return popen
@@ -194,7 +194,7 @@ def test_what_fails_or_is_killed_is_recorded_and_the_rest_runs(
         os.kill(waiting(workspace, process), signal.SIGKILL)
         _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
-    cells = {f"{c.spec}/{c.variant}": c for c in results.load(out / "results.json").cells}
+    cells = {f"{c.pipeline}/{c.variant}": c for c in results.load(out / "results.json").cells}
     assert {name: (cell.why, len(cell.runs)) for name, cell in cells.items()} == {
         "waiting/reference": (
             "the process was killed (SIGKILL), most likely for lack of memory",
@@ -210,11 +210,11 @@ def test_what_fails_or_is_killed_is_recorded_and_the_rest_runs(
 def test_a_folder_that_another_run_holds_ends_with_75(
     start: Start, workspace: Path, small_home: Path, out: Path
 ) -> None:
-    mine = ("run", "flights", "--device", "cpu", "--home", small_home, "--out", out)
+    mine = ("run", "flights", "--device", "cpu", "--data-home", small_home, "--out", out)
     with start("run", "waiting") as process:
         waiting(workspace, process)
         assert_one_message(call(*mine), 75, str(out), "another run is writing here")
-    assert call(*mine, "--specs", "boosting").code == 0, "the lock has died with its holder"
+    assert call(*mine, "--pipelines", "boosting").code == 0, "the lock has died with its holder"
 
 
 def test_a_folder_that_is_read_only_ends_with_73(start: Start, out: Path, small_home: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_folder_that_is_read_only_ends_with_73(start: Start, out: Path, small_
             pytest.skip("this user may write where permissions forbid it")
         done = python(
             "-c", ORDINARY, "-m", "pipeline", "run", "flights", "--device", "cpu",
-            "--specs", "logistic", "--home", small_home, "--out", new,
+            "--pipelines", "logistic", "--data-home", small_home, "--out", new,
         )  # fmt: skip
     finally:
         out.parent.chmod(0o755)
@@ -241,8 +241,8 @@ def test_a_full_disk_ends_with_73(workspace: Path, small_home: Path) -> None:
         pytest.skip("this user may not mount a small disk")
     done = in_own_mounts(
         f"{mount} && mkdir '{disk}/results' && printf old > '{disk}/results/record.json' && "
-        f"'{sys.executable}' -m pipeline run odd --device cpu --specs sound "
-        f"--home '{small_home}' --out '{disk}/results'; code=$?; "
+        f"'{sys.executable}' -m pipeline run odd --device cpu --pipelines sound "
+        f"--data-home '{small_home}' --out '{disk}/results'; code=$?; "
         f"ls -A '{disk}'; cat '{disk}/results/record.json'; exit $code",
         workspace,
     )

@@ -29,8 +29,8 @@ from pipeline.errors import PipelineError
 warnings.simplefilter("ignore")
 X = pd.DataFrame(np.random.default_rng(0).normal(size=(300_000, 20))).rename(columns=str)
 y = (X["0"] > 0).astype(int).to_numpy()
-specs = make_pipeline(StandardScaler(), LogisticRegression()), XGBClassifier(n_estimators=3)
-models = [Accelerated(spec, device="cpu") for spec in specs]
+pipelines = make_pipeline(StandardScaler(), LogisticRegression()), XGBClassifier(n_estimators=3)
+models = [Accelerated(pipeline, device="cpu") for pipeline in pipelines]
 for model in models:  # what is loaded and started, is before the limit
     model.fit(X.head(500), y[:500]).predict(X.head(500))
 pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -61,8 +61,8 @@ def test_memory_that_runs_out_is_told_with_the_step_whichever_library_wants_it()
 
 
 def test_few_files_to_open_are_enough(small_home: Path, tmp_path: Path) -> None:
-    done = python("-c", FEW_FILES, "run", "flights", "--device", "cpu", "--specs", "logistic",
-                  "--home", small_home, "--out", tmp_path / "out")  # fmt: skip
+    done = python("-c", FEW_FILES, "run", "flights", "--device", "cpu", "--pipelines", "logistic",
+                  "--data-home", small_home, "--out", tmp_path / "out")  # fmt: skip
     assert done.code == 0, done.err
     assert (tmp_path / "out" / "record.json").is_file()
 
@@ -97,7 +97,7 @@ def test_predictions_that_do_not_fit_on_the_disk_leave_the_old_ones(
     out = tmp_path / "disk" / "out"
     done = in_own_mounts(
         f"{disk} && printf old > '{out}' && '{sys.executable}' -m pipeline predict '{folder}' "
-        f"'{tmp_path / 'in.parquet'}' '{out}' --device cpu --keep name; code=$?; "
+        f"'{tmp_path / 'in.parquet'}' '{out}' --device cpu --copy-columns name; code=$?; "
         f"cat '{out}'; exit $code"
     )
     assert_one_message(done, 73, "No space left on device")
@@ -109,8 +109,8 @@ def test_a_generated_table_that_does_not_fit_on_the_disk_leaves_nothing(
 ) -> None:
     home = tmp_path / "disk" / "data"
     done = in_own_mounts(
-        f"{disk} && '{sys.executable}' -m datasets synthetic --rows 1e5 --home '{home}' "
+        f"{disk} && '{sys.executable}' -m datasets synthetic --rows 1e5 --data-home '{home}' "
         f"> /dev/null; code=$?; find '{home}' -name '*.parquet*'; exit $code"
     )
     assert (done.code, done.out) == (73, ""), done.err
-    assert "Make room, choose another folder with --home, or fewer --rows" in done.err
+    assert "Make room, choose another folder with --data-home, or fewer --rows" in done.err

@@ -39,7 +39,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_task_with_data_is_measured_and_the_others_say_what_they_lack(workspace) -> None:
-    options = ["--device", "cpu", "--repeats", "3", "--specs", "logistic"]
+    options = ["--device", "cpu", "--repeats", "3", "--pipelines", "logistic"]
     index = gallery_page.build(workspace / "reports", workspace / "data", options, again=False)
     text = index.read_text(encoding="utf-8")
     assert Links(text).found == ["breast_cancer/index.html"]
@@ -52,7 +52,7 @@ def test_a_run_that_fails_is_told_and_its_old_report_not_shown(workspace) -> Non
     old = workspace / "reports" / "breast_cancer"
     old.mkdir(parents=True)
     (old / "results.json").write_bytes(dumps(fixtures.with_gpu()))
-    options = ["--specs", "no-such-spec"]
+    options = ["--pipelines", "no-such-spec"]
     index = gallery_page.build(workspace / "reports", workspace / "data", options, again=False)
     text = index.read_text(encoding="utf-8")
     assert Links(text).found == []

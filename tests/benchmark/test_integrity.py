@@ -73,7 +73,7 @@ def test_a_variant_that_does_not_fit_again_is_found(
     def once_only(self: Any, X: Any, y: Any = None, **params: Any) -> Any:
         kept[:] = kept or [fit(self, X, y, **params)]
         self.__dict__.update(kept[0].__dict__)
-        self._books.fit.entries.clear()
+        self._logs.fit.entries.clear()
         return self
 
     monkeypatch.setattr(Accelerated, "fit", once_only)
@@ -85,21 +85,21 @@ def test_a_variant_that_does_not_fit_again_is_found(
 def test_a_variant_that_reads_other_rows_is_found(honest: Report, reference: Report) -> None:
     fewer = replace(honest, rows_train=honest.rows_train // 2)
     assert objection(fewer, reference).startswith("it read other data: ")
-    other = replace(honest, truth=np.roll(honest.truth, 1))
+    other = replace(honest, y_true=np.roll(honest.y_true, 1))
     assert "target of its test rows" in objection(other, reference)
 
 
 def test_a_variant_that_predicts_constants_makes_no_claim(
     honest: Report, reference: Report
 ) -> None:
-    constant = np.full_like(honest.predicted, np.mean(honest.truth))
-    found = differences(TASK.metrics, honest.truth, constant, reference.predicted)
-    metrics = {name: metric(honest.truth, constant) for name, metric in TASK.metrics.items()}
+    constant = np.full_like(honest.predicted, np.mean(honest.y_true))
+    found = differences(TASK.metrics, honest.y_true, constant, reference.predicted)
+    metrics = {name: metric(honest.y_true, constant) for name, metric in TASK.metrics.items()}
     results = fixtures.with_cell(
         fixtures.normal(), "forest", "cpu", metrics=metrics, differences=found
     )
     assert cell_parity(results, "forest", "cpu") == "FAIL"
-    (line,) = (each for each in verdict(results).headlines if each.spec == "forest")
+    (line,) = (each for each in verdict(results).headlines if each.pipeline == "forest")
     assert line.text.startswith("cpu: no claim of speed on forest: its predictions are not as good")
 
 
@@ -112,10 +112,10 @@ def test_a_reference_that_runs_on_one_processor_is_told() -> None:
         for run in base.runs
     ]
     results = fixtures.with_cell(results, "forest", "reference", runs=alone)
-    told = [line for line in verdict(results).cautions if "processors were busy" in line]
+    told = [line for line in verdict(results).caveats if "processors were busy" in line]
     assert len(told) == 1
     assert told[0].startswith("cpu on forest: 1.9 of ")
-    assert verdict(fixtures.normal()).cautions == ()
+    assert verdict(fixtures.normal()).caveats == ()
 
 
 def test_what_a_model_says_of_its_work_leaves_out_how_it_computes() -> None:

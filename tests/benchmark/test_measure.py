@@ -19,13 +19,13 @@ from pipeline.benchmark.task import Split
 from pipeline.errors import DataError, DeviceUnavailable
 from tasks.flights import TASK
 
-SPECS = list(TASK.specs)
+SPECS = list(TASK.pipelines)
 NUMBERS = ["day", "weekday", "sched_dep", "distance"]
 
 
 @cache
-def outcome(path: Path, spec: str, variant: str) -> Outcome:
-    return measure.run(TASK, TASK.spec(spec, 0), Job("flights", spec, variant, path))
+def outcome(path: Path, pipeline: str, variant: str) -> Outcome:
+    return measure.run(TASK, TASK.pipeline(pipeline, 0), Job("flights", pipeline, variant, path))
 
 
 @cache
@@ -34,63 +34,63 @@ def halves(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return frame[frame["month"] <= 9], frame[frame["month"] > 9]
 
 
-@pytest.mark.parametrize("spec", SPECS)
-def test_the_reference_is_the_plain_program(small_flights: Path, spec: str) -> None:
+@pytest.mark.parametrize("pipeline", SPECS)
+def test_the_reference_is_the_plain_program(small_flights: Path, pipeline: str) -> None:
     train, test = halves(small_flights)
     features = list(TASK.features)
-    plain = TASK.spec(spec, 0).fit(train[features], train["late"])
-    measured = outcome(small_flights, spec, "reference")
+    plain = TASK.pipeline(pipeline, 0).fit(train[features], train["late"])
+    measured = outcome(small_flights, pipeline, "reference")
     # The threads of the forest add up their trees in any order.
-    rtol = 1e-12 if spec == "forest" else 0
+    rtol = 1e-12 if pipeline == "forest" else 0
     expected = plain.predict_proba(test[features])[:, 1]
     np.testing.assert_allclose(measured.predicted, expected, rtol=rtol, atol=0)
-    np.testing.assert_array_equal(measured.truth, test["late"])
+    np.testing.assert_array_equal(measured.y_true, test["late"])
     assert measured.rows_train == len(train)
 
 
-@pytest.mark.parametrize("spec", SPECS)
-def test_the_cpu_variant_judges_like_the_reference(small_flights: Path, spec: str) -> None:
-    reference = outcome(small_flights, spec, "reference")
-    accelerated = outcome(small_flights, spec, "cpu")
-    np.testing.assert_array_equal(accelerated.truth, reference.truth)
+@pytest.mark.parametrize("pipeline", SPECS)
+def test_the_cpu_variant_judges_like_the_reference(small_flights: Path, pipeline: str) -> None:
+    reference = outcome(small_flights, pipeline, "reference")
+    accelerated = outcome(small_flights, pipeline, "cpu")
+    np.testing.assert_array_equal(accelerated.y_true, reference.y_true)
     ours, theirs = measure.judge(TASK, accelerated), measure.judge(TASK, reference)
     assert ours["roc_auc"] == pytest.approx(theirs["roc_auc"], abs=0.002)
     assert theirs["roc_auc"] > 0.6, "the programs learn something, so that equality means something"
 
 
 @pytest.mark.parametrize("variant", ["reference", "cpu"])
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("pipeline", SPECS)
 def test_stages_are_known_and_fit_into_the_total(
-    small_flights: Path, spec: str, variant: str
+    small_flights: Path, pipeline: str, variant: str
 ) -> None:
-    measured = outcome(small_flights, spec, variant)
+    measured = outcome(small_flights, pipeline, variant)
     assert {"read", "preprocess", "fit", "predict"} <= set(measured.stages) <= set(STAGES)
     assert all(seconds > 0 for seconds in measured.stages.values())
     assert sum(measured.stages.values()) <= measured.total
 
 
-@pytest.mark.parametrize("spec", SPECS)
-def test_both_variants_tell_where_each_step_ran(small_flights: Path, spec: str) -> None:
-    reference = outcome(small_flights, spec, "reference")
-    accelerated = outcome(small_flights, spec, "cpu")
+@pytest.mark.parametrize("pipeline", SPECS)
+def test_both_variants_tell_where_each_step_ran(small_flights: Path, pipeline: str) -> None:
+    reference = outcome(small_flights, pipeline, "reference")
+    accelerated = outcome(small_flights, pipeline, "cpu")
     steps = [placement.step for placement in reference.placements]
     assert [placement.step for placement in accelerated.placements] == steps
-    assert steps[-1] == TASK.spec(spec, 0).steps[-1][0]
+    assert steps[-1] == TASK.pipeline(pipeline, 0).steps[-1][0]
     assert all(p.device == "cpu" and p.implementation for p in reference.placements)
     assert all(p.device == "cpu" and p.implementation for p in accelerated.placements)
 
 
 def test_only_the_accelerated_run_keeps_a_ledger(small_flights: Path) -> None:
-    assert outcome(small_flights, "forest", "reference").residency == []
-    calls = [entry.call for entry in outcome(small_flights, "forest", "cpu").residency]
+    assert outcome(small_flights, "forest", "reference").execution_log == []
+    calls = [entry.call for entry in outcome(small_flights, "forest", "cpu").execution_log]
     assert calls == ["fit_transform", "fit", "transform", "predict_proba"]
 
 
 def test_an_estimator_without_a_pipeline_is_measured_too(small_flights: Path) -> None:
-    task = replace(TASK, features=NUMBERS, specs={"bare": lambda seed: LogisticRegression()})
+    task = replace(TASK, features=NUMBERS, pipelines={"bare": lambda seed: LogisticRegression()})
     job = Job("flights", "bare", "reference", small_flights)
-    reference = measure.run(task, task.spec("bare", 0), job)
-    accelerated = measure.run(task, task.spec("bare", 0), replace(job, variant="cpu"))
+    reference = measure.run(task, task.pipeline("bare", 0), job)
+    accelerated = measure.run(task, task.pipeline("bare", 0), replace(job, variant="cpu"))
     train, test = halves(small_flights)
     plain = LogisticRegression().fit(train[NUMBERS], train["late"])
     np.testing.assert_array_equal(reference.predicted, plain.predict_proba(test[NUMBERS])[:, 1])
@@ -104,8 +104,8 @@ def test_an_estimator_without_a_pipeline_is_measured_too(small_flights: Path) ->
 def test_another_split_is_other_rows(small_flights: Path) -> None:
     job = Job("flights", "logistic", "cpu", small_flights, split="random")
     frame = pd.read_parquet(small_flights, columns=["fold", "late"])
-    measured = measure.run(TASK, TASK.spec("logistic", 0), job)
-    np.testing.assert_array_equal(measured.truth, frame["late"][frame["fold"] >= 75])
+    measured = measure.run(TASK, TASK.pipeline("logistic", 0), job)
+    np.testing.assert_array_equal(measured.y_true, frame["late"][frame["fold"] >= 75])
 
 
 def test_a_gpu_that_is_not_there_is_an_error(
@@ -114,7 +114,7 @@ def test_a_gpu_that_is_not_there_is_an_error(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     with pytest.raises(DeviceUnavailable):
         measure.run(
-            TASK, TASK.spec("logistic", 0), Job("flights", "logistic", "cuda", small_flights)
+            TASK, TASK.pipeline("logistic", 0), Job("flights", "logistic", "cuda", small_flights)
         )
 
 
@@ -128,18 +128,18 @@ def test_a_stage_adds_up() -> None:
 
 
 def test_metrics_are_those_of_scikit_learn() -> None:
-    truth, probability = np.array([0, 1, 1, 0]), np.array([0.2, 0.7, 0.4, 0.5])
+    y_true, probability = np.array([0, 1, 1, 0]), np.array([0.2, 0.7, 0.4, 0.5])
     task = replace(TASK, metrics={"roc_auc": roc_auc_score, "log_loss": log_loss})
-    assert measure.judge(task, Outcome(truth=truth, predicted=probability)) == {
-        "roc_auc": roc_auc_score(truth, probability),
-        "log_loss": log_loss(truth, probability),
+    assert measure.judge(task, Outcome(y_true=y_true, predicted=probability)) == {
+        "roc_auc": roc_auc_score(y_true, probability),
+        "log_loss": log_loss(y_true, probability),
     }
 
 
 @pytest.mark.parametrize("metric", [lambda *_: float("nan"), lambda *_: float("inf"), log_loss])
 def test_a_metric_without_a_value_is_an_error_that_names_it(metric) -> None:
     task = replace(TASK, metrics={"quality": metric})
-    one_class = Outcome(truth=np.zeros(3), predicted=np.full(3, 0.5))
+    one_class = Outcome(y_true=np.zeros(3), predicted=np.full(3, 0.5))
     with pytest.raises(DataError, match="quality of the 3 test rows"):
         measure.judge(task, one_class)
 
@@ -151,4 +151,4 @@ def test_training_rows_of_one_class_are_told(small_flights: Path, variant: str) 
     with pytest.raises(
         DataError, match=r"^flights: the [\d,]+ training rows are all of the class 1"
     ):
-        measure.run(late, TASK.spec("logistic", 0), job)
+        measure.run(late, TASK.pipeline("logistic", 0), job)

@@ -15,15 +15,15 @@ from sklearn.preprocessing import StandardScaler
 
 from pipeline.benchmark.metrics import (
     SAMPLE,
-    Judge,
+    Metric,
     Queries,
     answer,
     fields,
     fit_answer,
     judge,
     of_embedding,
-    of_probabilities,
     of_rows,
+    probability_metric,
 )
 from pipeline.errors import ConfigError, DataError
 from tasks.breast_cancer import TASK
@@ -75,18 +75,18 @@ def test_clusters_and_embeddings_are_learnt_and_answered_in_one() -> None:
 
 
 def test_a_metric_is_taken_of_what_it_reads_and_left_out_where_that_is_not_there() -> None:
-    metrics = {"accuracy": accuracy_score, "log_loss": of_probabilities(log_loss)}
+    metrics = {"accuracy": accuracy_score, "log_loss": probability_metric(log_loss)}
     task = replace(TASK, kind="multiclass", metrics=metrics)
-    truth, chances = np.array([0, 1, 2]), np.full((3, 3), 1 / 3)
+    y_true, chances = np.array([0, 1, 2]), np.full((3, 3), 1 / 3)
     with_both = fields(prediction=[0, 1, 1], probability=chances)
-    assert judge(task, truth, with_both) == pytest.approx(
+    assert judge(task, y_true, with_both) == pytest.approx(
         {"accuracy": 2 / 3, "log_loss": np.log(3)}
     )
-    assert judge(task, truth, np.array([0, 1, 1])) == pytest.approx({"accuracy": 2 / 3})
+    assert judge(task, y_true, np.array([0, 1, 1])) == pytest.approx({"accuracy": 2 / 3})
 
 
 def test_a_task_none_of_whose_metrics_can_be_taken_is_named() -> None:
-    task = replace(TASK, metrics={"log_loss": of_probabilities(log_loss)})
+    task = replace(TASK, metrics={"log_loss": probability_metric(log_loss)})
     with pytest.raises(DataError, match="breast_cancer: no metric reads"):
         judge(task, np.array([0, 1]), np.array([0, 1]))
 
@@ -94,10 +94,10 @@ def test_a_task_none_of_whose_metrics_can_be_taken_is_named() -> None:
 def test_distances_are_taken_of_a_sample_of_the_rows() -> None:
     rows, labels = RANDOM.normal(size=(5_000, 2)), RANDOM.integers(0, 2, 5_000)
     seen = np.linspace(0, 4_999, SAMPLE).astype(int)
-    truth = fields(target=labels, row=rows)
-    found = of_rows(silhouette_score)(truth, labels)
+    y_true = fields(target=labels, row=rows)
+    found = of_rows(silhouette_score)(y_true, labels)
     assert found == pytest.approx(silhouette_score(rows[seen], labels[seen]))
-    kept = of_embedding(trustworthiness)(truth, fields(embedding=rows[:, :1]))
+    kept = of_embedding(trustworthiness)(y_true, fields(embedding=rows[:, :1]))
     assert kept == pytest.approx(trustworthiness(rows[seen], rows[seen, :1]))
 
 
@@ -114,22 +114,24 @@ def gain(relevance: np.ndarray, scores: np.ndarray) -> float:
 def test_a_ranking_is_judged_query_by_query() -> None:
     lengths = RANDOM.integers(1, 6, 60)
     query = RANDOM.permutation(np.repeat(np.arange(60), lengths))
-    truth = fields(target=RANDOM.integers(0, 5, len(query)), query=query)
+    y_true = fields(target=RANDOM.integers(0, 5, len(query)), query=query)
     scores = RANDOM.normal(size=len(query))
     wanted = [
-        gain(truth["target"][None, query == q], scores[None, query == q])
+        gain(y_true["target"][None, query == q], scores[None, query == q])
         for q, length in enumerate(lengths)
         if length > 1
     ]
-    assert Queries(gain)(truth, scores) == pytest.approx(np.mean(wanted))
+    assert Queries(gain)(y_true, scores) == pytest.approx(np.mean(wanted))
 
 
 def test_queries_of_one_row_each_are_no_ranking() -> None:
-    truth = fields(target=[1, 2], query=[0, 1])
+    y_true = fields(target=[1, 2], query=[0, 1])
     task = replace(TASK, kind="ranking", query="query", metrics={"gain": gain})
     with pytest.raises(DataError, match="gain of the 2 test rows: no query has two rows"):
-        judge(task, truth, np.array([0.5, 0.1]))
+        judge(task, y_true, np.array([0.5, 0.1]))
 
 
 def test_a_plain_metric_reads_target_and_prediction() -> None:
-    assert Judge(accuracy_score)(fields(target=[0, 1], row=[[1.0], [2.0]]), np.array([0, 0])) == 0.5
+    assert (
+        Metric(accuracy_score)(fields(target=[0, 1], row=[[1.0], [2.0]]), np.array([0, 0])) == 0.5
+    )

@@ -13,9 +13,9 @@ METRICS = {"roc_auc": roc_auc_score, "log_loss": log_loss}
 def scores(rng: np.random.Generator, n: int, noise: float) -> tuple[np.ndarray, ...]:
     """Return a target and two noisy guesses of its probability, equally good."""
     signal = rng.normal(size=n)
-    truth = (rng.uniform(size=n) < 1 / (1 + np.exp(-signal))).astype(int)
+    y_true = (rng.uniform(size=n) < 1 / (1 + np.exp(-signal))).astype(int)
     guesses = (signal + noise * rng.normal(size=n) for _ in range(2))
-    return truth, *(1 / (1 + np.exp(-guess)) for guess in guesses)
+    return y_true, *(1 / (1 + np.exp(-guess)) for guess in guesses)
 
 
 def test_two_models_that_are_equally_good_are_seldom_told_apart() -> None:
@@ -28,8 +28,8 @@ def test_two_models_that_are_equally_good_are_seldom_told_apart() -> None:
 
 
 def test_a_model_that_is_worse_is_found_out() -> None:
-    truth, good, _ = scores(np.random.default_rng(2), 4_000, 0.1)
-    found = differences(METRICS, truth, np.full(len(truth), truth.mean()), good)
+    y_true, good, _ = scores(np.random.default_rng(2), 4_000, 0.1)
+    found = differences(METRICS, y_true, np.full(len(y_true), y_true.mean()), good)
     assert found["roc_auc"].high < -0.1
     assert found["log_loss"].low > 0.05
 
@@ -37,30 +37,30 @@ def test_a_model_that_is_worse_is_found_out() -> None:
 def test_the_interval_narrows_with_the_rows_and_holds_the_difference() -> None:
     widths = []
     for n in (1_000, 16_000):
-        truth, ours, reference = scores(np.random.default_rng(3), n, 0.5)
-        found = differences(METRICS, truth, ours, reference)["roc_auc"]
-        whole = roc_auc_score(truth, ours) - roc_auc_score(truth, reference)
+        y_true, ours, reference = scores(np.random.default_rng(3), n, 0.5)
+        found = differences(METRICS, y_true, ours, reference)["roc_auc"]
+        whole = roc_auc_score(y_true, ours) - roc_auc_score(y_true, reference)
         assert (found.low + found.high) / 2 == pytest.approx(whole)
         widths.append(found.high - found.low)
     assert widths[1] < widths[0] / 2
 
 
 def test_a_metric_without_a_value_somewhere_has_no_interval() -> None:
-    truth = np.zeros(100, dtype=int)
-    truth[7] = 1
+    y_true = np.zeros(100, dtype=int)
+    y_true[7] = 1
     guess = np.linspace(0, 1, 100)
-    assert set(differences(METRICS, truth, guess, guess)) == set()
+    assert set(differences(METRICS, y_true, guess, guess)) == set()
 
 
 def test_the_rows_of_a_query_are_left_out_together() -> None:
-    truth = fields(target=np.arange(400) % 3, query=np.repeat(np.arange(100), 4))
+    y_true = fields(target=np.arange(400) % 3, query=np.repeat(np.arange(100), 4))
     seen = []
 
-    def whole(truth: np.ndarray, scores: np.ndarray) -> float:
-        seen.append(set(np.unique(truth["query"], return_counts=True)[1].tolist()))
+    def whole(y_true: np.ndarray, scores: np.ndarray) -> float:
+        seen.append(set(np.unique(y_true["query"], return_counts=True)[1].tolist()))
         return float(scores.mean())
 
     scores = np.random.default_rng(0).normal(size=400)
-    found = differences({"mean": whole}, truth, scores, scores + 1)
+    found = differences({"mean": whole}, y_true, scores, scores + 1)
     assert found["mean"].low == pytest.approx(-1)
     assert all(lengths == {4} for lengths in seen)

@@ -96,6 +96,6 @@ def test_without_a_price_it_is_said_and_nothing_is_made_up() -> None:
 def test_options_that_do_not_go_together_are_refused(
     options: tuple[str, ...], said: str, small_home: Path
 ) -> None:
-    done = call("compare", "flights", "--home", small_home, *options)
+    done = call("compare", "flights", "--data-home", small_home, *options)
     assert done.code == 2
     assert said in done.err

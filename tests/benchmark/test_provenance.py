@@ -25,7 +25,7 @@ from pipeline.benchmark import provenance
 from pipeline.planning import plan, source_code
 from pipeline.records import Gpu, Movement, Placement
 from pipeline.system import devices, environment, gpu
-from pipeline.trace import Entry
+from pipeline.trace import Event
 from tasks.flights import TASK
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -144,20 +144,20 @@ def test_the_data_are_described_by_their_bytes(tmp_path: Path) -> None:
     assert (found.licence, found.source) == (TASK.licence, TASK.source)
 
 
-@pytest.mark.parametrize("name", TASK.specs)
+@pytest.mark.parametrize("name", TASK.pipelines)
 def test_the_code_of_a_spec_makes_it_again(name: str) -> None:
     changes = {"xgbclassifier__reg_lambda": 0.25} if name == "boosting" else {}
-    spec = TASK.spec(name, 7, changes)
+    pipeline = TASK.pipeline(name, 7, changes)
     again = eval(
-        source_code.code(spec),
+        source_code.code(pipeline),
         {**vars(tasks.flights), "ColumnTransformer": ColumnTransformer, "nan": np.nan},
     )
-    assert repr(params(again)) == repr(params(spec))
+    assert repr(params(again)) == repr(params(pipeline))
 
 
-def params(spec: Any) -> dict[str, Any]:
+def params(pipeline: Any) -> dict[str, Any]:
     """Return the values that are not estimators themselves."""
-    found = spec.get_params().items()
+    found = pipeline.get_params().items()
     return {k: v for k, v in found if not isinstance(v, BaseEstimator | list)}
 
 
@@ -178,7 +178,7 @@ def test_code_has_what_differs_from_the_defaults(value: Any, text: str) -> None:
 def test_placements_and_movements_become_records() -> None:
     places = plan.placement_records([base.Placement("scaler", "numpy", "cpu", "why")])
     assert places == [Placement(step="scaler", implementation="numpy", device="cpu", note="why")]
-    assert provenance.movements([Entry("scaler", "fit", "cuda", 0.5, 8, 16, "why")]) == [
+    assert provenance.movements([Event("scaler", "fit", "cuda", 0.5, 8, 16, "why")]) == [
         Movement(
             step="scaler",
             call="fit",

@@ -19,7 +19,7 @@ from pipeline.benchmark.report.terminal import table as terminal_table
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.statistics import speed, stages
 from pipeline.benchmark.verdict import verdict
-from pipeline.errors import CannotWrite
+from pipeline.errors import OutputError
 from tests.benchmark import fixtures, fuller
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -35,7 +35,7 @@ EVERY = [
 ]
 
 
-class Page(HTMLParser):
+class Batch(HTMLParser):
     """Collects tags, ids, references and text, and checks that tags are balanced."""
 
     def __init__(self, source: str) -> None:
@@ -84,7 +84,7 @@ def test_the_record_survives_its_file(results: Results, tmp_path: Path) -> None:
 
 
 def test_tags_are_balanced_and_ids_unique(results: Results) -> None:
-    page = Page(html.page(results))
+    page = Batch(html.page(results))
     assert page.open == []
     ids = page.values("id")
     assert len(ids) == len(set(ids))
@@ -93,14 +93,14 @@ def test_tags_are_balanced_and_ids_unique(results: Results) -> None:
 
 
 def test_panels_come_in_order_in_both_files(results: Results) -> None:
-    page = Page(html.page(results))
+    page = Batch(html.page(results))
     assert [attrs["id"] for tag, attrs in page.tags if tag == "section"] == list(PANELS)
     lines = markdown.page(results).splitlines()
     assert [line[3:] for line in lines if line.startswith("## ")] == list(PANELS.values())
 
 
 def test_headings_skip_no_level(results: Results) -> None:
-    levels = [int(tag[1]) for tag, _ in Page(html.page(results)).tags if re.match("h[1-6]$", tag)]
+    levels = [int(tag[1]) for tag, _ in Batch(html.page(results)).tags if re.match("h[1-6]$", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False))
@@ -108,7 +108,7 @@ def test_headings_skip_no_level(results: Results) -> None:
 
 def test_nothing_is_loaded_and_no_script_runs(results: Results) -> None:
     source = html.page(results)
-    page = Page(source)
+    page = Batch(source)
     assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"}
     assert page.values("src") == []
     links = page.values("href")
@@ -121,7 +121,7 @@ def test_nothing_is_loaded_and_no_script_runs(results: Results) -> None:
 
 
 def test_every_figure_and_table_is_described(results: Results) -> None:
-    page = Page(html.page(results))
+    page = Batch(html.page(results))
     count = [tag for tag, _ in page.tags].count
     outer = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("role") == "img"]
     assert len(outer) == count("figure") == count("figcaption") == count("desc")
@@ -144,7 +144,7 @@ def test_foreign_text_is_shown_as_text_in_html() -> None:
     assert "<script" not in source
     assert "\x1b" not in source
     shown = " ".join(fixtures.HOSTILE.replace("\x1b", "\ufffd").split())
-    assert Page(source).text.count(shown) > 20
+    assert Batch(source).text.count(shown) > 20
 
 
 def test_foreign_text_does_not_break_markdown() -> None:
@@ -171,14 +171,14 @@ def test_markdown_tables_have_constant_columns(results: Results) -> None:
 
 
 def test_both_files_hold_the_derived_numbers_and_sentences(results: Results) -> None:
-    page, plain = Page(html.page(results)).text, markdown.page(results)
+    page, plain = Batch(html.page(results)).text, markdown.page(results)
     found = verdict(results)
-    for said in (found.badge, *(line.text for line in found.headlines), *found.cautions):
+    for said in (found.badge, *(line.text for line in found.headlines), *found.caveats):
         assert " ".join(said.replace("\x1b", "\ufffd").split()) in page
         assert markdown.text(said) in plain
-    for spec, variant in tables.pairs(results):
-        item = speed(results, spec, variant)
-        parts = stages(results, spec, variant).values()
+    for pipeline, variant in tables.pairs(results):
+        item = speed(results, pipeline, variant)
+        parts = stages(results, pipeline, variant).values()
         values = [seconds(part) for part in parts]
         values += [seconds(item.median), seconds(item.maximum)] if item else []
         values += [f"{item.ratio.value:.3f}"] if item and item.ratio else []
@@ -208,7 +208,7 @@ def test_slower_and_failed_are_words_as_well_as_red() -> None:
 
 
 def test_the_page_says_why_no_gpu_was_used() -> None:
-    page = Page(html.page(fixtures.normal())).text
+    page = Batch(html.page(fixtures.normal())).text
     assert page.count(f"No GPU was used: {fixtures.NO_GPU}.") == 2
     assert f"none used: {fixtures.NO_GPU}" in page
 
@@ -222,20 +222,20 @@ def test_bytes_that_moved_are_summed_over_the_ledger() -> None:
 
 def test_an_empty_comparison_is_still_a_page() -> None:
     results = fixtures.normal()
-    for spec in fixtures.SPECS:
+    for pipeline in fixtures.SPECS:
         for variant in ("reference", "cpu"):
             results = fixtures.with_cell(
                 results,
-                spec,
+                pipeline,
                 variant,
                 status="failed",
                 why="no memory",
                 runs=[],
                 metrics={},
                 placement=[],
-                residency=[],
+                execution_log=[],
             )
-    page = Page(html.page(results))
+    page = Batch(html.page(results))
     assert page.open == []
     for said in (tables.NO_PLACEMENT, tables.NO_LEDGER, tables.NO_QUALITY, "not comparable"):
         assert said in page.text
@@ -253,12 +253,12 @@ def test_the_same_record_gives_the_same_bytes(results: Results, tmp_path: Path) 
 def test_a_report_that_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "index.html").mkdir()
     (tmp_path / "index.html" / "kept").touch()
-    with pytest.raises(CannotWrite, match=r"index\.html"):
+    with pytest.raises(OutputError, match=r"index\.html"):
         render(fixtures.normal(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
     in_the_way = tmp_path / "file"
     in_the_way.touch()
-    with pytest.raises(CannotWrite, match="file"):
+    with pytest.raises(OutputError, match="file"):
         render(fixtures.normal(), in_the_way)
 
 
@@ -267,11 +267,11 @@ def test_the_terminal_table_shows_each_cell_and_obeys_no_markup(results: Results
     with console.capture() as capture:
         console.print(terminal_table(results))
     shown = capture.get()
-    for spec, variant in tables.pairs(results):
-        item = speed(results, spec, variant)
+    for pipeline, variant in tables.pairs(results):
+        item = speed(results, pipeline, variant)
         if item:
             assert seconds(item.median) in shown
-            assert " ".join(spec.replace("\x1b", "\ufffd").split()) in shown
+            assert " ".join(pipeline.replace("\x1b", "\ufffd").split()) in shown
     assert "\x1b[31m" not in shown
 
 

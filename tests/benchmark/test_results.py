@@ -51,7 +51,7 @@ def at(data: Any, path: tuple[Any, ...]) -> dict[str, Any]:
 
 
 PATHS = list(objects(example()))
-NEWER = {("residency", "why"), ("cells", "differences"), ("cells", "noise"), ("cells", "trace")}
+NEWER = {("execution_log", "why"), ("cells", "differences"), ("cells", "noise"), ("cells", "trace")}
 NEWER |= {("runs", "cpu_seconds"), ("warmup", "cpu_seconds")}
 NEWER |= {("", name) for name in ("points", "price", "history", "profiles")}
 NEWER |= {("protocol", "resumed"), ("task", "kind"), ("task", "about_target")}
@@ -160,5 +160,5 @@ def test_a_cell_is_found_by_spec_and_variant() -> None:
     record = fixtures.normal()
     cell = record.cell("forest", "cpu")
     assert cell is not None
-    assert (cell.spec, cell.variant) == ("forest", "cpu")
+    assert (cell.pipeline, cell.variant) == ("forest", "cpu")
     assert record.cell("forest", "cuda") is None

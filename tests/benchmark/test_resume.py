@@ -9,7 +9,7 @@ import pytest
 from pipeline.backends.base import Placement
 from pipeline.benchmark.resume import Journal
 from pipeline.benchmark.worker import Report
-from pipeline.trace import Entry
+from pipeline.trace import Event
 from tests.benchmark import fixtures
 
 HERE = {"seed": "0", "packages": "numpy 2"}
@@ -33,10 +33,10 @@ def report(values: np.ndarray = ARRAYS["numbers"]) -> Report:
         stages={"fit": 0.5},
         metrics={"roc_auc": 0.75},
         rows_train=9,
-        truth=np.array([0, 1]),
+        y_true=np.array([0, 1]),
         predicted=values,
         placements=[Placement("step", "what", "cpu", parameters={"metric": np.mean})],
-        residency=[Entry("step", "fit", "cpu", 0.1, 1, 2, "why")],
+        execution_log=[Event("step", "fit", "cpu", 0.1, 1, 2, "why")],
         peak_rss_bytes=1000,
         threads={"openblas": "2"},
         cpu_seconds=2.0,
@@ -65,7 +65,7 @@ def test_a_run_is_read_back_as_it_was(tmp_path: Path, name: str) -> None:
     assert isinstance(found, Report)
     assert found.predicted.dtype == ARRAYS[name].dtype
     np.testing.assert_array_equal(found.predicted, given.predicted)
-    np.testing.assert_array_equal(found.truth, given.truth)
+    np.testing.assert_array_equal(found.y_true, given.y_true)
     (place,) = found.placements
     assert (place.step, place.implementation, place.device) == ("step", "what", "cpu")
     same = {"truth": None, "predicted": None, "placements": []}

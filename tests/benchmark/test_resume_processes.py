@@ -37,7 +37,7 @@ def told(seed):
 
 TASK = Task(
     name="told", title="Told", prepare=flights.prepare, target="late", licence="CC0", source="here",
-    features=["day", "weekday", "distance"], specs={"told": told},
+    features=["day", "weekday", "distance"], pipelines={"told": told},
     splits={"time": Split([("month", "<=", 9)], [("month", ">", 9)], "in time")},
     metrics={"roc_auc": roc_auc_score}, margins={"roc_auc": 0.002},
 )
@@ -62,7 +62,7 @@ def fits(workspace: Path) -> int:
 def compare(workspace: Path, home: Path, *options: object, end_after: int | None = None) -> str:
     """Run the command, to its end or until it has told of so many runs; return what it said."""
     lines: list[str] = []
-    command = ("-m", "pipeline", "compare", "told", "--home", home, "--out", workspace / "r")
+    command = ("-m", "pipeline", "compare", "told", "--data-home", home, "--out", workspace / "r")
     with started(*command, "--repeats", 3, *options, cwd=workspace) as process:
         assert process.stdout is not None
         while end_after is None or len(lines) < end_after:
@@ -111,7 +111,7 @@ def test_after_a_whole_comparison_the_next_one_starts_anew(
     ("options", "said"),
     [
         (("--set", "told__C=0.5"), "earlier runs are not taken up: programs "),
-        (("--fresh",), ""),
+        (("--no-resume",), ""),
     ],
 )
 def test_runs_of_other_work_are_not_taken_up(
@@ -126,7 +126,16 @@ def test_runs_of_other_work_are_not_taken_up(
 
 
 def test_ctrl_c_says_how_to_go_on(workspace: Path, small_home: Path) -> None:
-    command = ("-m", "pipeline", "compare", "told", "--home", small_home, "--out", workspace / "r")
+    command = (
+        "-m",
+        "pipeline",
+        "compare",
+        "told",
+        "--data-home",
+        small_home,
+        "--out",
+        workspace / "r",
+    )
     with started(*command, "--repeats", 200, cwd=workspace) as process:
         assert process.stdout is not None
         process.stdout.readline()

@@ -22,7 +22,7 @@ from pipeline.serving import manifest
 from pipeline.serving.load import load
 from tasks.flights import TASK
 
-SPECS = list(TASK.specs)
+SPECS = list(TASK.pipelines)
 PLAIN = """
 import sys, json
 import pandas as pd, skops.io
@@ -43,7 +43,7 @@ def batch(small_flights: Path) -> Batch:
 
 @pytest.fixture(scope="module")
 def folder(batch: Batch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run of all specs."""
+    """Return the folder of a run of all pipelines."""
     folder = tmp_path_factory.mktemp("run")
     lines: list[str] = []
     batch.run(folder, lines.append)
@@ -57,7 +57,7 @@ def record(folder: Path) -> RunRecord:
 
 
 def test_every_listed_file_is_there_with_its_digest(folder: Path, record: RunRecord) -> None:
-    parts = [part for run in record.specs for part in (run.model, run.predictions, run.saved)]
+    parts = [part for run in record.pipelines for part in (run.model, run.predictions, run.saved)]
     for part in parts:
         data = (folder / part.file).read_bytes()
         assert (len(data), hashlib.sha256(data).hexdigest()) == (part.bytes, part.sha256)
@@ -66,7 +66,7 @@ def test_every_listed_file_is_there_with_its_digest(folder: Path, record: RunRec
 
 
 def test_the_record_tells_what_ran_on_what(record: RunRecord, small_flights: Path) -> None:
-    assert [run.spec for run in record.specs] == SPECS
+    assert [run.pipeline for run in record.pipelines] == SPECS
     assert (record.task, record.split, record.seed) == ("flights", "time", 0)
     assert record.data.sha256 == hashlib.sha256(small_flights.read_bytes()).hexdigest()
     assert record.data.bytes == small_flights.stat().st_size
@@ -75,20 +75,20 @@ def test_the_record_tells_what_ran_on_what(record: RunRecord, small_flights: Pat
 
 @pytest.mark.parametrize("index", range(len(SPECS)))
 def test_times_and_places_are_recorded(record: RunRecord, index: int) -> None:
-    run = record.specs[index]
+    run = record.pipelines[index]
     assert {"read", "preprocess", "fit", "predict"} <= set(run.stages) <= set(STAGES)
     assert 0 < sum(run.stages.values()) <= run.total
-    calls = {movement.call for movement in run.residency}
+    calls = {movement.call for movement in run.execution_log}
     assert {"fit", "predict_proba"} <= calls
     assert (run.device, run.device_why) == ("cpu", 'device="cpu" was asked for')
-    assert run.placement[-1].step == TASK.spec(run.spec, 0).steps[-1][0]
+    assert run.placement[-1].step == TASK.pipeline(run.pipeline, 0).steps[-1][0]
 
 
 @pytest.mark.parametrize("index", range(len(SPECS)))
 def test_predictions_are_those_of_the_test_rows(
     folder: Path, record: RunRecord, small_flights: Path, index: int
 ) -> None:
-    run = record.specs[index]
+    run = record.pipelines[index]
     table = pq.read_table(folder / run.predictions.file)
     frame = pd.read_parquet(small_flights, columns=["month", "late"])
     test = frame["month"] > 9
@@ -96,7 +96,7 @@ def test_predictions_are_those_of_the_test_rows(
     assert (run.rows_train, run.rows_test) == (int((~test).sum()), int(test.sum()))
     probability = table["probability"].to_numpy()
     assert ((probability > 0) & (probability < 1)).all()
-    judged = measure.Outcome(truth=table["truth"].to_numpy(), predicted=probability)
+    judged = measure.Outcome(y_true=table["truth"].to_numpy(), predicted=probability)
     assert run.metrics == pytest.approx(measure.judge(TASK, judged))
 
 
@@ -104,7 +104,7 @@ def test_predictions_are_those_of_the_test_rows(
 def test_the_model_loads_and_predicts_the_same(
     folder: Path, record: RunRecord, small_flights: Path, index: int
 ) -> None:
-    run = record.specs[index]
+    run = record.pipelines[index]
     model = files.load(folder / run.model.file, run.model.sha256)
     frame = pd.read_parquet(small_flights)
     found = model.predict_proba(frame.loc[frame["month"] > 9, list(TASK.features)])[:, 1]
@@ -117,30 +117,30 @@ def test_the_model_loads_and_predicts_the_same(
 def test_the_saved_model_is_the_one_that_ran(
     folder: Path, record: RunRecord, small_flights: Path, index: int
 ) -> None:
-    run = record.specs[index]
-    model = load(folder / f"{run.spec}.model", "cpu")
+    run = record.pipelines[index]
+    model = load(folder / f"{run.pipeline}.model", "cpu")
     frame = pd.read_parquet(small_flights)
     found = model.predict_proba(frame.loc[frame["month"] > 9, list(TASK.features)])[:, 1]
     recorded = pq.read_table(folder / run.predictions.file)["probability"].to_numpy()
     np.testing.assert_allclose(found, recorded, rtol=1e-12)
-    described, _ = manifest.read(folder / f"{run.spec}.model")
+    described, _ = manifest.read(folder / f"{run.pipeline}.model")
     assert described.metrics == run.metrics
     assert described.data_sha256 == record.data.sha256
-    assert described.spec == run.code
+    assert described.pipeline == run.code
     assert {learnt.rows for learnt in model.profile_.values()} == {run.rows_train}
 
 
 def test_the_models_need_scikit_learn_and_not_us(
     folder: Path, record: RunRecord, small_flights: Path, tmp_path: Path
 ) -> None:
-    models = [str(folder / run.model.file) for run in record.specs]
+    models = [str(folder / run.model.file) for run in record.pipelines]
     arguments = [models, str(small_flights), files.TRUSTED, list(TASK.features)]
     done = subprocess.run(
         [sys.executable, "-c", PLAIN, msgspec.json.encode(arguments).decode()],
         capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    tables = [pq.read_table(folder / run.predictions.file) for run in record.specs]
+    tables = [pq.read_table(folder / run.predictions.file) for run in record.pipelines]
     recorded = [table["probability"].to_pylist() for table in tables]
     np.testing.assert_allclose(msgspec.json.decode(done.stdout), recorded, atol=1e-5)
 
@@ -148,13 +148,13 @@ def test_the_models_need_scikit_learn_and_not_us(
 def test_it_says_as_many_lines_as_it_promised(folder: Path, batch: Batch) -> None:
     lines = (folder / "lines.txt").read_text().splitlines()
     assert len(lines) == batch.steps == 2 * len(SPECS)
-    assert all(any(line.startswith(f"{spec}: ") for spec in SPECS) for line in lines)
+    assert all(any(line.startswith(f"{pipeline}: ") for pipeline in SPECS) for line in lines)
 
 
 def test_changed_parameters_reach_the_model_and_the_record(batch: Batch, tmp_path: Path) -> None:
     job = replace(batch.job, seed=3, split="random", changes={"xgbclassifier__n_estimators": 2})
     record = Batch(TASK, job, ["boosting"]).run(tmp_path, print)
-    run = record.specs[0]
+    run = record.pipelines[0]
     model = files.load(tmp_path / run.model.file, run.model.sha256)
     assert model[-1].get_booster().num_boosted_rounds() == 2
     assert "n_estimators=2" in run.code

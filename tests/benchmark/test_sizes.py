@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.benchmark import rounds, variants
-from pipeline.benchmark.compare import Duel, cut, parse
+from pipeline.benchmark.compare import Comparison, cut, parse
 from pipeline.benchmark.measure import Job
 from pipeline.benchmark.results import Point, Results
-from pipeline.errors import CannotWrite, ConfigError
+from pipeline.errors import ConfigError, OutputError
 from tasks.flights import TASK
 from tests.benchmark.test_compare import FakeWorker
 
@@ -84,7 +84,7 @@ def test_the_whole_is_the_file_itself_and_a_share_is_written_once(table: Path) -
 
 def test_a_folder_that_cannot_be_written_is_told(table: Path) -> None:
     (table.parent / ".sizes").write_text("in the way")
-    with pytest.raises(CannotWrite, match="--sizes needs room there"):
+    with pytest.raises(OutputError, match="--sizes needs room there"):
         cut(table, 0.2, 0)
 
 
@@ -105,7 +105,7 @@ def swept(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[...,
         monkeypatch.setattr(FakeWorker, "failures", failures)
         job = Job("flights", "", "", small_flights)
         lines: list[str] = []
-        duel = Duel(task, job, ["forest"], repeats=3, seeds=0, sizes=sizes)
+        duel = Comparison(task, job, ["forest"], repeats=3, seeds=0, sizes=sizes)
         found = duel.measure(lines.append)
         lines_of[len(lines)] = duel.runs
         return found

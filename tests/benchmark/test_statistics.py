@@ -13,8 +13,8 @@ from pipeline.benchmark.statistics import OTHER, cell_parity, parity, ratio, spe
 from tests.benchmark import fixtures
 
 
-def totals(results: Results, spec: str, variant: str) -> list[float]:
-    cell = results.cell(spec, variant)
+def totals(results: Results, pipeline: str, variant: str) -> list[float]:
+    cell = results.cell(pipeline, variant)
     assert cell is not None
     return [run.total for run in cell.runs]
 
@@ -122,11 +122,11 @@ def test_a_true_difference_is_found() -> None:
 
 def test_stages_and_other_add_up_to_the_median_total() -> None:
     results = fixtures.with_gpu()
-    for spec in fixtures.SPECS:
+    for pipeline in fixtures.SPECS:
         for variant in fixtures.FACTORS:
-            found = speed(results, spec, variant)
+            found = speed(results, pipeline, variant)
             assert found is not None
-            parts = stages(results, spec, variant)
+            parts = stages(results, pipeline, variant)
             assert sum(parts.values()) == pytest.approx(found.median)
             assert parts[OTHER] == pytest.approx(0.02 * found.median, rel=0.2)
 

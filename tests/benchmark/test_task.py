@@ -30,7 +30,7 @@ def toy() -> Task:
         prepare=lambda home: home / "toy.parquet",
         features=["a"],
         target="y",
-        specs={"linear": linear},
+        pipelines={"linear": linear},
         splits={"time": EARLY, "random": ANY},
         metrics={"roc_auc": roc_auc_score},
         margins={"roc_auc": 0.002},
@@ -60,20 +60,20 @@ def test_an_unknown_split_names_those_there_are(toy: Task) -> None:
 
 def test_a_spec_takes_the_seed_and_the_changes(toy: Task) -> None:
     changes = {"logisticregression__C": 0.5, "standardscaler__with_mean": False}
-    spec = toy.spec("linear", 7, changes)
-    assert spec[-1].random_state == 7
-    assert spec[-1].C == 0.5
-    assert spec[0].with_mean is False
+    pipeline = toy.pipeline("linear", 7, changes)
+    assert pipeline[-1].random_state == 7
+    assert pipeline[-1].C == 0.5
+    assert pipeline[0].with_mean is False
 
 
 def test_changes_do_not_stick_to_the_next_spec(toy: Task) -> None:
-    toy.spec("linear", 0, {"logisticregression__C": 0.5})
-    assert toy.spec("linear", 0)[-1].C == LogisticRegression().C
+    toy.pipeline("linear", 0, {"logisticregression__C": 0.5})
+    assert toy.pipeline("linear", 0)[-1].C == LogisticRegression().C
 
 
 def test_an_unknown_spec_names_those_there_are(toy: Task) -> None:
-    with pytest.raises(ConfigError, match="unknown spec 'liner'; did you mean 'linear'"):
-        toy.spec("liner", 0)
+    with pytest.raises(ConfigError, match="unknown pipeline 'liner'; did you mean 'linear'"):
+        toy.pipeline("liner", 0)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_an_unknown_spec_names_those_there_are(toy: Task) -> None:
 )
 def test_an_unknown_parameter_gets_a_guess(toy: Task, wrong: str, right: str) -> None:
     with pytest.raises(ConfigError, match=f"parameter of linear '{wrong}'; did you mean '{right}'"):
-        toy.spec("linear", 0, {wrong: 1})
+        toy.pipeline("linear", 0, {wrong: 1})
 
 
 def test_a_guess_is_made_only_where_a_name_is_close() -> None:

@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 FILES = sorted(ROOT.glob("tasks/[!_]*.py"))
 NAMES = [path.stem for path in FILES]
 TASKS = {name: importlib.import_module(f"tasks.{name}").TASK for name in NAMES}
-SPECS = [(name, spec) for name in NAMES for spec in TASKS[name].specs]
+SPECS = [(name, pipeline) for name in NAMES for pipeline in TASKS[name].pipelines]
 NOT_RANDOM = {"LogisticRegression", "TargetEncoder"}
 """Their `random_state` has no effect: solver "lbfgs", and a splitter with a seed of its own."""
 
@@ -47,7 +47,7 @@ GENERATED = 4_000
 
 
 def parts(value: Any) -> Iterator[BaseEstimator]:
-    """Yield a spec and all estimators inside it."""
+    """Yield a pipeline and all estimators inside it."""
     if isinstance(value, BaseEstimator):
         yield value
         value = list(value.get_params(deep=False).values())
@@ -82,7 +82,7 @@ def test_a_task_is_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     what = task.load(name)
     assert what.name == name
-    assert all((what.title, what.licence, what.source, what.specs, what.splits))
+    assert all((what.title, what.licence, what.source, what.pipelines, what.splits))
     assert set(what.margins) == set(what.metrics), "what is measured is judged"
     assert all(0 < margin < 0.1 for margin in what.margins.values())
     assert what.target not in what.columns
@@ -124,9 +124,9 @@ def test_the_best_score_that_a_task_names_is_the_generators(name: str) -> None:
     assert f"is {best:.4f}" in TASKS[name].title
 
 
-@pytest.mark.parametrize(("name", "spec"), SPECS)
-def test_a_spec_is_plain_scikit_learn_and_says_what_it_is(name: str, spec: str) -> None:
-    made = TASKS[name].spec(spec, 0)
+@pytest.mark.parametrize(("name", "pipeline"), SPECS)
+def test_a_spec_is_plain_scikit_learn_and_says_what_it_is(name: str, pipeline: str) -> None:
+    made = TASKS[name].pipeline(pipeline, 0)
     libraries = {type(part).__module__.partition(".")[0] for part in parts(made)}
     ours = {type(part) for part in parts(made) if type(part).__module__.startswith("pipeline")}
     assert libraries - {"pipeline"} <= {"sklearn", "xgboost"}
@@ -134,24 +134,24 @@ def test_a_spec_is_plain_scikit_learn_and_says_what_it_is(name: str, spec: str) 
     kind = TASKS[name].kind
     assert is_regressor(made) == (kind == "regression")
     assert (is_classifier(made) or is_outlier_detector(made)) == (kind in ("binary", "multiclass"))
-    assert TASKS[name].specs[spec].__doc__
+    assert TASKS[name].pipelines[pipeline].__doc__
     with pytest.raises(Exception, match="not fitted"):
         check_is_fitted(made)
 
 
-@pytest.mark.parametrize(("name", "spec"), SPECS)
-def test_a_spec_can_be_cloned_and_is_made_anew_each_time(name: str, spec: str) -> None:
-    made = TASKS[name].spec(spec, 3)
+@pytest.mark.parametrize(("name", "pipeline"), SPECS)
+def test_a_spec_can_be_cloned_and_is_made_anew_each_time(name: str, pipeline: str) -> None:
+    made = TASKS[name].pipeline(pipeline, 3)
     assert repr(clone(made)) == repr(made)
-    assert TASKS[name].spec(spec, 3) is not made
+    assert TASKS[name].pipeline(pipeline, 3) is not made
     lower.validate(made)
 
 
-@pytest.mark.parametrize(("name", "spec"), SPECS)
-def test_the_seed_fixes_everything_random(name: str, spec: str) -> None:
+@pytest.mark.parametrize(("name", "pipeline"), SPECS)
+def test_the_seed_fixes_everything_random(name: str, pipeline: str) -> None:
     open_ended = [
         f"{type(part).__name__}.random_state"
-        for part in parts(TASKS[name].spec(spec, 3))
+        for part in parts(TASKS[name].pipeline(pipeline, 3))
         if "random_state" in part.get_params(deep=False)
         and part.get_params(deep=False)["random_state"] is None
         and type(part).__name__ not in NOT_RANDOM
@@ -159,13 +159,13 @@ def test_the_seed_fixes_everything_random(name: str, spec: str) -> None:
     assert open_ended == []
 
 
-@pytest.mark.parametrize(("name", "spec"), SPECS)
+@pytest.mark.parametrize(("name", "pipeline"), SPECS)
 def test_a_spec_learns_the_same_each_time_and_as_well_as_the_plain_program(
-    name: str, spec: str, data: dict[str, Path]
+    name: str, pipeline: str, data: dict[str, Path]
 ) -> None:
     what = TASKS[name]
     plain, ours, again = (
-        measure.run(what, what.spec(spec, 0), Job(name, spec, variant, data[name]))
+        measure.run(what, what.pipeline(pipeline, 0), Job(name, pipeline, variant, data[name]))
         for variant in ("reference", "cpu", "cpu")
     )
     for field in ours.predicted.dtype.names or ("prediction",):
@@ -178,9 +178,9 @@ def test_a_spec_learns_the_same_each_time_and_as_well_as_the_plain_program(
         assert found[metric] == pytest.approx(value, abs=what.margins[metric]), metric
 
 
-@pytest.mark.parametrize(("name", "spec"), SPECS)
-def test_a_spec_runs_whole_on_a_gpu_as_far_as_the_rules_know(name: str, spec: str) -> None:
-    explained = explain.explain(TASKS[name].spec(spec, 0), device="cuda")
+@pytest.mark.parametrize(("name", "pipeline"), SPECS)
+def test_a_spec_runs_whole_on_a_gpu_as_far_as_the_rules_know(name: str, pipeline: str) -> None:
+    explained = explain.explain(TASKS[name].pipeline(pipeline, 0), device="cuda")
     assert [p.step for p in explained.placements if p.device != "cuda"] == []
 
 
@@ -188,6 +188,6 @@ def test_another_seed_is_another_forest(small_flights: Path) -> None:
     what = TASKS["flights"]
     job = Job("flights", "forest", "cpu", small_flights)
     one, other = (
-        measure.run(what, what.spec("forest", seed), replace(job, seed=seed)) for seed in (0, 1)
+        measure.run(what, what.pipeline("forest", seed), replace(job, seed=seed)) for seed in (0, 1)
     )
     assert np.abs(one.predicted - other.predicted).max() > 1e-3

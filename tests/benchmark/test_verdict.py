@@ -9,9 +9,9 @@ from pipeline.benchmark.verdict import Headline, speed, verdict
 from tests.benchmark import fixtures
 
 
-def headline(results: Results, spec: str, variant: str) -> Headline:
+def headline(results: Results, pipeline: str, variant: str) -> Headline:
     lines = verdict(results).headlines
-    return next(line for line in lines if (line.spec, line.variant) == (spec, variant))
+    return next(line for line in lines if (line.pipeline, line.variant) == (pipeline, variant))
 
 
 def test_a_faster_variant_is_said_with_its_interval_and_parity() -> None:
@@ -46,7 +46,7 @@ def test_equal_times_are_no_difference() -> None:
 def test_three_runs_make_an_indicative_interval() -> None:
     results = fixtures.few()
     assert "interval indicative, n=3" in headline(results, "forest", "cpu").text
-    assert any("fewer than 5 timed runs" in caution for caution in verdict(results).cautions)
+    assert any("fewer than 5 timed runs" in caution for caution in verdict(results).caveats)
 
 
 def test_a_failing_metric_is_named() -> None:
@@ -63,7 +63,7 @@ def test_without_a_gpu_no_claim_is_made_and_the_reason_is_given() -> None:
     assert (found.kind, found.badge) == ("CPU only", "CPU only: no GPU claim is made")
     assert found.gpu == f"No GPU was used: {fixtures.NO_GPU}."
     skipped = found.headlines[-1]
-    assert (skipped.spec, skipped.speed) == ("", None)
+    assert (skipped.pipeline, skipped.speed) == ("", None)
     assert skipped.text == f"cuda: skipped, {fixtures.NO_GPU}"
 
 
@@ -81,14 +81,14 @@ def test_with_a_gpu_it_is_named_and_the_steps_are_counted() -> None:
     found = verdict(fixtures.with_gpu())
     assert found.kind == "comparable"
     assert found.gpu == "cuda ran on Synthetic GPU 1."
-    assert "cuda: 12 steps over all specs: 3 on cpu, 9 on cuda." in found.places
+    assert "cuda: 12 steps over all pipelines: 3 on cpu, 9 on cuda." in found.places
 
 
 def test_a_gpu_variant_whose_cells_all_failed_makes_no_gpu_claim() -> None:
     results = fixtures.with_gpu()
-    for spec in fixtures.SPECS:
+    for pipeline in fixtures.SPECS:
         results = fixtures.with_cell(
-            results, spec, "cuda", status="failed", why="out of memory", runs=[]
+            results, pipeline, "cuda", status="failed", why="out of memory", runs=[]
         )
     found = verdict(results)
     assert found.kind == "CPU only"
@@ -121,7 +121,7 @@ def test_no_margin_or_no_rival_forbids_the_comparison() -> None:
 
 
 def test_a_quiet_complete_comparison_has_no_caution() -> None:
-    assert verdict(fixtures.with_gpu()).cautions == ()
+    assert verdict(fixtures.with_gpu()).caveats == ()
 
 
 def test_what_weakens_the_comparison_is_listed() -> None:
@@ -136,13 +136,13 @@ def test_what_weakens_the_comparison_is_listed() -> None:
         machine=replace(results.machine, load_before=6.5),
         source=replace(results.source, dirty=True),
     )
-    cautions = "\n".join(verdict(results).cautions)
-    assert "load average 6.50 on 8 processors" in cautions
-    assert "changes that no commit holds" in cautions
-    assert "cpu on forest: 6 timed runs of 7 planned." in cautions
-    assert "cpu on forest: the slowest run took" in cautions
-    assert "cpu on forest: predictions were not compared" in cautions
-    assert "cuda on boosting: no step is recorded as having run on the GPU." in cautions
+    caveats = "\n".join(verdict(results).caveats)
+    assert "load average 6.50 on 8 processors" in caveats
+    assert "changes that no commit holds" in caveats
+    assert "cpu on forest: 6 timed runs of 7 planned." in caveats
+    assert "cpu on forest: the slowest run took" in caveats
+    assert "cpu on forest: predictions were not compared" in caveats
+    assert "cuda on boosting: no step is recorded as having run on the GPU." in caveats
 
 
 def test_time_outside_all_stages_is_said() -> None:
@@ -151,6 +151,6 @@ def test_time_outside_all_stages_is_said() -> None:
     assert cell is not None
     runs = [replace(run, stages={"fit": 0.5 * run.total}) for run in cell.runs]
     results = fixtures.with_cell(results, "forest", "cpu", runs=runs)
-    assert verdict(results).cautions == (
+    assert verdict(results).caveats == (
         "cpu on forest: more than 20% of the time belongs to no stage.",
     )

@@ -32,7 +32,7 @@ COMMANDS = [
     "gallery",
     "predict",
     "data",
-    "adopt",
+    "new-task",
     "list",
     "explain",
     "doctor",
@@ -114,9 +114,9 @@ def test_explain_prints_every_step_of_every_program(device: str) -> None:
     code, out, err = call("explain", "flights", "--device", device)
     assert (code, err) == (0, "")
     blocks = dict(block.split("\n", 1) for block in out.strip().split("\n\n"))
-    assert list(blocks) == list(TASK.specs)
+    assert list(blocks) == list(TASK.pipelines)
     for name, block in blocks.items():
-        last = TASK.spec(name, 0).steps[-1][0]
+        last = TASK.pipeline(name, 0).steps[-1][0]
         rows = [line.split()[:2] for line in block.splitlines()]
         assert rows[-1] == [last, device]
         assert {place for _, place in rows} == {device}
@@ -124,13 +124,15 @@ def test_explain_prints_every_step_of_every_program(device: str) -> None:
 
 
 def test_explain_takes_the_programs_that_are_asked_for() -> None:
-    code, out, _ = call("explain", "flights", "--device", "cpu", "--specs", "forest, forest")
+    code, out, _ = call("explain", "flights", "--device", "cpu", "--pipelines", "forest, forest")
     assert code == 0
-    assert [line for line in out.splitlines() if line in TASK.specs] == ["forest"]
+    assert [line for line in out.splitlines() if line in TASK.pipelines] == ["forest"]
 
 
 def test_explain_gives_data() -> None:
-    code, out, _ = call("explain", "flights", "--device", "cuda", "--specs", "boosting", "--json")
+    code, out, _ = call(
+        "explain", "flights", "--device", "cuda", "--pipelines", "boosting", "--json"
+    )
     assert code == 0
     found = json.loads(out)["boosting"]
     assert found["device"] == "cuda"
@@ -142,7 +144,7 @@ def test_explain_writes_a_page(tmp_path: Path) -> None:
     page = tmp_path / "new" / "page.html"
     assert call("explain", "flights", "--device", "cpu", "--html", str(page)).code == 0
     text = page.read_text("utf-8")
-    assert all(f"<h2>{name}</h2>" in text for name in TASK.specs)
+    assert all(f"<h2>{name}</h2>" in text for name in TASK.pipelines)
 
 
 def test_a_page_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -153,7 +155,7 @@ def test_a_page_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_data_prints_the_path(small_home: Path) -> None:
     path = small_home / "flights" / "flights.parquet"
-    assert call("data", "flights", "--home", small_home).out == f"data: {path}\n"
+    assert call("data", "flights", "--data-home", small_home).out == f"data: {path}\n"
 
 
 @pytest.mark.parametrize("json_", [True, False])
@@ -174,16 +176,16 @@ def test_doctor_ends_with_what_it_found(
 def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     done = call(
-        "run", "flights", "--home", small_home, "--out", out, "--device", "cpu",
-        "--specs", "boosting", "--seed", 5, "--split", "random",
+        "run", "flights", "--data-home", small_home, "--out", out, "--device", "cpu",
+        "--pipelines", "boosting", "--seed", 5, "--split", "random",
         "--set", "xgbclassifier__max_depth=3", "--set", "xgbclassifier__tree_method=hist",
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[-1] == f"results: {out}"
     record = msgspec.json.decode((out / "record.json").read_bytes(), type=RunRecord)
-    assert (record.seed, record.split, len(record.specs)) == (5, "random", 1)
-    assert "max_depth=3" in record.specs[0].code
-    assert "tree_method='hist'" in record.specs[0].code
+    assert (record.seed, record.split, len(record.pipelines)) == (5, "random", 1)
+    assert "max_depth=3" in record.pipelines[0].code
+    assert "tree_method='hist'" in record.pipelines[0].code
     assert f"--out {out}" in record.source.command
     assert {path.name for path in out.iterdir()} == {
         "record.json", "boosting.model", "boosting.model.skops", "boosting.predictions.parquet",
@@ -195,8 +197,8 @@ def reported(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tupl
     """Return the folder of a report that the command made, and what it said."""
     out = tmp_path_factory.mktemp("report") / "flights"
     done = python(
-        "-m", "pipeline", "report", "flights", "--home", small_home, "--out", out,
-        "--device", "cpu", "--specs", "logistic", "--repeats", 3,
+        "-m", "pipeline", "report", "flights", "--data-home", small_home, "--out", out,
+        "--device", "cpu", "--pipelines", "logistic", "--repeats", 3,
     )  # fmt: skip
     return out, done
 
@@ -219,7 +221,7 @@ def test_report_again_makes_the_pages_from_the_record(
     record = results.load(reported[0] / "results.json")
     changed = msgspec.structs.replace(record, created="1999-12-31T23:59:59+00:00")
     (out / "results.json").write_bytes(results.dumps(changed))
-    done = call("report", "flights", "--out", out, "--again")
+    done = call("report", "flights", "--out", out, "--from-results")
     assert (done.code, done.err) == (0, "")
     assert "1999-12-31" in (out / "index.html").read_text()
     assert results.load(out / "results.json") == changed
@@ -296,7 +298,7 @@ def test_values_are_python_literals_or_else_text(text: str, expected: tuple[str,
 
 def test_data_downloaded_by_hand_is_taken(tmp_path: Path) -> None:
     given = raw.write("higgs", tmp_path / "given")
-    done = call("data", "higgs", "--home", tmp_path / "home", "--from", given)
+    done = call("data", "higgs", "--data-home", tmp_path / "home", "--from", given)
     path = tmp_path / "home" / "higgs" / "higgs.parquet"
     assert (done.code, done.out) == (0, f"data: {path}\n")
     assert pq.read_metadata(path).num_rows == raw.ROWS
@@ -304,11 +306,11 @@ def test_data_downloaded_by_hand_is_taken(tmp_path: Path) -> None:
 
 def test_data_that_is_not_the_pinned_one_ends_with_65(tmp_path: Path) -> None:
     given = raw.write("covertype", tmp_path / "given")
-    done = call("data", "covertype", "--home", tmp_path / "home", "--from", given)
+    done = call("data", "covertype", "--data-home", tmp_path / "home", "--from", given)
     assert done.code == 65
     assert "covtype.data.gz: SHA-256 is" in done.err
 
 
 def test_a_task_without_a_download_takes_no_file(tmp_path: Path) -> None:
-    done = call("data", "digits", "--home", tmp_path / "home", "--from", tmp_path)
+    done = call("data", "digits", "--data-home", tmp_path / "home", "--from", tmp_path)
     assert_one_message(done, 65, "digits needs no download")

@@ -101,9 +101,9 @@ def after_imputing(*steps: Any) -> Any:
 
 
 class Case(NamedTuple):
-    """A spec, the number of classes of its target, and how near scikit-learn it comes."""
+    """An estimator, the number of classes of its target, and how near scikit-learn it comes."""
 
-    spec: Any
+    estimator: Any
     n_classes: int = 2
     atol: float = 1e-9
 

@@ -73,18 +73,18 @@ def _binarize(values: Any, threshold: float) -> Any:
     return (values > threshold).astype(values.dtype)
 
 
-def lifted(twin: type, spec: Any, fitted: Any) -> Any:
+def lifted(twin: type, estimator: Any, fitted: Any) -> Any:
     """Return a fitted scikit-learn model after its way through a cuML class and back.
 
     Parameters
     ----------
     twin : type
         cuML's class.
-    spec : estimator
+    estimator : estimator
         The unfitted one, as the user wrote it.
     fitted : estimator
         The same, fitted by scikit-learn.
     """
     model: Any = twin.from_sklearn(fitted)  # type: ignore[attr-defined]
     model.output_type = None
-    return model.as_sklearn().set_params(**spec.get_params(deep=False))
+    return model.as_sklearn().set_params(**estimator.get_params(deep=False))

@@ -37,7 +37,7 @@ Sayable = Callable[[list["Row"], list[str], list[Any]], Tiers]
 
 
 class Row(NamedTuple):
-    """Some parameters of a spec, and what came of them."""
+    """Some parameters of an estimator, and what came of them."""
 
     changed: frozenset[tuple[str, int]]
     params: Mapping[str, Any]
@@ -142,7 +142,7 @@ def reasons(rows: list[Row], params: list[str], numbers: list[Any]) -> Tiers:
 
 
 def templates(row: Row) -> Iterator[str]:
-    """Return a reason as it is, and with values of the spec left open in it."""
+    """Return a reason as it is, and with values of the estimator left open in it."""
     text = _escaped(row.made)
     yield text
     for param, value in row.params.items():

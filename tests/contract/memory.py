@@ -85,7 +85,7 @@ def dates(n_rows: int) -> pd.DataFrame:
 class Case(NamedTuple):
     """A transformer, and what makes its table."""
 
-    spec: Any
+    estimator: Any
     rows: Callable[[int], Any] = numbers
 
 
@@ -199,7 +199,7 @@ def taken(name: str, n_blocks: int = BLOCKS, *, halves: bool = False) -> Taken:
         with LIVE.counted() as live, halved() if halves else nullcontext():
             X = frames.to_device(host, "cuda")
             RECORDER.clear()
-            made = Program(clone(case.spec), "float32").fit_transform(X, y).nbytes
+            made = Program(clone(case.estimator), "float32").fit_transform(X, y).nbytes
         waits = sum(copy.to == "host" for copy in RECORDER.copies)
     nbytes = frames.nbytes(host)
     return Taken((live.peak + uncounted) / nbytes, made / nbytes, waits, sum(rows) / ROWS)

@@ -21,7 +21,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from pipeline.backends.cuml import translations
 from pipeline.backends.cuml.tables import APART, CUML, Rule, public_name
-from tests.contract import arrays, least_squares, specs, tables, text
+from tests.contract import arrays, estimators, least_squares, tables, text
 from tests.contract.methods import ASKING, LEARNING
 from tests.contract.recorder import RECORDER, Refused
 from tests.contract.trees import handed_over
@@ -55,19 +55,19 @@ class _Model:
 
     def _unfitted(self) -> BaseEstimator:
         if self.rule.own is None:
-            return self._as_told(specs.spec_of(self.original, self.params))
-        return self.original(**{name: self.params[name] for name in self.rule.own.same})
+            return self._as_told(estimators.spec_of(self.sklearn_class, self.params))
+        return self.sklearn_class(**{name: self.params[name] for name in self.rule.own.same})
 
-    def _as_told(self, spec: BaseEstimator) -> BaseEstimator:
-        """Return a spec with what was changed after the translation, and a halved loss.
+    def _as_told(self, estimator: BaseEstimator) -> BaseEstimator:
+        """Return an estimator with what was changed after the translation, and a halved loss.
 
         liblinear weighs no other class but the one that it tells from the rest.
         """
-        spec.set_params(**self.changed, **({"random_state": 0} if self._unseeded() else {}))
+        estimator.set_params(**self.changed, **({"random_state": 0} if self._unseeded() else {}))
         of_classes = set((self.changed.get("class_weight") or {}).values())
         if len(of_classes) == 1:
-            spec.set_params(C=spec.C * of_classes.pop(), class_weight=None)
-        return spec.set_params(C=spec.C / 2) if self._halved() else spec
+            estimator.set_params(C=estimator.C * of_classes.pop(), class_weight=None)
+        return estimator.set_params(C=estimator.C / 2) if self._halved() else estimator
 
     def _halved(self) -> bool:
         return bool(self.rule.halved) and self.params["loss"] == self.rule.halved

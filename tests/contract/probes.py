@@ -117,7 +117,7 @@ def translated() -> list[str]:
 
 
 def make(name: str, **params: Any) -> Any:
-    """Return a spec of an estimator by its public name."""
+    """Return an estimator of an estimator by its public name."""
     if name in USUAL:
         return Absent(**{**USUAL[name], **params})
     module, _, kind = name.rpartition(".")
@@ -131,7 +131,7 @@ def defaults(name: str) -> dict[str, Any]:
 
 
 class Answer(NamedTuple):
-    """What cuML makes of the parameters of a spec: its own, or why not."""
+    """What cuML makes of the parameters of an estimator: its own, or why not."""
 
     changed: frozenset[tuple[str, int]]
     """Which parameters are not the usual, and the place of their value among those tried."""
@@ -141,7 +141,7 @@ class Answer(NamedTuple):
 
 
 def ask(name: str, params: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
-    """Return cuML's parameters for those of a spec, or its reason against them."""
+    """Return cuML's parameters for those of an estimator, or its reason against them."""
     try:
         return load(CUML[name].twin)._params_from_cpu(make(name, **params)), None
     except ValueError as error:

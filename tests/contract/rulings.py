@@ -30,18 +30,22 @@ NO_MATTER = {"compute_full_tree", "copy", "memory"}
 """Parameters that change the effort and not the model."""
 
 
-def objections(row: Rule, spec: BaseEstimator) -> list[str]:
+def objections(row: Rule, estimator: BaseEstimator) -> list[str]:
     """Return what cuML's class says against a rule; nothing when it is true."""
     try:
         twin = load(row.twin)
     except (AttributeError, ConfigError) as error:
         return [f"no class: {error}"]
-    return [*_parameters(row, twin, spec), *_methods(row, twin, spec), *_tags(row, twin, spec)]
+    return [
+        *_parameters(row, twin, estimator),
+        *_methods(row, twin, estimator),
+        *_tags(row, twin, estimator),
+    ]
 
 
-def _parameters(row: Rule, twin: Any, spec: BaseEstimator) -> Iterator[str]:
+def _parameters(row: Rule, twin: Any, estimator: BaseEstimator) -> Iterator[str]:
     try:
-        params = cuml_estimator.translate(row, spec, "step")
+        params = cuml_estimator.translate(row, estimator, "step")
         kept = clone(twin(**params)).get_params()
     except Exception as error:  # whatever a wrong rule makes cuML or us raise
         yield f"parameters: {error!r}"
@@ -49,27 +53,27 @@ def _parameters(row: Rule, twin: Any, spec: BaseEstimator) -> Iterator[str]:
     lost = [name for name, value in params.items() if name not in kept or kept[name] != value]
     if lost:
         yield f"parameters that clone loses: {lost}"
-    unread = set(spec.get_params(deep=False)) - set(params) - NO_MATTER
+    unread = set(estimator.get_params(deep=False)) - set(params) - NO_MATTER
     if row.own and (unread := unread - set(row.own.only)):
         yield f"parameters that nobody looks at: {sorted(unread)}"
 
 
-def _methods(row: Rule, twin: Any, spec: BaseEstimator) -> Iterator[str]:
-    public = {name for name in (*methods.LEARNING, *methods.ASKING) if hasattr(spec, name)}
+def _methods(row: Rule, twin: Any, estimator: BaseEstimator) -> Iterator[str]:
+    public = {name for name in (*methods.LEARNING, *methods.ASKING) if hasattr(estimator, name)}
     missing = {name for name in public if not hasattr(twin, name)}
-    if unknown := missing - ABSENT.get(type(spec).__name__, set()):
+    if unknown := missing - ABSENT.get(type(estimator).__name__, set()):
         yield f"methods: {sorted(unknown)}"
     if hasattr(twin, "as_sklearn") == bool(row.own):
         yield "lift: cuML has one" if row.own else "lift: cuML has none"
 
 
-def _tags(row: Rule, twin: Any, spec: BaseEstimator) -> Iterator[str]:
+def _tags(row: Rule, twin: Any, estimator: BaseEstimator) -> Iterator[str]:
     if row.weights != ("sample_weight" in inspect.signature(twin.fit).parameters):
         yield f"weights: {row.weights}"
-    path = public_name(spec)
+    path = public_name(estimator)
     if path.startswith("sklearn."):
         # With its usual init="pca", TSNE takes no sparse rows anywhere.
-        both = get_tags(type(spec)()).input_tags.sparse and not path.endswith(".TSNE")
+        both = get_tags(type(estimator)()).input_tags.sparse and not path.endswith(".TSNE")
         if row.sparse != (both and "sparse" in twin().__sklearn_tags__().X_types_gpu):
             yield f"sparse: {row.sparse}"
 
@@ -77,20 +81,20 @@ def _tags(row: Rule, twin: Any, spec: BaseEstimator) -> Iterator[str]:
 class Seeded(NamedTuple):
     """A rule with a fault."""
 
-    spec: BaseEstimator
+    estimator: BaseEstimator
     row: Rule
     objection: str
     """How what is said against it begins."""
 
 
-def _but(spec: BaseEstimator, objection: str, **changes: Any) -> Seeded:
-    return Seeded(spec, replace(CUML[public_name(spec)], **changes), objection)
+def _but(estimator: BaseEstimator, objection: str, **changes: Any) -> Seeded:
+    return Seeded(estimator, replace(CUML[public_name(estimator)], **changes), objection)
 
 
-def _own(spec: BaseEstimator, objection: str, **changes: Any) -> Seeded:
-    own = CUML[public_name(spec)].own
+def _own(estimator: BaseEstimator, objection: str, **changes: Any) -> Seeded:
+    own = CUML[public_name(estimator)].own
     assert own is not None
-    return _but(spec, objection, own=replace(own, **changes))
+    return _but(estimator, objection, own=replace(own, **changes))
 
 
 FAULTY = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.backends.cuml import translations
-from tests.contract import learning, methods, specs
+from tests.contract import estimators, learning, methods
 from tests.contract.guards import guards
 from tests.contract.signatures import describe
 
@@ -33,7 +33,7 @@ OWNERS = {
     "cudf.Series.dt": "cudf.core.series.DatetimeProperties",
     "cudf.Series.str": "cudf.core.accessors.string.StringMethods",
     "cuml": "cuml",
-    **{path: path for path in [*TEXT, *specs.TWINS]},
+    **{path: path for path in [*TEXT, *estimators.TWINS]},
     "cupy": "cupy",
     "cupy.cuda": "cupy.cuda",
     "cupy.cuda.Stream": "cupy.cuda.Stream",
@@ -61,7 +61,7 @@ OF_ESTIMATORS = {
 """What our rules use of an estimator."""
 PACKAGES = ("cudf", "cuml", "cupy")
 
-Entry = dict[str, Any]
+Event = dict[str, Any]
 
 
 def take() -> dict[str, Any]:
@@ -81,10 +81,10 @@ def find(path: str) -> Any:
         return getattr(import_module(module), name)
 
 
-def members(owner: Any, path: str) -> Iterator[tuple[str, Entry]]:
+def members(owner: Any, path: str) -> Iterator[tuple[str, Event]]:
     """Return the names of a module or class that matter: `OF_ESTIMATORS`, or the public ones."""
     for name in sorted(dir(owner)):
-        if name not in OF_ESTIMATORS if path in specs.TWINS else _hidden(name):
+        if name not in OF_ESTIMATORS if path in estimators.TWINS else _hidden(name):
             continue
         member = getattr(owner, name, None)
         if not inspect.ismodule(member):
@@ -97,11 +97,11 @@ def _hidden(name: str) -> bool:
     return name.startswith("_") and name not in PRIVATE
 
 
-def _entry(owner: Any, name: str, member: Any) -> Entry:
+def _entry(owner: Any, name: str, member: Any) -> Event:
     """Return ``{}`` for an attribute, else the signature and the guards."""
     if not callable(member):
         return {}
-    entry: Entry = {"signature": describe(member)}
+    entry: Event = {"signature": describe(member)}
     if inspect.isclass(owner) and _bound(owner, name):
         entry["bound"] = True
     if not inspect.isclass(member):

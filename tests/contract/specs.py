@@ -1,4 +1,4 @@
-"""Parameter values that cuML honours, refuses, or drops: what its own translation says of them."""
+"""Parameter values that cuML takes, refuses, or drops, by its own translation."""
 
 from __future__ import annotations
 
@@ -115,33 +115,35 @@ LOST = [
 
 
 def asked() -> Iterator[BaseEstimator]:
-    """Return every spec that the stand-ins know by what it is translated to."""
-    used = [case.spec for case in CASES]
-    used += [case.spec.steps[-1][1] for case in cases.CLASSIFIERS.values()]
-    for spec in [*used, *HONOURED, *(each for each, _ in [*REFUSED, *LOST])]:
-        if rule(spec) and not rule(spec).own:
-            yield from _with_defaults(spec)
+    """Return every estimator that the stand-ins know by what it is translated to."""
+    used = [case.estimator for case in CASES]
+    used += [case.estimator.steps[-1][1] for case in cases.CLASSIFIERS.values()]
+    for estimator in [*used, *HONOURED, *(each for each, _ in [*REFUSED, *LOST])]:
+        if rule(estimator) and not rule(estimator).own:
+            yield from _with_defaults(estimator)
 
 
-def _with_defaults(spec: BaseEstimator) -> Iterator[BaseEstimator]:
-    defaults = type(spec)().get_params(deep=False)
-    yield from (spec, type(spec)())
-    for name, value in spec.get_params(deep=False).items():
+def _with_defaults(estimator: BaseEstimator) -> Iterator[BaseEstimator]:
+    defaults = type(estimator)().get_params(deep=False)
+    yield from (estimator, type(estimator)())
+    for name, value in estimator.get_params(deep=False).items():
         if repr(value) != repr(defaults[name]):
-            yield clone(spec).set_params(**{name: defaults[name]})
+            yield clone(estimator).set_params(**{name: defaults[name]})
 
 
 def spec_of(kind: type[BaseEstimator], params: dict[str, Any]) -> BaseEstimator:
-    """Return a spec of a class that our rule translates to these parameters."""
-    for spec in asked():
-        if type(spec) is kind and _made(spec) == params:
-            return clone(spec)
-    raise LookupError(f"no spec of {kind.__name__} is translated to {params}: add it to the table")
+    """Return an estimator of a class that our rule translates to these parameters."""
+    for estimator in asked():
+        if type(estimator) is kind and _made(estimator) == params:
+            return clone(estimator)
+    raise LookupError(
+        f"no estimator of {kind.__name__} is translated to {params}: add it to the table"
+    )
 
 
-def _made(spec: BaseEstimator) -> dict[str, Any] | None:
+def _made(estimator: BaseEstimator) -> dict[str, Any] | None:
     try:
-        return cuml_estimator.translate(rule(spec), spec, "")
+        return cuml_estimator.translate(rule(estimator), estimator, "")
     except Unsupported:
         return None
 

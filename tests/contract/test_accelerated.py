@@ -27,7 +27,7 @@ def dense(matrix: Any) -> np.ndarray:
 
 def fitted(case: Case, device: str, dtype: str = "float32") -> tuple[Accelerated, pd.DataFrame]:
     X = table()
-    model = Accelerated(clone(case.spec), device=device, dtype=dtype)
+    model = Accelerated(clone(case.estimator), device=device, dtype=dtype)
     return model.fit(X, target(X, case.n_classes)), X
 
 
@@ -42,7 +42,7 @@ def test_transformer_gives_what_the_cpu_gives(case: Case, device: Recorder) -> N
 @pytest.mark.parametrize("case", TRANSFORMERS.values(), ids=list(TRANSFORMERS))
 def test_transformer_gives_what_sklearn_gives(case: Case, device: Recorder) -> None:
     model, X = fitted(case, "cuda", "float64")
-    reference = clone(case.spec).fit(X, target(X, case.n_classes))
+    reference = clone(case.estimator).fit(X, target(X, case.n_classes))
     expected = dense(reference.transform(X))
     np.testing.assert_allclose(model.transform(X), expected, rtol=1e-6, atol=case.atol)
 
@@ -67,13 +67,13 @@ def test_classifier_is_handed_over_whole(case: Case, device: Recorder) -> None:
     model, X = fitted(case, "cuda", "float64")
     handed = model.to_sklearn()
     np.testing.assert_allclose(model.predict_proba(X), handed.predict_proba(X), **WHOLE)
-    assert handed.steps[-1][1].get_params() == case.spec.steps[-1][1].get_params()
+    assert handed.steps[-1][1].get_params() == case.estimator.steps[-1][1].get_params()
 
 
 def test_logistic_regression_gives_what_sklearn_gives(device: Recorder) -> None:
     case = CLASSIFIERS["logistic"]
     model, X = fitted(case, "cuda", "float64")
-    reference = clone(case.spec).fit(X, target(X))
+    reference = clone(case.estimator).fit(X, target(X))
     np.testing.assert_allclose(model.predict_proba(X), reference.predict_proba(X), rtol=1e-5)
 
 
@@ -89,7 +89,7 @@ def test_arrays_take_the_same_way(device: Recorder) -> None:
     X[3, 1] = np.nan
     model = Accelerated(StandardScaler(), device="cuda", dtype="float64").fit(X)
     np.testing.assert_allclose(model.transform(X), StandardScaler().fit_transform(X), **WHOLE)
-    assert model.residency_.entries[0].step == "input"
+    assert model.execution_log_.entries[0].step == "input"
     assert {call.owner for call in device.calls} >= {"cupy", "cupy.ndarray"}
     assert faults(device.calls) == []
 
@@ -112,7 +112,7 @@ def test_table_on_the_device_is_not_copied(device: Recorder) -> None:
     model, _ = fitted(TRANSFORMERS["usual"], "cuda")
     expected = model.transform(X)
     np.testing.assert_array_equal(model.transform(on_device), expected)
-    assert all(entry.step != "input" for entry in model.residency_.entries[-2:])
+    assert all(entry.step != "input" for entry in model.execution_log_.entries[-2:])
 
 
 def test_series_on_the_device_serves_as_target(device: Recorder) -> None:
@@ -120,8 +120,8 @@ def test_series_on_the_device_serves_as_target(device: Recorder) -> None:
 
     X = table()
     y = pd.Series(target(X))
-    spec = CLASSIFIERS["logistic"].spec
-    model = Accelerated(spec, device="cuda").fit(cudf.from_pandas(X), cudf.from_pandas(y))
+    estimator = CLASSIFIERS["logistic"].estimator
+    model = Accelerated(estimator, device="cuda").fit(cudf.from_pandas(X), cudf.from_pandas(y))
     expected, _ = fitted(CLASSIFIERS["logistic"], "cuda")
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
     assert faults(device.calls) == []

@@ -31,7 +31,7 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, load, save
 from pipeline.backends.cuml.tables import rule
-from pipeline.backends.xgboost.estimator import Boosting
+from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.optional import available
 from pipeline.planning.lower import lower
@@ -90,8 +90,8 @@ def learnt_from(device: Recorder) -> list[str]:
     return [call.args[0].dtype.name for call in calls if call.args]
 
 
-def fitted(spec: Any, X: Any, **options: Any) -> Accelerated:
-    return Accelerated(clone(spec), device="cuda", **options).fit(X, Y)
+def fitted(estimator: Any, X: Any, **options: Any) -> Accelerated:
+    return Accelerated(clone(estimator), device="cuda", **options).fit(X, Y)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -151,7 +151,7 @@ def last(model: Any) -> Any:
 
 def asked(model: Accelerated) -> list[str]:
     """Return what a model answers; cuML's PCA scores no rows."""
-    scores = () if isinstance(last(model.spec), PCA) else ("score", "score_samples")
+    scores = () if isinstance(last(model.estimator), PCA) else ("score", "score_samples")
     return [each for each in (*ANSWERS, *scores) if hasattr(model, each)]
 
 
@@ -189,8 +189,8 @@ def test_neighbours_are_those_in_float32_whatever_is_asked_for(
     scaled: bool, device: Recorder
 ) -> None:
     X = np.column_stack([TENTHS, 20_000_001 + np.arange(ROWS) % 9])
-    spec = make_pipeline(SimpleImputer(), SPECS["KNN"]) if scaled else SPECS["KNN"]
-    model = fitted(spec, X, dtype="float64")
+    estimator = make_pipeline(SimpleImputer(), SPECS["KNN"]) if scaled else SPECS["KNN"]
+    model = fitted(estimator, X, dtype="float64")
     assert learnt_from(device) == ["float32"]
     np.testing.assert_array_equal(model.to_sklearn().predict(X), model.predict(X))
     assert "takes dtype='float32'" in str(model.explain())
@@ -220,14 +220,16 @@ def test_trees_make_float32_of_their_rows_and_are_lifted_as_they_are(
     assert type(fitted(SPECS[name], TENTHS).to_sklearn()) is type(SPECS[name])
 
 
-@pytest.mark.parametrize("spec", [DBSCAN(eps=2.0), NearestNeighbors()], ids=["labels", "rows"])
-def test_what_a_pipeline_cannot_be_asked_is_lifted_as_it_is(spec: Any, device: Recorder) -> None:
-    model = Accelerated(clone(spec), device="cuda").fit(TENTHS)
+@pytest.mark.parametrize("estimator", [DBSCAN(eps=2.0), NearestNeighbors()], ids=["labels", "rows"])
+def test_what_a_pipeline_cannot_be_asked_is_lifted_as_it_is(
+    estimator: Any, device: Recorder
+) -> None:
+    model = Accelerated(clone(estimator), device="cuda").fit(TENTHS)
     assert learnt_from(device) == ["float32"]
     lifted = model.to_sklearn()
-    assert type(lifted) is type(spec)
-    if isinstance(spec, DBSCAN):
-        again = clone(spec).fit(TENTHS.astype("float32"))
+    assert type(lifted) is type(estimator)
+    if isinstance(estimator, DBSCAN):
+        again = clone(estimator).fit(TENTHS.astype("float32"))
         np.testing.assert_array_equal(lifted.labels_, again.labels_)
     else:
         distances = model.kneighbors(TENTHS)[0]
@@ -270,8 +272,8 @@ def test_a_least_squares_solver_keeps_all_digits(device: Recorder) -> None:
 
 def test_text_keeps_the_type_of_its_vectorizer(device: Recorder) -> None:
     words = [f"word{i % 7} other{i % 3}" for i in range(ROWS)]
-    spec = make_pipeline(TfidfVectorizer(), MultinomialNB())
-    model = fitted(spec, words)
+    estimator = make_pipeline(TfidfVectorizer(), MultinomialNB())
+    model = fitted(estimator, words)
     assert learnt_from(device)[-1] == "float64"
     assert list(model.to_sklearn().named_steps) == ["tfidfvectorizer", "multinomialnb"]
     reduced = fitted(make_pipeline(TfidfVectorizer(), PCA(3), KNeighborsClassifier()), words)
@@ -296,7 +298,7 @@ def test_boosted_trees_read_frames_with_categories_and_holes_as_they_are(
     device: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[Any] = []
-    monkeypatch.setattr(Boosting, "_check_device", lambda *_: None)
+    monkeypatch.setattr(XGBoostModel, "_check_device", lambda *_: None)
     monkeypatch.setattr(XGBClassifier, "fit", lambda self, X, y, **_: given.append(X))
     monkeypatch.setattr(XGBClassifier, "get_booster", lambda self: None)
     X = named(TENTHS).assign(e=pd.Categorical(["x", None, "y"] * (ROWS // 3)))
@@ -327,18 +329,18 @@ def test_the_matrix_is_half_as_large_and_the_only_copy(
 
 
 @pytest.mark.parametrize(
-    "spec", [SPECS["KMeans"], make_pipeline(StandardScaler(), KMeans(4, random_state=0))]
+    "estimator", [SPECS["KMeans"], make_pipeline(StandardScaler(), KMeans(4, random_state=0))]
 )
 @pytest.mark.parametrize("used", ["cpu", "cuda"])
 @pytest.mark.parametrize("trained", ["cpu", "cuda"])
 @pytest.mark.parametrize("form", ["NumPy", "pandas"])
 def test_a_saved_model_answers_in_the_type_that_it_learnt_from(
-    spec: Any, used: str, trained: str, form: str, tmp_path: Path, device: Recorder
+    estimator: Any, used: str, trained: str, form: str, tmp_path: Path, device: Recorder
 ) -> None:
     if (form, trained, used) == ("pandas", "cpu", "cuda"):
         pytest.skip("the stand-in of cuML warns of the names that it took over")
     X = FORMS[form](TENTHS)
-    model = Accelerated(clone(spec), device=trained).fit(X)
+    model = Accelerated(clone(estimator), device=trained).fit(X)
     loaded = load(save(model, tmp_path / "model"), used)
     assert loaded.dtype == model.dtype
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))

@@ -11,9 +11,9 @@ import pytest
 
 from pipeline import DeviceUnavailable
 from pipeline.backends import pool
-from pipeline.backends.incremental import Page
+from pipeline.backends.incremental import Batch
 from pipeline.backends.xgboost import external_memory
-from pipeline.backends.xgboost.estimator import Boosting
+from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.system.devices import obstacle
 from tests.contract.cases import preprocessing
@@ -36,7 +36,7 @@ def booster() -> xgboost.XGBClassifier:
 def test_training_elsewhere_is_an_error() -> None:
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
     with pytest.raises(DeviceUnavailable, match="'cuda' and trained on 'cpu'"):
-        Boosting(booster(), "cuda").fit(X, y)
+        XGBoostModel(booster(), "cuda").fit(X, y)
 
 
 def test_xgboost_itself_does_not_fail() -> None:
@@ -49,7 +49,7 @@ def test_xgboost_itself_does_not_fail() -> None:
 
 def test_same_check_passes_where_the_device_is_right() -> None:
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
-    model = Boosting(booster(), "cpu")
+    model = XGBoostModel(booster(), "cpu")
     model.fit(X, y)
     assert model.call("predict", X).shape == (20,)
 
@@ -60,7 +60,7 @@ def test_same_check_passes_where_the_device_is_right() -> None:
 def test_a_target_of_numbers_goes_to_where_the_rows_are(
     device: Recorder, monkeypatch: pytest.MonkeyPatch, y: np.ndarray, place: str
 ) -> None:
-    model, given = Boosting(booster(), "cuda"), []
+    model, given = XGBoostModel(booster(), "cuda"), []
     monkeypatch.setattr(model, "_check_device", lambda booster: None)
     monkeypatch.setattr(model.native, "fit", lambda X, y: given.append(y))
     monkeypatch.setattr(model.native, "get_booster", lambda: None)
@@ -73,7 +73,7 @@ def test_pages_from_the_disk_go_to_the_device_when_they_are_asked_for(
     device: Recorder, weights: Any
 ) -> None:
     rows = np.arange(12.0, dtype="float32").reshape(6, 2)
-    page = Page(lambda: rows, np.zeros(6), weights)
+    page = Batch(lambda: rows, np.zeros(6), weights)
     estimator = booster().set_params(device="cuda")
     asked = external_memory._iterator([page], "bins", estimator)
     assert asked.on_host  # the bins; on the disk they are with device="cpu"
@@ -137,5 +137,5 @@ def test_placed_on_the_gpu_in_a_pipeline(device: Recorder) -> None:
 
     from pipeline import explain
 
-    spec = make_pipeline(preprocessing(), booster())
-    assert "xgboost.XGBClassifier  (takes device='cuda')" in str(explain(spec, device="cuda"))
+    estimator = make_pipeline(preprocessing(), booster())
+    assert "xgboost.XGBClassifier  (takes device='cuda')" in str(explain(estimator, device="cuda"))

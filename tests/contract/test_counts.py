@@ -49,11 +49,11 @@ def test_nothing_is_counted_as_nothing(device: Recorder) -> None:
     assert count(cupy.empty(0, dtype="int32"), 2, cupy).get().tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=str)
-def test_no_histogram_is_asked_of_cub(spec: Any, device: Recorder) -> None:
+@pytest.mark.parametrize("estimator", SPECS, ids=str)
+def test_no_histogram_is_asked_of_cub(estimator: Any, device: Recorder) -> None:
     X = np.stack([np.arange(ROWS), np.arange(ROWS) % 3], axis=1).astype("float64")
     y = np.random.default_rng(0).integers(0, 2, ROWS)
-    model = Accelerated(clone(spec), device="cuda", dtype="float64").fit(X, y)
+    model = Accelerated(clone(estimator), device="cuda", dtype="float64").fit(X, y)
     assert [call for call in device.calls if call.name == "bincount"] == []
-    expected = dense(clone(spec).fit(X, y).transform(X[:50]))
+    expected = dense(clone(estimator).fit(X, y).transform(X[:50]))
     np.testing.assert_allclose(dense(model.transform(X[:50])), expected, rtol=1e-9)

@@ -31,33 +31,37 @@ from tests.estimators import CASES, Case, blobs, classes, counts, named, numbers
 FOREST = RandomForestClassifier(20, random_state=0)
 
 
-def answers(spec: Any) -> bool:
-    """Return whether a spec has something to say of new rows."""
-    return any(hasattr(spec, name) for name in METHODS)
+def answers(estimator: Any) -> bool:
+    """Return whether an estimator has something to say of new rows."""
+    return any(hasattr(estimator, name) for name in METHODS)
 
 
-ON_CUML = [case for case in CASES if rule(case.spec)]
+ON_CUML = [case for case in CASES if rule(case.estimator)]
 
 
 @pytest.mark.parametrize("case", ON_CUML, ids=named)
 def test_equals_scikit_learn_and_so_does_the_lifted_model(case: Case, device: Recorder) -> None:
     X, y = case.data()
-    reference = clone(case.spec).fit(X.astype("float64") if rule(case.spec).cutoff else X, y)
-    ours = Accelerated(clone(case.spec), device="cuda").fit(X, y)
-    assert {entry.device for entry in ours.residency_.entries if entry.call == "fit"} == {"cuda"}
+    reference = clone(case.estimator).fit(
+        X.astype("float64") if rule(case.estimator).cutoff else X, y
+    )
+    ours = Accelerated(clone(case.estimator), device="cuda").fit(X, y)
+    assert {entry.device for entry in ours.execution_log_.entries if entry.call == "fit"} == {
+        "cuda"
+    }
     assert case.compare(ours, reference, X, y) == pytest.approx(0, abs=1e-9)
     assert faults(device.calls) == []
     lifted: Any = ours.to_sklearn()
-    assert lifted.get_params().keys() == case.spec.get_params().keys()
-    assert repr(lifted) == repr(case.spec)
-    assert type(lifted) is type(case.spec)
+    assert lifted.get_params().keys() == case.estimator.get_params().keys()
+    assert repr(lifted) == repr(case.estimator)
+    assert type(lifted) is type(case.estimator)
     assert case.compare(lifted, reference, X, y) == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize("case", [case for case in ON_CUML if answers(case.spec)], ids=named)
+@pytest.mark.parametrize("case", [case for case in ON_CUML if answers(case.estimator)], ids=named)
 def test_the_lift_is_certified(case: Case, device: Recorder) -> None:
     X, y = case.data()
-    found = Accelerated(clone(case.spec), device="cuda").fit(X, y).certify(X).require()
+    found = Accelerated(clone(case.estimator), device="cuda").fit(X, y).certify(X).require()
     assert found.device == "cuda"
     assert faults(device.calls) == []
 
@@ -65,24 +69,24 @@ def test_the_lift_is_certified(case: Case, device: Recorder) -> None:
 @pytest.mark.parametrize("case", ON_CUML, ids=named)
 def test_only_answers_come_back_to_the_host(case: Case, device: Recorder) -> None:
     X, y = case.data()
-    model = Accelerated(clone(case.spec), device="cuda").fit(X, y)
-    assert model.residency_.to_host_bytes == 0
-    assert model.residency_.to_host_bytes == device.nbytes("host", "explicit")
+    model = Accelerated(clone(case.estimator), device="cuda").fit(X, y)
+    assert model.execution_log_.to_host_bytes == 0
+    assert model.execution_log_.to_host_bytes == device.nbytes("host", "explicit")
 
 
-def refused(spec: Any, X: Any, y: Any, **params: Any) -> str:
+def refused(estimator: Any, X: Any, y: Any, **params: Any) -> str:
     """Return the reason of a strict refusal; told a host may help, the host learns the same."""
     with pytest.raises(Unsupported) as caught:
-        Accelerated(clone(spec), device="cuda").fit(X, y, **params)
+        Accelerated(clone(estimator), device="cuda").fit(X, y, **params)
     (reason,) = caught.value.reasons
-    ours = Accelerated(clone(spec), device="cuda", fallback=True).fit(X, y, **params)
-    reference = clone(spec).fit(X, y, **params)
+    ours = Accelerated(clone(estimator), device="cuda", fallback=True).fit(X, y, **params)
+    reference = clone(estimator).fit(X, y, **params)
     (placed,) = ours.plan_.placements
     assert placed.device == "cpu"
     assert placed.note == f"on the host: {reason.why}"
     assert "device='auto'" in reason.instead
     np.testing.assert_array_equal(ours.predict(X), reference.predict(X))
-    assert type(ours.to_sklearn()) is type(spec)
+    assert type(ours.to_sklearn()) is type(estimator)
     return reason.why
 
 
@@ -104,17 +108,17 @@ def test_redundant_columns_have_no_say(prepare: Any, n_targets: int, device: Rec
     X = np.column_stack([random.integers(0, [12, 30], (2000, 2)), random.gamma(2, size=(2000, 2))])
     y = random.normal(size=(30, n_targets))[X[:, 1].astype(int)] + np.sin(X[:, 2:3])
     y = y + random.normal(size=y.shape)
-    spec = make_pipeline(clone(prepare), LinearRegression())
-    ours = Accelerated(spec, device="cuda").fit(X, y.squeeze())
-    wanted = clone(spec).fit(X, y.squeeze()).predict(X)
+    estimator = make_pipeline(clone(prepare), LinearRegression())
+    ours = Accelerated(estimator, device="cuda").fit(X, y.squeeze())
+    wanted = clone(estimator).fit(X, y.squeeze()).predict(X)
     assert np.abs(ours.predict(X) - wanted).max() < 1e-3 * y.std()
     assert np.abs(ours.to_sklearn().predict(X) - wanted).max() < 1e-3 * y.std()
 
 
 @pytest.mark.parametrize("case", [c for c in ON_CUML if named(c).startswith("RandomF")], ids=named)
 def test_lifted_forests_have_their_importances(case: Case, device: Recorder) -> None:
-    lifted: Any = Accelerated(clone(case.spec), device="cuda").fit(*case.data()).to_sklearn()
-    reference = clone(case.spec).fit(*case.data())
+    lifted: Any = Accelerated(clone(case.estimator), device="cuda").fit(*case.data()).to_sklearn()
+    reference = clone(case.estimator).fit(*case.data())
     wanted = reference.feature_importances_
     np.testing.assert_allclose(lifted.feature_importances_, wanted, rtol=1e-6)
 
@@ -131,9 +135,9 @@ WEIGHTED: dict[str, Any] = {
 def test_forests_that_draw_rows_by_their_weights_have_their_importances(
     name: str, device: Recorder
 ) -> None:
-    (spec, weights), (X, y) = WEIGHTED[name], classes()
-    model = Accelerated(clone(spec), device="cuda").fit(X, y, sample_weight=weights)
-    wanted = clone(spec).fit(X, y, sample_weight=weights).feature_importances_
+    (estimator, weights), (X, y) = WEIGHTED[name], classes()
+    model = Accelerated(clone(estimator), device="cuda").fit(X, y, sample_weight=weights)
+    wanted = clone(estimator).fit(X, y, sample_weight=weights).feature_importances_
     lifted: Any = model.to_sklearn()
     np.testing.assert_allclose(lifted.feature_importances_, wanted, rtol=1e-6)
 
@@ -142,8 +146,8 @@ def test_forests_that_draw_rows_by_their_weights_have_their_importances(
 def test_importances_that_cannot_be_had_are_missing_and_told(
     name: str, device: Recorder, tmp_path: Path
 ) -> None:
-    (spec, weights), (X, y) = WEIGHTED[name], classes()
-    model = Accelerated(clone(spec).set_params(bootstrap=False), device="cuda")
+    (estimator, weights), (X, y) = WEIGHTED[name], classes()
+    model = Accelerated(clone(estimator).set_params(bootstrap=False), device="cuda")
     model.fit(X, y, sample_weight=weights)
     told = r"the trees of cuML do not hold .*; bootstrap=True draws rows by their weights"
     with pytest.warns(UserWarning, match=told):
@@ -175,16 +179,16 @@ def test_a_category_that_is_new_has_no_probability(
 
 
 @pytest.mark.parametrize(
-    "spec", [MultinomialNB(class_prior=[0.2, 0.3, 0.5]), GaussianNB(priors=(0.2, 0.3, 0.5))]
+    "estimator", [MultinomialNB(class_prior=[0.2, 0.3, 0.5]), GaussianNB(priors=(0.2, 0.3, 0.5))]
 )
-def test_a_list_of_priors_is_an_array_to_cuml(spec: Any, device: Recorder) -> None:
+def test_a_list_of_priors_is_an_array_to_cuml(estimator: Any, device: Recorder) -> None:
     X, y = counts()
-    model = Accelerated(clone(spec), device="cuda").fit(X, y)
+    model = Accelerated(clone(estimator), device="cuda").fit(X, y)
     (made,) = [call for call in device.calls if call.name == "__init__"]
     assert {type(made.kwargs[name]) for name in made.kwargs if "prior" in name} >= {np.ndarray}
-    wanted = clone(spec).fit(X, y).predict_proba(X)
+    wanted = clone(estimator).fit(X, y).predict_proba(X)
     np.testing.assert_allclose(model.predict_proba(X), wanted, rtol=1e-6)
-    assert repr(model.to_sklearn()) == repr(spec)
+    assert repr(model.to_sklearn()) == repr(estimator)
 
 
 def test_a_share_of_the_variance_is_refused_before_the_fit(device: Recorder) -> None:
@@ -205,16 +209,16 @@ def on_device(value: Any) -> bool:
 
 @pytest.mark.parametrize("case", ON_CUML, ids=named)
 def test_nothing_of_the_lifted_model_is_on_the_device(case: Case, device: Recorder) -> None:
-    lifted: Any = Accelerated(clone(case.spec), device="cuda").fit(*case.data()).to_sklearn()
+    lifted: Any = Accelerated(clone(case.estimator), device="cuda").fit(*case.data()).to_sklearn()
     assert [name for name, value in vars(lifted).items() if on_device(value)] == []
 
 
 def test_forests_without_a_seed_differ_and_follow_the_seed_of_numpy(device: Recorder) -> None:
     X, y = classes()
-    spec = RandomForestClassifier()
+    estimator = RandomForestClassifier()
 
     def trained() -> Any:
-        return Accelerated(clone(spec), device="cuda").fit(X, y).predict_proba(X)
+        return Accelerated(clone(estimator), device="cuda").fit(X, y).predict_proba(X)
 
     assert np.abs(trained() - trained()).max() > 0
     np.random.seed(7)
@@ -223,14 +227,16 @@ def test_forests_without_a_seed_differ_and_follow_the_seed_of_numpy(device: Reco
     np.testing.assert_array_equal(trained(), first)
 
 
-@pytest.mark.parametrize("spec", [PCA(3), IncrementalPCA(3), Lasso(), ElasticNet()])
-def test_rows_of_the_caller_stay_as_they_are(spec: Any, device: Recorder) -> None:
+@pytest.mark.parametrize("estimator", [PCA(3), IncrementalPCA(3), Lasso(), ElasticNet()])
+def test_rows_of_the_caller_stay_as_they_are(estimator: Any, device: Recorder) -> None:
     X, y = numbers()
     X = np.asfortranarray(X * np.float32(1e-3) + 1000)
     given = arrays.ndarray(X.copy(order="F"))
-    model = Accelerated(spec, device="cuda").fit(given, None if hasattr(spec, "copy") else y)
+    model = Accelerated(estimator, device="cuda").fit(
+        given, None if hasattr(estimator, "copy") else y
+    )
     np.testing.assert_array_equal(given._host, X)
-    model.transform(given) if hasattr(spec, "transform") else model.predict(given)
+    model.transform(given) if hasattr(estimator, "transform") else model.predict(given)
     np.testing.assert_array_equal(given._host, X)
 
 
@@ -285,7 +291,7 @@ def test_support_vectors_of_three_classes_learn_and_stay_where_they_are(
     X, y = classes(3)
     y = np.array(labels)[y]
     ours = Accelerated(SVC(), device="cuda").fit(X, y)
-    assert ours.residency_.to_host_bytes == X.nbytes
+    assert ours.execution_log_.to_host_bytes == X.nbytes
     np.testing.assert_array_equal(ours.predict(X), SVC().fit(X, y).predict(X))
     (made,) = [call for call in device.calls if call.name == "__init__"]
     assert made.kwargs["decision_function_shape"] == "ovo", "as scikit-learn trains"
@@ -313,7 +319,7 @@ def test_weights_go_to_those_who_take_them(device: Recorder) -> None:
     ours = Accelerated(GaussianNB(), device="cuda").fit(X, y, sample_weight=weights)
     reference = GaussianNB().fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(ours.predict_proba(X), reference.predict_proba(X), rtol=1e-6)
-    assert ours.residency_.entries[1].to_device_bytes == y.nbytes + weights.nbytes
+    assert ours.execution_log_.entries[1].to_device_bytes == y.nbytes + weights.nbytes
     told = refused(MultinomialNB(), *counts(), sample_weight=weights)
     assert told == "the fit of cuML's MultinomialNB takes no sample_weight"
 
@@ -330,11 +336,11 @@ def test_a_method_that_cuml_lacks_is_on_the_lifted_model(device: Recorder) -> No
 
 def test_reduction_in_the_middle_stays_on_the_device(device: Recorder) -> None:
     X, y = classes()
-    spec = make_pipeline(StandardScaler(), PCA(3), KNeighborsClassifier())
-    model = Accelerated(spec, device="cuda").fit(X, y)
-    assert model.residency_.to_host_bytes < 1000  # the statistics of the scaler
+    estimator = make_pipeline(StandardScaler(), PCA(3), KNeighborsClassifier())
+    model = Accelerated(estimator, device="cuda").fit(X, y)
+    assert model.execution_log_.to_host_bytes < 1000  # the statistics of the scaler
     assert [step.device for step in model.plan_.steps] == ["cuda"] * 3
-    np.testing.assert_array_equal(model.predict(X), clone(spec).fit(X, y).predict(X))
+    np.testing.assert_array_equal(model.predict(X), clone(estimator).fit(X, y).predict(X))
     assert faults(device.calls) == []
 
 

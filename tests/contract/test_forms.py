@@ -50,10 +50,10 @@ def test_a_form_of_the_input_makes_no_difference(case: Case, form: Form, device:
     y = pd.Series(target(X, case.n_classes))
     rows = X.iloc[form.first :], y.iloc[form.first :]
     there = given(form, X, form.table)
-    model = Accelerated(clone(case.spec), device="cuda", dtype="float64")
+    model = Accelerated(clone(case.estimator), device="cuda", dtype="float64")
     model.fit(there, given(form, y, form.target))
-    on_cpu = Accelerated(clone(case.spec), device="cpu", dtype="float64").fit(*rows)
-    ends = isinstance(case.spec, Pipeline) and hasattr(case.spec, "predict")
+    on_cpu = Accelerated(clone(case.estimator), device="cpu", dtype="float64").fit(*rows)
+    ends = isinstance(case.estimator, Pipeline) and hasattr(case.estimator, "predict")
     method = "predict_proba" if ends else "transform"
     found, expected = getattr(model, method)(there), getattr(on_cpu, method)(rows[0])
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)

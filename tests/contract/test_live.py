@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestClassifier
+from tests.contract.estimators import HONOURED, LOST, REFUSED
 
 from pipeline import Accelerated, Unsupported
 from pipeline.backends.cuml import estimator as cuml_estimator
@@ -26,7 +27,6 @@ from pipeline.optional import available, load
 from tests.contract import cases, snapshot, standins
 from tests.contract.recorder import RECORDER
 from tests.contract.rulings import FAULTY, objections
-from tests.contract.specs import HONOURED, LOST, REFUSED
 from tests.contract.verify import Contract, faults, frozen
 from tests.estimators import CASES
 
@@ -72,29 +72,31 @@ def test_our_calls_fit_the_packages(
 ) -> None:
     standins.install(monkeypatch)
     X = cases.table()
-    model = Accelerated(clone(case.spec), device="cuda").fit(X, cases.target(X, case.n_classes))
+    model = Accelerated(clone(case.estimator), device="cuda").fit(
+        X, cases.target(X, case.n_classes)
+    )
     model.predict_proba(X)
     assert len(RECORDER.calls) > 100
     assert faults(RECORDER.calls, Contract(offered)) == []
 
 
-ON_CUML = [case.spec for case in CASES if rule(case.spec)]
+ON_CUML = [case.estimator for case in CASES if rule(case.estimator)]
 
 
-@pytest.mark.parametrize("spec", ON_CUML, ids=names(ON_CUML))
-def test_cuml_has_nothing_against_the_rule(spec: BaseEstimator) -> None:
-    assert objections(rule(spec), spec) == []
+@pytest.mark.parametrize("estimator", ON_CUML, ids=names(ON_CUML))
+def test_cuml_has_nothing_against_the_rule(estimator: BaseEstimator) -> None:
+    assert objections(rule(estimator), estimator) == []
 
 
 @pytest.mark.parametrize("name", FAULTY)
 def test_a_rule_with_a_fault_is_caught(name: str) -> None:
     seeded = FAULTY[name]
-    found = objections(seeded.row, seeded.spec)
+    found = objections(seeded.row, seeded.estimator)
     assert any(each.startswith(seeded.objection) for each in found), found
 
 
 def test_no_rule_is_left_out() -> None:
-    assert set(CUML) - {public_name(spec) for spec in ON_CUML} == set(APART)
+    assert set(CUML) - {public_name(estimator) for estimator in ON_CUML} == set(APART)
     assert len(FAULTY) == 17
 
 
@@ -115,18 +117,18 @@ def test_cuml_translates_what_is_in_packages_apart(name: str, methods: list[str]
     assert CUML[name].sparse == ("sparse" in twin().__sklearn_tags__().X_types_gpu)
 
 
-@pytest.mark.parametrize("spec", HONOURED, ids=names(HONOURED))
-def test_honoured_value_reaches_cuml_and_survives_clone(spec: BaseEstimator) -> None:
-    row = rule(spec)
-    params = cuml_estimator.translate(row, spec, "step")
-    assert params != cuml_estimator.translate(row, type(spec)(), "step")
+@pytest.mark.parametrize("estimator", HONOURED, ids=names(HONOURED))
+def test_honoured_value_reaches_cuml_and_survives_clone(estimator: BaseEstimator) -> None:
+    row = rule(estimator)
+    params = cuml_estimator.translate(row, estimator, "step")
+    assert params != cuml_estimator.translate(row, type(estimator)(), "step")
     assert params.items() <= clone(load(row.twin)(**params)).get_params().items()
 
 
-@pytest.mark.parametrize(("spec", "why"), REFUSED, ids=names(REFUSED))
-def test_refused_value_is_our_error_with_its_reason(spec: BaseEstimator, why: str) -> None:
+@pytest.mark.parametrize(("estimator", "why"), REFUSED, ids=names(REFUSED))
+def test_refused_value_is_our_error_with_its_reason(estimator: BaseEstimator, why: str) -> None:
     with pytest.raises(Unsupported, match="cuML: ") as caught:
-        cuml_estimator.translate(rule(spec), spec, "path.of.step")
+        cuml_estimator.translate(rule(estimator), estimator, "path.of.step")
     (reason,) = caught.value.reasons
     assert reason.step == "path.of.step"
     assert why in reason.why
@@ -137,9 +139,9 @@ def test_refused_value_is_our_error_with_its_reason(spec: BaseEstimator, why: st
 def test_forests_ask_python_for_whole_numbers(name: str) -> None:
     source = Path(load("cuml.ensemble").__path__[0], "randomforest_common.pyx").read_text("utf-8")
     assert f"isinstance(self.{name}, int)" in source or f"isinstance({name}, int)" in source
-    spec = RandomForestClassifier(**{name: np.int64(4)})
-    assert type(cuml_estimator.translate(rule(spec), spec, "step")[name]) is int
-    assert cuml_estimator.dropped(rule(spec), spec, "step") == []
+    estimator = RandomForestClassifier(**{name: np.int64(4)})
+    assert type(cuml_estimator.translate(rule(estimator), estimator, "step")[name]) is int
+    assert cuml_estimator.dropped(rule(estimator), estimator, "step") == []
 
 
 def test_svc_trains_as_its_decisions_are_named_and_through_the_host() -> None:
@@ -168,9 +170,9 @@ def test_the_softmax_of_cuml_takes_no_weights() -> None:
     assert found == {b"vPT_S4_PKS3_S6_iib"}
 
 
-@pytest.mark.parametrize(("spec", "lost"), LOST, ids=names(LOST))
-def test_value_that_cuml_drops_is_told(spec: BaseEstimator, lost: list[str]) -> None:
-    assert cuml_estimator.dropped(rule(spec), spec, "step") == lost
+@pytest.mark.parametrize(("estimator", "lost"), LOST, ids=names(LOST))
+def test_value_that_cuml_drops_is_told(estimator: BaseEstimator, lost: list[str]) -> None:
+    assert cuml_estimator.dropped(rule(estimator), estimator, "step") == lost
 
 
 def test_cupy_knows_no_nullable_types() -> None:

@@ -55,7 +55,7 @@ def test_a_frame_becomes_a_matrix_without_a_copy_of_its_columns(
 
 
 def test_every_transformer_is_counted() -> None:
-    assert set(TWINS) <= {type(case.spec) for case in memory.CASES.values()}
+    assert set(TWINS) <= {type(case.estimator) for case in memory.CASES.values()}
 
 
 @pytest.mark.parametrize("name", memory.CASES)
@@ -113,9 +113,11 @@ def test_less_than_a_byte_a_row_comes_to_the_host_unbooked(name: str, device: Re
     case = (cases.TRANSFORMERS | cases.CLASSIFIERS)[name]
     X = cases.table(10 * cases.ROWS)
     device.clear()
-    model = Accelerated(clone(case.spec), device="cuda").fit(X, cases.target(X, case.n_classes))
+    model = Accelerated(clone(case.estimator), device="cuda").fit(
+        X, cases.target(X, case.n_classes)
+    )
     (model.predict_proba if name in cases.CLASSIFIERS else model.transform)(X)
-    booked = sum(entry.to_host_bytes for entry in model.residency_.entries)
+    booked = sum(entry.to_host_bytes for entry in model.execution_log_.entries)
     assert device.nbytes("host") - booked < len(X)
 
 

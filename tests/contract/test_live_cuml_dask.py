@@ -49,7 +49,7 @@ MANY = {
 }
 """Name of the estimator -> the class that each worker makes; the others make cuML's own."""
 
-SPREADING = [case for case in CASES if public_name(case.spec) in SPREAD]
+SPREADING = [case for case in CASES if public_name(case.estimator) in SPREAD]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,7 +61,7 @@ def _packages() -> None:
 
 def learners() -> list[Any]:
     """Return one estimator of each class, with the parameters that it has by default."""
-    return [clone(kind()) for kind in {type(case.spec): None for case in SPREADING}]
+    return [clone(kind()) for kind in {type(case.estimator): None for case in SPREADING}]
 
 
 def table() -> Any:
@@ -87,11 +87,11 @@ def names(function: Any) -> set[str]:
         return set()
 
 
-@pytest.mark.parametrize("spec", learners(), ids=lambda spec: type(spec).__name__)
-def test_an_estimator_as_it_comes_is_spread(spec: Any) -> None:
-    taken = cuml_estimator.translate(rule(spec), spec, "step")
+@pytest.mark.parametrize("estimator", learners(), ids=lambda estimator: type(estimator).__name__)
+def test_an_estimator_as_it_comes_is_spread(estimator: Any) -> None:
+    taken = cuml_estimator.translate(rule(estimator), estimator, "step")
     y = np.arange(8) % 2
-    assert multi_gpu.obstacles(spec, taken, (table(), y), {}) == []
+    assert multi_gpu.obstacles(estimator, taken, (table(), y), {}) == []
 
 
 @pytest.mark.parametrize("name", SPREAD)
@@ -103,8 +103,8 @@ def test_cumls_class_for_one_gpu_has_every_parameter_of_the_table(name: str) -> 
 
 @pytest.mark.parametrize("name", MANY)
 def test_the_workers_take_the_keywords_and_no_others(name: str) -> None:
-    spec = next(spec for spec in learners() if public_name(spec) == name)
-    taken = cuml_estimator.translate(rule(spec), spec, "step")
+    estimator = next(estimator for estimator in learners() if public_name(estimator) == name)
+    taken = cuml_estimator.translate(rule(estimator), estimator, "step")
     made = load(MANY[name])(handle=None, **taken)
     assert isinstance(made, load(CUML[name].twin))
     assert taken.items() <= made.get_params().items()
@@ -161,11 +161,11 @@ def source(cls: type) -> str:
 
 def learnt(case: Case, X: np.ndarray, y: Any) -> tuple[Any, Any]:
     """Return what scikit-learn learns, and a worker's model with what its class would set of it."""
-    name = public_name(case.spec)
-    fitted = clone(case.spec).fit(X, y)
+    name = public_name(case.estimator)
+    fitted = clone(case.estimator).fit(X, y)
     full = load(CUML[name].twin).from_sklearn(fitted)
     made = load(MANY[name])(
-        handle=None, **cuml_estimator.translate(rule(case.spec), case.spec, "step")
+        handle=None, **cuml_estimator.translate(rule(case.estimator), case.estimator, "step")
     )
     made.output_type = None
     made.n_features_in_ = full.n_features_in_
@@ -173,13 +173,13 @@ def learnt(case: Case, X: np.ndarray, y: Any) -> tuple[Any, Any]:
     return fitted, made
 
 
-LIFTED = [case for case in SPREADING if type(case.spec) in (LogisticRegression, PCA, Ridge)]
+LIFTED = [case for case in SPREADING if type(case.estimator) in (LogisticRegression, PCA, Ridge)]
 
 
 @pytest.mark.parametrize("case", LIFTED, ids=named)
 def test_a_workers_model_comes_to_scikit_learn(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    for spec in learners():
-        load(rule(spec).twin)
+    for estimator in learners():
+        load(rule(estimator).twin)
     for path in MANY.values():
         load(path)
     cuml_on_numpy.install(monkeypatch)
@@ -187,15 +187,15 @@ def test_a_workers_model_comes_to_scikit_learn(case: Case, monkeypatch: pytest.M
     fitted, made = learnt(case, X, y)
     classes = getattr(fitted, "classes_", None)
     about = Learnt(None, SimpleNamespace(shape=np.shape(X)), classes)
-    SPREAD[public_name(case.spec)].supply(made, about)
-    lifted = made.as_sklearn().set_params(**case.spec.get_params(deep=False))
+    SPREAD[public_name(case.estimator)].supply(made, about)
+    lifted = made.as_sklearn().set_params(**case.estimator.get_params(deep=False))
     assert case.compare(lifted, fitted, X, y) == pytest.approx(0, abs=1e-6)
 
 
 def test_without_what_we_supply_it_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     cuml_on_numpy.install(monkeypatch)
     for kind in (PCA, Ridge):
-        case = next(case for case in LIFTED if type(case.spec) is kind)
+        case = next(case for case in LIFTED if type(case.estimator) is kind)
         _, made = learnt(case, *case.data())
         with pytest.raises(AttributeError, match="n_samples_|n_iter_"):
             made.as_sklearn()

@@ -75,7 +75,7 @@ def _numpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def fitted(case: Case) -> tuple[Any, np.ndarray, Any]:
     X, y = case.data()
     X = X.astype("float64")
-    return clone(case.spec).fit(X, y), X, y
+    return clone(case.estimator).fit(X, y), X, y
 
 
 def state(estimator: Any) -> set[str]:
@@ -98,12 +98,12 @@ def assert_same(made: Any, wanted: Any, X: np.ndarray) -> int:
 
 
 def model_of(case: Case) -> Cuml:
-    return Cuml(case.spec, rule(case.spec), "step")
+    return Cuml(case.estimator, rule(case.estimator), "step")
 
 
 def assert_of_the_spec(made: Any, case: Case) -> None:
-    assert type(made) is type(case.spec)
-    assert repr(made.get_params()) == repr(case.spec.get_params())
+    assert type(made) is type(case.estimator)
+    assert repr(made.get_params()) == repr(case.estimator.get_params())
 
 
 @pytest.mark.parametrize("case", COUNTED, ids=named)
@@ -137,13 +137,13 @@ def test_cuml_does_not_look_for_new_categories(category: int) -> None:
 def test_cuml_asks_a_prior_for_its_shape() -> None:
     (case,) = (case for case in COUNTED if named(case) == "MultinomialNB")
     X, y = case.data()
-    spec = clone(case.spec).set_params(class_prior=[0.2, 0.3, 0.5])
+    estimator = clone(case.estimator).set_params(class_prior=[0.2, 0.3, 0.5])
     with pytest.raises(AttributeError, match="shape"):
-        load(rule(spec).twin)(class_prior=spec.class_prior).fit(X, y)
-    model = Cuml(spec, rule(spec), "step")
+        load(rule(estimator).twin)(class_prior=estimator.class_prior).fit(X, y)
+    model = Cuml(estimator, rule(estimator), "step")
     model.native.fit(X, y)
     np.testing.assert_allclose(
-        model.to_sklearn().predict_proba(X), clone(spec).fit(X, y).predict_proba(X), rtol=1e-3
+        model.to_sklearn().predict_proba(X), clone(estimator).fit(X, y).predict_proba(X), rtol=1e-3
     )
 
 
@@ -221,20 +221,20 @@ def convertible() -> dict[str, type]:
     }
 
 
-@pytest.mark.parametrize("spec", PREPARING, ids=lambda spec: type(spec).__name__)
-def test_preparing_estimators_come_back_too(spec: Any) -> None:
-    X = counts()[0] if hasattr(spec, "get_feature_names_out") else classes()[1]
-    reference = clone(spec).fit(X)
-    twin: Any = convertible()[f"sklearn.preprocessing.{type(spec).__name__}"]
-    estimator = twin(**twin._params_from_cpu(spec))
+@pytest.mark.parametrize("estimator", PREPARING, ids=lambda estimator: type(estimator).__name__)
+def test_preparing_estimators_come_back_too(estimator: Any) -> None:
+    X = counts()[0] if hasattr(estimator, "get_feature_names_out") else classes()[1]
+    reference = clone(estimator).fit(X)
+    twin: Any = convertible()[f"sklearn.preprocessing.{type(estimator).__name__}"]
+    estimator = twin(**twin._params_from_cpu(estimator))
     estimator._sync_attrs_from_cpu(reference)
     made = estimator.as_sklearn()
-    assert type(made) is type(spec)
+    assert type(made) is type(estimator)
     assert np.abs(reference.transform(X) - made.transform(X)).max() <= 1e-9
 
 
 def test_every_class_that_cuml_converts_is_tried_or_named() -> None:
-    tried = {f"sklearn.preprocessing.{type(spec).__name__}" for spec in PREPARING}
+    tried = {f"sklearn.preprocessing.{type(estimator).__name__}" for estimator in PREPARING}
     ruled = {load(row.twin)._cpu_class_path for row in CUML.values() if not row.own}
     accelerated = {"sklearn.cluster.HDBSCAN"}
     assert set(convertible()) | accelerated == tried | ruled | set(WITHOUT_RULE)

@@ -31,15 +31,15 @@ ONE_WAY = {
 """Classes that cuML hands over but does not take, with what it says: they have to be fitted on
 a GPU to be lifted."""
 
-TRANSLATED = [case for case in CASES if (found := rule(case.spec)) and not found.own]
-BOTH_WAYS = [case for case in TRANSLATED if public_name(case.spec) not in ONE_WAY]
-OURS = [case for case in CASES if (found := rule(case.spec)) and found.own]
+TRANSLATED = [case for case in CASES if (found := rule(case.estimator)) and not found.own]
+BOTH_WAYS = [case for case in TRANSLATED if public_name(case.estimator) not in ONE_WAY]
+OURS = [case for case in CASES if (found := rule(case.estimator)) and found.own]
 
 
 @pytest.fixture
 def on_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     for case in CASES:
-        if found := rule(case.spec):
+        if found := rule(case.estimator):
             load(found.twin)
     cuml_on_numpy.install(monkeypatch)
 
@@ -48,30 +48,30 @@ def on_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("case", BOTH_WAYS, ids=named)
 def test_a_model_comes_back_from_cuml_as_it_was(case: Case) -> None:
     X, y = case.data()
-    reference = clone(case.spec).fit(X, y)
-    lifted = cuml_on_numpy.lifted(load(rule(case.spec).twin), case.spec, reference)
-    assert type(lifted) is type(case.spec)
-    assert repr(lifted) == repr(case.spec)
+    reference = clone(case.estimator).fit(X, y)
+    lifted = cuml_on_numpy.lifted(load(rule(case.estimator).twin), case.estimator, reference)
+    assert type(lifted) is type(case.estimator)
+    assert repr(lifted) == repr(case.estimator)
     assert case.compare(lifted, reference, X, y) == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.usefixtures("on_numpy")
 @pytest.mark.parametrize("name", ONE_WAY)
 def test_cuml_says_what_it_does_not_take(name: str) -> None:
-    (case,) = (case for case in TRANSLATED if public_name(case.spec) == name)
+    (case,) = (case for case in TRANSLATED if public_name(case.estimator) == name)
     X, y = case.data()
-    reference = clone(case.spec).fit(X, y)
+    reference = clone(case.estimator).fit(X, y)
     with pytest.raises(load("cuml.internals.interop.UnsupportedOnGPU"), match=ONE_WAY[name]):
-        cuml_on_numpy.lifted(load(rule(case.spec).twin), case.spec, reference)
-    assert callable(load(rule(case.spec).twin)._attrs_to_cpu)
+        cuml_on_numpy.lifted(load(rule(case.estimator).twin), case.estimator, reference)
+    assert callable(load(rule(case.estimator).twin)._attrs_to_cpu)
 
 
 @pytest.mark.usefixtures("on_numpy")
 @pytest.mark.parametrize("name", ["RandomForestClassifier", "RandomForestRegressor"])
 def test_cuml_hands_trees_over_without_impurities(name: str) -> None:
     (case,) = (case for case in BOTH_WAYS if named(case) == name)
-    reference = clone(case.spec).set_params(bootstrap=False).fit(*case.data())
-    lifted = cuml_on_numpy.lifted(load(rule(case.spec).twin), reference, reference)
+    reference = clone(case.estimator).set_params(bootstrap=False).fit(*case.data())
+    lifted = cuml_on_numpy.lifted(load(rule(case.estimator).twin), reference, reference)
     assert np.isnan(lifted.feature_importances_).all()
     trees.complete(lifted)
     np.testing.assert_allclose(
@@ -102,8 +102,8 @@ class Asked:
 @pytest.mark.parametrize("case", OURS, ids=named)
 def test_the_attributes_that_we_read_are_those_that_cuml_sets(case: Case) -> None:
     asked = Asked()
-    rule(case.spec).own.attributes(asked)
-    text = "".join(map(source, load(rule(case.spec).twin).__mro__))
+    rule(case.estimator).own.attributes(asked)
+    text = "".join(map(source, load(rule(case.estimator).twin).__mro__))
     optional = {"density_"}  # of sparse projections only, and asked for by hasattr
     assert asked.names
     assert {name for name in asked.names - optional if f"self.{name}" not in text} == set()
@@ -119,6 +119,6 @@ def source(cls: type) -> str:
 
 
 def test_no_class_is_left_out() -> None:
-    seen = {public_name(case.spec) for case in (*BOTH_WAYS, *OURS)}
+    seen = {public_name(case.estimator) for case in (*BOTH_WAYS, *OURS)}
     assert set(CUML) == seen | set(ONE_WAY) | set(APART)
     assert (len(BOTH_WAYS), len(OURS)) == (26, 8)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from sklearn.base import BaseEstimator
+from tests.contract.estimators import HONOURED, LOST, REFUSED
 
 from pipeline import Unsupported
 from pipeline.backends import cuda
@@ -19,7 +20,6 @@ from pipeline.backends.cuml.tables import CUML, public_name
 from pipeline.backends.cuml.translations import Case
 from pipeline.optional import available, load
 from tests.contract import learning, probes, snapshot
-from tests.contract.specs import HONOURED, LOST, REFUSED
 
 MISSING = [package for package in snapshot.PACKAGES if not available(package)]
 pytestmark = [
@@ -33,7 +33,7 @@ HERE = [name for name in NAMES if name not in probes.USUAL]
 """Whose packages are installed."""
 OURS = [name for name, row in CUML.items() if row.own]
 """What we translate ourselves."""
-OF_TESTS = [*HONOURED, *(spec for spec, _ in [*REFUSED, *LOST])]
+OF_TESTS = [*HONOURED, *(estimator for estimator, _ in [*REFUSED, *LOST])]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -78,16 +78,16 @@ def test_two_values_together_are_translated_as_by_cuml(name: str) -> None:
     assert compared >= len(list(probes.singles(name))) / 5
 
 
-def placed(spec: BaseEstimator) -> Placement | str:
+def placed(estimator: BaseEstimator) -> Placement | str:
     """Return the placement on a GPU; where there is none, the reasons."""
     try:
-        return cuda.describe(spec, "model")
+        return cuda.describe(estimator, "model")
     except Unsupported as error:
         return repr(error.reasons)
 
 
 def specs_of_all() -> list[BaseEstimator]:
-    """Return a spec of each value that is tried alone, and those of the tests."""
+    """Return an estimator of each value that is tried alone, and those of the tests."""
     tried = [(name, each.params) for name in HERE for each in probes.singles(name)]
     tried += [
         (name, {param: value})
@@ -100,12 +100,12 @@ def specs_of_all() -> list[BaseEstimator]:
 
 def test_placements_are_the_same_with_cuml_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
     every = specs_of_all()
-    with_cuml = [placed(spec) for spec in every]
+    with_cuml = [placed(estimator) for estimator in every]
     monkeypatch.setattr(cuml_estimator, "available", lambda package: False)
-    without = [placed(spec) for spec in every]
+    without = [placed(estimator) for estimator in every]
     unlike = [
-        (spec, ours, theirs)
-        for spec, ours, theirs in zip(every, without, with_cuml, strict=True)
+        (estimator, ours, theirs)
+        for estimator, ours, theirs in zip(every, without, with_cuml, strict=True)
         if repr(ours) != repr(theirs)
     ]
     assert unlike == []
@@ -131,11 +131,11 @@ def test_a_refusal_that_is_forgotten_shows(at: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_cumls_own_answer_counts_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    (spec, _), *_ = ((spec, why) for spec, why in REFUSED if "positive" in why)
+    (estimator, _), *_ = ((estimator, why) for estimator, why in REFUSED if "positive" in why)
     refuses_nothing = msgspec.structs.replace(
-        translations.load().estimators[public_name(spec)], refused=[Case(None)]
+        translations.load().estimators[public_name(estimator)], refused=[Case(None)]
     )
-    monkeypatch.setitem(translations.load().estimators, public_name(spec), refuses_nothing)
-    assert "positive=True" in str(placed(spec))
+    monkeypatch.setitem(translations.load().estimators, public_name(estimator), refuses_nothing)
+    assert "positive=True" in str(placed(estimator))
     monkeypatch.setattr(cuml_estimator, "available", lambda package: False)
-    assert isinstance(placed(spec), Placement)
+    assert isinstance(placed(estimator), Placement)

@@ -30,8 +30,8 @@ FULL = {
 
 
 def fitted(device: str = "cuda", **params: Any) -> Accelerated:
-    spec = programs.program(LogisticRegression(C=0.5))
-    return Accelerated(spec, device=device, **params).fit(programs.TABLE, programs.NUMBERS)
+    estimator = programs.program(LogisticRegression(C=0.5))
+    return Accelerated(estimator, device=device, **params).fit(programs.TABLE, programs.NUMBERS)
 
 
 @pytest.mark.parametrize("library", FULL)

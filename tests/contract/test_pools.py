@@ -87,7 +87,7 @@ def test_rmm_starts_without_a_pool_and_cudf_gives_its_memory_to_cupy() -> None:
     source = (folder / "_memory_resource.pyx").read_text(encoding="utf-8")
     assert "_per_device_mrs = defaultdict(CudaMemoryResource)" in source
     for package in ("cudf", "cuml"):
-        spec = find_spec(package)
-        assert spec is not None
-        assert spec.origin is not None
-        assert "cuda.set_allocator(rmm_cupy_allocator)" in Path(spec.origin).read_text("utf-8")
+        estimator = find_spec(package)
+        assert estimator is not None
+        assert estimator.origin is not None
+        assert "cuda.set_allocator(rmm_cupy_allocator)" in Path(estimator.origin).read_text("utf-8")

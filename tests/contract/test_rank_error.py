@@ -67,12 +67,12 @@ def test_merging_copies_only_bounds_to_the_host(device: Recorder) -> None:
     assert device.nbytes("host", "explicit") == bounds + kept
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_program_gives_what_the_cpu_gives(spec: Any, device: Recorder) -> None:
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_program_gives_what_the_cpu_gives(estimator: Any, device: Recorder) -> None:
     X = pd.DataFrame(matrix(), columns=["real", "int"])
-    X = X.fillna(0.0) if isinstance(spec, KBinsDiscretizer) else X
+    X = X.fillna(0.0) if isinstance(estimator, KBinsDiscretizer) else X
     on_gpu, on_cpu = (
-        Program(spec, "float64", rank_error=RANK_ERROR).fit(frames.to_device(X, name))
+        Program(estimator, "float64", rank_error=RANK_ERROR).fit(frames.to_device(X, name))
         for name in ("cuda", "cpu")
     )
     found = on_gpu.transform(frames.to_device(X, "cuda"))
@@ -85,7 +85,7 @@ def test_rows_that_came_from_another_process_are_booked_once(
     rank_error: float, device: Recorder
 ) -> None:
     there = frames.to_device(matrix(), "cuda")
-    with trace.ledger() as book, trace.record("scaler", "fit", "cuda"):
+    with trace.execution_log() as book, trace.record("scaler", "fit", "cuda"):
         came = pickle.loads(pickle.dumps(gather(there, rank_error)))
         once, again = quantile(came, [0.5]), quantile(came, [0.5])
     np.testing.assert_array_equal(once, again)
@@ -97,9 +97,9 @@ def test_rows_that_came_from_another_process_are_booked_once(
 @pytest.mark.parametrize("method", ["yeo-johnson", "box-cox"])
 def test_powers_book_rows_that_came_from_another_process(method: str, device: Recorder) -> None:
     there = frames.to_device(abs(np.nan_to_num(matrix())) + 1, "cuda")
-    with trace.ledger() as book, trace.record("power", "fit", "cuda"):
+    with trace.execution_log() as book, trace.record("power", "fit", "cuda"):
         twin = PowerTransformerTwin(PowerTransformer(method=method))
-        twin.finish(pickle.loads(pickle.dumps(twin.partial(Numbers(there)))))
+        twin.finalize(pickle.loads(pickle.dumps(twin.statistics(Numbers(there)))))
     assert device.nbytes("host", "pickle") == there.nbytes
     assert book.to_host_bytes == device.nbytes("host", "explicit") + there.nbytes
 
@@ -108,7 +108,7 @@ def test_rows_that_came_from_another_process_break_a_budget_of_nothing(device: R
     there = frames.to_device(matrix(10_000), "cuda")
     came = pickle.loads(pickle.dumps(merge(gather(there, 0.0), gather(there, 0.0))))
     with (
-        trace.ledger(host_bytes=0, n_rows=20_000),
+        trace.execution_log(host_bytes=0, n_rows=20_000),
         trace.record("x", "fit", "cuda"),
         pytest.raises(BudgetExceeded, match="would bring 320,000 bytes"),
     ):
@@ -119,7 +119,7 @@ def test_rows_that_stay_in_their_process_cost_their_quantiles(device: Recorder) 
     there = frames.to_device(matrix(10_000), "cuda")
     stat = merge(gather(there, 0.0), gather(there, 0.0))
     with (
-        trace.ledger(host_bytes=0, n_rows=10_000) as book,
+        trace.execution_log(host_bytes=0, n_rows=10_000) as book,
         trace.record("x", "fit", "cuda"),
     ):
         quantile(stat, [0.5])

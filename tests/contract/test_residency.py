@@ -17,11 +17,11 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler,
 
 from pipeline import Accelerated
 from pipeline.errors import BudgetExceeded
-from pipeline.trace import Entry
+from pipeline.trace import Event
 from tests.contract.cases import CLASSIFIERS, ROWS, table, target
 from tests.contract.recorder import RECORDER, Recorder
 
-LOGISTIC = CLASSIFIERS["logistic"].spec
+LOGISTIC = CLASSIFIERS["logistic"].estimator
 STATE = 20_000
 """Bytes that the state of the program may take: some 60 categories, 5 folds, 8 bytes each."""
 MANY, CATEGORIES = 250_000, 4_000
@@ -29,9 +29,9 @@ MANY, CATEGORIES = 250_000, 4_000
 
 
 class Trip(NamedTuple):
-    """What one call moved: as the ledger books it, and as the stand-ins saw it."""
+    """What one call moved: as the log books it, and as the stand-ins saw it."""
 
-    entries: list[Entry]
+    entries: list[Event]
     booked: int
     seen: int
     scalars: int
@@ -41,17 +41,17 @@ def fit(n_rows: int) -> tuple[Accelerated, Trip]:
     X = table(n_rows)
     RECORDER.clear()
     model = Accelerated(clone(LOGISTIC), device="cuda").fit(X, target(X))
-    return model, trip(model.residency_.entries)
+    return model, trip(model.execution_log_.entries)
 
 
 def predict(model: Accelerated, n_rows: int) -> Trip:
-    """Return the moves of the prediction: the ledger's entries after those of two fitted steps."""
+    """Return the moves of the prediction: the log's entries after those of two fitted steps."""
     RECORDER.clear()
     model.predict_proba(table(n_rows))
-    return trip(model.residency_.entries[3:])
+    return trip(model.execution_log_.entries[3:])
 
 
-def trip(entries: list[Entry]) -> Trip:
+def trip(entries: list[Event]) -> Trip:
     return Trip(
         entries,
         sum(entry.to_host_bytes for entry in entries),
@@ -139,7 +139,7 @@ def many() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    "spec",
+    "estimator",
     [
         OneHotEncoder(max_categories=9),
         OrdinalEncoder(),
@@ -149,15 +149,15 @@ def many() -> tuple[pd.DataFrame, np.ndarray]:
     ids=str,
 )
 def test_many_categories_are_no_rows_to_a_budget_of_nothing(
-    spec: Any, many: tuple[pd.DataFrame, np.ndarray], device: Recorder
+    estimator: Any, many: tuple[pd.DataFrame, np.ndarray], device: Recorder
 ) -> None:
     X, y = many
-    whole = make_column_transformer((spec, ["tail", "flight"]))
+    whole = make_column_transformer((estimator, ["tail", "flight"]))
     model = Accelerated(whole, device="cuda", host_bytes=0).fit(X, y)
-    assert model.residency_.to_host_bytes > CATEGORIES * 8
-    few = model.residency_.to_host_bytes
+    assert model.execution_log_.to_host_bytes > CATEGORIES * 8
+    few = model.execution_log_.to_host_bytes
     model = Accelerated(whole, device="cuda", host_bytes=0).fit(X[: MANY // 2], y[: MANY // 2])
-    assert abs(model.residency_.to_host_bytes - few) <= 0.001 * few
+    assert abs(model.execution_log_.to_host_bytes - few) <= 0.001 * few
 
 
 @pytest.mark.parametrize("kind", ["binary", "continuous"])
@@ -179,12 +179,12 @@ def test_encoders_with_the_same_folds_bring_them_once(
 
 def test_a_step_on_the_host_breaks_the_budget_before_it_copies(device: Recorder) -> None:
     X = table(100 * ROWS)
-    spec = make_pipeline(StandardScaler(), FastICA(random_state=0), LogisticRegression())
-    model = Accelerated(spec, device="cuda", fallback=True, host_bytes=0)
+    estimator = make_pipeline(StandardScaler(), FastICA(random_state=0), LogisticRegression())
+    model = Accelerated(estimator, device="cuda", fallback=True, host_bytes=0)
     with pytest.raises(BudgetExceeded, match=r"^fastica: copy would .*FastICA has no rule"):
         model.fit(X[["count", "amount"]].fillna(0), target(X))
     assert device.nbytes("host", "explicit") < STATE
     model.set_params(host_bytes=10**9).fit(X[["count", "amount"]].fillna(0), target(X))
-    moved = [e for e in model.residency_.entries if e.to_host_bytes > STATE]
+    moved = [e for e in model.execution_log_.entries if e.to_host_bytes > STATE]
     assert [(entry.step, entry.call) for entry in moved] == [("fastica", "copy")]
     assert "FastICA has no rule" in moved[0].why

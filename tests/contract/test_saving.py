@@ -19,9 +19,9 @@ from tests.contract.verify import faults
 from tests.estimators import CASES, Case, named
 
 METHODS = ("predict_proba", "decision_function", "predict", "transform", "score_samples")
-ON_CUML = [case for case in CASES if rule(case.spec)]
-TAKEN_OVER = [case for case in ON_CUML if rule(case.spec).own is None]
-OWN = [case for case in ON_CUML if rule(case.spec).own]
+ON_CUML = [case for case in CASES if rule(case.estimator)]
+TAKEN_OVER = [case for case in ON_CUML if rule(case.estimator).own is None]
+OWN = [case for case in ON_CUML if rule(case.estimator).own]
 
 
 def answer(model: Accelerated, X: np.ndarray) -> np.ndarray | None:
@@ -39,13 +39,13 @@ def assert_same(a: Accelerated, b: Accelerated, X: np.ndarray) -> None:
 @pytest.mark.usefixtures("device")
 def test_a_model_of_the_gpu_answers_on_the_cpu(case: Case, tmp_path: Path) -> None:
     X, y = case.data()
-    model = Accelerated(clone(case.spec), device="cuda").fit(X, y)
+    model = Accelerated(clone(case.estimator), device="cuda").fit(X, y)
     loaded = load(save(model, tmp_path / "model"), "cpu")
     assert {step.device for step in loaded.plan_.placements} == {"cpu"}
-    if type(case.spec) is LinearRegression:  # in float64 on the GPU, of any rows
+    if type(case.estimator) is LinearRegression:  # in float64 on the GPU, of any rows
         X = X.astype("float64")
-    reference = Accelerated(clone(case.spec), device="cpu").fit(X, y)
-    if case.spec.__class__.__name__ not in ("TSNE", "SpectralEmbedding"):
+    reference = Accelerated(clone(case.estimator), device="cpu").fit(X, y)
+    if case.estimator.__class__.__name__ not in ("TSNE", "SpectralEmbedding"):
         assert_same(loaded, reference, X)
 
 
@@ -54,13 +54,13 @@ def test_a_model_of_the_cpu_answers_on_the_gpu(
     case: Case, tmp_path: Path, device: Recorder
 ) -> None:
     X, y = case.data()
-    model = Accelerated(clone(case.spec), device="cpu").fit(X, y)
+    model = Accelerated(clone(case.estimator), device="cpu").fit(X, y)
     loaded = load(save(model, tmp_path / "model"), "cuda")
     assert {step.device for step in loaded.plan_.placements} == {"cuda"}
     assert faults(device.calls) == []
-    twin = rule(case.spec).twin
+    twin = rule(case.estimator).twin
     assert [c.name for c in device.calls if c.owner == twin][-1:] == ["_sync_attrs_from_cpu"]
-    if case.spec.__class__.__name__ not in ("TSNE", "SpectralEmbedding", "PCA"):
+    if case.estimator.__class__.__name__ not in ("TSNE", "SpectralEmbedding", "PCA"):
         assert_same(loaded, model, X)
 
 
@@ -70,7 +70,7 @@ def test_what_cuml_cannot_take_over_runs_on_the_host_and_says_so(
     case: Case, tmp_path: Path
 ) -> None:
     X, y = case.data()
-    model = Accelerated(clone(case.spec), device="cpu").fit(X, y)
+    model = Accelerated(clone(case.estimator), device="cpu").fit(X, y)
     folder = save(model, tmp_path / "model")
     with pytest.raises(Unsupported, match="cuML takes no fitted .* over from scikit-learn"):
         load(folder, "cuda")
@@ -85,8 +85,8 @@ def test_what_cuml_cannot_take_over_runs_on_the_host_and_says_so(
 @pytest.mark.parametrize("used", ["cpu", "cuda"])
 @pytest.mark.usefixtures("device")
 def test_a_program_goes_from_device_to_device(trained: str, used: str, tmp_path: Path) -> None:
-    spec = programs.program(programs.MODELS["logistic"])
-    model = Accelerated(spec, device=trained, dtype="float32")
+    estimator = programs.program(programs.MODELS["logistic"])
+    model = Accelerated(estimator, device=trained, dtype="float32")
     model.fit(programs.TABLE, programs.NUMBERS)
     loaded = load(save(model, tmp_path / "model"), used)
     assert {step.device for step in loaded.plan_.placements} == {used}

@@ -86,12 +86,12 @@ def test_the_stand_in_sorts_a_nan_with_its_sign_set_first(device: Recorder) -> N
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("made", [np.asarray, frame], ids=["matrix", "columns"])
-@pytest.mark.parametrize("spec", SPECS, ids=str)
-def test_nan_of_either_sign_is_missing(spec: Any, made: Any, device: Recorder) -> None:
+@pytest.mark.parametrize("estimator", SPECS, ids=str)
+def test_nan_of_either_sign_is_missing(estimator: Any, made: Any, device: Recorder) -> None:
     X = ratios()
     y = (np.nan_to_num(X[:, 0]) + X[:, 1] > 1).astype("int64")
-    reference = clone(spec).fit(X, y)
-    model = Accelerated(clone(spec), device="cuda", dtype="float64").fit(made(X), y)
+    reference = clone(estimator).fit(X, y)
+    model = Accelerated(clone(estimator), device="cuda", dtype="float64").fit(made(X), y)
     found, expected = np.asarray(model.transform(made(X))), dense(reference.transform(X))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
     assert faults(device.calls) == []

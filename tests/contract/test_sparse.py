@@ -6,7 +6,7 @@ from scipy import sparse as scipy_sparse
 
 from pipeline.data import frames
 from pipeline.data.frames import csr_nbytes, csr_to_gpu
-from pipeline.trace import ledger, record
+from pipeline.trace import execution_log, record
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults
 
@@ -14,7 +14,7 @@ ROWS = scipy_sparse.csr_matrix([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
 
 
 def test_rows_go_to_the_gpu_and_back(device: Recorder) -> None:
-    with ledger() as book, record("step", "copy", "cuda"):
+    with execution_log() as book, record("step", "copy", "cuda"):
         there = frames.to_device(ROWS, "cuda")
         back = frames.to_device(there, "cpu")
     assert (frames.device_of(there), frames.device_of(back)) == ("cuda", "cpu")

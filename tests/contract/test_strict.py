@@ -48,27 +48,29 @@ def test_nothing_is_moved_before_the_refusal(device: Recorder) -> None:
 
 def test_fallback_runs_the_step_on_the_host_and_books_the_copies(device: Recorder) -> None:
     X = table()
-    spec = make_pipeline(
+    estimator = make_pipeline(
         make_column_transformer((StandardScaler(), ["count"]), (OneHotEncoder(), ["town"])),
         SGDClassifier(loss="log_loss", random_state=0),
     )
-    model = Accelerated(spec, device="cuda", fallback=True).fit(X, target(X))
+    model = Accelerated(estimator, device="cuda", fallback=True).fit(X, target(X))
     matrix = len(X) * 41 * np.dtype("float32").itemsize
-    back = [e for e in model.residency_.entries if e.step == "sgdclassifier" and e.call == "copy"]
+    back = [
+        e for e in model.execution_log_.entries if e.step == "sgdclassifier" and e.call == "copy"
+    ]
     assert [(entry.device, entry.to_host_bytes) for entry in back] == [("cpu", matrix)]
     placed = model.plan_.placements[-1]
     assert (placed.device, placed.implementation) == ("cpu", "sklearn.SGDClassifier")
     assert "on the host" in placed.note
-    assert model.residency_.to_host_bytes == device.nbytes("host", "explicit")
-    on_cpu = Accelerated(spec, device="cpu", dtype="float32").fit(X, target(X))
+    assert model.execution_log_.to_host_bytes == device.nbytes("host", "explicit")
+    on_cpu = Accelerated(estimator, device="cpu", dtype="float32").fit(X, target(X))
     np.testing.assert_allclose(model.predict_proba(X), on_cpu.predict_proba(X), rtol=1e-6)
 
 
 def test_fallback_in_the_middle_brings_the_data_back(device: Recorder) -> None:
     X = table()[["amount", "count"]].fillna(0)
-    spec = make_pipeline(StandardScaler(), KNNImputer(), LogisticRegression())
-    model = Accelerated(spec, device="cuda", fallback=True).fit(X, target(table()))
-    moves = [(e.step, e.device) for e in model.residency_.entries if e.call == "copy"]
+    estimator = make_pipeline(StandardScaler(), KNNImputer(), LogisticRegression())
+    model = Accelerated(estimator, device="cuda", fallback=True).fit(X, target(table()))
+    moves = [(e.step, e.device) for e in model.execution_log_.entries if e.call == "copy"]
     assert moves == [("input", "cuda"), ("knnimputer", "cpu"), ("logisticregression", "cuda")]
     assert faults(device.calls) == []
 
@@ -82,11 +84,11 @@ def test_parameters_without_effect_are_told(device: Recorder) -> None:
 def test_text_labels(device: Recorder) -> None:
     X = table()
     y = np.array(["no", "yes"], dtype=object)[target(X)]
-    spec = make_pipeline(
+    estimator = make_pipeline(
         make_column_transformer((StandardScaler(), ["count"])), LogisticRegression()
     )
-    model = Accelerated(spec, device="cuda").fit(X, y)
-    on_cpu = Accelerated(spec, device="cpu").fit(X, y)
+    model = Accelerated(estimator, device="cuda").fit(X, y)
+    on_cpu = Accelerated(estimator, device="cpu").fit(X, y)
     np.testing.assert_array_equal(model.predict(X), on_cpu.predict(X))
 
 
@@ -109,14 +111,14 @@ def test_estimator_without_preprocessing_takes_a_frame(device: Recorder) -> None
 )
 def test_nullable_columns_without_nulls(dtype: str, values: list, device: Recorder) -> None:
     X = pd.DataFrame({"x": pd.array(values, dtype=dtype)})
-    spec = make_column_transformer((StandardScaler(), ["x"]))
-    model = Accelerated(spec, device="cuda").fit(X)
-    on_cpu = Accelerated(spec, device="cpu").fit(X)
+    estimator = make_column_transformer((StandardScaler(), ["x"]))
+    model = Accelerated(estimator, device="cuda").fit(X)
+    on_cpu = Accelerated(estimator, device="cpu").fit(X)
     np.testing.assert_allclose(model.transform(X), on_cpu.transform(X), rtol=1e-6)
 
 
 def test_mixed_objects_are_a_data_error_that_names_the_column(device: Recorder) -> None:
     X = table().assign(colour=pd.Series(["red", 1] * 120, dtype=object))
-    spec = make_column_transformer((OneHotEncoder(), ["colour"]))
+    estimator = make_column_transformer((OneHotEncoder(), ["colour"]))
     with pytest.raises(DataError, match="colour"):
-        Accelerated(spec, device="cuda").fit(X)
+        Accelerated(estimator, device="cuda").fit(X)

@@ -40,7 +40,7 @@ SPECS = {
     "counts, then weights": make_pipeline(CountVectorizer(), TfidfTransformer(smooth_idf=False)),
     "counts, then no weights": make_pipeline(CountVectorizer(), TfidfTransformer(use_idf=False)),
 }
-each_spec = pytest.mark.parametrize("spec", SPECS.values(), ids=list(SPECS))
+each_spec = pytest.mark.parametrize("estimator", SPECS.values(), ids=list(SPECS))
 
 
 def dense(matrix: Any) -> np.ndarray:
@@ -48,10 +48,10 @@ def dense(matrix: Any) -> np.ndarray:
 
 
 @each_spec
-def test_matrix_is_that_of_sklearn(spec: Any, device: Recorder) -> None:
-    model = Accelerated(clone(spec), device="cuda", dtype="float64").fit(pd.Series(TEXTS))
+def test_matrix_is_that_of_sklearn(estimator: Any, device: Recorder) -> None:
+    model = Accelerated(clone(estimator), device="cuda", dtype="float64").fit(pd.Series(TEXTS))
     found = model.transform(TEXTS)
-    expected = clone(spec).fit(TEXTS).transform(TEXTS)
+    expected = clone(estimator).fit(TEXTS).transform(TEXTS)
     assert issparse(found)
     np.testing.assert_allclose(dense(found), dense(expected), rtol=1e-6)
     assert {placement.device for placement in model.plan_.placements} == {"cuda"}
@@ -59,9 +59,9 @@ def test_matrix_is_that_of_sklearn(spec: Any, device: Recorder) -> None:
 
 
 @each_spec
-def test_vectorizer_is_handed_over_whole(spec: Any, device: Recorder) -> None:
-    model = Accelerated(clone(spec), device="cuda", dtype="float64").fit(TEXTS)
-    lifted, reference = model.to_sklearn(), clone(spec).fit(TEXTS)
+def test_vectorizer_is_handed_over_whole(estimator: Any, device: Recorder) -> None:
+    model = Accelerated(clone(estimator), device="cuda", dtype="float64").fit(TEXTS)
+    lifted, reference = model.to_sklearn(), clone(estimator).fit(TEXTS)
     assert lifted.get_params().keys() == reference.get_params().keys()
     np.testing.assert_allclose(dense(lifted.transform(TEXTS)), dense(model.transform(TEXTS)))
     for ours, theirs in zip(_steps(lifted), _steps(reference), strict=True):
@@ -71,17 +71,17 @@ def test_vectorizer_is_handed_over_whole(spec: Any, device: Recorder) -> None:
             np.testing.assert_allclose(ours.idf_, theirs.idf_)
 
 
-def fitted(spec: Any) -> set[str]:
-    return {name for name in vars(spec) if name.endswith("_")}
+def fitted(estimator: Any) -> set[str]:
+    return {name for name in vars(estimator) if name.endswith("_")}
 
 
-def _steps(spec: Any) -> list[Any]:
-    return list(getattr(spec, "named_steps", {"": spec}).values())
+def _steps(estimator: Any) -> list[Any]:
+    return list(getattr(estimator, "named_steps", {"": estimator}).values())
 
 
 @each_spec
-def test_classifier_takes_the_sparse_rows(spec: Any, device: Recorder) -> None:
-    program = make_pipeline(*map(clone, _steps(spec)), LogisticRegression())
+def test_classifier_takes_the_sparse_rows(estimator: Any, device: Recorder) -> None:
+    program = make_pipeline(*map(clone, _steps(estimator)), LogisticRegression())
     model = Accelerated(program, device="cuda", dtype="float64").fit(TEXTS, y)
     expected = clone(program).fit(TEXTS, y).predict_proba(TEXTS)
     np.testing.assert_allclose(model.predict_proba(TEXTS), expected, atol=1e-4)
@@ -99,10 +99,10 @@ def test_labels_are_those_of_the_cpu(labels: np.ndarray, device: Recorder) -> No
 def test_texts_go_up_once_and_rows_stay(device: Recorder) -> None:
     program = make_pipeline(CountVectorizer(), TfidfTransformer(), LogisticRegression())
     model = Accelerated(program, device="cuda").fit(TEXTS, y)
-    entries = model.residency_.entries
+    entries = model.execution_log_.entries
     assert [e.step for e in entries if e.call == "copy"] == ["input"]
     assert entries[0].to_device_bytes == pd.Series(TEXTS, dtype="str").nbytes
-    assert model.residency_.to_host_bytes == 0
+    assert model.execution_log_.to_host_bytes == 0
     assert device.nbytes("host", "explicit") == 0
 
 
@@ -110,7 +110,7 @@ def test_texts_on_the_device_are_not_copied(device: Recorder) -> None:
     import cudf
 
     model = Accelerated(CountVectorizer(), device="cuda").fit(cudf.from_pandas(pd.Series(TEXTS)))
-    assert all(entry.call != "copy" for entry in model.residency_.entries)
+    assert all(entry.call != "copy" for entry in model.execution_log_.entries)
     expected = CountVectorizer().fit_transform(TEXTS)
     np.testing.assert_array_equal(dense(model.transform(TEXTS)), dense(expected))
     assert faults(device.calls) == []
@@ -151,14 +151,16 @@ def test_counts_take_the_type_of_the_program(device: Recorder) -> None:
 
 
 def test_texts_too_short_for_cuml_are_an_error_that_names_the_step(device: Recorder) -> None:
-    spec = make_pipeline(CountVectorizer(analyzer="char", ngram_range=(2, 3)), LogisticRegression())
-    model = Accelerated(spec, device="cuda").fit(TEXTS, y)
+    estimator = make_pipeline(
+        CountVectorizer(analyzer="char", ngram_range=(2, 3)), LogisticRegression()
+    )
+    model = Accelerated(estimator, device="cuda").fit(TEXTS, y)
     with pytest.raises(DataError, match=r"^countvectorizer: every text is too short.*\(2, 3\)"):
         model.predict(["a", ""])
 
 
 @pytest.mark.parametrize(
-    "spec",
+    "estimator",
     [
         make_pipeline(TfidfVectorizer(token_pattern=r"\w+"), LogisticRegression()),
         make_pipeline(TfidfVectorizer(), MaxAbsScaler(), LogisticRegression()),
@@ -169,9 +171,11 @@ def test_texts_too_short_for_cuml_are_an_error_that_names_the_step(device: Recor
     ],
     ids=["vectorizer", "in the middle", "estimator", "counts"],
 )
-def test_what_the_gpu_cannot_runs_on_the_host_in_plain_sight(spec: Any, device: Recorder) -> None:
-    model = Accelerated(spec, device="cuda", fallback=True).fit(TEXTS, y)
-    expected = clone(spec).fit(TEXTS, y).predict(TEXTS)
+def test_what_the_gpu_cannot_runs_on_the_host_in_plain_sight(
+    estimator: Any, device: Recorder
+) -> None:
+    model = Accelerated(estimator, device="cuda", fallback=True).fit(TEXTS, y)
+    expected = clone(estimator).fit(TEXTS, y).predict(TEXTS)
     np.testing.assert_array_equal(model.predict(TEXTS), expected)
     assert [p.device for p in model.plan_.placements].count("cpu") == 1
     assert any(p.note.startswith("on the host") for p in model.plan_.placements)
@@ -197,8 +201,8 @@ class TestLive:
             assert callable(twin.get_feature_names_out)
 
     @each_spec
-    def test_parameters_construct_the_class(self, spec: Any) -> None:
-        for step in _steps(spec):
+    def test_parameters_construct_the_class(self, estimator: Any) -> None:
+        for step in _steps(estimator):
             params = text.parameters(step, "step", "float32")
             twin = load(text.CUML[type(step)])(**params)
             assert params.items() <= twin.get_params().items()

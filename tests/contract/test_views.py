@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from pipeline import Accelerated, trace
 from pipeline.backends.base import Model
-from pipeline.backends.xgboost.estimator import Boosting
+from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames, output
 from pipeline.data.schema import Schema
 from pipeline.errors import DataError
@@ -94,7 +94,7 @@ def test_xgboost_is_given_columns_that_own_their_nulls(device: Recorder) -> None
 def test_the_first_row_costs_the_bytes_of_a_row(device: Recorder) -> None:
     X = upload(table(5000))
     device.clear()
-    with trace.ledger(host_bytes=0, n_rows=5000) as book, trace.record("x", "fit", "cuda"):
+    with trace.execution_log(host_bytes=0, n_rows=5000) as book, trace.record("x", "fit", "cuda"):
         frames.head(X)
     assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
 
@@ -105,7 +105,7 @@ def test_rows_that_come_to_the_host_are_booked_as_what_they_are(
 ) -> None:
     X = upload(table(5000)) if name is None else upload(table(5000))[name]
     device.clear()
-    with trace.ledger() as book, trace.record("x", "copy", "cpu"):
+    with trace.execution_log() as book, trace.record("x", "copy", "cpu"):
         found = frames.to_device(X[40:60], "cpu")
     assert len(found) == 20
     assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
@@ -113,19 +113,19 @@ def test_rows_that_come_to_the_host_are_booked_as_what_they_are(
 
 def test_a_table_of_much_text_keeps_a_budget_of_nothing(device: Recorder) -> None:
     X = upload(pd.DataFrame({"t": np.array(["a long text " * 9, "b"])[np.arange(20_000) % 2]}))
-    spec = make_column_transformer((OneHotEncoder(sparse_output=False), ["t"]))
-    model = Accelerated(spec, device="cuda", host_bytes=0).fit(X)
-    assert model.residency_.to_host_bytes < 4000
+    estimator = make_column_transformer((OneHotEncoder(sparse_output=False), ["t"]))
+    model = Accelerated(estimator, device="cuda", host_bytes=0).fit(X)
+    assert model.execution_log_.to_host_bytes < 4000
 
 
 def test_declared_categories_are_no_rows_to_a_budget_of_nothing(device: Recorder) -> None:
     names = [f"a category with the number {number:05}" for number in range(9000)]
     host = pd.DataFrame({"k": pd.Categorical.from_codes(np.arange(3000) % 7, categories=names)})
-    spec = make_column_transformer((OrdinalEncoder(), ["k"]))
-    model = Accelerated(spec, device="cuda", host_bytes=0).fit(upload(host))
+    estimator = make_column_transformer((OrdinalEncoder(), ["k"]))
+    model = Accelerated(estimator, device="cuda", host_bytes=0).fit(upload(host))
     # What is fitted are the categories; a row that is looked at does not bring them.
     brought = device.nbytes("host", "explicit")
-    assert 0 < brought - model.residency_.to_host_bytes < 200
+    assert 0 < brought - model.execution_log_.to_host_bytes < 200
     assert (
         model.to_sklearn().named_transformers_["ordinalencoder"].categories_[0].tolist()
         == names[:7]
@@ -161,11 +161,11 @@ def test_what_a_program_reads_does_not_depend_on_the_first_row(
     assert head.shape == (1, 3)
     # As on the host, where integers and bools with nulls have types of their own.
     assert head.dtypes.astype(str).tolist() == ["Int64", "boolean", "str"]
-    spec = make_column_transformer(
+    estimator = make_column_transformer(
         (OrdinalEncoder(), make_column_selector(dtype_include="bool")),
         (StandardScaler(), make_column_selector(dtype_include="int64")),
     )
-    model = Accelerated(spec, device="cuda", dtype="float64").fit(X)
+    model = Accelerated(estimator, device="cuda", dtype="float64").fit(X)
     assert model.transform(X).shape == (6, 2)
     assert model.to_sklearn().transform(head).shape == (1, 2)
     assert list(Schema.learn(X).columns or ()) == ["i", "b", "t"]
@@ -186,7 +186,7 @@ def test_a_category_that_was_not_there_at_fit_is_told_of_a_table_on_the_device(
         raise ValueError("a new category for the 1th (0-based) column: `d`")
 
     X = upload(pd.DataFrame({"n": np.arange(8.0), "t": pd.Series(TEXT, dtype="str")}))
-    model = Boosting(pytest.importorskip("xgboost").XGBClassifier(), "cuda")
+    model = XGBoostModel(pytest.importorskip("xgboost").XGBClassifier(), "cuda")
     monkeypatch.setattr(Model, "call", refuses)
     with pytest.raises(DataError, match="column 't' holds 'd', which was not there at fit"):
         model.call("predict", X)

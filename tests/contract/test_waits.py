@@ -66,52 +66,60 @@ A_BLOCK = {"SimpleImputer, most frequent": memory.COLUMNS + 2, "PowerTransformer
 """Waits for a further block: once for what is wrong in it, once for what is learnt of it."""
 
 
-def waits(spec: Any, columns: int, *, text: bool = False) -> int:
+def waits(estimator: Any, columns: int, *, text: bool = False) -> int:
     """Return how often the host waits while a step is fitted on a table, read once, and used."""
     values = np.random.default_rng(0).integers(0, 9, (ROWS, columns)).astype("float64")
     X = pd.DataFrame(values, columns=[f"x{j}" for j in range(columns)])
     there = frames.to_device(X.astype("str") if text else X, "cuda")
-    steps = make_pipeline(clone(spec), OrdinalEncoder()) if text and _imputes(spec) else clone(spec)
+    steps = (
+        make_pipeline(clone(estimator), OrdinalEncoder())
+        if text and _imputes(estimator)
+        else clone(estimator)
+    )
     RECORDER.clear()
     Program(steps).fit_transform(there, np.arange(ROWS) % 2)
     return RECORDER.syncs()
 
 
-def _imputes(spec: Any) -> bool:
-    return isinstance(spec, SimpleImputer)
+def _imputes(estimator: Any) -> bool:
+    return isinstance(estimator, SimpleImputer)
 
 
-def a_column(spec: Any, **kind: bool) -> float:
+def a_column(estimator: Any, **kind: bool) -> float:
     """Return how many more times it waits for each further column."""
-    return (waits(spec, MANY, **kind) - waits(spec, FEW, **kind)) / (MANY - FEW)
+    return (waits(estimator, MANY, **kind) - waits(estimator, FEW, **kind)) / (MANY - FEW)
 
 
-@pytest.mark.parametrize("spec", OF_NUMBERS, ids=str)
-def test_columns_of_numbers_are_waited_for_together(spec: Any, device: Recorder) -> None:
-    assert a_column(spec) == 0
-    assert waits(spec, FEW) <= 8
+@pytest.mark.parametrize("estimator", OF_NUMBERS, ids=str)
+def test_columns_of_numbers_are_waited_for_together(estimator: Any, device: Recorder) -> None:
+    assert a_column(estimator) == 0
+    assert waits(estimator, FEW) <= 8
 
 
-@pytest.mark.parametrize("spec", OF_POWERS, ids=str)
+@pytest.mark.parametrize("estimator", OF_POWERS, ids=str)
 def test_the_powers_of_all_columns_are_waited_for_together(
-    spec: Any, device: Recorder, monkeypatch: pytest.MonkeyPatch
+    estimator: Any, device: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert waits(spec, FEW) <= ROUNDS
-    assert waits(spec, MANY) <= ROUNDS
+    assert waits(estimator, FEW) <= ROUNDS
+    assert waits(estimator, MANY) <= ROUNDS
     monkeypatch.setattr(power, "AT_ONCE", MANY // 2)
-    assert ROUNDS < waits(spec, MANY) <= 3 * ROUNDS
+    assert ROUNDS < waits(estimator, MANY) <= 3 * ROUNDS
 
 
-@pytest.mark.parametrize("spec", OF_CATEGORIES, ids=str)
-def test_columns_of_text_are_waited_for_when_their_values_come(spec: Any, device: Recorder) -> None:
-    assert a_column(spec, text=True) <= 1
-    assert waits(spec, FEW, text=True) <= FEW + 8
+@pytest.mark.parametrize("estimator", OF_CATEGORIES, ids=str)
+def test_columns_of_text_are_waited_for_when_their_values_come(
+    estimator: Any, device: Recorder
+) -> None:
+    assert a_column(estimator, text=True) <= 1
+    assert waits(estimator, FEW, text=True) <= FEW + 8
 
 
-@pytest.mark.parametrize("spec", OF_CATEGORIES, ids=str)
-def test_only_the_device_knows_how_many_numbers_are_distinct(spec: Any, device: Recorder) -> None:
-    assert a_column(spec) <= 1
-    assert waits(spec, FEW) <= FEW + 6
+@pytest.mark.parametrize("estimator", OF_CATEGORIES, ids=str)
+def test_only_the_device_knows_how_many_numbers_are_distinct(
+    estimator: Any, device: Recorder
+) -> None:
+    assert a_column(estimator) <= 1
+    assert waits(estimator, FEW) <= FEW + 6
 
 
 @pytest.mark.parametrize("name", memory.CASES)
@@ -155,15 +163,15 @@ def test_many_distinct_numbers_do_not_stay_on_the_device(
 
 
 @pytest.mark.parametrize("framed", [False, True])
-@pytest.mark.parametrize("spec", [StandardScaler(), OrdinalEncoder()], ids=str)
+@pytest.mark.parametrize("estimator", [StandardScaler(), OrdinalEncoder()], ids=str)
 def test_infinite_numbers_are_found_in_the_column_that_has_them(
-    spec: Any, framed: bool, device: Recorder
+    estimator: Any, framed: bool, device: Recorder
 ) -> None:
     X = np.ones((ROWS, FEW))
     X[7, 1] = -np.inf
     table = frames.to_device(pd.DataFrame(X) if framed else X, "cuda")
     with pytest.raises(DataError, match=r"column 1 holds infinite values.* in row 7\)"):
-        Program(spec).fit(table)
+        Program(estimator).fit(table)
 
 
 @pytest.mark.parametrize("missing", ["error", "zeros"])
@@ -175,8 +183,8 @@ def test_splines_beyond_the_knots_are_not_asked_for(
     X, new = rng.normal(size=(ROWS, FEW)), rng.normal(0, 3, (ROWS, FEW))
     if missing == "zeros":
         new[::3], X[:, 0] = np.nan, np.nan
-    spec = SplineTransformer(4, extrapolation=beyond, handle_missing=missing)
-    program = Program(spec, "float64").fit(frames.to_device(X, "cuda"))
+    estimator = SplineTransformer(4, extrapolation=beyond, handle_missing=missing)
+    program = Program(estimator, "float64").fit(frames.to_device(X, "cuda"))
     there = frames.to_device(new, "cuda")
     device.clear()
     found = program.transform(there)
@@ -184,5 +192,5 @@ def test_splines_beyond_the_knots_are_not_asked_for(
     assert faults(device.calls) == []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = clone(spec).fit(X).transform(new)
+        expected = clone(estimator).fit(X).transform(new)
     np.testing.assert_allclose(found.get(), expected, rtol=1e-12, atol=1e-12)

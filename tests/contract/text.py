@@ -92,7 +92,7 @@ class _Text:
         self.params = params
         known = {name: value for name, value in params.items() if name != "preprocessor"}
         own = {"lowercase": False} if params.get("preprocessor") else {}
-        self._inside = self.original(**known | own)
+        self._inside = self.sklearn_class(**known | own)
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Learn from texts, or from counts, on the device."""

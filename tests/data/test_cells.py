@@ -198,7 +198,7 @@ def test_kept_columns_are_as_all_their_cells_are(tmp_path: Path) -> None:
     model = Accelerated(LogisticRegression(), device="cpu").fit(frame[["n"]], frame["n"] > 30)
     save(model, tmp_path / "model")
     done = call("predict", tmp_path / "model", path, tmp_path / "out", "--rows", 7,
-                "--keep", "n,real,text")  # fmt: skip
+                "--copy-columns", "n,real,text")  # fmt: skip
     assert done.code == 0, done.err
     same(pd.read_parquet(tmp_path / "out")[["real", "text"]], frame[["real", "text"]])
 

@@ -104,8 +104,8 @@ def program(X: Any) -> Program:
         for wanted in (False, True)
     )
     steps = make_pipeline(SimpleImputer(), StandardScaler())
-    spec = make_column_transformer((steps, number), (OneHotEncoder(), text))
-    return Program(spec, "float64")
+    estimator = make_column_transformer((steps, number), (OneHotEncoder(), text))
+    return Program(estimator, "float64")
 
 
 def expected() -> Any:

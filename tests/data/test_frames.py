@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.data import frames
 from pipeline.errors import DataError
-from pipeline.trace import ledger, record
+from pipeline.trace import execution_log, record
 from tests.preprocessing.columns import (
     BOOLEANS,
     CATEGORICAL,
@@ -164,7 +164,7 @@ def test_times_where_numbers_are_needed_name_the_way_out(column: Any, way_out: s
 
 def test_to_device_of_the_same_device_is_the_same_object() -> None:
     X = pd.DataFrame({"a": [1]})
-    with ledger() as book, record("x", "copy", "cpu"):
+    with execution_log() as book, record("x", "copy", "cpu"):
         assert frames.to_device(X, "cpu") is X
         assert frames.to_device([1, 2], "cpu") == [1, 2]
     assert book.to_host_bytes == 0

@@ -40,8 +40,16 @@ def data(name: str, home: Path) -> Path:
 def ran(small_homes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return the folder of a run of each."""
     folder = tmp_path_factory.mktemp("runs")
-    for name, (spec, *_) in KINDS.items():
-        options = ["--device", "cpu", "--specs", spec, "--home", small_homes, *rows(name)]
+    for name, (estimator, *_) in KINDS.items():
+        options = [
+            "--device",
+            "cpu",
+            "--pipelines",
+            estimator,
+            "--data-home",
+            small_homes,
+            *rows(name),
+        ]
         done = call("run", name, *options, "--out", folder / name)
         assert done.code == 0, done.err
     return {name: folder / name for name in KINDS}
@@ -49,11 +57,11 @@ def ran(small_homes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_run_keeps_what_was_predicted_and_how_good_it_is(name: str, ran) -> None:
-    spec, metric, _ = KINDS[name]
+    estimator, metric, _ = KINDS[name]
     record = msgspec.json.decode((ran[name] / "record.json").read_bytes(), type=RunRecord)
-    assert metric in record.specs[0].metrics
-    table = pq.read_table(ran[name] / f"{spec}.predictions.parquet")
-    assert len(table) == record.specs[0].rows_test
+    assert metric in record.estimators[0].metrics
+    table = pq.read_table(ran[name] / f"{estimator}.predictions.parquet")
+    assert len(table) == record.estimators[0].rows_test
     assert table.column_names[0] == "truth"
 
 
@@ -70,12 +78,21 @@ def test_a_score_of_anomaly_is_not_called_a_probability(ran) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_report_compares_the_answers(name: str, small_homes: Path, tmp_path: Path) -> None:
-    spec, metric, words = KINDS[name]
-    options = ["--device", "cpu", "--specs", spec, "--repeats", "3", "--home", small_homes]
+    estimator, metric, words = KINDS[name]
+    options = [
+        "--device",
+        "cpu",
+        "--pipelines",
+        estimator,
+        "--repeats",
+        "3",
+        "--data-home",
+        small_homes,
+    ]
     done = call("report", name, *options, *rows(name), "--out", tmp_path / "report")
     assert done.code == 0, done.err
     found = results.load(tmp_path / "report" / "results.json")
-    cell = found.cell(spec, "cpu")
+    cell = found.cell(estimator, "cpu")
     assert cell is not None
     assert (cell.status, cell.why) == ("ok", "")
     assert metric in cell.differences
@@ -98,7 +115,7 @@ def test_a_saved_model_predicts_new_rows(
 
 
 def test_clusters_that_know_their_own_rows_alone_say_so(small_homes: Path, tmp_path) -> None:
-    options = ["--device", "cpu", "--specs", "hdbscan", "--home", small_homes]
+    options = ["--device", "cpu", "--pipelines", "hdbscan", "--data-home", small_homes]
     assert call("run", "segments", *options, "--out", tmp_path / "run").code == 0
     rows = small_homes / "digits" / "digits.parquet"
     done = call("predict", tmp_path / "run" / "hdbscan.model", rows, tmp_path / "out.parquet")
@@ -113,17 +130,17 @@ def test_clusters_that_know_their_own_rows_alone_say_so(small_homes: Path, tmp_p
     ],
 )
 def test_rows_that_cannot_be_had_are_named(name, asked, said, tmp_path: Path) -> None:
-    assert_one_message(call("data", name, "--rows", asked, "--home", tmp_path), 2, said)
+    assert_one_message(call("data", name, "--rows", asked, "--data-home", tmp_path), 2, said)
 
 
 def test_generated_data_are_not_taken_from_elsewhere(tmp_path: Path) -> None:
-    done = call("data", "synthetic", "--from", tmp_path, "--home", tmp_path)
+    done = call("data", "synthetic", "--from", tmp_path, "--data-home", tmp_path)
     assert_one_message(done, 65, "synthetic is generated, not downloaded")
 
 
 @pytest.mark.parametrize(("name", "what"), [("ranking", "queries"), ("segments", "all rows")])
 def test_what_needs_one_process_is_refused_on_a_cluster(name, what, small_homes, tmp_path) -> None:
-    options = ["--device", "cpu", "--cluster", "local", "--home", small_homes, *rows(name)]
+    options = ["--device", "cpu", "--cluster", "local", "--data-home", small_homes, *rows(name)]
     done = call("run", name, *options, "--out", tmp_path / "run")
     assert (done.code, "results:" in done.out) == (2, False)
     assert f"{name}: {what} are read by one process; leave out --cluster" in done.err

@@ -20,9 +20,9 @@ def test_without_a_cluster_rows_that_fit_are_gathered() -> None:
     X = table()
     y = (X["a"] > 0).to_numpy().astype("int64")
     parts = dd.from_pandas(X, npartitions=3)
-    spec = XGBClassifier(n_estimators=3)
-    many = Accelerated(spec, device="cpu").fit(parts, y)
-    one = Accelerated(spec, device="cpu").fit(X, y)
+    estimator = XGBClassifier(n_estimators=3)
+    many = Accelerated(estimator, device="cpu").fit(parts, y)
+    one = Accelerated(estimator, device="cpu").fit(X, y)
     assert "gathered to one process: 9,600 bytes" in many.plan_.placements[0].note
     np.testing.assert_array_equal(many.predict_proba(parts), one.predict_proba(X))
 

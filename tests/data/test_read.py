@@ -94,7 +94,16 @@ def test_a_run_streams_where_the_table_does_not_fit(
     room: dict[str, Any] = {"cpu": 400_000}
     monkeypatch.setattr(partitioned, "room", lambda device: room[device])
     done = call(
-        *("run", "flights", "--specs", "boosting", "--device", "cpu", "--home", small_home),
+        *(
+            "run",
+            "flights",
+            "--pipelines",
+            "boosting",
+            "--device",
+            "cpu",
+            "--data-home",
+            small_home,
+        ),
         *("--out", tmp_path / "run", "--checkpoint", tmp_path / "trees"),
     )
     assert done.code == 0, done.err

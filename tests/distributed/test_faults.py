@@ -57,7 +57,7 @@ def target() -> np.ndarray:
     return (X["a"] + X["b"] ** 2 > 1).to_numpy().astype("int64")
 
 
-def spec(trees: int = 20) -> Any:
+def estimator(trees: int = 20) -> Any:
     return make_pipeline(StandardScaler(), XGBClassifier(n_estimators=trees, max_depth=3))
 
 
@@ -135,7 +135,7 @@ def test_the_run_ends_with_the_same_quality(
     what: str, two: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     (word, seconds, trees), number = HURT[what]
-    model = Accelerated(spec(trees), device="cpu")
+    model = Accelerated(estimator(trees), device="cpu")
     with hurt(two, number, running(two, word, seconds)) as told:
         start = time.monotonic()
         model.fit(partitions(0.2 if word == LOADING[0] else 0), target())

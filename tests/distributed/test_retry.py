@@ -42,22 +42,28 @@ BAD_INPUT = {
     "task of data": (["data", "fligths"], ["did you mean 'flights'?"]),
     "device": (["run", "flights", "--device", "gpu"], ["device='gpu'", "'auto', 'cpu', 'cuda'"]),
     "device to explain": (["explain", "flights", "--device", "tpu"], ["device='tpu'"]),
-    "spec": (["run", "flights", "--specs", "logistik"], ["spec 'logistik'", "'logistic'?"]),
-    "one spec of two": (["compare", "flights", "--specs", "forest,bosting"], ["'boosting'?"]),
+    "estimator": (
+        ["run", "flights", "--pipelines", "logistik"],
+        ["estimator 'logistik'", "'logistic'?"],
+    ),
+    "one estimator of two": (
+        ["compare", "flights", "--pipelines", "forest,bosting"],
+        ["'boosting'?"],
+    ),
     "split": (["run", "flights", "--split", "tine"], ["split 'tine'", "'time'?"]),
     "malformed change": (["run", "flights", "--set", "C"], ["--set C", "STEP__PARAM=VALUE"]),
 }
 BAD_CHANGES = {
     "unknown to scikit-learn": (
-        ["--specs", "logistic", "--set", "logisticregression__c=1"],
+        ["--pipelines", "logistic", "--set", "logisticregression__c=1"],
         ["'logisticregression__c'", "did you mean 'logisticregression__C'?"],
     ),
     "unknown to XGBoost": (
-        ["--specs", "boosting", "--set", "xgbclassifier__max_dept=3"],
+        ["--pipelines", "boosting", "--set", "xgbclassifier__max_dept=3"],
         ["'xgbclassifier__max_dept'", "did you mean 'xgbclassifier__max_depth'?"],
     ),
     "unknown step": (
-        ["--specs", "logistic", "--set", "logisticregresion__C=1"],
+        ["--pipelines", "logistic", "--set", "logisticregresion__C=1"],
         ["did you mean 'logisticregression__C'?"],
     ),
     "unknown to one of the programs": (
@@ -65,15 +71,15 @@ BAD_CHANGES = {
         ["parameter of logistic 'xgbclassifier__max_depth'"],
     ),
     "out of range": (
-        ["--specs", "logistic", "--set", "logisticregression__C=-1"],
+        ["--pipelines", "logistic", "--set", "logisticregression__C=-1"],
         ["logisticregression: The 'C' parameter", "Got -1"],
     ),
     "of another type": (
-        ["--specs", "forest", "--set", "randomforestclassifier__max_depth=deep"],
+        ["--pipelines", "forest", "--set", "randomforestclassifier__max_depth=deep"],
         ["randomforestclassifier", "'max_depth'", "'deep'"],
     ),
     "deep inside": (
-        ["--specs", "logistic", "--set", "columntransformer__onehotencoder__drop=5"],
+        ["--pipelines", "logistic", "--set", "columntransformer__onehotencoder__drop=5"],
         ["columntransformer.onehotencoder", "'drop'"],
     ),
 }
@@ -91,7 +97,7 @@ def test_a_bad_change_ends_with_2_before_data_is_touched(
     name: str, command: str, tmp_path: Path
 ) -> None:
     arguments, words = BAD_CHANGES[name]
-    done = call(command, "flights", "--device", "cpu", "--home", tmp_path / "data", *arguments)
+    done = call(command, "flights", "--device", "cpu", "--data-home", tmp_path / "data", *arguments)
     assert_one_message(done, 2, *words)
     assert list(tmp_path.iterdir()) == []
 
@@ -120,7 +126,7 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_data_end_with_65_before_training(home: Path, out: Path, damage: str) -> None:
     DAMAGE[damage](home / "flights" / "flights.parquet")
-    done = call("run", "flights", "--device", "cpu", "--home", home, "--out", out)
+    done = call("run", "flights", "--device", "cpu", "--data-home", home, "--out", out)
     assert_one_message(done, 65, "flights.parquet", "make clean-data", "make data")
     assert done.out == ""
     assert intact(out)
@@ -140,13 +146,13 @@ def test_data_that_change_after_they_were_verified_end_with_65(
 
     verified = flights.prepare
     monkeypatch.setitem(vars(TASK), "prepare", prepare)
-    done = call("run", "flights", "--device", "cpu", "--home", home, "--out", out)
+    done = call("run", "flights", "--device", "cpu", "--data-home", home, "--out", out)
     assert_one_message(done, 65, "flights.parquet", "checksum")
     assert intact(out)
 
 
 def test_a_report_without_a_record_ends_with_65(tmp_path: Path) -> None:
-    done = call("report", "flights", "--again", "--out", tmp_path)
+    done = call("report", "flights", "--from-results", "--out", tmp_path)
     assert_one_message(done, 65, "results.json: no such file", "make report")
 
 
@@ -158,7 +164,7 @@ def test_something_in_the_way_ends_with_73(home: Path, tmp_path: Path, way: str)
     else:
         (tmp_path / "way").write_text("mine")
     folder = tmp_path / "way" / "results" if way == "file above" else tmp_path / "way"
-    done = call("run", "flights", "--device", "cpu", "--home", home, "--out", folder)
+    done = call("run", "flights", "--device", "cpu", "--data-home", home, "--out", folder)
     assert_one_message(done, 73, str(tmp_path / "way"))
     left = tmp_path / "way" / "thesis.tex" if way == "other things" else tmp_path / "way"
     assert left.read_text() == "mine"
@@ -169,7 +175,7 @@ def test_a_file_that_may_not_grow_ends_with_73(home: Path, out: Path) -> None:
         "import resource, sys; from pipeline.cli.main import main;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); sys.argv[0] = 'pipeline'; main()"
     )
-    options = ["--device", "cpu", "--home", home, "--out", out]
+    options = ["--device", "cpu", "--data-home", home, "--out", out]
     done = python("-c", limited, "run", "flights", *options)
     assert_one_message(done, 73, "File too large")
     assert intact(out)

@@ -25,9 +25,9 @@ from tests.programs import MODELS, NUMBERS, TABLE, WORDS, on_cpu, preprocessing,
 
 @pytest.mark.parametrize("name", MODELS)
 def test_predicts_what_sklearn_predicts(name: str) -> None:
-    spec = program(MODELS[name])
-    model = on_cpu(spec, dtype="float64").fit(TABLE, NUMBERS)
-    reference = clone(spec).fit(TABLE, NUMBERS)
+    estimator = program(MODELS[name])
+    model = on_cpu(estimator, dtype="float64").fit(TABLE, NUMBERS)
+    reference = clone(estimator).fit(TABLE, NUMBERS)
     np.testing.assert_array_equal(model.predict(TABLE), reference.predict(TABLE))
     probabilities = reference.predict_proba(TABLE)
     np.testing.assert_allclose(model.predict_proba(TABLE), probabilities, rtol=1e-5, atol=1e-6)
@@ -56,10 +56,10 @@ def test_labels_may_be_words(name: str) -> None:
 
 
 def test_xgboost_takes_the_frame_as_it_is() -> None:
-    spec = XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True)
-    model = on_cpu(spec).fit(TABLE, NUMBERS)
+    estimator = XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True)
+    model = on_cpu(estimator).fit(TABLE, NUMBERS)
     typed = TABLE.astype({"c1": "category", "c2": "category"})
-    expected = clone(spec).fit(typed, NUMBERS).predict_proba(typed)
+    expected = clone(estimator).fit(typed, NUMBERS).predict_proba(typed)
     np.testing.assert_array_equal(model.predict_proba(TABLE), expected)
     np.testing.assert_array_equal(model.to_sklearn().predict_proba(typed), expected)
 
@@ -68,9 +68,9 @@ def test_xgboost_is_told_the_types_of_a_matrix() -> None:
     encode = make_column_transformer((OrdinalEncoder(), ["c1", "c2"]), remainder="passthrough")
     types = ["c", "c", "q", "q"]
     boosting = XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True, feature_types=types)
-    spec = make_pipeline(encode, boosting)
-    model = on_cpu(spec).fit(TABLE, NUMBERS)
-    expected = clone(spec).fit(TABLE, NUMBERS).predict_proba(TABLE)
+    estimator = make_pipeline(encode, boosting)
+    model = on_cpu(estimator).fit(TABLE, NUMBERS)
+    expected = clone(estimator).fit(TABLE, NUMBERS).predict_proba(TABLE)
     np.testing.assert_allclose(model.predict_proba(TABLE), expected, rtol=1e-6)
     np.testing.assert_allclose(model.to_sklearn().predict_proba(TABLE), expected, rtol=1e-6)
 
@@ -102,10 +102,12 @@ def test_methods_are_those_of_the_spec() -> None:
 
 
 def test_a_step_without_a_twin_runs_as_it_is() -> None:
-    spec = make_pipeline(SimpleImputer(), SelectPercentile(percentile=50), LogisticRegression())
+    estimator = make_pipeline(
+        SimpleImputer(), SelectPercentile(percentile=50), LogisticRegression()
+    )
     X = TABLE[["n1", "n2"]]
-    model = on_cpu(spec, dtype="float64").fit(X, WORDS)
-    expected = clone(spec).fit(X, WORDS).predict_proba(X)
+    model = on_cpu(estimator, dtype="float64").fit(X, WORDS)
+    expected = clone(estimator).fit(X, WORDS).predict_proba(X)
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-6)
     assert [p.note for p in model.plan_.placements][
         1
@@ -116,50 +118,50 @@ def test_a_step_without_a_twin_runs_as_it_is() -> None:
     "selector", [lambda X: ["n2"], lambda X: X.columns[:2][X.nunique()[:2] < 9]]
 )
 def test_functions_that_select_columns_give_what_sklearn_gives(selector: Any) -> None:
-    spec = make_pipeline(
+    estimator = make_pipeline(
         make_column_transformer((StandardScaler(), selector), ("passthrough", ["n2"])),
         LogisticRegression(),
     )
-    expected = clone(spec).fit(TABLE, WORDS).predict_proba(TABLE)
-    np.testing.assert_allclose(on_cpu(spec).fit(TABLE, WORDS).predict_proba(TABLE), expected)
+    expected = clone(estimator).fit(TABLE, WORDS).predict_proba(TABLE)
+    np.testing.assert_allclose(on_cpu(estimator).fit(TABLE, WORDS).predict_proba(TABLE), expected)
 
 
 def test_a_sparse_step_before_a_twin() -> None:
     trees = RandomTreesEmbedding(5, max_depth=2, random_state=0)
-    spec = make_pipeline(trees, StandardScaler(with_mean=False), LogisticRegression())
+    estimator = make_pipeline(trees, StandardScaler(with_mean=False), LogisticRegression())
     X = TABLE[["n2"]]
-    expected = clone(spec).fit(X, WORDS).predict_proba(X)
-    model = on_cpu(spec, dtype="float64").fit(X, WORDS)
+    expected = clone(estimator).fit(X, WORDS).predict_proba(X)
+    model = on_cpu(estimator, dtype="float64").fit(X, WORDS)
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-4)
 
 
 def test_the_last_step_may_be_left_out() -> None:
-    spec = Pipeline([("s", StandardScaler()), ("m", "passthrough")])
-    found = on_cpu(spec, dtype="float64").fit(TABLE[["n2"]]).transform(TABLE[["n2"]])
+    estimator = Pipeline([("s", StandardScaler()), ("m", "passthrough")])
+    found = on_cpu(estimator, dtype="float64").fit(TABLE[["n2"]]).transform(TABLE[["n2"]])
     np.testing.assert_allclose(found, StandardScaler().fit_transform(TABLE[["n2"]]))
 
 
 def test_clone_and_nested_parameters() -> None:
     model = on_cpu(dtype="float64", fallback=True)
     twin = clone(model).set_params(spec__logisticregression__C=7.0)
-    assert twin.get_params()["spec__logisticregression__C"] == 7.0
-    assert model.get_params()["spec__logisticregression__C"] == 1.0
+    assert twin.get_params()["estimator__logisticregression__C"] == 7.0
+    assert model.get_params()["estimator__logisticregression__C"] == 1.0
     assert (twin.device, twin.dtype, twin.fallback) == ("cpu", "float64", True)
 
 
 def test_the_spec_is_not_fitted() -> None:
-    spec = program()
-    model = on_cpu(spec).fit(TABLE, WORDS)
-    assert model.spec is spec
-    assert not hasattr(spec[-1], "coef_")
-    assert not hasattr(spec[0], "transformers_")
+    estimator = program()
+    model = on_cpu(estimator).fit(TABLE, WORDS)
+    assert model.estimator is estimator
+    assert not hasattr(estimator[-1], "coef_")
+    assert not hasattr(estimator[0], "transformers_")
 
 
 def test_grid_search_and_cross_validation() -> None:
-    grid = {"spec__logisticregression__C": [1e-4, 1.0]}
+    grid = {"estimator__logisticregression__C": [1e-4, 1.0]}
     search = GridSearchCV(on_cpu(dtype="float64"), grid, cv=3).fit(TABLE, WORDS)
     plain = GridSearchCV(program(), {"logisticregression__C": [1e-4, 1.0]}, cv=3).fit(TABLE, WORDS)
-    assert search.best_params_ == {"spec__logisticregression__C": 1.0}
+    assert search.best_params_ == {"estimator__logisticregression__C": 1.0}
     ours, theirs = search.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
     np.testing.assert_allclose(ours, theirs)
     np.testing.assert_allclose(
@@ -171,7 +173,7 @@ def test_grid_search_and_cross_validation() -> None:
 def test_pickles() -> None:
     model = on_cpu().fit(TABLE, WORDS)
     again = pickle.loads(pickle.dumps(model))
-    assert again.residency_ == model.residency_
+    assert again.execution_log_ == model.execution_log_
     np.testing.assert_array_equal(again.predict_proba(TABLE), model.predict_proba(TABLE))
 
 
@@ -182,7 +184,7 @@ def test_threads_predict_alike_and_keep_their_own_books(
     monkeypatch.setattr(table, "CHUNK_ROWS", 50)
     model = on_cpu(program(MODELS[name])).fit(TABLE, NUMBERS)
     expected = model.predict_proba(TABLE)
-    wanted = [entry.call for entry in model.residency_.entries]
+    wanted = [entry.call for entry in model.execution_log_.entries]
 
     def serve(start: int) -> None:
         for _ in range(4):
@@ -191,7 +193,7 @@ def test_threads_predict_alike_and_keep_their_own_books(
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(serve, range(8)))
-    assert [entry.call for entry in model.residency_.entries] == wanted
+    assert [entry.call for entry in model.execution_log_.entries] == wanted
 
 
 def test_number_of_cores_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,11 +209,11 @@ def test_residency_tells_of_the_fit_and_of_the_last_call() -> None:
     model = on_cpu().fit(TABLE, WORDS)
     fit = [("columntransformer", "fit_transform"), ("logisticregression", "fit")]
     call = [("columntransformer", "transform"), ("logisticregression", "predict")]
-    assert [(e.step, e.call) for e in model.residency_.entries] == fit
+    assert [(e.step, e.call) for e in model.execution_log_.entries] == fit
     for _ in range(2):
         model.predict(TABLE)
-        assert [(e.step, e.call) for e in model.residency_.entries] == fit + call
-    for entry in model.residency_.entries:
+        assert [(e.step, e.call) for e in model.execution_log_.entries] == fit + call
+    for entry in model.execution_log_.entries:
         assert (entry.device, entry.to_device_bytes, entry.to_host_bytes) == ("cpu", 0, 0)
         assert entry.seconds > 0
 

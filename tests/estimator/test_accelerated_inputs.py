@@ -65,8 +65,10 @@ def test_a_frame_after_an_array() -> None:
 
 def test_a_frame_with_names_after_an_array() -> None:
     X = TABLE[["n2"]]
-    spec = make_pipeline(make_column_transformer((StandardScaler(), [0])), LogisticRegression())
-    model = on_cpu(spec).fit(X.to_numpy(), NUMBERS)
+    estimator = make_pipeline(
+        make_column_transformer((StandardScaler(), [0])), LogisticRegression()
+    )
+    model = on_cpu(estimator).fit(X.to_numpy(), NUMBERS)
     np.testing.assert_array_equal(model.predict(X), model.predict(X.to_numpy()))
 
 
@@ -106,13 +108,13 @@ def test_bad_targets_are_refused(spoil: Any, message: str) -> None:
     ids=["empty", "vector", "infinite"],
 )
 def test_bad_tables_are_refused_at_fit_and_predict(X: Any, message: str) -> None:
-    spec = make_pipeline(StandardScaler(), LogisticRegression())
+    estimator = make_pipeline(StandardScaler(), LogisticRegression())
     with pytest.raises(DataError, match=message):
-        on_cpu(spec).fit(X, np.arange(len(X)))
+        on_cpu(estimator).fit(X, np.arange(len(X)))
     good = X if isinstance(X, pd.DataFrame) else np.zeros((2, 1))
     good = pd.DataFrame({"a": [0.0, 1.0]}) if good is X else good
     with pytest.raises(DataError, match=message):
-        on_cpu(spec).fit(good, [0, 1]).predict(X)
+        on_cpu(estimator).fit(good, [0, 1]).predict(X)
 
 
 def test_before_fit() -> None:

@@ -37,10 +37,10 @@ SCALED = make_column_transformer(
 
 
 def test_fit_transform_encodes_rows_by_the_other_folds() -> None:
-    spec = TargetEncoder(cv=4, random_state=0, shuffle=True)
+    estimator = TargetEncoder(cv=4, random_state=0, shuffle=True)
     with pytest.warns(FutureWarning):
-        expected = clone(spec).fit_transform(TABLE[C], NUMBERS)
-    model = on_cpu(spec, dtype="float64")
+        expected = clone(estimator).fit_transform(TABLE[C], NUMBERS)
+    model = on_cpu(estimator, dtype="float64")
     found = model.fit_transform(TABLE[C], NUMBERS)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert np.abs(model.transform(TABLE[C]) - found).max() > 0.001
@@ -52,14 +52,14 @@ def test_names_are_sklearns() -> None:
     assert model.get_feature_names_out().tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("way", ["of the spec", "of the model", "of the session"])
+@pytest.mark.parametrize("way", ["of the estimator", "of the model", "of the session"])
 def test_frames_come_where_they_are_asked_for(way: str) -> None:
-    spec = clone(SCALED)
+    estimator = clone(SCALED)
     with config_context(transform_output="pandas"):
         expected = clone(SCALED).fit_transform(TABLE)
-    model = on_cpu(spec, dtype="float64")
-    if way == "of the spec":
-        spec.set_output(transform="pandas")
+    model = on_cpu(estimator, dtype="float64")
+    if way == "of the estimator":
+        estimator.set_output(transform="pandas")
     elif way == "of the model":
         assert model.set_output(transform="pandas") is model
     with config_context(transform_output="pandas" if way == "of the session" else None):
@@ -129,24 +129,24 @@ def test_batches_give_what_all_rows_give(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "why"),
+    ("estimator", "why"),
     [
         (SCALED, "a step learns from what the one before makes"),
         (TargetEncoder(), "TargetEncoder needs the target of all rows"),
     ],
     ids=["chain", "target"],
 )
-def test_what_needs_all_rows_says_so(spec: object, why: str) -> None:
-    assert not hasattr(on_cpu(spec), "partial_fit")
+def test_what_needs_all_rows_says_so(estimator: object, why: str) -> None:
+    assert not hasattr(on_cpu(estimator), "partial_fit")
     with pytest.raises(AttributeError) as caught:
-        on_cpu(spec).partial_fit(TABLE, NUMBERS)
+        on_cpu(estimator).partial_fit(TABLE, NUMBERS)
     assert why in str(caught.value.__cause__)
 
 
 def test_estimators_that_learn_in_batches_do() -> None:
     X = TABLE[N].fillna(0.0).to_numpy()
-    spec = SGDClassifier(random_state=0)
-    model, reference = on_cpu(spec), clone(spec)
+    estimator = SGDClassifier(random_state=0)
+    model, reference = on_cpu(estimator), clone(estimator)
     for rows in np.array_split(np.arange(len(X)), 3):
         model.partial_fit(X[rows], NUMBERS[rows], classes=[0, 1])
         reference.partial_fit(X[rows], NUMBERS[rows], classes=[0, 1])
@@ -156,13 +156,13 @@ def test_estimators_that_learn_in_batches_do() -> None:
 
 def test_quantiles_may_be_approximate_within_the_bound() -> None:
     X = np.random.default_rng(0).normal(size=(40_000, 1)) ** 3
-    spec = KBinsDiscretizer(10, encode="ordinal", quantile_method="linear")
-    model = on_cpu(spec, rank_error=0.01).fit(X)
+    estimator = KBinsDiscretizer(10, encode="ordinal", quantile_method="linear")
+    model = on_cpu(estimator, rank_error=0.01).fit(X)
     edges = model.to_sklearn().bin_edges_[0][1:-1]
     ranks = np.searchsorted(np.sort(X[:, 0]), edges) / len(X)
     assert np.abs(ranks - np.arange(1, 10) / 10).max() <= 0.011
     with pytest.raises(ConfigError, match="rank_error=0.7 is not a number from 0 to 0.5"):
-        on_cpu(spec, rank_error=0.7).fit(X)
+        on_cpu(estimator, rank_error=0.7).fit(X)
 
 
 def test_a_model_of_rows_has_no_transform() -> None:

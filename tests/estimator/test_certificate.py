@@ -34,7 +34,7 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
 from pipeline.data import files
-from pipeline.errors import ConfigError, DataError, LiftDiffers, Reason, Unsupported
+from pipeline.errors import ConfigError, DataError, ParityError, Reason, Unsupported
 from pipeline.estimator.certificate import Certificate, Tolerance, compare
 
 ROWS = 1_000
@@ -46,8 +46,8 @@ TABLE = pd.DataFrame(X, columns=list("abcdef")).assign(town=np.resize(["x", "y",
 WORDS = np.array(["no", "so", "yes"])[Y]
 
 
-def fitted(spec: Any, X: Any = X, y: Any = Y) -> Accelerated:
-    return Accelerated(spec, device="cpu").fit(X, y)
+def fitted(estimator: Any, X: Any = X, y: Any = Y) -> Accelerated:
+    return Accelerated(estimator, device="cpu").fit(X, y)
 
 
 def mixed(last: Any) -> Any:
@@ -57,7 +57,7 @@ def mixed(last: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("spec", "X", "y", "methods"),
+    ("estimator", "X", "y", "methods"),
     [
         (LogisticRegression(), X, WORDS, DECIDED),
         (RandomForestRegressor(5), X, X[:, 0], ["predict"]),
@@ -72,8 +72,8 @@ def mixed(last: Any) -> Any:
         (make_pipeline(HashingVectorizer(), LogisticRegression()), TABLE["town"], Y, DECIDED),
     ],
 )  # fmt: skip
-def test_what_is_lifted_on_the_host_agrees(spec: Any, X: Any, y: Any, methods: Any) -> None:
-    model = fitted(spec, X, y)
+def test_what_is_lifted_on_the_host_agrees(estimator: Any, X: Any, y: Any, methods: Any) -> None:
+    model = fitted(estimator, X, y)
     found = model.certify(X)
     assert found is model.certificate_
     assert found.require().holds
@@ -100,7 +100,7 @@ def test_a_wrong_lift_is_found_and_names_method_row_and_difference() -> None:
     assert probability.largest == pytest.approx(apart.max())
     assert probability.row == apart.max(axis=1).argmax()
     assert probability.differing > 0.9
-    with pytest.raises(LiftDiffers, match=r"predict.* answers otherwise than the one on 'cpu'"):
+    with pytest.raises(ParityError, match=r"predict.* answers otherwise than the one on 'cpu'"):
         found.require()
     assert "DIFFERS" in str(found)
     assert model.certify(X, rtol=1.0, atol=1.0, differing=0.5).holds
@@ -128,11 +128,11 @@ def test_a_new_fit_has_no_certificate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "X"), [(DBSCAN(), X), (LogisticRegression(), X[:0])], ids=["no method", "no rows"]
+    ("estimator", "X"), [(DBSCAN(), X), (LogisticRegression(), X[:0])], ids=["no method", "no rows"]
 )
-def test_nothing_to_compare_is_refused(spec: Any, X: Any) -> None:
+def test_nothing_to_compare_is_refused(estimator: Any, X: Any) -> None:
     with pytest.raises((ConfigError, ValueError), match="nothing to compare|0 sample"):
-        fitted(spec).certify(X)
+        fitted(estimator).certify(X)
 
 
 @pytest.mark.parametrize("bound", [{"rtol": -1.0}, {"atol": np.nan}, {"differing": 1.0}])
@@ -273,9 +273,9 @@ def test_an_encoder_answers_as_sklearn_on_the_rows_as_they_were_passed(
 
 def test_none_is_a_category_to_the_lifted_model_too() -> None:
     X, y = AS_SKLEARN_HAS_IT["text with None"], np.resize([0.0, 5.0, 1.0], 30)
-    spec = make_pipeline(OneHotEncoder(handle_unknown="ignore"), Ridge())
-    model = Accelerated(spec, device="cpu").fit(X, y)
-    expected = clone(spec).fit(X, y).predict(X)
+    estimator = make_pipeline(OneHotEncoder(handle_unknown="ignore"), Ridge())
+    model = Accelerated(estimator, device="cpu").fit(X, y)
+    expected = clone(estimator).fit(X, y).predict(X)
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-5)
     np.testing.assert_allclose(model.to_sklearn().predict(X), expected, rtol=1e-5)
     assert model.certify(X).require().passed == "pandas.DataFrame, as it was passed"
@@ -322,9 +322,9 @@ def test_a_program_of_many_branches_reads_objects_as_sklearn_does(tmp_path: Path
         (as_it_is, [B, T]),
         (OneHotEncoder(categories=[[None, "b", "a"]], drop="first"), [T]),
     )
-    spec, y = make_pipeline(branches, Ridge()), np.arange(29.0) % 7
-    plain = clone(spec).fit(OBJECTS, y)
-    model = Accelerated(spec, device="cpu", dtype="float64").fit(OBJECTS, y)
+    estimator, y = make_pipeline(branches, Ridge()), np.arange(29.0) % 7
+    plain = clone(estimator).fit(OBJECTS, y)
+    model = Accelerated(estimator, device="cpu", dtype="float64").fit(OBJECTS, y)
     expected = plain.predict(OBJECTS)
     np.testing.assert_allclose(model.predict(OBJECTS), expected)
     np.testing.assert_allclose(model.to_sklearn().predict(OBJECTS), expected)
@@ -343,10 +343,10 @@ def test_a_program_of_many_branches_reads_objects_as_sklearn_does(tmp_path: Path
 def test_where_the_lifted_model_would_answer_otherwise_the_certificate_does_not_hold(
     name: str,
 ) -> None:
-    spec, X, *others = ONLY_OURS[name]
-    found = fitted(spec, X, None).certify(*(others or [X]))
+    estimator, X, *others = ONLY_OURS[name]
+    found = fitted(estimator, X, None).certify(*(others or [X]))
     assert not found.holds
-    with pytest.raises(LiftDiffers, match="transform: the lifted model"):
+    with pytest.raises(ParityError, match="transform: the lifted model"):
         found.require()
 
 
@@ -360,7 +360,7 @@ def test_what_the_lifted_model_raises_is_in_the_certificate() -> None:
         == "raises ValueError: Found unknown categories [<NA>] in column 0 during transform"
     )
     said = r"transform: the lifted model raises ValueError: Found unknown .*pandas.DataFrame, as it"
-    with pytest.raises(LiftDiffers, match=said):
+    with pytest.raises(ParityError, match=said):
         found.require()
     assert "FAILS" in str(found)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Certificate) == found

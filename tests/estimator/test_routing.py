@@ -36,8 +36,8 @@ def routing() -> Iterator[None]:
         yield
 
 
-def ours(spec: Any, device: str = "cpu") -> Accelerated:
-    return Accelerated(spec, device=device, dtype="float64")
+def ours(estimator: Any, device: str = "cpu") -> Accelerated:
+    return Accelerated(estimator, device=device, dtype="float64")
 
 
 def scaler(asks: Any = True) -> StandardScaler:
@@ -82,14 +82,14 @@ SPECS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("name", SPECS)
 def test_metadata_reach_the_steps_that_ask_for_them(name: str) -> None:
-    spec, metadata = SPECS[name]
-    plain = spec().fit(TABLE, LABELS, **metadata)
-    model = ours(spec()).fit(TABLE, LABELS, **metadata)
+    estimator, metadata = SPECS[name]
+    plain = estimator().fit(TABLE, LABELS, **metadata)
+    model = ours(estimator()).fit(TABLE, LABELS, **metadata)
     expected = plain.predict_proba(TABLE)
     np.testing.assert_allclose(model.predict_proba(TABLE), expected, rtol=1e-6)
     np.testing.assert_allclose(model.to_sklearn().predict_proba(TABLE), expected, rtol=1e-6)
     if metadata:
-        without = spec().fit(TABLE, LABELS).predict_proba(TABLE)
+        without = estimator().fit(TABLE, LABELS).predict_proba(TABLE)
         assert abs(expected - without).max() > 1e-3  # the weights matter
 
 
@@ -130,7 +130,7 @@ def test_cross_validation_hands_them_on() -> None:
         params = {**METADATA, "groups": np.arange(ROWS) % 10}
         return cross_validate(model, TABLE, LABELS, cv=folds, params=params)["test_score"]
 
-    np.testing.assert_allclose(scores(ours), scores(lambda spec: spec))
+    np.testing.assert_allclose(scores(ours), scores(lambda estimator: estimator))
 
 
 @pytest.mark.usefixtures("routing")
@@ -141,7 +141,7 @@ def test_a_search_hands_them_on() -> None:
         search = GridSearchCV(wrap(make_pipeline(scaler(), last)), grid, cv=2)
         return search.fit(TABLE, LABELS, **METADATA)
 
-    found, expected = searched(ours, "spec__"), searched(lambda spec: spec, "")
+    found, expected = searched(ours, "estimator__"), searched(lambda estimator: estimator, "")
     score = "mean_test_score"
     np.testing.assert_allclose(found.cv_results_[score], expected.cv_results_[score])
     np.testing.assert_allclose(found.predict_proba(TABLE), expected.predict_proba(TABLE), 1e-6)
@@ -153,15 +153,15 @@ def test_an_ensemble_hands_them_on() -> None:
         model = BaggingRegressor(wrap(make_pipeline(scaler(), ridge())), 3, random_state=0)
         return model.fit(TABLE, LABELS, **METADATA).predict(TABLE)
 
-    np.testing.assert_allclose(bagged(ours), bagged(lambda spec: spec))
+    np.testing.assert_allclose(bagged(ours), bagged(lambda estimator: estimator))
 
 
 @pytest.mark.usefixtures("routing")
 def test_scores_are_weighted_where_it_is_asked_for() -> None:
     for asks in (True, False):
         last = Ridge().set_fit_request(sample_weight=True).set_score_request(sample_weight=asks)
-        spec = make_pipeline(scaler(False), last)
-        model, plain = ours(spec).fit(TABLE, LABELS), clone(spec).fit(TABLE, LABELS)
+        estimator = make_pipeline(scaler(False), last)
+        model, plain = ours(estimator).fit(TABLE, LABELS), clone(estimator).fit(TABLE, LABELS)
         if asks:
             found = model.score(TABLE, LABELS, sample_weight=WEIGHTS)
             assert found == pytest.approx(plain.score(TABLE, LABELS, sample_weight=WEIGHTS))
@@ -174,8 +174,10 @@ def test_scores_are_weighted_where_it_is_asked_for() -> None:
 
 @pytest.mark.usefixtures("routing")
 def test_predictions_take_what_is_asked_for() -> None:
-    spec = make_pipeline(StandardScaler(), BayesianRidge().set_predict_request(return_std=True))
-    model, plain = ours(spec).fit(TABLE, LABELS), clone(spec).fit(TABLE, LABELS)
+    estimator = make_pipeline(
+        StandardScaler(), BayesianRidge().set_predict_request(return_std=True)
+    )
+    model, plain = ours(estimator).fit(TABLE, LABELS), clone(estimator).fit(TABLE, LABELS)
     found, expected = (each.predict(TABLE, return_std=True) for each in (model, plain))
     np.testing.assert_allclose(found[1], expected[1])
     with pytest.raises(TypeError, match="predict got unexpected argument"):
@@ -186,41 +188,43 @@ def test_predictions_take_what_is_asked_for() -> None:
 def test_a_step_that_takes_no_weights_is_named() -> None:
     bins = KBinsDiscretizer(encode="ordinal", quantile_method="linear")
     bins.set_fit_request(sample_weight=True)
-    spec = make_pipeline(make_column_transformer((bins, ["a"])), logistic())
+    estimator = make_pipeline(make_column_transformer((bins, ["a"])), logistic())
     said = r"columntransformer.kbinsdiscretizer\(sample_weight\).*set_fit_request"
     with pytest.raises(Unsupported, match=said):
-        ours(spec).fit(TABLE, LABELS, **METADATA)
+        ours(estimator).fit(TABLE, LABELS, **METADATA)
 
 
 @pytest.mark.usefixtures("routing")
 def test_a_model_among_the_transformers_is_named() -> None:
-    spec = make_pipeline(KMeans(2, n_init=1).set_fit_request(sample_weight=True), logistic())
+    estimator = make_pipeline(KMeans(2, n_init=1).set_fit_request(sample_weight=True), logistic())
     with pytest.raises(Unsupported, match=r"kmeans\(sample_weight\)"):
-        ours(spec).fit(TABLE, LABELS, **METADATA)
+        ours(estimator).fit(TABLE, LABELS, **METADATA)
 
 
 @pytest.mark.usefixtures("routing")
 def test_what_the_steps_before_would_have_to_transform_is_refused() -> None:
-    spec = make_pipeline(scaler(), logistic(), transform_input=["sample_weight"])
+    estimator = make_pipeline(scaler(), logistic(), transform_input=["sample_weight"])
     with pytest.raises(Unsupported, match=r"transform_input"):
-        ours(spec).fit(TABLE, LABELS, **METADATA)
+        ours(estimator).fit(TABLE, LABELS, **METADATA)
 
 
 @pytest.mark.usefixtures("routing")
 def test_transformers_alone() -> None:
-    for spec in (scaler(), branches()):
-        expected = clone(spec).fit_transform(TABLE, LABELS, **METADATA)
-        model = ours(clone(spec)).fit(TABLE, LABELS, **METADATA)
+    for estimator in (scaler(), branches()):
+        expected = clone(estimator).fit_transform(TABLE, LABELS, **METADATA)
+        model = ours(clone(estimator)).fit(TABLE, LABELS, **METADATA)
         np.testing.assert_allclose(model.transform(TABLE), expected)
         np.testing.assert_allclose(model.fit_transform(TABLE, LABELS, **METADATA), expected)
 
 
 @pytest.mark.usefixtures("routing")
 def test_batches_take_what_is_asked_for() -> None:
-    spec = SGDClassifier(random_state=0).set_partial_fit_request(classes=True, sample_weight=True)
+    estimator = SGDClassifier(random_state=0).set_partial_fit_request(
+        classes=True, sample_weight=True
+    )
     params = {"classes": [0, 1], **METADATA}
-    plain = clone(spec).partial_fit(TABLE, LABELS, **params)
-    model = ours(spec).partial_fit(TABLE, LABELS, **params)
+    plain = clone(estimator).partial_fit(TABLE, LABELS, **params)
+    model = ours(estimator).partial_fit(TABLE, LABELS, **params)
     np.testing.assert_array_equal(model.to_sklearn().coef_, plain.coef_)
     asking = StandardScaler().set_partial_fit_request(sample_weight=True)
     with pytest.raises(Unsupported, match=r"standardscaler\(sample_weight\).*batch"):
@@ -236,21 +240,21 @@ def test_requests_are_those_of_the_spec() -> None:
 
 
 def test_without_routing_steps_are_named() -> None:
-    spec = make_pipeline(StandardScaler(), LogisticRegression())
+    estimator = make_pipeline(StandardScaler(), LogisticRegression())
     params = {"standardscaler__sample_weight": WEIGHTS}
-    expected = clone(spec).fit(TABLE, LABELS, **params).predict_proba(TABLE)
-    model = ours(spec).fit(TABLE, LABELS, **params)
+    expected = clone(estimator).fit(TABLE, LABELS, **params).predict_proba(TABLE)
+    model = ours(estimator).fit(TABLE, LABELS, **params)
     np.testing.assert_allclose(model.predict_proba(TABLE), expected, rtol=1e-6)
     params["logisticregression__sample_weight"] = WEIGHTS[::-1]
-    expected = clone(spec).fit(TABLE, LABELS, **params).predict_proba(TABLE)
+    expected = clone(estimator).fit(TABLE, LABELS, **params).predict_proba(TABLE)
     model.fit(TABLE, LABELS, **params)
     np.testing.assert_allclose(model.predict_proba(TABLE), expected, rtol=1e-6)
 
 
 def test_without_routing_what_a_step_cannot_take_is_its_own_fault() -> None:
-    spec = make_pipeline(MinMaxScaler(), LogisticRegression())
+    estimator = make_pipeline(MinMaxScaler(), LogisticRegression())
     with pytest.raises(Unsupported, match=r"minmaxscaler\(sample_weight\)"):
-        ours(spec).fit(TABLE, LABELS, minmaxscaler__sample_weight=WEIGHTS)
+        ours(estimator).fit(TABLE, LABELS, minmaxscaler__sample_weight=WEIGHTS)
     table = make_pipeline(branches(None), LogisticRegression())
     said = "ColumnTransformer.fit_transform is only supported if enable_metadata_routing=True"
     for model in (table, ours(table)):

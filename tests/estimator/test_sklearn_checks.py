@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of an estimator, over `Accelerated` around many specs."""
+"""scikit-learn's own checks of an estimator, over `Accelerated` around many estimators."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     "impute and scale": _NAN,
     "first column": _NAN,
 }
-"""Failures of the bare spec that the wrapper does not hide; by spec and check."""
+"""Failures of the bare estimator that the wrapper does not hide; by estimator and check."""
 
 
 def wrapped(name: str) -> Accelerated:
@@ -155,7 +155,7 @@ NAMES = {id(SPECS[name]): name for name in SPECS}
 
 
 def expected(model: Any) -> dict[str, str]:
-    return EXPECTED.get(NAMES[id(model.spec)], {})
+    return EXPECTED.get(NAMES[id(model.estimator)], {})
 
 
 @parametrize_with_checks(
@@ -174,7 +174,7 @@ def test_what_is_expected_to_fail_fails_without_us_too(name: str) -> None:
 
 def test_every_transformer_is_checked() -> None:
     """All but the one of dates, which takes none of the numbers that scikit-learn's checks make."""
-    assert set(TWINS) - {type(spec) for spec in SPECS.values()} == {CalendarFeatures}
+    assert set(TWINS) - {type(estimator) for estimator in SPECS.values()} == {CalendarFeatures}
 
 
 def test_none_is_left_out() -> None:

@@ -41,8 +41,8 @@ X = TABLE[["n2"]].assign(n3=TABLE["n1"].fillna(0.0)).to_numpy()
 WEIGHTS = np.random.default_rng(1).uniform(0.5, 3.0, len(X))
 
 
-def exact(spec: Any = None) -> Accelerated:
-    return on_cpu(spec, dtype="float64")
+def exact(estimator: Any = None) -> Accelerated:
+    return on_cpu(estimator, dtype="float64")
 
 
 GRID = {"logisticregression__C": [1e-3, 1.0]}
@@ -71,7 +71,7 @@ AROUND = {
 def test_around_it_as_around_a_plain_pipeline(name: str) -> None:
     """On matrices, since some of these convert tables before they pass them on."""
     plain = make_pipeline(StandardScaler(), LogisticRegression())
-    ours = AROUND[name](exact(plain), "spec__").fit(X, WORDS)
+    ours = AROUND[name](exact(plain), "estimator__").fit(X, WORDS)
     theirs = AROUND[name](plain, "").fit(X, WORDS)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
@@ -80,11 +80,11 @@ def test_around_it_as_around_a_plain_pipeline(name: str) -> None:
 @pytest.mark.parametrize("name", ["grid", "calibration", "voting", "stacking"])
 def test_inside_it_they_run_as_they_are(name: str) -> None:
     inner = AROUND[name](make_pipeline(StandardScaler(), LogisticRegression()), "")
-    spec = make_pipeline(StandardScaler(), inner)
-    model = exact(spec).fit(X, WORDS)
-    expected = clone(spec).fit(X, WORDS)
+    estimator = make_pipeline(StandardScaler(), inner)
+    model = exact(estimator).fit(X, WORDS)
+    expected = clone(estimator).fit(X, WORDS)
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-6)
-    assert f"sklearn.{type(inner).__name__}" in str(explain(spec, device="cpu"))
+    assert f"sklearn.{type(inner).__name__}" in str(explain(estimator, device="cpu"))
 
 
 def test_cross_validation_of_several_measures() -> None:
@@ -96,12 +96,12 @@ def test_cross_validation_of_several_measures() -> None:
 
 def test_parameters_deep_in_the_spec() -> None:
     model = exact(make_pipeline(preprocessing(), LogisticRegression()))
-    deep = "spec__columntransformer__pipeline__simpleimputer__strategy"
-    model.set_params(**{deep: "median", "spec__logisticregression__C": 0.25})
+    deep = "estimator__columntransformer__pipeline__simpleimputer__strategy"
+    model.set_params(**{deep: "median", "estimator__logisticregression__C": 0.25})
     again = clone(model)
     assert again.get_params()[deep] == "median"
-    assert again.spec.named_steps["logisticregression"].C == 0.25
-    assert again.spec is not model.spec
+    assert again.estimator.named_steps["logisticregression"].C == 0.25
+    assert again.estimator is not model.estimator
 
 
 def test_weights_are_shown_where_the_spec_has_them() -> None:
@@ -118,19 +118,21 @@ def test_what_has_no_weights_says_so() -> None:
         exact(MinMaxScaler()).fit(X, sample_weight=WEIGHTS)
 
 
-@pytest.mark.parametrize("spec", [LogisticRegression(), Ridge()], ids=["accuracy", "R2"])
-def test_score_is_weighted(spec: Any) -> None:
-    model, plain = exact(spec).fit(X, NUMBERS), clone(spec).fit(X, NUMBERS)
+@pytest.mark.parametrize("estimator", [LogisticRegression(), Ridge()], ids=["accuracy", "R2"])
+def test_score_is_weighted(estimator: Any) -> None:
+    model, plain = exact(estimator).fit(X, NUMBERS), clone(estimator).fit(X, NUMBERS)
     expected = plain.score(X, NUMBERS, sample_weight=WEIGHTS)
     assert model.score(X, NUMBERS, sample_weight=WEIGHTS) == pytest.approx(expected, rel=1e-12)
     assert model.score(X, NUMBERS, sample_weight=WEIGHTS) != model.score(X, NUMBERS)
 
 
-@pytest.mark.parametrize("spec", [KMeans(2, random_state=0), PCA(1), GaussianMixture(2)], ids=str)
-def test_score_is_the_specs_own_where_it_is_no_prediction(spec: Any) -> None:
-    spec.set_params(**({"random_state": 0}))
-    found = exact(spec).fit(X).score(X)
-    assert found == pytest.approx(clone(spec).fit(X).score(X), rel=1e-9)
+@pytest.mark.parametrize(
+    "estimator", [KMeans(2, random_state=0), PCA(1), GaussianMixture(2)], ids=str
+)
+def test_score_is_the_specs_own_where_it_is_no_prediction(estimator: Any) -> None:
+    estimator.set_params(**({"random_state": 0}))
+    found = exact(estimator).fit(X).score(X)
+    assert found == pytest.approx(clone(estimator).fit(X).score(X), rel=1e-9)
 
 
 @pytest.fixture
@@ -144,10 +146,10 @@ def test_weights_are_routed_where_they_are_asked_for() -> None:
     def searched(of: Any, prefix: str) -> Any:
         return GridSearchCV(of, {f"{prefix}C": [1e-3, 1.0]}, cv=2)
 
-    spec = LogisticRegression().set_fit_request(sample_weight=True)
-    spec = spec.set_score_request(sample_weight=True)
-    ours = searched(exact(spec), "spec__").fit(X, WORDS, sample_weight=WEIGHTS)
-    theirs = searched(spec, "").fit(X, WORDS, sample_weight=WEIGHTS)
+    estimator = LogisticRegression().set_fit_request(sample_weight=True)
+    estimator = estimator.set_score_request(sample_weight=True)
+    ours = searched(exact(estimator), "estimator__").fit(X, WORDS, sample_weight=WEIGHTS)
+    theirs = searched(estimator, "").fit(X, WORDS, sample_weight=WEIGHTS)
     without = GridSearchCV(LogisticRegression(), {"C": [1e-3, 1.0]}, cv=2).fit(X, WORDS)
     score = "mean_test_score"
     np.testing.assert_allclose(ours.cv_results_[score], theirs.cv_results_[score], rtol=1e-9)
@@ -197,19 +199,23 @@ METHODS = {
 
 @pytest.mark.parametrize("method", METHODS)
 def test_further_methods_are_those_of_the_spec(method: str) -> None:
-    spec = METHODS[method]
-    found = getattr(exact(spec).fit(X, NUMBERS), method)(X)
-    expected = getattr(clone(spec).fit(X, NUMBERS), method)(X)
+    estimator = METHODS[method]
+    found = getattr(exact(estimator).fit(X, NUMBERS), method)(X)
+    expected = getattr(clone(estimator).fit(X, NUMBERS), method)(X)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
     assert not hasattr(exact(DBSCAN()), method)
 
 
-@pytest.mark.parametrize("spec", [DBSCAN(eps=1.0), KMeans(2, n_init=1, random_state=0)], ids=str)
-def test_fit_predict_labels_the_training_rows(spec: Any) -> None:
-    whole = make_pipeline(StandardScaler(), spec)
+@pytest.mark.parametrize(
+    "estimator", [DBSCAN(eps=1.0), KMeans(2, n_init=1, random_state=0)], ids=str
+)
+def test_fit_predict_labels_the_training_rows(estimator: Any) -> None:
+    whole = make_pipeline(StandardScaler(), estimator)
     model = exact(whole)
     np.testing.assert_array_equal(model.fit_predict(X), clone(whole).fit_predict(X))
-    assert [entry.step for entry in model.residency_.entries][-1] == type(spec).__name__.lower()
+    assert [entry.step for entry in model.execution_log_.entries][-1] == type(
+        estimator
+    ).__name__.lower()
     assert not hasattr(exact(LogisticRegression()), "fit_predict")
 
 
@@ -229,26 +235,26 @@ def test_a_prediction_changes_nothing_in_the_model() -> None:
     before = dict(vars(model))
     model.predict(TABLE)
     assert vars(model) == before
-    assert model.residency_.entries[-1].call == "predict"
+    assert model.execution_log_.entries[-1].call == "predict"
 
 
 def test_a_fitted_model_goes_through_pickle_with_its_books() -> None:
     model = exact(boosted()).fit(TABLE, NUMBERS, eval_set=[(TABLE, NUMBERS)], verbose=False)
     again = pickle.loads(pickle.dumps(model))
-    assert again.residency_ == model.residency_
+    assert again.execution_log_ == model.execution_log_
     np.testing.assert_array_equal(again.predict_proba(TABLE), model.predict_proba(TABLE))
 
 
 def test_eight_threads_never_see_a_mixture_of_two_books() -> None:
     model = exact().fit(TABLE, WORDS)
-    fit = len(model.residency_.entries)
+    fit = len(model.execution_log_.entries)
     methods = ["predict", "predict_proba"] * 4
     tails: list[list[str]] = []
 
     def serve(method: str) -> None:
         for _ in range(10):
             getattr(model, method)(TABLE)
-            tails.append([entry.call for entry in model.residency_.entries[fit:]])
+            tails.append([entry.call for entry in model.execution_log_.entries[fit:]])
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(serve, methods))

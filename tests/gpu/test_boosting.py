@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
 ROWS = 4_000
 
 
-def spec(**params: Any) -> Any:
+def estimator(**params: Any) -> Any:
     return xgboost.XGBClassifier(
         n_estimators=20, max_depth=3, random_state=0, enable_categorical=True, **params
     )
@@ -43,8 +43,8 @@ def test_frames_with_nulls_and_text_are_learnt_as_on_the_cpu(columns: list[str])
 
     X, y = table()
     X = X[columns]
-    found = Accelerated(spec(), device="cuda").fit(cudf.from_pandas(X), y)
-    alone = Accelerated(spec(), device="cpu").fit(X, y)
+    found = Accelerated(estimator(), device="cuda").fit(cudf.from_pandas(X), y)
+    alone = Accelerated(estimator(), device="cpu").fit(X, y)
     scores = [roc_auc_score(y, m.predict_proba(X)[:, 1]) for m in (found, alone)]
     assert scores[0] == pytest.approx(scores[1], abs=0.005)
     on_device = found.predict_proba(cudf.from_pandas(X))
@@ -58,7 +58,7 @@ def test_rows_of_a_longer_frame_are_learnt_as_a_frame_of_their_own() -> None:
 
     X, y = table()
     whole = cudf.from_pandas(X)
-    model = Accelerated(spec(), device="cuda").fit(whole, y)
+    model = Accelerated(estimator(), device="cuda").fit(whole, y)
     expected = model.predict_proba(cudf.from_pandas(X[1001:].reset_index(drop=True)))
     np.testing.assert_allclose(model.predict_proba(whole[1001:]), expected, atol=1e-6)
 
@@ -69,7 +69,7 @@ def test_an_unseen_category_is_told_by_its_name() -> None:
     from pipeline import DataError
 
     X, y = table()
-    model = Accelerated(spec(), device="cuda").fit(cudf.from_pandas(X[["c"]]), y)
+    model = Accelerated(estimator(), device="cuda").fit(cudf.from_pandas(X[["c"]]), y)
     with pytest.raises(DataError, match="'new'"):
         model.predict(cudf.from_pandas(X[["c"]].assign(c="new")))
 
@@ -78,9 +78,9 @@ def test_rows_from_the_disk_are_trained_on_the_gpu(monkeypatch: pytest.MonkeyPat
     da = pytest.importorskip("dask.array")
     X, y = table()
     rows = X[["n", "k"]].to_numpy("float32")
-    alone = Accelerated(spec(), device="cuda").fit(rows, y)
+    alone = Accelerated(estimator(), device="cuda").fit(rows, y)
     monkeypatch.setattr(partitioned, "room", lambda device: 20_000)
-    streamed = Accelerated(spec(), device="cuda").fit(da.from_array(rows, chunks=(1000, 2)), y)
+    streamed = Accelerated(estimator(), device="cuda").fit(da.from_array(rows, chunks=(1000, 2)), y)
     assert "external memory" in streamed.plan_.placements[-1].note
     scores = [roc_auc_score(y, m.predict_proba(rows)[:, 1]) for m in (streamed, alone)]
     assert scores[0] == pytest.approx(scores[1], abs=0.005)
@@ -88,5 +88,5 @@ def test_rows_from_the_disk_are_trained_on_the_gpu(monkeypatch: pytest.MonkeyPat
 
 def test_memory_comes_from_the_pool() -> None:
     X, y = table()
-    Accelerated(spec(), device="cuda").fit(X[["n"]], y)
+    Accelerated(estimator(), device="cuda").fit(X[["n"]], y)
     assert xgboost.get_config()["use_cuda_async_pool"]

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
 
 ONE = bool(NO_GPU) or len(devices.gpu.probe().devices) < 2
 several = pytest.mark.skipif(ONE, reason="needs two GPUs")
-SHARED = [case for case in CASES if public_name(case.spec) in SPREAD]
+SHARED = [case for case in CASES if public_name(case.estimator) in SPREAD]
 
 
 def sum_on_the_gpu() -> int:
@@ -49,9 +49,9 @@ def parted(X: np.ndarray) -> Any:
     return rows.map_blocks(cupy.asarray, dtype=X.dtype, meta=cupy.empty((0, 0), X.dtype))
 
 
-def fitted(spec: Any, X: np.ndarray, y: Any, **params: Any) -> tuple[Any, str]:
+def fitted(estimator: Any, X: np.ndarray, y: Any, **params: Any) -> tuple[Any, str]:
     """Return the model, and what is said of where it was trained."""
-    model = Accelerated(clone(spec), device="cuda").fit(parted(X), y, **params)
+    model = Accelerated(clone(estimator), device="cuda").fit(parted(X), y, **params)
     (place,) = model.plan_.placements
     return model, place.note
 
@@ -61,9 +61,11 @@ def fitted(spec: Any, X: np.ndarray, y: Any, **params: Any) -> tuple[Any, str]:
 @pytest.mark.parametrize("case", SHARED, ids=named)
 def test_two_gpus_come_as_near_to_the_reference_as_one(case: Case) -> None:
     X, y = case.data()
-    reference = clone(case.spec).fit(X, y)
-    model, said = fitted(case.spec, X, y)
-    assert f"trained by all GPUs of the cluster ({SPREAD[public_name(case.spec)].path})" in said
+    reference = clone(case.estimator).fit(X, y)
+    model, said = fitted(case.estimator, X, y)
+    assert (
+        f"trained by all GPUs of the cluster ({SPREAD[public_name(case.estimator)].path})" in said
+    )
     lifted: Any = model.to_sklearn()
     if hasattr(reference, "labels_"):
         assert adjusted_rand_score(reference.labels_, lifted.labels_) == 1

@@ -1,4 +1,4 @@
-"""The bytes that our ledger books, against those that the driver copied."""
+"""The bytes that our log books, against those that the driver copied."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def test_no_rows_come_to_the_host_unbooked(name: str) -> None:
     model = Accelerated(program(name), device="cuda", host_bytes=0)
     with copies() as learning:
         model.fit(X, y)
-    booked = model.residency_.to_host_bytes
+    booked = model.execution_log_.to_host_bytes
     assert booked <= learning["DTOH"] < booked + ROWS
     with copies() as answering:
         model.predict(X)
-    booked = model.residency_.to_host_bytes - booked
+    booked = model.execution_log_.to_host_bytes - booked
     assert booked <= answering["DTOH"] < booked + ROWS
 
 
@@ -53,5 +53,5 @@ def test_the_table_goes_to_the_device_once(name: str) -> None:
     X, y = data(ROWS)
     with copies() as counted:
         model = Accelerated(program(name), device="cuda").fit(X, y)
-    booked = sum(entry.to_device_bytes for entry in model.residency_.entries)
+    booked = sum(entry.to_device_bytes for entry in model.execution_log_.entries)
     assert counted["HTOD"] < 2 * booked

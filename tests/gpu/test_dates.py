@@ -57,8 +57,8 @@ def test_zone_gives_the_time_on_the_wall(zone: str, year: int) -> None:
 def test_program_gives_what_it_gives_on_the_cpu() -> None:
     hours = pd.date_range("1960-01-01", periods=5_000, freq="59h", tz="Europe/Berlin", unit="us")
     X = pd.DataFrame({"plain": hours.tz_localize(None), "zone": hours}).mask(hours.hour == 7)
-    spec = CalendarFeatures(FEATURES, cyclical=("hour", "weekofyear"))
-    expected = spec.fit_transform(X)
+    estimator = CalendarFeatures(FEATURES, cyclical=("hour", "weekofyear"))
+    expected = estimator.fit_transform(X)
     for table in (X, load("cudf").from_pandas(X)):
-        model = Accelerated(spec, device="cuda", dtype="float64").fit(table)
+        model = Accelerated(estimator, device="cuda", dtype="float64").fit(table)
         np.testing.assert_array_equal(model.transform(table), expected)

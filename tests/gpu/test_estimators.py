@@ -59,7 +59,7 @@ AS_GOOD = 0.03
 
 
 def skip_if_switched_off(case: Case) -> None:
-    if array_api.handles(case.spec) and os.environ.get(array_api.SWITCH) != "1":
+    if array_api.handles(case.estimator) and os.environ.get(array_api.SWITCH) != "1":
         pytest.skip(f"needs {array_api.SWITCH}=1 in the environment")
 
 
@@ -67,10 +67,12 @@ def skip_if_switched_off(case: Case) -> None:
 def test_comes_as_near_to_the_reference_as_its_row_says(case: Case) -> None:
     skip_if_switched_off(case)
     X, y = case.data()
-    reference = clone(case.spec).fit(X, y, **case.params)
-    ours = Accelerated(clone(case.spec), device="cuda").fit(X, y, **case.params)
-    assert {entry.device for entry in ours.residency_.entries if entry.call == "fit"} == {"cuda"}
-    assert ours.residency_.to_host_bytes == 0
+    reference = clone(case.estimator).fit(X, y, **case.params)
+    ours = Accelerated(clone(case.estimator), device="cuda").fit(X, y, **case.params)
+    assert {entry.device for entry in ours.execution_log_.entries if entry.call == "fit"} == {
+        "cuda"
+    }
+    assert ours.execution_log_.to_host_bytes == 0
     if named(case) in SUMMED_OTHERWISE:
         assert score(ours, reference, X, y) <= AS_GOOD
     else:
@@ -81,9 +83,9 @@ def test_comes_as_near_to_the_reference_as_its_row_says(case: Case) -> None:
 def test_the_lifted_model_answers_like_the_device(case: Case) -> None:
     skip_if_switched_off(case)
     X, y = case.data()
-    ours = Accelerated(clone(case.spec), device="cuda").fit(X, y, **case.params)
+    ours = Accelerated(clone(case.estimator), device="cuda").fit(X, y, **case.params)
     lifted: Any = ours.to_sklearn()
-    assert type(lifted) is type(case.spec)
+    assert type(lifted) is type(case.estimator)
     if any(hasattr(ours, name) for name in METHODS):
         differing = ONE_ROW if named(case) in DIFFERING else 0
         ours.certify(X, rtol=LIFTED, atol=LIFTED, differing=differing).require()
@@ -93,13 +95,15 @@ def test_the_lifted_model_answers_like_the_device(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES if any(hasattr(case.spec, name) for name in METHODS)], ids=named
+    "case",
+    [case for case in CASES if any(hasattr(case.estimator, name) for name in METHODS)],
+    ids=named,
 )
 def test_float64_is_learnt_in_float32_and_the_lifted_model_answers_alike(case: Case) -> None:
     skip_if_switched_off(case)
     X, y = case.data()
     X = X.astype("float64") * (1 + 2.0**-30)
-    ours = Accelerated(clone(case.spec), device="cuda").fit(X, y, **case.params)
+    ours = Accelerated(clone(case.estimator), device="cuda").fit(X, y, **case.params)
     differing = ONE_ROW if named(case) in DIFFERING else 0
     ours.certify(X, rtol=LIFTED, atol=LIFTED, differing=differing).require()
 
@@ -118,13 +122,13 @@ WEIGHTED = [
 
 @pytest.mark.parametrize("total", [1, 40, 40_000], ids=lambda total: f"sum {total}")
 @pytest.mark.parametrize(
-    ("spec", "data"), WEIGHTED, ids=lambda value: getattr(value, "__name__", str(value)[:25])
+    ("estimator", "data"), WEIGHTED, ids=lambda value: getattr(value, "__name__", str(value)[:25])
 )
-def test_weights_have_the_optimum_of_scikit_learn(spec: Any, data: Any, total: float) -> None:
+def test_weights_have_the_optimum_of_scikit_learn(estimator: Any, data: Any, total: float) -> None:
     X, y = data()
     weights = np.random.default_rng(0).uniform(0.1, 3.0, len(X))
     weights *= total / weights.sum()
-    assert_same_coefficients(spec, X, y, sample_weight=weights)
+    assert_same_coefficients(estimator, X, y, sample_weight=weights)
 
 
 @pytest.mark.parametrize("rows", [2000, 2_000_000])
@@ -151,29 +155,29 @@ def test_what_is_small_beside_another_column_is_nothing_where_it_is_to_scikit_le
     assert np.abs(ours.predict(X) - LinearRegression().fit(X, y).predict(X)).max() < 1e-5
 
 
-@pytest.mark.parametrize("spec", [RandomForestClassifier(), RandomForestRegressor()])
-def test_forests_are_cumls_own_and_come_back_whole(spec: Any) -> None:
+@pytest.mark.parametrize("estimator", [RandomForestClassifier(), RandomForestRegressor()])
+def test_forests_are_cumls_own_and_come_back_whole(estimator: Any) -> None:
     X, y = classes()
-    model = Accelerated(clone(spec).set_params(min_samples_leaf=np.int64(5)), device="cuda")
+    model = Accelerated(clone(estimator).set_params(min_samples_leaf=np.int64(5)), device="cuda")
     lifted: Any = model.fit(X, y).to_sklearn()
     assert min(tree.tree_.n_node_samples.min() for tree in lifted.estimators_) >= 5
     assert len(lifted.estimators_[0].tree_.feature) > 3  # and not one leaf of all rows
-    reference = clone(spec).set_params(min_samples_leaf=5).fit(X, y).feature_importances_
+    reference = clone(estimator).set_params(min_samples_leaf=5).fit(X, y).feature_importances_
     assert np.abs(lifted.feature_importances_ - reference).max() < 0.1
     again = clone(model).fit(X, y).to_sklearn()
     assert (again.feature_importances_ != lifted.feature_importances_).any()
 
 
-@pytest.mark.parametrize("spec", [RandomForestClassifier(), RandomForestRegressor()])
-def test_forests_draw_rows_by_their_weights_and_hand_none_over(spec: Any) -> None:
+@pytest.mark.parametrize("estimator", [RandomForestClassifier(), RandomForestRegressor()])
+def test_forests_draw_rows_by_their_weights_and_hand_none_over(estimator: Any) -> None:
     X, y = classes()
     weights = np.where(X[:, 0] > 0, 4.0, 0.0)
-    model = Accelerated(clone(spec), device="cuda").fit(X, y, sample_weight=weights)
+    model = Accelerated(clone(estimator), device="cuda").fit(X, y, sample_weight=weights)
     lifted: Any = model.to_sklearn()
     assert {int(tree.tree_.n_node_samples[0]) for tree in lifted.estimators_} == {len(X)}
-    reference = clone(spec).fit(X, y, sample_weight=weights).feature_importances_
+    reference = clone(estimator).fit(X, y, sample_weight=weights).feature_importances_
     assert np.abs(lifted.feature_importances_ - reference).max() < 0.1
-    weighed = Accelerated(clone(spec).set_params(bootstrap=False), device="cuda")
+    weighed = Accelerated(clone(estimator).set_params(bootstrap=False), device="cuda")
     weighed.fit(X, y, sample_weight=weights)
     with pytest.warns(UserWarning, match="do not hold the weights"):
         lifted = weighed.to_sklearn()
@@ -210,14 +214,14 @@ def test_a_category_that_is_new_has_no_probability() -> None:
         model.predict_proba(X)
 
 
-@pytest.mark.parametrize("spec", [PCA(3), IncrementalPCA(3), Lasso(), ElasticNet()], ids=str)
-def test_rows_of_the_caller_stay_as_they_are(spec: Any) -> None:
+@pytest.mark.parametrize("estimator", [PCA(3), IncrementalPCA(3), Lasso(), ElasticNet()], ids=str)
+def test_rows_of_the_caller_stay_as_they_are(estimator: Any) -> None:
     X, y = numbers()
     cupy = load("cupy")
     given = cupy.asarray(X * np.float32(1e-3) + 1000, order="F")
     before = given.copy()
-    model = Accelerated(spec, device="cuda").fit(given, y)
-    getattr(model, "transform" if hasattr(spec, "transform") else "predict")(given)
+    model = Accelerated(estimator, device="cuda").fit(given, y)
+    getattr(model, "transform" if hasattr(estimator, "transform") else "predict")(given)
     assert bool((given == before).all())
 
 
@@ -231,8 +235,8 @@ class OnTheHost(pickle.Unpickler):
 def test_a_lifted_model_needs_no_gpu_package(case: Case) -> None:
     skip_if_switched_off(case)
     X, y = case.data()
-    lifted = Accelerated(clone(case.spec), device="cuda").fit(X, y, **case.params).to_sklearn()
-    assert type(OnTheHost(io.BytesIO(pickle.dumps(lifted))).load()) is type(case.spec)
+    lifted = Accelerated(clone(case.estimator), device="cuda").fit(X, y, **case.params).to_sklearn()
+    assert type(OnTheHost(io.BytesIO(pickle.dumps(lifted))).load()) is type(case.estimator)
 
 
 @pytest.mark.parametrize("C", [0.001, 0.005, 1.0])
@@ -241,9 +245,9 @@ def test_strength_of_the_squared_hinge_is_that_of_scikit_learn(C: float) -> None
     assert_same_coefficients(LinearSVC(C=C, dual=False), *classes(3))
 
 
-def assert_same_coefficients(spec: Any, X: Any, y: Any, **params: Any) -> None:
-    reference = clone(spec).fit(X.astype("float64"), y, **params)
-    lifted: Any = Accelerated(clone(spec), device="cuda").fit(X, y, **params).to_sklearn()
+def assert_same_coefficients(estimator: Any, X: Any, y: Any, **params: Any) -> None:
+    reference = clone(estimator).fit(X.astype("float64"), y, **params)
+    lifted: Any = Accelerated(clone(estimator), device="cuda").fit(X, y, **params).to_sklearn()
     far = np.abs(lifted.coef_ - reference.coef_).max()
     assert far <= 0.02 * np.abs(reference.coef_).max()
 
@@ -251,24 +255,24 @@ def assert_same_coefficients(spec: Any, X: Any, y: Any, **params: Any) -> None:
 @pytest.mark.skipif(not available("hdbscan"), reason="hdbscan is not installed")
 def test_the_packaged_hdbscan_finds_its_groups() -> None:
     X, _ = blobs()
-    spec = load("hdbscan.HDBSCAN")()
-    ours = Accelerated(clone(spec), device="cuda")
-    assert grouping(ours, spec, X, None) <= 0.02
-    assert type(ours.to_sklearn()) is type(spec)
+    estimator = load("hdbscan.HDBSCAN")()
+    ours = Accelerated(clone(estimator), device="cuda")
+    assert grouping(ours, estimator, X, None) <= 0.02
+    assert type(ours.to_sklearn()) is type(estimator)
 
 
 @pytest.mark.skipif(not available("umap"), reason="umap-learn is not installed")
 def test_umap_keeps_neighbours_together() -> None:
     X, _ = blobs()
-    spec = load("umap.UMAP")(random_state=0)
-    ours = Accelerated(spec, device="cuda")
-    assert neighbourhoods(ours, spec, X, None) <= 0.02
+    estimator = load("umap.UMAP")(random_state=0)
+    ours = Accelerated(estimator, device="cuda")
+    assert neighbourhoods(ours, estimator, X, None) <= 0.02
 
 
 @pytest.mark.parametrize("labels", [["a", "b", "c"], [3, 5, 7]], ids=["text", "numbers"])
 @pytest.mark.parametrize(
     "case",
-    [c for c in CASES if hasattr(c.spec, "predict_proba") and "XGB" not in named(c)],
+    [c for c in CASES if hasattr(c.estimator, "predict_proba") and "XGB" not in named(c)],
     ids=named,
 )
 def test_labels_of_any_kind_come_back(case: Case, labels: list[Any]) -> None:
@@ -278,7 +282,7 @@ def test_labels_of_any_kind_come_back(case: Case, labels: list[Any]) -> None:
         pytest.skip("no three classes")
     y = np.array(labels, dtype=object if isinstance(labels[0], str) else "int64")[y]
     X, X_test, y, y_test = train_test_split(X, y, random_state=0)
-    ours = Accelerated(clone(case.spec), device="cuda").fit(X, y)
+    ours = Accelerated(clone(case.estimator), device="cuda").fit(X, y)
     assert set(ours.predict(X_test)) <= set(labels)
     assert ours.score(X_test, y_test) > 0.5
     assert list(ours.to_sklearn().classes_) == labels

@@ -21,12 +21,12 @@ Y = (X[:, 0] + X[:, 1] > 0).astype(int)
 
 
 @pytest.mark.parametrize(
-    "spec",
+    "estimator",
     [RandomForestClassifier(20), ExtraTreesRegressor(20), XGBClassifier(n_estimators=20)],
-    ids=lambda spec: type(spec).__name__,
+    ids=lambda estimator: type(estimator).__name__,
 )
-def test_answers_are_those_of_the_estimator_and_stay_on_the_gpu(spec: Any) -> None:
-    fitted = spec.fit(X, Y)
+def test_answers_are_those_of_the_estimator_and_stay_on_the_gpu(estimator: Any) -> None:
+    fitted = estimator.fit(X, Y)
     there = load("cupy").asarray(X)
     method = "predict_proba" if hasattr(fitted, "predict_proba") else "predict"
     found = Forest(fitted, "step", "cuda").call(method, there)

@@ -227,6 +227,6 @@ def test_many_categories_are_no_rows_to_a_budget_of_nothing() -> None:
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 4_000, 250_000)
     X = pd.DataFrame({"tail": pd.Series(codes.astype(str), dtype="str"), "flight": codes})
-    spec = make_column_transformer((TargetEncoder(cv=cases.folds()), ["tail", "flight"]))
-    model = Accelerated(spec, device="cuda", host_bytes=0).fit(X, rng.integers(0, 2, len(X)))
-    assert model.residency_.to_host_bytes > 4_000 * 8
+    estimator = make_column_transformer((TargetEncoder(cv=cases.folds()), ["tail", "flight"]))
+    model = Accelerated(estimator, device="cuda", host_bytes=0).fit(X, rng.integers(0, 2, len(X)))
+    assert model.execution_log_.to_host_bytes > 4_000 * 8

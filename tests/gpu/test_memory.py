@@ -44,7 +44,7 @@ def test_a_transformer_takes_what_the_stand_ins_count(
     y = np.random.default_rng(1).integers(0, 2, n_rows)
     X = frames.to_device(host, "cuda")
     with counted.statistics():
-        made = Program(clone(memory.CASES[name].spec), "float32").fit_transform(X, y)
+        made = Program(clone(memory.CASES[name].estimator), "float32").fit_transform(X, y)
         peak = counted.get_statistics().peak_bytes
     bound = max(memory.MOST * frames.nbytes(host), 1.5 * frames.nbytes(host) + made.nbytes)
     # The table was there before.

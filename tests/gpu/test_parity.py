@@ -50,8 +50,8 @@ def dense(matrix: Any) -> np.ndarray:
 def test_transformer_gives_what_sklearn_gives(case: Case) -> None:
     X = table(ROWS)
     y = target(X, case.n_classes)
-    model = Accelerated(clone(case.spec), device="cuda", dtype="float64").fit(X, y)
-    reference = clone(case.spec).fit(X, y)
+    model = Accelerated(clone(case.estimator), device="cuda", dtype="float64").fit(X, y)
+    reference = clone(case.estimator).fit(X, y)
     expected = dense(reference.transform(X))
     for found in (model.transform(X), dense(model.to_sklearn().transform(X))):
         np.testing.assert_allclose(found, expected, rtol=1e-7, atol=case.atol)
@@ -62,7 +62,7 @@ def test_transformer_takes_a_table_that_is_on_the_device(case: Case) -> None:
     import cudf
 
     X = table(ROWS)
-    model = Accelerated(clone(case.spec), device="cuda").fit(X, target(X, case.n_classes))
+    model = Accelerated(clone(case.estimator), device="cuda").fit(X, target(X, case.n_classes))
     expected = model.transform(X)
     np.testing.assert_array_equal(model.transform(cudf.from_pandas(X)), expected)
 
@@ -124,13 +124,13 @@ def test_state_that_comes_back_does_not_grow_with_the_rows(name: str) -> None:
     for n_rows in (ROWS, 4 * ROWS):
         X, y = data(n_rows)
         model = Accelerated(program(name), device="cuda").fit(X, y)
-        assert {entry.device for entry in model.residency_.entries} == {"cuda"}
-        booked.append(model.residency_.to_host_bytes)
+        assert {entry.device for entry in model.execution_log_.entries} == {"cuda"}
+        booked.append(model.execution_log_.to_host_bytes)
     assert booked[1] < 1.1 * booked[0] < 50_000
 
 
 def test_repeated_transforms_are_equal() -> None:
     X, y = data()
-    spec = make_column_transformer((StandardScaler(), ["amount"]))
-    model = Accelerated(spec, device="cuda").fit(X, y)
+    estimator = make_column_transformer((StandardScaler(), ["amount"]))
+    model = Accelerated(estimator, device="cuda").fit(X, y)
     np.testing.assert_array_equal(model.transform(X), model.transform(X))

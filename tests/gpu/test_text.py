@@ -61,7 +61,7 @@ SPECS = {
     "hashed characters": HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4)),
     "counts, then weights": make_pipeline(CountVectorizer(), TfidfTransformer()),
 }
-each_spec = pytest.mark.parametrize("spec", SPECS.values(), ids=list(SPECS))
+each_spec = pytest.mark.parametrize("estimator", SPECS.values(), ids=list(SPECS))
 
 
 def dense(matrix: Any) -> np.ndarray:
@@ -69,9 +69,9 @@ def dense(matrix: Any) -> np.ndarray:
 
 
 @each_spec
-def test_matrix_is_that_of_sklearn(spec: Any) -> None:
-    reference = clone(spec).fit(TEXTS)
-    model = Accelerated(clone(spec), device="cuda", dtype="float64").fit(TEXTS)
+def test_matrix_is_that_of_sklearn(estimator: Any) -> None:
+    reference = clone(estimator).fit(TEXTS)
+    model = Accelerated(clone(estimator), device="cuda", dtype="float64").fit(TEXTS)
     assert {placement.device for placement in model.plan_.placements} == {"cuda"}
     for texts in (TEXTS, NEW):
         expected = dense(reference.transform(texts))
@@ -79,9 +79,9 @@ def test_matrix_is_that_of_sklearn(spec: Any) -> None:
 
 
 @each_spec
-def test_handed_over_vectorizer_gives_the_same_matrix(spec: Any) -> None:
-    reference = clone(spec).fit(TEXTS)
-    model = Accelerated(clone(spec), device="cuda", dtype="float64").fit(TEXTS)
+def test_handed_over_vectorizer_gives_the_same_matrix(estimator: Any) -> None:
+    reference = clone(estimator).fit(TEXTS)
+    model = Accelerated(clone(estimator), device="cuda", dtype="float64").fit(TEXTS)
     lifted = model.to_sklearn()
     assert getattr(lifted, "vocabulary_", None) == getattr(reference, "vocabulary_", None)
     found = dense(lifted.transform(NEW))
@@ -108,8 +108,8 @@ def test_series_on_the_device_gives_the_same() -> None:
 
 
 def test_equal_counts_keep_the_first_terms_of_the_alphabet() -> None:
-    spec = CountVectorizer(max_features=2)
-    model = Accelerated(spec, device="cuda").fit(["bb cc dd aa", "dd"])
+    estimator = CountVectorizer(max_features=2)
+    model = Accelerated(estimator, device="cuda").fit(["bb cc dd aa", "dd"])
     assert sorted(model.to_sklearn().vocabulary_) == ["aa", "dd"]
 
 
@@ -126,9 +126,9 @@ def test_final_sigma_is_an_ordinary_sigma() -> None:
 
 def test_hashes_are_those_of_sklearn_for_every_length() -> None:
     texts = ["ab abc abcd abcde abcdef abcdefg é日本語 " + "x" * 40]
-    spec = HashingVectorizer(n_features=2**20, norm=None)
-    found = Accelerated(spec, device="cuda").fit(texts).transform(texts)
-    expected = spec.fit_transform(texts)
+    estimator = HashingVectorizer(n_features=2**20, norm=None)
+    found = Accelerated(estimator, device="cuda").fit(texts).transform(texts)
+    expected = estimator.fit_transform(texts)
     assert (abs(found - expected)).nnz == 0
 
 
@@ -140,7 +140,7 @@ def test_no_terms_are_the_error_of_sklearn() -> None:
 
 
 def test_texts_shorter_than_every_gram_are_one_clear_error() -> None:
-    spec = CountVectorizer(analyzer="char", ngram_range=(2, 3))
-    model = Accelerated(spec, device="cuda").fit(TEXTS)
+    estimator = CountVectorizer(analyzer="char", ngram_range=(2, 3))
+    model = Accelerated(estimator, device="cuda").fit(TEXTS)
     with pytest.raises(DataError, match="every text is too short"):
         model.transform(["a", ""])

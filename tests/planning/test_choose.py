@@ -45,10 +45,10 @@ def measured_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thresholds, "known", lambda: replace(known, families=families))
 
 
-@pytest.mark.parametrize("spec", [LogisticRegression(), StandardScaler(), KMeans()])
-def test_small_jobs_stay_on_the_cpu_and_large_ones_do_not(spec) -> None:
-    assert advise(spec, 100, 10).device == "cpu"
-    assert advise(spec, MANY, 10).device == "cuda"
+@pytest.mark.parametrize("estimator", [LogisticRegression(), StandardScaler(), KMeans()])
+def test_small_jobs_stay_on_the_cpu_and_large_ones_do_not(estimator) -> None:
+    assert advise(estimator, 100, 10).device == "cpu"
+    assert advise(estimator, MANY, 10).device == "cuda"
 
 
 def test_the_reason_names_the_time_and_the_source_of_each_figure() -> None:
@@ -97,10 +97,10 @@ def test_where_the_cpu_always_won_it_stays(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_more_columns_need_fewer_rows() -> None:
-    spec = LinearRegression()
-    rows = next(n for n in (10**k for k in range(10)) if advise(spec, n, 10).device == "cuda")
-    assert advise(spec, rows // 10, 10).device == "cpu"
-    assert advise(spec, rows // 10, 1000).device == "cuda"
+    estimator = LinearRegression()
+    rows = next(n for n in (10**k for k in range(10)) if advise(estimator, n, 10).device == "cuda")
+    assert advise(estimator, rows // 10, 10).device == "cpu"
+    assert advise(estimator, rows // 10, 1000).device == "cuda"
 
 
 def test_the_steps_add_up() -> None:
@@ -117,11 +117,11 @@ def test_what_runs_on_the_host_anyway_is_no_reason_for_a_gpu() -> None:
 
 
 def test_a_refused_step_is_no_reason_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = make_pipeline(StandardScaler(), RandomForestClassifier())
-    assert advise(spec, 300_000, 10).device == "cuda"
-    refused = [("randomforestclassifier", spec[-1], ["a reason"])]
-    monkeypatch.setattr(advice, "walk", lambda spec, device: refused)
-    found = advise(spec, 300_000, 10)
+    estimator = make_pipeline(StandardScaler(), RandomForestClassifier())
+    assert advise(estimator, 300_000, 10).device == "cuda"
+    refused = [("randomforestclassifier", estimator[-1], ["a reason"])]
+    monkeypatch.setattr(advice, "walk", lambda estimator, device: refused)
+    found = advise(estimator, 300_000, 10)
     assert found.device == "cpu"
     assert found.why == "too little is left for a GPU, which cannot run it all: a reason"
 
@@ -145,10 +145,10 @@ def test_what_does_not_fit_into_the_gpu_stays_on_the_cpu() -> None:
 
 
 def test_texts_are_counted_and_not_their_columns() -> None:
-    spec = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    assert advise(spec, 100, 1).device == "cpu"
-    assert advise(spec, 10**6, 1).device == "cuda"
-    assert " texts; else the CPU" in sizes(spec)
+    estimator = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    assert advise(estimator, 100, 1).device == "cpu"
+    assert advise(estimator, 10**6, 1).device == "cuda"
+    assert " texts; else the CPU" in sizes(estimator)
 
 
 def test_the_sizes_are_those_that_the_decision_takes() -> None:
@@ -226,14 +226,14 @@ def test_without_a_gpu_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_explain_says_which_sizes_would_go_where() -> None:
-    spec = make_pipeline(StandardScaler(), LogisticRegression())
-    explained = explain(spec)
-    assert explained.advice == sizes(spec)
-    assert str(explained).splitlines()[-1] == sizes(spec)
-    assert explained.to_dict()["advice"] == sizes(spec)
-    assert sizes(spec) in explained.to_html()
-    assert explain(spec, "cpu").advice == ""
-    assert "auto" not in str(explain(spec, "cpu"))
+    estimator = make_pipeline(StandardScaler(), LogisticRegression())
+    explained = explain(estimator)
+    assert explained.advice == sizes(estimator)
+    assert str(explained).splitlines()[-1] == sizes(estimator)
+    assert explained.to_dict()["advice"] == sizes(estimator)
+    assert sizes(estimator) in explained.to_html()
+    assert explain(estimator, "cpu").advice == ""
+    assert "auto" not in str(explain(estimator, "cpu"))
 
 
 @pytest.mark.usefixtures("one_gpu")

@@ -65,7 +65,7 @@ def test_each_step_of_the_diagram_has_a_badge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "paths"),
+    ("estimator", "paths"),
     [
         (KMeans(), [""]),
         (make_column_transformer((StandardScaler(), ["a"])), ["standardscaler__"]),
@@ -76,20 +76,20 @@ def test_each_step_of_the_diagram_has_a_badge() -> None:
         ),
     ],
 )
-def test_specs_of_every_form_have_badges(spec: object, paths: list[str]) -> None:
-    shown = Badges(explain(spec, "cpu")._repr_html_())
+def test_specs_of_every_form_have_badges(estimator: object, paths: list[str]) -> None:
+    shown = Badges(explain(estimator, "cpu")._repr_html_())
     assert shown.found == dict.fromkeys(paths, "CPU")
 
 
 def test_a_step_that_runs_as_it_is_is_marked() -> None:
-    spec = make_pipeline(SelectPercentile(), LogisticRegression())
-    shown = Badges(explain(spec, "cpu").to_html())
+    estimator = make_pipeline(SelectPercentile(), LogisticRegression())
+    shown = Badges(explain(estimator, "cpu").to_html())
     assert shown.found["selectpercentile__"] == "CPU, not as asked"
 
 
 def test_names_come_out_as_text() -> None:
-    spec = Pipeline([(NAME, MinMaxScaler()), ("last", LogisticRegression())])
-    text = explain(spec, "cpu")._repr_html_()
+    estimator = Pipeline([(NAME, MinMaxScaler()), ("last", LogisticRegression())])
+    text = explain(estimator, "cpu")._repr_html_()
     assert NAME not in text
     assert Badges(text).tags.count("script") == 1, (
         "scikit-learn's own, which a reader can do without"

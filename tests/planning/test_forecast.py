@@ -59,9 +59,9 @@ def notes(places: Any) -> list[str]:
 @pytest.mark.parametrize("free", [10**12, 100])
 def test_the_fit_does_what_was_said(last: Any, free: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitioned, "room", lambda device: free)
-    spec = make_pipeline(StandardScaler(), last)
-    said = explain(spec, "cpu", parts()).placements
-    model = Accelerated(spec, device="cpu")
+    estimator = make_pipeline(StandardScaler(), last)
+    said = explain(estimator, "cpu", parts()).placements
+    model = Accelerated(estimator, device="cpu")
     if "refused" in said[-1].note:
         with pytest.raises(Unsupported, match="9,600 bytes of rows, 100 free"):
             model.fit(parts(), target())
@@ -84,12 +84,12 @@ def test_a_frame_that_is_too_large_is_refused_without_preprocessing(
 
 def test_no_partition_is_made() -> None:
     X = parts().map_partitions(never, meta=table()[:0])
-    spec = make_pipeline(StandardScaler(), LogisticRegression())
-    first, last = explain(spec, "cpu", X).placements
+    estimator = make_pipeline(StandardScaler(), LogisticRegression())
+    first, last = explain(estimator, "cpu", X).placements
     assert first.note == "the statistics of the partitions are merged"
     assert "else refused: the number of rows is not known before the run" in last.note
     with pytest.raises(AssertionError, match="a partition was made"):
-        Accelerated(spec, device="cpu").fit(X, target())
+        Accelerated(estimator, device="cpu").fit(X, target())
 
 
 def test_rows_of_files_are_known_from_their_footers(tmp_path: Path) -> None:
@@ -109,8 +109,8 @@ def test_rows_of_arrays_are_known_where_their_blocks_are() -> None:
 
 
 def test_what_follows_a_gathered_step_is_in_its_process() -> None:
-    spec = make_pipeline(StandardScaler(), IncrementalPCA(1), SMALL)
-    *_, pca, last = explain(spec, "cpu", parts()).placements
+    estimator = make_pipeline(StandardScaler(), IncrementalPCA(1), SMALL)
+    *_, pca, last = explain(estimator, "cpu", parts()).placements
     assert pca.note.startswith("gathered to one process: about 9,600 bytes")
     assert last.note == "in the process that the rows were gathered in"
 
@@ -129,16 +129,16 @@ def test_the_estimate_says_what_it_leaves_out() -> None:
 
 
 def test_texts_are_refused() -> None:
-    spec = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    first, last = explain(spec, "cpu", parts()).placements
+    estimator = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    first, last = explain(estimator, "cpu", parts()).placements
     assert first.note == "refused: texts are read in one piece; pass X.compute()"
     assert last.note == ""
 
 
 def test_the_memory_of_an_absent_gpu_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.system.devices.obstacle", lambda: "none here")
-    spec = make_pipeline(StandardScaler(), SMALL)
-    last = explain(spec, "cuda", parts()).placements[-1]
+    estimator = make_pipeline(StandardScaler(), SMALL)
+    last = explain(estimator, "cuda", parts()).placements[-1]
     assert (
         "else external memory: about 4,800 bytes of rows, the free memory of the GPU" in last.note
     )

@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline import explain
-from pipeline.backends.base import Plain
+from pipeline.backends.base import HostModel
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.planning.lower import is_transformer, lower, parts
 from pipeline.preprocessing.engine.program import Program
@@ -42,8 +42,8 @@ def program(model: Any = None) -> Pipeline:
     return make_pipeline(preprocessing(), model or LogisticRegression())
 
 
-def rows(spec: Any, device: str) -> list[tuple[str, str, str]]:
-    return [(p.step, p.device, p.implementation) for p in explain(spec, device).placements]
+def rows(estimator: Any, device: str) -> list[tuple[str, str, str]]:
+    return [(p.step, p.device, p.implementation) for p in explain(estimator, device).placements]
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -89,7 +89,7 @@ def test_unknown_devices_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "step", "why"),
+    ("estimator", "step", "why"),
     [
         (RandomTreesEmbedding(), "randomtreesembedding", "RandomTreesEmbedding has no twin yet"),
         (
@@ -100,24 +100,24 @@ def test_unknown_devices_are_refused() -> None:
     ],
 )
 def test_on_the_cpu_a_transformer_without_a_twin_runs_as_it_is(
-    spec: Any, step: str, why: str
+    estimator: Any, step: str, why: str
 ) -> None:
-    placed = explain(make_pipeline(spec, LogisticRegression()), "cpu").placements[0]
-    assert placed.implementation == f"sklearn.{type(spec).__name__}"
+    placed = explain(make_pipeline(estimator, LogisticRegression()), "cpu").placements[0]
+    assert placed.implementation == f"sklearn.{type(estimator).__name__}"
     assert (placed.step, placed.device, placed.note) == (step, "cpu", f"as it is: {why}")
-    plan = lower(make_pipeline(spec, LogisticRegression()), "cpu")
-    assert isinstance(plan.steps[0].worker, Plain)
+    plan = lower(make_pipeline(estimator, LogisticRegression()), "cpu")
+    assert isinstance(plan.steps[0].worker, HostModel)
     assert plan.placements[0] == placed
 
 
 def test_on_cuda_all_reasons_come_at_once() -> None:
-    spec = make_pipeline(
+    estimator = make_pipeline(
         preprocessing(SimpleImputer(missing_values=-1, strategy=np.max)),
         FastICA(),
         HistGradientBoostingClassifier(),
     )
     with pytest.raises(Unsupported) as caught:
-        lower(spec, "cuda")
+        lower(estimator, "cuda")
     assert [(r.step.rpartition(".")[2], r.parameter) for r in caught.value.reasons] == [
         ("simpleimputer", "missing_values"),
         ("simpleimputer", "strategy"),
@@ -155,11 +155,11 @@ def test_subclasses_are_not_taken_for_what_they_inherit_from() -> None:
 
 
 def test_steps_left_out_are_left_out() -> None:
-    spec = Pipeline(
+    estimator = Pipeline(
         [("a", "passthrough"), ("s", StandardScaler()), ("b", None), ("m", LogisticRegression())]
     )
-    assert [name for name, _ in parts(spec)] == ["s", "m"]
-    assert [p.step for p in lower(spec, "cpu").placements] == ["s", "m"]
+    assert [name for name, _ in parts(estimator)] == ["s", "m"]
+    assert [p.step for p in lower(estimator, "cpu").placements] == ["s", "m"]
 
 
 def test_a_pipeline_of_nothing_is_refused() -> None:
@@ -198,7 +198,7 @@ def test_transformers_only_transform(estimator: Any, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "message"),
+    ("estimator", "message"),
     [
         (program(LogisticRegression(C=-1)), "^logisticregression: The 'C' parameter of Logistic"),
         (make_pipeline(SimpleImputer(strategy="avg")), "^simpleimputer: The 'strategy' parameter"),
@@ -212,10 +212,12 @@ def test_transformers_only_transform(estimator: Any, expected: bool) -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_bad_parameters_are_refused_before_any_data(spec: Any, message: str, device: str) -> None:
+def test_bad_parameters_are_refused_before_any_data(
+    estimator: Any, message: str, device: str
+) -> None:
     for ask in (lower, explain):
         with pytest.raises(ConfigError, match=message):
-            ask(spec, device)
+            ask(estimator, device)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -231,14 +233,14 @@ def test_unknown_keywords_of_xgboost_are_refused(device: str) -> None:
     "model", [LogisticRegression(C=0.5), XGBClassifier(n_estimators=2, n_jobs=1)]
 )
 def test_the_spec_is_never_changed(model: Any) -> None:
-    spec = program(model)
-    before = repr(spec.get_params())
-    explain(spec, "cuda")
+    estimator = program(model)
+    before = repr(estimator.get_params())
+    explain(estimator, "cuda")
     X = pd.DataFrame({"n": [0.0, 1.0, np.nan, 3.0], "c": list("abab"), "d": 0, "e": 1})
-    lower(spec, "cpu").fit(X, np.array([0, 1, 0, 1]))
-    assert repr(spec.get_params()) == before
+    lower(estimator, "cpu").fit(X, np.array([0, 1, 0, 1]))
+    assert repr(estimator.get_params()) == before
 
 
 def test_placement_tells_that_the_device_of_the_spec_is_replaced() -> None:
     placed = explain(XGBClassifier(device="cuda"), "cpu").placements[0]
-    assert placed.note == "device='cuda' of the spec is replaced"
+    assert placed.note == "device='cuda' of the estimator is replaced"

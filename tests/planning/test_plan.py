@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pipeline.backends.base import Placement
 from pipeline.planning.plan import Plan, Step
-from pipeline.trace import ledger
+from pipeline.trace import execution_log
 
 X = pd.DataFrame({"a": [0.0, 1.0, 2.0]})
 SPEC = Pipeline([("s", StandardScaler()), ("off", "passthrough"), ("m", LogisticRegression())])
@@ -68,7 +68,7 @@ def test_a_call_transforms_first_and_asks_the_last(plan: Plan, log: list[Any]) -
 
 
 def test_every_call_is_booked_under_its_step(plan: Plan) -> None:
-    with ledger() as book:
+    with execution_log() as book:
         plan.fit(X, None)
         plan.call("predict", X)
     assert [(e.step, e.call, e.device) for e in book.entries] == [
@@ -82,7 +82,7 @@ def test_every_call_is_booked_under_its_step(plan: Plan) -> None:
 
 
 def test_a_failing_step_is_booked_and_its_error_passed_on(plan: Plan) -> None:
-    with ledger() as book, pytest.raises(KeyError):
+    with execution_log() as book, pytest.raises(KeyError):
         plan.fit(X.rename(columns={"a": "b"}), None)
     assert [e.step for e in book.entries] == ["s"]
 
@@ -103,7 +103,7 @@ def test_hand_over_of_one_estimator_is_that_estimator(log: list[Any]) -> None:
 
 
 def test_what_is_there_already_is_not_copied(plan: Plan) -> None:
-    with ledger() as book:
+    with execution_log() as book:
         assert plan.steps[0].bring(X) is X
         assert plan.steps[0].bring(np.zeros(1)).tolist() == [0.0]
     assert book.entries == []

@@ -36,19 +36,19 @@ def dense(matrix: Any) -> np.ndarray:
     return (matrix.toarray() if issparse(matrix) else np.asarray(matrix)).astype("float64")
 
 
-def sklearn_fit(spec: BaseEstimator, X: Any, y: Any = None) -> tuple[Any, np.ndarray]:
+def sklearn_fit(estimator: BaseEstimator, X: Any, y: Any = None) -> tuple[Any, np.ndarray]:
     """Return the fitted original and its matrix of the training rows."""
     with quiet():
-        fitted = clone(spec)
+        fitted = clone(estimator)
         return fitted, dense(fitted.fit_transform(X, y))
 
 
 def assert_parity(
-    spec: BaseEstimator, X: Any, y: Any = None, new: Any = None, dtype: str = "float64"
+    estimator: BaseEstimator, X: Any, y: Any = None, new: Any = None, dtype: str = "float64"
 ) -> Program:
     """Fit both; compare the training matrix, that of new rows, and the hand-over."""
-    reference, expected = sklearn_fit(spec, X, y)
-    program = Program(spec, dtype)
+    reference, expected = sklearn_fit(estimator, X, y)
+    program = Program(estimator, dtype)
     close(program.fit_transform(X, y), expected, dtype)
     new = X if new is None else new
     with quiet():
@@ -77,12 +77,12 @@ def assert_handed_over(plain: Any, reference: Any, new: Any) -> None:
         assert list(plain.get_feature_names_out()) == list(reference.get_feature_names_out())
 
 
-def assert_both_refuse(spec: BaseEstimator, X: Any, y: Any = None) -> str:
+def assert_both_refuse(estimator: BaseEstimator, X: Any, y: Any = None) -> str:
     """Assert that scikit-learn and we raise a kind of `ValueError`; return our message."""
     with quiet(), pytest.raises((TypeError, ValueError)):
-        clone(spec).fit_transform(X, y)
+        clone(estimator).fit_transform(X, y)
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the caller looks at the message
-        Program(spec, "float64").fit_transform(X, y)
+        Program(estimator, "float64").fit_transform(X, y)
     return str(caught.value)
 
 

@@ -199,9 +199,9 @@ def dense(made: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("name", CASES)
 def test_transformers_give_what_sklearn_gives(name: str) -> None:
-    spec, X = CASES[name]
-    expected = dense(clone(spec).fit_transform(X, Y))
-    model = Accelerated(spec, device="cpu")
+    estimator, X = CASES[name]
+    expected = dense(clone(estimator).fit_transform(X, Y))
+    model = Accelerated(estimator, device="cpu")
     found = dense(model.fit_transform(X, Y))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     assert len(np.unique(found[:, 0])) == len(np.unique(expected[:, 0]))
@@ -212,8 +212,8 @@ def test_transformers_give_what_sklearn_gives(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_saved_program_gives_the_same(name: str, tmp_path: Path) -> None:
-    spec, X = CASES[name]
-    model = Accelerated(spec, device="cpu").fit(X, Y)
+    estimator, X = CASES[name]
+    model = Accelerated(estimator, device="cpu").fit(X, Y)
     loaded = load(save(model, tmp_path / "model"), "cpu")
     np.testing.assert_allclose(loaded.transform(X), model.transform(X), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(
@@ -223,9 +223,9 @@ def test_a_saved_program_gives_the_same(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_type_is_that_of_sklearn(name: str) -> None:
-    spec, X = CASES[name]
-    expected = dense(clone(spec).fit_transform(X, Y)).dtype
-    assert dense(Accelerated(spec, device="cpu").fit_transform(X, Y)).dtype == expected
+    estimator, X = CASES[name]
+    expected = dense(clone(estimator).fit_transform(X, Y)).dtype
+    assert dense(Accelerated(estimator, device="cpu").fit_transform(X, Y)).dtype == expected
 
 
 MODELS: dict[str, Any] = {
@@ -273,8 +273,8 @@ LIFTED: dict[str, Any] = {
 @pytest.mark.parametrize("name", LIFTED)
 def test_lifted_models_answer_in_the_type_they_learnt_from(name: str, dtype: str) -> None:
     X = seconds()
-    spec = make_pipeline(SimpleImputer(), StandardScaler(), LIFTED[name])
-    model = Accelerated(spec, device="cpu", dtype=dtype).fit(X, Y)
+    estimator = make_pipeline(SimpleImputer(), StandardScaler(), LIFTED[name])
+    model = Accelerated(estimator, device="cpu", dtype=dtype).fit(X, Y)
     lifted = pickle.loads(pickle.dumps(model.to_sklearn()))
     np.testing.assert_allclose(lifted.predict(X), model.predict(X), rtol=1e-12)
     assert model.certify(X).holds
@@ -295,8 +295,10 @@ def test_a_lifted_model_of_frames_takes_float32_columns_alone() -> None:
         (StandardScaler(), ["t", "u"]), ("passthrough", ["c"]), verbose_feature_names_out=False
     ).set_output(transform="pandas")
     X = seconds().assign(c=pd.Series(TEXT).astype("category"))
-    spec = make_pipeline(prepare, HistGradientBoostingClassifier(categorical_features="from_dtype"))
-    model = Accelerated(spec, device="cpu", dtype="float32").fit(X, Y)
+    estimator = make_pipeline(
+        prepare, HistGradientBoostingClassifier(categorical_features="from_dtype")
+    )
+    model = Accelerated(estimator, device="cpu", dtype="float32").fit(X, Y)
     np.testing.assert_array_equal(model.to_sklearn().predict_proba(X), model.predict_proba(X))
 
 
@@ -304,19 +306,21 @@ def test_a_saved_model_of_frames_is_lifted_as_it_was(tmp_path: Path) -> None:
     prepare = make_column_transformer(
         (SimpleImputer(), ["u"]), ("passthrough", ["t"]), verbose_feature_names_out=False
     ).set_output(transform="pandas")
-    spec = make_pipeline(prepare, KNeighborsRegressor(3))
-    model = Accelerated(spec, device="cpu", dtype="float32").fit(seconds(), SECONDS)
+    estimator = make_pipeline(prepare, KNeighborsRegressor(3))
+    model = Accelerated(estimator, device="cpu", dtype="float32").fit(seconds(), SECONDS)
     lifted = load(save(model, tmp_path / "model"), "cpu").to_sklearn()
     np.testing.assert_array_equal(lifted.predict(seconds()), model.predict(seconds()))
     assert lifted.named_steps["to_float32"].func.__reduce__()[1][1] == {"u": "float32"}
 
 
 def test_the_lifted_pipeline_has_the_steps_of_the_spec() -> None:
-    spec = make_pipeline(SimpleImputer(), StandardScaler(), KMeans(2, n_init=1, random_state=0))
-    names = [name for name, _ in spec.steps]
-    fitted = Accelerated(spec, device="cpu").fit(seconds())
+    estimator = make_pipeline(
+        SimpleImputer(), StandardScaler(), KMeans(2, n_init=1, random_state=0)
+    )
+    names = [name for name, _ in estimator.steps]
+    fitted = Accelerated(estimator, device="cpu").fit(seconds())
     assert [name for name, _ in fitted.to_sklearn().steps] == names
-    narrow = Accelerated(spec, device="cpu", dtype="float32").fit(seconds())
+    narrow = Accelerated(estimator, device="cpu", dtype="float32").fit(seconds())
     assert list(narrow.to_sklearn().named_steps) == [*names[:-1], "to_float32", names[-1]]
 
 
@@ -352,13 +356,13 @@ def test_partial_fit_after_fit_is_that_of_sklearn() -> None:
     assert model.to_sklearn().n_samples_seen_ == ROWS
 
 
-@pytest.mark.parametrize("spec", [RobustScaler(), SimpleImputer(strategy="median")])
-def test_rows_that_were_not_kept_are_not_forgotten_in_silence(spec: Any) -> None:
-    model = Accelerated(spec, device="cpu").fit(NOISE[:500])
+@pytest.mark.parametrize("estimator", [RobustScaler(), SimpleImputer(strategy="median")])
+def test_rows_that_were_not_kept_are_not_forgotten_in_silence(estimator: Any) -> None:
+    model = Accelerated(estimator, device="cpu").fit(NOISE[:500])
     before = model.transform(NOISE)
     with pytest.raises(AttributeError) as raised:
         model.partial_fit(NOISE[500:])
     assert "call partial_fit with the first rows as well" in str(raised.value.__cause__)
     np.testing.assert_array_equal(model.transform(NOISE), before)
-    near = Accelerated(spec, device="cpu", rank_error=0.01).fit(NOISE[:500])
+    near = Accelerated(estimator, device="cpu", rank_error=0.01).fit(NOISE[:500])
     assert near.partial_fit(NOISE[500:]).transform(NOISE).shape == NOISE.shape

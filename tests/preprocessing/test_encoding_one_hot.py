@@ -60,14 +60,14 @@ def new(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def assert_all_equal(spec: Any, X: Any, new: Any) -> Program:
+def assert_all_equal(estimator: Any, X: Any, new: Any) -> Program:
     """Parity, and the way back from the matrix to the values."""
-    new = X if spec.handle_unknown == "error" else new
+    new = X if estimator.handle_unknown == "error" else new
     with quiet():
-        program = assert_parity(spec, X, new=new)
+        program = assert_parity(estimator, X, new=new)
         if not program.width:
             return program
-        reference = clone(spec).fit(X)
+        reference = clone(estimator).fit(X)
         ours = program.to_sklearn().inverse_transform(program.transform(X))
         theirs = reference.inverse_transform(dense(reference.transform(X)))
     pd.testing.assert_frame_equal(pd.DataFrame(ours), pd.DataFrame(theirs))
@@ -80,18 +80,18 @@ def assert_all_equal(spec: Any, X: Any, new: Any) -> Program:
 def test_drop_groups_and_unknown_values(
     unknown: str, drop: Any, group: dict[str, Any], table: pd.DataFrame, new: pd.DataFrame
 ) -> None:
-    spec = OneHotEncoder(drop=drop, handle_unknown=unknown, **group)
-    if refuses(spec, table):
+    estimator = OneHotEncoder(drop=drop, handle_unknown=unknown, **group)
+    if refuses(estimator, table):
         with pytest.raises(ValueError, match="infrequent"):
-            Program(spec).fit(table)
+            Program(estimator).fit(table)
     else:
-        assert_all_equal(spec, table, new)
+        assert_all_equal(estimator, table, new)
 
 
-def refuses(spec: Any, X: pd.DataFrame) -> bool:
+def refuses(estimator: Any, X: pd.DataFrame) -> bool:
     """Return whether scikit-learn does not drop an infrequent category; its message may fail."""
     try:
-        clone(spec).fit(X)
+        clone(estimator).fit(X)
     except (AttributeError, ValueError):
         return True
     return False
@@ -111,12 +111,12 @@ def test_dropping_an_infrequent_category_is_refused(table: pd.DataFrame) -> None
 def test_lists_of_categories_in_the_order_given(
     unknown: str, drop: Any, group: dict[str, Any], table: pd.DataFrame, new: pd.DataFrame
 ) -> None:
-    spec = OneHotEncoder(categories=LISTS, drop=drop, handle_unknown=unknown, **group)
-    if refuses(spec, table):
+    estimator = OneHotEncoder(categories=LISTS, drop=drop, handle_unknown=unknown, **group)
+    if refuses(estimator, table):
         with pytest.raises(ValueError, match="infrequent"):
-            Program(spec).fit(table)
+            Program(estimator).fit(table)
         return
-    program = assert_all_equal(spec, table, new)
+    program = assert_all_equal(estimator, table, new)
     assert program.to_sklearn().categories_[0].tolist()[:5] == ["d", "a", "zz", "b", "c"]
 
 
@@ -127,9 +127,9 @@ def test_values_outside_the_lists_pass_at_fit(
 ) -> None:
     lists = [["d", "b"], [0, 3, 4], [1.5], [True]]
     for group in GROUPS:
-        spec = OneHotEncoder(categories=lists, drop=drop, handle_unknown=unknown, **group)
+        estimator = OneHotEncoder(categories=lists, drop=drop, handle_unknown=unknown, **group)
         with quiet():
-            assert_parity(spec, table, new=new)
+            assert_parity(estimator, table, new=new)
 
 
 @pytest.mark.parametrize(
@@ -151,11 +151,11 @@ def test_values_outside_the_lists_are_refused_by_name(
 
 
 def test_first_column_at_fault_is_named(table: pd.DataFrame) -> None:
-    spec = OneHotEncoder(categories=[LISTS[0], LISTS[1], [1.5, np.nan], [True]])
-    assert assert_both_refuse(spec, table).startswith("column 'f' holds -2.5, which is not in")
+    estimator = OneHotEncoder(categories=[LISTS[0], LISTS[1], [1.5, np.nan], [True]])
+    assert assert_both_refuse(estimator, table).startswith("column 'f' holds -2.5, which is not in")
     array = table[["k", "f"]].to_numpy()
-    spec = OneHotEncoder(categories=[range(9), [1.5, np.nan]])
-    assert assert_both_refuse(spec, array).startswith("column 1 holds -2.5, which is not in")
+    estimator = OneHotEncoder(categories=[range(9), [1.5, np.nan]])
+    assert assert_both_refuse(estimator, array).startswith("column 1 holds -2.5, which is not in")
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_lists_that_sklearn_refuses(categories: list[Any], why: str, table: pd.D
 
 @pytest.mark.parametrize("listed", [[], "abcd", 5, {"a"}], ids=str)
 def test_what_is_no_list_of_values_is_refused(listed: Any, table: pd.DataFrame) -> None:
-    spec = OneHotEncoder(categories=[range(9), listed], handle_unknown="ignore")
+    estimator = OneHotEncoder(categories=[range(9), listed], handle_unknown="ignore")
     with pytest.raises(ConfigError, match=r"categories\[1\] is .* of the column 'c'"):
-        Program(spec).fit(table[["k", "c"]])
+        Program(estimator).fit(table[["k", "c"]])
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,8 @@ def test_none_and_na_are_missing_in_lists_too(kind: str) -> None:
     values = ["日本", "b", "a", "Zé", ""]
     reference = OneHotEncoder(categories=[[*values, np.nan]], min_frequency=20)
     for missing in (None, pd.NA, np.nan):
-        spec = OneHotEncoder(categories=[[*values, missing]], min_frequency=20)
-        program = Program(spec, "float64")
+        estimator = OneHotEncoder(categories=[[*values, missing]], min_frequency=20)
+        program = Program(estimator, "float64")
         close(program.fit_transform(X), sklearn_fit(reference, nan_only)[1])
         assert program.to_sklearn().get_params()["categories"][0][-1] is missing
 
@@ -256,9 +256,9 @@ def test_all_columns_may_be_dropped(table: pd.DataFrame) -> None:
 
 def test_one_row(table: pd.DataFrame, new: pd.DataFrame) -> None:
     for group in GROUPS:
-        spec = OneHotEncoder(handle_unknown="infrequent_if_exist", drop="if_binary", **group)
+        estimator = OneHotEncoder(handle_unknown="infrequent_if_exist", drop="if_binary", **group)
         with quiet():
-            assert_parity(spec, table[:1], new=new)
+            assert_parity(estimator, table[:1], new=new)
 
 
 def test_unknown_values_are_refused_though_there_is_a_group(
@@ -270,17 +270,17 @@ def test_unknown_values_are_refused_though_there_is_a_group(
 
 
 def test_names_of_grouped_columns(table: pd.DataFrame) -> None:
-    spec = OneHotEncoder(
+    estimator = OneHotEncoder(
         max_categories=2, feature_name_combiner=lambda feature, value: f"{feature}={value}"
     )
-    names = assert_parity(spec, table[["c"]]).to_sklearn().get_feature_names_out()
+    names = assert_parity(estimator, table[["c"]]).to_sklearn().get_feature_names_out()
     assert names.tolist() == ["c=d", "c=infrequent_sklearn"]
 
 
 @bounded
 @given(X=tables(), data=st.data())
 def test_any_table(X: pd.DataFrame, data: st.DataObject) -> None:
-    spec = OneHotEncoder(
+    estimator = OneHotEncoder(
         drop=data.draw(st.sampled_from([None, "first", "if_binary"])),
         handle_unknown=data.draw(st.sampled_from(UNKNOWN)),
         max_categories=data.draw(st.one_of(st.none(), st.integers(1, 4))),
@@ -289,4 +289,4 @@ def test_any_table(X: pd.DataFrame, data: st.DataObject) -> None:
     )
     cut = data.draw(st.integers(1, len(X)))
     with quiet():
-        assert_parity(spec, X[:cut], new=X if spec.handle_unknown != "error" else None)
+        assert_parity(estimator, X[:cut], new=X if estimator.handle_unknown != "error" else None)

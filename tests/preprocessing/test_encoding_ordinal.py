@@ -58,10 +58,10 @@ def new(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def assert_all_equal(spec: Any, X: Any, new: Any) -> Program:
+def assert_all_equal(estimator: Any, X: Any, new: Any) -> Program:
     """Parity, and the way back from the matrix to the values."""
-    program = assert_parity(spec, X, new=X if spec.handle_unknown == "error" else new)
-    reference = clone(spec).fit(X)
+    program = assert_parity(estimator, X, new=X if estimator.handle_unknown == "error" else new)
+    reference = clone(estimator).fit(X)
     ours = way_back(program.to_sklearn(), program.transform(X))
     theirs = way_back(reference, reference.transform(X).astype("float64"))
     pd.testing.assert_frame_equal(ours, theirs)
@@ -110,11 +110,11 @@ def test_values_outside_the_lists_pass_at_fit(
 
 
 def test_values_outside_the_lists_are_refused_by_name(table: pd.DataFrame) -> None:
-    spec = OrdinalEncoder(categories=[LISTS[0], LISTS[1], [1.5, np.nan], [True]])
-    message = assert_both_refuse(spec, table)
+    estimator = OrdinalEncoder(categories=[LISTS[0], LISTS[1], [1.5, np.nan], [True]])
+    message = assert_both_refuse(estimator, table)
     assert message.startswith("column 'f' holds -2.5, which is not in categories[2] ")
-    spec.set_params(categories=[LISTS[0][:-1], *LISTS[1:]])
-    message = assert_both_refuse(spec, table)
+    estimator.set_params(categories=[LISTS[0][:-1], *LISTS[1:]])
+    message = assert_both_refuse(estimator, table)
     assert message.startswith("column 'c' holds a missing value, which is not in categories[0] ")
 
 
@@ -129,8 +129,8 @@ def test_values_outside_the_lists_are_refused_by_name(table: pd.DataFrame) -> No
 def test_values_that_stand_for_a_group_are_taken(
     params: dict[str, Any], table: pd.DataFrame
 ) -> None:
-    spec = OrdinalEncoder(max_categories=2, **params)
-    assert "already used" in assert_both_refuse(spec, table)
+    estimator = OrdinalEncoder(max_categories=2, **params)
+    assert "already used" in assert_both_refuse(estimator, table)
     free = {name: 2 if isinstance(value, int) else value for name, value in params.items()}
     assert_parity(OrdinalEncoder(max_categories=2, **free), table)
 
@@ -173,7 +173,7 @@ def test_one_row(table: pd.DataFrame, new: pd.DataFrame) -> None:
 @bounded
 @given(X=tables(), data=st.data())
 def test_any_table(X: pd.DataFrame, data: st.DataObject) -> None:
-    spec = OrdinalEncoder(
+    estimator = OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=-1,
         encoded_missing_value=data.draw(st.sampled_from([np.nan, -1, -2])),
@@ -181,4 +181,4 @@ def test_any_table(X: pd.DataFrame, data: st.DataObject) -> None:
         min_frequency=data.draw(st.sampled_from([None, 2, 0.3])),
     )
     cut = data.draw(st.integers(1, len(X)))
-    assert_parity(spec, X[:cut], new=X)
+    assert_parity(estimator, X[:cut], new=X)

@@ -43,12 +43,12 @@ def test_lists_of_categories(
     monkeypatch.setattr(tables_module, "CHUNK_ROWS", rows)
     y = np.random.default_rng(1).normal(5, 1, 160) + (table["c"] == "d")
     y = y.to_numpy() if n_classes is None else (y * 2).round().to_numpy().astype(int) % n_classes
-    spec = TargetEncoder(categories=lists, smooth=smooth, cv=FOLDS)
-    assert_parity(spec, table, y, new=table.assign(k=99))
+    estimator = TargetEncoder(categories=lists, smooth=smooth, cv=FOLDS)
+    assert_parity(estimator, table, y, new=table.assign(k=99))
 
 
 def test_lists_that_sklearn_refuses(table: pd.DataFrame) -> None:
-    spec = TargetEncoder(categories=[["a", "a"]], cv=FOLDS)
-    message = assert_both_refuse(spec, table[["c"]], np.arange(160) / 7)
+    estimator = TargetEncoder(categories=[["a", "a"]], cv=FOLDS)
+    message = assert_both_refuse(estimator, table[["c"]], np.arange(160) / 7)
     assert message.startswith("TargetEncoder on the columns ['c']: ")
     assert "duplicate elements" in message

@@ -42,8 +42,8 @@ def caught(call: Callable[[], Any]) -> list[str]:
 def test_warns_like_sklearn(
     unknown: str, group: dict[str, Any], drop: str | None, table: pd.DataFrame, new: pd.DataFrame
 ) -> None:
-    spec = OneHotEncoder(drop=drop, handle_unknown=unknown, **group)
-    program, reference = Program(spec).fit(table), clone(spec).fit(table)
+    estimator = OneHotEncoder(drop=drop, handle_unknown=unknown, **group)
+    program, reference = Program(estimator).fit(table), clone(estimator).fit(table)
     expected = caught(lambda: reference.transform(new))
     assert caught(lambda: program.transform(new)) == expected
     assert caught(lambda: program.transform(new.copy())) == expected

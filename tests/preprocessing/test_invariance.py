@@ -84,9 +84,9 @@ THREE = np.array(["x", "y", "z"])[np.digitize(_score, [-2, 8])]
 
 
 class Case(NamedTuple):
-    """A spec, what it is fitted on, and how near its attributes come if the order changes."""
+    """An estimator, what it is fitted on, and how near its attributes come if the order changes."""
 
-    spec: Any
+    estimator: Any
     X: pd.DataFrame
     y: Any = None
     rtol: float = RTOL
@@ -158,7 +158,7 @@ def as_tree(merge: Callable[[Any, Any], Any], stats: list[Any]) -> Any:
 
 def fit(case: Case, parts: list[slice], merging: Callable[..., Any] = in_turn) -> Twin[Any]:
     """Fit a twin on tables of its own for each part, so that each has dictionaries of its own."""
-    twin = TWINS[type(case.spec)](case.spec)
+    twin = TWINS[type(case.estimator)](case.estimator)
     names = twin.names = list(case.X.columns)
     numeric = all(is_number(case.X, name) for name in names)
     form, aligned = twin.form(numeric=numeric), twin.aligned(case.y)
@@ -166,8 +166,8 @@ def fit(case: Case, parts: list[slice], merging: Callable[..., Any] = in_turn) -
     for rows in parts:
         X = case.X[rows].reset_index(drop=True)
         block = Part(Table(X), slice(0, len(X))).read(names, form)
-        stats.append(twin.partial(block, *(array[rows] for array in aligned)))
-    twin.finish(merging(twin.merge, stats))
+        stats.append(twin.statistics(block, *(array[rows] for array in aligned)))
+    twin.finalize(merging(twin.merge, stats))
     return twin
 
 
@@ -197,7 +197,7 @@ def assert_same(ours: Any, theirs: Any, path: str, rtol: float = RTOL) -> None:
 
 
 def test_every_twin_is_in_the_table() -> None:
-    assert {type(case.spec) for case in CASES.values()} == set(TWINS)
+    assert {type(case.estimator) for case in CASES.values()} == set(TWINS)
 
 
 @pytest.mark.parametrize("n_parts", [2, 7, 64])
@@ -219,7 +219,7 @@ def test_attributes_are_the_same_where_the_rows_keep_their_order(name: str) -> N
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, case in CASES.items() if type(case.spec) is TargetEncoder]
+    "name", [name for name, case in CASES.items() if type(case.estimator) is TargetEncoder]
 )
 def test_encodings_of_the_training_rows_do_not_depend_on_the_partitions(name: str) -> None:
     case = CASES[name]

@@ -51,9 +51,9 @@ def holes(n_rows: int = ROWS) -> pd.DataFrame:
     return X.mask(np.random.default_rng(1).random(X.shape) < 0.3)
 
 
-def fitted(spec: Any, X: pd.DataFrame, rank_error: float = RANK_ERROR) -> Any:
+def fitted(estimator: Any, X: pd.DataFrame, rank_error: float = RANK_ERROR) -> Any:
     with quiet():
-        return Program(spec, "float64", rank_error=rank_error).fit(X).to_sklearn()
+        return Program(estimator, "float64", rank_error=rank_error).fit(X).to_sklearn()
 
 
 def assert_near(found: np.ndarray, X: pd.DataFrame, levels: Any) -> None:
@@ -122,7 +122,7 @@ def test_many_rows_are_not(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec",
+    "estimator",
     [
         PowerTransformer(),
         StandardScaler(),
@@ -132,15 +132,15 @@ def test_many_rows_are_not(name: str) -> None:
     ],
     ids=repr,
 )
-def test_all_else_stays_exact(spec: Any) -> None:
-    assert_same(fitted(spec, numbers()), fitted(spec, numbers(), 0.0), "it")
+def test_all_else_stays_exact(estimator: Any) -> None:
+    assert_same(fitted(estimator, numbers()), fitted(estimator, numbers(), 0.0), "it")
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("name", ["bins", "quantiles"])
 def test_nothing_is_drawn(name: str, seed: int) -> None:
-    spec = clone(SPECS[name]).set_params(subsample=50, random_state=seed)
-    ours, of_all = fitted(spec, numbers()), fitted(SPECS[name], numbers())
+    estimator = clone(SPECS[name]).set_params(subsample=50, random_state=seed)
+    ours, of_all = fitted(estimator, numbers()), fitted(SPECS[name], numbers())
     attribute = "bin_edges_" if name == "bins" else "quantiles_"
     found, expected = getattr(ours, attribute), getattr(of_all, attribute)
     np.testing.assert_array_equal(np.stack(list(found)), np.stack(list(expected)))

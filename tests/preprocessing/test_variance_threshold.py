@@ -49,8 +49,8 @@ def test_missing_values_count_for_nothing(threshold: Any, numbers: pd.DataFrame)
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 def test_column_without_values_is_dropped(threshold: Any, numbers: pd.DataFrame) -> None:
-    spec = VarianceThreshold(threshold)
-    program = assert_parity(spec, numbers.assign(b=np.nan))
+    estimator = VarianceThreshold(threshold)
+    program = assert_parity(estimator, numbers.assign(b=np.nan))
     assert "b" not in program.to_sklearn().get_feature_names_out()
 
 
@@ -114,7 +114,7 @@ def test_arrays(numbers: pd.DataFrame, dtype: str) -> None:
 def test_values_and_types_pass_unchanged() -> None:
     X = np.array([[2**62 + 1, 5], [2**62 + 3, 5], [-3, 5]])
     twin = VarianceThresholdTwin(VarianceThreshold())
-    twin.finish(twin.partial(Numbers(X)))
+    twin.finalize(twin.statistics(Numbers(X)))
     out = twin.apply(Numbers(X)).values
     assert out.dtype == "int64"
     assert out.ravel().tolist() == [2**62 + 1, 2**62 + 3, -3]
@@ -151,7 +151,7 @@ def test_infinity_is_refused_like_in_sklearn(numbers: pd.DataFrame) -> None:
 def test_infinity_made_by_an_earlier_step_is_refused(value: float) -> None:
     twin = VarianceThresholdTwin(VarianceThreshold())
     with pytest.raises(DataError, match="infinite values"), quiet():
-        twin.finish(twin.partial(Numbers(np.array([[1.0, value], [2.0, 3.0]]))))
+        twin.finalize(twin.statistics(Numbers(np.array([[1.0, value], [2.0, 3.0]]))))
 
 
 @bounded

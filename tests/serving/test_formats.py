@@ -85,7 +85,8 @@ def test_steps_of_another_program_are_named() -> None:
     state["steps"][0][0] = "scaler"
     made = {**files, "state.json": json.dumps(state).encode()}
     says = (
-        r"the steps of the state, \['scaler', 'logisticregression'\], are not those of the spec, "
+        r"the steps of the state, \['scaler', 'logisticregression'\], are not those of the "
+        r"estimator, "
         r"\['columntransformer', 'logisticregression'\]"
     )
     with pytest.raises(DataError, match=says):

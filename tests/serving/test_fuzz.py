@@ -194,7 +194,7 @@ def test_settings_of_the_command_line_are_read_or_refused(text: str) -> None:
 @pytest.mark.parametrize("depth", [500, 100_000])
 def test_depth_is_no_way_to_end_the_process(depth: int) -> None:
     deep = b"[" * depth + b"]" * depth
-    for name in ("spec", "intake"):
+    for name in ("estimator", "intake"):
         text = json.loads(STATES[0])
         text[name] = "HERE"
         data = json.dumps(text).encode().replace(b'"HERE"', deep)

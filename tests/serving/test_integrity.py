@@ -179,16 +179,16 @@ def test_a_model_replaces_a_model_and_nothing_else(saved: Path, tmp_path: Path) 
 def test_no_training_row_is_kept_where_a_made_one_serves(tmp_path: Path) -> None:
     X = programs.TABLE.assign(n1=123456.75, c2="x")
     X.loc[1:, "n1"] = 2.0
-    spec = programs.program(RandomForestClassifier(2))
-    model = Accelerated(spec, device="cpu").fit(X, programs.NUMBERS)
+    estimator = programs.program(RandomForestClassifier(2))
+    model = Accelerated(estimator, device="cpu").fit(X, programs.NUMBERS)
     assert "123456" not in (save(model, tmp_path / "model") / "state.json").read_text()
 
 
 def test_the_made_row_is_one_that_strict_encoders_know(tmp_path: Path) -> None:
-    spec = make_column_transformer(
+    estimator = make_column_transformer(
         (OneHotEncoder(), ["c1", "n2"]), (SimpleImputer(), ["n1"]), sparse_threshold=1.0
     )
-    model = Accelerated(spec, device="cpu").fit(programs.TABLE)
+    model = Accelerated(estimator, device="cpu").fit(programs.TABLE)
     loaded = load(save(model, tmp_path / "model"), "cpu")
     made, wanted = (m.to_sklearn().transform(programs.TABLE) for m in (loaded, model))
     assert type(made) is type(wanted)

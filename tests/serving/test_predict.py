@@ -26,7 +26,7 @@ from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, scan
-from pipeline.errors import Busy, ConfigError, DataError
+from pipeline.errors import ConfigError, DataError, OutputLocked
 from pipeline.serving.load import load
 from pipeline.serving.predict import SCHEMA, Job, Record, batches, run
 from pipeline.serving.save import save
@@ -46,8 +46,8 @@ def quiet(text: str) -> None:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    spec = programs.program(XGBClassifier(n_estimators=3))
-    fitted = Accelerated(spec, device="cpu", profile=True).fit(TABLE, Y)
+    estimator = programs.program(XGBClassifier(n_estimators=3))
+    fitted = Accelerated(estimator, device="cpu", profile=True).fit(TABLE, Y)
     return save(fitted, tmp_path_factory.mktemp("m") / "model")
 
 
@@ -160,7 +160,7 @@ def test_a_killed_run_leaves_the_old_predictions_and_can_go_on(model: Path, tmp_
 def test_one_writer_at_a_time(model: Path, table: Path, tmp_path: Path) -> None:
     with (tmp_path / ".out.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(Busy):
+        with pytest.raises(OutputLocked):
             run(Job(model, table, tmp_path / "out", "cpu"), quiet)
 
 
@@ -229,8 +229,8 @@ def test_inputs_that_cannot_be_read_are_told(model: Path, table: Path, tmp_path:
     refused(tmp_path / "empty.parquet", "has no rows")
 
 
-def fitted(spec: Any, X: Any, y: Any, folder: Path) -> Path:
-    return save(Accelerated(spec, device="cpu").fit(X, y), folder / "model")
+def fitted(estimator: Any, X: Any, y: Any, folder: Path) -> Path:
+    return save(Accelerated(estimator, device="cpu").fit(X, y), folder / "model")
 
 
 def test_models_of_texts_matrices_and_tables(tmp_path: Path) -> None:
@@ -248,8 +248,8 @@ def test_models_of_texts_matrices_and_tables(tmp_path: Path) -> None:
     made = pd.read_parquet(tmp_path / "out")
     assert list(made) == ["probability_0", "probability_1", "probability_2"]
     np.testing.assert_allclose(made.to_numpy(), load(path, "cpu").predict_proba(X))
-    spec = make_column_transformer((SimpleImputer(), ["n1"]), (OneHotEncoder(), ["c1"]))
-    path = fitted(spec, TABLE, None, tmp_path)
+    estimator = make_column_transformer((SimpleImputer(), ["n1"]), (OneHotEncoder(), ["c1"]))
+    path = fitted(estimator, TABLE, None, tmp_path)
     TABLE.to_parquet(tmp_path / "in.parquet")
     run(Job(path, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=7), quiet)
     made = pd.read_parquet(tmp_path / "out")
@@ -258,7 +258,7 @@ def test_models_of_texts_matrices_and_tables(tmp_path: Path) -> None:
 
 def test_the_command_says_what_it_did(model: Path, table: Path, tmp_path: Path) -> None:
     code, out, err = call("predict", model, table, tmp_path / "out", "--rows", 30, "--device",
-                          "cpu", "--keep", "c1, c2", "--method", "predict")  # fmt: skip
+                          "cpu", "--copy-columns", "c1, c2", "--method", "predict")  # fmt: skip
     assert (code, err) == (0, "")
     assert f"30 rows of {len(TABLE)}" in out
     assert f"predictions: {tmp_path / 'out'} ({len(TABLE)} rows" in out

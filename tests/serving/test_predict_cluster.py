@@ -42,8 +42,8 @@ def two() -> Iterator[Any]:
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Return a model's folder and a table in an order and with an index of its own."""
     folder = tmp_path_factory.mktemp("files")
-    spec = programs.program(XGBClassifier(n_estimators=3))
-    fitted = Accelerated(spec, device="cpu", profile=True).fit(TABLE, Y)
+    estimator = programs.program(XGBClassifier(n_estimators=3))
+    fitted = Accelerated(estimator, device="cpu", profile=True).fit(TABLE, Y)
     X = TABLE.assign(more=range(len(TABLE))).sample(frac=1, random_state=0)
     X.to_parquet(folder / "in.parquet")
     return save(fitted, folder / "model"), folder / "in.parquet"

@@ -57,10 +57,12 @@ def assert_same(loaded: Accelerated, model: Accelerated, X: Any, rtol: float = 0
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_transformer_of_ours_comes_back(tmp_path: Path, name: str) -> None:
-    spec, X, y, *_ = CASES[name]
+    estimator, X, y, *_ = CASES[name]
     if name == "most frequent text":  # a matrix holds no text
-        spec = make_column_transformer((make_pipeline(spec, OneHotEncoder()), list(X.columns)))
-    model = Accelerated(clone(spec), device="cpu", dtype="float64").fit(X, y)
+        estimator = make_column_transformer(
+            (make_pipeline(estimator, OneHotEncoder()), list(X.columns))
+        )
+    model = Accelerated(clone(estimator), device="cpu", dtype="float64").fit(X, y)
     loaded = again(model, tmp_path)
     with np.errstate(invalid="ignore", divide="ignore"):  # logarithms of negative numbers
         assert_same(loaded, model, X)
@@ -75,12 +77,12 @@ def test_every_estimator_with_a_rule_comes_back(tmp_path: Path, case: estimators
     X, y = case.data()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = Accelerated(clone(case.spec), device="cpu").fit(X, y, **case.params)
+        model = Accelerated(clone(case.estimator), device="cpu").fit(X, y, **case.params)
     loaded = again(model, tmp_path)
     if "labels_" in vars(model.to_sklearn()):
         np.testing.assert_array_equal(loaded.to_sklearn().labels_, model.to_sklearn().labels_)
     # Its components are a part of a matrix, and come back as one of their own: BLAS adds otherwise.
-    rtol = 1e-11 if isinstance(case.spec, IncrementalPCA) else 0.0
+    rtol = 1e-11 if isinstance(case.estimator, IncrementalPCA) else 0.0
     if answers(model, X):
         assert_same(loaded, model, X, rtol)
 
@@ -157,9 +159,9 @@ SPECS = {
 
 @pytest.mark.parametrize("name", SPECS)
 def test_specs_of_every_form_come_back(tmp_path: Path, name: str) -> None:
-    spec, y = SPECS[name]
+    estimator, y = SPECS[name]
     y = programs.NUMBERS if y is None else y
-    model = Accelerated(clone(spec), device="cpu").fit(programs.TABLE, y)
+    model = Accelerated(clone(estimator), device="cpu").fit(programs.TABLE, y)
     assert_same(again(model, tmp_path), model, programs.TABLE)
 
 
@@ -174,8 +176,8 @@ def test_text_and_labels_come_back(tmp_path: Path) -> None:
 def test_partitions_come_back(tmp_path: Path) -> None:
     dask = pytest.importorskip("dask.dataframe")
     X = pd.DataFrame({"a": [1.0, 2.0, 4.0, 9.0], "b": list("xyxy")})
-    spec = make_column_transformer((StandardScaler(), ["a"]), (OneHotEncoder(), ["b"]))
-    model = Accelerated(spec, device="cpu").fit(dask.from_pandas(X, npartitions=2))
+    estimator = make_column_transformer((StandardScaler(), ["a"]), (OneHotEncoder(), ["b"]))
+    model = Accelerated(estimator, device="cpu").fit(dask.from_pandas(X, npartitions=2))
     np.testing.assert_array_equal(again(model, tmp_path).transform(X), model.transform(X))
 
 
@@ -192,7 +194,9 @@ def test_a_function_of_ones_own_is_refused_with_the_step(tmp_path: Path) -> None
         return X
 
     model = Accelerated(FunctionTransformer(mine), device="cpu").fit(np.eye(3))
-    with pytest.raises(ConfigError, match=r"spec\.func: .*mine cannot be saved without pickle"):
+    with pytest.raises(
+        ConfigError, match=r"estimator\.func: .*mine cannot be saved without pickle"
+    ):
         save(model, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 

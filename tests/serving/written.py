@@ -75,9 +75,11 @@ def main() -> None:
     if folder.exists():
         sys.exit(f"{folder}: is there, and files that were written stay as they are")
     told = {}
-    for name, spec in LATER_SPECS.items():
+    for name, estimator in LATER_SPECS.items():
         y = np.arange(4.0) if name == "texts" else programs.NUMBERS
-        model = Accelerated(spec, device="cpu", profile=True, host_bytes=10**6).fit(rows(name), y)
+        model = Accelerated(estimator, device="cpu", profile=True, host_bytes=10**6).fit(
+            rows(name), y
+        )
         if name == "linear":
             model.certify(rows(name))
         save(model, folder / name)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import CannotWrite, DataError
+from pipeline.errors import DataError, OutputError
 from pipeline.system import atomic
 from pipeline.system.atomic import publishing
 
@@ -148,10 +148,10 @@ def test_every_file_is_on_disk_before_its_name(
 def test_a_file_in_the_way_is_not_overwritten(tmp_path: Path) -> None:
     way = tmp_path / "results"
     way.write_text("mine")
-    with pytest.raises(CannotWrite, match="results: a file is in the way.*another --out"):
+    with pytest.raises(OutputError, match="results: a file is in the way.*another --out"):
         put(way, "new")
     assert way.read_text() == "mine"
-    with pytest.raises(CannotWrite, match=str(way)):
+    with pytest.raises(OutputError, match=str(way)):
         put(way / "below", "new")
     assert beside(way) == {"results"}
 
@@ -160,7 +160,7 @@ def test_a_folder_of_something_else_is_not_replaced(tmp_path: Path) -> None:
     folder = tmp_path / "home"
     folder.mkdir()
     (folder / "thesis.tex").write_text("years")
-    with pytest.raises(CannotWrite, match="home: holds something else than results"):
+    with pytest.raises(OutputError, match="home: holds something else than results"):
         put(folder, "new")
     assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
     assert beside(folder) == {"home"}
@@ -179,7 +179,7 @@ def test_an_error_of_the_system_is_told_with_its_file(tmp_path: Path) -> None:
         with publishing(tmp_path / "results"):
             raise full
 
-    with pytest.raises(CannotWrite, match=r"model\.skops: No space left on device") as caught:
+    with pytest.raises(OutputError, match=r"model\.skops: No space left on device") as caught:
         fail()
     assert caught.value.exit_code == 73
 
@@ -198,7 +198,7 @@ def test_an_exchange_that_is_denied_leaves_the_old_results(
 ) -> None:
     put(tmp_path / "results", "old")
     monkeypatch.setattr(atomic.ctypes, "CDLL", Denied)
-    with pytest.raises(CannotWrite, match="results: Permission denied"):
+    with pytest.raises(OutputError, match="results: Permission denied"):
         put(tmp_path / "results", "new")
     assert (tmp_path / "results" / "record.json").read_text() == "old"
     assert beside(tmp_path / "results") == {"results", ".results.lock"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import Busy
+from pipeline.errors import OutputLocked
 from pipeline.system.atomic import publishing
 from tests.commands import python, started
 
@@ -87,7 +87,7 @@ def test_a_second_process_is_told_to_wait_and_the_lock_dies_with_the_first(tmp_p
     put(folder, "old")
     with started("-c", HOLD, folder) as holder:
         assert holder.stdout.readline() == "holding\n"
-        with pytest.raises(Busy, match="results: another run is writing here") as caught:
+        with pytest.raises(OutputLocked, match="results: another run is writing here") as caught:
             put(folder, "mine")
         assert caught.value.exit_code == 75
         draft = folder.with_name(f".results.draft-{holder.pid}")

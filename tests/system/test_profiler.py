@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.benchmark import results, rounds
 from pipeline.benchmark import rounds as lane
-from pipeline.benchmark.compare import Duel
+from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.measure import Job
 from pipeline.errors import ConfigError
 from pipeline.system import profiler
@@ -93,7 +93,7 @@ def test_dask_writes_its_own_report_of_a_cluster(
 
 @pytest.mark.usefixtures("nothing")
 def test_run_tells_before_it_trains(small_home: Path, tmp_path: Path) -> None:
-    done = call("run", "flights", "--home", small_home, "--out", tmp_path / "r", "--profile")
+    done = call("run", "flights", "--data-home", small_home, "--out", tmp_path / "r", "--profile")
     assert done.code == 2
     assert "pyinstrument is not installed" in done.err
 
@@ -114,7 +114,9 @@ def test_a_comparison_profiles_each_cell_once_more(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setattr(lane, "Worker", Profiled)
     monkeypatch.setattr(rounds, "obstacle", lambda: why)
-    duel = Duel(TASK, Job("flights", "", "", small_flights), ["logistic", "forest"], repeats=3)
+    duel = Comparison(
+        TASK, Job("flights", "", "", small_flights), ["logistic", "forest"], repeats=3
+    )
     found = duel.measure(lambda line: None, pages=tmp_path).profiles
     cells = [
         ("logistic", "reference"),
@@ -122,7 +124,7 @@ def test_a_comparison_profiles_each_cell_once_more(
         ("forest", "reference"),
         ("forest", "cpu"),
     ]
-    assert [(p.spec, p.variant) for p in found] == cells
+    assert [(p.estimator, p.variant) for p in found] == cells
     if why:
         assert {(p.file, p.why) for p in found} == {("", why)}
         return

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 import pytest
 
 from pipeline.system.threads import each, in_step
-from pipeline.trace import ledger, moved, record
+from pipeline.trace import execution_log, record, record_transfer
 
 
 def test_results_come_in_order_whatever_thread_is_first() -> None:
@@ -24,8 +24,8 @@ def test_one_item_stays_in_the_calling_thread() -> None:
 
 
 def test_threads_report_to_the_ledger_of_the_call() -> None:
-    with ledger() as book, record("step", "fit", "cpu"):
-        list(each(lambda item: moved(to_host=item), range(5)))
+    with execution_log() as book, record("step", "fit", "cpu"):
+        list(each(lambda item: record_transfer(to_host=item), range(5)))
     assert book.to_host_bytes == 10
 
 

@@ -43,21 +43,21 @@ def case(request, home) -> cases.Case:
 
 
 @pytest.fixture(scope="module")
-def truth(case) -> list[np.ndarray]:
+def y_true(case) -> list[np.ndarray]:
     return results(case, TRUTH)
 
 
 @pytest.mark.parametrize("variant", [present(name) for name in VARIANTS])
-def test_a_variant_gives_the_numbers_of_scikit_learn(case, truth, variant) -> None:
-    for found, wanted in zip(results(case, variant), truth, strict=True):
+def test_a_variant_gives_the_numbers_of_scikit_learn(case, y_true, variant) -> None:
+    for found, wanted in zip(results(case, variant), y_true, strict=True):
         assert found.shape == wanted.shape
         assert apart(found, wanted) <= verdicts.SAME_NUMBERS
 
 
-def test_a_variant_without_cross_fitting_would_be_found(case, truth) -> None:
+def test_a_variant_without_cross_fitting_would_be_found(case, y_true) -> None:
     X, y = read_text(case)
-    program = case.spec()
-    assert apart(program.fit(X, y).transform(X), truth[0]) > verdicts.SAME_NUMBERS
+    program = case.pipeline()
+    assert apart(program.fit(X, y).transform(X), y_true[0]) > verdicts.SAME_NUMBERS
 
 
 @pytest.mark.parametrize(
@@ -90,19 +90,19 @@ def test_polars_by_hand_knows_missing_and_unseen_categories(home) -> None:
     }
     new = {"number": [None, 2.0], "few": [None, "c"], "many": ["z", None]}
     y = np.array([0, 1, 1, 0, 1, 0, 0, 1] * 5)
-    spec, hand = case.spec(), ByHand(case)
+    pipeline, hand = case.pipeline(), ByHand(case)
     parts = [
         (name, part, [column])
         for (name, part, _), column in zip(
-            spec.transformers, ["number", "few", "many"], strict=True
+            pipeline.transformers, ["number", "few", "many"], strict=True
         )
     ]
-    spec.set_params(transformers=parts)
+    pipeline.set_params(transformers=parts)
     assert hand.fit_transform(pl.DataFrame(seen), y) == pytest.approx(
-        spec.fit_transform(pd.DataFrame(seen), y), abs=1e-6
+        pipeline.fit_transform(pd.DataFrame(seen), y), abs=1e-6
     )
     assert hand.transform(pl.DataFrame(new)) == pytest.approx(
-        spec.transform(pd.DataFrame(new)), abs=1e-6
+        pipeline.transform(pd.DataFrame(new)), abs=1e-6
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 from pipeline.benchmark.worker import WorkerFailed
 from tools.bench import memory, rss, schema, verdicts, work
 from tools.bench.__main__ import main
-from tools.bench.contest import Contest
+from tools.bench.contest import CellRuns
 from tools.bench.preprocessing import Bench
 from tools.bench.work import Ask, Job
 from tools.bench.worker import Worker
@@ -89,7 +89,7 @@ def test_a_whole_measurement_is_recorded(tmp_path) -> None:
 
 
 def test_a_variant_that_fails_is_recorded_and_runs_no_more(tmp_path) -> None:
-    contest = Contest(job(tmp_path))
+    contest = CellRuns(job(tmp_path))
     lines: list[str] = []
     for _ in range(2):
         contest.run(Broken(), lines.append)
@@ -108,7 +108,7 @@ class Broken:
 
 def test_the_order_is_random_and_the_same_for_a_seed(tmp_path) -> None:
     def turns(seed: int) -> list[str]:
-        lane, order = [Contest(job(tmp_path, name)) for name in "abcd"], list[str]()
+        lane, order = [CellRuns(job(tmp_path, name)) for name in "abcd"], list[str]()
         assert len([*Bench(home=tmp_path, seed=seed, repeats=3)._turns(lane, order)]) == 12
         assert all(sorted(order[i : i + 4]) == sorted(order[:4]) for i in (4, 8))
         return order

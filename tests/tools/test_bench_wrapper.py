@@ -26,26 +26,26 @@ def found(_few: None) -> wrapper.Results:
     return wrapper.measure(rows=300, repeats=5, seed=1, say=lambda line: None)
 
 
-def cell(spec: str, way: str, seconds: float, one: float) -> wrapper.Times:
+def cell(pipeline: str, way: str, seconds: float, one: float) -> wrapper.Times:
     runs = [seconds] * 5
-    return wrapper.Times(spec=spec, way=way, fit=runs, predict=runs, predict_one=[one] * 5)
+    return wrapper.Times(pipeline=pipeline, way=way, fit=runs, predict=runs, predict_one=[one] * 5)
 
 
 def test_every_run_of_each_is_kept(found: wrapper.Results) -> None:
-    assert [(each.spec, each.way) for each in found.cells] == [
-        (spec, way) for spec in wrapper.SPECS for way in wrapper.WAYS
+    assert [(each.pipeline, each.way) for each in found.cells] == [
+        (pipeline, way) for pipeline in wrapper.SPECS for way in wrapper.WAYS
     ]
     for each in found.cells:
         for phase in ("fit", "predict", "predict_one"):
-            times = found.times(each.spec, each.way, phase)
+            times = found.times(each.pipeline, each.way, phase)
             assert times.shape == (5,)
             assert (times > 0).all()
 
 
 def test_both_ways_predict_alike() -> None:
     X, y = wrapper.table(500, seed=0)
-    for spec in wrapper.SPECS.values():
-        bare, wrapped = (make(spec).fit(X, y).predict(X) for make in wrapper.WAYS.values())
+    for pipeline in wrapper.SPECS.values():
+        bare, wrapped = (make(pipeline).fit(X, y).predict(X) for make in wrapper.WAYS.values())
         np.testing.assert_array_equal(bare, wrapped)
         assert (bare == y).mean() > 0.7
 

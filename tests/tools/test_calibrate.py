@@ -47,7 +47,7 @@ def renewed(names: list[str], *, forget_gpu: bool = False) -> choose.Thresholds:
 def test_every_trial_can_be_run(name: str) -> None:
     trial = TRIALS[name]
     columns = trial.widths[0]
-    assert timing.run(trial.spec, "cpu", *trial.table(200, columns)) > 0
+    assert timing.run(trial.pipeline, "cpu", *trial.table(200, columns)) > 0
 
 
 @pytest.mark.parametrize("make", tables.TABLES.values(), ids=list(tables.TABLES))
@@ -70,7 +70,7 @@ def test_tables_grow_fourfold_up_to_the_limit_of_cells() -> None:
 
 def test_tables_stop_growing_once_a_run_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     times = {1_000: 0.1, 4_000: 0.2, 16_000: 1.5, 64_000: 9.0}
-    monkeypatch.setattr(timing, "run", lambda spec, device, X, y: times[len(X)])
+    monkeypatch.setattr(timing, "run", lambda pipeline, device, X, y: times[len(X)])
     points = timing.on_cpu(TRIAL, Limits(seconds=1.0), silent)
     assert [p.rows for p in points if p.columns == 8] == [1_000, 4_000, 16_000]
     monkeypatch.setitem(times, 4_000, 0.9)
@@ -80,7 +80,7 @@ def test_tables_stop_growing_once_a_run_takes_long(monkeypatch: pytest.MonkeyPat
 
 def test_the_shortest_run_counts_and_the_first_not_at_all(monkeypatch) -> None:
     times = iter([0.1, 9.0, 0.2, 0.5])
-    monkeypatch.setattr(timing, "run", lambda spec, device, X, y: next(times))
+    monkeypatch.setattr(timing, "run", lambda pipeline, device, X, y: next(times))
     limits = Limits(cells=8_000, seconds=60.0, repeats=3)
     (point,) = timing.on_cpu(Trial(None, tables.numbers, (8,)), limits, silent)
     assert point.seconds == 0.2
@@ -95,7 +95,7 @@ def test_without_a_gpu_what_it_is_worth_stays_assumed() -> None:
     assert after.gpu is None
     assert after.worth_source == "assumed"
     assert (after.assumed, after.memory) == (before.assumed, before.memory)
-    assert after.spec == "LinearRegression()"
+    assert after.pipeline == "LinearRegression()"
     assert [p.rows for p in after.cpu.points] == [1_000, 4_000, 16_000, 1_000]
     others = [family for family in found.families if family.name != "least squares"]
     assert others == [f for f in choose.cost_model().families if f.name != "least squares"]
@@ -167,8 +167,8 @@ def test_a_missing_file_is_an_exit_code(monkeypatch, tmp_path: Path, capsys) -> 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_pair_of_equals_has_no_difference(monkeypatch, dtype: str) -> None:
-    plain = twins.Plain
-    monkeypatch.setattr(twins, "models", lambda pair: (plain(pair.spec), plain(pair.spec)))
+    plain = twins.HostModel
+    monkeypatch.setattr(twins, "models", lambda pair: (plain(pair.pipeline), plain(pair.pipeline)))
     pair = twins.Pair(Ridge(), tables.numbers, 500, 20, "predict")
     found = twins.measure(pair, dtype, repeats=1)
     assert (found.difference, found.dtype, found.rows) == (0.0, dtype, 500)

@@ -56,12 +56,14 @@ def found(ask: Ask, ran: Any = ()) -> dict[str, verdicts.Verdict]:
 # The programs written by hand.
 
 
-@pytest.mark.parametrize("spec", verdicts.SPECS)
-def test_the_program_by_hand_is_as_good_as_ours_and_as_scikit_learn(table: Path, spec: str) -> None:
-    runs = duel.duel(spec, table, ROWS, "cpu", repeats=1)
+@pytest.mark.parametrize("pipeline", verdicts.SPECS)
+def test_the_program_by_hand_is_as_good_as_ours_and_as_scikit_learn(
+    table: Path, pipeline: str
+) -> None:
+    runs = duel.duel(pipeline, table, ROWS, "cpu", repeats=1)
     what = task.load("synthetic")
-    job = duel.measure.Job(task=what.name, spec=spec, variant="reference", path=table)
-    plain = duel.measure.run(what, what.spec(spec, 0), job)
+    job = duel.measure.Job(task=what.name, pipeline=pipeline, variant="reference", path=table)
+    plain = duel.measure.run(what, what.pipeline(pipeline, 0), job)
     wanted = duel.measure.judge(what, plain)["roc_auc"]
     assert runs.auc_hand == pytest.approx(runs.auc_ours, abs=0.005)
     assert runs.auc_hand == pytest.approx(wanted, abs=0.005)
@@ -100,23 +102,23 @@ def test_rates_by_hand_are_those_of_scikit_learn(share: float, others: list[Any]
     np.testing.assert_allclose(rates, wanted[:, 0], atol=1e-12)
 
 
-@pytest.mark.parametrize("spec", verdicts.SPECS)
+@pytest.mark.parametrize("pipeline", verdicts.SPECS)
 def test_the_program_by_hand_makes_the_same_matrices_on_a_gpu(
-    table: Path, spec: str, monkeypatch: pytest.MonkeyPatch
+    table: Path, pipeline: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = pd.read_parquet(table, columns=[*synthetic.TASK.features, synthetic.TASK.target])[:900]
     # As cuDF reads it: dictionaries of Parquet as text.
     here = here.astype(dict.fromkeys(synthetic.FEW + synthetic.MANY, "str"))
     assert here[synthetic.FEW].isna().any(axis=None), "no missing text"
     monkeypatch.setattr(ByHand, "_fold", lambda self, y: self.xp.arange(len(y)) % 5)
-    _, *wanted = getattr(ByHand("cpu", 0), f"_{spec}")(
+    _, *wanted = getattr(ByHand("cpu", 0), f"_{pipeline}")(
         *by_hand(ByHand("cpu", 0), here, lambda X: X)
     )
     standins.install(monkeypatch)
     import cudf
 
     hand = ByHand("cuda", 0)
-    _, *made = getattr(hand, f"_{spec}")(*by_hand(hand, here, cudf.from_pandas))
+    _, *made = getattr(hand, f"_{pipeline}")(*by_hand(hand, here, cudf.from_pandas))
     for found, expected in zip(made, wanted, strict=True):
         np.testing.assert_allclose(found.get(), expected, rtol=1e-6, atol=1e-6)
 
@@ -440,7 +442,7 @@ def test_failing_tests_are_counted_and_those_that_ran_again_once(ask: Ask) -> No
 def test_less_than_a_byte_a_row_may_come_to_the_host_unbooked(
     ask: Ask, counted: int | None, said: str, met: bool | None
 ) -> None:
-    moved = copies.Moved(spec="s", call="fit", rows=1_000, booked=1_000, counted=counted)
+    moved = copies.Moved(pipeline="s", call="fit", rows=1_000, booked=1_000, counted=counted)
     write(ask, "copies.json", [moved])
     verdict = found(ask)["bytes a row to the host that are not booked"]
     assert (verdict.found, verdict.met) == (said, met)
@@ -454,15 +456,17 @@ def test_a_program_that_is_refused_is_named_and_does_not_stop_the_others(
     fit = copies.Accelerated.fit
 
     def refuse(self: Any, X: Any, y: Any) -> Any:
-        if "logistic" in str(self.spec).lower():
+        if "logistic" in str(self.pipeline).lower():
             raise error("no such luck")
         return fit(self, X, y)
 
     monkeypatch.setattr(copies.Accelerated, "fit", refuse)
-    made = copies.moved("cpu", path, 2_000, count=False)
-    others = [(spec, call) for spec in ("forest", "boosting") for call in ("fit", "predict_proba")]
+    made = copies.record_transfer("cpu", path, 2_000, count=False)
+    others = [
+        (pipeline, call) for pipeline in ("forest", "boosting") for call in ("fit", "predict_proba")
+    ]
     wanted = [("logistic", ""), *(others if error is ValueError else [])]
-    assert [(each.spec, each.call) for each in made] == wanted
+    assert [(each.pipeline, each.call) for each in made] == wanted
     assert {each.counted for each in made} == {None}
     write(ask, "strict.json", made)
     verdict = found(ask)["programs of the flights that a run with `host_bytes=0` refuses"]
@@ -486,7 +490,7 @@ def test_speeds_are_those_on_the_longest_table_that_was_compared(tmp_path: Path)
 
 def runs(ours: float) -> duel.Runs:
     return duel.Runs(
-        spec="boosting", rows=ROWS, ours=[ours] * 5, hand=[1.0] * 5, auc_ours=0.8, auc_hand=0.8,
+        pipeline="boosting", rows=ROWS, ours=[ours] * 5, hand=[1.0] * 5, auc_ours=0.8, auc_hand=0.8,
         stages=[{"read": 0.5, "fit": 1.0}] * 3, least_bytes={"read": 10**9},
     )  # fmt: skip
 

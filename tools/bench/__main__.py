@@ -20,7 +20,7 @@ def arguments() -> argparse.Namespace:
     """Return the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/results/preprocessing-cpu"))
-    parser.add_argument("--home", type=Path, default=Path("data"), help="folder of the data")
+    parser.add_argument("--data-home", type=Path, default=Path("data"), help="folder of the data")
     parser.add_argument("--rows", type=int, default=1_000_000, help="of the generated table")
     parser.add_argument("--memory-rows", type=int, default=5_000_000, help="0: no memory case")
     parser.add_argument("--repeats", type=int, default=7)
@@ -67,7 +67,7 @@ def main() -> int:
             (folder / "results.json").write_bytes(schema.dumps(found))
             (folder / "report.md").write_text(report(found))
         print(report(found))
-    except (PipelineError, datasets.DataError, datasets.CannotWrite) as error:
+    except (PipelineError, datasets.DataError, datasets.OutputError) as error:
         print(f"[bench] {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:

@@ -40,8 +40,8 @@ class Case:
     target : str
     scaled : bool
         Whether the target-encoded columns are scaled too.
-    spec : callable
-        ``spec()`` returns the unfitted scikit-learn program.
+    pipeline : callable
+        ``pipeline()`` returns the unfitted scikit-learn program.
     seed : int
         Of the folds of the cross-fitting.
     licence, source : str
@@ -57,7 +57,7 @@ class Case:
     many: Sequence[str]
     target: str
     scaled: bool
-    spec: Callable[[], ColumnTransformer]
+    pipeline: Callable[[], ColumnTransformer]
     seed: int
     licence: str
     source: str
@@ -107,7 +107,7 @@ def _flights(home: Path, seed: int) -> Case:
         many=flights.HIGH_CARDINALITY,
         target=flights.TARGET,
         scaled=True,
-        spec=lambda: logistic(seed)[0],
+        pipeline=lambda: logistic(seed)[0],
         seed=seed,
         licence=flights.LICENCE,
         source=flights.SOURCE,
@@ -130,14 +130,14 @@ def _generated(name: str, home: Path, rows: int, seed: int) -> Case:
         many=list(tables.MANY_LEVELS),
         target=tables.TARGET,
         scaled=False,
-        spec=lambda: _spec(seed),
+        pipeline=lambda: _pipeline(seed),
         seed=seed,
         licence="none needed: drawn at random",
         source="tools/bench/tables.py",
     )
 
 
-def _spec(seed: int) -> ColumnTransformer:
+def _pipeline(seed: int) -> ColumnTransformer:
     return make_column_transformer(
         (make_pipeline(SimpleImputer(), StandardScaler()), tables.NUMBERS),
         (OneHotEncoder(handle_unknown="ignore", sparse_output=False), list(tables.FEW_LEVELS)),

@@ -1,6 +1,6 @@
 """Two workers of Dask beside one process: ``python -m tools.bench.cluster``.
 
-The same spec on the same files, in turns, each fit in a process of its own.
+The same pipeline on the same files, in turns, each fit in a process of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipeline.errors import ConfigError
 from pipeline.system import environment
 from tools.bench import large, publication
 from tools.bench.large import Fit, Way
-from tools.bench.publication import Record, circumstances
+from tools.bench.publication import Record, fingerprint
 
 SCHEMA: Final = "cluster.results/1"
 WORKERS = 2
@@ -75,7 +75,7 @@ def measure(given: argparse.Namespace, home: Path, held_out: int = HELD_OUT) -> 
     return Results(
         schema=SCHEMA,
         sizes=[_size(recipe, n, given.trees, home, held_out) for recipe, n in recipes],
-        **circumstances("tools.bench.cluster", load_before, given.seed),
+        **fingerprint("tools.bench.cluster", load_before, given.seed),
         columns=given.columns,
         trees=given.trees,
         workers=WORKERS,

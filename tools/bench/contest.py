@@ -14,7 +14,7 @@ Say = Callable[[str], None]
 
 
 @dataclass
-class Contest:
+class CellRuns:
     """What one variant has shown so far; after a failure it runs no more."""
 
     job: Job

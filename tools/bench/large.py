@@ -245,7 +245,7 @@ def _fitted(todo: Job, parts: dict[str, float]) -> pipeline.Accelerated:
         else:
             X, y = pipeline.scan(path, names, synthetic.TARGET)
     model = pipeline.Accelerated(boosting(todo), device="cpu").fit(X, y)
-    for entry in model.residency_.entries:
+    for entry in model.execution_log_.entries:
         name = "gather" if entry.call == "gather" else STEPS.get(entry.step, entry.step)
         parts[name] = parts.get(name, 0.0) + entry.seconds
     return model

@@ -36,7 +36,7 @@ from pipeline.serving.predict import ROWS
 from pipeline.system import environment
 from tools.bench import tables
 from tools.bench.prediction import SCHEMA, Batch, Matrix, Results, Row, Times, part
-from tools.bench.publication import circumstances, publish
+from tools.bench.publication import fingerprint, publish
 
 TRAINED = 100_000
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,7 +180,7 @@ def measure(given: argparse.Namespace, folder: Path) -> Results:
         one_row=rows,
         matrix=matrix(min(given.rows or TRAINED, MATRIX_ROWS), folder, given.seed),
         batch=found,
-        **circumstances("tools.bench.predict", load_before, given.seed),
+        **fingerprint("tools.bench.predict", load_before, given.seed),
     )
 
 

@@ -34,7 +34,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     loaded: Times
     """The model of this package, after `save` and `load`."""
     sklearn: Times
-    """scikit-learn's pipeline of the same spec, fitted on the same rows."""
+    """scikit-learn's pipeline of the same pipeline, fitted on the same rows."""
     bare: Times
     """The last step alone, with the row as a matrix that is ready."""
 

@@ -22,7 +22,7 @@ from pipeline.planning import source_code
 from pipeline.records import DataInfo, Machine
 from pipeline.system import environment
 from tools.bench import cases, memory, schema
-from tools.bench.contest import Contest, Say
+from tools.bench.contest import CellRuns, Say
 from tools.bench.variants import TRUTH, VARIANTS
 from tools.bench.work import Answer, Ask, Job
 from tools.bench.worker import Worker
@@ -91,15 +91,15 @@ class Bench:
         home = str(self.home.resolve())
         return Job(case=case, variant=variant, home=home, rows=rows, seed=self.seed)
 
-    def _case(self, name: str, order: list[str], say: Say) -> list[Contest]:
+    def _case(self, name: str, order: list[str], say: Say) -> list[CellRuns]:
         say(f"{name}  making the table, and the numbers to compare with")
         self._job(name, TRUTH).load()
-        lane = [Contest(self._job(name, variant)) for variant in self.variants]
+        lane = [CellRuns(self._job(name, variant)) for variant in self.variants]
         with ExitStack() as stack:
             scratch = tempfile.TemporaryDirectory(dir=self.home / cases.CACHE)
             folder = stack.enter_context(scratch)
-            with Worker(self._job(name, TRUTH)) as truth:
-                truth.run(Ask(folder=folder, save=True))
+            with Worker(self._job(name, TRUTH)) as y_true:
+                y_true.run(Ask(folder=folder, save=True))
             workers = {c.job.variant: stack.enter_context(Worker(c.job)) for c in lane}
             for contest in chain(lane, self._turns(lane, order)):
                 contest.run(workers[contest.job.variant], say)
@@ -107,7 +107,7 @@ class Bench:
                 contest.compare(workers[contest.job.variant], folder, say)
         return lane
 
-    def _turns(self, lane: list[Contest], order: list[str]) -> Iterator[Contest]:
+    def _turns(self, lane: list[CellRuns], order: list[str]) -> Iterator[CellRuns]:
         """Yield every variant that has not failed once a round, and note the order."""
         for contest in turns(lane, self.repeats, self.seed):
             if not contest.why:
@@ -129,7 +129,7 @@ class Bench:
             isolation=ISOLATION,
         )
 
-    def _describe(self, name: str, lane: list[Contest]) -> schema.Case:
+    def _describe(self, name: str, lane: list[CellRuns]) -> schema.Case:
         case = self._job(name, TRUTH).load()
         rows, columns, width = next((c.last.shape for c in lane if c.last), (0, 0, 0))
         return schema.Case(
@@ -138,7 +138,7 @@ class Bench:
             rows=rows,
             columns=columns,
             width=width,
-            code=source_code.code(case.spec()),
+            code=source_code.code(case.pipeline()),
             files=[_file(case, path) for path in (case.text, case.coded)],
         )
 

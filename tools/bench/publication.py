@@ -29,7 +29,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     seed: int
 
 
-def circumstances(module: str, load_before: float, seed: int) -> dict[str, Any]:
+def fingerprint(module: str, load_before: float, seed: int) -> dict[str, Any]:
     """Return the fields of a `Record`.
 
     Parameters

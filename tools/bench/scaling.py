@@ -23,7 +23,7 @@ from pipeline.errors import ConfigError
 from pipeline.system import environment
 from tools.bench import large, publication
 from tools.bench.large import Fit
-from tools.bench.publication import Record, circumstances
+from tools.bench.publication import Record, fingerprint
 
 SCHEMA: Final = "scaling.results/1"
 SIZES = (1_000_000, 3_000_000, 10_000_000)
@@ -107,7 +107,7 @@ def measure(given: argparse.Namespace, home: Path) -> Results:
     return Results(
         schema=SCHEMA,
         points=[_point(recipe, given.trees, home) for recipe in recipes],
-        **circumstances("tools.bench.scaling", load_before, given.seed),
+        **fingerprint("tools.bench.scaling", load_before, given.seed),
         columns=given.columns,
         trees=given.trees,
     )

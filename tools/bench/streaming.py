@@ -1,6 +1,6 @@
 """Fits from the disk beside fits in memory: ``python -m tools.bench.streaming``.
 
-The same spec on the same files, each in a process of its own. Once to compare times;
+The same pipeline on the same files, each in a process of its own. Once to compare times;
 and once with a hard limit of a quarter of the data, to which the fit from the disk has to hold,
 and with which the one in memory has to end.
 """
@@ -24,7 +24,7 @@ from pipeline.benchmark.statistics import ratio
 from pipeline.system import environment
 from tools.bench import large, publication
 from tools.bench.large import Fit
-from tools.bench.publication import Record, circumstances
+from tools.bench.publication import Record, fingerprint
 
 SCHEMA: Final = "streaming.results/1"
 SHARE = 4
@@ -254,7 +254,7 @@ def measure(given: argparse.Namespace, home: Path) -> Results:
         schema=SCHEMA,
         times=times(small, home, {"trees": given.trees, "bins": BINS}, given.repeats),
         limit=hard_limit(wide, home, tight, int(given.limit_mib * 2**20)),
-        **circumstances("tools.bench.streaming", load_before, given.seed),
+        **fingerprint("tools.bench.streaming", load_before, given.seed),
         rows_held_out=HELD_OUT,
     )
 

@@ -95,17 +95,17 @@ class Threaded:
     """
 
     def __init__(self, case: Case) -> None:
-        self._spec = case.spec().set_params(n_jobs=-1)
+        self._pipeline = case.pipeline().set_params(n_jobs=-1)
 
     def fit_transform(self, X: Any, y: Any) -> Any:
         """Fit and transform."""
         with parallel_config("threading"):
-            return self._spec.fit_transform(X, y)
+            return self._pipeline.fit_transform(X, y)
 
     def transform(self, X: Any) -> Any:
         """Transform."""
         with parallel_config("threading"):
-            return self._spec.transform(X)
+            return self._pipeline.transform(X)
 
 
 def by_hand(case: Case) -> Any:
@@ -116,7 +116,7 @@ def by_hand(case: Case) -> Any:
 
 
 def vectorizer(case: Case) -> Any:
-    """Return skrub's TableVectorizer, told to do what the spec does."""
+    """Return skrub's TableVectorizer, told to do what the pipeline does."""
     from skrub import TableVectorizer
 
     target = TargetEncoder(cv=folds(case.seed))
@@ -132,15 +132,15 @@ def vectorizer(case: Case) -> Any:
 
 
 def _sklearn(case: Case) -> Any:
-    return case.spec()
+    return case.pipeline()
 
 
 def _float32(case: Case) -> Any:
-    return Program(case.spec(), "float32")
+    return Program(case.pipeline(), "float32")
 
 
 def _float64(case: Case) -> Any:
-    return Program(case.spec(), "float64")
+    return Program(case.pipeline(), "float64")
 
 
 _TEXT, _CODES = "pandas, `str` columns", "pandas, category columns"

@@ -24,7 +24,7 @@ from pipeline.benchmark.rounds import turns
 from pipeline.benchmark.statistics import ratio
 from pipeline.errors import ConfigError
 from pipeline.system import environment
-from tools.bench.publication import Record, circumstances, publish, say
+from tools.bench.publication import Record, fingerprint, publish, say
 
 SCHEMA: Final = "wrapper.results/1"
 COLUMNS = 30
@@ -38,7 +38,7 @@ SPECS: dict[str, BaseEstimator] = {
 }
 WAYS: dict[str, Callable[[Any], Any]] = {
     "bare": clone,
-    "wrapped": lambda spec: Accelerated(clone(spec), device="cpu"),
+    "wrapped": lambda pipeline: Accelerated(clone(pipeline), device="cpu"),
 }
 MOST = 1.02
 """Target for the ratios."""
@@ -47,9 +47,9 @@ MOST_ADDED = 1e-3
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Seconds of each run of one spec, bare or wrapped."""
+    """Seconds of each run of one pipeline, bare or wrapped."""
 
-    spec: str
+    pipeline: str
     way: str
     fit: list[float]
     predict: list[float]
@@ -67,9 +67,9 @@ class Results(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     single: int
     cells: list[Times]
 
-    def times(self, spec: str, way: str, phase: str) -> np.ndarray:
+    def times(self, pipeline: str, way: str, phase: str) -> np.ndarray:
         """Return the seconds of a phase, shape (n_repeats,)."""
-        (found,) = (cell for cell in self.cells if (cell.spec, cell.way) == (spec, way))
+        (found,) = (cell for cell in self.cells if (cell.pipeline, cell.way) == (pipeline, way))
         return np.array(getattr(found, phase))
 
 
@@ -79,7 +79,7 @@ def load(path: Path) -> Results:
 
 
 def measure(rows: int, repeats: int, seed: int, say: Callable[[str], None]) -> Results:
-    """Time each spec, bare and wrapped, after a warm-up of both.
+    """Time each pipeline, bare and wrapped, after a warm-up of both.
 
     Parameters
     ----------
@@ -89,14 +89,14 @@ def measure(rows: int, repeats: int, seed: int, say: Callable[[str], None]) -> R
     """
     load_average = environment.load_average()
     X, y = table(rows, seed)
-    cells = [cell for name in SPECS for cell in _spec(name, X, y, repeats, seed, say)]
+    cells = [cell for name in SPECS for cell in _pipeline(name, X, y, repeats, seed, say)]
     return Results(
         schema=SCHEMA,
         rows=rows,
         columns=COLUMNS,
         single=SINGLE,
         cells=cells,
-        **circumstances("tools.bench.wrapper", load_average, seed),
+        **fingerprint("tools.bench.wrapper", load_average, seed),
     )
 
 
@@ -107,10 +107,10 @@ def table(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, (X[:, :3].sum(axis=1) + rng.normal(size=rows) > 0).astype("int64")
 
 
-def _spec(
+def _pipeline(
     name: str, X: Any, y: Any, repeats: int, seed: int, say: Callable[[str], None]
 ) -> Iterator[Times]:
-    found = {way: Times(spec=name, way=way, fit=[], predict=[], predict_one=[]) for way in WAYS}
+    found = {way: Times(pipeline=name, way=way, fit=[], predict=[], predict_one=[]) for way in WAYS}
     for make in WAYS.values():  # warm-up
         _run(make(SPECS[name]), X, y)
     for way in turns(list(WAYS), repeats, seed):
@@ -143,8 +143,8 @@ def part(found: Results) -> str:
         "| program | phase | bare | wrapped | cost | 95 % interval | target | met |",
         "|---|---|---:|---:|---:|:---:|---:|:---:|",
     ]
-    lines += [_ratio(found, spec, phase) for spec in SPECS for phase in ("fit", "predict")]
-    lines += [_added(found, spec) for spec in SPECS]
+    lines += [_ratio(found, pipeline, phase) for pipeline in SPECS for phase in ("fit", "predict")]
+    lines += [_added(found, pipeline) for pipeline in SPECS]
     n = len(found.cells[0].fit)
     here = found.machine
     return "\n".join(lines) + (
@@ -155,24 +155,24 @@ def part(found: Results) -> str:
     )
 
 
-def _ratio(found: Results, spec: str, phase: str) -> str:
-    bare, wrapped = (found.times(spec, way, phase) for way in WAYS)
+def _ratio(found: Results, pipeline: str, phase: str) -> str:
+    bare, wrapped = (found.times(pipeline, way, phase) for way in WAYS)
     compared = ratio(wrapped, bare)
     if compared is None:
         raise ConfigError("a record without runs; run `make bench-wrapper`")
     low, high = compared.interval or (float("nan"), float("nan"))
     met = "yes" if compared.value <= MOST else "no"
     return (
-        f"| `{spec}` | {phase} | {np.median(bare):.3f} s | {np.median(wrapped):.3f} s "
+        f"| `{pipeline}` | {phase} | {np.median(bare):.3f} s | {np.median(wrapped):.3f} s "
         f"| × {compared.value:.3f} | {low:.3f}–{high:.3f} | × {MOST} | {met} |"
     )
 
 
-def _added(found: Results, spec: str) -> str:
-    bare, wrapped = (1e3 * np.median(found.times(spec, way, "predict_one")) for way in WAYS)
+def _added(found: Results, pipeline: str) -> str:
+    bare, wrapped = (1e3 * np.median(found.times(pipeline, way, "predict_one")) for way in WAYS)
     met = "yes" if wrapped - bare <= 1e3 * MOST_ADDED else "no"
     return (
-        f"| `{spec}` | predict one row | {bare:.3f} ms | {wrapped:.3f} ms "
+        f"| `{pipeline}` | predict one row | {bare:.3f} ms | {wrapped:.3f} ms "
         f"| {wrapped - bare:+.3f} ms | | + {1e3 * MOST_ADDED:.0f} ms | {met} |"
     )
 

@@ -63,7 +63,7 @@ def renewed(family: Family, limits: Limits, say: Say) -> Family:
             times = Measured(machine=here, date=today, points=found)
         except PipelineError as error:
             say(f"cuda  stays assumed: {error}")
-    return msgspec.structs.replace(family, spec=code(trial.spec), cpu=cpu, gpu=times)
+    return msgspec.structs.replace(family, pipeline=code(trial.pipeline), cpu=cpu, gpu=times)
 
 
 def calibrate(

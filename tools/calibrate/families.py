@@ -23,11 +23,11 @@ WIDTHS = (8, 64, 512)
 
 
 class Trial(NamedTuple):
-    """A spec and the tables that it is timed on.
+    """A pipeline and the tables that it is timed on.
 
     Parameters
     ----------
-    spec : estimator
+    pipeline : estimator
     table : callable
         From rows and columns to X and y.
     widths : tuple of int
@@ -38,7 +38,7 @@ class Trial(NamedTuple):
         Rows of the largest table.
     """
 
-    spec: Any
+    pipeline: Any
     table: Callable[[int, int], tables.Table]
     widths: tuple[int, ...] = WIDTHS
     rows: int = 1_000

@@ -1,4 +1,4 @@
-"""Time a spec on tables that grow until it takes long."""
+"""Time a pipeline on tables that grow until it takes long."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Limits:
             rows *= 4
 
 
-def run(spec: Any, device: str, X: Any, y: Any) -> float:
+def run(pipeline: Any, device: str, X: Any, y: Any) -> float:
     """Return the seconds of `fit` and an answer for the same rows, on the host at both ends."""
-    model = Accelerated(clone(spec), device=device)
+    model = Accelerated(clone(pipeline), device=device)
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -94,13 +94,13 @@ def _shortest(trial: Trial, device: str, size: tuple[int, int], limits: Limits) 
     X, y = trial.table(*size)
     times: list[float] = []
     while len(times) < 2 or len(times) < limits.repeats and sum(times) <= limits.seconds:
-        times.append(run(trial.spec, device, X, y))
+        times.append(run(trial.pipeline, device, X, y))
     return min(times)
 
 
 def _warm_up(trial: Trial, device: str) -> None:
     """Run once: the first run of a process loads what the others find loaded."""
-    run(trial.spec, device, *trial.table(trial.rows, trial.widths[0]))
+    run(trial.pipeline, device, *trial.table(trial.rows, trial.widths[0]))
 
 
 def tell(line: str) -> None:

@@ -15,7 +15,7 @@ from sklearn import cluster, decomposition, linear_model, neighbors, svm
 from sklearn.base import clone
 
 from pipeline.backends import intelex, parity, x86
-from pipeline.backends.base import Model, Plain
+from pipeline.backends.base import HostModel, Model
 from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.intelex import Intelex
 from pipeline.planning.source_code import code
@@ -29,7 +29,7 @@ class Pair(NamedTuple):
 
     Parameters
     ----------
-    spec : estimator
+    pipeline : estimator
     table : callable
         From rows and columns to X and y.
     rows, columns : int
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
         The method that is compared; ``"labels_"`` for those of the training rows.
     """
 
-    spec: Any
+    pipeline: Any
     table: Callable[[int, int], tables.Table]
     rows: int
     columns: int
@@ -88,8 +88,8 @@ def answer(model: Model, pair: Pair, X: Any, y: Any) -> Any:
 
 def models(pair: Pair) -> tuple[Model, Model]:
     """Return the unfitted estimator of scikit-learn and its twin."""
-    found = x86.TWINS[public_name(pair.spec)]
-    return Plain(pair.spec), Intelex(pair.spec, found, "model")
+    found = x86.TWINS[public_name(pair.pipeline)]
+    return HostModel(pair.pipeline), Intelex(pair.pipeline, found, "model")
 
 
 def measure(pair: Pair, dtype: str, repeats: int = 3) -> parity.Parity:
@@ -105,8 +105,8 @@ def measure(pair: Pair, dtype: str, repeats: int = 3) -> parity.Parity:
             mine.append(time.perf_counter() - start)
     stock, twin = (statistics.median(mine) for mine in times)
     return parity.Parity(
-        estimator=public_name(pair.spec),
-        spec=code(clone(pair.spec)),
+        estimator=public_name(pair.pipeline),
+        code=code(clone(pair.pipeline)),
         rows=pair.rows,
         columns=pair.columns,
         dtype="float32" if dtype == "float32" else "float64",

@@ -22,11 +22,11 @@ from tools.gpu_proof.driver import copies
 class Moved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bytes that went to the host in one call of a program."""
 
-    spec: str
+    pipeline: str
     call: str
     rows: int
     booked: int = 0
-    """By our ledger."""
+    """By our log."""
     counted: int | None = None
     """By the driver; None where nobody counts."""
     why: str = ""
@@ -41,29 +41,29 @@ def moved(device: str, path: Path, most: int | None, *, count: bool) -> list[Mov
     rows, _ = parquet.read(path, found.features, found.target, split.test, device)
     if most:
         X, y, rows = (table[:most] for table in (X, y, rows))
-    for spec in found.specs:
-        model = Accelerated(found.specs[spec](0), device=device, host_bytes=0)
+    for pipeline in found.pipelines:
+        model = Accelerated(found.pipelines[pipeline](0), device=device, host_bytes=0)
         calls = {"fit": (X, y), "predict_proba": (rows,)}
         try:
-            made += [_call(model, spec, call, calls[call], count=count) for call in calls]
+            made += [_call(model, pipeline, call, calls[call], count=count) for call in calls]
         except (Exception, KeyboardInterrupt) as error:
             traceback.print_exc()
-            made.append(Moved(spec=spec, call="", rows=len(X), why=repr(error)))
+            made.append(Moved(pipeline=pipeline, call="", rows=len(X), why=repr(error)))
             if isinstance(error, KeyboardInterrupt):
                 break  # The time is over: what there is gets written.
     return made
 
 
-def _call(model: Any, spec: str, call: str, tables: tuple[Any, ...], *, count: bool) -> Moved:
-    before = model.residency_.to_host_bytes if call != "fit" else 0
+def _call(model: Any, pipeline: str, call: str, tables: tuple[Any, ...], *, count: bool) -> Moved:
+    before = model.execution_log_.to_host_bytes if call != "fit" else 0
     counting: Any = copies if count else nullcontext
     with counting() as counted:
         getattr(model, call)(*tables)
     return Moved(
-        spec=spec,
+        pipeline=pipeline,
         call=call,
         rows=len(tables[0]),
-        booked=model.residency_.to_host_bytes - before,
+        booked=model.execution_log_.to_host_bytes - before,
         counted=_to_host(counted),
     )
 
@@ -75,7 +75,7 @@ def _to_host(counted: Counter[str] | None) -> int | None:
 def measure(given: argparse.Namespace) -> list[Moved]:
     """Return what was moved; the driver counts in the stage ``copies``, on a GPU."""
     path = task.load("flights").prepare(Path("data"))
-    count = given.spec == "counted" and given.device == "cuda"
+    count = given.pipeline == "counted" and given.device == "cuda"
     return moved(given.device, path, given.rows, count=count)
 
 

@@ -25,7 +25,7 @@ FLOAT32 = 4
 class Runs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Seconds of both ways, from opening the file to predictions on the host, and their AUC."""
 
-    spec: str
+    pipeline: str
     rows: int
     ours: list[float]
     hand: list[float]
@@ -37,19 +37,19 @@ class Runs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What a stage has to read or write at least."""
 
 
-def duel(spec: str, path: Path, rows: int, device: str, repeats: int, seed: int = 0) -> Runs:
+def duel(pipeline: str, path: Path, rows: int, device: str, repeats: int, seed: int = 0) -> Runs:
     """Run both ways in turns of random order, after a warm-up of each."""
     found, stages = task.load("synthetic"), list[dict[str, float]]()
     _, split = found.split(None)
-    job = measure.Job(task=found.name, spec=spec, variant=device, path=path, seed=seed)
+    job = measure.Job(task=found.name, pipeline=pipeline, variant=device, path=path, seed=seed)
 
     def ours() -> tuple[Any, Any]:
-        outcome = measure.run(found, found.spec(spec, seed), job)
+        outcome = measure.run(found, found.pipeline(pipeline, seed), job)
         stages.append(outcome.stages)
-        return outcome.truth, outcome.predicted
+        return outcome.y_true, outcome.predicted
 
     ways: dict[str, Callable[[], tuple[Any, Any]]]
-    ways = {"ours": ours, "hand": lambda: ByHand(device, seed).run(spec, path, split)}
+    ways = {"ours": ours, "hand": lambda: ByHand(device, seed).run(pipeline, path, split)}
     answers = {name: way() for name, way in ways.items()}
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     # When the time is over, what there is gets written.
@@ -61,7 +61,7 @@ def duel(spec: str, path: Path, rows: int, device: str, repeats: int, seed: int 
     auc = {name: roc_auc_score(*answer) for name, answer in answers.items()}
     least = least_bytes(found, path, rows, len(answers["ours"][0]))
     return Runs(
-        spec=spec, rows=rows, **seconds, auc_ours=auc["ours"], auc_hand=auc["hand"],
+        pipeline=pipeline, rows=rows, **seconds, auc_ours=auc["ours"], auc_hand=auc["hand"],
         stages=stages[1:], least_bytes=least,
     )  # fmt: skip
 
@@ -76,7 +76,7 @@ def least_bytes(found: task.Task, path: Path, rows: int, rows_test: int) -> dict
 def given_to(given: argparse.Namespace) -> Runs:
     """Return the times of what was asked for."""
     path = task.load("synthetic").prepare(Path("data"), rows=given.rows)
-    return duel(given.spec, path, given.rows, given.device, given.repeats)
+    return duel(given.pipeline, path, given.rows, given.device, given.repeats)
 
 
 if __name__ == "__main__":

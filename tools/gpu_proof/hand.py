@@ -39,13 +39,13 @@ class ByHand:
         self.df: Any = load(frames)
         self.xp: Any = load(arrays)
 
-    def run(self, spec: str, path: Path, split: Split) -> tuple[np.ndarray, np.ndarray]:
+    def run(self, pipeline: str, path: Path, split: Split) -> tuple[np.ndarray, np.ndarray]:
         """Return the test rows' target and their probabilities of class 1, on the host."""
         train, test = (self._read(path, rows) for rows in (split.train, split.test))
-        y, truth = (self._values(rows[task.TASK.target]) for rows in (train, test))
-        model, X, X_test = getattr(self, f"_{spec}")(train, test, y)
+        y, y_true = (self._values(rows[task.TASK.target]) for rows in (train, test))
+        model, X, X_test = getattr(self, f"_{pipeline}")(train, test, y)
         model.fit(X, y)
-        return self._host(truth), self._host(model.predict_proba(X_test)[:, 1])
+        return self._host(y_true), self._host(model.predict_proba(X_test)[:, 1])
 
     def _boosting(self, train: Any, test: Any, y: Any) -> tuple[Any, Any, Any]:
         fold = self._fold(y)

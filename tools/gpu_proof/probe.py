@@ -74,7 +74,7 @@ def asked(name: str) -> tuple[str | None, str]:
     return None, "; ".join([process.said(code), *lines[-3:]])
 
 
-def circumstances() -> dict[str, Any]:
+def fingerprint() -> dict[str, Any]:
     """Return the hardware, the driver and the versions of all packages."""
     installed = {each.metadata["Name"]: each.version for each in metadata.distributions()}
     return {
@@ -94,7 +94,7 @@ def main() -> None:
     if given.ask:
         print(f"{MARK}{ask(given.ask)!r}", flush=True)
         return
-    record: dict[str, Any] = {**circumstances(), "answers": []}
+    record: dict[str, Any] = {**fingerprint(), "answers": []}
     for answer in answers():
         record["answers"].append(answer)
         given.out.write_text(json.dumps(record, indent=2))

@@ -93,8 +93,8 @@ def _few(ask: Ask) -> Command:
 
 def _hand(ask: Ask) -> Iterator[Step]:
     table = ["--rows", str(ask.rows[-1]), "--repeats", str(ask.repeats)]
-    for spec in ("boosting", "logistic"):
-        yield Step([*_module("duel", ask, f"hand-{spec}.json"), "--spec", spec, *table], 90)
+    for pipeline in ("boosting", "logistic"):
+        yield Step([*_module("duel", ask, f"hand-{pipeline}.json"), "--spec", pipeline, *table], 90)
 
 
 def _bandwidth(ask: Ask) -> Iterator[Step]:
@@ -108,7 +108,7 @@ def _synthetic(ask: Ask) -> Iterator[Step]:
 
 
 def _profile(ask: Ask) -> Iterator[Step]:
-    run = ["-m", "pipeline", "run", "flights", "--device", ask.device, "--specs", "boosting"]
+    run = ["-m", "pipeline", "run", "flights", "--device", ask.device, "--pipelines", "boosting"]
     run += ["--out", str(ask.file("profiled"))]
     if shutil.which("nsys"):
         kept = ["--trace=cuda,nvtx", "--force-overwrite=true", f"--output={ask.file('flights')}"]
@@ -124,7 +124,7 @@ def _module(name: str, ask: Ask, file: str) -> Command:
 
 def _measured(task: str, ask: Ask, out: Path, *options: str) -> Command:
     how = ["--device", ask.device, "--repeats", str(ask.repeats), "--out", str(out)]
-    one = ["--specs", "logistic"] if ask.rehearsal else []
+    one = ["--pipelines", "logistic"] if ask.rehearsal else []
     return ["python", "-m", "pipeline", "report", task, *how, *one, *options]
 
 

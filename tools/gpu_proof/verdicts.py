@@ -65,7 +65,9 @@ def verdicts(ask: Ask, ran: Mapping[str, Ran]) -> Iterator[Verdict]:
         yield from _speeds(results.load(compared[-1]), ask)
     else:
         yield Verdict("end to end", "", NOT_RUN, None)
-    yield from (_hand(spec, _read(ask.file(f"hand-{spec}.json"), Runs)) for spec in SPECS)
+    yield from (
+        _hand(pipeline, _read(ask.file(f"hand-{pipeline}.json"), Runs)) for pipeline in SPECS
+    )
 
 
 def _tests(ask: Ask, ran: Mapping[str, Ran]) -> Verdict:
@@ -97,7 +99,7 @@ def _strict(found: list[Moved] | None) -> Verdict:
     what = "programs of the flights that a run with `host_bytes=0` refuses"
     if found is None:
         return Verdict(what, "0", NOT_RUN, None)
-    refused = [f"{each.spec}: {each.why}" for each in found if each.why]
+    refused = [f"{each.pipeline}: {each.why}" for each in found if each.why]
     return Verdict(what, "0", "; ".join([f"{len(refused)}", *refused]), not refused)
 
 
@@ -112,11 +114,11 @@ def _unbooked(found: list[Moved] | None) -> Verdict:
 
 def _speeds(found: Results, ask: Ask) -> Iterator[Verdict]:
     rows = found.task.rows_train + found.task.rows_test
-    for spec in found.specs:
-        ours = _totals(found, spec.name, ask.device)
+    for pipeline in found.pipelines:
+        ours = _totals(found, pipeline.name, ask.device)
         for variant, least in LEAST.items():
-            what = f"{spec.name}, {rows:,} rows, against {variant}"
-            other = _totals(found, spec.name, variant)
+            what = f"{pipeline.name}, {rows:,} rows, against {variant}"
+            other = _totals(found, pipeline.name, variant)
             compared = ratio(other, ours) if len(other) and len(ours) else None
             if compared is None:
                 yield Verdict(what, f"{least:g}×", NOT_RUN, None)
@@ -124,17 +126,17 @@ def _speeds(found: Results, ask: Ask) -> Iterator[Verdict]:
                 yield Verdict(
                     what, f"{least:g}×", f"{compared.value:.1f}×", compared.value >= least
                 )
-        parity = cell_parity(found, spec.name, ask.device)
-        yield Verdict(f"{spec.name}, quality parity", "PASS", parity, parity == "PASS")
+        parity = cell_parity(found, pipeline.name, ask.device)
+        yield Verdict(f"{pipeline.name}, quality parity", "PASS", parity, parity == "PASS")
 
 
-def _totals(found: Results, spec: str, variant: str) -> np.ndarray:
-    cell = measured(found, spec, variant)
+def _totals(found: Results, pipeline: str, variant: str) -> np.ndarray:
+    cell = measured(found, pipeline, variant)
     return np.array([run.total for run in cell.runs] if cell else [])
 
 
-def _hand(spec: str, found: Runs | None) -> Verdict:
-    what, wanted = f"{spec}, our time in that of the program by hand", f"≤ {MOST_HAND}"
+def _hand(pipeline: str, found: Runs | None) -> Verdict:
+    what, wanted = f"{pipeline}, our time in that of the program by hand", f"≤ {MOST_HAND}"
     if not (found and found.ours and found.hand):
         return Verdict(what, wanted, NOT_RUN, None)
     value = float(np.median(found.ours) / np.median(found.hand))
@@ -150,12 +152,12 @@ def _bandwidths(ask: Ask) -> Iterator[str]:
     most = copy.bytes_a_second
     yield from ("| at least moved | GB/s | of a copy's |", "|---|---:|---:|")
     yield f"| a copy within the device | {most / 1e9:,.1f} | 100 % |"
-    for spec in SPECS:
-        runs = _read(ask.file(f"hand-{spec}.json"), Runs)
+    for pipeline in SPECS:
+        runs = _read(ask.file(f"hand-{pipeline}.json"), Runs)
         if runs and runs.stages:
             for stage, least in runs.least_bytes.items():
                 speed = least / np.median([each.get(stage, np.inf) for each in runs.stages])
-                what = f"{spec}, {stage}, {runs.rows:,} rows"
+                what = f"{pipeline}, {stage}, {runs.rows:,} rows"
                 yield f"| {what} | {speed / 1e9:,.2f} | {speed / most:.1%} |"
 
 

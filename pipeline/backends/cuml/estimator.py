@@ -32,7 +32,7 @@ class Cuml(Model):
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
         The scikit-learn estimator.
     rule : Rule
     step : str
@@ -44,11 +44,11 @@ class Cuml(Model):
         cuML has no equivalent of some parameter value.
     """
 
-    def __init__(self, spec: BaseEstimator, rule: Rule, step: str) -> None:
+    def __init__(self, estimator: BaseEstimator, rule: Rule, step: str) -> None:
         # Not from_sklearn: that needs a GPU, and sets output_type="numpy",
         # which would copy every result to the host.
-        params = translate(rule, spec, step)
-        super().__init__(spec, load(rule.twin)(**params))
+        params = translate(rule, estimator, step)
+        super().__init__(estimator, load(rule.twin)(**params))
         self.rule, self.step, self.taken = rule, step, params
         self.text_labels = self.in_pairs = False
         self.counted = True
@@ -74,7 +74,7 @@ class Cuml(Model):
         if drawn := self._drawn():
             self.native.set_params(**drawn)
         params = self._weighted(y, params)
-        self.counted = trees.counted(self.spec, params.get("sample_weight"))
+        self.counted = trees.counted(self.estimator, params.get("sample_weight"))
         if self.rule.cutoff and not frames.is_sparse(X):
             return self._fit_sized(X, y, params)
         return super().fit(X, y, **params)
@@ -84,7 +84,7 @@ class Cuml(Model):
         X, factor = least_squares.sized(
             X,
             params.get("sample_weight"),
-            tol=self.spec.tol,
+            tol=self.estimator.tol,
             centred=self.taken["fit_intercept"],
             one_target=np.ndim(y) == 1,
         )
@@ -111,19 +111,19 @@ class Cuml(Model):
     def _fit_together(self, X: Any, y: Any, weights: Any = None) -> None:
         """Take the model that all GPUs of the cluster train."""
         X = self.learnt_from(X)
-        found = multi_gpu.train(self.spec, {**self.taken, **self._drawn()}, X, y, weights)
+        found = multi_gpu.train(self.estimator, {**self.taken, **self._drawn()}, X, y, weights)
         if found is None:
             raise self._missing()
         self.native = found
         self.text_labels = y is not None and y.dtype.kind not in "iufb"
 
-    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return which class trains on all GPUs; "" where this one does on one."""
         if not multi_gpu.several_gpus() or self._obstacles(call, X, y, params):
             return ""
-        return f"trained by all GPUs of the cluster ({multi_gpu.path_of(self.spec)})"
+        return f"trained by all GPUs of the cluster ({multi_gpu.path_of(self.estimator)})"
 
-    def stays(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def why_gathered(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return why one GPU of several learns."""
         why = self._obstacles(call, X, y, params) if multi_gpu.several_gpus() else []
         return "; ".join(why)
@@ -131,7 +131,7 @@ class Cuml(Model):
     def _obstacles(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> list[str]:
         if call not in multi_gpu.CALLS:
             return [f"{call} learns on one GPU"]
-        return multi_gpu.obstacles(self.spec, self.taken, (X, y), params)
+        return multi_gpu.obstacles(self.estimator, self.taken, (X, y), params)
 
     def fit_transform(self, X: Any, y: Any) -> Any:
         """Fit, and return the transformed training rows, on the device; of partitions, as such."""
@@ -164,7 +164,7 @@ class Cuml(Model):
             The rows hold what was not there at fit, or missing values.
         """
         if not hasattr(self.native, method):
-            why = f"cuML's {type(self.spec).__name__} has no {method}"
+            why = f"cuML's {type(self.estimator).__name__} has no {method}"
             raise Unsupported(Reason(self.step, why, f"use to_sklearn().{method}(X)"))
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
@@ -191,7 +191,7 @@ class Cuml(Model):
             raise Unsupported(Reason(self.step, f"cuML: {error}", way_out)) from error
 
     def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn estimator, with the parameters of the spec.
+        """Return the fitted scikit-learn estimator, with the parameters of the estimator.
 
         Raises
         ------
@@ -199,9 +199,9 @@ class Cuml(Model):
             cuML has no way to do so.
         """
         if self.rule.own:
-            return _at_home(self.rule.own.lift(self.native, self.spec))
+            return _at_home(self.rule.own.lift(self.native, self.estimator))
         if self.in_pairs:
-            name = type(self.spec).__name__
+            name = type(self.estimator).__name__
             raise Unsupported(
                 Reason(
                     self.step,
@@ -209,7 +209,7 @@ class Cuml(Model):
                     f"use OneVsOneClassifier(Accelerated({name}())), or {ON_HOST}",
                 )
             )
-        lifted = self.native.as_sklearn().set_params(**self.spec.get_params(deep=False))
+        lifted = self.native.as_sklearn().set_params(**self.estimator.get_params(deep=False))
         if not self.counted:
             warnings.warn(f"{self.step}: {trees.UNKNOWN}", UserWarning, stacklevel=3)
         elif hasattr(type(lifted), "feature_importances_"):
@@ -225,7 +225,7 @@ class Cuml(Model):
             cuML has no way to do so.
         """
         if self.rule.own:
-            why = f"cuML takes no fitted {type(self.spec).__name__} over from scikit-learn"
+            why = f"cuML takes no fitted {type(self.estimator).__name__} over from scikit-learn"
             raise Unsupported(Reason(self.step, why, f"fit it on the GPU, or {ON_HOST}"))
         try:
             self.native._sync_attrs_from_cpu(fitted)
@@ -241,14 +241,14 @@ class Cuml(Model):
         given, X = X, self.learnt_from(X, self.rule.order)
         found = [*self._beyond_cuml(y, params)]
         if multi_gpu.has_missing(X):
-            if not get_tags(self.spec).input_tags.allow_nan:
+            if not get_tags(self.estimator).input_tags.allow_nan:
                 raise self._missing()
             way_out = f"impute them in a step before, or {ON_HOST}"
             found.append(Reason(self.step, "cuML does not take missing values (NaN)", way_out))
         if found:
             raise Unsupported(*found)
         moving = [each for each in (y, params.get("sample_weight")) if each is not None]
-        trace.moved(to_device=sum(np.asarray(each).nbytes for each in moving))
+        trace.record_transfer(to_device=sum(np.asarray(each).nbytes for each in moving))
         self.text_labels = y is not None and y.dtype.kind not in "iufb"
         self.in_pairs = self._in_pairs(y)
         self._through_the_host(X)
@@ -257,18 +257,18 @@ class Cuml(Model):
     def _through_the_host(self, X: Any) -> None:
         """Book the way of rows that cuML hands to the model of each pair of classes."""
         if self.in_pairs:
-            trace.moved(to_host=frames.nbytes(X), to_device=frames.nbytes(X))
+            trace.record_transfer(to_host=frames.nbytes(X), to_device=frames.nbytes(X))
 
     def _spared(self, X: Any, given: Any) -> Any:
         """Return rows that cuML may write to: theirs are as they were but for rounding."""
-        asked = self.spec.get_params(deep=False)
+        asked = self.estimator.get_params(deep=False)
         at_risk = self.first and X is given and self.rule.overwrites
         if not at_risk or frames.is_sparse(X) or not X.flags.f_contiguous:
             return X
         return X.copy(order="F") if asked.get("copy", asked.get("copy_X", True)) else X
 
     def _beyond_cuml(self, y: Any, params: dict[str, Any]) -> Iterator[Reason]:
-        name = type(self.spec).__name__
+        name = type(self.estimator).__name__
         for param, value in params.items():
             if value is not None and not (param == "sample_weight" and self.rule.weights):
                 why = f"the fit of cuML's {name} takes no {param}"
@@ -279,9 +279,13 @@ class Cuml(Model):
             why = f"cuML's {name} learns one target and y has {y.shape[1]}"
             yield Reason(self.step, why, f"fit one model a target, or {ON_HOST}")
         elif (uneven := self._uneven(params)) and (n_classes := len(np.unique(y))) > 2:
-            why = f"cuML's {name} honours {uneven} of two classes only and y has {n_classes}"
+            why = f"cuML's {name} takes {uneven} of two classes only and y has {n_classes}"
             yield Reason(self.step, why, f"leave it out, or {ON_HOST}")
-        elif self.rule.pairs and self._in_pairs(y) and self.spec.decision_function_shape == "ovo":
+        elif (
+            self.rule.pairs
+            and self._in_pairs(y)
+            and self.estimator.decision_function_shape == "ovo"
+        ):
             why = f"cuML's {name} has no decisions of each pair of classes"
             way_out = f"use decision_function_shape='ovr', or {ON_HOST}"
             yield Reason(self.step, why, way_out)
@@ -309,8 +313,8 @@ def _at_home(lifted: Any) -> Any:
     return lifted
 
 
-def in_python(spec: BaseEstimator) -> BaseEstimator:
-    """Return a spec whose numbers are Python's, as cuML asks for them.
+def in_python(estimator: BaseEstimator) -> BaseEstimator:
+    """Return an estimator whose numbers are Python's, as cuML asks for them.
 
     To `isinstance(value, int)` a number of NumPy's is none: cuML's forests would take
     `min_samples_leaf=np.int64(5)`, as grids of parameters have it, for five times all rows.
@@ -319,12 +323,12 @@ def in_python(spec: BaseEstimator) -> BaseEstimator:
     >>> in_python(Ridge(alpha=np.float32(0.5), max_iter=np.int64(9)))
     Ridge(alpha=0.5, max_iter=9)
     """
-    params = spec.get_params(deep=False).items()
+    params = estimator.get_params(deep=False).items()
     numbers = {name: value.item() for name, value in params if isinstance(value, np.generic)}
-    return copy(spec).set_params(**numbers) if numbers else spec
+    return copy(estimator).set_params(**numbers) if numbers else estimator
 
 
-def translate(rule: Rule, spec: BaseEstimator, step: str) -> dict[str, Any]:
+def translate(rule: Rule, estimator: BaseEstimator, step: str) -> dict[str, Any]:
     """Return cuML's parameters for a scikit-learn estimator.
 
     Raises
@@ -332,35 +336,35 @@ def translate(rule: Rule, spec: BaseEstimator, step: str) -> dict[str, Any]:
     Unsupported
         cuML has no equivalent of some parameter value.
     """
-    spec = in_python(spec)
+    estimator = in_python(estimator)
     if rule.own:
-        return rule.own.translate(spec, step)
+        return rule.own.translate(estimator, step)
     try:
-        taken = _of_cuml(rule, spec)
+        taken = _of_cuml(rule, estimator)
     except ValueError as error:
         raise Unsupported(
             Reason(step, f"cuML: {error}", f"change the parameter, or {ON_HOST}")
         ) from error
-    refuse(rule.only, spec, step)
+    refuse(rule.only, estimator, step)
     return taken | dict(rule.fixed)
 
 
-def _of_cuml(rule: Rule, spec: BaseEstimator) -> dict[str, Any]:
+def _of_cuml(rule: Rule, estimator: BaseEstimator) -> dict[str, Any]:
     """Return what the installed cuML answers; where there is none, what one release did."""
     if available(rule.twin.partition(".")[0]):
-        return dict(load(rule.twin)._params_from_cpu(spec))
-    return translations.translate(public_name(spec), spec.get_params(deep=False))
+        return dict(load(rule.twin)._params_from_cpu(estimator))
+    return translations.translate(public_name(estimator), estimator.get_params(deep=False))
 
 
-def dropped(rule: Rule, spec: BaseEstimator, step: str) -> list[str]:
+def dropped(rule: Rule, estimator: BaseEstimator, step: str) -> list[str]:
     """Return the parameters that differ from their default and make no difference to cuML."""
-    spec, defaults = in_python(spec), type(spec)().get_params(deep=False)
-    whole = translate(rule, spec, step)
+    estimator, defaults = in_python(estimator), type(estimator)().get_params(deep=False)
+    whole = translate(rule, estimator, step)
     lost = []
     ours = {"tol"} if rule.cutoff else set()
-    for name, value in spec.get_params(deep=False).items():
+    for name, value in estimator.get_params(deep=False).items():
         if name not in ours and repr(value) != repr(defaults[name]):
-            without = clone(spec).set_params(**{name: defaults[name]})
+            without = clone(estimator).set_params(**{name: defaults[name]})
             try:
                 same = repr(translate(rule, without, step)) == repr(whole)
             except Unsupported:  # the default itself, as SpectralClustering's affinity

@@ -36,9 +36,9 @@ NEEDS = ("raft_dask", "dask_cudf")
 CALLS = ("fit", "fit_transform", "fit_predict")
 
 
-def path_of(spec: Any) -> str:
+def path_of(estimator: Any) -> str:
     """Return the dotted name of the class of cuml.dask for an estimator that has one."""
-    return SPREAD[public_name(spec)].path
+    return SPREAD[public_name(estimator)].path
 
 
 def several_gpus() -> bool:
@@ -68,13 +68,13 @@ def _device() -> str:
 
 
 def obstacles(
-    spec: Any, taken: Mapping[str, Any], table: tuple[Any, Any], params: Mapping[str, Any]
+    estimator: Any, taken: Mapping[str, Any], table: tuple[Any, Any], params: Mapping[str, Any]
 ) -> list[str]:
     """Return why a fit cannot be shared by several GPUs.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
         Of scikit-learn.
     taken : mapping
         Parameters of cuML's class.
@@ -83,9 +83,9 @@ def obstacles(
     params : mapping
         Parameters of `fit`.
     """
-    found = SPREAD.get(public_name(spec))
+    found = SPREAD.get(public_name(estimator))
     if found is None:
-        return [f"cuml.dask has no {type(spec).__name__} that makes one model of all rows"]
+        return [f"cuml.dask has no {type(estimator).__name__} that makes one model of all rows"]
     missing = [f"{package} is not installed" for package in NEEDS if not available(package)]
     return [
         *missing,
@@ -130,12 +130,12 @@ def _of_target(found: Spread, y: Any) -> Iterator[str]:
         yield f"{found.path} needs two classes"
 
 
-def train(spec: Any, taken: Mapping[str, Any], X: Any, y: Any, weights: Any = None) -> Any:
+def train(estimator: Any, taken: Mapping[str, Any], X: Any, y: Any, weights: Any = None) -> Any:
     """Return the model of all rows that the workers of the active cluster train together.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
         Of scikit-learn, without `obstacles`.
     taken : mapping
         Parameters of cuML's class.
@@ -155,8 +155,8 @@ def train(spec: Any, taken: Mapping[str, Any], X: Any, y: Any, weights: Any = No
     """
     cluster = active()
     assert cluster is not None
-    found = SPREAD[public_name(spec)]
-    cutoff = CUML[public_name(spec)].cutoff
+    found = SPREAD[public_name(estimator)]
+    cutoff = CUML[public_name(estimator)].cutoff
     dtype = np.dtype("float64") if cutoff else X.dtype
     rows = partitioned.lengths(X)
     partitioned.check_rows(y, sum(rows))
@@ -168,7 +168,7 @@ def train(spec: Any, taken: Mapping[str, Any], X: Any, y: Any, weights: Any = No
     factor = 1.0
     if cutoff:
         centred = taken["fit_intercept"]
-        table, factor = least_squares.sized_together(table, tol=spec.tol, centred=centred)
+        table, factor = least_squares.sized_together(table, tol=estimator.tol, centred=centred)
     given = (table, *(_uploaded(column, table) for column in columns), classes)
     made = watched(cluster, lambda: asyncio.to_thread(_fit, cluster, found, taken, given))
     model = made.get_combined_model()
@@ -282,7 +282,7 @@ def _labelled(X: Any, model: Any) -> Any:
 class Spread:
     """How a class of cuml.dask stands in for the one that learns on one GPU.
 
-    Its constructors swallow keywords that they do not know, so those that it honours are here.
+    Its constructors swallow keywords that they do not know, so those it takes are here.
 
     Parameters
     ----------

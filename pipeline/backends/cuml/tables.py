@@ -265,7 +265,7 @@ SUBSTITUTES = {
 """What has no faithful twin -> the nearest estimator that has a rule; never put in its place."""
 
 
-def public_name(spec: Any) -> str:
+def public_name(estimator: Any) -> str:
     """Return the name under which an estimator's exact class is imported.
 
     A subclass has another one: it is another algorithm.
@@ -274,10 +274,10 @@ def public_name(spec: Any) -> str:
     >>> public_name(Ridge())
     'sklearn.linear_model.Ridge'
     """
-    kind = type(spec)
+    kind = type(estimator)
     return f"{kind.__module__.partition('._')[0]}.{kind.__name__}"
 
 
-def rule(spec: Any) -> Rule | None:
+def rule(estimator: Any) -> Rule | None:
     """Return the row of an estimator, if there is one."""
-    return CUML.get(public_name(spec))
+    return CUML.get(public_name(estimator))

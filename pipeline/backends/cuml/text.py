@@ -49,16 +49,16 @@ ON_CPU = "or run the step on the CPU with device='auto'"
 Objection = tuple[str, str, str]
 
 
-def handles(spec: Any) -> bool:
+def handles(estimator: Any) -> bool:
     """Return whether a step is one of the text vectorizers.
 
     >>> handles(TfidfVectorizer()), handles("passthrough")
     (True, False)
     """
-    return type(spec) in CUML
+    return type(estimator) in CUML
 
 
-def describe(spec: BaseEstimator, step: str) -> Placement:
+def describe(estimator: BaseEstimator, step: str) -> Placement:
     """Return the cuML class and what it does otherwise.
 
     Raises
@@ -66,11 +66,11 @@ def describe(spec: BaseEstimator, step: str) -> Placement:
     Unsupported
         cuML cannot honour some parameters; all of them are in the error.
     """
-    found = [Reason(step, why, instead, name) for name, why, instead in _objections(spec)]
+    found = [Reason(step, why, instead, name) for name, why, instead in _objections(estimator)]
     if found:
         raise Unsupported(*found)
-    _terms(spec, step)
-    return Placement(step, CUML[type(spec)], "cuda", "; ".join(_differences(spec)))
+    _terms(estimator, step)
+    return Placement(step, CUML[type(estimator)], "cuda", "; ".join(_differences(estimator)))
 
 
 def inside(leaf: BaseEstimator, step: str) -> Reason:
@@ -83,57 +83,63 @@ def inside(leaf: BaseEstimator, step: str) -> Reason:
     )
 
 
-def _objections(spec: Any) -> Iterator[Objection]:
+def _objections(estimator: Any) -> Iterator[Objection]:
     """Return parameter, cause and way out of each value that cuML does not honour."""
-    if isinstance(spec, TfidfTransformer):
+    if isinstance(estimator, TfidfTransformer):
         return
-    if spec.input != "content":
+    if estimator.input != "content":
         yield "input", "cuML reads no files", f"read them and pass the texts, {ON_CPU}"
     for name in ("preprocessor", "analyzer", "tokenizer"):
-        if callable(getattr(spec, name)) and (name != "tokenizer" or spec.analyzer == "word"):
+        if callable(getattr(estimator, name)) and (
+            name != "tokenizer" or estimator.analyzer == "word"
+        ):
             yield name, "a Python function of one text cannot run on the GPU", _beforehand(name)
-    if spec.strip_accents is not None and spec.preprocessor is None:
+    if estimator.strip_accents is not None and estimator.preprocessor is None:
         yield "strip_accents", "cuML strips no accents", _beforehand("strip_accents")
-    if spec.analyzer == "word" and spec.tokenizer is None and spec.token_pattern != TOKEN_PATTERN:
+    if (
+        estimator.analyzer == "word"
+        and estimator.tokenizer is None
+        and estimator.token_pattern != TOKEN_PATTERN
+    ):
         why = f"cuML's tokens follow {TOKEN_PATTERN!r} only"
         yield "token_pattern", why, f"use the default, {ON_CPU}"
-    yield from _objections_to_grams(spec)
-    yield from _objections_to_limits(spec)
+    yield from _objections_to_grams(estimator)
+    yield from _objections_to_limits(estimator)
 
 
 def _beforehand(name: str) -> str:
     return f"leave out {name} and change the texts beforehand, {ON_CPU}"
 
 
-def _objections_to_grams(spec: Any) -> Iterator[Objection]:
-    shortest, longest = spec.ngram_range
+def _objections_to_grams(estimator: Any) -> Iterator[Objection]:
+    shortest, longest = estimator.ngram_range
     if not 1 <= shortest <= longest:
-        why = f"{spec.ngram_range!r} is not a range from 1 up"
+        why = f"{estimator.ngram_range!r} is not a range from 1 up"
         yield "ngram_range", why, "use (1, 1), (1, 2), …"
-    elif spec.analyzer == "char_wb" and shortest > 3:
+    elif estimator.analyzer == "char_wb" and shortest > 3:
         why = (
             f"cuML leaves out words of fewer than {shortest - 2} characters, scikit-learn does not"
         )
         yield "ngram_range", why, f"start at 3 or fewer characters, {ON_CPU}"
 
 
-def _objections_to_limits(spec: Any) -> Iterator[Objection]:
-    if _limited(spec) and spec.binary:
+def _objections_to_limits(estimator: Any) -> Iterator[Objection]:
+    if _limited(estimator) and estimator.binary:
         why = "cuML ranks terms by how often they occur, scikit-learn by documents when binary=True"
         yield "max_features", why, f"use min_df in its place, {ON_CPU}"
 
 
-def _limited(spec: Any) -> bool:
-    return getattr(spec, "max_features", None) is not None and spec.vocabulary is None
+def _limited(estimator: Any) -> bool:
+    return getattr(estimator, "max_features", None) is not None and estimator.vocabulary is None
 
 
-def _differences(spec: Any) -> Iterator[str]:
+def _differences(estimator: Any) -> Iterator[str]:
     """Return what is told because it cannot be seen from the parameters."""
-    if not isinstance(spec, TfidfTransformer):
+    if not isinstance(estimator, TfidfTransformer):
         yield "letters beyond U+FFFF and the Greek final sigma differ, see docs/gpu-semantics.md"
-        if not _held(spec.dtype):
-            yield f"floats instead of {np.dtype(spec.dtype)}: CuPy has no sparse integers"
-    if _limited(spec):
+        if not _held(estimator.dtype):
+            yield f"floats instead of {np.dtype(estimator.dtype)}: CuPy has no sparse integers"
+    if _limited(estimator):
         yield "at equal counts max_features keeps the first terms of the alphabet"
 
 
@@ -141,34 +147,36 @@ def _held(dtype: Any) -> bool:
     return np.dtype(dtype) in (np.dtype("float32"), np.dtype("float64"))
 
 
-def parameters(spec: Any, step: str, dtype: str) -> dict[str, Any]:
-    """Return cuML's parameters for a vectorizer whose values it honours.
+def parameters(estimator: Any, step: str, dtype: str) -> dict[str, Any]:
+    """Return cuML's parameters for a vectorizer whose values it takes.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
     step : str
         Path of the step, for messages.
     dtype : {"float32", "float64"}
-        Type of the matrix where the spec asks for one that CuPy cannot hold.
+        Type of the matrix where the estimator asks for one that CuPy cannot hold.
 
     Raises
     ------
     ConfigError
-        The vocabulary of the spec is invalid.
+        The vocabulary of the estimator is invalid.
     """
-    given = spec.get_params(deep=False)
+    given = estimator.get_params(deep=False)
     params = {name: given[name] for name in SHARED.split() if name in given}
-    if isinstance(spec, TfidfTransformer):
+    if isinstance(estimator, TfidfTransformer):
         return params
-    params["dtype"] = np.dtype(spec.dtype if _held(spec.dtype) else dtype).type
-    if spec.analyzer == "word":
-        params["stop_words"] = sorted(spec.get_stop_words() or ()) or None
+    params["dtype"] = np.dtype(estimator.dtype if _held(estimator.dtype) else dtype).type
+    if estimator.analyzer == "word":
+        params["stop_words"] = sorted(estimator.get_stop_words() or ()) or None
     else:
-        spaces = SPACES[spec.analyzer]
-        params["preprocessor"] = partial(single_spaces, lowercase=spec.lowercase, spaces=spaces)
-    if isinstance(spec, CountVectorizer):
-        params["vocabulary"] = _terms(spec, step)
+        spaces = SPACES[estimator.analyzer]
+        params["preprocessor"] = partial(
+            single_spaces, lowercase=estimator.lowercase, spaces=spaces
+        )
+    if isinstance(estimator, CountVectorizer):
+        params["vocabulary"] = _terms(estimator, step)
     return params
 
 
@@ -178,12 +186,12 @@ def single_spaces(X: Any, *, lowercase: bool, spaces: str) -> Any:
     return X.str.replace(spaces, " ", regex=True)
 
 
-def _terms(spec: Any, step: str) -> list[str] | None:
+def _terms(estimator: Any, step: str) -> list[str] | None:
     """Return the given vocabulary in the order of its columns, as scikit-learn understands it."""
-    if getattr(spec, "vocabulary", None) is None:
+    if getattr(estimator, "vocabulary", None) is None:
         return None
     try:
-        words = CountVectorizer(vocabulary=spec.vocabulary, lowercase=spec.lowercase)
+        words = CountVectorizer(vocabulary=estimator.vocabulary, lowercase=estimator.lowercase)
         found: dict[str, int] = words.fit([""]).vocabulary_
     except ValueError as error:
         raise ConfigError(f"{step}(vocabulary): {error}") from error
@@ -195,12 +203,12 @@ class Vectorizer(Model):
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
         One of the classes in `CUML`.
     step : str
         Path of the step, for messages.
     dtype : {"float32", "float64"}
-        Type of the matrix where the spec asks for one that CuPy cannot hold.
+        Type of the matrix where the estimator asks for one that CuPy cannot hold.
 
     Raises
     ------
@@ -208,10 +216,10 @@ class Vectorizer(Model):
         cuML cannot honour some parameters.
     """
 
-    def __init__(self, spec: BaseEstimator, step: str, dtype: str = "float32") -> None:
-        describe(spec, step)
-        twin = load(CUML[type(spec)])
-        super().__init__(spec, twin(**parameters(spec, step, dtype)))
+    def __init__(self, estimator: BaseEstimator, step: str, dtype: str = "float32") -> None:
+        describe(estimator, step)
+        twin = load(CUML[type(estimator)])
+        super().__init__(estimator, twin(**parameters(estimator, step, dtype)))
         self.step = step
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
@@ -233,40 +241,41 @@ class Vectorizer(Model):
             if "Insufficient number of characters" not in str(error):
                 raise
             raise DataError(
-                f"{self.step}: every text is too short for ngram_range={self.spec.ngram_range}, "
+                f"{self.step}: every text is too short for "
+                f"ngram_range={self.estimator.ngram_range}, "
                 f"which cuML does not take; use shorter n-grams, {ON_CPU}"
             ) from error
 
     def to_sklearn(self) -> Any:
         """Return scikit-learn's vectorizer, with the vocabulary and weights that cuML learned."""
-        if isinstance(self.spec, HashingVectorizer):
-            return clone(self.spec)
+        if isinstance(self.estimator, HashingVectorizer):
+            return clone(self.estimator)
         with warnings.catch_warnings():
             # About the parameters: scikit-learn gives them to those who fit with it.
             warnings.simplefilter("ignore")
             return self._lifted()
 
     def _lifted(self) -> Any:
-        if isinstance(self.spec, TfidfTransformer):
+        if isinstance(self.estimator, TfidfTransformer):
             width = self.native.n_features_in_
-            lifted = clone(self.spec).fit(sparse.csr_matrix((1, width), dtype="float64"))
+            lifted = clone(self.estimator).fit(sparse.csr_matrix((1, width), dtype="float64"))
         else:
-            lifted = with_vocabulary(self.spec, self.native.get_feature_names_out())
-        if getattr(self.spec, "use_idf", False):
+            lifted = with_vocabulary(self.estimator, self.native.get_feature_names_out())
+        if getattr(self.estimator, "use_idf", False):
             lifted.idf_ = _host(self.native.idf_)
         return lifted
 
 
-def with_vocabulary(spec: Any, terms: Any) -> Any:
+def with_vocabulary(estimator: Any, terms: Any) -> Any:
     """Return a fitted `CountVectorizer` or `TfidfVectorizer` that knows the given terms.
 
     >>> words = with_vocabulary(CountVectorizer(), ["a", "text"])
     >>> words.vocabulary_, words.transform(["Text, text."]).toarray().tolist()
     ({'a': 0, 'text': 1}, [[0, 2]])
     """
-    lifted = clone(spec).set_params(vocabulary=[str(term) for term in terms]).fit([""])
-    lifted.fixed_vocabulary_ = spec.vocabulary is not None
-    return lifted.set_params(vocabulary=clone(spec).vocabulary)
+    lifted = clone(estimator).set_params(vocabulary=[str(term) for term in terms]).fit([""])
+    lifted.fixed_vocabulary_ = estimator.vocabulary is not None
+    return lifted.set_params(vocabulary=clone(estimator).vocabulary)
 
 
 def _host(weights: Any) -> np.ndarray:

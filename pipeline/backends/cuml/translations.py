@@ -29,10 +29,10 @@ PATH = Path(__file__).with_name("translations.json")
 
 
 class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a parameter of cuML's is given: a constant, or what a parameter of the spec has."""
+    """What a parameter of cuML's is given: a constant, or what a parameter of the estimator has."""
 
     of: str = ""
-    """The parameter of the spec; empty for the constant."""
+    """The parameter of the estimator; empty for the constant."""
     constant: Any = None
     times: int = 1
     plus: int = 0
@@ -40,7 +40,7 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """How many of its items; 0 for all of it."""
 
     def __call__(self, params: Mapping[str, Any]) -> Any:
-        """Return the value for the parameters of a spec."""
+        """Return the value for the parameters of a estimator."""
         value = params[self.of] if self.of else self.constant
         value = value if self.times == 1 else self.times * value
         value = value + self.plus if self.plus else value
@@ -59,7 +59,7 @@ class Case(
     against: list[Any] = []
 
     def holds(self, params: Mapping[str, Any]) -> bool:
-        """Return whether the parameters of a spec are of this case."""
+        """Return whether the parameters of an estimator are of this case."""
         return not self.parameter or holds(self.test, self.against, params[self.parameter])
 
 
@@ -141,7 +141,7 @@ def translate(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     name : str
         Public name of the estimator.
     params : mapping of str to object
-        All parameters of the spec.
+        All parameters of the estimator.
 
     Raises
     ------
@@ -184,7 +184,7 @@ class Own:
     extra: Mapping[str, Any] = field(default_factory=dict)
     unknown: Callable[[Any, Any], str] = lambda fitted, X: ""
 
-    def translate(self, spec: BaseEstimator, step: str) -> dict[str, Any]:
+    def translate(self, estimator: BaseEstimator, step: str) -> dict[str, Any]:
         """Return cuML's parameters.
 
         Raises
@@ -192,25 +192,25 @@ class Own:
         Unsupported
             Values that cuML cannot honour.
         """
-        refuse(self.only, spec, step)
-        return {name: _array(getattr(spec, name)) for name in self.same} | dict(self.extra)
+        refuse(self.only, estimator, step)
+        return {name: _array(getattr(estimator, name)) for name in self.same} | dict(self.extra)
 
-    def lift(self, fitted: Any, spec: BaseEstimator) -> Any:
+    def lift(self, fitted: Any, estimator: BaseEstimator) -> Any:
         """Return a fitted scikit-learn estimator with the state of the cuML one."""
-        lifted = clone(spec)
+        lifted = clone(estimator)
         lifted.n_features_in_ = int(fitted.n_features_in_)
         for name, value in self.attributes(fitted).items():
             setattr(lifted, name, value)
         return lifted
 
 
-def refuse(only: Mapping[str, Check], spec: BaseEstimator, step: str) -> None:
+def refuse(only: Mapping[str, Check], estimator: BaseEstimator, step: str) -> None:
     """Raise `Unsupported` for values of parameters that cannot be honoured."""
     way_out = "change it, or run the step on the CPU with device='auto'"
     refused = [
-        Reason(step, f"cuML has no equivalent of {getattr(spec, name)!r}", way_out, name)
+        Reason(step, f"cuML has no equivalent of {getattr(estimator, name)!r}", way_out, name)
         for name, honoured in only.items()
-        if not honoured(getattr(spec, name))
+        if not honoured(getattr(estimator, name))
     ]
     if refused:
         raise Unsupported(*refused)

@@ -23,13 +23,13 @@ UNKNOWN = (
 )
 
 
-def counted(spec: Any, weights: Any) -> bool:
+def counted(estimator: Any, weights: Any) -> bool:
     """Return whether counts of rows are all that a forest of cuML knows of their weights.
 
     It draws rows by their weights, as scikit-learn does; those that it does not draw it weighs.
     """
-    given = weights is not None or getattr(spec, "class_weight", None) is not None
-    return getattr(spec, "bootstrap", True) or not given
+    given = weights is not None or getattr(estimator, "class_weight", None) is not None
+    return getattr(estimator, "bootstrap", True) or not given
 
 
 def is_complete(fitted: Any) -> bool:

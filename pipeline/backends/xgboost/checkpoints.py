@@ -41,7 +41,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What a training depends on."""
 
     seed: str
-    spec: str
+    estimator: str
     data: str
     versions: str
 
@@ -63,7 +63,7 @@ class Checkpoints:
     Parameters
     ----------
     folder : Path or None
-    seed, spec, versions : str
+    seed, estimator, versions : str
         What a training must have in common with the one that goes on from it.
 
     Attributes
@@ -78,7 +78,7 @@ class Checkpoints:
 
     folder: Path | None
     seed: str = ""
-    spec: str = ""
+    estimator: str = ""
     versions: str = ""
     trees: bytes = b""
     rounds: int = 0
@@ -102,7 +102,9 @@ class Checkpoints:
         """
         if self.folder is None or self._origin is not None:
             return
-        self._origin = Origin(seed=self.seed, spec=self.spec, data=data(), versions=self.versions)
+        self._origin = Origin(
+            seed=self.seed, estimator=self.estimator, data=data(), versions=self.versions
+        )
         path = self.folder / RECORD
         if not path.exists():
             return
@@ -186,12 +188,12 @@ class Pace:
 
 
 def _check(now: Origin, then: Origin, folder: Path) -> None:
-    for what in ("versions", "seed", "spec", "data"):
+    for what in ("versions", "seed", "estimator", "data"):
         if getattr(now, what) != getattr(then, what):
             told = {
                 "versions": f"by {then.versions}, and this is {now.versions}",
                 "seed": f"with {then.seed or 'no seed'}, and now it is {now.seed or 'none'}",
-                "spec": "with another spec",
+                "estimator": "with another estimator",
                 "data": "on other rows, or rows in another order",
             }[what]
             raise CheckpointDiffers(

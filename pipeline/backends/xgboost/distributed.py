@@ -28,10 +28,10 @@ KNOWN = {"sample_weight"}
 """Parameters of `fit` that are cut as the rows are."""
 
 
-def spreads(spec: Any, params: dict[str, Any]) -> bool:
+def trains_distributed(estimator: Any, params: dict[str, Any]) -> bool:
     """Return whether an estimator with these parameters of `fit` can train on partitions."""
     given = {name for name, value in params.items() if value is not None}
-    return type(spec).__name__ in SPREAD and given <= KNOWN
+    return type(estimator).__name__ in SPREAD and given <= KNOWN
 
 
 def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:

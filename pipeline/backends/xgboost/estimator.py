@@ -26,12 +26,12 @@ OF_TABLE = {"base_score", "interaction_constraints", "monotone_constraints"}
 """Parameters that may say something of each column, class or target."""
 
 
-class Boosting(Model):
+class XGBoostModel(Model):
     """An XGBoost estimator on ``"cpu"`` or ``"cuda"``."""
 
-    def __init__(self, spec: BaseEstimator, device: str) -> None:
+    def __init__(self, estimator: BaseEstimator, device: str) -> None:
         with deprecated.heard():
-            super().__init__(spec, clone(spec).set_params(device=device))
+            super().__init__(estimator, clone(estimator).set_params(device=device))
         self.device = device
 
     def fit(self, X: Any, y: Any, **params: Any) -> None:
@@ -51,7 +51,7 @@ class Boosting(Model):
             booster = how.train(self.native, X, y, **params)
             self._check_device(booster)
             return self._take(booster)
-        if ranking.ranks(self.spec):
+        if ranking.ranks(self.estimator):
             X, y, params = ranking.ordered(X, y, params)
         X = _readable(X)
         data = partial(checkpoints.fingerprint, X, y, params.get("sample_weight"))
@@ -70,14 +70,14 @@ class Boosting(Model):
             if "Invalid classes inferred" not in str(error):
                 raise
             raise DataError(
-                f"{type(self.spec).__name__} takes the classes 0, 1, …, n - 1 and y holds "
+                f"{type(self.estimator).__name__} takes the classes 0, 1, …, n - 1 and y holds "
                 f"{np.unique(y).tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
             ) from error
         return self._check_device(self.native.get_booster())
 
-    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions: by a cluster, or from the disk if it must."""
-        if not distributed.spreads(self.spec, params):
+        if not distributed.trains_distributed(self.estimator, params):
             return ""
         if active() is not None:
             return "trained by all workers of the cluster"
@@ -102,7 +102,7 @@ class Boosting(Model):
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
-        if method == "score" and ranking.ranks(self.spec):
+        if method == "score" and ranking.ranks(self.estimator):
             raise ConfigError("a ranking is scored by query: give ndcg_score what predict returns")
         pool.take(self.device)
         X = _readable(X)
@@ -138,7 +138,7 @@ class Boosting(Model):
 
     def _moved(self, **booked: Any) -> None:
         if self.device == "cuda":
-            trace.moved(**booked)
+            trace.record_transfer(**booked)
 
     def resume(self, trees: bytes) -> None:
         """Take a trained booster, written as UBJSON, for that of the estimator.
@@ -161,36 +161,36 @@ class Boosting(Model):
 
     def _with(self, booster: Any) -> Any:
         with deprecated.heard():
-            lifted = clone(self.spec)
+            lifted = clone(self.estimator)
         lifted.load_model(bytearray(booster.save_raw("ubj")))
-        # load_model writes these too; set_params would wake the device of the spec.
+        # load_model writes these too; set_params would wake the device of the estimator.
         for name in ("base_score", "booster", "enable_categorical", "feature_types"):
-            setattr(lifted, name, getattr(self.spec, name))
+            setattr(lifted, name, getattr(self.estimator, name))
         return lifted
 
 
-def on_host_only(spec: Any, step: str) -> list[Reason]:
+def on_host_only(estimator: Any, step: str) -> list[Reason]:
     """Return a reason for each parameter that XGBoost has on the CPU alone."""
-    if spec.tree_method != "exact":
+    if estimator.tree_method != "exact":
         return []
     why = "XGBoost has no exact trees on the GPU"
     way_out = "use tree_method='hist', or device='auto' to run this step on the CPU"
     return [Reason(step, why, way_out, "tree_method")]
 
 
-def bad_parameters(spec: Any, step: str) -> list[Reason]:
+def bad_parameters(estimator: Any, step: str) -> list[Reason]:
     """Return a reason for each parameter that XGBoost refuses, or ignores with a mere warning.
 
     XGBoost's classes take any keyword and any value; XGBoost itself is asked,
     by training nothing on one row.
     """
-    trees = spec.n_estimators
+    trees = estimator.n_estimators
     if trees is not None and (isinstance(trees, bool) or not isinstance(trees, Integral)):
         return [Reason(step, f"{trees!r} is no whole number", "use 1 or more", "n_estimators")]
     if trees is not None and trees < 1:
         found = f"{trees!r} trees would be trained without a word"
         return [Reason(step, found, "use 1 or more", "n_estimators")]
-    params = spec.get_xgb_params()
+    params = estimator.get_xgb_params()
     unknown = [n for n, v in params.items() if isinstance(v, Real) and v != v]
     if unknown:
         return [Reason(step, "nan is no number", "leave it out", name) for name in unknown]
@@ -201,9 +201,9 @@ def bad_parameters(spec: Any, step: str) -> list[Reason]:
     unused = re.findall(r"Parameters: \{ (.*?) \} are not used", told)
     names = [name for group in unused for name in re.findall(r'"(\w+)"', group)]
     return [
-        Reason(step, "XGBoost has no such parameter", _suggestion(name, spec), name)
+        Reason(step, "XGBoost has no such parameter", _suggestion(name, estimator), name)
         for name in names
-        if name in _keywords(spec)
+        if name in _keywords(estimator)
     ]
 
 
@@ -218,9 +218,9 @@ def _is_judged(name: str, value: Any) -> bool:
     return not (isinstance(value, Sequence) and any(callable(each) for each in value))
 
 
-def _keywords(spec: Any) -> dict[str, Any]:
+def _keywords(estimator: Any) -> dict[str, Any]:
     """Return the parameters that the class does not name."""
-    return getattr(spec, "kwargs", None) or {}
+    return getattr(estimator, "kwargs", None) or {}
 
 
 def _trial(params: dict[str, Any]) -> str | ValueError:
@@ -266,9 +266,9 @@ def _hostile(X: Any) -> str:
     )
 
 
-def _suggestion(name: str, spec: Any) -> str:
+def _suggestion(name: str, estimator: Any) -> str:
     from difflib import get_close_matches
 
-    known = set(spec.get_params()) - set(_keywords(spec))
+    known = set(estimator.get_params()) - set(_keywords(estimator))
     close = get_close_matches(name, known, n=1)
     return f"did you mean {close[0]!r}?" if close else "see XGBoost's list of parameters"

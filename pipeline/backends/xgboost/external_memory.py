@@ -11,7 +11,7 @@ from traceback import clear_frames
 from typing import Any
 
 from pipeline.backends import incremental
-from pipeline.backends.incremental import Page
+from pipeline.backends.incremental import Batch
 from pipeline.backends.xgboost import checkpoints
 from pipeline.data import frames
 from pipeline.data.target import classes
@@ -58,14 +58,14 @@ def _page_rows(X: Any, rows: int) -> int:
     return math.isqrt(OVERHEAD * rows * width) // width
 
 
-def _told(pages: Sequence[Page]) -> str:
+def _told(pages: Sequence[Batch]) -> str:
     """Return what identifies the rows."""
     found = (checkpoints.fingerprint(page.read(), page.y, page.sample_weight) for page in pages)
     return hashlib.sha256("".join(found).encode()).hexdigest()
 
 
 def _trained(
-    estimator: Any, pages: Sequence[Page], folder: str, y: Any, xgb_model: Any = None
+    estimator: Any, pages: Sequence[Batch], folder: str, y: Any, xgb_model: Any = None
 ) -> Any:
     matrix = load("xgboost.ExtMemQuantileDMatrix")(
         _iterator(pages, str(Path(folder) / "bins"), estimator),
@@ -92,10 +92,10 @@ def _trained(
         del matrix
 
 
-def _iterator(pages: Sequence[Page], cache: str, estimator: Any) -> Any:
+def _iterator(pages: Sequence[Batch], cache: str, estimator: Any) -> Any:
     device, kinds = estimator.device, estimator.feature_types
 
-    class Pages(load("xgboost.DataIter")):  # type: ignore[misc]
+    class Batches(load("xgboost.DataIter")):  # type: ignore[misc]
         """What XGBoost asks for the next partition."""
 
         def __init__(self) -> None:
@@ -114,7 +114,7 @@ def _iterator(pages: Sequence[Page], cache: str, estimator: Any) -> Any:
             self.at += 1
             return True
 
-    return Pages()
+    return Batches()
 
 
 def _on(device: str, array: Any) -> Any:

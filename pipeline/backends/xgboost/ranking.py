@@ -13,9 +13,12 @@ from pipeline.errors import DataError
 WEIGHTS = "a weight is one query's; sort the rows by query, so that it is clear whose"
 
 
-def ranks(spec: Any) -> bool:
+def ranks(estimator: Any) -> bool:
     """Return whether an estimator is XGBoost's ranker."""
-    return type(spec).__module__.startswith("xgboost.") and type(spec).__name__ == "XGBRanker"
+    return (
+        type(estimator).__module__.startswith("xgboost.")
+        and type(estimator).__name__ == "XGBRanker"
+    )
 
 
 def ordered(X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:

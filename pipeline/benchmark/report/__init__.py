@@ -30,7 +30,7 @@ def render(results: Results, folder: Path) -> None:
 
     Raises
     ------
-    CannotWrite
+    OutputError
         The folder is not writable, the disk is full, or a file is in the way.
     """
     files = {"index.html": html.page(results), "report.md": markdown.page(results)}

@@ -114,22 +114,22 @@ def hue(results: Results, variant: str) -> int:
 
 
 def run_figures(results: Results) -> list[Marks]:
-    """Return one figure per spec: every timed run as a dot, on an axis from 0."""
-    return [figure for spec in results.specs if (figure := _runs(results, spec.name))]
+    """Return one figure per pipeline: every timed run as a dot, on an axis from 0."""
+    return [figure for pipeline in results.pipelines if (figure := _runs(results, pipeline.name))]
 
 
-def _runs(results: Results, spec: str) -> Marks | None:
+def _runs(results: Results, pipeline: str) -> Marks | None:
     found = [
         (variant.name, cell, item)
         for variant in results.variants
-        if (cell := measured(results, spec, variant.name))
-        and (item := speed(results, spec, variant.name))
+        if (cell := measured(results, pipeline, variant.name))
+        and (item := speed(results, pipeline, variant.name))
     ]
     if not found:
         return None
     axis = Linear(max(item.maximum for _, _, item in found))
     rows = (_run(name, hue(results, name), cell, item, axis) for name, cell, item in found)
-    return Marks(f"Timed runs of {spec}, in seconds", tuple(rows), axis.ticks())
+    return Marks(f"Timed runs of {pipeline}, in seconds", tuple(rows), axis.ticks())
 
 
 def _run(label: str, number: int, cell: Cell, found: Speed, axis: Linear) -> Mark:
@@ -147,9 +147,9 @@ def _run(label: str, number: int, cell: Cell, found: Speed, axis: Linear) -> Mar
 def ratio_figure(results: Results) -> Marks | None:
     """Return the intervals of all time ratios on one logarithmic axis, or None."""
     found = [
-        (f"{spec}, {variant}", hue(results, variant), item.ratio)
-        for spec, variant in pairs(results)
-        if (item := speed(results, spec, variant)) and item.ratio
+        (f"{pipeline}, {variant}", hue(results, variant), item.ratio)
+        for pipeline, variant in pairs(results)
+        if (item := speed(results, pipeline, variant)) and item.ratio
     ]
     if not found:
         return None
@@ -166,21 +166,21 @@ def _interval(label: str, number: int, ratio: Ratio, axis: Logarithmic) -> Mark:
 
 
 def stage_figures(results: Results) -> list[Bars]:
-    """Return one figure per spec: a stacked bar of stages for each variant."""
-    return [figure for spec in results.specs if (figure := _stages(results, spec.name))]
+    """Return one figure per pipeline: a stacked bar of stages for each variant."""
+    return [figure for pipeline in results.pipelines if (figure := _stages(results, pipeline.name))]
 
 
-def _stages(results: Results, spec: str) -> Bars | None:
+def _stages(results: Results, pipeline: str) -> Bars | None:
     found = [
         (variant.name, parts)
         for variant in results.variants
-        if (parts := stages(results, spec, variant.name))
+        if (parts := stages(results, pipeline, variant.name))
     ]
     if not found:
         return None
     axis = Linear(max(sum(max(part, 0.0) for part in parts.values()) for _, parts in found))
     rows = (_bar(name, hue(results, name), parts, axis) for name, parts in found)
-    return Bars(f"Stages of {spec}, in seconds", tuple(rows), axis.ticks())
+    return Bars(f"Stages of {pipeline}, in seconds", tuple(rows), axis.ticks())
 
 
 def _bar(label: str, number: int, parts: dict[str, float], axis: Linear) -> Bar:
@@ -388,10 +388,10 @@ _Point = tuple[str, str, float, float]
 
 
 def _points(results: Results, name: str) -> Iterator[_Point]:
-    for spec, variant in pairs(results):
-        cell, found = measured(results, spec, variant), speed(results, spec, variant)
+    for pipeline, variant in pairs(results):
+        cell, found = measured(results, pipeline, variant), speed(results, pipeline, variant)
         if cell and found and name in cell.metrics:
-            yield spec, variant, found.median, cell.metrics[name]
+            yield pipeline, variant, found.median, cell.metrics[name]
 
 
 def _frontier_row(one: _Point, every: Sequence[_Point], *, falling: bool) -> Row:
@@ -432,21 +432,21 @@ def frontier_figure(results: Results) -> Lines | None:
 
 
 def _dot(point: _Point, x: Decades, y: Span) -> Dot:
-    spec, _, time, value = point
+    pipeline, _, time, value = point
     at = down(y(value))
-    return Dot(x(time), at, at, at, f"{spec}: {metric(value)} in {seconds(time)} s", spec)
+    return Dot(x(time), at, at, at, f"{pipeline}: {metric(value)} in {seconds(time)} s", pipeline)
 
 
 def use_figures(results: Results) -> list[Lines]:
-    """Return, for each spec, busy processors over the last timed run, and the GPU's use."""
-    return [figure for spec in results.specs for figure in _use(results, spec.name)]
+    """Return, for each pipeline, busy processors over the last timed run, and the GPU's use."""
+    return [figure for pipeline in results.pipelines for figure in _use(results, pipeline.name)]
 
 
-def _use(results: Results, spec: str) -> Iterator[Lines]:
+def _use(results: Results, pipeline: str) -> Iterator[Lines]:
     cells = [
         (v.name, cell.trace)
         for v in results.variants
-        if (cell := measured(results, spec, v.name)) and cell.trace
+        if (cell := measured(results, pipeline, v.name)) and cell.trace
     ]
     busy = {name: (t.seconds, t.processors) for name, t in cells}
     gpu = {name: (t.seconds, t.gpu_use) for name, t in cells if t.gpu_use}
@@ -458,7 +458,7 @@ def _use(results: Results, spec: str) -> Iterator[Lines]:
     }
     for what, series in kinds.items():
         if series:
-            yield _lines(results, f"{what}, {spec}, over the seconds of the run", series)
+            yield _lines(results, f"{what}, {pipeline}, over the seconds of the run", series)
 
 
 def _lines(
@@ -541,17 +541,17 @@ def note(results: Results) -> str:
 
 
 def figures(results: Results) -> list[Lines]:
-    """Return one figure per spec that was measured at several sizes."""
-    return [figure for spec in results.specs if (figure := _figure(results, spec.name))]
+    """Return one figure per pipeline that was measured at several sizes."""
+    return [figure for pipeline in results.pipelines if (figure := _figure(results, pipeline.name))]
 
 
-def _curves(results: Results, spec: str) -> dict[str, Curve]:
-    found = {v.name: curve(results, spec, v.name) for v in results.variants}
+def _curves(results: Results, pipeline: str) -> dict[str, Curve]:
+    found = {v.name: curve(results, pipeline, v.name) for v in results.variants}
     return {name: each for name, each in found.items() if each}
 
 
-def _figure(results: Results, spec: str) -> Lines | None:
-    found = _curves(results, spec)
+def _figure(results: Results, pipeline: str) -> Lines | None:
+    found = _curves(results, pipeline)
     if not found:
         return None
     every = [time for each in found.values() for runs in each.runs for time in runs]
@@ -561,7 +561,7 @@ def _figure(results: Results, spec: str) -> Lines | None:
     x, y = Decades(min(rows), max(rows)), Decades(min(every), max(every))
     lines = (_size_line(name, hue(results, name), each, x, y) for name, each in found.items())
     marks = tuple(Tick(down(tick.at), tick.label) for tick in y.ticks(5))
-    return Lines(f"Seconds of {spec} over training rows", tuple(lines), x.ticks(5), marks)
+    return Lines(f"Seconds of {pipeline} over training rows", tuple(lines), x.ticks(5), marks)
 
 
 def down(at: float) -> float:
@@ -595,30 +595,32 @@ def _pieces(found: Curve, x: Decades, y: Decades) -> tuple[tuple[float, float, f
 
 
 def table(results: Results) -> Table:
-    """Return the median seconds at each size, one row per spec and variant."""
+    """Return the median seconds at each size, one row per pipeline and variant."""
     rows = sorted({n for s, v in pairs(results) if (c := curve(results, s, v)) for n in c.rows})
     return Table(
         "Median seconds at each size",
         ("Spec", "Variant", *(f"{integer(n)} rows" for n in rows)),
         "ll" + "r" * len(rows),
         tuple(
-            row(spec, variant, *_medians(results, spec, variant, rows))
-            for spec, variant in pairs(results)
-            if curve(results, spec, variant)
+            row(pipeline, variant, *_medians(results, pipeline, variant, rows))
+            for pipeline, variant in pairs(results)
+            if curve(results, pipeline, variant)
         ),
         "Rows to train; the test rows are cut in the same share. " + _failures(results),
     )
 
 
-def _medians(results: Results, spec: str, variant: str, rows: list[int]) -> list[str]:
-    found = curve(results, spec, variant)
+def _medians(results: Results, pipeline: str, variant: str, rows: list[int]) -> list[str]:
+    found = curve(results, pipeline, variant)
     times = dict(zip(found.rows, found.medians, strict=True)) if found else {}
     return [seconds(times[n]) if n in times else MISSING for n in rows]
 
 
 def _failures(results: Results) -> str:
     lost = [p for p in results.points if p.status != "ok"]
-    return " ".join(f"{p.variant} on {p.spec} failed at size {p.size:g}: {p.why}." for p in lost)
+    return " ".join(
+        f"{p.variant} on {p.pipeline} failed at size {p.size:g}: {p.why}." for p in lost
+    )
 
 
 def model_table(results: Results) -> Table:
@@ -634,9 +636,9 @@ def model_table(results: Results) -> Table:
         ),
         "llrrl",
         tuple(
-            _model_row(results, spec, variant, found)
-            for spec, variant in pairs(results)
-            if (found := curve(results, spec, variant))
+            _model_row(results, pipeline, variant, found)
+            for pipeline, variant in pairs(results)
+            if (found := curve(results, pipeline, variant))
         ),
         "A start plus a price for each training row, fitted to the medians; a power of the rows "
         f"is taken where there are {FOR_POWER} sizes or more, the line misses a median by more "
@@ -645,14 +647,14 @@ def model_table(results: Results) -> Table:
     )
 
 
-def _model_row(results: Results, spec: str, variant: str, found: Curve) -> Row:
-    fitted, crossing = model(found), overtaking(results, spec, variant)
+def _model_row(results: Results, pipeline: str, variant: str, found: Curve) -> Row:
+    fitted, crossing = model(found), overtaking(results, pipeline, variant)
     said = (
         TableCell("the reference", "quiet") if variant == REFERENCE else TableCell(_said(crossing))
     )
     if fitted is None:
-        return row(spec, variant, f"fewer than {FEWEST} sizes", MISSING, said)
-    return row(spec, variant, formula(fitted), f"{fitted.miss:.1%}".replace("%", " %"), said)
+        return row(pipeline, variant, f"fewer than {FEWEST} sizes", MISSING, said)
+    return row(pipeline, variant, formula(fitted), f"{fitted.miss:.1%}".replace("%", " %"), said)
 
 
 def formula(fitted: Model) -> str:
@@ -694,7 +696,7 @@ def headlines(results: Results) -> list[str]:
     """Return a sentence on each break-even that there is."""
     found = [(s, v, overtaking(results, s, v)) for s, v in pairs(results)]
     return [
-        f"{variant} on {spec}: {sentence(each)}."
-        for spec, variant, each in found
+        f"{variant} on {pipeline}: {sentence(each)}."
+        for pipeline, variant, each in found
         if each and each.rows is not None
     ]

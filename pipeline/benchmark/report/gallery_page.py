@@ -31,7 +31,7 @@ def build(out: Path, home: Path, options: Sequence[str], *, again: bool) -> Path
     for name in task.names():
         why = missing(name, home)
         if not why and not again:
-            why = _report(name, [*options, "--home", str(home), "--out", str(out / name)])
+            why = _report(name, [*options, "--data-home", str(home), "--out", str(out / name)])
         entries.append(_entry(name, out, why))
     write_text(out / "index.html", gallery_page(entries))
     return out / "index.html"

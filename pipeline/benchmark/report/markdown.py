@@ -97,8 +97,8 @@ def _verdict(results: Results) -> list[str]:
         f"**{text(found.badge)}**",
         _items(line.text for line in found.headlines),
         _items((found.parity, *figures.headlines(results), *found.places, found.gpu)),
-        "Read with care:" if found.cautions else "",
-        _items(found.cautions),
+        "Read with care:" if found.caveats else "",
+        _items(found.caveats),
     ]
 
 
@@ -165,7 +165,7 @@ def _reproduce(results: Results) -> list[str]:
 
 
 def _code(results: Results) -> list[str]:
-    parts = ((f"### {text(s.name)}: {text(s.title)}", block(s.code)) for s in results.specs)
+    parts = ((f"### {text(s.name)}: {text(s.title)}", block(s.code)) for s in results.pipelines)
     return [part for pair in parts for part in pair]
 
 
@@ -180,6 +180,6 @@ PANELS = {
     "machine": "Machine and fairness",
     "history": "Earlier records",
     "reproduce": "How to reproduce",
-    "code": "The specs' code",
+    "code": "The pipelines' code",
 }
 """Anchor -> heading."""

@@ -65,15 +65,15 @@ TONES = {"faster": "good", "slower": "bad", "PASS": "good", "FAIL": "bad", "INCO
 
 
 def pairs(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield spec and variant of every cell that was to run, the reference included."""
-    for spec in results.specs:
+    """Yield pipeline and variant of every cell that was to run, the reference included."""
+    for pipeline in results.pipelines:
         for variant in results.variants:
             if variant.status != "skipped":
-                yield spec.name, variant.name
+                yield pipeline.name, variant.name
 
 
 def speed_table(results: Results) -> Table:
-    """Return times, ratios and verdicts, one row per spec and variant."""
+    """Return times, ratios and verdicts, one row per pipeline and variant."""
     return Table(
         "Wall time of one run, end to end",
         (
@@ -90,7 +90,7 @@ def speed_table(results: Results) -> Table:
             "Warm-up, s",
         ),
         "llrrrrrrrlr",
-        tuple(_speed_row(results, spec, variant) for spec, variant in pairs(results)),
+        tuple(_speed_row(results, pipeline, variant) for pipeline, variant in pairs(results)),
         "Time ratio: median time over the reference's; below 1 is faster. Interval: percentile "
         "bootstrap of the ratio of medians, 95 %, each on its own and not adjusted for their "
         "number; it covers the noise from run to run on this machine and nothing else. The "
@@ -98,14 +98,18 @@ def speed_table(results: Results) -> Table:
     )
 
 
-def _speed_row(results: Results, spec: str, variant: str) -> Row:
-    found = speed(results, spec, variant)
+def _speed_row(results: Results, pipeline: str, variant: str) -> Row:
+    found = speed(results, pipeline, variant)
     if found is None:
         lost = (MISSING,) * 7
-        return row(spec, variant, *lost, TableCell(absence(results, spec, variant), "bad"), MISSING)
-    cell = measured(results, spec, variant)
+        return row(
+            pipeline, variant, *lost, TableCell(absence(results, pipeline, variant), "bad"), MISSING
+        )
+    cell = measured(results, pipeline, variant)
     warmup = seconds(cell.warmup.total) if cell and cell.warmup else MISSING
-    return row(spec, variant, *_times(found), *_against(found, variant), TableCell(warmup, "quiet"))
+    return row(
+        pipeline, variant, *_times(found), *_against(found, variant), TableCell(warmup, "quiet")
+    )
 
 
 def _times(found: Speed) -> tuple[str, ...]:
@@ -132,9 +136,9 @@ def outcome(ratio: Ratio) -> TableCell:
     return TableCell(ratio.outcome + note, TONES.get(ratio.outcome, ""))
 
 
-def absence(results: Results, spec: str, variant: str) -> str:
+def absence(results: Results, pipeline: str, variant: str) -> str:
     """Say why a cell has no times."""
-    cell = results.cell(spec, variant)
+    cell = results.cell(pipeline, variant)
     if cell is None:
         return "no record"
     return f"{cell.status}: {cell.why or 'no reason recorded'}" if cell.status != "ok" else "no run"
@@ -159,17 +163,19 @@ def stage_table(results: Results) -> Table:
 
 
 def placement_tables(results: Results) -> list[Table]:
-    """Return one table per spec: what runs each step in each variant, on which device."""
-    return [table for spec in results.specs if (table := _placement(results, spec.name))]
+    """Return one table per pipeline: what runs each step in each variant, on which device."""
+    return [
+        table for pipeline in results.pipelines if (table := _placement(results, pipeline.name))
+    ]
 
 
-def _placement(results: Results, spec: str) -> Table | None:
-    cells = [c for v in results.variants if (c := results.cell(spec, v.name)) and c.placement]
+def _placement(results: Results, pipeline: str) -> Table | None:
+    cells = [c for v in results.variants if (c := results.cell(pipeline, v.name)) and c.placement]
     steps = dict.fromkeys(step.step for cell in cells for step in cell.placement)
     if not steps:
         return None
     return Table(
-        f"What ran each step of {spec}, and where",
+        f"What ran each step of {pipeline}, and where",
         ("Step", *(cell.variant for cell in cells)),
         "l" + "l" * len(cells),
         tuple(row(step, *(_place(cell, step) for cell in cells)) for step in steps),
@@ -190,29 +196,29 @@ def movement_table(results: Results) -> Table:
         ("Spec", "Variant", "Entries", "Time of the calls, s", "To the device", "To the host"),
         "llrrrr",
         tuple(
-            _movements(spec, variant, cell.residency)
-            for spec, variant in pairs(results)
-            if (cell := results.cell(spec, variant)) and cell.residency
+            _movements(pipeline, variant, cell.execution_log)
+            for pipeline, variant in pairs(results)
+            if (cell := results.cell(pipeline, variant)) and cell.execution_log
         ),
     )
 
 
-def _movements(spec: str, variant: str, ledger: list[records.Movement]) -> Row:
+def _movements(pipeline: str, variant: str, execution_log: list[records.Movement]) -> Row:
     return row(
-        spec,
+        pipeline,
         variant,
-        str(len(ledger)),
-        seconds(sum(entry.seconds for entry in ledger)),
-        size(sum(entry.to_device_bytes for entry in ledger)),
-        size(sum(entry.to_host_bytes for entry in ledger)),
+        str(len(execution_log)),
+        seconds(sum(entry.seconds for entry in execution_log)),
+        size(sum(entry.to_device_bytes for entry in execution_log)),
+        size(sum(entry.to_host_bytes for entry in execution_log)),
     )
 
 
 def ledger_tables(results: Results) -> list[Table]:
-    """Return the whole residency ledger, one table per cell that has one."""
+    """Return the whole execution log, one table per cell that has one."""
     return [
         Table(
-            f"Ledger of {variant} on {spec}",
+            f"ExecutionLog of {variant} on {pipeline}",
             (
                 "Step",
                 "Call",
@@ -223,10 +229,10 @@ def ledger_tables(results: Results) -> list[Table]:
                 "Why",
             ),
             "lllrrrl",
-            tuple(_entry(entry) for entry in cell.residency),
+            tuple(_entry(entry) for entry in cell.execution_log),
         )
-        for spec, variant in pairs(results)
-        if (cell := results.cell(spec, variant)) and cell.residency
+        for pipeline, variant in pairs(results)
+        if (cell := results.cell(pipeline, variant)) and cell.execution_log
     ]
 
 
@@ -239,10 +245,10 @@ def _entry(entry: records.Movement) -> Row:
 def quality_table(results: Results) -> Table:
     """Return each metric beside the reference's, with its declared margin."""
     rows = [
-        _metric(spec, variant, item)
-        for spec, variant in pairs(results)
+        _metric(pipeline, variant, item)
+        for pipeline, variant in pairs(results)
         if variant != REFERENCE
-        for item in parity(results, spec, variant)
+        for item in parity(results, pipeline, variant)
     ]
     return Table(
         "Metrics on the test rows, against the reference",
@@ -259,14 +265,14 @@ def quality_table(results: Results) -> Table:
     )
 
 
-def _metric(spec: str, variant: str, item: MetricParity) -> Row:
+def _metric(pipeline: str, variant: str, item: MetricParity) -> Row:
     word = item.judged
     margin = MISSING if item.margin is None else f"{item.margin:g}"
     span = " to ".join(difference(bound) for bound in item.interval) or MISSING
     values = metric(item.reference), metric(item.value), difference(item.difference), span, margin
     noise = f"{item.noise:.2g}" if item.noise else MISSING
     return row(
-        spec, variant, item.metric, *values, noise, TableCell(word, TONES.get(word, "quiet"))
+        pipeline, variant, item.metric, *values, noise, TableCell(word, TONES.get(word, "quiet"))
     )
 
 
@@ -278,9 +284,9 @@ def agreement_table(results: Results) -> Table:
         ("Spec", "Variant", *head.values()),
         "ll" + "r" * len(head),
         tuple(
-            row(spec, variant, *_agreement(cell.agreement, head))
-            for spec, variant in pairs(results)
-            if (cell := measured(results, spec, variant)) and cell.agreement
+            row(pipeline, variant, *_agreement(cell.agreement, head))
+            for pipeline, variant in pairs(results)
+            if (cell := measured(results, pipeline, variant)) and cell.agreement
         ),
     )
 
@@ -352,9 +358,14 @@ def memory_table(results: Results) -> Table:
         ("Spec", "Variant", "Peak RSS", "Ratio to the reference"),
         "llrr",
         tuple(
-            row(spec, variant, size(cell.peak_rss_bytes), _memory_ratio(results, spec, variant))
-            for spec, variant in pairs(results)
-            if (cell := measured(results, spec, variant))
+            row(
+                pipeline,
+                variant,
+                size(cell.peak_rss_bytes),
+                _memory_ratio(results, pipeline, variant),
+            )
+            for pipeline, variant in pairs(results)
+            if (cell := measured(results, pipeline, variant))
         ),
         "Host memory, libraries included. Memory of a GPU is not in it.",
     )
@@ -363,9 +374,9 @@ def memory_table(results: Results) -> Table:
 def resource_table(results: Results) -> Table:
     """Return what the last timed run of each cell took of the machine."""
     found = [
-        (spec, variant, cell.trace)
-        for spec, variant in pairs(results)
-        if (cell := measured(results, spec, variant)) and cell.trace
+        (pipeline, variant, cell.trace)
+        for pipeline, variant in pairs(results)
+        if (cell := measured(results, pipeline, variant)) and cell.trace
     ]
     return Table(
         "What the last timed run took",
@@ -374,7 +385,7 @@ def resource_table(results: Results) -> Table:
             *("Energy", "Cost of watching"),
         ),
         "llrrrrrr",
-        tuple(row(spec, variant, *_resources(trace)) for spec, variant, trace in found),
+        tuple(row(pipeline, variant, *_resources(trace)) for pipeline, variant, trace in found),
         "Busy processors: mean over the run. GPU: mean share of the time in which a kernel ran, "
         "and the most memory in use, of the whole GPU. " + _unmeasured(found),
     )
@@ -402,8 +413,8 @@ def _unmeasured(found: list[tuple[str, str, records.Trace]]) -> str:
     return " ".join(told + [f"Not measured: {each}." for each in sorted(reasons)])
 
 
-def _memory_ratio(results: Results, spec: str, variant: str) -> str:
-    cell, base = measured(results, spec, variant), measured(results, spec, REFERENCE)
+def _memory_ratio(results: Results, pipeline: str, variant: str) -> str:
+    cell, base = measured(results, pipeline, variant), measured(results, pipeline, REFERENCE)
     if variant == REFERENCE or cell is None or base is None or base.peak_rss_bytes <= 0:
         return MISSING
     return times(cell.peak_rss_bytes / base.peak_rss_bytes)
@@ -430,9 +441,9 @@ def cost_table(results: Results) -> Table:
     if price is None:
         return Table("Cost of a run", head, "llrr", (), NOT_PRICED)
     rows = [
-        row(spec, variant, seconds(found.median), f"{found.median / 3600 * price.per_hour:.3g}")
-        for spec, variant in pairs(results)
-        if (found := speed(results, spec, variant))
+        row(pipeline, variant, seconds(found.median), f"{found.median / 3600 * price.per_hour:.3g}")
+        for pipeline, variant in pairs(results)
+        if (found := speed(results, pipeline, variant))
     ]
     note = (
         f"{price.machine}: {price.per_hour:g} {price.currency} an hour, {price.date}, "
@@ -454,10 +465,10 @@ def history_table(results: Results) -> Table:
     )
 
 
-def _history_row(results: Results, spec: str, variant: str, past: list[Past]) -> Row:
-    found, name = speed(results, spec, variant), f"{spec}/{variant}"
+def _history_row(results: Results, pipeline: str, variant: str, past: list[Past]) -> Row:
+    found, name = speed(results, pipeline, variant), f"{pipeline}/{variant}"
     before = [seconds(p.medians[name]) if name in p.medians else MISSING for p in past]
-    return row(spec, variant, seconds(found.median) if found else MISSING, *before)
+    return row(pipeline, variant, seconds(found.median) if found else MISSING, *before)
 
 
 def _day(created: str) -> str:
@@ -472,7 +483,7 @@ def _about(past: Past) -> str:
 def profiles(results: Results) -> list[tuple[str, str, str]]:
     """Return name, file and reason for each profile; the file is empty where there is none."""
     return [
-        (f"{p.variant} on {p.spec}", p.file if _OURS.fullmatch(p.file) else "", p.why)
+        (f"{p.variant} on {p.pipeline}", p.file if _OURS.fullmatch(p.file) else "", p.why)
         for p in results.profiles
     ]
 

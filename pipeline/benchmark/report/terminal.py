@@ -16,7 +16,7 @@ _STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}
 
 
 def table(results: Results) -> Table:
-    """Return a table with one row per spec and variant, the badge above, the GPU below.
+    """Return a table with one row per pipeline and variant, the badge above, the GPU below.
 
     Words carry every judgement; colours only repeat it.
     """
@@ -34,17 +34,17 @@ def table(results: Results) -> Table:
         made.add_column(name, justify="right", no_wrap=True)
     for name in ("Verdict", "Parity"):
         made.add_column(name)
-    for spec, variant in pairs(results):
-        made.add_row(*_row(results, spec, variant))
+    for pipeline, variant in pairs(results):
+        made.add_row(*_row(results, pipeline, variant))
     return made
 
 
-def _row(results: Results, spec: str, variant: str) -> list[Text]:
-    found, judged = speed(results, spec, variant), cell_parity(results, spec, variant)
-    names = [_text(spec), _text(variant)]
+def _row(results: Results, pipeline: str, variant: str) -> list[Text]:
+    found, judged = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
+    names = [_text(pipeline), _text(variant)]
     if found is None:
         gaps = [_text(MISSING)] * 3
-        return [*names, *gaps, _text(absence(results, spec, variant), "bad"), _text(MISSING)]
+        return [*names, *gaps, _text(absence(results, pipeline, variant), "bad"), _text(MISSING)]
     timed = [*names, _text(seconds(found.median))]
     if found.ratio is None:
         return [*timed, *[_text(MISSING)] * 4]
@@ -60,7 +60,7 @@ def _row(results: Results, spec: str, variant: str) -> list[Text]:
 
 def _few(results: Results) -> str:
     """Say once what intervals from few runs are worth."""
-    found = [speed(results, spec, variant) for spec, variant in pairs(results)]
+    found = [speed(results, pipeline, variant) for pipeline, variant in pairs(results)]
     least = min((each.n for each in found if each), default=FEW)
     return f" Intervals are indicative: {least} runs." if least < FEW else ""
 

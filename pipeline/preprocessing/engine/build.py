@@ -1,8 +1,8 @@
 """From a scikit-learn transformer to a tree of nodes.
 
-The columns of a table that a spec selects.
+The columns of a table that an estimator selects.
 
-The transformers inside a spec, and the reasons why some cannot run on blocks.
+The transformers inside an estimator, and the reasons why some cannot run on blocks.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.preprocessing.engine.nodes import (
     Branch,
-    Chain,
+    ColumnTransformerNode,
     Keeps,
-    Leaf,
     Node,
-    Parallel,
     Passthrough,
+    PipelineNode,
+    TransformerNode,
     Union,
 )
 from pipeline.preprocessing.engine.twin import Twin
@@ -45,7 +45,7 @@ class Options:
     rank_error : float
         Of medians and quantiles, as a share of the rows; 0 is exact.
     weights : sequence of (transformer, array)
-        What transformers, as they are in the spec, weigh the rows by.
+        What transformers, as they are in the estimator, weigh the rows by.
     """
 
     keeps: Keeps = "none"
@@ -55,18 +55,18 @@ class Options:
 
 
 def build(
-    spec: BaseEstimator, head: pd.DataFrame, step: str, options: Options | None = None
+    estimator: BaseEstimator, head: pd.DataFrame, step: str, options: Options | None = None
 ) -> Node:
     """Return the unfitted tree for a transformer.
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
         A transformer, or a `Pipeline`, `ColumnTransformer` or `FeatureUnion` of them.
     head : pandas.DataFrame
         A row of the table: its columns, for selectors.
     step : str
-        Path of the transformer in the whole spec.
+        Path of the transformer in the whole estimator.
     options : Options, optional
 
     Raises
@@ -74,42 +74,45 @@ def build(
     Unsupported
         Some part has no twin; every reason is in the error.
     """
-    found = reasons(spec, step)
+    found = reasons(estimator, step)
     if found:
         raise Unsupported(*found)
-    return _node(spec, head, step, options or Options())
+    return _node(estimator, head, step, options or Options())
 
 
-def _node(spec: Any, head: pd.DataFrame, step: str, options: Options) -> Node:
-    if isinstance(spec, str):
+def _node(estimator: Any, head: pd.DataFrame, step: str, options: Options) -> Node:
+    if isinstance(estimator, str):
         return Passthrough()
-    if type(spec) is Pipeline:
-        check_names(spec, spec.steps, step)
+    if type(estimator) is Pipeline:
+        check_names(estimator, estimator.steps, step)
         nodes = [
             _node(how or "passthrough", head, under(step, name), options)
-            for name, how in spec.steps
+            for name, how in estimator.steps
         ]
-        return Chain(spec, nodes)
-    if type(spec) is ColumnTransformer:
-        return _parallel(spec, head, step, options)
-    if type(spec) is FeatureUnion:
-        return _union(spec, head, step, options)
-    twin = TWINS[type(spec)](spec)
+        return PipelineNode(estimator, nodes)
+    if type(estimator) is ColumnTransformer:
+        return _parallel(estimator, head, step, options)
+    if type(estimator) is FeatureUnion:
+        return _union(estimator, head, step, options)
+    twin = TWINS[type(estimator)](estimator)
     twin.rank_error = options.rank_error
-    weights = next((found for of, found in options.weights if of is spec), None)
-    return Leaf(twin, keeps=options.keeps, float32=options.float32, weights=weights)
+    weights = next((found for of, found in options.weights if of is estimator), None)
+    return TransformerNode(twin, keeps=options.keeps, float32=options.float32, weights=weights)
 
 
-def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str, options: Options) -> Parallel:
-    check_names(spec, spec.transformers, step)
+def _parallel(
+    estimator: ColumnTransformer, head: pd.DataFrame, step: str, options: Options
+) -> ColumnTransformerNode:
+    check_names(estimator, estimator.transformers, step)
     chosen = [
-        (name, how, selected(head, key, under(step, name))) for name, how, key in spec.transformers
+        (name, how, selected(head, key, under(step, name)))
+        for name, how, key in estimator.transformers
     ]
     used = {column for _, _, names in chosen for column in names}
     rest = [column for column in head.columns if column not in used]
-    chosen.append(("remainder", spec.remainder, rest))
-    node = Parallel(
-        spec,
+    chosen.append(("remainder", estimator.remainder, rest))
+    node = ColumnTransformerNode(
+        estimator,
         [
             Branch(name, _node(how, head[names], under(step, name), options), names)
             for name, how, names in chosen
@@ -120,54 +123,54 @@ def _parallel(spec: ColumnTransformer, head: pd.DataFrame, step: str, options: O
     return node
 
 
-def _union(spec: FeatureUnion, head: pd.DataFrame, step: str, options: Options) -> Union:
-    check_names(spec, spec.transformer_list, step)
-    if not spec.transformer_list:
+def _union(estimator: FeatureUnion, head: pd.DataFrame, step: str, options: Options) -> Union:
+    check_names(estimator, estimator.transformer_list, step)
+    if not estimator.transformer_list:
         raise ConfigError(f"{step}: the FeatureUnion has no transformers; leave it out")
     try:
-        spec._validate_transformer_weights()
+        estimator._validate_transformer_weights()
     except ValueError as error:
         raise ConfigError(f"{step}: {error}") from error
     return Union(
-        spec,
+        estimator,
         [
             (name, _node(how, head, under(step, name), options))
-            for name, how in spec.transformer_list
+            for name, how in estimator.transformer_list
             if not dropped(how)
         ],
     )
 
 
-def check_names(spec: Any, parts: Sequence[Any], step: str) -> None:
+def check_names(estimator: Any, parts: Sequence[Any], step: str) -> None:
     """Raise `ConfigError` where a container names two steps alike."""
     try:
-        spec._validate_names([name for name, *_ in parts])
+        estimator._validate_names([name for name, *_ in parts])
     except ValueError as error:
         raise ConfigError(f"{step}: {error}") from error
 
 
-def columns_read(spec: Any, head: pd.DataFrame) -> list[Any] | None:
-    """Return the columns of a table that a spec reads; None for all.
+def columns_read(estimator: Any, head: pd.DataFrame) -> list[Any] | None:
+    """Return the columns of a table that an estimator reads; None for all.
 
     >>> from sklearn.compose import make_column_transformer
-    >>> spec = make_column_transformer(("passthrough", ["a"]))
-    >>> columns_read(spec, pd.DataFrame({"a": [1], "b": [2]}))
+    >>> estimator = make_column_transformer(("passthrough", ["a"]))
+    >>> columns_read(estimator, pd.DataFrame({"a": [1], "b": [2]}))
     ['a']
     """
-    if type(spec) is Pipeline:
-        active = [how for _, how in spec.steps if not left_out(how)]
+    if type(estimator) is Pipeline:
+        active = [how for _, how in estimator.steps if not left_out(how)]
         return columns_read(active[0], head) if active else None
-    if type(spec) is not ColumnTransformer:
+    if type(estimator) is not ColumnTransformer:
         return None
     # A key alone, which hands on one column as a series, is for readers of text.
-    keys = [[key] if isinstance(key, str | int) else key for *_, key in spec.transformers]
+    keys = [[key] if isinstance(key, str | int) else key for *_, key in estimator.transformers]
     parts = [
         (how, selected(head, key, name))
-        for (name, how, _), key in zip(spec.transformers, keys, strict=True)
+        for (name, how, _), key in zip(estimator.transformers, keys, strict=True)
     ]
     named = {name for _, names in parts for name in names}
     rest = [name for name in head.columns if name not in named]
-    parts.append((spec.remainder, rest))
+    parts.append((estimator.remainder, rest))
     read = {n for how, names in parts if not dropped(how) for n in names}
     return [name for name in head.columns if name in read]
 
@@ -231,38 +234,40 @@ def under(step: str, name: str) -> str:
     return f"{step}.{name}" if step else name
 
 
-def leaves(spec: Any, step: str) -> list[tuple[str, Any]]:
-    """Return the transformers inside a spec with their paths, in order.
+def leaves(estimator: Any, step: str) -> list[tuple[str, Any]]:
+    """Return the transformers inside an estimator with their paths, in order.
 
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> [path for path, _ in leaves(make_pipeline(StandardScaler()), "numbers")]
     ['numbers.standardscaler']
     """
-    if type(spec) not in (Pipeline, ColumnTransformer, FeatureUnion):
-        return [(step, spec)]
-    return [leaf for name, how in parts(spec) for leaf in leaves(how, under(step, name))]
+    if type(estimator) not in (Pipeline, ColumnTransformer, FeatureUnion):
+        return [(step, estimator)]
+    return [leaf for name, how in parts(estimator) for leaf in leaves(how, under(step, name))]
 
 
-def parts(spec: Any) -> list[tuple[str, Any]]:
+def parts(estimator: Any) -> list[tuple[str, Any]]:
     """Return the names and transformers that a container holds; none for a transformer."""
-    if type(spec) is Pipeline:
-        return [(name, how) for name, how in spec.steps if how is not None]
-    if type(spec) is ColumnTransformer:
-        held = [(name, how) for name, how, _ in spec.transformers]
-        return held + ([("remainder", spec.remainder)] if spec.remainder != "drop" else [])
-    return list(spec.transformer_list) if type(spec) is FeatureUnion else []
+    if type(estimator) is Pipeline:
+        return [(name, how) for name, how in estimator.steps if how is not None]
+    if type(estimator) is ColumnTransformer:
+        held = [(name, how) for name, how, _ in estimator.transformers]
+        return held + (
+            [("remainder", estimator.remainder)] if estimator.remainder != "drop" else []
+        )
+    return list(estimator.transformer_list) if type(estimator) is FeatureUnion else []
 
 
-def reasons(spec: Any, step: str) -> list[Reason]:
+def reasons(estimator: Any, step: str) -> list[Reason]:
     """Return why a transformer cannot run on blocks; none when it can."""
-    found = [reason for path, leaf in leaves(spec, step) for reason in _refusals(leaf, path)]
-    return found + _container_refusals(spec, step, first=True)
+    found = [reason for path, leaf in leaves(estimator, step) for reason in _refusals(leaf, path)]
+    return found + _container_refusals(estimator, step, first=True)
 
 
-def must_come_first(spec: Any) -> bool:
+def must_come_first(estimator: Any) -> bool:
     """Return whether a transformer selects columns, which only a table has."""
-    return bool(_container_refusals(spec, "", first=False)) and not reasons(spec, "")
+    return bool(_container_refusals(estimator, "", first=False)) and not reasons(estimator, "")
 
 
 def _refusals(leaf: Any, step: str) -> list[Reason]:
@@ -270,43 +275,43 @@ def _refusals(leaf: Any, step: str) -> list[Reason]:
         return []
     twin = TWINS.get(type(leaf))
     if twin is None:
-        known = ", ".join(sorted(original.__name__ for original in TWINS))
+        known = ", ".join(sorted(sklearn_class.__name__ for sklearn_class in TWINS))
         return [Reason(step, f"{type(leaf).__name__} has no twin yet", f"there are: {known}")]
     return twin.refuse(leaf, step)
 
 
-def _container_refusals(spec: Any, step: str, *, first: bool) -> list[Reason]:
+def _container_refusals(estimator: Any, step: str, *, first: bool) -> list[Reason]:
     """Return the reasons against containers; `first`: the table itself comes in."""
     found: list[Reason] = []
-    if type(spec) is Pipeline:
-        for name, how in spec.steps:
+    if type(estimator) is Pipeline:
+        for name, how in estimator.steps:
             found += _container_refusals(how, under(step, name), first=first)
             first = first and left_out(how)
-    elif type(spec) is ColumnTransformer:
-        found += _column_refusals(spec, step, first=first)
-        parts = [(name, how) for name, how, _ in spec.transformers]
-        for name, how in [*parts, ("remainder", spec.remainder)]:
+    elif type(estimator) is ColumnTransformer:
+        found += _column_refusals(estimator, step, first=first)
+        parts = [(name, how) for name, how, _ in estimator.transformers]
+        for name, how in [*parts, ("remainder", estimator.remainder)]:
             found += _container_refusals(how, under(step, name), first=True)
-    elif type(spec) is FeatureUnion:
-        found += _weight_refusals(spec, step)
-        for name, how in spec.transformer_list:
+    elif type(estimator) is FeatureUnion:
+        found += _weight_refusals(estimator, step)
+        for name, how in estimator.transformer_list:
             found += _container_refusals(how, under(step, name), first=first)
     return found
 
 
-def _column_refusals(spec: ColumnTransformer, step: str, *, first: bool) -> Iterator[Reason]:
+def _column_refusals(estimator: ColumnTransformer, step: str, *, first: bool) -> Iterator[Reason]:
     if not first:
         yield Reason(step, "a ColumnTransformer must come first in its pipeline", "reorder it")
-    yield from _weight_refusals(spec, step)
-    for name, _, key in spec.transformers:
+    yield from _weight_refusals(estimator, step)
+    for name, _, key in estimator.transformers:
         # It would see one row here, and all of them in scikit-learn.
         if callable(key) and type(key) is not make_column_selector:
             way_out = "use make_column_selector or list the columns"
             yield Reason(under(step, name), "a function may select by the data", way_out)
 
 
-def _weight_refusals(spec: ColumnTransformer | FeatureUnion, step: str) -> Iterator[Reason]:
-    for name, weight in (spec.transformer_weights or {}).items():
+def _weight_refusals(estimator: ColumnTransformer | FeatureUnion, step: str) -> Iterator[Reason]:
+    for name, weight in (estimator.transformer_weights or {}).items():
         if weight is not None and not isinstance(weight, int | float):
             why = f"the weight of {name!r} is {weight!r}"
             yield Reason(step, why, "use a Python number", "transformer_weights")
@@ -317,10 +322,10 @@ def left_out(how: Any) -> bool:
     return how is None or (isinstance(how, str) and how == "passthrough")
 
 
-def obstacles_to_batches(spec: Any, step: str) -> list[Reason]:
+def obstacles_to_batches(estimator: Any, step: str) -> list[Reason]:
     """Return why a transformer cannot learn batch by batch; none when it can."""
-    found = reasons(spec, step) + list(_chains(spec, step))
-    for path, leaf in leaves(spec, step):
+    found = reasons(estimator, step) + list(_chains(estimator, step))
+    for path, leaf in leaves(estimator, step):
         twin = TWINS.get(type(leaf))
         if twin is not None and twin.aligned is not Twin.aligned:
             why = f"{type(leaf).__name__} needs the target of all rows"
@@ -328,10 +333,10 @@ def obstacles_to_batches(spec: Any, step: str) -> list[Reason]:
     return found
 
 
-def _chains(spec: Any, step: str) -> Iterator[Reason]:
+def _chains(estimator: Any, step: str) -> Iterator[Reason]:
     """Return a reason for every pipeline with more than one step."""
-    if type(spec) is Pipeline and sum(not left_out(how) for _, how in spec.steps) > 1:
+    if type(estimator) is Pipeline and sum(not left_out(how) for _, how in estimator.steps) > 1:
         why = "a step learns from what the one before makes, which changes with every batch"
         yield Reason(step, why, "fit on all rows at once")
-    for name, how in parts(spec):
+    for name, how in parts(estimator):
         yield from _chains(how, under(step, name))

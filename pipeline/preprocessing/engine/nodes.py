@@ -120,7 +120,7 @@ def holds_others(block: Block, X: Any) -> bool:
 class Node(ABC):
     """A part of the program."""
 
-    spec: Any = None
+    estimator: Any = None
 
     @abstractmethod
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
@@ -131,7 +131,7 @@ class Node(ABC):
         """Return the function from a part to the transformed block."""
 
     @abstractmethod
-    def original(self) -> Any:
+    def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn transformer."""
 
     def known(self) -> Mapping[Any, np.ndarray]:
@@ -139,20 +139,20 @@ class Node(ABC):
         return {}
 
     @abstractmethod
-    def leaves(self) -> Iterator[Leaf]:
-        """Return the leaves, in the order of the spec."""
+    def leaves(self) -> Iterator[TransformerNode]:
+        """Return the leaves, in the order of the estimator."""
 
     def then(self, source: Columns, blocks: Read) -> Columns:
         """Return the source of the node after this one.
 
         scikit-learn hands on an array, or where `set_output` asks for it a frame.
         """
-        if container(self.spec) == "default":
+        if container(self.estimator) == "default":
             return Columns(None, source.framed, blocks)
-        return Columns(self.original().get_feature_names_out(), True, blocks)
+        return Columns(self.to_sklearn().get_feature_names_out(), True, blocks)
 
 
-class Leaf(Node):
+class TransformerNode(Node):
     """One twin.
 
     Parameters
@@ -175,7 +175,7 @@ class Leaf(Node):
         float32: bool = False,
         weights: Any = None,
     ) -> None:
-        self.twin, self.spec, self.keeps, self.weights = twin, twin.spec, keeps, weights
+        self.twin, self.estimator, self.keeps, self.weights = twin, twin.estimator, keeps, weights
         self.form: type = twin.reads
         self.float32 = float32
         self.stats: Any = None
@@ -190,7 +190,7 @@ class Leaf(Node):
         read = source.reader(self.form)
         width = read(table.first()).width
         if not width:
-            raise DataError(f"{type(twin.spec).__name__}: the steps before it left no column")
+            raise DataError(f"{type(twin.estimator).__name__}: the steps before it left no column")
         table.widen(width)
         with blame(twin):
             own = () if self.weights is None else (self.weights,)
@@ -201,7 +201,7 @@ class Leaf(Node):
         self.weights = None
         if stats is None:
             stats = table.reduce(
-                lambda part: twin.partial(read(part), *part.of(aligned)), twin.merge
+                lambda part: twin.statistics(read(part), *part.of(aligned)), twin.merge
             )
         self._finish(stats)
         after = self.then(source, self._typed(read, twin.apply_training, aligned))
@@ -227,7 +227,7 @@ class Leaf(Node):
         if self.keeps == "all" or (self.keeps == "small" and not holds_rows(stats)):
             self.stats = stats
         with blame(self.twin):
-            self.twin.finish(stats)
+            self.twin.finalize(stats)
 
     def then(self, source: Columns, blocks: Read) -> Columns:
         """Return the source's columns where the twin keeps them."""
@@ -245,7 +245,7 @@ class Leaf(Node):
         names = () if self.twin.names is None else self.twin.names
         return {name: c[:1] for name, c in zip(names, learnt, strict=False) if len(c)}
 
-    def original(self) -> Any:
+    def to_sklearn(self) -> Any:
         """Return the twin's fitted original."""
         return self.twin.fitted
 
@@ -263,7 +263,7 @@ class Leaf(Node):
         """Number of columns that the fitted twin reads."""
         return int(self.twin.fitted.n_features_in_)
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[TransformerNode]:
         """Return itself."""
         yield self
 
@@ -283,7 +283,7 @@ def blame(twin: Twin[Any]) -> Iterator[None]:
         raise
     except (TypeError, ValueError) as error:
         where = f" on the columns {list(twin.names)}" if twin.names is not None else ""
-        raise DataError(f"{type(twin.spec).__name__}{where}: {error}") from error
+        raise DataError(f"{type(twin.estimator).__name__}{where}: {error}") from error
 
 
 class Passthrough(Node):
@@ -305,20 +305,20 @@ class Passthrough(Node):
         kept = Kept(source.names)
         return lambda part: kept
 
-    def original(self) -> Any:
+    def to_sklearn(self) -> Any:
         """Return the word that scikit-learn's containers use for it."""
         return "passthrough"
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[TransformerNode]:
         """Return none."""
         yield from ()
 
 
-class Chain(Node):
+class PipelineNode(Node):
     """A `Pipeline` of transformers."""
 
-    def __init__(self, spec: Pipeline, nodes: Sequence[Node]) -> None:
-        self.spec, self.nodes = spec, nodes
+    def __init__(self, estimator: Pipeline, nodes: Sequence[Node]) -> None:
+        self.estimator, self.nodes = estimator, nodes
 
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
         """Fit each node on what the one before made of the training rows."""
@@ -345,12 +345,12 @@ class Chain(Node):
         """Return those of the first encoder: steps before it leave the columns as they are."""
         return next((known for node in self.nodes if (known := node.known())), {})
 
-    def original(self) -> Pipeline:
+    def to_sklearn(self) -> Pipeline:
         """Return the pipeline of fitted originals."""
-        steps = zip(self.spec.steps, self.nodes, strict=True)
-        return Pipeline([(name, node.original()) for (name, _), node in steps])
+        steps = zip(self.estimator.steps, self.nodes, strict=True)
+        return Pipeline([(name, node.to_sklearn()) for (name, _), node in steps])
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[TransformerNode]:
         """Return those of node after node."""
         for node in self.nodes:
             yield from node.leaves()
@@ -376,11 +376,11 @@ class Branch:
     names: Sequence[Any]
 
 
-class Parallel(Node):
+class ColumnTransformerNode(Node):
     """A `ColumnTransformer`: branches over the table's columns, side by side."""
 
-    def __init__(self, spec: ColumnTransformer, branches: Sequence[Branch]) -> None:
-        self.spec, self.branches = spec, branches
+    def __init__(self, estimator: ColumnTransformer, branches: Sequence[Branch]) -> None:
+        self.estimator, self.branches = estimator, branches
         self.head: Any = None
 
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
@@ -400,19 +400,19 @@ class Parallel(Node):
         return {name: cell for b in self.branches for name, cell in b.node.known().items()}
 
     def _joined(self, reads: Sequence[Read | None]) -> Read:
-        weights = self.spec.transformer_weights or {}
+        weights = self.estimator.transformer_weights or {}
         return joined(reads, [weights.get(branch.name) for branch in self.branches])
 
-    def original(self) -> ColumnTransformer:
+    def to_sklearn(self) -> ColumnTransformer:
         """Return a fitted `ColumnTransformer`.
 
         Scikit-learn does its own bookkeeping: it is fitted on one row with the
         fitted originals frozen in place, which are thawed afterwards.
         """
-        fitted = {b.name: (b.node.original(), b.node.known()) for b in self.branches}
-        return freeze_fit_thaw(self.spec, fitted, self.head)
+        fitted = {b.name: (b.node.to_sklearn(), b.node.known()) for b in self.branches}
+        return freeze_fit_thaw(self.estimator, fitted, self.head)
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[TransformerNode]:
         """Return those of branch after branch."""
         for branch in self.branches:
             yield from branch.node.leaves()
@@ -426,15 +426,15 @@ class Union(Node):
 
     Parameters
     ----------
-    spec : FeatureUnion
+    estimator : FeatureUnion
         Unfitted; its weights are used.
     branches : sequence of (str, Node)
         The branches that are not dropped.
     """
 
-    def __init__(self, spec: FeatureUnion, branches: Sequence[tuple[str, Node]]) -> None:
-        self.spec, self.branches = spec, branches
-        self.weights = spec.transformer_weights or {}
+    def __init__(self, estimator: FeatureUnion, branches: Sequence[tuple[str, Node]]) -> None:
+        self.estimator, self.branches = estimator, branches
+        self.weights = estimator.transformer_weights or {}
         self.row: Any = None
 
     def fit(self, table: Data, source: Columns, y: Any) -> Columns:
@@ -454,13 +454,13 @@ class Union(Node):
     def _joined(self, reads: Sequence[Read | None]) -> Read:
         return joined(reads, [self.weights.get(name) for name, _ in self.branches])
 
-    def original(self) -> FeatureUnion:
+    def to_sklearn(self) -> FeatureUnion:
         """Return a `FeatureUnion` of fitted originals."""
         fitted = {name: self._fitted(node) for name, node in self.branches}
-        parts = [(name, fitted.get(name, "drop")) for name, _ in self.spec.transformer_list]
-        return clone(self.spec).set_params(transformer_list=parts)
+        parts = [(name, fitted.get(name, "drop")) for name, _ in self.estimator.transformer_list]
+        return clone(self.estimator).set_params(transformer_list=parts)
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[TransformerNode]:
         """Return those of branch after branch."""
         for _, node in self.branches:
             yield from node.leaves()
@@ -469,7 +469,7 @@ class Union(Node):
         # What scikit-learn's own fit puts in the place of the word.
         if isinstance(node, Passthrough):
             return FunctionTransformer(feature_names_out="one-to-one").fit(self.row)
-        return node.original()
+        return node.to_sklearn()
 
 
 def _row(table: Data, source: Columns) -> Any:
@@ -515,13 +515,13 @@ def _storable(row: pd.DataFrame) -> pd.DataFrame:
 
 
 def freeze_fit_thaw(
-    spec: ColumnTransformer, fitted: Mapping[str, tuple[Any, Cells]], head: pd.DataFrame
+    estimator: ColumnTransformer, fitted: Mapping[str, tuple[Any, Cells]], head: pd.DataFrame
 ) -> ColumnTransformer:
-    """Return `spec` fitted on one row, with fitted transformers in place of its own.
+    """Return `estimator` fitted on one row, with fitted transformers in place of its own.
 
     Parameters
     ----------
-    spec : ColumnTransformer
+    estimator : ColumnTransformer
     fitted : mapping
         Name -> a transformer, or the word for one, and what it knows.
     head : pandas.DataFrame
@@ -535,17 +535,18 @@ def freeze_fit_thaw(
     def chosen(columns: Any) -> Any:
         return (lambda _: columns(head)) if callable(columns) else columns
 
-    whole = clone(spec).set_params(
+    whole = clone(estimator).set_params(
         transformers=[
-            (name, frozen(name, how), chosen(columns)) for name, how, columns in spec.transformers
+            (name, frozen(name, how), chosen(columns))
+            for name, how, columns in estimator.transformers
         ],
-        remainder=frozen("remainder", spec.remainder),
+        remainder=frozen("remainder", estimator.remainder),
     )
     whole.fit(_storable(head))
     # scikit-learn names the remainder and keeps what was given, for display.
-    whole._remainder = (whole._remainder[0], spec.remainder, *whole._remainder[2:])
+    whole._remainder = (whole._remainder[0], estimator.remainder, *whole._remainder[2:])
     whole.transformers_ = [
         (name, how.estimator if isinstance(how, Frozen) else how, columns)
         for name, how, columns in whole.transformers_
     ]
-    return whole.set_params(transformers=spec.transformers, remainder=spec.remainder)
+    return whole.set_params(transformers=estimator.transformers, remainder=estimator.remainder)

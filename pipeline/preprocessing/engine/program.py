@@ -31,13 +31,13 @@ class Program:
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
         A transformer, `Pipeline` or `ColumnTransformer`, unfitted.
     dtype : {"auto", "float32", "float64"}
         Type of the output matrix; "auto" is what scikit-learn's would be. Statistics are float64
         in any case.
     step : str
-        Path of the transformer in the whole spec, for messages; empty where it is the steps.
+        Path of the transformer in the whole estimator, for messages; empty where it is the steps.
     rank_error : float
         Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
     order : {"C", "F"}
@@ -55,21 +55,21 @@ class Program:
 
     def __init__(
         self,
-        spec: BaseEstimator,
+        estimator: BaseEstimator,
         dtype: str = "auto",
-        step: str = "spec",
+        step: str = "estimator",
         *,
         rank_error: float = 0.0,
         order: str = "C",
         selected_from: bool = False,
     ) -> None:
         self.order, self.selected_from = order, selected_from
-        self.spec, self.dtype, self.step, self.rank_error = spec, dtype, step, rank_error
+        self.estimator, self.dtype, self.step, self.rank_error = estimator, dtype, step, rank_error
         self.node: Node | None = None
         self.width = 0
         self.head: pd.DataFrame | None = None
         self.resumed = False
-        self.framed = container(spec) != "default"
+        self.framed = container(estimator) != "default"
         self.origins: Mapping[Any, Origin] = {}
         self.weights: list[tuple[Any, Any]] = []
 
@@ -95,7 +95,7 @@ class Program:
         ConfigError
             What `fit` learnt cannot be added to.
         """
-        found = obstacles_to_batches(self.spec, self.step)
+        found = obstacles_to_batches(self.estimator, self.step)
         if found:
             raise Unsupported(*found)
         if self.resumed:
@@ -119,7 +119,8 @@ class Program:
         for leaf in leaves:
             if leaf.stats is None:
                 return (
-                    f"{type(leaf.spec).__name__}: fit learnt exact order statistics and did not "
+                    f"{type(leaf.estimator).__name__}: fit learnt exact order statistics and did "
+                    f"not "
                     "keep the rows that they are of, so no rows can be added; call partial_fit "
                     "with the first rows as well, or set rank_error"
                 )
@@ -138,13 +139,13 @@ class Program:
 
     def _small(self) -> Keeps:
         """Return what a `fit` keeps of its statistics, for a `partial_fit` after it."""
-        return "none" if obstacles_to_batches(self.spec, self.step) else "small"
+        return "none" if obstacles_to_batches(self.estimator, self.step) else "small"
 
     def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Table | Partitions, Read]:
         table = data(X)
         options = self.options(keeps=keeps)
         self.head, self.resumed = frames.head(table.first().table.X), False
-        self.node = build(self.spec, self.head, self.step, options)
+        self.node = build(self.estimator, self.head, self.step, options)
         read = self.node.fit(table, self._source(table), y).blocks
         assert read is not None
         return table, read
@@ -171,11 +172,11 @@ class Program:
     def _names(self) -> list[Any]:
         return list(self.to_sklearn().get_feature_names_out()) if self.framed else []
 
-    def spreads(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions."""
         return "the statistics of the partitions are merged"
 
-    def stays(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def why_gathered(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return why they have to be gathered, where others like them have not."""
         return ""
 
@@ -186,7 +187,7 @@ class Program:
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn transformer."""
         assert self.node is not None
-        return self.node.original()
+        return self.node.to_sklearn()
 
     def cast(self) -> tuple[str, Any] | None:
         """Return the step that makes of scikit-learn's numbers what this program makes of them.

@@ -21,7 +21,7 @@ from pipeline.preprocessing.statistics.moments import Moments
 S = TypeVar("S")
 
 ANY: tuple[Any, ...] = ()
-"""In `Twin.honours`: every value that scikit-learn allows."""
+"""In `Twin.supported_params`: every value that scikit-learn allows."""
 
 
 class Twin(ABC, Generic[S]):
@@ -33,29 +33,29 @@ class Twin(ABC, Generic[S]):
 
     Parameters
     ----------
-    spec : estimator
+    estimator : estimator
         The unfitted scikit-learn transformer; it is not changed.
     """
 
-    original: ClassVar[type[BaseEstimator]]
-    honours: ClassVar[dict[str, tuple[Any, ...]]]
+    sklearn_class: ClassVar[type[BaseEstimator]]
+    supported_params: ClassVar[dict[str, tuple[Any, ...]]]
     reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]]
     weighted: ClassVar[bool] = False
     """Whether `partial` takes the weights of the rows, after the other aligned arrays."""
     rank_error: float = 0.0
     """Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact."""
 
-    def __init__(self, spec: BaseEstimator) -> None:
-        self.spec = clone(spec)
+    def __init__(self, estimator: BaseEstimator) -> None:
+        self.estimator = clone(estimator)
         self.fitted: Any = None
         self.names: Sequence[Any] | None = None
         self.origins: Sequence[Any] = ()
 
     @classmethod
-    def refuse(cls, spec: BaseEstimator, step: str) -> list[Reason]:
-        """Return the reasons why this spec cannot be honoured; none when it can."""
-        default = cls.original().get_params(deep=False)
-        params = spec.get_params(deep=False)
+    def refuse(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
+        """Return the reasons why this estimator cannot be honoured; none when it can."""
+        default = cls.sklearn_class().get_params(deep=False)
+        params = estimator.get_params(deep=False)
         return [
             Reason(
                 step,
@@ -69,14 +69,14 @@ class Twin(ABC, Generic[S]):
 
     @classmethod
     def _honoured(cls, name: str, value: Any) -> bool:
-        if name not in cls.honours:
+        if name not in cls.supported_params:
             return False
-        allowed = cls.honours[name]
+        allowed = cls.supported_params[name]
         return allowed is ANY or any(_same(value, known) for known in allowed)
 
     @classmethod
     def _way_out(cls, name: str, default: dict[str, Any]) -> str:
-        known = cls.honours.get(name, (default[name],))
+        known = cls.supported_params.get(name, (default[name],))
         return f"use {' or '.join(map(_shown, known))}, or run the step in scikit-learn"
 
     def form(self, *, numeric: bool) -> type:
@@ -92,7 +92,7 @@ class Twin(ABC, Generic[S]):
         return ()
 
     @abstractmethod
-    def partial(self, block: Any, *aligned: Any) -> S:
+    def statistics(self, block: Any, *aligned: Any) -> S:
         """Return the statistic of one block, on the host."""
 
     @abstractmethod
@@ -108,7 +108,7 @@ class Twin(ABC, Generic[S]):
         return None
 
     @abstractmethod
-    def finish(self, stats: S) -> None:
+    def finalize(self, stats: S) -> None:
         """Set `fitted`: the scikit-learn transformer with its attributes."""
 
     def resume(self, fitted: Any) -> None:

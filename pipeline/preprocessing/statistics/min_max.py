@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.data import frames
 
 
-class Extent(NamedTuple):
+class MinMax(NamedTuple):
     """Bounds of the values that are not missing, one entry a column, on the host.
 
     Parameters
@@ -31,7 +31,7 @@ class Extent(NamedTuple):
         return self.low > self.high
 
 
-def extent(values: Any) -> Extent:
+def extent(values: Any) -> MinMax:
     """Return the bounds of a matrix with NaN for missing, shape (n_rows, n_columns).
 
     >>> extent(np.array([[1.0, np.nan], [4.0, np.nan]]))
@@ -40,10 +40,10 @@ def extent(values: Any) -> Extent:
     return extents([values])[0]
 
 
-def extents(blocks: Sequence[Any]) -> list[Extent]:
+def extents(blocks: Sequence[Any]) -> list[MinMax]:
     """Return the bounds of each of some matrices; a GPU is waited for once."""
     bounds = frames.all_to_host([_bounds(values) for values in blocks])
-    return [Extent(len(values), *each) for values, each in zip(blocks, bounds, strict=True)]
+    return [MinMax(len(values), *each) for values, each in zip(blocks, bounds, strict=True)]
 
 
 def _bounds(values: Any) -> Any:
@@ -56,6 +56,6 @@ def _bounds(values: Any) -> Any:
     return xp.stack([low.min(axis=0), high.max(axis=0)])
 
 
-def merge(a: Extent, b: Extent) -> Extent:
+def merge(a: MinMax, b: MinMax) -> MinMax:
     """Return the bounds of both sets of rows together."""
-    return Extent(a.n_rows + b.n_rows, np.minimum(a.low, b.low), np.maximum(a.high, b.high))
+    return MinMax(a.n_rows + b.n_rows, np.minimum(a.low, b.low), np.maximum(a.high, b.high))

@@ -26,8 +26,8 @@ from pipeline import trace
 from pipeline.data import frames
 from pipeline.optional import load
 from pipeline.preprocessing.statistics import min_max
-from pipeline.preprocessing.statistics.min_max import Extent
-from pipeline.preprocessing.statistics.sketch import Summary, size_for, summary
+from pipeline.preprocessing.statistics.min_max import MinMax
+from pipeline.preprocessing.statistics.sketch import QuantileSketch, size_for, summary
 from pipeline.system import threads
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class Rows:
     blocks : list of array, each of shape (n_block_rows, n_columns)
         In the order of the rows.
     owed : list of int
-        Bytes that came to the host between two processes, and are in no ledger yet.
+        Bytes that came to the host between two processes, and are in no log yet.
     """
 
     blocks: list[Any]
@@ -92,7 +92,7 @@ class Rows:
         return frames.to_host(sum((~self.xp.isnan(block)).sum(axis=0) for block in self.blocks))
 
     @property
-    def extent(self) -> Extent:
+    def extent(self) -> MinMax:
         """Number of rows, least and greatest values."""
         return reduce(min_max.merge, min_max.extents(self.blocks))
 
@@ -107,7 +107,7 @@ class Rows:
     def book(self) -> None:
         """Book what came to the host between two processes, once."""
         while self.owed:
-            trace.moved(to_host=self.owed.pop())
+            trace.record_transfer(to_host=self.owed.pop())
 
     def at(self, wanted: np.ndarray) -> np.ndarray:
         """Return the values of the wanted ranks, as `Summary.at` does."""
@@ -118,7 +118,7 @@ class Rows:
         return frames.to_host(self.xp.stack(each(found, range(self.n_columns), self.blocks[0])))
 
 
-Values = Rows | Summary
+Values = Rows | QuantileSketch
 """What quantiles can be learnt from."""
 
 
@@ -159,7 +159,7 @@ def drawn(stat: Values, size: int | None, random_state: Any, *, replace: bool) -
 
     A summary stands for all rows: nothing is drawn from it.
     """
-    if size is None or stat.n_rows <= size or isinstance(stat, Summary):
+    if size is None or stat.n_rows <= size or isinstance(stat, QuantileSketch):
         return stat
     options = {"n_samples": size, "random_state": random_state}
     return take(stat, resample(np.arange(stat.n_rows), replace=replace, **options))
@@ -277,9 +277,9 @@ def blamed(twin: Any, bad: np.ndarray) -> str:
     """Return the start of a message on the columns marked in `bad`.
 
     >>> from types import SimpleNamespace
-    >>> blamed(SimpleNamespace(spec=1, names=["a", "b"]), np.array([False, True]))
+    >>> blamed(SimpleNamespace(estimator=1, names=["a", "b"]), np.array([False, True]))
     "int: the columns ['b'] hold"
     """
     positions = np.flatnonzero(bad).tolist()
     names = positions if twin.names is None else [twin.names[j] for j in positions]
-    return f"{type(twin.spec).__name__}: the columns {names} hold"
+    return f"{type(twin.estimator).__name__}: the columns {names} hold"

@@ -44,7 +44,7 @@ import numpy as np
 from pipeline.data import frames
 from pipeline.errors import ConfigError
 from pipeline.preprocessing.statistics import min_max as extent
-from pipeline.preprocessing.statistics.min_max import Extent
+from pipeline.preprocessing.statistics.min_max import MinMax
 
 MOST_ROWS = 2**40
 """Up to so many rows `size_for` keeps its word; beyond, the bound grows with L."""
@@ -173,7 +173,7 @@ def _joined(a: Any, b: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Summary:
+class QuantileSketch:
     """Columns in little room, on the device of the rows; the ranks of quantiles are bounded.
 
     Parameters
@@ -185,7 +185,7 @@ class Summary:
         Of the rows.
     """
 
-    extent: Extent
+    extent: MinMax
     columns: Sequence[Buffers]
     dtype: np.dtype[Any]
 
@@ -204,10 +204,10 @@ class Summary:
         """Number of values that are not missing, shape (n_columns,)."""
         return np.array([column.count for column in self.columns])
 
-    def merge(self, other: Summary) -> Summary:
+    def merge(self, other: QuantileSketch) -> QuantileSketch:
         """Return the summary of both sets of rows together."""
         pairs = zip(self.columns, other.columns, strict=True)
-        return Summary(
+        return QuantileSketch(
             extent.merge(self.extent, other.extent),
             [a.merge(b) for a, b in pairs],
             np.result_type(self.dtype, other.dtype),
@@ -237,7 +237,7 @@ class Summary:
         return np.where(wanted == column.count - 1, self.extent.high[j], found)
 
 
-def summary(values: Any, size: int) -> Summary:
+def summary(values: Any, size: int) -> QuantileSketch:
     """Return the summary of a matrix with NaN for missing.
 
     Parameters
@@ -248,4 +248,4 @@ def summary(values: Any, size: int) -> Summary:
     """
     known = ~_module(values).isnan(values)
     columns = [buffers(values[:, j][known[:, j]], size) for j in range(values.shape[1])]
-    return Summary(extent.extent(values), columns, values.dtype)
+    return QuantileSketch(extent.extent(values), columns, values.dtype)

@@ -56,5 +56,5 @@ _ALL: tuple[type[Twin[Any]], ...] = (
     TargetEncoderTwin,
     VarianceThresholdTwin,
 )
-TWINS: dict[type, type[Twin[Any]]] = {twin.original: twin for twin in _ALL}
+TWINS: dict[type, type[Twin[Any]]] = {twin.sklearn_class: twin for twin in _ALL}
 """scikit-learn class -> our twin."""

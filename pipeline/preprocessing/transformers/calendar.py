@@ -142,7 +142,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         return hasattr(self, "n_features_in_")
 
 
-def outputs(spec: CalendarFeatures) -> list[Output]:
+def outputs(estimator: CalendarFeatures) -> list[Output]:
     """Return what becomes of a column, in order.
 
     >>> outputs(CalendarFeatures(["year", "hour"], cyclical=["hour"]))
@@ -153,13 +153,15 @@ def outputs(spec: CalendarFeatures) -> list[Output]:
     ConfigError
         `features` or `cyclical` holds a name that is unknown, repeated or out of place.
     """
-    features = _names("features", spec.features, FEATURES)
+    features = _names("features", estimator.features, FEATURES)
     if not features:
         raise ConfigError(f"CalendarFeatures: features is empty; choose from {list(FEATURES)}")
-    if isinstance(spec.cyclical, bool):
-        waves = [name for name in features if spec.cyclical and name in PERIODS]
+    if isinstance(estimator.cyclical, bool):
+        waves = [name for name in features if estimator.cyclical and name in PERIODS]
     else:
-        waves = _names("cyclical", spec.cyclical, [name for name in features if name in PERIODS])
+        waves = _names(
+            "cyclical", estimator.cyclical, [name for name in features if name in PERIODS]
+        )
     return [(f, end) for f in features for end in (("sin", "cos") if f in waves else ("",))]
 
 
@@ -178,7 +180,7 @@ def _names(parameter: str, value: Any, known: Sequence[str]) -> list[str]:
     return names
 
 
-def epoch_of(spec: CalendarFeatures) -> int:
+def epoch_of(estimator: CalendarFeatures) -> int:
     """Return `epoch` in nanoseconds since 1970-01-01.
 
     >>> epoch_of(CalendarFeatures(epoch="1970-01-02"))
@@ -190,11 +192,13 @@ def epoch_of(spec: CalendarFeatures) -> int:
         It is no time between 1677-09-22 and 2262-04-11.
     """
     try:
-        epoch = pd.Timestamp(spec.epoch).tz_localize(None).as_unit("ns")
+        epoch = pd.Timestamp(estimator.epoch).tz_localize(None).as_unit("ns")
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"CalendarFeatures: epoch={spec.epoch!r} is no date: {error}") from error
+        raise ConfigError(
+            f"CalendarFeatures: epoch={estimator.epoch!r} is no date: {error}"
+        ) from error
     if pd.isna(epoch):
-        raise ConfigError(f"CalendarFeatures: epoch={spec.epoch!r} is missing; write a date")
+        raise ConfigError(f"CalendarFeatures: epoch={estimator.epoch!r} is missing; write a date")
     return int(epoch.value)
 
 
@@ -228,11 +232,11 @@ class CalendarFeaturesTwin(Twin[int]):
     needs this package where it is loaded.
     """
 
-    original = CalendarFeatures
-    honours = {"features": ANY, "cyclical": ANY, "epoch": ANY}
+    sklearn_class = CalendarFeatures
+    supported_params = {"features": ANY, "cyclical": ANY, "epoch": ANY}
     reads = Dates
 
-    def partial(self, block: Dates, *aligned: Any) -> int:
+    def statistics(self, block: Dates, *aligned: Any) -> int:
         """Return the number of columns."""
         return block.width
 
@@ -240,9 +244,9 @@ class CalendarFeaturesTwin(Twin[int]):
         """Return the width, which is the same for all blocks."""
         return a
 
-    def finish(self, stats: int) -> None:
+    def finalize(self, stats: int) -> None:
         """Fit the estimator on one missing time a column; it checks the parameters."""
-        self.fitted = clone(self.spec).fit(np.full((1, stats), "NaT", dtype="datetime64[ns]"))
+        self.fitted = clone(self.estimator).fit(np.full((1, stats), "NaT", dtype="datetime64[ns]"))
         self.record_names(stats)
 
     def apply(self, block: Dates) -> Numbers:

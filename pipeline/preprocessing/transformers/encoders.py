@@ -65,7 +65,7 @@ class EncoderTwin(Twin[list[Distinct]]):
 
     reads = Categories
 
-    def partial(self, block: Categories, *aligned: Any) -> list[Distinct]:
+    def statistics(self, block: Categories, *aligned: Any) -> list[Distinct]:
         """Count the rows of each value."""
         return tallies(block.columns, rows_of)
 
@@ -73,7 +73,7 @@ class EncoderTwin(Twin[list[Distinct]]):
         """Add the counts."""
         return merge_columns(a, b)
 
-    def finish(self, stats: list[Distinct]) -> None:
+    def finalize(self, stats: list[Distinct]) -> None:
         """Fit scikit-learn's encoder on a table of the values that occur."""
         if self.origins:
             stats = [as_given(*pair) for pair in zip(stats, self.origins, strict=True)]
@@ -84,7 +84,7 @@ class EncoderTwin(Twin[list[Distinct]]):
             if "Found unknown categories" in str(error):
                 self._blame_unlisted(stats, error)
             raise
-        self.fitted = fitted.set_params(**self.spec.get_params(deep=False))
+        self.fitted = fitted.set_params(**self.estimator.get_params(deep=False))
         self.prepare()
 
     def prepare(self) -> None:
@@ -97,35 +97,36 @@ class EncoderTwin(Twin[list[Distinct]]):
             index.get_indexer(index[[-1, -1]] if len(index) else index)
 
     def fit_original(self, stats: list[Distinct]) -> Any:
-        """Return the spec fitted by scikit-learn on the distinct values of each column."""
+        """Return the estimator fitted by scikit-learn on the distinct values of each column."""
         encoder = self.prepared()
         return fit_counted(encoder, stats, self.names, encoder.fit)
 
     def prepared(self) -> Any:
-        """Return the spec to fit: in its lists, None and NA are missing, as they are in the table.
+        """Return the encoder to fit: in its lists, None and NA are missing, as in the table.
 
         Where the table has None for missing, they are scikit-learn's to read.
         """
-        spec = clone(self.spec)
-        if isinstance(spec.categories, str):
-            return spec
+        estimator = clone(self.estimator)
+        if isinstance(estimator.categories, str):
+            return estimator
         none = {j for j, origin in enumerate(self.origins) if origin and origin.missing is None}
-        lists = enumerate(spec.categories)
-        return spec.set_params(categories=[c if j in none else with_nan(c) for j, c in lists])
+        lists = enumerate(estimator.categories)
+        return estimator.set_params(categories=[c if j in none else with_nan(c) for j, c in lists])
 
     def _check_lists(self, stats: list[Distinct]) -> None:
-        if isinstance(self.spec.categories, str):
+        if isinstance(self.estimator.categories, str):
             return
-        for j, listed in enumerate(self.spec.categories[: len(stats)]):
+        for j, listed in enumerate(self.estimator.categories[: len(stats)]):
             if np.ndim(listed) != 1 or not len(listed):
                 raise ConfigError(
-                    f"{type(self.spec).__name__}: categories[{j}] is {listed!r}; list the values "
+                    f"{type(self.estimator).__name__}: categories[{j}] is {listed!r}; list the "
+                    f"values "
                     f"of the column {self._name(j)!r}, or leave the column out"
                 )
 
     def _blame_unlisted(self, stats: list[Distinct], error: ValueError) -> None:
         """Name the first column and value that are not in the lists of categories."""
-        for j, (column, listed) in enumerate(zip(stats, self.spec.categories, strict=True)):
+        for j, (column, listed) in enumerate(zip(stats, self.estimator.categories, strict=True)):
             occurs = column.sums[0] > 0
             found = find(np.array(with_nan(listed), dtype=object), column.values)
             bad = np.flatnonzero(occurs & (found == UNKNOWN))
@@ -133,7 +134,7 @@ class EncoderTwin(Twin[list[Distinct]]):
                 value = shown(column.values, int(bad[0]))
                 raise DataError(
                     f"column {self._name(j)!r} holds {value}, which is not in categories[{j}] "
-                    f"({type(self.spec).__name__} has handle_unknown='error'); add it to the "
+                    f"({type(self.estimator).__name__} has handle_unknown='error'); add it to the "
                     "list, clean the column, or set handle_unknown to let unknown values pass"
                 ) from error
 
@@ -162,7 +163,8 @@ class EncoderTwin(Twin[list[Distinct]]):
             value = shown(column.values, int(column.codes[int(bad[j].argmax())]))
             raise DataError(
                 f"column {self._name(j)!r} holds {value}, which was not there at fit "
-                f"({type(self.spec).__name__} has handle_unknown='error'); clean the column, or "
+                f"({type(self.estimator).__name__} has handle_unknown='error'); clean the "
+                f"column, or "
                 "set handle_unknown to let unknown values pass"
             )
 

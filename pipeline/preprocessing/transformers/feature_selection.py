@@ -17,7 +17,7 @@ from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics import f_tests, moments
 from pipeline.preprocessing.statistics import min_max as extent
 from pipeline.preprocessing.statistics.f_tests import Joint
-from pipeline.preprocessing.statistics.min_max import Extent
+from pipeline.preprocessing.statistics.min_max import MinMax
 from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.preprocessing.transformers.scalers import require_finite
 from pipeline.preprocessing.transformers.target_encoder import labels
@@ -47,7 +47,7 @@ class Spread(NamedTuple):
     """What `VarianceThreshold` looks at."""
 
     moments: Moments
-    extent: Extent
+    extent: MinMax
 
 
 class VarianceThresholdTwin(_SelectorTwin[Spread]):
@@ -58,10 +58,10 @@ class VarianceThresholdTwin(_SelectorTwin[Spread]):
     values only.
     """
 
-    original = VarianceThreshold
-    honours = {"threshold": ANY}
+    sklearn_class = VarianceThreshold
+    supported_params = {"threshold": ANY}
 
-    def partial(self, block: Numbers, *aligned: Any) -> Spread:
+    def statistics(self, block: Numbers, *aligned: Any) -> Spread:
         """Return moments and bounds of the block."""
         xp = frames.array_module(frames.device_of(block.values))
         return Spread(moments.moments(block.values, xp), extent.extent(block.values))
@@ -70,7 +70,7 @@ class VarianceThresholdTwin(_SelectorTwin[Spread]):
         """Merge both parts."""
         return Spread(moments.merge(a.moments, b.moments), extent.merge(a.extent, b.extent))
 
-    def finish(self, stats: Spread) -> None:
+    def finalize(self, stats: Spread) -> None:
         """Set `variances_`.
 
         Raises
@@ -80,13 +80,14 @@ class VarianceThresholdTwin(_SelectorTwin[Spread]):
         """
         n_columns = len(stats.extent.low)
         # scikit-learn checks the threshold; two rows so far apart pass it.
-        self.fitted = clone(self.spec).fit([[0.0] * n_columns, [WIDE] * n_columns])
-        self.fitted.variances_ = _variances(stats, exact=self.spec.threshold == 0)
+        self.fitted = clone(self.estimator).fit([[0.0] * n_columns, [WIDE] * n_columns])
+        self.fitted.variances_ = _variances(stats, exact=self.estimator.threshold == 0)
         self.record_names(n_columns)
         if not self.fitted.get_support().any():
             one = " (X contains only one sample)" if (stats.moments.rows == 1).all() else ""
             raise DataError(
-                f"VarianceThreshold: no column has a variance above {self.spec.threshold}{one}, so "
+                f"VarianceThreshold: no column has a variance above "
+                f"{self.estimator.threshold}{one}, so "
                 "none is left; lower the threshold, or leave the step out"
             )
 
@@ -112,15 +113,15 @@ class SelectKBestTwin(_SelectorTwin[Any]):
     beside a large offset or in an almost perfect fit, the scores differ.
     """
 
-    original = SelectKBest
-    honours = {"score_func": (f_classif, f_regression), "k": ANY}
+    sklearn_class = SelectKBest
+    supported_params = {"score_func": (f_classif, f_regression), "k": ANY}
 
     def aligned(self, y: Any) -> tuple[Any, ...]:
         """Return the numbers of the classes, or the target as numbers."""
         if y is None:
             raise DataError("SelectKBest needs the target: pass y to fit")
         _, y = check_X_y(np.zeros((len(y), 1)), y)
-        if self.spec.score_func is f_classif:
+        if self.estimator.score_func is f_classif:
             # Objects may be text and numbers, which nothing sorts: refused, as by scikit-learn.
             mixed = y.dtype.kind == "O"
             codes, classes = np.unique(y, return_inverse=True)[::-1] if mixed else labels(y)
@@ -133,11 +134,11 @@ class SelectKBestTwin(_SelectorTwin[Any]):
             )
         return (y.astype("float64"),)
 
-    def partial(self, block: Numbers, *aligned: Any) -> Moments | Joint:
+    def statistics(self, block: Numbers, *aligned: Any) -> Moments | Joint:
         """Return the deviations in each class, or those of columns and target together."""
         require_finite(self, block.values)
         values = block.values.astype("float64", copy=False)
-        if self.spec.score_func is f_classif:
+        if self.estimator.score_func is f_classif:
             return f_tests.by_class(values, aligned[0], self._n_classes)
         return f_tests.jointly(values, aligned[0])
 
@@ -145,7 +146,7 @@ class SelectKBestTwin(_SelectorTwin[Any]):
         """Merge the statistics of two blocks."""
         return f_tests.merge(a, b)
 
-    def finish(self, stats: Moments | Joint) -> None:
+    def finalize(self, stats: Moments | Joint) -> None:
         """Set `scores_` and `pvalues_`."""
         if isinstance(stats, Joint):
             scores, pvalues = f_tests.regression(stats)
@@ -155,7 +156,7 @@ class SelectKBestTwin(_SelectorTwin[Any]):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "k=.* is greater than n_features", UserWarning)
             # scikit-learn checks the parameters, on any table that can be scored.
-            self.fitted = clone(self.spec).fit(ramp, [0, 1, 0, 1])
+            self.fitted = clone(self.estimator).fit(ramp, [0, 1, 0, 1])
         self.fitted.scores_, self.fitted.pvalues_ = scores, pvalues
         self.record_names(len(scores))
 

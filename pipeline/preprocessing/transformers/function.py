@@ -54,8 +54,8 @@ class FunctionTransformerTwin(Twin[Checked]):
     them, and takes a missing value that stays missing for equal.
     """
 
-    original = FunctionTransformer
-    honours = {
+    sklearn_class = FunctionTransformer
+    supported_params = {
         "func": (None, "a NumPy ufunc of one array"),
         "inverse_func": ANY,
         "validate": ANY,
@@ -68,13 +68,13 @@ class FunctionTransformerTwin(Twin[Checked]):
     reads = Numbers
 
     @classmethod
-    def refuse(cls, spec: BaseEstimator, step: str) -> list[Reason]:
-        """Return the reasons why this spec cannot be honoured; none when it can."""
-        found = super().refuse(spec, step)
+    def refuse(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
+        """Return the reasons why this estimator cannot be honoured; none when it can."""
+        found = super().refuse(estimator, step)
         pairs = [("func", "kw_args")]
-        pairs += [("inverse_func", "inv_kw_args")] if _needs_inverse(spec) else []
+        pairs += [("inverse_func", "inv_kw_args")] if _needs_inverse(estimator) else []
         for name, options in pairs:
-            function, keywords = getattr(spec, name), getattr(spec, options)
+            function, keywords = getattr(estimator, name), getattr(estimator, options)
             if function is not None and not is_ufunc(function):
                 shown = getattr(function, "__name__", repr(function))
                 why = f"{name}={shown} may not run on the device"
@@ -91,23 +91,23 @@ class FunctionTransformerTwin(Twin[Checked]):
 
     def form(self, *, numeric: bool) -> type:
         """Return `Categories` where the columns, text among them, are left as they are."""
-        as_it_is = self.spec.func is None and not self.spec.validate
+        as_it_is = self.estimator.func is None and not self.estimator.validate
         return Categories if as_it_is and not numeric else Numbers
 
     def keeps_names(self) -> bool:
         """Return whether a frame comes out as a frame: checking makes an array of it."""
-        return not self.spec.validate
+        return not self.estimator.validate
 
-    def partial(self, block: Numbers | Categories, *aligned: Any) -> Checked:
+    def statistics(self, block: Numbers | Categories, *aligned: Any) -> Checked:
         """Check the block as `validate` and `check_inverse` ask for."""
-        if self.spec.validate and isinstance(block, Numbers):
+        if self.estimator.validate and isinstance(block, Numbers):
             require_finite(self, block.values)
-        return Checked(block.width, not _needs_inverse(self.spec) or self._inverts(block))
+        return Checked(block.width, not _needs_inverse(self.estimator) or self._inverts(block))
 
     def _inverts(self, block: Any) -> bool:
-        spec, values = self.spec, block.values
-        there = _applied(spec, spec.func, spec.kw_args, values)
-        back = _applied(spec, spec.inverse_func, spec.inv_kw_args, there)
+        estimator, values = self.estimator, block.values
+        there = _applied(estimator, estimator.func, estimator.kw_args, values)
+        back = _applied(estimator, estimator.inverse_func, estimator.inv_kw_args, there)
         xp = frames.array_module(frames.device_of(values))
         return bool(xp.allclose(values, back, rtol=1e-7, atol=1e-9, equal_nan=True))
 
@@ -115,7 +115,7 @@ class FunctionTransformerTwin(Twin[Checked]):
         """Return what is known of both."""
         return Checked(a.width, a.inverse and b.inverse)
 
-    def finish(self, stats: Checked) -> None:
+    def finalize(self, stats: Checked) -> None:
         """Note the columns; warn as scikit-learn does where the inverse is none."""
         if not stats.inverse:
             warnings.warn(
@@ -124,12 +124,12 @@ class FunctionTransformerTwin(Twin[Checked]):
                 UserWarning,
                 stacklevel=2,
             )
-        self.fitted = clone(self.spec)
+        self.fitted = clone(self.estimator)
         self.record_names(stats.width)
 
     def apply(self, block: Numbers | Categories) -> Numbers | Categories:
         """Return the function of every value, once `validate` has looked at them."""
-        if self.spec.validate and isinstance(block, Numbers):
+        if self.estimator.validate and isinstance(block, Numbers):
             require_finite(self, block.values)
         return self.apply_training(block)
 
@@ -137,7 +137,7 @@ class FunctionTransformerTwin(Twin[Checked]):
         """Return the function of every value, in the type it has in NumPy."""
         if isinstance(block, Categories):
             return block
-        values = _applied(self.spec, self.spec.func, self.spec.kw_args, block.values)
+        values = _applied(self.estimator, self.estimator.func, self.estimator.kw_args, block.values)
         # Functions of bytes come in half precision, in which later sums would overflow.
         return Numbers(values.astype("float32") if values.dtype == "float16" else values)
 
@@ -155,8 +155,12 @@ def is_ufunc(function: Any) -> bool:
     )
 
 
-def _needs_inverse(spec: Any) -> bool:
-    return bool(spec.check_inverse and spec.func is not None and spec.inverse_func is not None)
+def _needs_inverse(estimator: Any) -> bool:
+    return bool(
+        estimator.check_inverse
+        and estimator.func is not None
+        and estimator.inverse_func is not None
+    )
 
 
 def _plain(function: Any, keywords: Any) -> bool:
@@ -167,12 +171,12 @@ def _plain(function: Any, keywords: Any) -> bool:
     return any(keywords["dtype"] is t or keywords["dtype"] == t.__name__ for t in _FLOATS)
 
 
-def _applied(spec: Any, function: Any, keywords: Any, values: Any) -> Any:
+def _applied(estimator: Any, function: Any, keywords: Any, values: Any) -> Any:
     if function is None:
         return values
     xp = frames.array_module(frames.device_of(values))
     try:
         return getattr(xp, function.__name__)(values, **(keywords or {}))
     except TypeError as error:
-        name = type(spec).__name__
+        name = type(estimator).__name__
         raise DataError(f"{name}: np.{function.__name__} on {values.dtype}: {error}") from error

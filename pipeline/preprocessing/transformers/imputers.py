@@ -50,8 +50,8 @@ class SimpleImputerTwin(Twin[Seen]):
     themselves for the median. It is exact, or within `rank_error` of the middle.
     """
 
-    original = SimpleImputer
-    honours = {
+    sklearn_class = SimpleImputer
+    supported_params = {
         "strategy": ("mean", "median", "most_frequent", "constant"),
         "fill_value": ANY,
         "copy": ANY,
@@ -63,12 +63,12 @@ class SimpleImputerTwin(Twin[Seen]):
 
     def form(self, *, numeric: bool) -> type:
         """Return `Categories` where a column holds anything but numbers."""
-        return Numbers if numeric or self.spec.strategy in AVERAGES else Categories
+        return Numbers if numeric or self.estimator.strategy in AVERAGES else Categories
 
-    def partial(self, block: Numbers | Categories, *aligned: Any) -> Seen:
+    def statistics(self, block: Numbers | Categories, *aligned: Any) -> Seen:
         """Return what the strategy needs to know of the block."""
         missing = np.zeros(block.width, dtype=bool)
-        if self.spec.add_indicator:
+        if self.estimator.add_indicator:
             missing = frames.to_host(is_missing(block).any(axis=0))
         return Seen(self._values(block), missing, block.n_rows)
 
@@ -76,9 +76,9 @@ class SimpleImputerTwin(Twin[Seen]):
         if isinstance(block, Categories):
             return tallies(block.columns, rows_of)
         xp = frames.array_module(frames.device_of(block.values))
-        if self.spec.strategy == "mean":
+        if self.estimator.strategy == "mean":
             return moments(floats(block.values), xp)
-        if self.spec.strategy == "median":
+        if self.estimator.strategy == "median":
             return gather(block.values, self.rank_error)
         return tallies(frames.all_coded(block.values.T), rows_of)
 
@@ -97,23 +97,25 @@ class SimpleImputerTwin(Twin[Seen]):
     def moments_behind(self, stats: Seen) -> Moments | None:
         """Return the moments of columns whose missing values have become the mean."""
         known = stats.values
-        if not isinstance(known, Moments) or self.spec.add_indicator:
+        if not isinstance(known, Moments) or self.estimator.add_indicator:
             return None
         fill, none = np.where(known.rows > 0, known.mean, 0.0), np.zeros_like(known.rows)
         every = merge(known, Moments(stats.n_rows - known.rows, fill, none, none))
-        kept = (known.rows > 0) | self.spec.keep_empty_features
+        kept = (known.rows > 0) | self.estimator.keep_empty_features
         return Moments(*(array[kept] for array in every))
 
-    def finish(self, stats: Seen) -> None:
+    def finalize(self, stats: Seen) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""
         row = [self._marked(found) for found in self._statistics(stats.values)]
-        self.fitted = clone(self.spec).fit(table_of(row, self.names))
-        if self.spec.add_indicator:
+        self.fitted = clone(self.estimator).fit(table_of(row, self.names))
+        if self.estimator.add_indicator:
             self.fitted.indicator_._fit(stats.missing[None], precomputed=True)
 
     def _marked(self, found: np.ndarray) -> np.ndarray:
         """Return a statistic with None for NaN where that is what scikit-learn looks for."""
-        unmarked = found.dtype.kind == "O" and self.spec.missing_values is None and pd.isna(found)
+        unmarked = (
+            found.dtype.kind == "O" and self.estimator.missing_values is None and pd.isna(found)
+        )
         return np.array([None], dtype=object) if unmarked else found
 
     def _statistics(self, stats: Any) -> list[np.ndarray]:
@@ -131,7 +133,7 @@ class SimpleImputerTwin(Twin[Seen]):
         Columns without any value at fit are dropped, unless `keep_empty_features`.
         """
         whole = self._filled(block)
-        if not self.spec.add_indicator or not len(self.fitted.indicator_.features_):
+        if not self.estimator.add_indicator or not len(self.fitted.indicator_.features_):
             return whole
         mask = is_missing(block)
         device = frames.device_of(mask)
@@ -141,13 +143,13 @@ class SimpleImputerTwin(Twin[Seen]):
 
     def _filled(self, block: Numbers | Categories) -> Numbers | Categories:
         statistics = self.fitted.statistics_
-        there = ~pd.isna(statistics) | self.spec.keep_empty_features
+        there = ~pd.isna(statistics) | self.estimator.keep_empty_features
         kept = np.flatnonzero(there).tolist()
         if isinstance(block, Categories):
             return Categories([_fill(block.columns[j], statistics[j]) for j in kept])
         xp = frames.array_module(frames.device_of(block.values))
         values = block.values if len(kept) == len(statistics) else block.values[:, kept]
-        values = floats(values) if self.spec.strategy in AVERAGES else values
+        values = floats(values) if self.estimator.strategy in AVERAGES else values
         fill = frames.to_device(statistics[kept].astype(values.dtype), frames.device_of(values))
         return Numbers(filled(values, xp.isnan(values), fill))
 
@@ -202,8 +204,8 @@ class MissingIndicatorTwin(Twin[Holes]):
     NaN, None and NA are all missing, whichever of them `missing_values` names.
     """
 
-    original = MissingIndicator
-    honours = {
+    sklearn_class = MissingIndicator
+    supported_params = {
         "missing_values": (np.nan, None, pd.NA),
         "features": ANY,
         "sparse": ANY,
@@ -215,7 +217,7 @@ class MissingIndicatorTwin(Twin[Holes]):
         """Return `Numbers` where all columns are; `Categories` hold anything."""
         return Numbers if numeric else Categories
 
-    def partial(self, block: Numbers | Categories, *aligned: Any) -> Holes:
+    def statistics(self, block: Numbers | Categories, *aligned: Any) -> Holes:
         """Return which columns of the block miss values."""
         dtype = block.values.dtype if isinstance(block, Numbers) else np.dtype(object)
         return Holes(frames.to_host(is_missing(block).any(axis=0)), dtype)
@@ -224,14 +226,14 @@ class MissingIndicatorTwin(Twin[Holes]):
         """Return which columns miss values in either."""
         return Holes(a.missing | b.missing, a.dtype)
 
-    def finish(self, stats: Holes) -> None:
+    def finalize(self, stats: Holes) -> None:
         """Fit scikit-learn's indicator on a row with the same holes."""
         # With NA for a marker None counts too, and NA itself scikit-learn cannot compare.
-        marker = None if self.spec.missing_values is pd.NA else self.spec.missing_values
+        marker = None if self.estimator.missing_values is pd.NA else self.estimator.missing_values
         row = np.zeros((1, len(stats.missing)), dtype=stats.dtype)
         if stats.missing.any():
             row[:, stats.missing] = np.nan if stats.dtype.kind == "f" else marker
-        self.fitted = clone(self.spec).fit(row)
+        self.fitted = clone(self.estimator).fit(row)
         self.record_names(len(stats.missing))
 
     def apply(self, block: Numbers | Categories) -> Numbers:
@@ -246,7 +248,7 @@ class MissingIndicatorTwin(Twin[Holes]):
         kept = self.fitted.features_
         if len(kept) == block.width:
             return Numbers(mask)
-        if self.spec.error_on_new:
+        if self.estimator.error_on_new:
             self._check_known(mask)
         device = frames.device_of(mask)
         columns = frames.to_device(kept, device)

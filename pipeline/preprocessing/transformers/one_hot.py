@@ -34,8 +34,8 @@ class OneHotEncoderTwin(EncoderTwin):
     columns: once more whenever a block of rows adds a column to them.
     """
 
-    original = OneHotEncoder
-    honours = {
+    sklearn_class = OneHotEncoder
+    supported_params = {
         "categories": ANY,
         "drop": ANY,
         "handle_unknown": ANY,
@@ -58,11 +58,12 @@ class OneHotEncoderTwin(EncoderTwin):
         try:
             return super().fit_original(stats)
         except AttributeError as error:
-            if self.spec.drop is None or isinstance(self.spec.drop, str):
+            if self.estimator.drop is None or isinstance(self.estimator.drop, str):
                 raise
             # scikit-learn calls a method that text lacks while it makes its message.
             raise ConfigError(
-                f"OneHotEncoder: drop={self.spec.drop!r} names a category that is infrequent and "
+                f"OneHotEncoder: drop={self.estimator.drop!r} names a category that is "
+                f"infrequent and "
                 "so has no column of its own; name another one, or drop='first'"
             ) from error
 
@@ -70,7 +71,7 @@ class OneHotEncoderTwin(EncoderTwin):
         """Return the output column of each category, and last that of unknown values."""
         learnt = self.fitted.categories_[j]
         places = grouped(self.fitted, j, learnt)
-        joins = infrequent(self.fitted, j) is not None and self.spec.handle_unknown in (
+        joins = infrequent(self.fitted, j) is not None and self.estimator.handle_unknown in (
             "infrequent_if_exist",
             "warn",
         )
@@ -93,16 +94,16 @@ class OneHotEncoderTwin(EncoderTwin):
     def apply(self, block: Categories) -> Block:
         """Return the positions of the ones."""
         found = [self.tables.of(j, c)[c.codes] for j, c in enumerate(block.columns)]
-        if self.spec.handle_unknown == "error":
+        if self.estimator.handle_unknown == "error":
             self.check_known(block.columns, found, UNKNOWN)
         self._warn(block.columns)
         widths = [int(places[:-1].max()) + 1 for places in self._places]
-        return Indicators(found, widths, self.spec.dtype)
+        return Indicators(found, widths, self.estimator.dtype)
 
     def _warn(self, columns: Sequence[frames.Coded]) -> None:
         """Warn of columns with unknown values, where scikit-learn does."""
-        how = self.spec.handle_unknown
-        if how == "error" or (how != "warn" and self.spec.drop is None):
+        how = self.estimator.handle_unknown
+        if how == "error" or (how != "warn" and self.estimator.drop is None):
             return
         new = [j for j, c in enumerate(columns) if self._warned.get(j) is not c.values]
         marks = [self._unknown.of(j, columns[j])[columns[j].codes] for j in new]

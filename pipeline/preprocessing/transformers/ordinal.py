@@ -14,8 +14,8 @@ from pipeline.preprocessing.transformers.encoders import EncoderTwin, grouped, h
 class OrdinalEncoderTwin(EncoderTwin):
     """The position of each value among the categories, as a number."""
 
-    original = OrdinalEncoder
-    honours = {
+    sklearn_class = OrdinalEncoder
+    supported_params = {
         "categories": ANY,
         "handle_unknown": ANY,
         "unknown_value": ANY,
@@ -27,18 +27,20 @@ class OrdinalEncoderTwin(EncoderTwin):
 
     def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
         """Return the numbers that stand for each entry; -inf marks an unknown one."""
-        unknown = self.spec.unknown_value if self.spec.handle_unknown != "error" else -np.inf
+        unknown = (
+            self.estimator.unknown_value if self.estimator.handle_unknown != "error" else -np.inf
+        )
         learnt = self.fitted.categories_[j]
         if not has_nan(learnt):
             return look_up(grouped(self.fitted, j, learnt).astype("float64"), known, unknown)
         numbers = grouped(self.fitted, j, learnt[:-1])
-        numbers = np.append(numbers.astype("float64"), self.spec.encoded_missing_value)
+        numbers = np.append(numbers.astype("float64"), self.estimator.encoded_missing_value)
         return look_up(numbers, known, unknown)
 
     def apply(self, block: Categories) -> Block:
         """Return a matrix of positions."""
         found = [self.tables.of(j, c)[c.codes] for j, c in enumerate(block.columns)]
-        if self.spec.handle_unknown == "error":
+        if self.estimator.handle_unknown == "error":
             self.check_known(block.columns, found, -np.inf)
         xp = frames.array_module(frames.device_of(block.columns[0].codes))
-        return Numbers(xp.stack(found, axis=1).astype(self.spec.dtype, copy=False))
+        return Numbers(xp.stack(found, axis=1).astype(self.estimator.dtype, copy=False))

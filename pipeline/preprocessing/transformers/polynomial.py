@@ -38,17 +38,17 @@ class Product(NamedTuple):
 class PolynomialFeaturesTwin(StatelessTwin):
     """Products of the columns, in scikit-learn's order; all arithmetic is in float64."""
 
-    original = PolynomialFeatures
-    honours = {"degree": ANY, "interaction_only": ANY, "include_bias": ANY, "order": ANY}
+    sklearn_class = PolynomialFeatures
+    supported_params = {"degree": ANY, "interaction_only": ANY, "include_bias": ANY, "order": ANY}
 
-    def finish(self, stats: int) -> None:
+    def finalize(self, stats: int) -> None:
         """Let scikit-learn check the parameters."""
-        super().finish(stats)
+        super().finalize(stats)
         self.prepare()
 
     def prepare(self) -> None:
         """Plan the products."""
-        self._terms, self._hidden = terms(self.spec, int(self.fitted.n_features_in_))
+        self._terms, self._hidden = terms(self.estimator, int(self.fitted.n_features_in_))
         self._products = list(products(self._terms))
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
@@ -64,7 +64,7 @@ class PolynomialFeaturesTwin(StatelessTwin):
         return Numbers(made[self._hidden :].T)
 
 
-def terms(spec: PolynomialFeatures, n_features: int) -> tuple[list[Term], int]:
+def terms(estimator: PolynomialFeatures, n_features: int) -> tuple[list[Term], int]:
     """Return all terms to make, and how many of them come first and are not put out.
 
     Those are the terms below the least degree, from which the others are made.
@@ -72,14 +72,14 @@ def terms(spec: PolynomialFeatures, n_features: int) -> tuple[list[Term], int]:
     >>> terms(PolynomialFeatures((2, 2), interaction_only=True), 2)
     ([(0,), (1,), (), (0, 1)], 2)
     """
-    degree: Any = spec.degree
+    degree: Any = estimator.degree
     low, high = (0, degree) if isinstance(degree, Integral) else degree
-    choose = combinations if spec.interaction_only else combinations_with_replacement
+    choose = combinations if estimator.interaction_only else combinations_with_replacement
     degrees = range(1, int(high) + 1)
     by_degree: dict[int, list[Term]] = {d: list(choose(range(n_features), d)) for d in degrees}
     hidden = [term for d, found in by_degree.items() if d < low for term in found]
     kept = [term for d, found in by_degree.items() if d >= low for term in found]
-    bias: list[Term] = [()] if spec.include_bias else []
+    bias: list[Term] = [()] if estimator.include_bias else []
     return hidden + bias + kept, len(hidden)
 
 

@@ -20,7 +20,7 @@ from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics import min_max as extent
 from pipeline.preprocessing.statistics import moments
-from pipeline.preprocessing.statistics.min_max import Extent
+from pipeline.preprocessing.statistics.min_max import MinMax
 from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.preprocessing.statistics.quantiles import Rows, blamed, each, special
 from pipeline.preprocessing.transformers.scalers import StandardScalerTwin
@@ -50,7 +50,7 @@ class Logs(NamedTuple):
         Their logarithms, as `signed_logs` makes them; the columns of a block are contiguous.
     """
 
-    extent: Extent
+    extent: MinMax
     moments: Moments
     rows: Rows
 
@@ -66,17 +66,17 @@ class PowerTransformerTwin(Twin[Logs]):
     another rounding, give a power that agrees to some 8 digits.
     """
 
-    original = PowerTransformer
-    honours = {"method": ("yeo-johnson", "box-cox"), "standardize": ANY, "copy": ANY}
+    sklearn_class = PowerTransformer
+    supported_params = {"method": ("yeo-johnson", "box-cox"), "standardize": ANY, "copy": ANY}
     reads = Numbers
 
-    def partial(self, block: Numbers, *aligned: object) -> Logs:
+    def statistics(self, block: Numbers, *aligned: object) -> Logs:
         """Take the logarithms, and what only the values tell."""
         values = block.values.astype("float64", copy=False)
         xp = frames.array_module(frames.device_of(values))
         # `finish` refuses values that have no logarithm.
         with np.errstate(all="ignore"):
-            logs = signed_logs(values, self.spec.method)
+            logs = signed_logs(values, self.estimator.method)
         return Logs(extent.extent(values), moments.moments(values, xp), Rows([logs]))
 
     def merge(self, a: Logs, b: Logs) -> Logs:
@@ -87,39 +87,41 @@ class PowerTransformerTwin(Twin[Logs]):
             a.rows.merge(b.rows),
         )
 
-    def finish(self, stats: Logs) -> None:
+    def finalize(self, stats: Logs) -> None:
         """Set `lambdas_` and the scaler of the transformed columns."""
         n_columns, like = stats.rows.n_columns, stats.rows.blocks[0]
         # scikit-learn checks the parameters and makes the scaler.
-        fitted = self.fitted = clone(self.spec).fit(np.repeat([[1.0], [2.0]], n_columns, axis=1))
+        fitted = self.fitted = clone(self.estimator).fit(
+            np.repeat([[1.0], [2.0]], n_columns, axis=1)
+        )
         self._check_values(stats.extent)
         stats.rows.book()
         size = AT_ONCE if frames.device_of(like) == "cuda" else 1
         groups = [slice(start, start + size) for start in range(0, n_columns, size)]
         with np.errstate(all="ignore"):
             found = each(
-                lambda group: Columns(stats, group, self.spec.method).learnt(), groups, like
+                lambda group: Columns(stats, group, self.estimator.method).learnt(), groups, like
             )
         fitted.lambdas_, *learnt = np.concatenate(found, axis=1)
-        if self.spec.standardize:
+        if self.estimator.standardize:
             twin = StandardScalerTwin(StandardScaler(copy=False))
-            twin.finish(Moments(*learnt))
+            twin.finalize(Moments(*learnt))
             vars(fitted._scaler).update(vars(twin.fitted))
         self.record_names(n_columns)
 
-    def _check_values(self, bounds: Extent) -> None:
+    def _check_values(self, bounds: MinMax) -> None:
         if bounds.empty.any():
             raise DataError(f"{blamed(self, bounds.empty)} no values; leave them out")
         self._check_positive(bounds.low[None])
         constant = bounds.low == bounds.high
-        if constant.any() and self.spec.method == "box-cox":
+        if constant.any() and self.estimator.method == "box-cox":
             raise DataError(
                 f"{blamed(self, constant)} one value only, from which Box-Cox can learn no power; "
                 "leave them out or use method='yeo-johnson'"
             )
 
     def _check_positive(self, values: Any) -> None:
-        if self.spec.method == "box-cox":
+        if self.estimator.method == "box-cox":
             bad = frames.to_host((values <= 0).any(axis=0))
             if bad.any():
                 raise DataError(
@@ -131,7 +133,7 @@ class PowerTransformerTwin(Twin[Logs]):
         """Return the powers, standardised if asked for, in float64."""
         self._check_positive(block.values)
         values = self._powered(block.values.astype("float64", copy=False))
-        if self.spec.standardize:
+        if self.estimator.standardize:
             xp, scaler = frames.array_module(frames.device_of(values)), self.fitted._scaler
             values -= xp.asarray(scaler.mean_)
             values /= xp.asarray(scaler.scale_)
@@ -139,10 +141,10 @@ class PowerTransformerTwin(Twin[Logs]):
 
     def _powered(self, values: Any) -> Any:
         xp, powers = frames.array_module(frames.device_of(values)), self.fitted.lambdas_
-        if self.spec.method == "box-cox":
+        if self.estimator.method == "box-cox":
             return special("boxcox", values)(values, xp.asarray(powers))
-        logs = signed_logs(values, self.spec.method)
-        return powered(logs, *map(xp.asarray, factors(powers, self.spec.method)))
+        logs = signed_logs(values, self.estimator.method)
+        return powered(logs, *map(xp.asarray, factors(powers, self.estimator.method)))
 
 
 def signed_logs(values: Any, method: str) -> Any:

@@ -41,8 +41,8 @@ class QuantileTransformerTwin(Twin[Values]):
     this bound, and nothing is drawn, whatever `subsample` says.
     """
 
-    original = QuantileTransformer
-    honours = {
+    sklearn_class = QuantileTransformer
+    supported_params = {
         "n_quantiles": ANY,
         "output_distribution": ("uniform", "normal"),
         "subsample": ANY,
@@ -51,7 +51,7 @@ class QuantileTransformerTwin(Twin[Values]):
     }
     reads = Numbers
 
-    def partial(self, block: Numbers, *aligned: object) -> Values:
+    def statistics(self, block: Numbers, *aligned: object) -> Values:
         """Keep the values, or a summary of them."""
         return gather(block.values, self.rank_error)
 
@@ -59,13 +59,17 @@ class QuantileTransformerTwin(Twin[Values]):
         """Put the rows, or what is known of them, together."""
         return merge(a, b)
 
-    def finish(self, stats: Values) -> None:
+    def finalize(self, stats: Values) -> None:
         """Fit scikit-learn's transformer on the quantiles themselves."""
         # scikit-learn checks the parameters.
-        self._fit(np.zeros((1, stats.n_columns)), self.spec.n_quantiles, self.spec.subsample)
-        n_quantiles = min(self.spec.n_quantiles, stats.n_rows)
+        self._fit(
+            np.zeros((1, stats.n_columns)), self.estimator.n_quantiles, self.estimator.subsample
+        )
+        n_quantiles = min(self.estimator.n_quantiles, stats.n_rows)
         levels = np.linspace(0, 1, n_quantiles) * 100 / 100
-        learnt_from = drawn(stats, self.spec.subsample, self.spec.random_state, replace=False)
+        learnt_from = drawn(
+            stats, self.estimator.subsample, self.estimator.random_state, replace=False
+        )
         found = quantile(learnt_from, levels)
         # Three times each, so that no rounding of a rank mixes two of them.
         self._fit(np.repeat(found, 3, axis=0)[1:-1], n_quantiles, None)
@@ -81,7 +85,7 @@ class QuantileTransformerTwin(Twin[Values]):
         """Interpolate between the quantiles."""
         xp = frames.array_module(frames.device_of(block.values))
         columns = xp.ascontiguousarray(block.values.T.astype("float64"))
-        shape = _normal if self.spec.output_distribution == "normal" else _uniform
+        shape = _normal if self.estimator.output_distribution == "normal" else _uniform
         pairs = zip(columns, self._tables, strict=True)
         return Numbers(xp.stack([shape(x, *xp.asarray(table)) for x, table in pairs], axis=1))
 
@@ -90,8 +94,8 @@ class QuantileTransformerTwin(Twin[Values]):
         with warnings.catch_warnings():
             # Of columns without any value; they stay without any.
             warnings.simplefilter("ignore")
-            fitted = clone(self.spec).set_params(**params).fit(table)
-        self.fitted = fitted.set_params(**self.spec.get_params())
+            fitted = clone(self.estimator).set_params(**params).fit(table)
+        self.fitted = fitted.set_params(**self.estimator.get_params())
 
 
 def table_of(quantiles: np.ndarray, references: np.ndarray) -> np.ndarray:
@@ -152,8 +156,8 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
     between two centres go to either by rounding, and the bins with them.
     """
 
-    original = KBinsDiscretizer
-    honours = {
+    sklearn_class = KBinsDiscretizer
+    supported_params = {
         "n_bins": ANY,
         "encode": ("onehot", "onehot-dense", "ordinal"),
         "strategy": ("uniform", "quantile"),
@@ -163,7 +167,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
         "random_state": ANY,
     }
 
-    def partial(self, block: Numbers, *aligned: object) -> Values:
+    def statistics(self, block: Numbers, *aligned: object) -> Values:
         """Keep the values, or a summary of them."""
         require_finite(self, block.values)
         return gather(block.values, self.rank_error)
@@ -172,12 +176,12 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
         """Put the rows, or what is known of them, together."""
         return merge(a, b)
 
-    def finish(self, stats: Values) -> None:
+    def finalize(self, stats: Values) -> None:
         """Set `bin_edges_`, `n_bins_` and the encoder of one-hot output."""
-        spec, dtype = self.spec, stats.dtype
-        _fit_quietly(spec, np.zeros((1, stats.n_columns), dtype=dtype))
-        learnt_from = drawn(stats, spec.subsample, spec.random_state, replace=True)
-        edges = self._edges(learnt_from, np.broadcast_to(spec.n_bins, stats.n_columns))
+        estimator, dtype = self.estimator, stats.dtype
+        _fit_quietly(estimator, np.zeros((1, stats.n_columns), dtype=dtype))
+        learnt_from = drawn(stats, estimator.subsample, estimator.random_state, replace=True)
+        edges = self._edges(learnt_from, np.broadcast_to(estimator.n_bins, stats.n_columns))
         self._check_bins(edges)
         self.fitted = self._fit_to(edges, dtype)
         self.record_names(stats.n_columns)
@@ -185,7 +189,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
     def _edges(self, stats: Values, bins: np.ndarray) -> list[np.ndarray]:
         bounds = stats.extent
         ends = list(zip(bounds.low, bounds.high, bins, strict=True))
-        if self.spec.strategy == "uniform":
+        if self.estimator.strategy == "uniform":
             found = [np.linspace(low, high, n + 1) for low, high, n in ends]
         else:
             found = self._quantiles(stats, bins)
@@ -196,7 +200,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
         ]
 
     def _quantiles(self, stats: Values, bins: np.ndarray) -> list[np.ndarray]:
-        method = self.spec.quantile_method
+        method = self.estimator.quantile_method
         found = {
             n: quantile(stats, np.linspace(0, 100, n + 1) / 100, method) for n in set(bins.tolist())
         }
@@ -204,7 +208,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
 
     def _check_bins(self, edges: list[np.ndarray]) -> None:
         none = np.array([len(e) < 2 for e in edges])
-        if none.any() and self.spec.encode != "ordinal":
+        if none.any() and self.estimator.encode != "ordinal":
             raise DataError(
                 f"{blamed(self, none)} values within {NARROW} of each other, so no bin is left; "
                 "scale them first (StandardScaler), leave them out, or use encode='ordinal'"
@@ -218,8 +222,10 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
         bins = np.array([len(e) - 1 for e in edges])
         table = np.stack([np.zeros(len(bins)), bins > 1]).astype(dtype)
         asked = np.maximum(bins, 2)
-        spec = clone(self.spec).set_params(n_bins=asked, strategy="uniform", subsample=None)
-        fitted = _fit_quietly(spec, table).set_params(**self.spec.get_params())
+        estimator = clone(self.estimator).set_params(
+            n_bins=asked, strategy="uniform", subsample=None
+        )
+        fitted = _fit_quietly(estimator, table).set_params(**self.estimator.get_params())
         for j, found in enumerate(edges):
             fitted.bin_edges_[j] = found
         fitted.n_bins_ = bins
@@ -229,23 +235,27 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
         """Return the bin of each value."""
         xp = frames.array_module(frames.device_of(block.values))
         # float32 values may round to the other side of an edge; scikit-learn's do.
-        values = block.values if self.spec.dtype is None else block.values.astype(self.spec.dtype)
+        values = (
+            block.values
+            if self.estimator.dtype is None
+            else block.values.astype(self.estimator.dtype)
+        )
         dtype = values.dtype if values.dtype.kind == "f" else np.dtype("float64")
         columns = xp.ascontiguousarray(values.astype("float64").T)
         found = [
             xp.searchsorted(xp.asarray(edges[1:-1]), column, side="right")
             for edges, column in zip(self.fitted.bin_edges_, columns, strict=True)
         ]
-        if self.spec.encode == "ordinal":
+        if self.estimator.encode == "ordinal":
             return Numbers(xp.stack(found, axis=1).astype(dtype))
         return Indicators(found, [int(n) for n in self.fitted.n_bins_], dtype)
 
 
-def _fit_quietly(spec: Any, table: np.ndarray) -> Any:
+def _fit_quietly(estimator: Any, table: np.ndarray) -> Any:
     """Let scikit-learn fit, and check the parameters; its warnings are about our table."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return clone(spec).fit(table)
+        return clone(estimator).fit(table)
 
 
 def _wide(edges: np.ndarray) -> np.ndarray:

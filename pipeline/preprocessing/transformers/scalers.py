@@ -30,7 +30,7 @@ from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Block, Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics import min_max, quantiles
-from pipeline.preprocessing.statistics.min_max import Extent
+from pipeline.preprocessing.statistics.min_max import MinMax
 from pipeline.preprocessing.statistics.moments import Moments, merge, moments
 from pipeline.preprocessing.statistics.quantiles import Values, gather, quantile
 
@@ -38,14 +38,18 @@ from pipeline.preprocessing.statistics.quantiles import Values, gather, quantile
 class StandardScalerTwin(Twin[Moments]):
     """Subtract the mean and divide by the standard deviation, NaN left as it is."""
 
-    original = StandardScaler
-    honours = {"with_mean": ANY, "with_std": ANY, "copy": ANY}
+    sklearn_class = StandardScaler
+    supported_params = {"with_mean": ANY, "with_std": ANY, "copy": ANY}
     reads = Numbers
     weighted = True
 
-    def partial(self, block: Numbers, *aligned: Any) -> Moments:
+    def statistics(self, block: Numbers, *aligned: Any) -> Moments:
         """Count, mean and squares of the block; of weighted rows where there is more to learn."""
-        weights = aligned[0] if aligned and (self.spec.with_mean or self.spec.with_std) else None
+        weights = (
+            aligned[0]
+            if aligned and (self.estimator.with_mean or self.estimator.with_std)
+            else None
+        )
         return moments(block.values, frames.array_module(frames.device_of(block.values)), weights)
 
     def from_moments(self, moments: Moments) -> Moments:
@@ -56,49 +60,51 @@ class StandardScalerTwin(Twin[Moments]):
         """Merge two moments."""
         return merge(a, b)
 
-    def finish(self, stats: Moments) -> None:
+    def finalize(self, stats: Moments) -> None:
         """Set `mean_`, `var_`, `scale_` and `n_samples_seen_` as scikit-learn does."""
-        spec = self.spec
-        fitted = self.fitted = clone(spec)
+        estimator = self.estimator
+        fitted = self.fitted = clone(estimator)
         mean = np.where(stats.rows > 0, stats.mean, np.nan)
-        fitted.mean_ = mean if spec.with_mean or spec.with_std else None
-        fitted.var_ = stats.variance if spec.with_std else None
+        fitted.mean_ = mean if estimator.with_mean or estimator.with_std else None
+        fitted.var_ = stats.variance if estimator.with_std else None
         scale = np.where(stats.constant, 1.0, np.sqrt(stats.variance))
-        fitted.scale_ = scale if spec.with_std else None
-        seen = stats.rows if spec.with_mean or spec.with_std else stats.rows.astype("int64")
+        fitted.scale_ = scale if estimator.with_std else None
+        seen = (
+            stats.rows if estimator.with_mean or estimator.with_std else stats.rows.astype("int64")
+        )
         fitted.n_samples_seen_ = seen[0] if (seen == seen[0]).all() else seen
         self.record_names(len(seen))
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block in float64."""
         values = block.values
-        if self.spec.with_mean:
+        if self.estimator.with_mean:
             values = values - frames.to_device(self.fitted.mean_, frames.device_of(values))
-        if self.spec.with_std:
+        if self.estimator.with_std:
             values = values / frames.to_device(self.fitted.scale_, frames.device_of(values))
         return Numbers(values)
 
 
-class _RangeTwin(Twin[Extent]):
+class _RangeTwin(Twin[MinMax]):
     """What both scalers share: scikit-learn fits itself on a table of the extremes."""
 
     reads = Numbers
 
-    def partial(self, block: Numbers, *aligned: Any) -> Extent:
+    def statistics(self, block: Numbers, *aligned: Any) -> MinMax:
         """Return the bounds of the block."""
         return min_max.extent(block.values)
 
-    def merge(self, a: Extent, b: Extent) -> Extent:
+    def merge(self, a: MinMax, b: MinMax) -> MinMax:
         """Merge the bounds of two blocks."""
         return min_max.merge(a, b)
 
-    def finish(self, stats: Extent) -> None:
+    def finalize(self, stats: MinMax) -> None:
         """Fit scikit-learn's scaler on two rows, the bounds; they are all it looks for."""
         table = np.stack([stats.low, stats.high]).astype("float64")
         table[:, stats.empty] = np.nan
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "All-NaN", RuntimeWarning)
-            self.fitted = clone(self.spec).fit(table)
+            self.fitted = clone(self.estimator).fit(table)
         self.fitted.n_samples_seen_ = stats.n_rows
         self.record_names(len(stats.low))
 
@@ -111,16 +117,16 @@ class MinMaxScalerTwin(_RangeTwin):
     the bound is that of float64, 2.2e-15.
     """
 
-    original = MinMaxScaler
-    honours = {"feature_range": ANY, "clip": ANY, "copy": ANY}
+    sklearn_class = MinMaxScaler
+    supported_params = {"feature_range": ANY, "clip": ANY, "copy": ANY}
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block in float64."""
         device = frames.device_of(block.values)
         values = block.values * frames.to_device(self.fitted.scale_, device)
         values += frames.to_device(self.fitted.min_, device)
-        if self.spec.clip:
-            low, high = self.spec.feature_range
+        if self.estimator.clip:
+            low, high = self.estimator.feature_range
             frames.array_module(device).clip(values, low, high, out=values)
         return Numbers(values)
 
@@ -131,14 +137,14 @@ class MaxAbsScalerTwin(_RangeTwin):
     All arithmetic is in float64, as for `MinMaxScalerTwin`.
     """
 
-    original = MaxAbsScaler
-    honours = {"clip": ANY, "copy": ANY}
+    sklearn_class = MaxAbsScaler
+    supported_params = {"clip": ANY, "copy": ANY}
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block in float64."""
         device = frames.device_of(block.values)
         values = block.values / frames.to_device(self.fitted.scale_, device)
-        if self.spec.clip:
+        if self.estimator.clip:
             frames.array_module(device).clip(values, -1.0, 1.0, out=values)
         return Numbers(values)
 
@@ -150,8 +156,8 @@ class RobustScalerTwin(Twin[Values]):
     within `rank_error` of the ranks asked for.
     """
 
-    original = RobustScaler
-    honours = {
+    sklearn_class = RobustScaler
+    supported_params = {
         "with_centering": ANY,
         "with_scaling": ANY,
         "quantile_range": ANY,
@@ -160,7 +166,7 @@ class RobustScalerTwin(Twin[Values]):
     }
     reads = Numbers
 
-    def partial(self, block: Numbers, *aligned: object) -> Values:
+    def statistics(self, block: Numbers, *aligned: object) -> Values:
         """Keep the values, or a summary of them."""
         return gather(block.values, self.rank_error)
 
@@ -168,33 +174,33 @@ class RobustScalerTwin(Twin[Values]):
         """Put the rows, or what is known of them, together."""
         return quantiles.merge(a, b)
 
-    def finish(self, stats: Values) -> None:
+    def finalize(self, stats: Values) -> None:
         """Set `center_` and `scale_` as scikit-learn does."""
-        spec = self.spec
+        estimator = self.estimator
         # scikit-learn checks the parameters.
-        fitted = self.fitted = clone(spec).fit(np.zeros((1, stats.n_columns)))
+        fitted = self.fitted = clone(estimator).fit(np.zeros((1, stats.n_columns)))
         low, middle, high = self._quantiles(stats)
-        fitted.center_ = middle if spec.with_centering else None
-        fitted.scale_ = _spread_scale(high - low) if spec.with_scaling else None
-        if spec.with_scaling and spec.unit_variance:
-            of_normal = norm.ppf(np.array(spec.quantile_range) / 100.0)
+        fitted.center_ = middle if estimator.with_centering else None
+        fitted.scale_ = _spread_scale(high - low) if estimator.with_scaling else None
+        if estimator.with_scaling and estimator.unit_variance:
+            of_normal = norm.ppf(np.array(estimator.quantile_range) / 100.0)
             fitted.scale_ = fitted.scale_ / (of_normal[1] - of_normal[0])
         self.record_names(stats.n_columns)
 
     def _quantiles(self, stats: Values) -> np.ndarray:
-        spec = self.spec
-        if not spec.with_centering and not spec.with_scaling:
+        estimator = self.estimator
+        if not estimator.with_centering and not estimator.with_scaling:
             return np.full((3, stats.n_columns), np.nan)
-        low, high = np.array(spec.quantile_range, dtype="float64") / 100
+        low, high = np.array(estimator.quantile_range, dtype="float64") / 100
         return quantile(stats, [low, 0.5, high])
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block in float64."""
         xp = frames.array_module(frames.device_of(block.values))
         values = block.values.astype("float64")
-        if self.spec.with_centering:
+        if self.estimator.with_centering:
             values -= xp.asarray(self.fitted.center_)
-        if self.spec.with_scaling:
+        if self.estimator.with_scaling:
             values /= xp.asarray(self.fitted.scale_)
         return Numbers(values)
 
@@ -235,7 +241,7 @@ def require_finite(twin: Twin[Any], values: Any) -> None:
     what, way_out = "infinite values", "scale the column down, or leave it out"
     if bool(xp.isnan(values[:, j]).any()):
         what, way_out = "missing values (NaN)", "impute them before this step (SimpleImputer)"
-    step = type(twin.spec).__name__
+    step = type(twin.estimator).__name__
     raise DataError(f"{step}: column {name!r} holds {what}, which it does not take; {way_out}")
 
 
@@ -257,7 +263,7 @@ class FiniteTwin(Twin[S]):
 class StatelessTwin(FiniteTwin[int]):
     """A step whose fit only checks its input; the statistic is the number of columns."""
 
-    def partial(self, block: Numbers, *aligned: Any) -> int:
+    def statistics(self, block: Numbers, *aligned: Any) -> int:
         """Check the block, and return its width."""
         require_finite(self, block.values)
         return block.width
@@ -266,9 +272,9 @@ class StatelessTwin(FiniteTwin[int]):
         """Return the width, which is the same for all blocks."""
         return a
 
-    def finish(self, stats: int) -> None:
+    def finalize(self, stats: int) -> None:
         """Fit scikit-learn's transformer on one row; it checks the parameters."""
-        self.fitted = clone(self.spec).fit(np.zeros((1, stats)))
+        self.fitted = clone(self.estimator).fit(np.zeros((1, stats)))
         self.record_names(stats)
 
 
@@ -280,14 +286,14 @@ class NormalizerTwin(StatelessTwin):
     bound is that of float64, 2.2e-15.
     """
 
-    original = Normalizer
-    honours = {"norm": ANY, "copy": ANY}
+    sklearn_class = Normalizer
+    supported_params = {"norm": ANY, "copy": ANY}
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
         """Return the block with rows of norm one, in float64."""
         xp = frames.array_module(frames.device_of(block.values))
         values = block.values.astype("float64", copy=False)
-        norms = _norms(values, self.spec.norm, xp)
+        norms = _norms(values, self.estimator.norm, xp)
         return Numbers(values / xp.where(norms < 10 * EPS, 1.0, norms)[:, None])
 
 
@@ -301,12 +307,12 @@ def _norms(values: Any, norm: str, xp: Any) -> Any:
 class BinarizerTwin(StatelessTwin):
     """One where a value is above the threshold, else zero, in the type of the block."""
 
-    original = Binarizer
-    honours = {"threshold": ANY, "copy": ANY}
+    sklearn_class = Binarizer
+    supported_params = {"threshold": ANY, "copy": ANY}
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
         """Return zeros and ones."""
         values = block.values
         # As scikit-learn: float32 is compared as float32, so 0.1 is not above 0.1.
         sizes = values if values.dtype.kind == "f" else values.astype("float64")
-        return Numbers((sizes > self.spec.threshold).astype(values.dtype))
+        return Numbers((sizes > self.estimator.threshold).astype(values.dtype))

@@ -15,7 +15,7 @@ from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics import min_max
-from pipeline.preprocessing.statistics.min_max import Extent
+from pipeline.preprocessing.statistics.min_max import MinMax
 from pipeline.preprocessing.statistics.quantiles import Values, blamed, gather, merge, quantile
 
 LEAST_DEGREE = {"constant": 1, "linear": 2}
@@ -67,8 +67,8 @@ class SplineTransformerTwin(Twin[Any]):
     `sparse_output` and `order` say.
     """
 
-    original = SplineTransformer
-    honours = {
+    sklearn_class = SplineTransformer
+    supported_params = {
         "n_knots": ANY,
         "degree": ANY,
         "knots": ANY,
@@ -81,17 +81,18 @@ class SplineTransformerTwin(Twin[Any]):
     reads = Numbers
 
     @classmethod
-    def refuse(cls, spec: BaseEstimator, step: str) -> list[Reason]:
+    def refuse(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
         """Return the reasons; extrapolation of low degrees is one."""
-        found = super().refuse(spec, step)
-        least = LEAST_DEGREE.get(str(spec.extrapolation), 0)
-        if isinstance(spec.degree, Integral) and 0 <= int(spec.degree) < least:
-            why = f"{spec.extrapolation!r} is faulty in scikit-learn for degree={spec.degree}"
+        found = super().refuse(estimator, step)
+        least = LEAST_DEGREE.get(str(estimator.extrapolation), 0)
+        if isinstance(estimator.degree, Integral) and 0 <= int(estimator.degree) < least:
+            mode, degree = estimator.extrapolation, estimator.degree
+            why = f"{mode!r} is faulty in scikit-learn for degree={degree}"
             way_out = "use 'continue', which means the same for this degree"
             found.append(Reason(step, why, way_out, "extrapolation"))
         return found
 
-    def partial(self, block: Numbers, *aligned: object) -> Values | Extent:
+    def statistics(self, block: Numbers, *aligned: object) -> Values | MinMax:
         """Keep the values for quantiles, or a summary of them, and else their bounds."""
         self._check_missing(block.values)
         if self._by_quantiles():
@@ -99,10 +100,10 @@ class SplineTransformerTwin(Twin[Any]):
         return min_max.extent(block.values)
 
     def _by_quantiles(self) -> bool:
-        return isinstance(self.spec.knots, str) and self.spec.knots == "quantile"
+        return isinstance(self.estimator.knots, str) and self.estimator.knots == "quantile"
 
     def _check_missing(self, values: Any) -> None:
-        if self.spec.handle_missing == "error":
+        if self.estimator.handle_missing == "error":
             xp = frames.array_module(frames.device_of(values))
             missing = frames.to_host(xp.isnan(values).any(axis=0))
             if missing.any():
@@ -111,28 +112,28 @@ class SplineTransformerTwin(Twin[Any]):
                     "(SimpleImputer) or set handle_missing='zeros'"
                 )
 
-    def merge(self, a: Any, b: Any) -> Values | Extent:
+    def merge(self, a: Any, b: Any) -> Values | MinMax:
         """Merge the statistics of two blocks."""
-        return min_max.merge(a, b) if isinstance(a, Extent) else merge(a, b)
+        return min_max.merge(a, b) if isinstance(a, MinMax) else merge(a, b)
 
-    def finish(self, stats: Values | Extent) -> None:
+    def finalize(self, stats: Values | MinMax) -> None:
         """Fit scikit-learn's transformer on a table with the same bounds or quantiles."""
-        table = _bounds(stats) if isinstance(stats, Extent) else self._quantiles(stats)
+        table = _bounds(stats) if isinstance(stats, MinMax) else self._quantiles(stats)
         with warnings.catch_warnings():
             # Of columns without any value; they become zeros.
             warnings.simplefilter("ignore")
-            self.fitted = clone(self.spec).fit(table)
+            self.fitted = clone(self.estimator).fit(table)
         self.record_names(table.shape[1])
         self.prepare()
 
     def prepare(self) -> None:
         """Put the knots of all columns side by side, and note the edges."""
-        splines, degree = self.fitted.bsplines_, int(self.spec.degree)
+        splines, degree = self.fitted.bsplines_, int(self.estimator.degree)
         self._basis = Basis(np.stack([s.t for s in splines]), degree, splines[0].c.shape[1])
         self._edges = self._lower_edge(), self._upper_edge()
 
     def _quantiles(self, stats: Values) -> np.ndarray:
-        found = quantile(stats, np.linspace(0, 1, self.spec.n_knots) * 100 / 100)
+        found = quantile(stats, np.linspace(0, 1, self.estimator.n_knots) * 100 / 100)
         # Three times each, so that no rounding of a rank mixes two of them.
         return np.repeat(found, 3, axis=0)[1:-1] if stats.n_rows > 1 else found[:1]
 
@@ -148,7 +149,7 @@ class SplineTransformerTwin(Twin[Any]):
         """Return value and slope of the splines that scikit-learn continues."""
         pairs = list(zip(self.fitted.bsplines_, at, strict=True))
         value = np.stack([spline(x) for spline, x in pairs]) * kept
-        if self.spec.extrapolation != "linear":
+        if self.estimator.extrapolation != "linear":
             return Edge(at, value, np.zeros_like(value))
         return Edge(at, value, np.stack([spline(x, nu=1) for spline, x in pairs]) * kept)
 
@@ -163,26 +164,26 @@ class SplineTransformerTwin(Twin[Any]):
         xp = frames.array_module(frames.device_of(values))
         lower, upper = (xp.asarray(edge.at) for edge in self._edges)
         out = splines(self._basis, self._moved_inside(values, lower, upper))
-        continued = self.spec.extrapolation in LEAST_DEGREE
+        continued = self.estimator.extrapolation in LEAST_DEGREE
         if continued:
             _continue(out, values, values < lower, self._edges[0])
             _continue(out, values, values > upper, self._edges[1])
         # Of a column without values at fit, scikit-learn knows no quantiles.
         for j in np.flatnonzero(np.isnan(self._edges[0].at)).tolist():
             out[:, j] = 0.0 if continued else xp.nan
-        if self.spec.handle_missing == "zeros":
+        if self.estimator.handle_missing == "zeros":
             _blank(out, xp.isnan(values))
-        out = out if self.spec.include_bias else out[:, :, :-1]
+        out = out if self.estimator.include_bias else out[:, :, :-1]
         return Numbers(out.reshape(len(values), -1))
 
     def _moved_inside(self, values: Any, lower: Any, upper: Any) -> Any:
         """Return where the splines are to be computed; what `_continue` replaces does not count."""
         xp = frames.array_module(frames.device_of(values))
-        if self.spec.extrapolation == "periodic":
+        if self.estimator.extrapolation == "periodic":
             period = upper - lower
             round_trip = (values - lower) % xp.where(period > 0, period, 1.0)
             return xp.where(period > 0, lower + round_trip, 0.0)
-        if self.spec.extrapolation == "error":
+        if self.estimator.extrapolation == "error":
             outside = ~((lower <= values) & (values <= upper)) & ~xp.isnan(values)
             bad = frames.to_host(outside.any(axis=0))
             if bad.any():
@@ -193,7 +194,7 @@ class SplineTransformerTwin(Twin[Any]):
         return values
 
 
-def _bounds(stats: Extent) -> np.ndarray:
+def _bounds(stats: MinMax) -> np.ndarray:
     """Return a table with the same bounds; of one row if there was only one."""
     table = np.where(stats.empty, np.nan, np.stack([stats.low, stats.high]))
     return table[: stats.n_rows]

@@ -44,8 +44,8 @@ from pipeline.preprocessing.transformers.encoders import (
 class TargetEncoderTwin(EncoderTwin):
     """Each category becomes the mean of the target in it, shrunken towards the overall mean."""
 
-    original = TargetEncoder
-    honours = {
+    sklearn_class = TargetEncoder
+    supported_params = {
         "categories": ANY,
         "target_type": ANY,
         "smooth": ANY,
@@ -58,12 +58,12 @@ class TargetEncoderTwin(EncoderTwin):
         """Return the folds, and the target: centred, or as a number for class and fold."""
         if y is None:
             raise DataError("TargetEncoder requires y to be passed, but the target y is None")
-        target = read_target(self.spec, np.asarray(y))
+        target = read_target(self.estimator, np.asarray(y))
         self._kind, self._classes, self._centre = target.kind, target.classes, target.centre
         self.n_folds, self.n_counted = target.n_folds, target.n_counted
         return target.folds, target.values
 
-    def partial(self, block: Categories, *aligned: Any) -> list[Distinct]:
+    def statistics(self, block: Categories, *aligned: Any) -> list[Distinct]:
         """Sum the target by value and fold."""
         return tallies(block.columns, partial(self._sums, aligned))
 
@@ -85,9 +85,9 @@ class TargetEncoderTwin(EncoderTwin):
         rows = sums[:n].sum(axis=0, keepdims=True)
         return xp.concatenate([rows, sums])
 
-    def finish(self, stats: list[Distinct]) -> None:
+    def finalize(self, stats: list[Distinct]) -> None:
         """Set `encodings_` from all rows, and keep those of each fold for the training rows."""
-        super().finish(stats)
+        super().finalize(stats)
         fitted = self.fitted
         fitted.target_type_, fitted.classes_ = self._kind, self._classes
         sums = [self._by_fold(c, fitted.categories_[j]) for j, c in enumerate(stats)]
@@ -125,7 +125,7 @@ class TargetEncoderTwin(EncoderTwin):
         """Return per column and target the encodings, shape (n_folds, n_categories)."""
         rows = [[0, 1 + 2 * t, 2 + 2 * t] for t in range(len(totals) // 2)]
         return [
-            [self._centre + shrink(table[r], totals[r], self.spec.smooth) for r in rows]
+            [self._centre + shrink(table[r], totals[r], self.estimator.smooth) for r in rows]
             for table in sums
         ]
 
@@ -248,7 +248,7 @@ _begun: ContextVar[Mapping[Hashable, Future[Target]]] = ContextVar("begun")
 
 
 @contextmanager
-def ahead(specs: Iterable[Any], y: Any) -> Iterator[None]:
+def ahead(estimators: Iterable[Any], y: Any) -> Iterator[None]:
     """Draw the folds of target encoders in another thread, once for those that draw alike.
 
     Only what none but the encoder draws from is drawn ahead, and what nothing is said of: errors
@@ -256,7 +256,7 @@ def ahead(specs: Iterable[Any], y: Any) -> Iterator[None]:
 
     Parameters
     ----------
-    specs : iterable of estimator
+    estimators : iterable of estimator
         The encoders among them, unfitted, are those of the fit inside the block.
     y : numpy.ndarray or None
         The target, which they are given.
@@ -264,9 +264,9 @@ def ahead(specs: Iterable[Any], y: Any) -> Iterator[None]:
     begun: dict[Hashable, Future[Target]] = {}
     pool, token = ThreadPoolExecutor(1), _begun.set(begun)
     try:
-        for spec in specs:
-            if type(spec) is TargetEncoder and y is not None:
-                _begin(spec, y, begun, pool)
+        for estimator in estimators:
+            if type(estimator) is TargetEncoder and y is not None:
+                _begin(estimator, y, begun, pool)
         yield
     finally:
         _begun.reset(token)
@@ -274,28 +274,30 @@ def ahead(specs: Iterable[Any], y: Any) -> Iterator[None]:
 
 
 def _begin(
-    spec: TargetEncoder, y: np.ndarray, begun: dict[Hashable, Future[Target]], pool: Executor
+    estimator: TargetEncoder, y: np.ndarray, begun: dict[Hashable, Future[Target]], pool: Executor
 ) -> None:
-    key = _alike(spec, y)
+    key = _alike(estimator, y)
     if key is None or key in begun:
         return
     with suppress(Exception):
-        seen = _seen(spec, y)
+        seen = _seen(estimator, y)
         if _is_quiet(seen):
             begun[key] = pool.submit(_drawn, seen)
 
 
-def _alike(spec: TargetEncoder, y: np.ndarray) -> Hashable:
+def _alike(estimator: TargetEncoder, y: np.ndarray) -> Hashable:
     """Return what the folds follow from; None where they are drawn anew, or by others."""
-    given = type(spec.cv) in (KFold, StratifiedKFold)
-    how = spec.cv if given else spec
-    known = given or spec.cv is None or isinstance(spec.cv, Integral)
+    given = type(estimator.cv) in (KFold, StratifiedKFold)
+    how = estimator.cv if given else estimator
+    known = given or estimator.cv is None or isinstance(estimator.cv, Integral)
     if known and (how.shuffle is False or isinstance(how.random_state, Integral)):
-        return id(y), repr((spec.target_type, spec.cv, spec.shuffle, spec.random_state))
+        return id(y), repr(
+            (estimator.target_type, estimator.cv, estimator.shuffle, estimator.random_state)
+        )
     return None
 
 
-def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
+def read_target(estimator: TargetEncoder, y: np.ndarray) -> Target:
     """Return the target as numbers, and the folds that scikit-learn's encoder would make.
 
     Raises
@@ -305,13 +307,13 @@ def read_target(spec: TargetEncoder, y: np.ndarray) -> Target:
     DataError
         The target is of a type that cannot be encoded.
     """
-    begun = _begun.get({}).get(_alike(spec, y))
-    return _drawn(_seen(spec, y)) if begun is None else begun.result()
+    begun = _begun.get({}).get(_alike(estimator, y))
+    return _drawn(_seen(estimator, y)) if begun is None else begun.result()
 
 
-def _seen(spec: TargetEncoder, y: np.ndarray) -> _Seen:
+def _seen(estimator: TargetEncoder, y: np.ndarray) -> _Seen:
     seen = _type(y)
-    kind = seen if spec.target_type == "auto" else spec.target_type
+    kind = seen if estimator.target_type == "auto" else estimator.target_type
     if kind not in ("binary", "multiclass", "continuous"):
         raise DataError(
             f"Unknown label type: TargetEncoder cannot use a target of type {kind!r}; "
@@ -319,7 +321,7 @@ def _seen(spec: TargetEncoder, y: np.ndarray) -> _Seen:
         )
     y = y.reshape(len(y))
     if kind == "continuous":
-        return _Seen(kind, None, y.astype("float64"), _splitter(spec, y, kind), y)
+        return _Seen(kind, None, y.astype("float64"), _splitter(estimator, y, kind), y)
     codes, classes = labels(y)
     codes = codes.astype(np.min_scalar_type(len(classes)))
     if kind == "multiclass" and len(classes) < 3:
@@ -329,7 +331,7 @@ def _seen(spec: TargetEncoder, y: np.ndarray) -> _Seen:
         )
     stratified = seen in ("binary", "multiclass")
     # Of labels, scikit-learn asks no more here than how many there are.
-    splitter = _splitter(spec, np.arange(len(classes)) if stratified else y, kind)
+    splitter = _splitter(estimator, np.arange(len(classes)) if stratified else y, kind)
     known = type(splitter) in (KFold, StratifiedKFold)
     return _Seen(kind, classes, codes, splitter, codes if stratified and known else y)
 
@@ -483,8 +485,10 @@ def _outside(train: np.ndarray, held_out: np.ndarray, n_rows: int) -> bool:
     return np.array_equal(np.sort(train), np.delete(np.arange(n_rows), held_out))
 
 
-def _splitter(spec: TargetEncoder, y: np.ndarray, kind: str) -> Any:
-    options: dict[str, Any] = {"shuffle": True if spec.shuffle == "deprecated" else spec.shuffle}
-    if spec.random_state != "deprecated":
-        options["random_state"] = spec.random_state
-    return check_cv(spec.cv, y, classifier=kind != "continuous", **options)
+def _splitter(estimator: TargetEncoder, y: np.ndarray, kind: str) -> Any:
+    options: dict[str, Any] = {
+        "shuffle": True if estimator.shuffle == "deprecated" else estimator.shuffle
+    }
+    if estimator.random_state != "deprecated":
+        options["random_state"] = estimator.random_state
+    return check_cv(estimator.cv, y, classifier=kind != "continuous", **options)

@@ -15,8 +15,8 @@ y = np.array([0, 0, 1, 1])
 
 
 def test_parameters_are_translated_by_cuml_itself() -> None:
-    spec = LogisticRegression(C=0.25, fit_intercept=False)
-    assert translate(RULE, spec, "s") == {"C": 0.25, "fit_intercept": False}
+    estimator = LogisticRegression(C=0.25, fit_intercept=False)
+    assert translate(RULE, estimator, "s") == {"C": 0.25, "fit_intercept": False}
 
 
 def test_refused_values_become_a_reason_with_the_way_out() -> None:
@@ -28,40 +28,40 @@ def test_refused_values_become_a_reason_with_the_way_out() -> None:
 
 
 def test_what_cuml_drops_in_silence_is_found() -> None:
-    spec = LogisticRegression(C=0.5, solver="saga", random_state=7, warm_start=True)
-    found = dropped(RULE, spec, "s")
+    estimator = LogisticRegression(C=0.5, solver="saga", random_state=7, warm_start=True)
+    found = dropped(RULE, estimator, "s")
     assert sorted(found) == ["random_state=7", "solver='saga'", "warm_start=True"]
     assert dropped(RULE, LogisticRegression(), "s") == []
 
 
 def test_numbers_of_numpy_are_those_of_python() -> None:
-    spec = LogisticRegression(
+    estimator = LogisticRegression(
         C=np.float32(0.5), fit_intercept=np.bool_(False), max_iter=np.int64(100)
     )
-    given = translate(RULE, spec, "s")
+    given = translate(RULE, estimator, "s")
     assert given == {"C": 0.5, "fit_intercept": False}
     assert [type(value) for value in given.values()] == [float, bool]
-    assert dropped(RULE, spec, "s") == []
-    assert type(spec.C) is np.float32
+    assert dropped(RULE, estimator, "s") == []
+    assert type(estimator.C) is np.float32
     with pytest.raises(Unsupported, match="dual=True"):
         translate(RULE, LogisticRegression(dual=np.bool_(True)), "s")
 
 
 def test_fits_and_predicts_with_the_parameters_of_the_spec() -> None:
-    spec = LogisticRegression(C=0.5)
-    model = Cuml(spec, RULE, "model")
+    estimator = LogisticRegression(C=0.5)
+    model = Cuml(estimator, RULE, "model")
     model.fit(X, y)
     assert model.native.C == 0.5
-    assert model.call("predict", X).tolist() == spec.fit(X, y).predict(X).tolist()
+    assert model.call("predict", X).tolist() == estimator.fit(X, y).predict(X).tolist()
 
 
 def test_hand_over_has_every_parameter_of_the_spec() -> None:
-    spec = LogisticRegression(C=0.5, solver="saga", random_state=7)
-    model = Cuml(spec, RULE, "model")
+    estimator = LogisticRegression(C=0.5, solver="saga", random_state=7)
+    model = Cuml(estimator, RULE, "model")
     model.fit(X, y)
     plain = model.to_sklearn()
     assert type(plain) is LogisticRegression
-    assert plain.get_params() == spec.get_params()
+    assert plain.get_params() == estimator.get_params()
     assert plain.predict(X).tolist() == model.call("predict", X).tolist()
 
 

@@ -62,8 +62,10 @@ def parted(X: np.ndarray) -> Any:
     return da.from_array(X, chunks=(20, X.shape[1]))
 
 
-def step(spec: Any, twin: str = fakes.PATH) -> Step:
-    return Step("model", Cuml(spec, Rule(twin), "model"), "cpu", [Placement("model", "x", "cpu")])
+def step(estimator: Any, twin: str = fakes.PATH) -> Step:
+    return Step(
+        "model", Cuml(estimator, Rule(twin), "model"), "cpu", [Placement("model", "x", "cpu")]
+    )
 
 
 def note(made: Step) -> str:
@@ -178,10 +180,10 @@ def test_least_squares_of_several_gpus_are_those_of_scikit_learn(
     data: Any, intercept: bool
 ) -> None:
     X, y = data()
-    spec = LinearRegression(fit_intercept=intercept)
+    estimator = LinearRegression(fit_intercept=intercept)
     made = Step(
         "model",
-        Cuml(spec, Rule(f"{fakes.__name__}.CumlLinear", cutoff=True), "model"),
+        Cuml(estimator, Rule(f"{fakes.__name__}.CumlLinear", cutoff=True), "model"),
         "cpu",
         [Placement("model", "x", "cpu")],
     )
@@ -210,8 +212,11 @@ def test_partitions_are_learnt_and_transformed_in_the_type_asked_for() -> None:
 def test_batches_learn_on_one_gpu() -> None:
     made = step(LogisticRegression()).worker
     X = parted(numbers())
-    assert made.spreads("partial_fit", X, np.arange(ROWS) % 2, {}) == ""
-    assert made.stays("partial_fit", X, np.arange(ROWS) % 2, {}) == "partial_fit learns on one GPU"
+    assert made.trains_distributed("partial_fit", X, np.arange(ROWS) % 2, {}) == ""
+    assert (
+        made.why_gathered("partial_fit", X, np.arange(ROWS) % 2, {})
+        == "partial_fit learns on one GPU"
+    )
 
 
 def test_a_training_that_loses_a_worker_does_not_wait_for_it(
@@ -238,7 +243,7 @@ TWO = np.arange(ROWS) % 2
 
 
 @pytest.mark.parametrize(
-    ("spec", "taken", "X", "y", "why"),
+    ("estimator", "taken", "X", "y", "why"),
     [
         (LogisticRegression(), {"class_weight": "balanced"}, TABLE, TWO, "class_weight='balanced'"),
         (LogisticRegression(), {"colour": 1}, TABLE, TWO, "does not honour colour=1"),
@@ -257,10 +262,10 @@ TWO = np.arange(ROWS) % 2
     ],
 )
 def test_what_the_classes_for_several_gpus_do_not_do_is_found(
-    monkeypatch: pytest.MonkeyPatch, spec: Any, taken: dict[str, Any], X: Any, y: Any, why: str
+    monkeypatch: pytest.MonkeyPatch, estimator: Any, taken: dict[str, Any], X: Any, y: Any, why: str
 ) -> None:
     monkeypatch.setattr(multi_gpu, "available", lambda package: True)
-    (found,) = multi_gpu.obstacles(spec, taken, (X, y), {})
+    (found,) = multi_gpu.obstacles(estimator, taken, (X, y), {})
     assert why in found
 
 

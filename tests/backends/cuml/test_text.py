@@ -23,7 +23,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, explain
-from pipeline.backends.base import Plain
+from pipeline.backends.base import HostModel
 from pipeline.backends.cuml import text
 from pipeline.errors import ConfigError, DataError, Unsupported
 from pipeline.planning.lower import lower, obstacles
@@ -58,20 +58,20 @@ def dense(matrix: Any) -> np.ndarray:
     return matrix.toarray() if issparse(matrix) else np.asarray(matrix)
 
 
-@pytest.mark.parametrize("spec", VECTORIZERS.values(), ids=list(VECTORIZERS))
-def test_matrix_is_that_of_sklearn(spec: Any) -> None:
-    reference = clone(spec).fit(TEXTS[:4])
-    model = Accelerated(spec, device="cpu").fit(TEXTS[:4])
+@pytest.mark.parametrize("estimator", VECTORIZERS.values(), ids=list(VECTORIZERS))
+def test_matrix_is_that_of_sklearn(estimator: Any) -> None:
+    reference = clone(estimator).fit(TEXTS[:4])
+    model = Accelerated(estimator, device="cpu").fit(TEXTS[:4])
     found = model.transform(TEXTS)
     assert issparse(found)
     np.testing.assert_array_equal(dense(found), dense(reference.transform(TEXTS)))
     np.testing.assert_array_equal(dense(model.to_sklearn().transform(TEXTS)), dense(found))
 
 
-@pytest.mark.parametrize("spec", VECTORIZERS.values(), ids=list(VECTORIZERS))
+@pytest.mark.parametrize("estimator", VECTORIZERS.values(), ids=list(VECTORIZERS))
 @pytest.mark.parametrize("made", [list, pd.Series, np.array], ids=["list", "series", "array"])
-def test_classifier_gives_what_sklearn_gives(spec: Any, made: Any) -> None:
-    program = make_pipeline(clone(spec), LogisticRegression())
+def test_classifier_gives_what_sklearn_gives(estimator: Any, made: Any) -> None:
+    program = make_pipeline(clone(estimator), LogisticRegression())
     reference = clone(program).fit(TEXTS, y)
     model = Accelerated(program, device="cpu").fit(made(TEXTS), y)
     np.testing.assert_array_equal(model.predict_proba(made(TEXTS)), reference.predict_proba(TEXTS))
@@ -91,12 +91,14 @@ def test_missing_documents_are_an_error_before_anything_runs() -> None:
 
 
 def test_places_on_both_devices_are_told() -> None:
-    spec = make_pipeline(CountVectorizer(max_features=9), TfidfTransformer(), LogisticRegression())
-    assert str(explain(spec, "cpu")).splitlines()[:2] == [
+    estimator = make_pipeline(
+        CountVectorizer(max_features=9), TfidfTransformer(), LogisticRegression()
+    )
+    assert str(explain(estimator, "cpu")).splitlines()[:2] == [
         "countvectorizer     cpu   sklearn.CountVectorizer",
         "tfidftransformer    cpu   sklearn.TfidfTransformer",
     ]
-    counts, weights, _ = explain(spec, "cuda").placements
+    counts, weights, _ = explain(estimator, "cuda").placements
     assert (counts.device, counts.implementation) == ("cuda", text.CUML[CountVectorizer])
     assert "floats instead of int64" in counts.note
     assert "max_features keeps the first terms of the alphabet" in counts.note
@@ -135,27 +137,27 @@ HONOURED = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "parameter"), REFUSED, ids=str)
+@pytest.mark.parametrize(("estimator", "parameter"), REFUSED, ids=str)
 def test_value_that_cuml_does_not_honour_is_refused_with_the_way_out(
-    spec: Any, parameter: str
+    estimator: Any, parameter: str
 ) -> None:
     with pytest.raises(Unsupported) as caught:
-        lower(spec, "cuda")
+        lower(estimator, "cuda")
     (reason,) = caught.value.reasons
-    assert (reason.step, reason.parameter) == (type(spec).__name__.lower(), parameter)
+    assert (reason.step, reason.parameter) == (type(estimator).__name__.lower(), parameter)
     assert reason.why
     assert reason.instead
 
 
-@pytest.mark.parametrize("spec", HONOURED, ids=str)
-def test_value_that_cuml_honours_has_its_place(spec: Any) -> None:
-    assert text.describe(spec, "step").implementation == text.CUML[type(spec)]
+@pytest.mark.parametrize("estimator", HONOURED, ids=str)
+def test_value_that_cuml_honours_has_its_place(estimator: Any) -> None:
+    assert text.describe(estimator, "step").implementation == text.CUML[type(estimator)]
 
 
 def test_all_reasons_come_at_once() -> None:
-    spec = TfidfVectorizer(preprocessor=str.lower, tokenizer=str.split, input="file")
+    estimator = TfidfVectorizer(preprocessor=str.lower, tokenizer=str.split, input="file")
     with pytest.raises(Unsupported) as caught:
-        text.describe(spec, "step")
+        text.describe(estimator, "step")
     found = [reason.parameter for reason in caught.value.reasons]
     assert found == ["input", "preprocessor", "tokenizer"]
 
@@ -172,8 +174,10 @@ def test_subclasses_are_other_algorithms() -> None:
 
 
 def test_parameters_are_put_into_cumls_terms() -> None:
-    spec = TfidfVectorizer(stop_words={"the", "a"}, vocabulary={"b": 1, "c": 0}, dtype=np.float32)
-    params = text.parameters(spec, "step", "float64")
+    estimator = TfidfVectorizer(
+        stop_words={"the", "a"}, vocabulary={"b": 1, "c": 0}, dtype=np.float32
+    )
+    params = text.parameters(estimator, "step", "float64")
     assert params["stop_words"] == ["a", "the"]
     assert params["vocabulary"] == ["c", "b"]
     assert params["dtype"] is np.float32
@@ -203,11 +207,11 @@ def test_vocabulary_that_no_text_can_match_is_told_as_sklearn_does() -> None:
         text.describe(CountVectorizer(vocabulary=["Cat"]), "words")
 
 
-@pytest.mark.parametrize("spec", [CountVectorizer(max_df=0.5), TfidfVectorizer(use_idf=False)])
-def test_lifted_vectorizer_has_the_attributes_of_one_that_sklearn_fitted(spec: Any) -> None:
-    reference = clone(spec).fit(TEXTS)
-    lifted = text.with_vocabulary(spec, reference.get_feature_names_out())
-    assert lifted.get_params() == spec.get_params()
+@pytest.mark.parametrize("estimator", [CountVectorizer(max_df=0.5), TfidfVectorizer(use_idf=False)])
+def test_lifted_vectorizer_has_the_attributes_of_one_that_sklearn_fitted(estimator: Any) -> None:
+    reference = clone(estimator).fit(TEXTS)
+    lifted = text.with_vocabulary(estimator, reference.get_feature_names_out())
+    assert lifted.get_params() == estimator.get_params()
     assert lifted.vocabulary_ == reference.vocabulary_
     assert lifted.fixed_vocabulary_ is reference.fixed_vocabulary_ is False
     assert set(vars(lifted)) == set(vars(reference))
@@ -222,46 +226,48 @@ def test_lifted_vectorizer_has_the_attributes_of_one_that_sklearn_fitted(spec: A
 def test_estimator_that_takes_no_sparse_rows_is_refused_before_anything_runs(
     estimator: Any, takes: bool, device: str
 ) -> None:
-    spec = make_pipeline(TfidfVectorizer(), estimator)
+    estimator = make_pipeline(TfidfVectorizer(), estimator)
     if takes:
-        assert len(explain(spec, device).placements) == 2
+        assert len(explain(estimator, device).placements) == 2
         return
     with pytest.raises(Unsupported, match="takes no sparse rows, which tfidfvectorizer makes; put"):
-        explain(spec, device)
+        explain(estimator, device)
 
 
 @pytest.mark.parametrize("estimator", [RandomForestClassifier(), XGBClassifier()])
 def test_estimator_that_takes_sparse_rows_on_the_cpu_only_is_refused_on_the_gpu(
     estimator: Any,
 ) -> None:
-    spec = make_pipeline(HashingVectorizer(), estimator)
+    estimator = make_pipeline(HashingVectorizer(), estimator)
     (reason,) = obstacles(estimator, "model", "cuda", "sparse")
     assert "takes no sparse rows on the GPU" in reason.why
     assert "LogisticRegression" in reason.instead
-    assert explain(spec, "cuda").placements[1].note.startswith(type(estimator).__name__.lower())
+    assert (
+        explain(estimator, "cuda").placements[1].note.startswith(type(estimator).__name__.lower())
+    )
     assert obstacles(estimator, "model", "cuda", "dense") == []
-    assert Accelerated(spec, device="cpu").fit(TEXTS, y).predict(TEXTS).shape == (6,)
+    assert Accelerated(estimator, device="cpu").fit(TEXTS, y).predict(TEXTS).shape == (6,)
 
 
 def test_transformer_after_text_stays_sparse_with_sklearn() -> None:
-    spec = make_pipeline(TfidfVectorizer(), MaxAbsScaler(), LogisticRegression())
-    placed = explain(spec, "cpu").placements[1]
+    estimator = make_pipeline(TfidfVectorizer(), MaxAbsScaler(), LogisticRegression())
+    placed = explain(estimator, "cpu").placements[1]
     assert placed.implementation == "sklearn.MaxAbsScaler"
     assert "it follows text, whose rows are sparse" in placed.note
-    assert isinstance(lower(spec, "cpu").steps[1].worker, Plain)
-    reference = clone(spec).fit(TEXTS, y).predict_proba(TEXTS)
-    found = Accelerated(spec, device="cpu").fit(TEXTS, y).predict_proba(TEXTS)
+    assert isinstance(lower(estimator, "cpu").steps[1].worker, HostModel)
+    reference = clone(estimator).fit(TEXTS, y).predict_proba(TEXTS)
+    found = Accelerated(estimator, device="cpu").fit(TEXTS, y).predict_proba(TEXTS)
     np.testing.assert_array_equal(found, reference)
-    assert "maxabsscaler: it follows text" in str(explain(spec, "cuda"))
+    assert "maxabsscaler: it follows text" in str(explain(estimator, "cuda"))
 
 
 def test_dense_rows_made_of_text_go_to_estimators_that_need_them() -> None:
-    spec = make_pipeline(
+    estimator = make_pipeline(
         TfidfVectorizer(), TruncatedSVD(2, random_state=0), StandardScaler(), GaussianNB()
     )
-    assert [step.device for step in lower(spec, "cpu").steps] == ["cpu"] * 4
-    reference = clone(spec).fit(TEXTS, y).predict_proba(TEXTS)
-    found = Accelerated(spec, device="cpu", dtype="float64").fit(TEXTS, y).predict_proba(TEXTS)
+    assert [step.device for step in lower(estimator, "cpu").steps] == ["cpu"] * 4
+    reference = clone(estimator).fit(TEXTS, y).predict_proba(TEXTS)
+    found = Accelerated(estimator, device="cpu", dtype="float64").fit(TEXTS, y).predict_proba(TEXTS)
     np.testing.assert_allclose(found, reference, rtol=1e-12)
 
 

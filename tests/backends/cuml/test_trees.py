@@ -21,8 +21,8 @@ FORESTS = {
 
 
 def fitted(criterion: str) -> Any:
-    spec, data = FORESTS[criterion]
-    return spec.set_params(criterion=criterion).fit(*data())
+    estimator, data = FORESTS[criterion]
+    return estimator.set_params(criterion=criterion).fit(*data())
 
 
 @pytest.mark.parametrize("criterion", FORESTS)

@@ -45,60 +45,62 @@ def named(value: Any) -> str:
     return type(value).__name__
 
 
-def on_quasi_newton(spec: Any) -> Cuml:
-    row = rule(spec)
-    twin = f"{quasi_newton.__name__}.{named(spec)}"
-    return Cuml(spec, replace(row, twin=twin), "step")
+def on_quasi_newton(estimator: Any) -> Cuml:
+    row = rule(estimator)
+    twin = f"{quasi_newton.__name__}.{named(estimator)}"
+    return Cuml(estimator, replace(row, twin=twin), "step")
 
 
-def difference(spec: Any, X: Any, y: Any, **params: Any) -> float:
+def difference(estimator: Any, X: Any, y: Any, **params: Any) -> float:
     """Return the largest difference of a coefficient, as a share of the largest of them."""
-    model = on_quasi_newton(spec)
+    model = on_quasi_newton(estimator)
     model.fit(X, y, **params)
-    reference = clone(spec).fit(X, y, **params)
+    reference = clone(estimator).fit(X, y, **params)
     wanted = np.append(reference.coef_, reference.intercept_)
     return float(np.abs(model.native.coef_ - wanted).max() / np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
-@pytest.mark.parametrize("spec", SPECS, ids=named)
-def test_weighted_optimum_is_that_of_scikit_learn(spec: Any, kind: str) -> None:
-    X, y = numbers() if isinstance(spec, LinearSVR) else binary()
-    assert difference(spec, X, y, sample_weight=WEIGHTS[kind]) < 0.01
+@pytest.mark.parametrize("estimator", SPECS, ids=named)
+def test_weighted_optimum_is_that_of_scikit_learn(estimator: Any, kind: str) -> None:
+    X, y = numbers() if isinstance(estimator, LinearSVR) else binary()
+    assert difference(estimator, X, y, sample_weight=WEIGHTS[kind]) < 0.01
 
 
 @pytest.mark.parametrize("of_classes", [{0: 0.2, 1: 3.0}, {1: 0.01}], ids=["both", "one"])
-@pytest.mark.parametrize("spec", CLASSIFIERS, ids=named)
-def test_weights_of_classes_do_too(spec: Any, of_classes: dict[int, float]) -> None:
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=named)
+def test_weights_of_classes_do_too(estimator: Any, of_classes: dict[int, float]) -> None:
     X, y = binary()
-    weighted = clone(spec).set_params(class_weight=of_classes)
+    weighted = clone(estimator).set_params(class_weight=of_classes)
     assert difference(weighted, X, y) < 0.01
     assert difference(weighted, X, y, sample_weight=WEIGHTS["below 1"]) < 0.01
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=named)
-def test_without_weights_the_optimum_is_that_of_scikit_learn(spec: Any) -> None:
-    X, y = numbers() if isinstance(spec, LinearSVR) else binary()
-    assert difference(spec, X, y) < 0.01
+@pytest.mark.parametrize("estimator", SPECS, ids=named)
+def test_without_weights_the_optimum_is_that_of_scikit_learn(estimator: Any) -> None:
+    X, y = numbers() if isinstance(estimator, LinearSVR) else binary()
+    assert difference(estimator, X, y) < 0.01
 
 
-@pytest.mark.parametrize("spec", [Lasso(0.05, tol=1e-10), ElasticNet(0.05, tol=1e-10)], ids=named)
-def test_lasso_on_sparse_rows_needs_the_mean_1_and_no_other_strength(spec: Any) -> None:
+@pytest.mark.parametrize(
+    "estimator", [Lasso(0.05, tol=1e-10), ElasticNet(0.05, tol=1e-10)], ids=named
+)
+def test_lasso_on_sparse_rows_needs_the_mean_1_and_no_other_strength(estimator: Any) -> None:
     X, y = numbers()
     X = X.astype("float64")
-    weights, changed = scaled({}, rule(spec).strength, y, WEIGHTS["that sum to 1"])
+    weights, changed = scaled({}, rule(estimator).strength, y, WEIGHTS["that sum to 1"])
     assert changed == {}
-    fitted = clone(spec).fit(sparse.csr_matrix(X), y, sample_weight=WEIGHTS["that sum to 1"])
+    fitted = clone(estimator).fit(sparse.csr_matrix(X), y, sample_weight=WEIGHTS["that sum to 1"])
     of = quasi_newton.Objective(
         X, y - fitted.intercept_, weights, quasi_newton.LOSSES["squared"], 0.0, False
     )
-    share = getattr(spec, "l1_ratio", 1.0)
-    pull = of.gradient(fitted.coef_) + spec.alpha * (1 - share) * fitted.coef_
+    share = getattr(estimator, "l1_ratio", 1.0)
+    pull = of.gradient(fitted.coef_) + estimator.alpha * (1 - share) * fitted.coef_
     chosen = fitted.coef_ != 0
     np.testing.assert_allclose(
-        pull[chosen], -spec.alpha * share * np.sign(fitted.coef_[chosen]), rtol=1e-4
+        pull[chosen], -estimator.alpha * share * np.sign(fitted.coef_[chosen]), rtol=1e-4
     )
-    assert (np.abs(pull[~chosen]) <= spec.alpha * share).all()
+    assert (np.abs(pull[~chosen]) <= estimator.alpha * share).all()
 
 
 def test_the_next_fit_has_weights_of_its_own() -> None:
@@ -114,7 +116,7 @@ ROWS, OF_CLASSES = {"sample_weight": UNEVEN}, {"class_weight": "balanced"}
 
 
 @pytest.mark.parametrize(
-    ("spec", "params"),
+    ("estimator", "params"),
     [
         (LogisticRegression(), ROWS),
         (LogisticRegression(**OF_CLASSES), {}),
@@ -122,20 +124,22 @@ ROWS, OF_CLASSES = {"sample_weight": UNEVEN}, {"class_weight": "balanced"}
     ],
     ids=["rows", "classes", "one class"],
 )
-def test_weights_of_three_classes_are_refused(spec: Any, params: dict[str, Any]) -> None:
+def test_weights_of_three_classes_are_refused(estimator: Any, params: dict[str, Any]) -> None:
     X, y = classes(3)
     name = next(iter(params or OF_CLASSES))
-    with pytest.raises(Unsupported, match=f"honours {name} of two classes only"):
-        on_quasi_newton(spec).fit(X, y, **params)
+    with pytest.raises(Unsupported, match=f"takes {name} of two classes only"):
+        on_quasi_newton(estimator).fit(X, y, **params)
 
 
 def test_liblinear_weighs_one_class_and_not_the_rest() -> None:
     X, y = classes(3)
-    spec = LinearSVC(C=0.001, dual=False, tol=1e-8)
-    wanted = clone(spec).set_params(C=0.002).fit(X, y).coef_
-    rows = clone(spec).fit(X, y, sample_weight=np.full(len(y), 2.0)).coef_
+    estimator = LinearSVC(C=0.001, dual=False, tol=1e-8)
+    wanted = clone(estimator).set_params(C=0.002).fit(X, y).coef_
+    rows = clone(estimator).fit(X, y, sample_weight=np.full(len(y), 2.0)).coef_
     np.testing.assert_allclose(rows, wanted, atol=1e-4)
-    of_classes = clone(spec).set_params(class_weight=dict.fromkeys(range(3), 2.0)).fit(X, y).coef_
+    of_classes = (
+        clone(estimator).set_params(class_weight=dict.fromkeys(range(3), 2.0)).fit(X, y).coef_
+    )
     assert np.abs(of_classes - wanted).max() > 0.01
 
 

@@ -19,7 +19,7 @@ from xgboost import XGBClassifier, XGBRegressor
 from pipeline import Accelerated, CheckpointDiffers, DataError
 from pipeline.backends.xgboost import checkpoints
 from pipeline.backends.xgboost.checkpoints import fingerprint
-from pipeline.errors import Busy
+from pipeline.errors import OutputLocked
 from pipeline.system.atomic import locked
 
 da = pytest.importorskip("dask.array")
@@ -37,7 +37,7 @@ def table() -> tuple[np.ndarray, np.ndarray]:
     return X, (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=ROWS) > 1).astype("int64")
 
 
-def spec(**params: Any) -> Any:
+def estimator(**params: Any) -> Any:
     given = {"n_estimators": TREES, "max_depth": 3, "random_state": 0} | params
     return make_pipeline(StandardScaler(), XGBClassifier(**given))
 
@@ -65,12 +65,12 @@ KEEP = checkpoints.Checkpoints.keep
 
 
 def taken_up(folder: Path, X: Any, y: Any, weights: Any = None, **params: Any) -> Accelerated:
-    model = Accelerated(spec(**params), device="cpu", checkpoint=folder)
+    model = Accelerated(estimator(**params), device="cpu", checkpoint=folder)
     return model.fit(X, y, sample_weight=weights)
 
 
 def alone(X: Any, y: Any, **params: Any) -> Accelerated:
-    return Accelerated(spec(**params), device="cpu").fit(X, y)
+    return Accelerated(estimator(**params), device="cpu").fit(X, y)
 
 
 def test_a_training_that_was_broken_off_comes_to_the_same_trees(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def other_order() -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     ("data", "params", "why"),
     [
-        (table, {"max_depth": 4}, "with another spec"),
+        (table, {"max_depth": 4}, "with another estimator"),
         (
             table,
             {"random_state": 1},
@@ -153,14 +153,14 @@ def test_damaged_trees_are_refused_before_xgboost_reads_them(tmp_path: Path) -> 
 
 
 def test_two_trainings_do_not_share_a_folder(tmp_path: Path) -> None:
-    with locked(tmp_path), pytest.raises(Busy):
+    with locked(tmp_path), pytest.raises(OutputLocked):
         taken_up(tmp_path, *table())
 
 
 def test_early_stopping_keeps_no_trees_and_says_so(tmp_path: Path) -> None:
     X, y = table()
     model = Accelerated(
-        spec(early_stopping_rounds=2, eval_metric="auc"), device="cpu", checkpoint=tmp_path
+        estimator(early_stopping_rounds=2, eval_metric="auc"), device="cpu", checkpoint=tmp_path
     )
     model.fit(X, y, eval_set=[(X[:500], y[:500])])
     assert "no checkpoints: what eval_set has judged" in model.plan_.placements[-1].note

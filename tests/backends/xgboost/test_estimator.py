@@ -11,7 +11,7 @@ from xgboost import XGBClassifier, XGBRanker, XGBRegressor
 
 from pipeline import Accelerated, explain
 from pipeline.backends.xgboost import estimator as xgboost_estimator
-from pipeline.backends.xgboost.estimator import Boosting, bad_parameters
+from pipeline.backends.xgboost.estimator import XGBoostModel, bad_parameters
 from pipeline.errors import DataError, DeviceUnavailable
 
 ROWS = 200
@@ -35,7 +35,7 @@ def native(**params: Any) -> XGBClassifier:
 
 
 def test_text_of_a_frame_is_categorical(table: pd.DataFrame, labels: np.ndarray) -> None:
-    model = Boosting(native(), "cpu")
+    model = XGBoostModel(native(), "cpu")
     model.fit(table, labels)
     typed = table.astype({"c": "category"})
     expected = native().fit(typed, labels).predict_proba(typed)
@@ -44,7 +44,7 @@ def test_text_of_a_frame_is_categorical(table: pd.DataFrame, labels: np.ndarray)
 
 def test_codes_of_new_frames_do_not_matter(table: pd.DataFrame, labels: np.ndarray) -> None:
     """Alone, "c" would be the first category of its frame, and "a" of another."""
-    model = Boosting(native(), "cpu")
+    model = XGBoostModel(native(), "cpu")
     model.fit(table, labels)
     batch = model.call("predict_proba", table)
     for value in "abc":
@@ -56,8 +56,8 @@ def test_codes_of_new_frames_do_not_matter(table: pd.DataFrame, labels: np.ndarr
 def test_hand_over_predicts_alike_and_has_the_device_of_the_spec(
     table: pd.DataFrame, labels: np.ndarray
 ) -> None:
-    spec = native(device="cuda:3")
-    model = Boosting(spec, "cpu")
+    estimator = native(device="cuda:3")
+    model = XGBoostModel(estimator, "cpu")
     model.fit(table, labels)
     plain = pickle.loads(pickle.dumps(model.to_sklearn()))
     assert type(plain) is XGBClassifier
@@ -72,7 +72,7 @@ def test_hand_over_predicts_alike_and_has_the_device_of_the_spec(
 def test_hand_over_has_the_parameters_of_the_spec(
     kind: str, table: pd.DataFrame, labels: np.ndarray
 ) -> None:
-    model = Boosting(native(), "cpu")
+    model = XGBoostModel(native(), "cpu")
     model.fit(table if kind == "frame" else table[["n"]].to_numpy(), labels)
     found, asked = model.to_sklearn().get_params(), native().get_params()
     assert {name: found[name] for name in asked if repr(found[name]) != repr(asked[name])} == {}
@@ -80,10 +80,10 @@ def test_hand_over_has_the_parameters_of_the_spec(
 
 def test_the_types_of_a_matrix_are_honoured(table: pd.DataFrame, labels: np.ndarray) -> None:
     X = np.column_stack([table["n"], table["c"].astype("category").cat.codes]).astype("float32")
-    spec = native(feature_types=["q", "c"])
-    model = Boosting(spec, "cpu")
+    estimator = native(feature_types=["q", "c"])
+    model = XGBoostModel(estimator, "cpu")
     model.fit(X, labels)
-    expected = clone(spec).fit(X, labels).predict_proba(X)
+    expected = clone(estimator).fit(X, labels).predict_proba(X)
     np.testing.assert_array_equal(model.call("predict_proba", X), expected)
     np.testing.assert_array_equal(model.to_sklearn().predict_proba(X), expected)
     assert model.to_sklearn().feature_types == ["q", "c"]
@@ -91,7 +91,7 @@ def test_the_types_of_a_matrix_are_honoured(table: pd.DataFrame, labels: np.ndar
 
 def test_parameters_of_fit_reach_xgboost(table: pd.DataFrame, labels: np.ndarray) -> None:
     X, weights = table[["n"]], np.where(labels == 1, 5.0, 1.0)
-    model = Boosting(native(), "cpu")
+    model = XGBoostModel(native(), "cpu")
     model.fit(X, labels, sample_weight=weights)
     expected = native().fit(X, labels, sample_weight=weights).predict_proba(X)
     np.testing.assert_array_equal(model.call("predict_proba", X), expected)
@@ -122,21 +122,21 @@ def test_what_was_trained_elsewhere_from_partitions_is_an_error(
     monkeypatch.setattr(
         xgboost_estimator.external, "train", lambda *args, **params: Elsewhere("cpu")
     )
-    model = Boosting(XGBClassifier(), "cuda")
+    model = XGBoostModel(XGBClassifier(), "cuda")
     with pytest.raises(DeviceUnavailable, match="'cuda' and trained on 'cpu'"):
         model.fit(da.zeros((ROWS, 1), chunks=(50, 1)), labels)
 
 
 @pytest.mark.parametrize("device", ["cpu", "sycl"])
 def test_training_elsewhere_is_an_error(device: str, labels: np.ndarray) -> None:
-    model = Boosting(XGBClassifier(), "cuda")
+    model = XGBoostModel(XGBClassifier(), "cuda")
     model.native = Elsewhere(device)
     with pytest.raises(DeviceUnavailable, match=f"'cuda' and trained on '{device}'"):
         model.fit(np.zeros((ROWS, 1)), labels)
 
 
 def test_any_gpu_is_the_gpu(labels: np.ndarray) -> None:
-    model = Boosting(XGBClassifier(), "cuda")
+    model = XGBoostModel(XGBClassifier(), "cuda")
     model.native = Elsewhere("cuda:1")
     assert model.fit(np.zeros((ROWS, 1)), labels) is None
 
@@ -155,8 +155,8 @@ def test_any_gpu_is_the_gpu(labels: np.ndarray) -> None:
 def test_keywords_that_xgboost_would_ignore_are_found(
     params: dict[str, Any], unknown: list[str]
 ) -> None:
-    for spec in (XGBClassifier(**params), XGBRegressor(**params)):
-        found = bad_parameters(spec, "model")
+    for estimator in (XGBClassifier(**params), XGBRegressor(**params)):
+        found = bad_parameters(estimator, "model")
         assert [reason.parameter for reason in found] == unknown
         assert all(reason.why == "XGBoost has no such parameter" for reason in found)
         assert all(reason.step == "model" for reason in found)
@@ -170,7 +170,7 @@ def test_a_misspelt_keyword_is_answered_with_the_right_one() -> None:
 def test_unseen_categories_are_an_error_in_plain_words(
     table: pd.DataFrame, labels: np.ndarray
 ) -> None:
-    model = Boosting(native(), "cpu")
+    model = XGBoostModel(native(), "cpu")
     model.fit(table, labels)
     with pytest.raises(DataError, match="'new'"):
         model.call("predict", table.assign(c="new"))
@@ -201,19 +201,19 @@ def test_bad_values_are_found_before_training(params: dict, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec",
+    "estimator",
     [
         XGBClassifier(),
         XGBClassifier(objective="multi:softprob", n_estimators=5),
         XGBClassifier(device="cuda", enable_categorical=True, feature_types=["q", "c"]),
         XGBClassifier(
-            objective=lambda truth, guess: (guess, guess), eval_metric=["auc", "logloss"]
+            objective=lambda y_true, guess: (guess, guess), eval_metric=["auc", "logloss"]
         ),
         XGBClassifier(monotone_constraints={"a": 1}, interaction_constraints=[["a", "b"]]),
         XGBClassifier(booster="dart", rate_drop=0.1),
         XGBClassifier(num_class=3, objective="multi:softmax", scale_pos_weight=3, missing=-1),
         XGBClassifier(objective=None),
-        XGBClassifier(eval_metric=["auc", lambda truth, guess: 0.0]),
+        XGBClassifier(eval_metric=["auc", lambda y_true, guess: 0.0]),
         XGBRegressor(objective="reg:quantileerror", quantile_alpha=0.5),
         XGBRegressor(objective="reg:quantileerror", quantile_alpha=[0.1, 0.9]),
         XGBRegressor(objective="reg:quantileerror", quantile_alpha=np.array([0.1, 0.9])),
@@ -226,21 +226,21 @@ def test_bad_values_are_found_before_training(params: dict, said: str) -> None:
         XGBRegressor(random_state=np.random.RandomState(0)),
     ],
 )
-def test_good_values_pass(spec: XGBClassifier) -> None:
-    assert bad_parameters(spec, "boosting") == []
+def test_good_values_pass(estimator: XGBClassifier) -> None:
+    assert bad_parameters(estimator, "boosting") == []
 
 
 @pytest.mark.parametrize("alphas", [[0.1, 0.9], np.array([0.1, 0.9])], ids=["list", "array"])
 def test_several_quantiles_are_learnt_as_by_xgboost_alone(table: pd.DataFrame, alphas: Any) -> None:
     X, y = table[["n"]].to_numpy(), table["n"].fillna(0).to_numpy()
-    spec = XGBRegressor(n_estimators=3, objective="reg:quantileerror", quantile_alpha=alphas)
-    made = Accelerated(spec, device="cpu").fit(X, y)
-    assert str(explain(spec, device="cuda"))
-    np.testing.assert_array_equal(made.predict(X), clone(spec).fit(X, y).predict(X))
+    estimator = XGBRegressor(n_estimators=3, objective="reg:quantileerror", quantile_alpha=alphas)
+    made = Accelerated(estimator, device="cpu").fit(X, y)
+    assert str(explain(estimator, device="cuda"))
+    np.testing.assert_array_equal(made.predict(X), clone(estimator).fit(X, y).predict(X))
 
 
 def test_labels_that_xgboost_cannot_take_are_named_with_the_way_out(table: pd.DataFrame) -> None:
-    model = Boosting(native(), "cpu")
+    model = XGBoostModel(native(), "cpu")
     with pytest.raises(DataError, match=r"y holds \[1, 2\]; pass LabelEncoder"):
         model.fit(table, np.resize([1, 2], ROWS))
 

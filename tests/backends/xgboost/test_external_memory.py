@@ -34,17 +34,17 @@ def table() -> tuple[np.ndarray, np.ndarray]:
     return X, X[:, 0] + X[:, 1] ** 2 + rng.normal(size=ROWS)
 
 
-def fitted(spec: Any, y: Any, **params: Any) -> Accelerated:
+def fitted(estimator: Any, y: Any, **params: Any) -> Accelerated:
     X = da.from_array(table()[0], chunks=(1000, 4))
-    return Accelerated(make_pipeline(StandardScaler(), spec), device="cpu").fit(X, y, **params)
+    return Accelerated(make_pipeline(StandardScaler(), estimator), device="cpu").fit(X, y, **params)
 
 
 def test_a_classifier_is_as_good_as_in_memory_and_the_same_again() -> None:
     X, score = table()
     y = (score > 1).astype("int64")
-    spec = XGBClassifier(n_estimators=20, max_depth=3, random_state=0)
-    streamed, again = fitted(spec, y), fitted(spec, y)
-    alone = Accelerated(make_pipeline(StandardScaler(), spec), device="cpu").fit(X, y)
+    estimator = XGBClassifier(n_estimators=20, max_depth=3, random_state=0)
+    streamed, again = fitted(estimator, y), fitted(estimator, y)
+    alone = Accelerated(make_pipeline(StandardScaler(), estimator), device="cpu").fit(X, y)
     assert streamed.plan_.placements[-1].note == (
         "external memory: 96,000 bytes of rows, 20,000 free"
     )
@@ -58,12 +58,12 @@ def test_a_classifier_is_as_good_as_in_memory_and_the_same_again() -> None:
 def test_pages_of_several_partitions_give_a_model_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
     X, score = table()
     y = (score > 1).astype("int64")
-    spec = XGBClassifier(n_estimators=20, max_depth=3, random_state=0)
-    short = fitted(spec, y)
+    estimator = XGBClassifier(n_estimators=20, max_depth=3, random_state=0)
+    short = fitted(estimator, y)
     assert external_memory._page_rows(da.from_array(X.astype("float32")), ROWS) < 1000
     monkeypatch.setattr(external_memory, "OVERHEAD", 1 << 16)
     assert 3000 < external_memory._page_rows(da.from_array(X.astype("float32")), ROWS) < ROWS
-    long = fitted(spec, y)
+    long = fitted(estimator, y)
     scores = [roc_auc_score(y, model.predict_proba(X)[:, 1]) for model in (short, long)]
     assert scores[0] == pytest.approx(scores[1], abs=0.002)
 
@@ -79,9 +79,9 @@ def test_several_classes() -> None:
 def test_a_regressor_learns_from_weighted_rows() -> None:
     X, y = table()
     weights = np.where(np.arange(ROWS) < 3000, 0.0, 1.0)
-    spec = XGBRegressor(n_estimators=10, max_depth=3)
+    estimator = XGBRegressor(n_estimators=10, max_depth=3)
     wrong = np.where(weights == 0, -50.0, y)
-    found = fitted(spec, wrong, sample_weight=weights).predict(X)
+    found = fitted(estimator, wrong, sample_weight=weights).predict(X)
     assert np.corrcoef(found, y)[0, 1] > 0.6
     assert abs(found.mean() - y[3000:].mean()) < 0.2
 

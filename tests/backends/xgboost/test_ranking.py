@@ -27,12 +27,12 @@ def rows() -> pd.DataFrame:
     return made
 
 
-def spec(**params: Any) -> XGBRanker:
+def estimator(**params: Any) -> XGBRanker:
     return XGBRanker(n_estimators=20, lambdarank_pair_method="topk", n_jobs=1, **params)
 
 
 def fitted(table: pd.DataFrame, **params: Any) -> Accelerated:
-    model = Accelerated(make_pipeline(StandardScaler(), spec()), device="cpu")
+    model = Accelerated(make_pipeline(StandardScaler(), estimator()), device="cpu")
     told = {"qid": table["query"]} | params
     return model.fit(table[["a", "b", "c"]], table["grade"], **told)
 
@@ -42,7 +42,7 @@ def scores(model: Any, table: pd.DataFrame) -> np.ndarray:
 
 
 def test_it_ranks_as_the_plain_program_does(rows: pd.DataFrame) -> None:
-    plain = make_pipeline(StandardScaler(), spec())
+    plain = make_pipeline(StandardScaler(), estimator())
     plain.fit(rows[["a", "b", "c"]], rows["grade"], xgbranker__qid=rows["query"])
     ours = fitted(rows)
     np.testing.assert_allclose(scores(ours, rows), scores(plain, rows), rtol=1e-5)
@@ -70,7 +70,7 @@ def test_what_is_judged_while_it_learns_may_be_in_any_order_too(rows: pd.DataFra
     train, valid = rows[rows["query"] < 30], rows[rows["query"] >= 30]
     found = []
     for table in (valid, valid.sample(frac=1, random_state=0)):
-        stopping = spec(early_stopping_rounds=3, eval_metric="ndcg@5")
+        stopping = estimator(early_stopping_rounds=3, eval_metric="ndcg@5")
         model = Accelerated(stopping, device="cpu").fit(
             train[["a", "b", "c"]],
             train["grade"],
@@ -86,7 +86,7 @@ def test_what_is_judged_while_it_learns_may_be_in_any_order_too(rows: pd.DataFra
 def test_partitions_are_gathered_with_their_queries(rows: pd.DataFrame) -> None:
     dask_frame = pytest.importorskip("dask.dataframe")
     X = dask_frame.from_pandas(rows[["a", "b", "c"]], npartitions=5)
-    model = Accelerated(make_pipeline(StandardScaler(), spec()), device="cpu")
+    model = Accelerated(make_pipeline(StandardScaler(), estimator()), device="cpu")
     model.fit(X, rows["grade"].to_numpy(), qid=rows["query"].to_numpy())
     np.testing.assert_allclose(scores(model, rows), scores(fitted(rows), rows), rtol=1e-4)
     assert "gathered" in model.plan_.placements[-1].note

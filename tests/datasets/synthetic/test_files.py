@@ -16,7 +16,7 @@ import pytest
 
 from datasets import _store
 from datasets.__main__ import main
-from datasets.errors import CannotWrite, DataError
+from datasets.errors import DataError, OutputError
 from datasets.synthetic import Recipe, best, files, prepare
 from datasets.synthetic.rows import table
 
@@ -80,7 +80,7 @@ def test_damage_is_told_and_not_repaired(tmp_path, damage) -> None:
 def test_no_room_is_told_before_a_row_is_written(tmp_path, monkeypatch) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**6, 0, 10**6))
-    with pytest.raises(CannotWrite, match=r"needs about 1\d\d\.\d GB, and 0\.0 GB are free"):
+    with pytest.raises(OutputError, match=r"needs about 1\d\d\.\d GB, and 0\.0 GB are free"):
         prepare(tmp_path, Recipe(rows=10**9))
     assert not list(tmp_path.rglob("part-*"))
 
@@ -97,7 +97,7 @@ def test_a_failure_keeps_the_finished_files_and_the_next_run_goes_on(
         write(path, *rest)
 
     monkeypatch.setattr(files, "_write_part", fails_late)
-    with pytest.raises(CannotWrite, match="No space left on device"):
+    with pytest.raises(OutputError, match="No space left on device"):
         prepare(tmp_path, RECIPE, 6)
     monkeypatch.undo()
     (draft,) = (tmp_path / "synthetic").glob(".*.draft")
@@ -126,7 +126,7 @@ WORDS = ["synthetic", "--rows", "600000", "--columns", "12", "--partitions", "60
 def begun(home: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
     """Return a run that has written three files of sixty."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "datasets", *WORDS, "--home", str(home)],
+        [sys.executable, "-m", "datasets", *WORDS, "--data-home", str(home)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -141,7 +141,7 @@ def begun(home: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
 
 def test_of_two_runs_at_once_the_second_waits_and_writes_nothing(tmp_path, environment) -> None:
     process = begun(tmp_path, environment)
-    assert main([*WORDS, "--home", str(tmp_path)]) == 0
+    assert main([*WORDS, "--data-home", str(tmp_path)]) == 0
     (folder,) = (tmp_path / "synthetic").glob("binary-*")
     written = {path.name: path.stat().st_ino for path in folder.iterdir()}
     _, told = process.communicate(timeout=30)
@@ -159,7 +159,7 @@ def test_a_run_that_is_stopped_is_gone_on_with(tmp_path, environment, end) -> No
     assert "Traceback" not in told
     kept = {path.name: path.stat().st_ino for path in tmp_path.rglob("part-*.parquet")}
     assert 3 <= len(kept) < 60
-    assert main([*WORDS, "--home", str(tmp_path)]) == 0
+    assert main([*WORDS, "--data-home", str(tmp_path)]) == 0
     (folder,) = (tmp_path / "synthetic").glob("binary-*")
     assert {name: (folder / name).stat().st_ino for name in kept} == kept
     assert len(parts(folder)) == 60
@@ -167,7 +167,7 @@ def test_a_run_that_is_stopped_is_gone_on_with(tmp_path, environment, end) -> No
 
 def test_the_command_prints_the_folder(tmp_path, capsys) -> None:
     words = ["--rows", "1e3", "--columns", "4", "--kind", "regression", "--seed", "7"]
-    assert main(["synthetic", *words, "--home", str(tmp_path)]) == 0
+    assert main(["synthetic", *words, "--data-home", str(tmp_path)]) == 0
     folder = Path(capsys.readouterr().out.strip())
     expected = table(Recipe("regression", rows=1_000, columns=4, seed=7), 0, 1_000)
     assert pq.read_table(folder).equals(expected)

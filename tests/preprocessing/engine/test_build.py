@@ -61,9 +61,9 @@ def only(name: str, how: Any, columns: Any, **params: Any) -> ColumnTransformer:
 )
 def test_selected_reads_keys_as_sklearn_does(key: Any, expected: list[str]) -> None:
     assert selected(HEAD, key, "step") == expected
-    spec = only("x", "passthrough", key)
+    estimator = only("x", "passthrough", key)
     if expected:
-        fitted = spec.fit(HEAD)
+        fitted = estimator.fit(HEAD)
         assert fitted.get_feature_names_out().tolist() == [f"x__{name}" for name in expected]
 
 
@@ -96,8 +96,10 @@ def test_missing_columns_are_refused_with_those_there() -> None:
 
 def test_leaves_are_found_in_order_with_paths() -> None:
     inner = make_pipeline(SimpleImputer(), "passthrough", StandardScaler())
-    spec = ColumnTransformer([("n", inner, ["a"]), ("d", "drop", ["b"])], remainder=OneHotEncoder())
-    assert [path for path, _ in leaves(spec, "ct")] == [
+    estimator = ColumnTransformer(
+        [("n", inner, ["a"]), ("d", "drop", ["b"])], remainder=OneHotEncoder()
+    )
+    assert [path for path, _ in leaves(estimator, "ct")] == [
         "ct.n.simpleimputer",
         "ct.n.passthrough",
         "ct.n.standardscaler",
@@ -107,7 +109,7 @@ def test_leaves_are_found_in_order_with_paths() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "steps"),
+    ("estimator", "steps"),
     [
         (PCA(), ["s"]),
         (OwnScaler(), ["s"]),
@@ -121,15 +123,15 @@ def test_leaves_are_found_in_order_with_paths() -> None:
     ],
     ids=plain,
 )
-def test_transformers_without_a_twin_are_named(spec: Any, steps: list[str]) -> None:
-    found = reasons(spec, "s")
+def test_transformers_without_a_twin_are_named(estimator: Any, steps: list[str]) -> None:
+    found = reasons(estimator, "s")
     assert [reason.step for reason in found] == steps
     assert all(reason.why.endswith("has no twin yet") for reason in found)
     assert all("StandardScaler" in reason.instead for reason in found)
 
 
 def test_reasons_from_everywhere_come_at_once() -> None:
-    spec = ColumnTransformer(
+    estimator = ColumnTransformer(
         [
             ("p", PCA(), ["a"]),
             ("i", SimpleImputer(missing_values=-1, strategy=np.max), ["t"]),
@@ -139,7 +141,7 @@ def test_reasons_from_everywhere_come_at_once() -> None:
         transformer_weights={"p": "heavy"},
     )
     with pytest.raises(Unsupported) as caught:
-        build(spec, HEAD, "ct")
+        build(estimator, HEAD, "ct")
     found = [(reason.step, reason.parameter) for reason in caught.value.reasons]
     assert found == [
         ("ct.p", None),
@@ -188,7 +190,7 @@ def test_containers_in_the_remainder_are_looked_into() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "path"),
+    ("estimator", "path"),
     [
         (ColumnTransformer([("n", BOTH["a"], ["a"]), ("n", BOTH["b"], ["b"])]), "s"),
         (only("a__b", StandardScaler(), ["a"]), "s"),
@@ -196,15 +198,15 @@ def test_containers_in_the_remainder_are_looked_into() -> None:
     ],
     ids=["twice", "underscores", "twice inside"],
 )
-def test_names_that_sklearn_refuses(spec: Any, path: str) -> None:
+def test_names_that_sklearn_refuses(estimator: Any, path: str) -> None:
     with pytest.raises(ConfigError, match=f"^{path}: "):
-        Program(spec, step="s").fit(HEAD)
+        Program(estimator, step="s").fit(HEAD)
 
 
 def test_the_spec_is_not_changed() -> None:
-    spec = only("n", make_pipeline(SimpleImputer(), StandardScaler()), ["a"], remainder="drop")
-    before = repr(spec.get_params())
-    Program(spec).fit(HEAD)
-    assert repr(spec.get_params()) == before
-    assert not hasattr(spec, "transformers_")
-    assert not hasattr(spec.transformers[0][1][-1], "mean_")
+    estimator = only("n", make_pipeline(SimpleImputer(), StandardScaler()), ["a"], remainder="drop")
+    before = repr(estimator.get_params())
+    Program(estimator).fit(HEAD)
+    assert repr(estimator.get_params()) == before
+    assert not hasattr(estimator, "transformers_")
+    assert not hasattr(estimator.transformers[0][1][-1], "mean_")

@@ -96,11 +96,11 @@ def test_no_row_at_all_is_an_error() -> None:
 
 
 def test_partitions_become_partitions_of_a_frame() -> None:
-    spec = make_column_transformer((StandardScaler(), NUMBERS), ("passthrough", ["c"]))
-    spec.set_output(transform="pandas")
+    estimator = make_column_transformer((StandardScaler(), NUMBERS), ("passthrough", ["c"]))
+    estimator.set_output(transform="pandas")
     parts = dd.from_pandas(table(), npartitions=3)
-    found = Program(spec, "float64").fit_transform(parts)
-    expected = Program(spec, "float64").fit_transform(table())
+    found = Program(estimator, "float64").fit_transform(parts)
+    expected = Program(estimator, "float64").fit_transform(table())
     pd.testing.assert_frame_equal(found.compute(), expected)
 
 
@@ -122,11 +122,11 @@ def test_encoders_with_the_same_folds_cut_them_once(monkeypatch: pytest.MonkeyPa
         check(array, n_rows)
 
     monkeypatch.setattr(partitioned, "check_rows", counted)
-    spec = make_column_transformer(
+    estimator = make_column_transformer(
         (TargetEncoder(cv=FOLDS), ["t"]), (TargetEncoder(cv=FOLDS), ["c"])
     )
     X, y = table(), target()
-    found = Accelerated(spec, dtype="float64").fit(dd.from_pandas(X, npartitions=3), y)
+    found = Accelerated(estimator, dtype="float64").fit(dd.from_pandas(X, npartitions=3), y)
     assert [len(array) for array in cut] == [ROWS, ROWS]
-    expected = spec.fit(X, y)
+    expected = estimator.fit(X, y)
     np.testing.assert_allclose(found.transform(X), expected.transform(X), rtol=1e-12)

@@ -40,13 +40,13 @@ def table(kind: Any = "Int64") -> pd.DataFrame:
     return pd.DataFrame({"a": cells, "b": others, "c": np.arange(6.0)})
 
 
-def lifted(spec: Any, X: pd.DataFrame) -> None:
+def lifted(estimator: Any, X: pd.DataFrame) -> None:
     """Hold the lifted transformer to ours and to scikit-learn's, on rows without a gap."""
-    model, whole = Accelerated(spec, device="cpu").fit(X), X.dropna()
+    model, whole = Accelerated(estimator, device="cpu").fit(X), X.dropna()
     found = model.to_sklearn()
     made = found.transform(whole)
     np.testing.assert_allclose(made.astype("float64"), model.transform(whole))
-    reference = spec.fit(whole)
+    reference = estimator.fit(whole)
     assert [name for *_, name in found.transformers_] == [n for *_, n in reference.transformers_]
     assert found.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
 
@@ -58,13 +58,13 @@ def test_a_first_row_may_be_missing_in_what_is_passed_on(kind: Any) -> None:
 
 @pytest.mark.parametrize("how", PASSING)
 def test_a_first_row_may_be_missing_in_all_that_passes(how: str) -> None:
-    spec = make_column_transformer(PASSING[how], ("passthrough", ["a"]), sparse_threshold=0)
-    lifted(spec, table())
+    estimator = make_column_transformer(PASSING[how], ("passthrough", ["a"]), sparse_threshold=0)
+    lifted(estimator, table())
 
 
 def test_a_first_row_may_be_missing_in_text_that_another_one_encodes() -> None:
     X = pd.DataFrame({"t": pd.array([None, "u", "v"], dtype="string"), "c": np.arange(3.0)})
     first = make_column_transformer(("passthrough", ["t"]), (StandardScaler(), ["c"]))
-    spec = make_pipeline(first, make_column_transformer((OneHotEncoder(), [0])))
-    found = Accelerated(spec, device="cpu").fit(X).to_sklearn().transform(X[1:])
+    estimator = make_pipeline(first, make_column_transformer((OneHotEncoder(), [0])))
+    found = Accelerated(estimator, device="cpu").fit(X).to_sklearn().transform(X[1:])
     assert found.tolist() == [[1, 0, 0], [0, 1, 0]]

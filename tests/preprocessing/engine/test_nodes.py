@@ -111,7 +111,7 @@ def test_equals_sklearn(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec",
+    "estimator",
     [
         columns(("n", NUMBERS, [0, 1]), ("c", ONE_HOT, [2])),
         columns(("n", NUMBERS, slice(0, 2)), remainder="passthrough"),
@@ -120,9 +120,9 @@ def test_equals_sklearn(name: str, dtype: str) -> None:
     ],
     ids=["positions", "slices", "masks", "pipeline"],
 )
-def test_arrays_equal_sklearn(spec: Any) -> None:
+def test_arrays_equal_sklearn(estimator: Any) -> None:
     X = table()[["n1", "n2", "b"]].astype("float64").to_numpy()
-    assert_parity(spec, X)
+    assert_parity(estimator, X)
 
 
 def test_frames_with_numbers_for_names_equal_sklearn() -> None:
@@ -132,8 +132,8 @@ def test_frames_with_numbers_for_names_equal_sklearn() -> None:
 
 def test_odd_names_equal_sklearn() -> None:
     odd = {"n1": "", "n2": " a b ", "c1": "日本", "c2": "x__y"}
-    spec = columns(("n", NUMBERS, ["", " a b "]), ("c", ONE_HOT, ["日本", "x__y"]))
-    assert_parity(spec, table().rename(columns=odd))
+    estimator = columns(("n", NUMBERS, ["", " a b "]), ("c", ONE_HOT, ["日本", "x__y"]))
+    assert_parity(estimator, table().rename(columns=odd))
 
 
 def test_imputed_columns_are_encoded_together() -> None:
@@ -142,14 +142,16 @@ def test_imputed_columns_are_encoded_together() -> None:
         ("n", SimpleImputer(strategy="median"), ["n2"]),
         ("c", SimpleImputer(strategy="most_frequent"), ["c1", "c2"]),
     )
-    spec = make_pipeline(imputed, OneHotEncoder(handle_unknown="ignore"))
-    close(Program(spec, "float64").fit_transform(table()), sklearn_fit(spec, table())[1])
+    estimator = make_pipeline(imputed, OneHotEncoder(handle_unknown="ignore"))
+    close(Program(estimator, "float64").fit_transform(table()), sklearn_fit(estimator, table())[1])
 
 
 def test_a_weight_that_is_no_number_is_refused() -> None:
-    spec = columns(("n", NUMBERS, ["n1", "n2"]), transformer_weights={"n": np.array([1.0, 2.0])})
+    estimator = columns(
+        ("n", NUMBERS, ["n1", "n2"]), transformer_weights={"n": np.array([1.0, 2.0])}
+    )
     with pytest.raises(Unsupported, match="the weight of 'n' is array.*use a Python number"):
-        Program(spec).fit(table())
+        Program(estimator).fit(table())
 
 
 def test_text_cannot_be_weighted() -> None:
@@ -161,9 +163,9 @@ def test_text_cannot_be_weighted() -> None:
 
 
 def test_nothing_selected_is_a_matrix_without_columns() -> None:
-    spec = columns(("d", "drop", ["n1"]))
-    assert Program(spec).fit_transform(table()).shape == (ROWS, 0)
-    assert sklearn_fit(spec, table())[1].shape == (ROWS, 0)
+    estimator = columns(("d", "drop", ["n1"]))
+    assert Program(estimator).fit_transform(table()).shape == (ROWS, 0)
+    assert sklearn_fit(estimator, table())[1].shape == (ROWS, 0)
 
 
 def test_text_cannot_be_passed_through() -> None:
@@ -172,15 +174,15 @@ def test_text_cannot_be_passed_through() -> None:
 
 
 def test_text_cannot_be_scaled() -> None:
-    spec = make_pipeline(SimpleImputer(strategy="most_frequent"), StandardScaler())
+    estimator = make_pipeline(SimpleImputer(strategy="most_frequent"), StandardScaler())
     with pytest.raises(ConfigError, match="categories reach a step that takes numbers"):
-        Program(spec).fit_transform(table()[["c1"]])
+        Program(estimator).fit_transform(table()[["c1"]])
 
 
 def test_errors_of_sklearn_name_the_step_and_its_columns() -> None:
-    spec = columns(("o", OrdinalEncoder(encoded_missing_value=0), ["c1"]))
+    estimator = columns(("o", OrdinalEncoder(encoded_missing_value=0), ["c1"]))
     with pytest.raises(DataError, match=r"^OrdinalEncoder on the columns \['c1'\]: encoded_mis"):
-        Program(spec).fit(table())
+        Program(estimator).fit(table())
 
 
 def test_hand_over_holds_nothing_frozen_and_nothing_of_ours() -> None:

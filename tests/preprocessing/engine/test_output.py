@@ -74,9 +74,9 @@ SPECS = {
 @pytest.mark.parametrize("name", SPECS)
 def test_frames_equal_sklearns(name: str, n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "CHUNK_ROWS", n_rows)
-    spec = clone(SPECS[name]).set_output(transform="pandas")
-    program = Program(spec, "float64")
-    reference = clone(spec)
+    estimator = clone(SPECS[name]).set_output(transform="pandas")
+    program = Program(estimator, "float64")
+    reference = clone(estimator)
     same(program.fit_transform(table()), reference.fit_transform(table()))
     same(program.transform(table(9)), reference.transform(table(9)))
     same(program.to_sklearn().transform(table(9)), reference.transform(table(9)))
@@ -110,11 +110,11 @@ def test_columns_have_the_types_of_sklearn(
     name: str, n_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocks, "CHUNK_ROWS", n_rows)
-    spec = clone(TYPED[name]).set_output(transform="pandas")
+    estimator = clone(TYPED[name]).set_output(transform="pandas")
     X = table().assign(f=np.float32(1.5) + table()["b"].astype("float32"))
     X["i"] = X["b"].astype("int32")
-    X = X if isinstance(spec, ColumnTransformer) else X[["big", "i"]]
-    program, reference = Program(spec), clone(spec)
+    X = X if isinstance(estimator, ColumnTransformer) else X[["big", "i"]]
+    program, reference = Program(estimator), clone(estimator)
     for made, wanted in (
         (program.fit_transform(X), reference.fit_transform(X)),
         (program.transform(X[:9]), reference.transform(X[:9])),
@@ -138,15 +138,15 @@ def same(found: pd.DataFrame, expected: pd.DataFrame) -> None:
 
 
 def test_text_that_is_passed_on_is_categorical() -> None:
-    spec = make_column_transformer(("passthrough", ["t"])).set_output(transform="pandas")
-    found = Program(spec).fit_transform(table())
+    estimator = make_column_transformer(("passthrough", ["t"])).set_output(transform="pandas")
+    found = Program(estimator).fit_transform(table())
     assert found["passthrough__t"].dtype == "category"
     assert found["passthrough__t"].astype("str").tolist() == table()["t"].tolist()
 
 
 def test_steps_are_named_by_the_frames_between_them() -> None:
-    spec = make_column_transformer((numbers(), NUMBERS)).set_output(transform="pandas")
-    program, reference = Program(spec), clone(spec).fit(table())
+    estimator = make_column_transformer((numbers(), NUMBERS)).set_output(transform="pandas")
+    program, reference = Program(estimator), clone(estimator).fit(table())
     program.fit(table())
     ours, theirs = (
         fitted.named_transformers_["pipeline"]["standardscaler"].feature_names_in_.tolist()
@@ -156,6 +156,6 @@ def test_steps_are_named_by_the_frames_between_them() -> None:
 
 
 def test_sparse_output_has_no_frame() -> None:
-    spec = make_column_transformer((OneHotEncoder(), ["t"])).set_output(transform="pandas")
+    estimator = make_column_transformer((OneHotEncoder(), ["t"])).set_output(transform="pandas")
     with pytest.raises(ValueError, match="Pandas output does not support sparse data"):
-        Program(spec).fit_transform(table())
+        Program(estimator).fit_transform(table())

@@ -86,19 +86,19 @@ def assert_equally_fitted(ours: Program, other: Program) -> None:
     assert compared > 3
 
 
-def fit_in_blocks(spec: Any, n_blocks: int, patch: pytest.MonkeyPatch) -> tuple[Program, Any]:
+def fit_in_blocks(estimator: Any, n_blocks: int, patch: pytest.MonkeyPatch) -> tuple[Program, Any]:
     patch.setattr(blocks, "CHUNK_ROWS", ROWS // n_blocks)
     assert len(blocks.Table(table()).parts()) == n_blocks
-    program = Program(spec, "float64")
+    program = Program(estimator, "float64")
     return program, program.fit_transform(table(), target())
 
 
 @pytest.mark.parametrize("n_blocks", [2, 7, 64])
 @pytest.mark.parametrize("name", programs())
 def test_blocks_do_not_matter(name: str, n_blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = programs()[name]
-    one, expected = fit_in_blocks(spec, 1, monkeypatch)
-    many, found = fit_in_blocks(spec, n_blocks, monkeypatch)
+    estimator = programs()[name]
+    one, expected = fit_in_blocks(estimator, 1, monkeypatch)
+    many, found = fit_in_blocks(estimator, n_blocks, monkeypatch)
     assert_equally_fitted(many, one)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-9)
     np.testing.assert_allclose(
@@ -119,11 +119,13 @@ def test_order_of_rows_does_not_matter(name: str, monkeypatch: pytest.MonkeyPatc
 
 def test_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "CHUNK_ROWS", 16)
-    spec = make_column_transformer(*(t[1:] for n in programs() for t in programs()[n].transformers))
+    estimator = make_column_transformer(
+        *(t[1:] for n in programs() for t in programs()[n].transformers)
+    )
     results = []
     for cores in (1, 2, 5):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, n=cores: range(n))
-        results.append(Program(spec, "float32").fit_transform(table(), target()).tobytes())
+        results.append(Program(estimator, "float32").fit_transform(table(), target()).tobytes())
     assert results[0] == results[1] == results[2]
 
 
@@ -175,7 +177,7 @@ def test_any_table_in_any_blocks(X: pd.DataFrame, n_rows: int) -> None:
     X = X.loc[:, X.notna().any()]
     numbers = [n for n in X.columns if X[n].dtype.kind in "if"]
     text = [n for n in X.columns if n not in numbers]
-    spec = make_column_transformer(
+    estimator = make_column_transformer(
         (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numbers),
         (OneHotEncoder(handle_unknown="ignore", sparse_output=False), text),
     )
@@ -183,4 +185,4 @@ def test_any_table_in_any_blocks(X: pd.DataFrame, n_rows: int) -> None:
         X[numbers] = X[numbers].clip(-(2**40), 2**40)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blocks, "CHUNK_ROWS", n_rows)
-            assert_parity(spec, X)
+            assert_parity(estimator, X)

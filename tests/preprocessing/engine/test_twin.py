@@ -21,10 +21,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "parameter"), REFUSED, ids=plain)
-def test_what_is_not_honoured_is_refused(spec: Any, parameter: str) -> None:
+@pytest.mark.parametrize(("estimator", "parameter"), REFUSED, ids=plain)
+def test_what_is_not_honoured_is_refused(estimator: Any, parameter: str) -> None:
     with pytest.raises(Unsupported) as caught:
-        Program(spec, step="here").fit(np.zeros((2, 1)))
+        Program(estimator, step="here").fit(np.zeros((2, 1)))
     (reason,) = caught.value.reasons
     assert reason.step == "here"
     assert reason.parameter == parameter
@@ -39,9 +39,9 @@ def test_every_parameter_is_honoured_or_refused(original: type) -> None:
     """A value no twin knows is let through only where every value is honoured."""
     twin = TWINS[original]
     for parameter in original().get_params():
-        spec = original().set_params(**{parameter: object()})
-        reasons = twin.refuse(spec, "step")
-        honours_all = twin.honours.get(parameter) == ()
+        estimator = original().set_params(**{parameter: object()})
+        reasons = twin.refuse(estimator, "step")
+        honours_all = twin.supported_params.get(parameter) == ()
         assert [reason.parameter for reason in reasons] == ([] if honours_all else [parameter])
 
 
@@ -51,9 +51,9 @@ def test_defaults_are_honoured(original: type) -> None:
 
 
 def test_all_reasons_come_at_once() -> None:
-    spec = SimpleImputer(missing_values=-1, strategy=np.max)
+    estimator = SimpleImputer(missing_values=-1, strategy=np.max)
     with pytest.raises(Unsupported) as caught:
-        Program(spec).fit(np.zeros((2, 1)))
+        Program(estimator).fit(np.zeros((2, 1)))
     found = {reason.parameter for reason in caught.value.reasons}
     assert found == {"missing_values", "strategy"}
     assert str(caught.value).count("\n") == 1
@@ -66,14 +66,14 @@ def test_all_nans_are_one_value(value: Any) -> None:
 
 @pytest.mark.parametrize(("value", "equal"), [(True, 1), (False, 0)])
 def test_a_flag_is_not_a_number(value: bool, equal: int) -> None:
-    spec = SimpleImputer()
-    spec.add_indicator = equal
-    assert len(TWINS[SimpleImputer].refuse(spec, "step")) == 1
+    estimator = SimpleImputer()
+    estimator.add_indicator = equal
+    assert len(TWINS[SimpleImputer].refuse(estimator, "step")) == 1
     assert TWINS[SimpleImputer].refuse(SimpleImputer(add_indicator=value), "step") == []
 
 
 def test_the_spec_is_cloned() -> None:
-    spec = StandardScaler(with_mean=False)
-    twin = TWINS[StandardScaler](spec)
-    assert twin.spec is not spec
-    assert twin.spec.get_params() == spec.get_params()
+    estimator = StandardScaler(with_mean=False)
+    twin = TWINS[StandardScaler](estimator)
+    assert twin.estimator is not estimator
+    assert twin.estimator.get_params() == estimator.get_params()

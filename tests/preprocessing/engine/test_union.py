@@ -93,7 +93,7 @@ def test_equals_sklearn(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec",
+    "estimator",
     [
         union(("o", ONE_HOT), ("t", TARGET)),
         union(("o", ONE_HOT), ("t", TARGET), transformer_weights={"o": 2.0, "t": 0.25}),
@@ -104,9 +104,9 @@ def test_equals_sklearn(name: str, dtype: str) -> None:
     ],
     ids=["first", "weighted", "behind an imputer", "in a column transformer"],
 )
-def test_text_equals_sklearn(spec: Any) -> None:
+def test_text_equals_sklearn(estimator: Any) -> None:
     y = np.random.default_rng(2).normal(size=ROWS)
-    assert_parity(spec, words(), y, pd.DataFrame({"c": ["x", "new"], "d": ["q", "p"]}))
+    assert_parity(estimator, words(), y, pd.DataFrame({"c": ["x", "new"], "d": ["q", "p"]}))
 
 
 def test_arrays_equal_sklearn() -> None:
@@ -125,9 +125,9 @@ def test_blocks_do_not_matter(n_blocks: int, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_all_dropped_is_a_matrix_without_columns() -> None:
-    spec = union(("d", "drop"))
-    assert Program(spec).fit_transform(numbers()).shape == (ROWS, 0)
-    assert sklearn_fit(spec, numbers())[1].shape == (ROWS, 0)
+    estimator = union(("d", "drop"))
+    assert Program(estimator).fit_transform(numbers()).shape == (ROWS, 0)
+    assert sklearn_fit(estimator, numbers())[1].shape == (ROWS, 0)
 
 
 def test_names_of_the_columns_say_the_branch() -> None:
@@ -145,10 +145,10 @@ def test_hand_over_holds_nothing_of_ours_and_can_be_fitted_again() -> None:
 
 
 def test_the_spec_is_not_changed() -> None:
-    spec = union(("p", "passthrough"), ("s", StandardScaler()))
-    Program(spec).fit(numbers())
-    assert spec.transformer_list[0] == ("p", "passthrough")
-    assert not hasattr(spec.transformer_list[1][1], "mean_")
+    estimator = union(("p", "passthrough"), ("s", StandardScaler()))
+    Program(estimator).fit(numbers())
+    assert estimator.transformer_list[0] == ("p", "passthrough")
+    assert not hasattr(estimator.transformer_list[1][1], "mean_")
 
 
 def test_text_cannot_be_passed_through() -> None:
@@ -157,7 +157,7 @@ def test_text_cannot_be_passed_through() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "message"),
+    ("estimator", "message"),
     [
         (union(("s", SCALED), transformer_weights={"zz": 1.0}), 's: Attempting to weight .*"zz"'),
         (union(("s", SCALED), ("s", SCALED)), "s: Names provided are not unique"),
@@ -165,22 +165,22 @@ def test_text_cannot_be_passed_through() -> None:
     ],
     ids=["weight of nobody", "twice", "empty"],
 )
-def test_what_sklearn_refuses(spec: Any, message: str) -> None:
+def test_what_sklearn_refuses(estimator: Any, message: str) -> None:
     with quiet(), pytest.raises(ValueError):  # noqa: PT011 - scikit-learn words it in several ways
-        spec.fit(numbers())
+        estimator.fit(numbers())
     with pytest.raises(ConfigError, match=f"^{message}"):
-        Program(spec, step="s").fit(numbers())
+        Program(estimator, step="s").fit(numbers())
 
 
 def test_leaves_and_reasons_have_paths() -> None:
-    spec = union(("p", PCA()), ("d", "drop"), ("s", SCALED), transformer_weights={"p": "much"})
-    assert [path for path, _ in leaves(spec, "u")] == [
+    estimator = union(("p", PCA()), ("d", "drop"), ("s", SCALED), transformer_weights={"p": "much"})
+    assert [path for path, _ in leaves(estimator, "u")] == [
         "u.p",
         "u.d",
         "u.s.simpleimputer",
         "u.s.standardscaler",
     ]
-    found = [(reason.step, reason.parameter) for reason in reasons(spec, "u")]
+    found = [(reason.step, reason.parameter) for reason in reasons(estimator, "u")]
     assert found == [("u.p", None), ("u", "transformer_weights")]
 
 

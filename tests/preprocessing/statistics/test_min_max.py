@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.preprocessing.statistics.min_max import Extent, extent, merge
+from pipeline.preprocessing.statistics.min_max import MinMax, extent, merge
 from tests.strategies import bounded, cuts, exact
 
 columns = st.lists(st.one_of(exact, st.just(np.nan)), min_size=1, max_size=20)
@@ -48,4 +48,4 @@ def test_integers_stay_apart_that_are_one_float() -> None:
 def test_type_is_kept(dtype: str) -> None:
     found = extent(np.array([[0], [1]], dtype=dtype))
     assert found.low.dtype == found.high.dtype == dtype
-    assert merge(found, Extent(0, np.array([np.inf]), np.array([-np.inf]))).high.tolist() == [1]
+    assert merge(found, MinMax(0, np.array([np.inf]), np.array([-np.inf]))).high.tolist() == [1]

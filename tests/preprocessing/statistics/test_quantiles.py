@@ -24,7 +24,7 @@ from pipeline.preprocessing.statistics.quantiles import (
     special,
     take,
 )
-from pipeline.preprocessing.statistics.sketch import Summary
+from pipeline.preprocessing.statistics.sketch import QuantileSketch
 from tests.strategies import bounded, cuts, exact
 
 METHODS = [
@@ -125,7 +125,7 @@ def test_equal_infinities_have_themselves_for_a_median() -> None:
 
 def test_values_are_gathered_as_the_user_wants() -> None:
     assert isinstance(gather(matrix(), 0.0), Rows)
-    assert isinstance(gather(matrix(), 0.01), Summary)
+    assert isinstance(gather(matrix(), 0.01), QuantileSketch)
 
 
 @pytest.mark.parametrize("rank_error", [-0.1, 1, 2.0, np.nan, 1e-20])
@@ -192,5 +192,5 @@ def test_special_functions_are_those_of_the_array() -> None:
 
 @pytest.mark.parametrize(("names", "said"), [(None, "[1]"), (["a", "b"], "['b']")])
 def test_blamed_columns_are_named(names: Any, said: str) -> None:
-    twin = SimpleNamespace(spec=1.5, names=names)
+    twin = SimpleNamespace(estimator=1.5, names=names)
     assert blamed(twin, np.array([False, True])) == f"float: the columns {said} hold"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import ConfigError
 from pipeline.preprocessing.statistics.quantiles import Rows, quantile
-from pipeline.preprocessing.statistics.sketch import MOST_ROWS, Summary, size_for, summary
+from pipeline.preprocessing.statistics.sketch import MOST_ROWS, QuantileSketch, size_for, summary
 from tests.preprocessing.statistics.test_quantiles import METHODS
 from tests.strategies import bounded, exact
 
@@ -38,21 +38,21 @@ ORDERS = {
 PARTITIONS = [1, 2, 7, 64, 1000]
 
 
-def merged(parts: list[Summary], how: str) -> Summary:
+def merged(parts: list[QuantileSketch], how: str) -> QuantileSketch:
     """Merge from left to right, in pairs, pairs of pairs and so on, or in any order."""
     if how == "shuffled":
         parts = [parts[i] for i in np.random.default_rng(1).permutation(len(parts))]
     while how == "tree" and len(parts) > 1:
-        parts = [reduce(Summary.merge, parts[i : i + 2]) for i in range(0, len(parts), 2)]
-    return reduce(Summary.merge, parts)
+        parts = [reduce(QuantileSketch.merge, parts[i : i + 2]) for i in range(0, len(parts), 2)]
+    return reduce(QuantileSketch.merge, parts)
 
 
-def of(values: np.ndarray, n_parts: int, how: str = "in turn", size: int = SIZE) -> Summary:
+def of(values: np.ndarray, n_parts: int, how: str = "in turn", size: int = SIZE) -> QuantileSketch:
     X = values[:, None] if values.ndim == 1 else values
     return merged([summary(part, size) for part in np.array_split(X, n_parts)], how)
 
 
-def rank_errors(stat: Summary, values: np.ndarray) -> np.ndarray:
+def rank_errors(stat: QuantileSketch, values: np.ndarray) -> np.ndarray:
     """Return for every rank how far it is from the nearest rank of the value found."""
     known = np.sort(values[~np.isnan(values)])
     wanted = np.arange(len(known))

@@ -42,11 +42,11 @@ BINNERS = [
 ]
 
 
-def assert_parity(spec: Any, X: Any, new: Any = None, dtype: str = "float64") -> Program:
+def assert_parity(estimator: Any, X: Any, new: Any = None, dtype: str = "float64") -> Program:
     """Compare as `parity.assert_parity` does, and the edges column by column."""
     new = X if new is None else new
-    reference, expected = sklearn_fit(spec, X)
-    program = Program(spec, dtype)
+    reference, expected = sklearn_fit(estimator, X)
+    program = Program(estimator, dtype)
     close(program.fit_transform(X), expected, dtype)
     with quiet():
         close(program.transform(new), dense(reference.transform(new)), dtype)
@@ -96,19 +96,19 @@ def test_above_subsample_the_same_rows_are_drawn(
     strategy: str, seed: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table, "CHUNK_ROWS", 40)
-    spec = KBinsDiscretizer(6, strategy=strategy, subsample=30, random_state=seed)
-    assert_parity(spec, numbers)
-    everything = Program(spec.set_params(subsample=None)).fit(numbers).to_sklearn()
-    drawn = Program(spec.set_params(subsample=30)).fit(numbers).to_sklearn()
+    estimator = KBinsDiscretizer(6, strategy=strategy, subsample=30, random_state=seed)
+    assert_parity(estimator, numbers)
+    everything = Program(estimator.set_params(subsample=None)).fit(numbers).to_sklearn()
+    drawn = Program(estimator.set_params(subsample=30)).fit(numbers).to_sklearn()
     assert drawn.bin_edges_[0][0] != everything.bin_edges_[0][0]
 
 
 def test_generator_draws_as_in_sklearn_and_is_not_used_up(numbers: pd.DataFrame) -> None:
     generator = np.random.RandomState(3)
-    spec = KBinsDiscretizer(6, subsample=30, random_state=generator)
-    expected = sklearn_fit(spec, numbers)[1]
+    estimator = KBinsDiscretizer(6, subsample=30, random_state=generator)
+    expected = sklearn_fit(estimator, numbers)[1]
     for _ in range(2):
-        close(Program(spec, "float64").fit_transform(numbers), expected)
+        close(Program(estimator, "float64").fit_transform(numbers), expected)
     assert generator.random_sample() == np.random.RandomState(3).random_sample()
 
 
@@ -150,11 +150,11 @@ def test_kinds_of_columns(kind: str, encode: str) -> None:
 
 @pytest.mark.parametrize("kind", ["Int64", "arrow int", "bool"])
 def test_kinds_of_columns_that_sklearn_does_not_take(kind: str) -> None:
-    X, spec = frame(kind), KBinsDiscretizer(3, encode="ordinal")
+    X, estimator = frame(kind), KBinsDiscretizer(3, encode="ordinal")
     with pytest.raises((TypeError, ValueError)), quiet():
-        spec.fit_transform(X)
-    expected = sklearn_fit(spec, X.astype("float64"))[1]
-    close(Program(spec, "float64").fit_transform(X), expected)
+        estimator.fit_transform(X)
+    expected = sklearn_fit(estimator, X.astype("float64"))[1]
+    close(Program(estimator, "float64").fit_transform(X), expected)
 
 
 def test_integers_that_are_one_float_have_no_bins() -> None:
@@ -175,8 +175,8 @@ def test_arrays(dtype: str, method: str, numbers: pd.DataFrame) -> None:
 def test_float32_output_bins_rounded_values() -> None:
     # Rounded to float32, a hair below an edge is the edge.
     X = np.array([[0.0], [2.0], [1.0 - 1e-12]])
-    spec = KBinsDiscretizer(2, encode="ordinal", strategy="uniform", dtype=np.float32)
-    assert assert_parity(spec, X).transform(X).ravel().tolist() == [0.0, 1.0, 1.0]
+    estimator = KBinsDiscretizer(2, encode="ordinal", strategy="uniform", dtype=np.float32)
+    assert assert_parity(estimator, X).transform(X).ravel().tolist() == [0.0, 1.0, 1.0]
 
 
 def test_frame_without_string_names(numbers: pd.DataFrame) -> None:

@@ -226,9 +226,9 @@ def test_frame_out_of_a_frame() -> None:
 
 
 def test_clone_and_pickle() -> None:
-    spec = CalendarFeatures(["month"], cyclical=["month"], epoch="2000-01-01")
-    assert clone(spec).get_params() == spec.get_params()
-    model = spec.fit(frame("ns"))
+    estimator = CalendarFeatures(["month"], cyclical=["month"], epoch="2000-01-01")
+    assert clone(estimator).get_params() == estimator.get_params()
+    model = estimator.fit(frame("ns"))
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.transform(frame("ns")), model.transform(frame("ns")))
     assert copy.get_feature_names_out().tolist() == ["ns_month_sin", "ns_month_cos"]
@@ -239,13 +239,13 @@ def test_inside_an_ordinary_pipeline() -> None:
     dates = make_pipeline(
         CalendarFeatures(cyclical=["hour"]), SimpleImputer(add_indicator=True), StandardScaler()
     )
-    spec = make_pipeline(
+    estimator = make_pipeline(
         ColumnTransformer([("d", dates, ["ns"]), ("n", "passthrough", ["size"])]),
         LinearRegression(),
     )
     y = X["ns"].dt.hour.fillna(0)
-    assert spec.fit(X, y).predict(X).shape == (ROWS,)
-    names = spec[0].get_feature_names_out().tolist()
+    assert estimator.fit(X, y).predict(X).shape == (ROWS,)
+    names = estimator[0].get_feature_names_out().tolist()
     assert names[0] == "d__ns_year"
     assert names[-1] == "n__size"
 

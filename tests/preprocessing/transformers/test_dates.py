@@ -43,10 +43,10 @@ def dates() -> pd.DataFrame:
     return pd.concat([frame(form) for form in ("ns", "s", "zone", "arrow")], axis=1)
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_equals_the_estimator(spec: Any, dates: pd.DataFrame, dtype: str) -> None:
-    assert_parity(spec, dates, new=dates[7:20], dtype=dtype)
+def test_equals_the_estimator(estimator: Any, dates: pd.DataFrame, dtype: str) -> None:
+    assert_parity(estimator, dates, new=dates[7:20], dtype=dtype)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -54,10 +54,10 @@ def test_every_form_of_a_column(form: str) -> None:
     assert_parity(SPECS[1], ingest(frame(form)))
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_one_row_and_one_column(spec: Any, dates: pd.DataFrame) -> None:
-    assert_parity(spec, dates[:1], new=dates)
-    assert_parity(spec, dates[["zone"]])
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_one_row_and_one_column(estimator: Any, dates: pd.DataFrame) -> None:
+    assert_parity(estimator, dates[:1], new=dates)
+    assert_parity(estimator, dates[["zone"]])
 
 
 def test_array_of_dates(dates: pd.DataFrame) -> None:
@@ -78,19 +78,19 @@ def test_steps_after_it(dates: pd.DataFrame) -> None:
     scaled = make_pipeline(SPECS[2], SimpleImputer(add_indicator=True), StandardScaler())
     coded = make_pipeline(SPECS[3], OneHotEncoder(handle_unknown="ignore"))
     both = FeatureUnion([("all", SPECS[0]), ("few", SPECS[3])], transformer_weights={"few": 0.5})
-    for spec in (scaled, coded, both):
-        assert_parity(spec, dates)
+    for estimator in (scaled, coded, both):
+        assert_parity(estimator, dates)
 
 
 def test_beside_other_columns(dates: pd.DataFrame) -> None:
     X = dates.assign(size=np.arange(ROWS), colour=["red", "blue", "green"] * (ROWS // 3))
-    spec = make_column_transformer(
+    estimator = make_column_transformer(
         (CalendarFeatures(["month"], cyclical=True), ["ns", "zone"]),
         (OneHotEncoder(), ["colour"]),
         ("drop", ["s", "arrow"]),
         remainder=StandardScaler(),
     )
-    program = assert_parity(spec, X)
+    program = assert_parity(estimator, X)
     assert program.to_sklearn().get_feature_names_out()[:2].tolist() == [
         "calendarfeatures__ns_month_sin",
         "calendarfeatures__ns_month_cos",
@@ -99,8 +99,8 @@ def test_beside_other_columns(dates: pd.DataFrame) -> None:
 
 def test_dates_and_their_categories_of_one_column(dates: pd.DataFrame) -> None:
     X = dates[["s"]].dropna()
-    spec = ColumnTransformer([("d", SPECS[3], ["s"]), ("c", OneHotEncoder(), ["s"])])
-    assert_parity(spec, X)
+    estimator = ColumnTransformer([("d", SPECS[3], ["s"]), ("c", OneHotEncoder(), ["s"])])
+    assert_parity(estimator, X)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_columns_without_dates_at_transform_are_refused(dates: pd.DataFrame) -> 
 
 
 @pytest.mark.parametrize(
-    "spec",
+    "estimator",
     [
         CalendarFeatures(["yaer"]),
         CalendarFeatures(cyclical=["year"]),
@@ -127,20 +127,20 @@ def test_columns_without_dates_at_transform_are_refused(dates: pd.DataFrame) -> 
     ],
     ids=repr,
 )
-def test_bad_parameter_is_refused(spec: Any, dates: pd.DataFrame) -> None:
-    assert assert_both_refuse(spec, dates).startswith("CalendarFeatures: ")
+def test_bad_parameter_is_refused(estimator: Any, dates: pd.DataFrame) -> None:
+    assert assert_both_refuse(estimator, dates).startswith("CalendarFeatures: ")
     with pytest.raises(ConfigError):
-        Program(spec).fit(dates)
+        Program(estimator).fit(dates)
 
 
 def test_every_parameter_is_honoured() -> None:
     assert CalendarFeaturesTwin.refuse(SPECS[2], "step") == []
-    assert set(CalendarFeaturesTwin.honours) == set(CalendarFeatures().get_params())
+    assert set(CalendarFeaturesTwin.supported_params) == set(CalendarFeatures().get_params())
 
 
 def test_block_of_the_least_integer_is_missing() -> None:
     twin = CalendarFeaturesTwin(CalendarFeatures(["day"]))
-    twin.finish(twin.partial(Dates(np.zeros((3, 2), dtype="int64"))))
+    twin.finalize(twin.statistics(Dates(np.zeros((3, 2), dtype="int64"))))
     found = twin.apply(Dates(np.array([[0, MISSING]]))).values
     np.testing.assert_array_equal(found, [[1, np.nan]])
     assert twin.fitted.n_features_in_ == 2
@@ -156,5 +156,5 @@ def test_block_of_the_least_integer_is_missing() -> None:
 )
 def test_any_times(times: list[Any]) -> None:
     X = pd.DataFrame({"t": pd.Series(times, dtype="datetime64[us]")})
-    for spec in SPECS:
-        assert_parity(spec, X)
+    for estimator in SPECS:
+        assert_parity(estimator, X)

@@ -204,8 +204,8 @@ def test_truth_values_are_found_beside_gaps_and_without(encoder: Any) -> None:
 
 @pytest.mark.parametrize("after", [StandardScaler(with_mean=False), OrdinalEncoder()], ids=name)
 def test_encoded_columns_feed_other_steps(after: Any, table: pd.DataFrame) -> None:
-    spec = make_pipeline(OneHotEncoder(sparse_output=False), after)
-    assert_parity(spec, table)
+    estimator = make_pipeline(OneHotEncoder(sparse_output=False), after)
+    assert_parity(estimator, table)
 
 
 def test_ones_are_where_the_categories_say(table: pd.DataFrame) -> None:

@@ -69,15 +69,15 @@ K: list[Any] = [1, 2, 3, 6, 9, "all"]
 @pytest.mark.parametrize("k", K)
 @pytest.mark.parametrize("target", LABELS)
 def test_f_classif_equals_sklearn(k: Any, target: str, numbers: pd.DataFrame) -> None:
-    spec = SelectKBest(k=k)
-    assert_parity(spec, numbers, LABELS[target], new=numbers[:7] * 2)
+    estimator = SelectKBest(k=k)
+    assert_parity(estimator, numbers, LABELS[target], new=numbers[:7] * 2)
 
 
 @pytest.mark.parametrize("k", K)
 @pytest.mark.parametrize("target", REALS)
 def test_f_regression_equals_sklearn(k: Any, target: str, numbers: pd.DataFrame) -> None:
-    spec = SelectKBest(f_regression, k=k)
-    assert_parity(spec, numbers, REALS[target], new=numbers[:7] * 2)
+    estimator = SelectKBest(f_regression, k=k)
+    assert_parity(estimator, numbers, REALS[target], new=numbers[:7] * 2)
 
 
 @pytest.mark.parametrize("score", [f_classif, f_regression])
@@ -236,10 +236,10 @@ def test_targets_that_sklearn_refuses(score: Any, y: np.ndarray, numbers: pd.Dat
 
 @pytest.mark.parametrize("score", [f_classif, f_regression])
 def test_missing_values_are_refused_like_in_sklearn(score: Any, numbers: pd.DataFrame) -> None:
-    spec, y = SelectKBest(score, k=1), LABELS["numbers"]
-    program = Program(spec).fit(numbers, y)
+    estimator, y = SelectKBest(score, k=1), LABELS["numbers"]
+    program = Program(estimator).fit(numbers, y)
     numbers.loc[140, "constant"] = np.nan
-    assert assert_both_refuse(spec, numbers, y) == (
+    assert assert_both_refuse(estimator, numbers, y) == (
         "SelectKBest: column 'constant' holds missing values (NaN), which it does not take; "
         "impute them before this step (SimpleImputer)"
     )
@@ -270,10 +270,10 @@ def test_other_scores_are_refused(score: Any) -> None:
 @pytest.mark.parametrize("score", [f_classif, f_regression])
 def test_inside_a_pipeline(score: Any, numbers: pd.DataFrame) -> None:
     numbers.loc[::3, "a"] = np.nan
-    spec = make_pipeline(
+    estimator = make_pipeline(
         SimpleImputer(), VarianceThreshold(), SelectKBest(score, k=2), StandardScaler()
     )
-    assert_parity(spec, numbers, LABELS["numbers"])
+    assert_parity(estimator, numbers, LABELS["numbers"])
 
 
 def test_labels_that_are_numbers_are_not_sorted(

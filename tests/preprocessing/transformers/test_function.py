@@ -74,9 +74,9 @@ def test_missing_values_stay(func: Any, kind: str) -> None:
 
 
 def test_arrays_equal_sklearn(numbers: pd.DataFrame) -> None:
-    for spec in (one(np.log), one(), one(np.sqrt, np.square, validate=True)):
-        assert_parity(spec, numbers.to_numpy())
-        assert_parity(spec, numbers.to_numpy()[:1])
+    for estimator in (one(np.log), one(), one(np.sqrt, np.square, validate=True)):
+        assert_parity(estimator, numbers.to_numpy())
+        assert_parity(estimator, numbers.to_numpy()[:1])
 
 
 @pytest.mark.parametrize("dtype", ["float32", np.float32, "float64", np.float64])
@@ -112,9 +112,9 @@ def test_steps_around_it_equal_sklearn(name: str, numbers: pd.DataFrame) -> None
 
 
 def test_without_names_for_the_output_all_else_is_handed_over(numbers: pd.DataFrame) -> None:
-    spec = make_pipeline(FunctionTransformer(np.log1p), StandardScaler())
-    reference, expected = sklearn_fit(spec, numbers)
-    program = Program(spec, "float64")
+    estimator = make_pipeline(FunctionTransformer(np.log1p), StandardScaler())
+    reference, expected = sklearn_fit(estimator, numbers)
+    program = Program(estimator, "float64")
     close(program.fit_transform(numbers), expected)
     plain = program.to_sklearn()
     assert differences(plain, reference) == []
@@ -136,12 +136,12 @@ def test_functions_of_text_are_refused() -> None:
 
 
 def test_validate_takes_no_missing_values(numbers: pd.DataFrame) -> None:
-    spec = one(np.log, validate=True)
+    estimator = one(np.log, validate=True)
     hole = numbers.mask(numbers > 0.7)
-    message = assert_both_refuse(spec, hole)
+    message = assert_both_refuse(estimator, hole)
     assert message.startswith("FunctionTransformer: column 'a' holds missing values")
     with pytest.raises(DataError, match="column 'a' holds missing values"):
-        Program(spec).fit(numbers).transform(hole)
+        Program(estimator).fit(numbers).transform(hole)
 
 
 def test_functions_that_take_no_such_type_say_so() -> None:
@@ -155,11 +155,11 @@ def test_a_wrong_inverse_is_warned_of(
     numbers: pd.DataFrame, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.preprocessing.engine.table.CHUNK_ROWS", rows)
-    spec = one(np.sqrt, np.log1p)
+    estimator = one(np.sqrt, np.log1p)
     with pytest.warns(UserWarning, match="not strictly inverse"):
-        sklearn_spec = spec.fit(numbers)
+        sklearn_spec = estimator.fit(numbers)
     with pytest.warns(UserWarning, match="not strictly inverse .* set check_inverse=False"):
-        ours = Program(spec).fit(numbers).to_sklearn()
+        ours = Program(estimator).fit(numbers).to_sklearn()
     assert differences(ours, sklearn_spec) == []
 
 
@@ -174,9 +174,9 @@ def halved(X: Any) -> Any:
     return X / 2
 
 
-def refused(spec: Any) -> list[tuple[str | None, str]]:
+def refused(estimator: Any) -> list[tuple[str | None, str]]:
     with pytest.raises(Unsupported) as caught:
-        Program(spec).fit(np.ones((2, 1)))
+        Program(estimator).fit(np.ones((2, 1)))
     return [(r.parameter, r.why) for r in caught.value.reasons]
 
 
@@ -193,7 +193,7 @@ def test_other_functions_may_not_run_on_the_device(func: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "parameter"),
+    ("estimator", "parameter"),
     [
         (one(np.log, kw_args={"where": [True]}), "kw_args"),
         (one(np.log, kw_args={"dtype": "float16"}), "kw_args"),
@@ -204,15 +204,15 @@ def test_other_functions_may_not_run_on_the_device(func: Any) -> None:
     ],
     ids=plain,
 )
-def test_other_parameters_are_refused(spec: Any, parameter: str) -> None:
-    ((name, _),) = refused(spec)
+def test_other_parameters_are_refused(estimator: Any, parameter: str) -> None:
+    ((name, _),) = refused(estimator)
     assert name == parameter
 
 
 def test_functions_of_bytes_are_not_left_in_half_precision() -> None:
     X = np.full((70_000, 1), 4, dtype="uint8")
-    spec = make_pipeline(one(np.sqrt), StandardScaler(with_std=False))
-    assert Program(spec).fit(X).to_sklearn()[-1].mean_.tolist() == [2.0]
+    estimator = make_pipeline(one(np.sqrt), StandardScaler(with_std=False))
+    assert Program(estimator).fit(X).to_sklearn()[-1].mean_.tolist() == [2.0]
 
 
 @bounded

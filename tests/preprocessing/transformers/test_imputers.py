@@ -59,9 +59,11 @@ def test_kinds_of_numbers(strategy: str, kind: str) -> None:
         assert_parity(SimpleImputer(strategy=strategy), X)
 
 
-def assert_statistics(spec: SimpleImputer, X: pd.DataFrame) -> None:
-    ours = Program(spec, "float64").fit(X).to_sklearn()
-    np.testing.assert_allclose(ours.statistics_, sklearn_fit(spec, X)[0].statistics_, rtol=1e-15)
+def assert_statistics(estimator: SimpleImputer, X: pd.DataFrame) -> None:
+    ours = Program(estimator, "float64").fit(X).to_sklearn()
+    np.testing.assert_allclose(
+        ours.statistics_, sklearn_fit(estimator, X)[0].statistics_, rtol=1e-15
+    )
 
 
 @pytest.mark.parametrize("strategy", FREQUENT)
@@ -144,19 +146,19 @@ def test_constant_for_integers_is_handed_over_for_integers(numbers: pd.DataFrame
 def test_constants_of_another_type_are_refused(
     numbers: pd.DataFrame, fill_value: Any, column: str
 ) -> None:
-    spec = SimpleImputer(strategy="constant", fill_value=fill_value)
-    message = assert_both_refuse(spec, numbers[[column]])
+    estimator = SimpleImputer(strategy="constant", fill_value=fill_value)
+    message = assert_both_refuse(estimator, numbers[[column]])
     assert message.startswith(f"SimpleImputer on the columns ['{column}']: fill_value=")
 
 
 @pytest.mark.parametrize("strategy", FREQUENT)
 @pytest.mark.parametrize("kind", ["bool", "arrow bool"])
 def test_lone_booleans(strategy: str, kind: str) -> None:
-    spec = SimpleImputer(strategy=strategy)
+    estimator = SimpleImputer(strategy=strategy)
     if kind == "bool":
-        assert "dtype bool" in assert_both_refuse(spec, frame(kind, BOOLEANS))
+        assert "dtype bool" in assert_both_refuse(estimator, frame(kind, BOOLEANS))
     else:
-        assert_parity(spec, frame(kind, BOOLEANS))
+        assert_parity(estimator, frame(kind, BOOLEANS))
 
 
 @pytest.mark.parametrize("strategy", ["mean", "median"])
@@ -192,8 +194,8 @@ def test_none_marks_missing_text(keep: bool) -> None:
 def test_mixed_table_goes_to_an_encoder(numbers: pd.DataFrame) -> None:
     X = numbers[["a", "b"]].assign(t=list("xyzxy") * 40).round(1)
     X.loc[::9, "t"] = np.nan
-    spec = encoded(strategy="most_frequent")
-    close(Program(spec, "float64").fit_transform(X), sklearn_fit(spec, X)[1])
+    estimator = encoded(strategy="most_frequent")
+    close(Program(estimator, "float64").fit_transform(X), sklearn_fit(estimator, X)[1])
 
 
 def test_text_without_an_encoder_is_refused() -> None:
@@ -220,18 +222,18 @@ def test_indicators_and_empty_columns(
 ) -> None:
     X = numbers.assign(z=np.nan)
     new = pd.DataFrame({"a": [np.nan, 1], "b": [np.nan, 2], "c": [5.0, np.nan], "z": [np.nan, 3]})
-    spec = SimpleImputer(strategy=strategy, add_indicator=True, keep_empty_features=keep)
-    program = assert_parity(spec, X, new=new, dtype=dtype)
+    estimator = SimpleImputer(strategy=strategy, add_indicator=True, keep_empty_features=keep)
+    program = assert_parity(estimator, X, new=new, dtype=dtype)
     assert program.width == 3 + keep + 3
-    spec = SimpleImputer(strategy=strategy, keep_empty_features=keep)
-    assert assert_parity(spec, X, new=new, dtype=dtype).width == 3 + keep
+    estimator = SimpleImputer(strategy=strategy, keep_empty_features=keep)
+    assert assert_parity(estimator, X, new=new, dtype=dtype).width == 3 + keep
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_indicators_where_nothing_is_missing_at_fit(numbers: pd.DataFrame, strategy: str) -> None:
-    spec = SimpleImputer(strategy=strategy, add_indicator=True)
-    assert assert_parity(spec, numbers[["b"]]).width == 1
-    assert_parity(spec, numbers.to_numpy())
+    estimator = SimpleImputer(strategy=strategy, add_indicator=True)
+    assert assert_parity(estimator, numbers[["b"]]).width == 1
+    assert_parity(estimator, numbers.to_numpy())
 
 
 @pytest.mark.parametrize("strategy", FREQUENT)
@@ -242,21 +244,21 @@ def test_indicators_and_empty_columns_of_text(strategy: str, keep: bool) -> None
     new = pd.DataFrame(
         {"t": ["b", np.nan], "u": [np.nan, "y"], "z": [np.nan, np.nan]}, dtype=object
     )
-    spec = encoded(strategy=strategy, add_indicator=True, keep_empty_features=keep)
-    program = assert_parity(spec, X, new=new)
+    estimator = encoded(strategy=strategy, add_indicator=True, keep_empty_features=keep)
+    program = assert_parity(estimator, X, new=new)
     assert program.width == 2 + (strategy == "constant") + 2 + keep + 2 + 1
 
 
 @pytest.mark.parametrize("fill_value", [None, "gone"])
 def test_empty_numbers_beside_text_are_filled_with_text(fill_value: Any) -> None:
     X = pd.DataFrame({"t": ["a", None, "b"], "z": [np.nan] * 3})
-    spec = encoded(strategy="constant", fill_value=fill_value, keep_empty_features=True)
-    close(Program(spec, "float64").fit_transform(X), sklearn_fit(spec, X)[1])
+    estimator = encoded(strategy="constant", fill_value=fill_value, keep_empty_features=True)
+    close(Program(estimator, "float64").fit_transform(X), sklearn_fit(estimator, X)[1])
 
 
 def test_indicators_of_numbers_stay_numbers_for_an_encoder(numbers: pd.DataFrame) -> None:
-    spec = encoded(strategy="most_frequent", add_indicator=True)
-    assert_parity(spec, numbers.round(1))
+    estimator = encoded(strategy="most_frequent", add_indicator=True)
+    assert_parity(estimator, numbers.round(1))
 
 
 def test_nothing_but_indicators(numbers: pd.DataFrame) -> None:
@@ -281,9 +283,9 @@ def test_indicators_do_not_depend_on_the_blocks(
 @bounded
 @given(X=tables("numbers"), strategy=st.sampled_from(STRATEGIES), keep=st.booleans())
 def test_any_numbers_with_indicators(X: pd.DataFrame, strategy: str, keep: bool) -> None:
-    spec = SimpleImputer(strategy=strategy, add_indicator=True, keep_empty_features=keep)
+    estimator = SimpleImputer(strategy=strategy, add_indicator=True, keep_empty_features=keep)
     if X.notna().any().any():
-        assert_parity(spec, X.clip(-(2**40), 2**40))
+        assert_parity(estimator, X.clip(-(2**40), 2**40))
 
 
 @bounded

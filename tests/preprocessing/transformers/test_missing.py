@@ -52,16 +52,16 @@ def mixed(numbers: pd.DataFrame) -> pd.DataFrame:
     ).astype({"kind": "category"})
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_numbers_equal_sklearn(spec: Any, dtype: str, numbers: pd.DataFrame) -> None:
-    assert_parity(spec, numbers, new=numbers[::2], dtype=dtype)
+def test_numbers_equal_sklearn(estimator: Any, dtype: str, numbers: pd.DataFrame) -> None:
+    assert_parity(estimator, numbers, new=numbers[::2], dtype=dtype)
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_text_equals_sklearn(spec: Any, mixed: pd.DataFrame) -> None:
-    assert_parity(spec, mixed, new=mixed[::2])
-    assert_parity(spec, mixed[["full", "text"]])
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_text_equals_sklearn(estimator: Any, mixed: pd.DataFrame) -> None:
+    assert_parity(estimator, mixed, new=mixed[::2])
+    assert_parity(estimator, mixed[["full", "text"]])
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CATEGORICAL if kind != "bool"])
@@ -101,34 +101,34 @@ def test_none_marks_missing_text(marker: Any) -> None:
 def test_markers_that_sklearn_refuses(
     marker: Any, columns: list[str], numbers: pd.DataFrame
 ) -> None:
-    spec = MissingIndicator(missing_values=marker)
-    message = assert_both_refuse(spec, numbers[columns])
+    estimator = MissingIndicator(missing_values=marker)
+    message = assert_both_refuse(estimator, numbers[columns])
     assert message.startswith(f"MissingIndicator on the columns {columns}: ")
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_nothing_is_missing(spec: Any, numbers: pd.DataFrame) -> None:
-    program = assert_parity(spec, numbers[["b", "int"]])
-    assert program.width == 2 * (spec.features == "all")
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_nothing_is_missing(estimator: Any, numbers: pd.DataFrame) -> None:
+    program = assert_parity(estimator, numbers[["b", "int"]])
+    assert program.width == 2 * (estimator.features == "all")
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_everything_is_missing(spec: Any) -> None:
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_everything_is_missing(estimator: Any) -> None:
     for kind in ALL_MISSING:
-        assert assert_parity(spec, frame(kind)).transform(frame(kind)).all()
+        assert assert_parity(estimator, frame(kind)).transform(frame(kind)).all()
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_one_row(spec: Any, numbers: pd.DataFrame, mixed: pd.DataFrame) -> None:
-    assert_parity(spec, numbers[:1])
-    assert_parity(spec, mixed[:1])
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_one_row(estimator: Any, numbers: pd.DataFrame, mixed: pd.DataFrame) -> None:
+    assert_parity(estimator, numbers[:1])
+    assert_parity(estimator, mixed[:1])
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "object"])
 def test_arrays(numbers: pd.DataFrame, dtype: str) -> None:
     X = numbers.fillna(1) if dtype in ("int64", "uint8") else numbers
-    for spec in SPECS:
-        assert_parity(spec, X.abs().to_numpy().astype(dtype))
+    for estimator in SPECS:
+        assert_parity(estimator, X.abs().to_numpy().astype(dtype))
 
 
 @pytest.mark.parametrize("table_of", ["numbers", "mixed"])
@@ -160,43 +160,43 @@ def numbers_of(X: pd.DataFrame) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "spec", [s for s in SPECS if s.features == "all" or not s.error_on_new], ids=repr
+    "estimator", [s for s in SPECS if s.features == "all" or not s.error_on_new], ids=repr
 )
 def test_new_holes_are_taken_where_sklearn_takes_them(
-    spec: Any, numbers: pd.DataFrame, mixed: pd.DataFrame
+    estimator: Any, numbers: pd.DataFrame, mixed: pd.DataFrame
 ) -> None:
-    assert_parity(spec, numbers, new=with_empty_row(numbers))
-    assert_parity(spec, mixed, new=with_empty_row(mixed))
+    assert_parity(estimator, numbers, new=with_empty_row(numbers))
+    assert_parity(estimator, mixed, new=with_empty_row(mixed))
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 7, 64])
-@pytest.mark.parametrize("spec", SPECS[::3], ids=repr)
+@pytest.mark.parametrize("estimator", SPECS[::3], ids=repr)
 def test_result_does_not_depend_on_the_blocks(
-    spec: Any,
+    estimator: Any,
     n_blocks: int,
     numbers: pd.DataFrame,
     mixed: pd.DataFrame,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(table, "CHUNK_ROWS", -(-ROWS // n_blocks))
-    assert_parity(spec, numbers)
-    assert_parity(spec, mixed)
+    assert_parity(estimator, numbers)
+    assert_parity(estimator, mixed)
 
 
 def test_out_of_a_block_come_zeros_and_ones() -> None:
     twin = MissingIndicatorTwin(MissingIndicator(features="all"))
     block = Numbers(np.array([[np.nan, 2.0]]))
-    twin.finish(twin.partial(block))
+    twin.finalize(twin.statistics(block))
     out = np.full((1, 2), 9.0)
     twin.apply(block).write(out)
     assert out.tolist() == [[1.0, 0.0]]
 
 
 def test_beside_an_imputer(mixed: pd.DataFrame) -> None:
-    spec = make_column_transformer(
+    estimator = make_column_transformer(
         (SimpleImputer(), ["a", "b"]), (MissingIndicator(sparse=False), ["a", "c", "text"])
     )
-    program = assert_parity(spec, mixed)
+    program = assert_parity(estimator, mixed)
     assert program.width == 5
 
 
@@ -210,8 +210,8 @@ def test_inside_a_pipeline(numbers: pd.DataFrame, mixed: pd.DataFrame) -> None:
 @pytest.mark.parametrize("columns", [["text", "kind"], ["a", "c"]])
 def test_after_an_imputer_nothing_is_missing(columns: list[str], mixed: pd.DataFrame) -> None:
     imputer = SimpleImputer(strategy="most_frequent")
-    spec = make_pipeline(imputer, MissingIndicator(features="all"))
-    close(Program(spec, "float64").fit_transform(mixed[columns]), np.zeros((ROWS, 2)))
+    estimator = make_pipeline(imputer, MissingIndicator(features="all"))
+    close(Program(estimator, "float64").fit_transform(mixed[columns]), np.zeros((ROWS, 2)))
 
 
 def test_infinity_is_refused_like_in_sklearn(numbers: pd.DataFrame) -> None:
@@ -235,5 +235,5 @@ def test_bad_parameters_are_refused(params: dict[str, Any], numbers: pd.DataFram
 @bounded
 @given(X=tables())
 def test_any_table(X: pd.DataFrame) -> None:
-    for spec in SPECS[::3]:
-        assert_parity(spec, X)
+    for estimator in SPECS[::3]:
+        assert_parity(estimator, X)

@@ -43,35 +43,37 @@ def numbers() -> pd.DataFrame:
     return X
 
 
-def assert_same(spec: PolynomialFeatures, X: Any, new: Any = None) -> Program:
+def assert_same(estimator: PolynomialFeatures, X: Any, new: Any = None) -> Program:
     """Compare with scikit-learn; where that has no column left, it has no names either."""
-    reference, expected = sklearn_fit(spec, X)
+    reference, expected = sklearn_fit(estimator, X)
     if reference.n_output_features_:
-        program = assert_parity(spec, X, new=new)
+        program = assert_parity(estimator, X, new=new)
     else:
-        program = Program(spec, "float64")
+        program = Program(estimator, "float64")
         close(program.fit_transform(X), expected)
     np.testing.assert_array_equal(program.transform(X), expected)
     assert program.width == reference.n_output_features_
     return program
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_equals_sklearn_to_the_last_bit(spec: PolynomialFeatures, numbers: pd.DataFrame) -> None:
-    assert_same(spec, numbers, new=numbers[:9] * -3)
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_equals_sklearn_to_the_last_bit(
+    estimator: PolynomialFeatures, numbers: pd.DataFrame
+) -> None:
+    assert_same(estimator, numbers, new=numbers[:9] * -3)
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
 @pytest.mark.parametrize("width", [1, 2])
-def test_few_columns(spec: PolynomialFeatures, width: int, numbers: pd.DataFrame) -> None:
+def test_few_columns(estimator: PolynomialFeatures, width: int, numbers: pd.DataFrame) -> None:
     """There are no products of more distinct columns than there are columns."""
-    assert_same(spec, numbers.iloc[:, :width])
+    assert_same(estimator, numbers.iloc[:, :width])
 
 
 def test_many_columns() -> None:
     X = np.random.default_rng(0).normal(size=(20, 12))
-    for spec in (PolynomialFeatures(3), PolynomialFeatures((3, 4), interaction_only=True)):
-        assert_same(spec, X)
+    for estimator in (PolynomialFeatures(3), PolynomialFeatures((3, 4), interaction_only=True)):
+        assert_same(estimator, X)
 
 
 def test_float32_output(numbers: pd.DataFrame) -> None:
@@ -116,18 +118,18 @@ def test_float32_is_computed_in_float64(numbers: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 7, 64])
-@pytest.mark.parametrize("spec", SPECS[::5], ids=repr)
+@pytest.mark.parametrize("estimator", SPECS[::5], ids=repr)
 def test_result_does_not_depend_on_the_blocks(
-    spec: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    estimator: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Program(spec, "float64").fit_transform(numbers)
+    whole = Program(estimator, "float64").fit_transform(numbers)
     monkeypatch.setattr(table, "CHUNK_ROWS", -(-ROWS // n_blocks))
-    np.testing.assert_array_equal(assert_parity(spec, numbers).transform(numbers), whole)
+    np.testing.assert_array_equal(assert_parity(estimator, numbers).transform(numbers), whole)
 
 
 def test_block_is_not_changed(numbers: pd.DataFrame) -> None:
     twin = PolynomialFeaturesTwin(PolynomialFeatures(2))
-    twin.finish(3)
+    twin.finalize(3)
     values = numbers.to_numpy()
     before = values.copy()
     twin.apply(Numbers(values))
@@ -171,8 +173,8 @@ def test_bad_parameters_are_refused(params: dict[str, Any], numbers: pd.DataFram
 
 def test_inside_a_pipeline(numbers: pd.DataFrame) -> None:
     numbers.loc[::3, "a"] = np.nan
-    spec = make_pipeline(SimpleImputer(), PolynomialFeatures(3), StandardScaler())
-    assert_parity(spec, numbers)
+    estimator = make_pipeline(SimpleImputer(), PolynomialFeatures(3), StandardScaler())
+    assert_parity(estimator, numbers)
 
 
 def test_every_product_uses_what_is_there_already() -> None:
@@ -191,5 +193,5 @@ def test_every_product_uses_what_is_there_already() -> None:
 @bounded
 @given(X=tables("numbers"))
 def test_any_table_of_numbers(X: pd.DataFrame) -> None:
-    for spec in SPECS[::4]:
-        assert_same(spec, X.fillna(1.5))
+    for estimator in SPECS[::4]:
+        assert_same(estimator, X.fillna(1.5))

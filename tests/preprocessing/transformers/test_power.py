@@ -47,17 +47,20 @@ def mixed(positive: pd.DataFrame) -> pd.DataFrame:
     return X.assign(constant=0.1, zero=0.0)
 
 
-def assert_near(spec: Any, X: Any, new: Any = None, dtype: str = "float64") -> Program:
+def assert_near(estimator: Any, X: Any, new: Any = None, dtype: str = "float64") -> Program:
     """Compare as `parity.assert_parity` does, by the digits that an optimum has.
 
     SciPy's likelihood of Box-Cox is rounded in another way than ours, and from 1.18 on that of
     Yeo-Johnson where all values have one sign, so the optimiser stops at another eighth digit.
     """
-    last, new = (spec[-1] if isinstance(spec, Pipeline) else spec), (X if new is None else new)
+    last, new = (
+        (estimator[-1] if isinstance(estimator, Pipeline) else estimator),
+        (X if new is None else new),
+    )
     if last.method == "yeo-johnson" and SAME_DIGITS:
-        return assert_parity(spec, X, new=new, dtype=dtype)
-    reference, expected = sklearn_fit(spec, X)
-    program = Program(spec, dtype)
+        return assert_parity(estimator, X, new=new, dtype=dtype)
+    reference, expected = sklearn_fit(estimator, X)
+    program = Program(estimator, dtype)
     atol = 1e-7 * (1.0 if last.standardize else np.nanmax(np.abs(expected)))
     np.testing.assert_allclose(program.fit_transform(X), expected, rtol=1e-6, atol=atol)
     expected = reference.transform(new)
@@ -72,57 +75,59 @@ def assert_near(spec: Any, X: Any, new: Any = None, dtype: str = "float64") -> P
 
 
 def best(method: str, column: np.ndarray) -> float:
-    spec = PowerTransformer(method, standardize=False)
-    return float(Program(spec).fit(column[:, None]).to_sklearn().lambdas_[0])
+    estimator = PowerTransformer(method, standardize=False)
+    return float(Program(estimator).fit(column[:, None]).to_sklearn().lambdas_[0])
 
 
-def data(spec: Any, positive: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame:
-    return positive if spec.method == "box-cox" else mixed
+def data(estimator: Any, positive: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame:
+    return positive if estimator.method == "box-cox" else mixed
 
 
-@pytest.mark.parametrize("spec", TRANSFORMERS, ids=repr)
+@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_equals_sklearn(spec: Any, positive: pd.DataFrame, mixed: pd.DataFrame, dtype: str) -> None:
-    X = data(spec, positive, mixed)
-    assert_near(spec, X, X[::-1] * 1.5, dtype)
-
-
-@pytest.mark.parametrize("spec", TRANSFORMERS, ids=repr)
-def test_missing_values_stay_missing(
-    spec: Any, positive: pd.DataFrame, mixed: pd.DataFrame
+def test_equals_sklearn(
+    estimator: Any, positive: pd.DataFrame, mixed: pd.DataFrame, dtype: str
 ) -> None:
-    X = data(spec, positive, mixed)
+    X = data(estimator, positive, mixed)
+    assert_near(estimator, X, X[::-1] * 1.5, dtype)
+
+
+@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
+def test_missing_values_stay_missing(
+    estimator: Any, positive: pd.DataFrame, mixed: pd.DataFrame
+) -> None:
+    X = data(estimator, positive, mixed)
     X.loc[::3, "skewed"] = np.nan
     X.loc[::4, "int"] = np.nan
-    out = assert_near(spec, X, X).transform(X)
+    out = assert_near(estimator, X, X).transform(X)
     assert np.isnan(out[::3, 0]).all()
     assert np.isfinite(out[:, 1]).all()
 
 
 def test_constant_beside_missing_values_is_no_constant_to_sklearn(mixed: pd.DataFrame) -> None:
     mixed.loc[::2, ["constant", "zero"]] = np.nan
-    spec = PowerTransformer()
+    estimator = PowerTransformer()
     if SAME_DIGITS:  # else any power serves a constant as well as any other
-        assert_parity(spec, mixed)
-    for fitted in (Program(spec).fit(mixed).to_sklearn(), sklearn_fit(spec, mixed)[0]):
+        assert_parity(estimator, mixed)
+    for fitted in (Program(estimator).fit(mixed).to_sklearn(), sklearn_fit(estimator, mixed)[0]):
         assert fitted.lambdas_[-2] != 1.0
         assert fitted.lambdas_[-1] == 1.0
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 7, 64])
-@pytest.mark.parametrize("spec", TRANSFORMERS, ids=repr)
+@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
 def test_result_does_not_depend_on_the_blocks(
-    spec: Any,
+    estimator: Any,
     n_blocks: int,
     positive: pd.DataFrame,
     mixed: pd.DataFrame,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    X = data(spec, positive, mixed)
+    X = data(estimator, positive, mixed)
     X.loc[:100, "cubed"] = np.nan
-    whole = Program(spec, "float64").fit(X)
+    whole = Program(estimator, "float64").fit(X)
     monkeypatch.setattr(table, "CHUNK_ROWS", -(-ROWS // n_blocks))
-    cut = assert_near(spec, X, X)
+    cut = assert_near(estimator, X, X)
     np.testing.assert_array_equal(cut.to_sklearn().lambdas_, whole.to_sklearn().lambdas_)
     np.testing.assert_allclose(cut.transform(X), whole.transform(X), rtol=1e-12, atol=1e-13)
 
@@ -221,11 +226,11 @@ def test_box_cox_refuses_constants_like_sklearn(positive: pd.DataFrame) -> None:
 def test_box_cox_refuses_what_is_not_positive_like_sklearn(
     bad: float, positive: pd.DataFrame
 ) -> None:
-    spec = PowerTransformer("box-cox")
-    message = assert_both_refuse(spec, positive.assign(small=bad))
+    estimator = PowerTransformer("box-cox")
+    message = assert_both_refuse(estimator, positive.assign(small=bad))
     assert "the columns ['small'] hold values that are not positive" in message
     assert "method='yeo-johnson'" in message
-    program = Program(spec).fit(positive)
+    program = Program(estimator).fit(positive)
     with pytest.raises(DataError, match=r"\['int'\] hold values that are not positive"):
         program.transform(positive.assign(int=bad))
 

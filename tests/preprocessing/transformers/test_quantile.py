@@ -43,34 +43,34 @@ def numbers() -> pd.DataFrame:
     return X
 
 
-@pytest.mark.parametrize("spec", TRANSFORMERS, ids=repr)
+@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_equals_sklearn(spec: Any, numbers: pd.DataFrame, dtype: str) -> None:
+def test_equals_sklearn(estimator: Any, numbers: pd.DataFrame, dtype: str) -> None:
     near = [numbers + off for off in (0.0, 1e-8, -1e-8, 1e-6, -1e-6, 0.5)]
     new = pd.concat([*near, numbers * 3], ignore_index=True)
-    assert_parity(spec, numbers, new=new, dtype=dtype)
+    assert_parity(estimator, numbers, new=new, dtype=dtype)
 
 
-@pytest.mark.parametrize("spec", TRANSFORMERS, ids=repr)
-def test_missing_values_stay_missing(spec: Any, numbers: pd.DataFrame) -> None:
+@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
+def test_missing_values_stay_missing(estimator: Any, numbers: pd.DataFrame) -> None:
     numbers.loc[::3, "a"] = np.nan
     numbers.loc[::4, "int"] = np.nan
-    out = assert_parity(spec, numbers).transform(numbers)
+    out = assert_parity(estimator, numbers).transform(numbers)
     assert np.isnan(out[::3, 0]).all()
     assert np.isfinite(out[:, 1]).all()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_column_without_values(shape: str, numbers: pd.DataFrame) -> None:
-    spec = QuantileTransformer(n_quantiles=9, output_distribution=shape)
-    assert_parity(spec, numbers.assign(b=np.nan), new=numbers)
+    estimator = QuantileTransformer(n_quantiles=9, output_distribution=shape)
+    assert_parity(estimator, numbers.assign(b=np.nan), new=numbers)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_fewer_rows_than_quantiles(shape: str, numbers: pd.DataFrame) -> None:
-    spec = QuantileTransformer(output_distribution=shape)
-    assert assert_parity(spec, numbers).to_sklearn().n_quantiles_ == ROWS
-    assert_parity(spec, numbers[:1], new=numbers)
+    estimator = QuantileTransformer(output_distribution=shape)
+    assert assert_parity(estimator, numbers).to_sklearn().n_quantiles_ == ROWS
+    assert_parity(estimator, numbers[:1], new=numbers)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -78,30 +78,30 @@ def test_above_subsample_the_same_rows_are_drawn(
     seed: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table, "CHUNK_ROWS", 40)
-    spec = QuantileTransformer(n_quantiles=10, subsample=30, random_state=seed)
-    drawn = assert_parity(spec, numbers).to_sklearn()
-    everything = Program(spec.set_params(subsample=None)).fit(numbers).to_sklearn()
+    estimator = QuantileTransformer(n_quantiles=10, subsample=30, random_state=seed)
+    drawn = assert_parity(estimator, numbers).to_sklearn()
+    everything = Program(estimator.set_params(subsample=None)).fit(numbers).to_sklearn()
     assert drawn.quantiles_[0, 0] != everything.quantiles_[0, 0]
 
 
 def test_generator_draws_as_in_sklearn_and_is_not_used_up(numbers: pd.DataFrame) -> None:
     generator = np.random.RandomState(3)
-    spec = QuantileTransformer(n_quantiles=10, subsample=30, random_state=generator)
-    expected = sklearn_fit(spec, numbers)[1]
+    estimator = QuantileTransformer(n_quantiles=10, subsample=30, random_state=generator)
+    expected = sklearn_fit(estimator, numbers)[1]
     for _ in range(2):
-        close(Program(spec, "float64").fit_transform(numbers), expected)
+        close(Program(estimator, "float64").fit_transform(numbers), expected)
     assert generator.random_sample() == np.random.RandomState(3).random_sample()
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 7, 64])
-@pytest.mark.parametrize("spec", TRANSFORMERS, ids=repr)
+@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
 def test_result_does_not_depend_on_the_blocks(
-    spec: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    estimator: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers.loc[:100, "a"] = np.nan
-    whole = Program(spec, "float64").fit_transform(numbers)
+    whole = Program(estimator, "float64").fit_transform(numbers)
     monkeypatch.setattr(table, "CHUNK_ROWS", -(-ROWS // n_blocks))
-    cut = assert_parity(spec, numbers).transform(numbers)
+    cut = assert_parity(estimator, numbers).transform(numbers)
     np.testing.assert_array_equal(cut, whole)
 
 
@@ -119,15 +119,15 @@ def test_extremes_shared_by_many_rows_are_the_ends() -> None:
 
 
 def test_normal_ends_are_finite(numbers: pd.DataFrame) -> None:
-    spec = QuantileTransformer(n_quantiles=10, output_distribution="normal")
-    out = assert_parity(spec, numbers, new=numbers * 1e6).transform(numbers * 1e6)
+    estimator = QuantileTransformer(n_quantiles=10, output_distribution="normal")
+    out = assert_parity(estimator, numbers, new=numbers * 1e6).transform(numbers * 1e6)
     assert 5.1 < np.abs(out).max() < 5.2
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_large_offset(shape: str, numbers: pd.DataFrame) -> None:
-    spec = QuantileTransformer(n_quantiles=20, output_distribution=shape)
-    assert_parity(spec, numbers + 1e9)
+    estimator = QuantileTransformer(n_quantiles=20, output_distribution=shape)
+    assert_parity(estimator, numbers + 1e9)
 
 
 @pytest.mark.parametrize("kind", sorted((NUMBERS | BOOLEANS).keys() - {"float32, missing"}))
@@ -143,9 +143,9 @@ def test_arrays(numbers: pd.DataFrame, dtype: str) -> None:
 def test_float32_is_computed_in_float64(numbers: pd.DataFrame) -> None:
     X = numbers.to_numpy("float32")
     X[::7, 0] = np.nan
-    spec = QuantileTransformer(n_quantiles=20)
-    ours = Program(spec, "float64").fit_transform(X)
-    np.testing.assert_allclose(ours, spec.fit_transform(X.copy()), rtol=1e-5, atol=1e-6)
+    estimator = QuantileTransformer(n_quantiles=20)
+    ours = Program(estimator, "float64").fit_transform(X)
+    np.testing.assert_allclose(ours, estimator.fit_transform(X.copy()), rtol=1e-5, atol=1e-6)
 
 
 def test_after_another_step(numbers: pd.DataFrame) -> None:

@@ -142,16 +142,16 @@ def test_infinity_is_refused_like_in_sklearn(scaler: Any, numbers: pd.DataFrame)
     assert "column 'b' holds infinite values" in assert_both_refuse(scaler, numbers)
 
 
-@pytest.mark.parametrize("spec", [MinMaxScaler((1, 1)), MinMaxScaler((2, 0)), MinMaxScaler(3)])
-def test_bad_range_is_refused(spec: Any, numbers: pd.DataFrame) -> None:
-    message = assert_both_refuse(spec, numbers)
+@pytest.mark.parametrize("estimator", [MinMaxScaler((1, 1)), MinMaxScaler((2, 0)), MinMaxScaler(3)])
+def test_bad_range_is_refused(estimator: Any, numbers: pd.DataFrame) -> None:
+    message = assert_both_refuse(estimator, numbers)
     assert message.startswith("MinMaxScaler on the columns ['a', 'b',")
     assert "feature" in message
 
 
-@pytest.mark.parametrize("spec", [MinMaxScaler(clip="yes"), MaxAbsScaler(clip=2)], ids=repr)
-def test_bad_clip_is_refused(spec: Any, numbers: pd.DataFrame) -> None:
-    assert "'clip' parameter" in assert_both_refuse(spec, numbers)
+@pytest.mark.parametrize("estimator", [MinMaxScaler(clip="yes"), MaxAbsScaler(clip=2)], ids=repr)
+def test_bad_clip_is_refused(estimator: Any, numbers: pd.DataFrame) -> None:
+    assert "'clip' parameter" in assert_both_refuse(estimator, numbers)
 
 
 def test_text_is_refused_with_the_way_out(numbers: pd.DataFrame) -> None:

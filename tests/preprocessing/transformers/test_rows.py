@@ -49,34 +49,34 @@ def numbers() -> pd.DataFrame:
     return X
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_equals_sklearn(spec: Any, numbers: pd.DataFrame, dtype: str) -> None:
-    assert_parity(spec, numbers, new=numbers[:9] * -3, dtype=dtype)
+def test_equals_sklearn(estimator: Any, numbers: pd.DataFrame, dtype: str) -> None:
+    assert_parity(estimator, numbers, new=numbers[:9] * -3, dtype=dtype)
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_one_row_and_one_column(spec: Any, numbers: pd.DataFrame) -> None:
-    assert_parity(spec, numbers[:1], new=numbers)
-    assert_parity(spec, numbers[["b"]])
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_one_row_and_one_column(estimator: Any, numbers: pd.DataFrame) -> None:
+    assert_parity(estimator, numbers[:1], new=numbers)
+    assert_parity(estimator, numbers[["b"]])
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
 @pytest.mark.parametrize("offset", [1e9, -1e15, 1e300])
-def test_large_offset(spec: Any, numbers: pd.DataFrame, offset: float) -> None:
-    if offset == 1e300 and spec.get_params().get("norm") == "l2":
+def test_large_offset(estimator: Any, numbers: pd.DataFrame, offset: float) -> None:
+    if offset == 1e300 and estimator.get_params().get("norm") == "l2":
         # The squares overflow in scikit-learn and here: the norm is infinite.
         with np.errstate(over="ignore"):
-            assert_parity(spec, numbers + offset)
+            assert_parity(estimator, numbers + offset)
     else:
-        assert_parity(spec, numbers + offset)
+        assert_parity(estimator, numbers + offset)
 
 
-@pytest.mark.parametrize("spec", NORMS, ids=repr)
+@pytest.mark.parametrize("estimator", NORMS, ids=repr)
 @pytest.mark.parametrize(("size", "kept"), [(0.0, True), (1e-15, True), (1e-12, False)])
-def test_tiny_rows_stay(spec: Any, size: float, kept: bool) -> None:
+def test_tiny_rows_stay(estimator: Any, size: float, kept: bool) -> None:
     X = np.array([[size, -size / 4], [1.0, 2.0]])
-    out = assert_parity(spec, X).transform(X)
+    out = assert_parity(estimator, X).transform(X)
     assert (out[0, 0] == size) == kept
 
 
@@ -88,17 +88,17 @@ def test_values_at_the_threshold(threshold: Any, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [k for k in NUMBERS | BOOLEANS if "missing" not in k])
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_kinds_of_columns(spec: Any, kind: str) -> None:
-    assert_parity(spec, frame(kind))
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_kinds_of_columns(estimator: Any, kind: str) -> None:
+    assert_parity(estimator, frame(kind))
 
 
-@pytest.mark.parametrize("spec", NORMS, ids=repr)
-def test_float32_is_computed_in_float64(spec: Any, numbers: pd.DataFrame) -> None:
+@pytest.mark.parametrize("estimator", NORMS, ids=repr)
+def test_float32_is_computed_in_float64(estimator: Any, numbers: pd.DataFrame) -> None:
     X = numbers.to_numpy("float32")
-    program = Program(spec, "float64")
+    program = Program(estimator, "float64")
     ours = program.fit_transform(X)
-    reference, exact = sklearn_fit(spec, X.astype("float64"))
+    reference, exact = sklearn_fit(estimator, X.astype("float64"))
     np.testing.assert_allclose(ours, exact, rtol=1e-12)
     assert_handed_over(program.to_sklearn(), reference, X.astype("float64"))
 
@@ -106,7 +106,7 @@ def test_float32_is_computed_in_float64(spec: Any, numbers: pd.DataFrame) -> Non
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
 def test_zeros_and_ones_have_the_type_of_the_block(dtype: str) -> None:
     twin = BinarizerTwin(Binarizer())
-    twin.finish(1)
+    twin.finalize(1)
     assert twin.apply(Numbers(np.ones((2, 1), dtype=dtype))).values.dtype == dtype
 
 
@@ -118,34 +118,35 @@ def test_an_encoder_after_the_binarizer_sees_what_it_sees_in_sklearn(
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 7, 64])
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
 def test_result_does_not_depend_on_the_blocks(
-    spec: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    estimator: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Program(spec, "float64").fit_transform(numbers)
+    whole = Program(estimator, "float64").fit_transform(numbers)
     monkeypatch.setattr(table, "CHUNK_ROWS", -(-ROWS // n_blocks))
-    cut = assert_parity(spec, numbers).transform(numbers)
+    cut = assert_parity(estimator, numbers).transform(numbers)
     np.testing.assert_array_equal(cut, whole)
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_missing_values_are_refused_like_in_sklearn(spec: Any, numbers: pd.DataFrame) -> None:
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_missing_values_are_refused_like_in_sklearn(estimator: Any, numbers: pd.DataFrame) -> None:
     numbers.loc[140, "b"] = np.nan
-    assert assert_both_refuse(spec, numbers) == (
-        f"{type(spec).__name__}: column 'b' holds missing values (NaN), which it does not take; "
+    assert assert_both_refuse(estimator, numbers) == (
+        f"{type(estimator).__name__}: column 'b' holds missing values (NaN), which it does not "
+        f"take; "
         "impute them before this step (SimpleImputer)"
     )
     with pytest.raises(DataError, match="column 'b' holds missing values"):
-        Program(spec).fit(numbers)
+        Program(estimator).fit(numbers)
     with pytest.raises(DataError, match="column 'b' holds missing values"):
-        Program(spec).fit(numbers[:50]).transform(numbers)
-    assert "column 1 holds" in assert_both_refuse(spec, numbers.to_numpy())
+        Program(estimator).fit(numbers[:50]).transform(numbers)
+    assert "column 1 holds" in assert_both_refuse(estimator, numbers.to_numpy())
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_infinity_is_refused_like_in_sklearn(spec: Any, numbers: pd.DataFrame) -> None:
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_infinity_is_refused_like_in_sklearn(estimator: Any, numbers: pd.DataFrame) -> None:
     numbers.loc[3, "b"] = np.inf
-    assert "column 'b' holds infinite values" in assert_both_refuse(spec, numbers)
+    assert "column 'b' holds infinite values" in assert_both_refuse(estimator, numbers)
 
 
 def test_infinity_made_by_an_earlier_step_is_refused() -> None:
@@ -159,22 +160,23 @@ def test_finite_values_whose_sum_is_not_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "parameter"), [(Normalizer("l3"), "norm"), (Binarizer(threshold="1"), "threshold")]
+    ("estimator", "parameter"),
+    [(Normalizer("l3"), "norm"), (Binarizer(threshold="1"), "threshold")],
 )
-def test_bad_parameter_is_refused(spec: Any, parameter: str, numbers: pd.DataFrame) -> None:
-    message = assert_both_refuse(spec, numbers)
-    assert message.startswith(f"{type(spec).__name__} on the columns ['a', 'b', 'c', 'int']: ")
+def test_bad_parameter_is_refused(estimator: Any, parameter: str, numbers: pd.DataFrame) -> None:
+    message = assert_both_refuse(estimator, numbers)
+    assert message.startswith(f"{type(estimator).__name__} on the columns ['a', 'b', 'c', 'int']: ")
     assert f"{parameter!r} parameter" in message
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=repr)
-def test_inside_a_pipeline(spec: Any, numbers: pd.DataFrame) -> None:
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_inside_a_pipeline(estimator: Any, numbers: pd.DataFrame) -> None:
     numbers.loc[::3, "a"] = np.nan
-    assert_parity(make_pipeline(SimpleImputer(), spec, StandardScaler()), numbers)
+    assert_parity(make_pipeline(SimpleImputer(), estimator, StandardScaler()), numbers)
 
 
 @bounded
 @given(X=tables("numbers"))
 def test_any_table_of_numbers(X: pd.DataFrame) -> None:
-    for spec in SPECS:
-        assert_parity(spec, X.fillna(1.5))
+    for estimator in SPECS:
+        assert_parity(estimator, X.fillna(1.5))

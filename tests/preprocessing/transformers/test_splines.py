@@ -50,29 +50,29 @@ def numbers() -> pd.DataFrame:
     return X
 
 
-def name(spec: SplineTransformer) -> str:
-    return f"{spec.degree}-{spec.knots}-{spec.extrapolation}"
+def name(estimator: SplineTransformer) -> str:
+    return f"{estimator.degree}-{estimator.knots}-{estimator.extrapolation}"
 
 
-@pytest.mark.parametrize("spec", CASES, ids=name)
+@pytest.mark.parametrize("estimator", CASES, ids=name)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_equals_sklearn(spec: Any, numbers: pd.DataFrame, dtype: str) -> None:
-    assert_parity(spec, numbers, new=pd.concat([numbers * 2, numbers - 9]), dtype=dtype)
+def test_equals_sklearn(estimator: Any, numbers: pd.DataFrame, dtype: str) -> None:
+    assert_parity(estimator, numbers, new=pd.concat([numbers * 2, numbers - 9]), dtype=dtype)
 
 
-@pytest.mark.parametrize("spec", OTHERS, ids=repr)
-def test_other_parameters(spec: Any, numbers: pd.DataFrame) -> None:
+@pytest.mark.parametrize("estimator", OTHERS, ids=repr)
+def test_other_parameters(estimator: Any, numbers: pd.DataFrame) -> None:
     # The sparse way of scikit-learn refuses knots that coincide.
     X = numbers.drop(columns="mostly zero")
-    assert_parity(spec, X, new=X * 2)
+    assert_parity(estimator, X, new=X * 2)
 
 
 @pytest.mark.parametrize("knots", KNOTS)
 def test_values_on_the_knots(knots: str, numbers: pd.DataFrame) -> None:
-    spec = SplineTransformer(5, knots=knots)
-    splines_ = assert_parity(spec, numbers).to_sklearn().bsplines_
+    estimator = SplineTransformer(5, knots=knots)
+    splines_ = assert_parity(estimator, numbers).to_sklearn().bsplines_
     new = pd.DataFrame({n: s.t for n, s in zip(numbers, splines_, strict=True)})
-    assert_parity(spec, numbers, new=new)
+    assert_parity(estimator, numbers, new=new)
 
 
 @pytest.mark.parametrize("beyond", BEYOND)
@@ -82,13 +82,13 @@ def test_missing_values_become_zeros_if_told(
 ) -> None:
     numbers.loc[::3, "a"] = np.nan
     numbers["b"] = np.nan
-    spec = SplineTransformer(7, knots=knots, extrapolation=beyond, handle_missing="zeros")
+    estimator = SplineTransformer(7, knots=knots, extrapolation=beyond, handle_missing="zeros")
     new = numbers * 2
-    program = assert_parity(spec, numbers, new=new)
+    program = assert_parity(estimator, numbers, new=new)
     assert not program.transform(new)[::3, :6].any()
     # Values in a column that had none.
     with quiet():
-        assert_parity(spec, numbers, new=new.fillna(0.5))
+        assert_parity(estimator, numbers, new=new.fillna(0.5))
 
 
 def test_missing_values_are_refused_like_in_sklearn(numbers: pd.DataFrame) -> None:
@@ -105,23 +105,23 @@ def test_missing_values_in_new_rows_are_refused(numbers: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 7, 64])
-@pytest.mark.parametrize("spec", CASES[-8:], ids=name)
+@pytest.mark.parametrize("estimator", CASES[-8:], ids=name)
 def test_result_does_not_depend_on_the_blocks(
-    spec: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    estimator: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers.loc[:100, "a"] = np.nan
-    spec = spec.set_params(handle_missing="zeros")
-    whole = Program(spec, "float64").fit_transform(numbers)
+    estimator = estimator.set_params(handle_missing="zeros")
+    whole = Program(estimator, "float64").fit_transform(numbers)
     monkeypatch.setattr(table, "CHUNK_ROWS", -(-ROWS // n_blocks))
-    cut = assert_parity(spec, numbers).transform(numbers)
+    cut = assert_parity(estimator, numbers).transform(numbers)
     np.testing.assert_array_equal(cut, whole)
 
 
 def test_given_knots(numbers: pd.DataFrame) -> None:
     knots = np.stack([np.array([-9.0, 0.0, 1.0, 4.0, 10.0]) + j for j in range(5)], axis=1)
     for beyond in BEYOND:
-        spec = SplineTransformer(knots=knots, extrapolation=beyond)
-        assert_parity(spec, numbers, new=numbers * 2)
+        estimator = SplineTransformer(knots=knots, extrapolation=beyond)
+        assert_parity(estimator, numbers, new=numbers * 2)
     one = SplineTransformer(knots=[[0.0], [1.0], [2.0]], degree=2)
     assert_parity(one, numbers[["int"]])
 
@@ -133,9 +133,9 @@ def test_inside_the_knots_splines_sum_to_one(numbers: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("knots", KNOTS)
 def test_values_beyond_the_knots_can_be_an_error(knots: str, numbers: pd.DataFrame) -> None:
-    spec = SplineTransformer(knots=knots, extrapolation="error", handle_missing="zeros")
+    estimator = SplineTransformer(knots=knots, extrapolation="error", handle_missing="zeros")
     numbers.loc[0, "b"] = np.nan
-    program = assert_parity(spec, numbers)
+    program = assert_parity(estimator, numbers)
     new = numbers.assign(int=99)
     with pytest.raises(ValueError, match="beyond the limits of the knots"):
         program.to_sklearn().transform(new)
@@ -150,11 +150,11 @@ def test_constant_column(knots: str, beyond: str, numbers: pd.DataFrame) -> None
     assert_parity(SplineTransformer(knots=knots, extrapolation=beyond), X, new=X * 2)
 
 
-@pytest.mark.parametrize("spec", CASES, ids=name)
-def test_quantiles_that_coincide(spec: Any) -> None:
+@pytest.mark.parametrize("estimator", CASES, ids=name)
+def test_quantiles_that_coincide(estimator: Any) -> None:
     X = np.array([0.0] * 12 + [1.0, 2.0, 3.0, 3.0] + [4.0] * 5)[:, None]
     new = np.linspace(-1, 5, 61)[:, None]
-    assert_parity(spec, X, new=np.concatenate([new, X]))
+    assert_parity(estimator, X, new=np.concatenate([new, X]))
 
 
 @pytest.mark.parametrize("knots", KNOTS)
@@ -175,9 +175,9 @@ def test_one_row_is_refused_like_in_sklearn(knots: Any, numbers: pd.DataFrame) -
 def test_what_sklearn_extrapolates_wrongly_is_refused(
     degree: int, beyond: str, numbers: pd.DataFrame
 ) -> None:
-    spec = SplineTransformer(degree=degree, extrapolation=beyond)
+    estimator = SplineTransformer(degree=degree, extrapolation=beyond)
     with pytest.raises(Unsupported) as caught:
-        Program(spec).fit(numbers)
+        Program(estimator).fit(numbers)
     (reason,) = caught.value.reasons
     assert reason.parameter == "extrapolation"
     assert "'continue'" in reason.instead
@@ -195,12 +195,14 @@ def test_sklearn_still_extrapolates_low_degrees_wrongly() -> None:
 
 @pytest.mark.parametrize("kind", sorted((NUMBERS | BOOLEANS).keys() - {"huge int"}))
 def test_kinds_of_columns(kind: str) -> None:
-    spec = SplineTransformer(handle_missing="zeros")
+    estimator = SplineTransformer(handle_missing="zeros")
     if kind == "float32, missing":
-        ours = Program(spec, "float64").fit_transform(frame(kind))
-        np.testing.assert_allclose(ours, sklearn_fit(spec, frame(kind))[1], rtol=1e-5, atol=1e-6)
+        ours = Program(estimator, "float64").fit_transform(frame(kind))
+        np.testing.assert_allclose(
+            ours, sklearn_fit(estimator, frame(kind))[1], rtol=1e-5, atol=1e-6
+        )
     else:
-        assert_parity(spec, frame(kind))
+        assert_parity(estimator, frame(kind))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
@@ -211,9 +213,9 @@ def test_arrays(numbers: pd.DataFrame, dtype: str) -> None:
 @pytest.mark.parametrize("knots", KNOTS)
 def test_float32_is_computed_in_float64(knots: str, numbers: pd.DataFrame) -> None:
     X = numbers.to_numpy("float32")
-    spec = SplineTransformer(knots=knots)
-    ours = Program(spec, "float64").fit_transform(X)
-    np.testing.assert_allclose(ours, spec.fit_transform(X), rtol=1e-5, atol=1e-6)
+    estimator = SplineTransformer(knots=knots)
+    ours = Program(estimator, "float64").fit_transform(X)
+    np.testing.assert_allclose(ours, estimator.fit_transform(X), rtol=1e-5, atol=1e-6)
 
 
 def test_after_another_step(numbers: pd.DataFrame) -> None:
@@ -273,6 +275,8 @@ def test_splines_equal_scipy_to_the_last_bit(degree: int) -> None:
 )
 def test_any_table_of_numbers(X: pd.DataFrame, knots: str, beyond: str, degree: int) -> None:
     X = pd.concat([X, X], ignore_index=True).clip(-(2**40), 2**40)
-    spec = SplineTransformer(6, degree, knots=knots, extrapolation=beyond, handle_missing="zeros")
+    estimator = SplineTransformer(
+        6, degree, knots=knots, extrapolation=beyond, handle_missing="zeros"
+    )
     with quiet():
-        assert_parity(spec, X, new=X * 1.5)
+        assert_parity(estimator, X, new=X * 1.5)

@@ -91,22 +91,23 @@ def test_numbers_of_folds_equal_sklearn(
 
 def test_listed_folds_equal_sklearn(table: pd.DataFrame) -> None:
     first, second = np.arange(100), np.arange(100, ROWS)
-    spec = TargetEncoder(cv=[(second, first), (first, second)])
-    assert_parity(spec, table, TARGETS["real"])
+    estimator = TargetEncoder(cv=[(second, first), (first, second)])
+    assert_parity(estimator, table, TARGETS["real"])
 
 
 def test_integers_as_a_real_target(table: pd.DataFrame) -> None:
-    spec = TargetEncoder(target_type="continuous", cv=FOLDS)
-    assert_parity(spec, table, TARGETS["four numbers"])
+    estimator = TargetEncoder(target_type="continuous", cv=FOLDS)
+    assert_parity(estimator, table, TARGETS["four numbers"])
 
 
 def test_column_vector_as_target(table: pd.DataFrame) -> None:
     y = TARGETS["real"]
-    spec = TargetEncoder(cv=FOLDS)
+    estimator = TargetEncoder(cv=FOLDS)
     with quiet():
-        assert_parity(spec, table, y[:, None])
+        assert_parity(estimator, table, y[:, None])
     np.testing.assert_array_equal(
-        Program(spec).fit_transform(table, y), Program(spec).fit_transform(table, y[:, None])
+        Program(estimator).fit_transform(table, y),
+        Program(estimator).fit_transform(table, y[:, None]),
     )
 
 
@@ -121,8 +122,8 @@ def test_none_and_na_are_missing_too(kind: str) -> None:
     X = frame(kind, OURS_ALONE)
     y = TARGETS["real"][: len(X)]
     nan_only = X.astype(object).where(X.notna(), np.nan)
-    spec = TargetEncoder(cv=FOLDS)
-    close(Program(spec, "float64").fit_transform(X, y), sklearn_fit(spec, nan_only, y)[1])
+    estimator = TargetEncoder(cv=FOLDS)
+    close(Program(estimator, "float64").fit_transform(X, y), sklearn_fit(estimator, nan_only, y)[1])
 
 
 def test_training_rows_do_not_see_their_own_target(table: pd.DataFrame) -> None:
@@ -136,10 +137,10 @@ def test_training_rows_do_not_see_their_own_target(table: pd.DataFrame) -> None:
 
 
 def test_fit_then_transform_uses_all_rows(table: pd.DataFrame) -> None:
-    spec, y = TargetEncoder(cv=FOLDS), TARGETS["real"]
+    estimator, y = TargetEncoder(cv=FOLDS), TARGETS["real"]
     with quiet():
-        expected = spec.fit(table, y).transform(table)
-    close(Program(spec, "float64").fit(table, y).transform(table), expected)
+        expected = estimator.fit(table, y).transform(table)
+    close(Program(estimator, "float64").fit(table, y).transform(table), expected)
 
 
 def test_pure_categories_of_classes_are_exactly_zero_or_one() -> None:
@@ -193,10 +194,10 @@ def test_forced_multiclass_needs_three_labels(table: pd.DataFrame) -> None:
 def test_inside_a_pipeline_the_next_step_sees_the_held_out_encodings(
     table: pd.DataFrame, new: pd.DataFrame
 ) -> None:
-    spec = make_pipeline(
+    estimator = make_pipeline(
         SimpleImputer(strategy="most_frequent"), TargetEncoder(cv=FOLDS), StandardScaler()
     )
-    assert_parity(spec, table[["k", "f"]], TARGETS["real"], new[["k", "f"]])
+    assert_parity(estimator, table[["k", "f"]], TARGETS["real"], new[["k", "f"]])
 
 
 @pytest.mark.parametrize("target", ["two labels", "three labels", "real"])
@@ -211,27 +212,27 @@ def test_encoders_with_the_same_folds_draw_them_once(
 
     monkeypatch.setattr(target_encoder, "_drawn", counted)
     seeded = TargetEncoder(cv=StratifiedKFold(4) if target != "real" else KFold(4))
-    spec = make_pipeline(
+    estimator = make_pipeline(
         make_column_transformer(
             (make_pipeline(SimpleImputer(strategy="most_frequent"), seeded), ["k"]),
             (make_union(clone(seeded), TargetEncoder(cv=FOLDS)), ["c", "f"]),
         )
     )
     y = TARGETS[target]
-    found = Accelerated(spec, device="cpu", dtype="float64").fit_transform(table, y)
+    found = Accelerated(estimator, device="cpu", dtype="float64").fit_transform(table, y)
     assert len(drawn) == 2
     assert get_ident() not in drawn
-    close(found, sklearn_fit(spec, table, y)[1])
+    close(found, sklearn_fit(estimator, table, y)[1])
 
 
 def test_encoders_that_draw_from_the_same_generator_draw_in_order(table: pd.DataFrame) -> None:
     chosen = [(TargetEncoder(cv=KFold(4, shuffle=True)), [name]) for name in ("c", "k")]
-    spec = make_column_transformer(*chosen, (TargetEncoder(cv=FOLDS), ["f"]))
+    estimator = make_column_transformer(*chosen, (TargetEncoder(cv=FOLDS), ["f"]))
     y = TARGETS["real"]
     np.random.seed(0)  # noqa: NPY002 - what scikit-learn draws from where it is given nothing
-    expected = sklearn_fit(spec, table, y)[1]
+    expected = sklearn_fit(estimator, table, y)[1]
     np.random.seed(0)  # noqa: NPY002
-    close(Accelerated(spec, device="cpu", dtype="float64").fit_transform(table, y), expected)
+    close(Accelerated(estimator, device="cpu", dtype="float64").fit_transform(table, y), expected)
 
 
 def test_an_earlier_step_is_at_fault_first(table: pd.DataFrame) -> None:

@@ -234,11 +234,11 @@ def test_folds_are_drawn_while_the_caller_works(monkeypatch: pytest.MonkeyPatch)
 
 def test_no_thread_and_no_folds_stay_when_a_fit_fails() -> None:
     y, before, kept = target(99, 2, 0), threading.active_count(), []
-    specs = [TargetEncoder(cv=n, random_state=0) for n in (3, 4)]
+    estimators = [TargetEncoder(cv=n, random_state=0) for n in (3, 4)]
 
     def fail() -> None:
-        with ahead(specs, y):
-            kept.append(weakref.ref(read_target(specs[0], y).folds))
+        with ahead(estimators, y):
+            kept.append(weakref.ref(read_target(estimators[0], y).folds))
             raise KeyError("another step")
 
     with pytest.raises(KeyError, match="another step"):
@@ -249,7 +249,7 @@ def test_no_thread_and_no_folds_stay_when_a_fit_fails() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "y"),
+    ("estimator", "y"),
     [
         (TargetEncoder(random_state=0), np.array([0.5, np.nan])),
         (TargetEncoder(target_type="multiclass", random_state=0), np.array([0, 1] * 9)),
@@ -261,27 +261,29 @@ def test_no_thread_and_no_folds_stay_when_a_fit_fails() -> None:
     ids=["missing", "two labels", "too many strata", "too many folds", "reals", "one fold"],
 )
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
-def test_errors_are_raised_where_the_target_is_needed(spec: TargetEncoder, y: np.ndarray) -> None:
+def test_errors_are_raised_where_the_target_is_needed(
+    estimator: TargetEncoder, y: np.ndarray
+) -> None:
     with pytest.raises((TypeError, ValueError)) as expected:
-        read_target(spec, y)
-    with ahead([spec], y), pytest.raises(type(expected.value)) as found:
-        read_target(spec, y)
+        read_target(estimator, y)
+    with ahead([estimator], y), pytest.raises(type(expected.value)) as found:
+        read_target(estimator, y)
     assert str(found.value) == str(expected.value)
 
 
 def test_warnings_reach_the_thread_that_needs_the_target() -> None:
-    spec, y = TargetEncoder(cv=5, random_state=0), np.array([0, 1] * 9 + [2] * 3)
-    with ahead([spec], y), pytest.warns(UserWarning, match="The least populated class"):
-        read_target(spec, y)
+    estimator, y = TargetEncoder(cv=5, random_state=0), np.array([0, 1] * 9 + [2] * 3)
+    with ahead([estimator], y), pytest.warns(UserWarning, match="The least populated class"):
+        read_target(estimator, y)
 
 
 def test_what_others_draw_from_is_not_touched_ahead() -> None:
     y = target(99, 2, 0)
     np.random.seed(0)  # noqa: NPY002 - a part of what is tested
-    expected = [read_target(spec, y).folds for spec in APART["drawn"]]
+    expected = [read_target(estimator, y).folds for estimator in APART["drawn"]]
     np.random.seed(0)  # noqa: NPY002
     with ahead(APART["drawn"], y):
-        found = [read_target(spec, y).folds for spec in APART["drawn"]]
+        found = [read_target(estimator, y).folds for estimator in APART["drawn"]]
     np.testing.assert_array_equal(found, expected)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.benchmark import adopt
+from pipeline.benchmark import new_task
 from pipeline.errors import ConfigError, DataError
 
 ROOT = Path(__file__).parents[2]
@@ -57,8 +57,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def adopted(workspace: Path, label: str, file: str = "My houses.csv") -> adopt.Adopted:
-    return adopt.adopt(workspace / file, label, workspace / "data")
+def adopted(workspace: Path, label: str, file: str = "My houses.csv") -> new_task.NewTask:
+    return new_task.new_task(workspace / file, label, workspace / "data")
 
 
 def pipeline(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -78,7 +78,7 @@ def pipeline(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[st
      ("kind", "multiclass", "accuracy")],
 )  # fmt: skip
 def test_from_the_file_to_the_report_without_a_change(workspace, label, kind, best) -> None:
-    said = pipeline(workspace, "adopt", "My houses.csv", "--target", label).stdout
+    said = pipeline(workspace, "new-task", "My houses.csv", "--target", label).stdout
     assert f"is predicted ({kind})" in said
     assert "next: make report TASK=my_houses" in said
     out = workspace / "out"
@@ -205,12 +205,12 @@ def test_a_task_that_is_there_is_never_written_over(workspace) -> None:
 @pytest.mark.parametrize("name", ["my houses", "class", "../up", "1"])
 def test_a_name_that_is_none_is_corrected(workspace, name) -> None:
     with pytest.raises(ConfigError, match="write it as "):
-        adopt.adopt(workspace / "My houses.csv", "price", workspace / "data", name)
+        new_task.new_task(workspace / "My houses.csv", "price", workspace / "data", name)
 
 
 def test_data_that_is_gone_is_named(workspace) -> None:
     with pytest.raises(DataError, match=r"gone\.parquet: no such file"):
-        adopt.stored(workspace, "gone")
+        new_task.stored(workspace, "gone")
 
 
 def guide(kind: str) -> str:

@@ -24,7 +24,7 @@ from pipeline.data.csv import read_file
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
 
-__all__ = ["Adopted", "adopt", "stored"]
+__all__ = ["NewTask", "new_task", "stored"]
 
 FOLD, TARGET = "(fold)", "(target)"
 """Columns that are added; no table has them by chance."""
@@ -32,7 +32,7 @@ LEAST_ROWS = 100
 
 
 @dataclass(frozen=True)
-class Adopted:
+class NewTask:
     """What became of a table.
 
     Attributes
@@ -81,7 +81,7 @@ def _listed(what: str, names: list[str]) -> Iterator[str]:
         yield f"  {what}: " + ", ".join(map(repr, names))
 
 
-def adopt(file: Path, label: str, home: Path, name: str = "") -> Adopted:
+def new_task(file: Path, label: str, home: Path, name: str = "") -> NewTask:
     """Write a table's usable columns as Parquet and a task with programs for them.
 
     Parameters
@@ -116,7 +116,7 @@ def adopt(file: Path, label: str, home: Path, name: str = "") -> Adopted:
     _check(file, len(rows), columns)
     answers = pc.filter(asked.values, known)
     data = _store(home / name, {**columns.values, TARGET: answers})
-    made = Adopted(
+    made = NewTask(
         name, file.name, label, len(rows), len(table), columns, asked, data, FOLDER / f"{name}.py"
     )
     atomic.write_text(made.task, _program(made, answers))
@@ -133,7 +133,7 @@ def stored(home: Path, name: str) -> Path:
     """
     path = home / name / f"{name}.parquet"
     if not path.exists():
-        raise DataError(f"{path}: no such file; make it with `python -m pipeline adopt`")
+        raise DataError(f"{path}: no such file; make it with `python -m pipeline new-task`")
     return path
 
 
@@ -177,7 +177,7 @@ def _store(folder: Path, values: dict[str, pa.Array]) -> Path:
     return folder / f"{folder.name}.parquet"
 
 
-def _program(made: Adopted, answers: pa.Array) -> str:
+def _program(made: NewTask, answers: pa.Array) -> str:
     environment = Environment(
         loader=PackageLoader("pipeline.benchmark"), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
