@@ -15,8 +15,8 @@ OPTIONS :=
 OUT :=
 MODEL :=
 IN :=
-KEEP :=
-SPECS :=
+COPY_COLUMNS :=
+PIPELINES :=
 FROM :=
 FILE :=
 TARGET :=
@@ -39,7 +39,7 @@ CONTRACT_PYTHON := $(CONTRACT_VENV)/bin/python
 RUN = $(PYTHON) -m pipeline
 ASKED = $(if $(ROWS), --rows '$(ROWS)')$(if $(YEARS), --years '$(YEARS)')
 RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)') \
-	$(if $(SPECS),--specs '$(SPECS)')$(ASKED)
+	$(if $(PIPELINES),--pipelines '$(PIPELINES)')$(ASKED)
 BENCH = $(PYTHON) -m tools.bench --seed '$(SEED)' --repeats '$(or $(REPEATS),7)'
 COMPARE_OPTIONS = $(RUN_OPTIONS)$(if $(REPEATS), --repeats '$(REPEATS)')$(if $(OPTIONS), $(OPTIONS))
 SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py --pythons '$(PYTHON3)'
@@ -60,10 +60,10 @@ help: ## List the targets and variables
 	@echo '                   `make predict`: OPTIONS="--cluster local --workers 4"'
 	@echo '  OUT=             folder for the results, if not the usual one; file of predictions'
 	@echo '  MODEL= IN=       folder of a saved model, and Parquet or CSV file of rows, for predict'
-	@echo '  KEEP=            columns of IN to copy to OUT, with commas'
-	@echo '  SPECS=           programs of the task, with commas; empty for all'
+	@echo '  COPY_COLUMNS=    columns of IN to copy to OUT, with commas'
+	@echo '  PIPELINES=       pipelines of the task, with commas; empty for all'
 	@echo '  FROM=            what was downloaded by hand for `make data`: a file or a folder'
-	@echo '  FILE= TARGET=    a table of your own and its column to predict, for `make adopt`'
+	@echo '  FILE= TARGET=    a table of your own and its column to predict, for `make new-task`'
 	@echo '  REPEATS=         timed runs of each; empty for the usual number'
 	@echo '  STAGES=          of `make gpu-proof`, with commas, as STAGES=tests,flights; empty for all'
 	@echo '  MINUTES=         for a call of `make gpu-proof`; empty for 9'
@@ -102,9 +102,9 @@ data: setup ## Fetch and verify the data of TASK
 synthetic: setup ## Generate a table of ROWS rows into data/synthetic, with OPTIONS
 	$(PYTHON) -m datasets synthetic --rows '$(or $(ROWS),1e6)' --seed '$(SEED)' $(OPTIONS)
 
-.PHONY: adopt
-adopt: setup ## Make a task of your own table: FILE=my.csv TARGET=column
-	$(RUN) adopt '$(FILE)' --target '$(TARGET)'
+.PHONY: new-task
+new-task: setup ## Make a task of your own table: FILE=my.csv TARGET=column
+	$(RUN) new-task '$(FILE)' --target '$(TARGET)'
 
 .PHONY: run
 run: data ## Train and judge TASK once, on DEVICE
@@ -124,7 +124,7 @@ gallery: setup ## Report on all tasks whose data is there, with an index page
 
 .PHONY: predict
 predict: setup ## Predict the rows of IN with MODEL, into OUT
-	$(RUN) predict '$(MODEL)' '$(IN)' '$(OUT)' --device '$(DEVICE)' $(if $(KEEP),--keep '$(KEEP)') \
+	$(RUN) predict '$(MODEL)' '$(IN)' '$(OUT)' --device '$(DEVICE)' $(if $(COPY_COLUMNS),--copy-columns '$(COPY_COLUMNS)') \
 		$(OPTIONS)
 
 .PHONY: bench
@@ -245,5 +245,5 @@ clean-venv: ## Remove the environment .venv
 	rm -rf $(VENV)
 
 .PHONY: clean-data
-clean-data: ## Remove the data that was fetched, adopted or generated; nothing else
+clean-data: ## Remove the data that was fetched, copied or generated; nothing else
 	@tools/clean data

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     options = vars(parser.parse_args(arguments))
-    names, home = options.pop("names"), options.pop("home")
+    names, home = options.pop("names"), options.pop("data_home")
     generated = _generated(parser, names, options)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:

@@ -136,8 +136,8 @@ def execution_log(*, host_bytes: int | None = None, n_rows: int = 0) -> Iterator
 def record(step: str, call: str, device: str, why: str = "") -> Iterator[Event]:
     """Time the block as one entry; bytes reported inside are booked on it.
 
-    >>> with log() as book, record("scaler", "fit", "cpu"):
-    ...     moved(to_host=8)
+    >>> with execution_log() as book, record("scaler", "fit", "cpu"):
+    ...     record_transfer(to_host=8)
     >>> [(e.step, e.to_host_bytes) for e in book.entries]
     [('scaler', 8)]
     """

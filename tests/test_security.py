@@ -25,8 +25,8 @@ NEVER = {
     "unpack_archive",
 }
 """Names of functions that run text or unpack files where these say."""
-TO_ITS_CHILD = {"entry.py", "worker.py"}
-"""Of `pipeline/compare`: what a comparison hands to the processes that it starts, over a pipe."""
+TO_ITS_CHILD = {"worker.py"}
+"""Of `pipeline/benchmark`: what a comparison hands to the processes that it starts, over a pipe."""
 PICKLES = {"pickle", "joblib", "dill", "cloudpickle", "marshal", "shelve"}
 
 
@@ -45,14 +45,14 @@ def given(call: ast.Call) -> dict[str | None, object]:
 def faults(file: Path) -> list[str]:
     """Return the calls and imports that must not be in a file."""
     found = [named(c) for c in calls(file) if named(c) in NEVER]
-    if file.name == "machine.py":
+    if file.name == "hardware.py":
         found.remove("system")  # of the module `platform`: the name of the system
     found += ["shell" for c in calls(file) if given(c).get("shell", False) is not False]
     found += ["arrays" for c in calls(file) if given(c).get("allow_pickle", False) is not False]
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        ours = file.parent.name == "compare" and file.name in TO_ITS_CHILD
+        ours = file.parent.name == "benchmark" and file.name in TO_ITS_CHILD
         found += [n for n in names if n.partition(".")[0] in PICKLES and not ours]
     return found
 

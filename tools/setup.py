@@ -42,7 +42,7 @@ def installed_extra(venv: Path) -> str:
 
 def detect(asked: str) -> tuple[str, str]:
     """Return the extra for this machine and the reason, as :mod:`pipeline.system.gpu` sees it."""
-    command = [sys.executable, "-I", str(ROOT / "pipeline" / "gpu.py")]
+    command = [sys.executable, "-I", str(ROOT / "pipeline" / "system" / "gpu.py")]
     environ = {**os.environ, "GPU": asked}
     answer = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     if answer.returncode:

@@ -138,7 +138,7 @@ def best(recipe: Recipe) -> dict[str, Any]:
     return scores.best(recipe)
 
 
-def y_true(recipe: Recipe, start: int, stop: int) -> np.ndarray:
+def truth(recipe: Recipe, start: int, stop: int) -> np.ndarray:
     """Return what the best model would predict of each row of a range.
 
     Parameters
@@ -162,4 +162,4 @@ def y_true(recipe: Recipe, start: int, stop: int) -> np.ndarray:
     """
     from datasets.synthetic import target
 
-    return target.y_true(recipe, start, stop)
+    return target.truth(recipe, start, stop)

@@ -37,7 +37,7 @@ def best(recipe: Recipe, rows: int = SAMPLE) -> dict[str, Any]:
         (ranking) or adjusted_rand (clusters); ``value``; ``rows``.
     """
     metric, score = _SCORES[recipe.kind]
-    known = target.y_true(recipe, 0, rows)
+    known = target.truth(recipe, 0, rows)
     return {"metric": metric, "value": round(score(recipe, known), 4), "rows": rows}
 
 

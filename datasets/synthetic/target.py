@@ -112,7 +112,7 @@ def target(recipe: Recipe, effects: Sequence[Floats], start: int, stop: int) -> 
     return np.searchsorted(GRADES, noisy, side="right").astype(np.int8)
 
 
-def y_true(recipe: Recipe, start: int, stop: int) -> Any:
+def truth(recipe: Recipe, start: int, stop: int) -> Any:
     """Return what the best model would predict of each row: see `datasets.synthetic.truth`."""
     if recipe.kind == "clusters":
         return _nearest(recipe, start, stop)

@@ -19,7 +19,7 @@ def about(y_true: np.ndarray, kind: Kind) -> str:
 
     Parameters
     ----------
-    truth : numpy.ndarray, shape (n_test,)
+    y_true : numpy.ndarray, shape (n_test,)
     kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
 
     Examples

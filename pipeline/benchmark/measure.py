@@ -79,7 +79,7 @@ class Outcome:
     stages : dict of str to float
         Stage -> seconds.
     rows_train : int
-    truth, predicted : numpy.ndarray, shape (n_test,)
+    y_true, predicted : numpy.ndarray, shape (n_test,)
         What is judged of the test rows, see :mod:`pipeline.benchmark.metrics`.
     placements, residency : list
         Where the steps ran and what moved; empty for the reference's residency.

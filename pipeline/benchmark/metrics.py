@@ -62,8 +62,8 @@ class Metric:
     Parameters
     ----------
     metric : callable
-        ``metric(truth, answer)``, from :mod:`sklearn.metrics`.
-    truth, answer : str
+        ``metric(y_true, answer)``, from :mod:`sklearn.metrics`.
+    y_true, answer : str
         Names of the fields.
     most : int, optional
         Rows to read, evenly spaced; all by default.

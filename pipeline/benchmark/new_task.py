@@ -124,7 +124,7 @@ def new_task(file: Path, label: str, home: Path, name: str = "") -> NewTask:
 
 
 def stored(home: Path, name: str) -> Path:
-    """Return the Parquet file of an adopted table.
+    """Return the Parquet file of a table of your own.
 
     Raises
     ------

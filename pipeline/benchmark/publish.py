@@ -26,8 +26,8 @@ class PublishOptions:
     ----------
     pages : bool
         Write ``index.html`` and ``report.md`` as well.
-    fresh : bool
-        Take up no run of a comparison that was ended before its end.
+    resume : bool
+        Go on after the finished runs of a comparison that was interrupted.
     profile : bool
         Run each cell once more under a profiler, and keep its page.
     price : Price, optional
@@ -35,12 +35,12 @@ class PublishOptions:
     """
 
     pages: bool = False
-    fresh: bool = False
+    resume: bool = True
     profile: bool = False
     price: results.Price | None = None
 
 
-def publish(duel: Comparison, folder: Path, wish: PublishOptions) -> None:
+def publish(duel: Comparison, folder: Path, options: PublishOptions) -> None:
     """Measure and keep ``results.json``, with the pages of the report if asked.
 
     Parameters
@@ -49,20 +49,20 @@ def publish(duel: Comparison, folder: Path, wish: PublishOptions) -> None:
         What to compare.
     folder : Path
         Takes the results; what was there is replaced once all is written.
-    wish : PublishOptions
+    options : PublishOptions
     """
     with publishing(folder) as draft:
-        journal = _journal(duel, folder.resolve(), fresh=wish.fresh)
+        journal = _journal(duel, folder.resolve(), resume=options.resume)
         try:
             with progress("runs", duel.runs) as line:
-                measured = duel.measure(line, journal, draft if wish.profile else None)
+                measured = duel.measure(line, journal, draft if options.profile else None)
         except BaseException:
             _tell_kept(journal)
             raise
         history = earlier(measured, folder / "results.json")
-        measured = structs.replace(measured, price=wish.price, history=history)
+        measured = structs.replace(measured, price=options.price, history=history)
         (draft / "results.json").write_bytes(results.dumps(measured))
-        if wish.pages:
+        if options.pages:
             render(measured, draft)
     journal.drop()
     Console().print(table(measured))
@@ -73,9 +73,9 @@ def kept(folder: Path) -> Path:
     return folder.parent / f".{folder.name}.runs"
 
 
-def _journal(duel: Comparison, folder: Path, *, fresh: bool) -> Journal:
+def _journal(duel: Comparison, folder: Path, *, resume: bool) -> Journal:
     """Return the journal, and say whether there are runs to take up."""
-    if fresh or _published(folder, kept(folder)):
+    if not resume or _published(folder, kept(folder)):
         Journal(kept(folder)).drop()
     journal, console = Journal(kept(folder), duel.fingerprint()), Console(soft_wrap=True)
     if journal.refused:

@@ -24,7 +24,7 @@ from pipeline.benchmark.worker import Report
 from pipeline.system.atomic import flush
 
 CIRCUMSTANCES = "circumstances.json"
-_ARRAYS = ("truth", "predicted")
+_ARRAYS = ("y_true", "predicted")
 
 
 class Journal:

@@ -257,8 +257,8 @@ def differences(
     Parameters
     ----------
     metrics : mapping of str to callable
-        ``metric(truth, prediction)``.
-    truth, ours, reference : numpy.ndarray, one entry a row
+        ``metric(y_true, prediction)``.
+    y_true, ours, reference : numpy.ndarray, one entry a row
         Of the same test rows in the same order.
 
     Returns
@@ -269,10 +269,10 @@ def differences(
 
     Examples
     --------
-    >>> truth, guess = np.arange(100) % 2, np.arange(100) / 100
-    >>> def accuracy(truth, guess):
-    ...     return float(np.mean(truth == (guess > 0.5)))
-    >>> differences({"accuracy": accuracy}, truth, guess, guess)
+    >>> y_true, guess = np.arange(100) % 2, np.arange(100) / 100
+    >>> def accuracy(y_true, guess):
+    ...     return float(np.mean(y_true == (guess > 0.5)))
+    >>> differences({"accuracy": accuracy}, y_true, guess, guess)
     {'accuracy': Interval(low=0.0, high=0.0)}
     """
     group = _groups(y_true)

@@ -80,7 +80,7 @@ class Verdict:
         Where the steps of each variant ran.
     gpu : str
         Which GPU was used, or why none was.
-    cautions : tuple of str
+    caveats : tuple of str
         What weakens the conclusions.
     """
 
@@ -287,10 +287,10 @@ def caveats(results: Results) -> Iterator[str]:
     for pipeline in results.pipelines:
         for variant in results.variants:
             if measured(results, pipeline.name, variant.name):
-                yield from _cell_cautions(results, pipeline.name, variant)
+                yield from _cell_caveats(results, pipeline.name, variant)
 
 
-def _cell_cautions(results: Results, pipeline: str, variant: Variant) -> Iterator[str]:
+def _cell_caveats(results: Results, pipeline: str, variant: Variant) -> Iterator[str]:
     where, found = f"{variant.name} on {pipeline}", speed(results, pipeline, variant.name)
     cell = measured(results, pipeline, variant.name)
     if found is None or cell is None:

@@ -26,7 +26,8 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--machine", default="", help="This machine, in the table of prices."),
         click.option("--prices", type=click.Path(path_type=Path), metavar="FILE",
                      help="A table of prices of your own."),
-        click.option("--no-resume", is_flag=True, help="Start over after an interrupted command."),
+        click.option("--resume/--no-resume", default=True, show_default=True,
+                     help="Go on after an interrupted command."),
     )  # fmt: skip
     for option in reversed(options):
         function = option(function)
@@ -42,19 +43,19 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
     "--from-results", is_flag=True, help="Measure nothing; take the results that are there."
 )
 def compare(
-    task: str, out: Path | None, baseline: Path | None, again: bool, **options: Any
+    task: str, out: Path | None, baseline: Path | None, from_results: bool, **options: Any
 ) -> None:
     """Measure TASK in plain scikit-learn, on the CPU and on the GPU; keep results.json."""
     from pipeline.benchmark import results
     from pipeline.benchmark.baseline import show
 
     then = results.load(baseline) if baseline else None
-    if not again:
+    if not from_results:
         _compare(task, out, **options)
     if then is not None:
         now = results.load((out or Path("reports") / task) / "results.json")
         show(now, then)
-    elif again:
+    elif from_results:
         raise ConfigError("--from-results measures nothing, so it needs --baseline")
 
 
@@ -62,13 +63,13 @@ def compare(
 @shared
 @_measuring
 @click.option("--from-results", is_flag=True, help="Only write the pages anew from results.json.")
-def report(task: str, out: Path | None, again: bool, **options: Any) -> None:
+def report(task: str, out: Path | None, from_results: bool, **options: Any) -> None:
     """Compare, then write the report as HTML and Markdown."""
     from pipeline.benchmark import results
     from pipeline.benchmark.report import render
 
     folder = out or Path("reports") / task
-    if again:
+    if from_results:
         render(results.load(folder / "results.json"), folder)
     else:
         _compare(task, out, pages=True, **options)
@@ -79,17 +80,19 @@ def report(task: str, out: Path | None, again: bool, **options: Any) -> None:
 @click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
 @click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
 @click.option(
-    "--data-home", type=click.Path(path_type=Path), default=Path("data"), show_default=True
+    "--data-home", "home", type=click.Path(path_type=Path), default=Path("data"), show_default=True
 )
 @click.option("--out", type=click.Path(path_type=Path), default=Path("reports"), show_default=True)
 @click.option(
     "--from-results", is_flag=True, help="Only write the index of the reports that are there."
 )
-def gallery(device: str, repeats: int, home: Path, out: Path, again: bool) -> None:
+def gallery(device: str, repeats: int, home: Path, out: Path, from_results: bool) -> None:
     """Report on every task whose data is there, and write an index page."""
     from pipeline.benchmark.report.gallery_page import build
 
-    index = build(out, home, ["--device", device, "--repeats", str(repeats)], again=again)
+    index = build(
+        out, home, ["--device", device, "--repeats", str(repeats)], from_results=from_results
+    )
     click.echo(f"gallery: {index.resolve().as_uri()}")
 
 
@@ -100,7 +103,7 @@ def _compare(
     from pipeline.benchmark.publish import PublishOptions, publish
 
     others, price = parse(sizes), _price(*(options.pop(o) for o in ("price", "machine", "prices")))
-    wish = PublishOptions(pages, options.pop("fresh"), options.pop("profile"), price)
+    wish = PublishOptions(pages, options.pop("resume"), options.pop("profile"), price)
     what, job, pipelines = prepared(task, **options)
     duel = Comparison(what, job, pipelines, options["device"], repeats, sizes=others)
     publish(duel, out or Path("reports") / task, wish)

@@ -1,4 +1,4 @@
-"""The command line: run, compare, report, gallery, predict, data, adopt, list, explain, doctor.
+"""The command line: run, compare, report, gallery, predict, data, new-task, list, explain, doctor.
 
 Only `click` is imported at the top, so ``--help`` answers at once.
 """
@@ -101,7 +101,7 @@ def predict(
     from pipeline.system.progress import progress
 
     keep, may = ([n.strip() for n in options.pop(name).split(",") if n.strip()]
-                 for name in ("keep", "allow_empty"))  # fmt: skip
+                 for name in ("copy_columns", "allow_empty"))  # fmt: skip
     job = predicting.Job(model, source, target, keep=keep, allow_empty=may, **options)
     with (
         maybe(cluster, workers=workers),
@@ -115,7 +115,7 @@ def predict(
 @commands.command()
 @click.argument("task")
 @click.option(
-    "--data-home", type=click.Path(path_type=Path), default=Path("data"), show_default=True
+    "--data-home", "home", type=click.Path(path_type=Path), default=Path("data"), show_default=True
 )
 @click.option(
     "--from",
@@ -141,6 +141,7 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 @click.option("--name", default="", help="Of the task; by default after the file.")
 @click.option(
     "--data-home",
+    "home",
     type=click.Path(path_type=Path),
     default=Path("data"),
     help="Folder of the data.",

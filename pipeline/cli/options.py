@@ -19,7 +19,7 @@ def shared(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--pipelines", default="", help="Programs, with commas; all by default."),
         click.option("--split", default=None, help="A split of the task; its first by default."),
         click.option("--out", type=click.Path(path_type=Path), help="Folder for the results."),
-        click.option("--data-home", type=click.Path(path_type=Path), default=Path("data"),
+        click.option("--data-home", "home", type=click.Path(path_type=Path), default=Path("data"),
                      help="Folder of the data.", show_default=True),
         click.option("--set", "changes", multiple=True, metavar="STEP__PARAM=VALUE",
                      help="Change a parameter of the pipelines; may be repeated."),

@@ -31,6 +31,8 @@ from pipeline.optional import load as load_name
 _PUBLIC = re.compile(r"sklearn(\.[a-z][a-z0-9_]*){1,2}\.[A-Z][A-Za-z0-9]*")
 _NO_ESTIMATORS = ("sklearn.datasets", "sklearn.experimental", "sklearn.externals", "sklearn.tests")
 OWN = ("pipeline.preprocessing.transformers.calendar.CalendarFeatures",)
+MOVED = {"pipeline.preprocessing.calendar.CalendarFeatures": OWN[0]}
+"""What files of earlier versions call them."""
 """Our own transformers."""
 
 SPLITTERS = (
@@ -69,6 +71,7 @@ def estimator(name: str) -> type[BaseEstimator]:
     Traceback (most recent call last):
     pipeline.errors.DataError: 'os.system' is no estimator that a model file may name
     """
+    name = MOVED.get(name, name)
     module, _, short = name.rpartition(".")
     known = (
         name in OWN

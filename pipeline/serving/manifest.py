@@ -62,8 +62,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     created: str
     """UTC, ISO 8601."""
     versions: dict[str, str]
-    estimator: str
-    """The program as Python would write it."""
+    estimator: str = msgspec.field(name="spec")
+    """The estimator as Python would write it."""
     device: str
     """Where it was fitted."""
     device_why: str

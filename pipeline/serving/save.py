@@ -74,7 +74,7 @@ def save(model: Accelerated, path: str | Path, about: About | None = None) -> Pa
     --------
     >>> import numpy as np, pathlib, tempfile
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from pipeline.serving import load
+    >>> from pipeline import load
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
     >>> model = Accelerated(LogisticRegression(), device="cpu").fit(X, y)
     >>> with tempfile.TemporaryDirectory() as home:

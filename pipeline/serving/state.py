@@ -24,10 +24,10 @@ ARRAYS: Final = "arrays.npz"
 class ModelState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``state.json``; what it refers to is in ``arrays.npz``."""
 
-    estimator: Document
+    estimator: Document = msgspec.field(name="spec")
     settings: Document
     """Parameters of `Accelerated` but the estimator and the device."""
-    inputs: Document
+    inputs: Document = msgspec.field(name="intake")
     attributes: Document
     """Those that scikit-learn's conventions ask for, as ``classes_``."""
     steps: list[tuple[str, State]]
@@ -73,7 +73,7 @@ def _arrays(data: bytes) -> dict[str, np.ndarray]:
 
 def pack_inputs(inputs: Input, encoder: Encoder) -> Document:
     """Return the document of what a model takes in."""
-    held: dict[str, Any] = {"kind": type(inputs).__name__}
+    held: dict[str, Any] = {"kind": _KINDS[type(inputs)]}
     if isinstance(inputs, TableInput):
         held |= _schema(inputs.schema)
     elif isinstance(inputs, DaskInput):
@@ -98,11 +98,11 @@ def unpack_inputs(document: Document, decoder: Decoder) -> Input:
     Raises
     ------
     DataError
-        The document is not one of `pack_intake`.
+        The document is not one of `pack_inputs`.
     """
     try:
         held = decoder.decode(document)
-        return _INTAKES[held["kind"]](held)
+        return _INPUTS[held["kind"]](held)
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{STATE}: the columns of the model are damaged: {error}") from error
 
@@ -122,7 +122,10 @@ def _partitioned(held: Mapping[str, Any]) -> DaskInput:
     return made
 
 
-_INTAKES: Mapping[str, Any] = {
+_KINDS = {TableInput: "Rows", DaskInput: "Partitioned", TextInput: "Documents", Labels: "Labels"}
+"""What files call them."""
+
+_INPUTS: Mapping[str, Any] = {
     "Rows": _rows,
     "Partitioned": _partitioned,
     "Documents": lambda held: TextInput(),

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from pipeline.backends import array_api
-from pipeline.estimator.certificate import METHODS
+from pipeline.backends.base import METHODS
 from tests.estimators import CASES, Case, named
 
 DEVICE = xp.Device("device1")

@@ -43,7 +43,7 @@ def alone(flights: Path) -> tuple[float, float]:
     train, test = frame[frame.month <= 9], frame[frame.month > 9]
     scores = []
     for bins in (240, 256, 257):
-        estimator = TASK.estimator("boosting", 0).set_params(xgbclassifier__max_bin=bins)
+        estimator = TASK.pipeline("boosting", 0).set_params(xgbclassifier__max_bin=bins)
         model = Accelerated(estimator, device="cpu").fit(train[FEATURES], train["late"].to_numpy())
         scores.append(roc_auc_score(test["late"], model.predict_proba(test[FEATURES])[:, 1]))
     return min(scores), max(scores)
@@ -58,7 +58,7 @@ def fitted(path: Path) -> Accelerated:
     """Return a model trained on the cluster."""
     X, y = pipeline.scan(path, FEATURES, TASK.target, rows=TRAIN, partition_bytes=2**20)
     assert X.npartitions >= 8
-    return Accelerated(TASK.estimator("boosting", 0), device="cpu").fit(X, y)
+    return Accelerated(TASK.pipeline("boosting", 0), device="cpu").fit(X, y)
 
 
 def score(model: Accelerated, path: Path) -> float:

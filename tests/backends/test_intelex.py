@@ -33,11 +33,11 @@ from tools.calibrate.twins import PAIRS, Pair, answer, difference
 needs_package = pytest.mark.skipif(
     not intelex.installed(), reason=f"needs {intelex.PACKAGE}, as it was measured"
 )
-ON = [pair for pair in PAIRS if intelex.holds(public_name(pair.estimator))]
+ON = [pair for pair in PAIRS if intelex.holds(public_name(pair.pipeline))]
 
 
 def named(pair: Pair) -> str:
-    return type(pair.estimator).__name__
+    return type(pair.pipeline).__name__
 
 
 def small(pair: Pair, dtype: str = "float32") -> tuple[Any, Any]:
@@ -67,9 +67,9 @@ def package(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_the_package_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intelex, "available", lambda package: False)
     for pair in PAIRS:
-        assert intelex.twin(pair.estimator) is None
-        assert isinstance(intelex.place(pair.estimator, "model"), HostModel)
-        assert intelex.describe(pair.estimator, "model").implementation == f"sklearn.{named(pair)}"
+        assert intelex.twin(pair.pipeline) is None
+        assert isinstance(intelex.place(pair.pipeline, "model"), HostModel)
+        assert intelex.describe(pair.pipeline, "model").implementation == f"sklearn.{named(pair)}"
 
 
 @pytest.mark.parametrize(("version", "same"), [("2026.2.7", True), ("2026.3.0", False)])
@@ -177,19 +177,19 @@ def test_columns_that_depend_on_each_other_are_found() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("pair", PAIRS, ids=named)
 def test_comes_as_near_to_scikit_learn_as_its_row_says(pair: Pair, dtype: str) -> None:
-    found = x86.TWINS[public_name(pair.estimator)]
+    found = x86.TWINS[public_name(pair.pipeline)]
     X, y = small(pair, dtype)
-    wanted = answer(HostModel(pair.estimator), pair, X, y)
-    made = answer(intelex.Intelex(pair.estimator, found, "model"), pair, X, y)
+    wanted = answer(HostModel(pair.pipeline), pair, X, y)
+    made = answer(intelex.Intelex(pair.pipeline, found, "model"), pair, X, y)
     assert difference(made, wanted) <= found.tolerance
 
 
 @needs_package
 @pytest.mark.parametrize("pair", PAIRS, ids=named)
 def test_is_given_nothing_that_it_leaves_to_scikit_learn(pair: Pair, caplog) -> None:
-    found = x86.TWINS[public_name(pair.estimator)]
+    found = x86.TWINS[public_name(pair.pipeline)]
     with caplog.at_level(logging.INFO, "sklearnex"):
-        answer(intelex.Intelex(pair.estimator, found, "model"), pair, *small(pair))
+        answer(intelex.Intelex(pair.pipeline, found, "model"), pair, *small(pair))
     told = [record.message for record in caplog.records if record.name.startswith("sklearnex")]
     assert any("running accelerated version" in line for line in told)
     assert not [line for line in told if "fallback" in line]
@@ -198,13 +198,13 @@ def test_is_given_nothing_that_it_leaves_to_scikit_learn(pair: Pair, caplog) -> 
 @needs_package
 @pytest.mark.parametrize("pair", PAIRS, ids=named)
 def test_the_lifted_model_is_scikit_learns_with_all_it_learnt(pair: Pair, tmp_path) -> None:
-    found = x86.TWINS[public_name(pair.estimator)]
+    found = x86.TWINS[public_name(pair.pipeline)]
     X, y = small(pair)
-    ours = intelex.Intelex(pair.estimator, found, "model")
+    ours = intelex.Intelex(pair.pipeline, found, "model")
     made = answer(ours, pair, X, y)
-    lifted, reference = ours.to_sklearn(), clone(pair.estimator).fit(X, y)
+    lifted, reference = ours.to_sklearn(), clone(pair.pipeline).fit(X, y)
     assert type(lifted) is type(reference)
-    assert repr(lifted) == repr(pair.estimator)
+    assert repr(lifted) == repr(pair.pipeline)
     wanted = {name: value for name, value in vars(reference).items() if name.endswith("_")}
     assert {name for name in vars(lifted) if name.endswith("_")} == {*wanted} - {*found.lacks}
     for name in {*wanted} - {*found.lacks}:
@@ -223,9 +223,9 @@ def test_the_lifted_model_is_scikit_learns_with_all_it_learnt(pair: Pair, tmp_pa
 @pytest.mark.parametrize("pair", ON, ids=named)
 def test_accelerated_takes_it_and_hands_back_scikit_learns(pair: Pair) -> None:
     X, y = small(pair)
-    model = Accelerated(clone(pair.estimator), device="cpu").fit(X, y)
+    model = Accelerated(clone(pair.pipeline), device="cpu").fit(X, y)
     assert isinstance(model.plan_.steps[0].worker, intelex.Intelex)
-    assert type(model.to_sklearn()) is type(pair.estimator)
+    assert type(model.to_sklearn()) is type(pair.pipeline)
 
 
 @needs_package

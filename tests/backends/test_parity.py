@@ -12,7 +12,7 @@ from tools.calibrate.twins import PAIRS, public_name
 
 def test_every_twin_was_measured_and_nothing_else() -> None:
     assert {each.estimator for each in parity.load().found} == set(x86.TWINS)
-    assert sorted(public_name(pair.estimator) for pair in PAIRS) == sorted(x86.TWINS)
+    assert sorted(public_name(pair.pipeline) for pair in PAIRS) == sorted(x86.TWINS)
 
 
 def test_the_worst_table_counts() -> None:

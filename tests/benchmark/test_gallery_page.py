@@ -40,7 +40,9 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_task_with_data_is_measured_and_the_others_say_what_they_lack(workspace) -> None:
     options = ["--device", "cpu", "--repeats", "3", "--pipelines", "logistic"]
-    index = gallery_page.build(workspace / "reports", workspace / "data", options, again=False)
+    index = gallery_page.build(
+        workspace / "reports", workspace / "data", options, from_results=False
+    )
     text = index.read_text(encoding="utf-8")
     assert Links(text).found == ["breast_cancer/index.html"]
     assert (workspace / "reports" / "breast_cancer" / "index.html").exists()
@@ -52,8 +54,10 @@ def test_a_run_that_fails_is_told_and_its_old_report_not_shown(workspace) -> Non
     old = workspace / "reports" / "breast_cancer"
     old.mkdir(parents=True)
     (old / "results.json").write_bytes(dumps(fixtures.with_gpu()))
-    options = ["--pipelines", "no-such-spec"]
-    index = gallery_page.build(workspace / "reports", workspace / "data", options, again=False)
+    options = ["--pipelines", "no-such-pipeline"]
+    index = gallery_page.build(
+        workspace / "reports", workspace / "data", options, from_results=False
+    )
     text = index.read_text(encoding="utf-8")
     assert Links(text).found == []
     assert "The comparison ended with exit code 2." in text
@@ -63,7 +67,9 @@ def test_again_measures_nothing_and_shows_what_is_there(workspace) -> None:
     old = workspace / "reports" / "breast_cancer"
     old.mkdir(parents=True)
     (old / "results.json").write_bytes(dumps(fixtures.with_gpu()))
-    index = gallery_page.build(workspace / "reports", workspace / "data", ["--wrong"], again=True)
+    index = gallery_page.build(
+        workspace / "reports", workspace / "data", ["--wrong"], from_results=True
+    )
     assert Links(index.read_text(encoding="utf-8")).found == ["breast_cancer/index.html"]
 
 
@@ -71,7 +77,7 @@ def test_a_record_that_is_none_is_named(workspace) -> None:
     old = workspace / "reports" / "breast_cancer"
     old.mkdir(parents=True)
     (old / "results.json").write_text("{}")
-    index = gallery_page.build(workspace / "reports", workspace / "data", [], again=True)
+    index = gallery_page.build(workspace / "reports", workspace / "data", [], from_results=True)
     assert "not a pipeline.results/2 file" in index.read_text(encoding="utf-8")
 
 

@@ -108,8 +108,7 @@ def test_a_reference_that_runs_on_one_processor_is_told() -> None:
     base = results.cell("forest", "reference")
     assert base is not None
     alone = [
-        fixtures.record.Run(total=run.total, stages=run.stages, cpu_seconds=run.total)
-        for run in base.runs
+        fixtures.Run(total=run.total, stages=run.stages, cpu_seconds=run.total) for run in base.runs
     ]
     results = fixtures.with_cell(results, "forest", "reference", runs=alone)
     told = [line for line in verdict(results).caveats if "processors were busy" in line]

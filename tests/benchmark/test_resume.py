@@ -68,7 +68,7 @@ def test_a_run_is_read_back_as_it_was(tmp_path: Path, name: str) -> None:
     np.testing.assert_array_equal(found.y_true, given.y_true)
     (place,) = found.placements
     assert (place.step, place.implementation, place.device) == ("step", "what", "cpu")
-    same = {"truth": None, "predicted": None, "placements": []}
+    same = {"y_true": None, "predicted": None, "placements": []}
     assert replace(found, **same) == replace(given, **same)
 
 

@@ -126,7 +126,7 @@ def test_the_saved_model_is_the_one_that_ran(
     described, _ = manifest.read(folder / f"{run.pipeline}.model")
     assert described.metrics == run.metrics
     assert described.data_sha256 == record.data.sha256
-    assert described.pipeline == run.code
+    assert described.estimator == run.code
     assert {learnt.rows for learnt in model.profile_.values()} == {run.rows_train}
 
 

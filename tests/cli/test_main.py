@@ -56,7 +56,7 @@ def test_the_module_runs() -> None:
 
 def test_help_lists_every_command_in_the_order_of_use() -> None:
     code, out, _ = call("--help")
-    listed = re.findall(r"^  ([a-z]+) +[A-Z]", out.partition("Commands:")[2], re.MULTILINE)
+    listed = re.findall(r"^  ([a-z-]+) +[A-Z]", out.partition("Commands:")[2], re.MULTILINE)
     assert (code, listed) == (0, COMMANDS)
 
 

@@ -21,8 +21,8 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 from sklearn.svm import SVC
 
 from pipeline import Accelerated, DataError, Unsupported, explain, load, save
+from pipeline.backends.base import METHODS
 from pipeline.backends.cuml.tables import rule
-from pipeline.estimator.certificate import METHODS
 from tests.contract import arrays
 from tests.contract.recorder import OnDevice, Recorder
 from tests.contract.verify import faults

@@ -59,9 +59,9 @@ def ran(small_homes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 def test_a_run_keeps_what_was_predicted_and_how_good_it_is(name: str, ran) -> None:
     estimator, metric, _ = KINDS[name]
     record = msgspec.json.decode((ran[name] / "record.json").read_bytes(), type=RunRecord)
-    assert metric in record.estimators[0].metrics
+    assert metric in record.pipelines[0].metrics
     table = pq.read_table(ran[name] / f"{estimator}.predictions.parquet")
-    assert len(table) == record.estimators[0].rows_test
+    assert len(table) == record.pipelines[0].rows_test
     assert table.column_names[0] == "truth"
 
 

@@ -59,8 +59,8 @@ def test_a_record_holds_nothing_of_the_environment(
     monkeypatch.setenv("SOME_TOKEN", "b7e1c0ffee")
     monkeypatch.setenv("HOME", "/home/somebody-else")
     out = tmp_path / "out"
-    done = call("run", "flights", "--device", "cpu", "--pipelines", "logistic", "--data-home", small_home,
-                "--out", out)  # fmt: skip
+    done = call("run", "flights", "--device", "cpu", "--pipelines", "logistic",
+                "--data-home", small_home, "--out", out)  # fmt: skip
     assert done.code == 0, done.err
     texts = [path.read_text() for path in out.rglob("*.json")]
     assert json.loads((out / "record.json").read_text())["task"] == "flights"

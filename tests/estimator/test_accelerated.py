@@ -143,7 +143,7 @@ def test_the_last_step_may_be_left_out() -> None:
 
 def test_clone_and_nested_parameters() -> None:
     model = on_cpu(dtype="float64", fallback=True)
-    twin = clone(model).set_params(spec__logisticregression__C=7.0)
+    twin = clone(model).set_params(estimator__logisticregression__C=7.0)
     assert twin.get_params()["estimator__logisticregression__C"] == 7.0
     assert model.get_params()["estimator__logisticregression__C"] == 1.0
     assert (twin.device, twin.dtype, twin.fallback) == ("cpu", "float64", True)

@@ -22,7 +22,7 @@ from sklearn.svm import SVC, LinearSVC, LinearSVR
 
 from pipeline import Accelerated, DataError, Unsupported
 from pipeline.backends import array_api
-from pipeline.estimator.certificate import METHODS
+from pipeline.backends.base import METHODS
 from pipeline.optional import available, load
 from pipeline.system import devices
 from tests.estimators import (

@@ -42,7 +42,7 @@ def measured_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     on_gpu = measured((10, 2.0), (100, 2.0), (1000, 2.0))
     known = thresholds.cost_model()
     families = [replace(family, cpu=cpu, gpu=on_gpu) for family in known.families]
-    monkeypatch.setattr(thresholds, "known", lambda: replace(known, families=families))
+    monkeypatch.setattr(thresholds, "cost_model", lambda: replace(known, families=families))
 
 
 @pytest.mark.parametrize("estimator", [LogisticRegression(), StandardScaler(), KMeans()])
@@ -80,7 +80,7 @@ def test_one_assumption_makes_the_sum_an_assumption(monkeypatch: pytest.MonkeyPa
         replace(family, cpu=cpu, gpu=cpu) if family.name == "least squares" else family
         for family in known.families
     ]
-    monkeypatch.setattr(thresholds, "known", lambda: replace(known, families=families))
+    monkeypatch.setattr(thresholds, "cost_model", lambda: replace(known, families=families))
     assert "(assumed)" not in advise(LinearRegression(), 10, 8).why
     assert "(assumed)" in advise(make_pipeline(StandardScaler(), LinearRegression()), 10, 8).why
 
@@ -89,7 +89,7 @@ def test_where_the_cpu_always_won_it_stays(monkeypatch: pytest.MonkeyPatch) -> N
     cpu, on_gpu = measured((1, 1), (2, 2), (3, 3)), measured((1, 9), (2, 9), (3, 9))
     known = thresholds.cost_model()
     families = [replace(family, cpu=cpu, gpu=on_gpu) for family in known.families]
-    monkeypatch.setattr(thresholds, "known", lambda: replace(known, families=families))
+    monkeypatch.setattr(thresholds, "cost_model", lambda: replace(known, families=families))
     found = advise(LogisticRegression(), MANY, 10)
     assert found.device == "cpu"
     assert "the GPU was slower at every size" in found.why

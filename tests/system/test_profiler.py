@@ -124,7 +124,7 @@ def test_a_comparison_profiles_each_cell_once_more(
         ("forest", "reference"),
         ("forest", "cpu"),
     ]
-    assert [(p.estimator, p.variant) for p in found] == cells
+    assert [(p.pipeline, p.variant) for p in found] == cells
     if why:
         assert {(p.file, p.why) for p in found} == {("", why)}
         return

@@ -30,7 +30,9 @@ class Checkout:
             (root / "requirements" / f"{name}.txt").write_text(f"{name}==1\n")
         (root / "pyproject.toml").write_text("[project]\n")
         (root / "pipeline").mkdir()
-        (root / "pipeline" / "gpu.py").write_text((REPOSITORY / "pipeline" / "gpu.py").read_text())
+        (root / "pipeline" / "system" / "gpu.py").write_text(
+            (REPOSITORY / "pipeline" / "system" / "gpu.py").read_text()
+        )
         (root / "tools").mkdir()
         shutil.copy(REPOSITORY / "tools" / "find-python", root / "tools")
 

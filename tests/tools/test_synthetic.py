@@ -22,8 +22,8 @@ def test_the_record_shows_a_model_that_approaches_the_best() -> None:
     found = schema.load(plot.RECORD)
     scores = [point.auc for point in found.points]
     assert scores == sorted(scores)
-    assert found.y_true - scores[-1] < (found.y_true - scores[0]) / 4
-    assert scores[-1] < found.y_true
+    assert found.truth - scores[-1] < (found.truth - scores[0]) / 4
+    assert scores[-1] < found.truth
 
 
 def test_the_record_of_writing_holds_to_a_gibibyte() -> None:
@@ -35,7 +35,7 @@ def test_the_record_of_writing_holds_to_a_gibibyte() -> None:
 def test_a_small_measurement_runs() -> None:
     found = auc.measure([500, 4_000], 12, 3, test=2_000)
     few, more = (point.auc for point in found.points)
-    assert 0.5 < few < more < found.y_true < 1
+    assert 0.5 < few < more < found.truth < 1
 
 
 def test_writing_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatch) -> None:

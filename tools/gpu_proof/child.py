@@ -15,7 +15,7 @@ def write(measure: Callable[[argparse.Namespace], Any], about: str | None) -> An
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--device", required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--spec", default="")
+    parser.add_argument("--pipeline", default="")
     parser.add_argument("--rows", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=0)
     given = parser.parse_args()

@@ -84,7 +84,7 @@ def _flights(ask: Ask) -> Iterator[Step]:
 
 
 def _copies(ask: Ask) -> Iterator[Step]:
-    yield Step([*_module("copies", ask, "copies.json"), "--spec", "counted", *_few(ask)], 30)
+    yield Step([*_module("copies", ask, "copies.json"), "--pipeline", "counted", *_few(ask)], 30)
 
 
 def _few(ask: Ask) -> Command:
@@ -94,7 +94,9 @@ def _few(ask: Ask) -> Command:
 def _hand(ask: Ask) -> Iterator[Step]:
     table = ["--rows", str(ask.rows[-1]), "--repeats", str(ask.repeats)]
     for pipeline in ("boosting", "logistic"):
-        yield Step([*_module("duel", ask, f"hand-{pipeline}.json"), "--spec", pipeline, *table], 90)
+        yield Step(
+            [*_module("duel", ask, f"hand-{pipeline}.json"), "--pipeline", pipeline, *table], 90
+        )
 
 
 def _bandwidth(ask: Ask) -> Iterator[Step]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from datasets.synthetic import Recipe, best, frames, y_true
+from datasets.synthetic import Recipe, best, frames, truth
 from pipeline.system import environment
 from pipeline.system.atomic import publishing
 from tools.synthetic import schema
@@ -39,7 +39,7 @@ def measure(sizes: list[int], columns: int, seed: int, test: int = TEST) -> sche
     load, last = environment.load_average(), max(sizes)
     recipe = Recipe(rows=last + test, columns=columns, seed=seed)
     (judged,) = frames(recipe, last, size=test)
-    chances = y_true(recipe, last, last + test)
+    chances = truth(recipe, last, last + test)
     return schema.Results(
         schema=schema.SCHEMA,
         points=[_point(recipe, rows, judged) for rows in sizes],
@@ -50,7 +50,7 @@ def measure(sizes: list[int], columns: int, seed: int, test: int = TEST) -> sche
         seed=seed,
         best=best(recipe)["value"],
         rows_test=test,
-        y_true=float(roc_auc_score(judged["target"], chances)),
+        truth=float(roc_auc_score(judged["target"], chances)),
     )
 
 

@@ -33,9 +33,9 @@ def auc() -> str:
     found = schema.load(RESULTS / "synthetic-auc" / "results.json")
     lines = ["| training rows | AUC | below the best | trees |", "|---:|---:|---:|---:|"]
     for point in found.points:
-        below = found.y_true - point.auc
+        below = found.truth - point.auc
         lines.append(f"| {point.rows:,} | {point.auc:.4f} | {below:.4f} | {point.trees} |")
-    lines.append(f"| the true probabilities | {found.y_true:.4f} | | |")
+    lines.append(f"| the true probabilities | {found.truth:.4f} | | |")
     told = f"{found.rows_test:,} test rows, the same for all; {found.columns} columns"
     return "\n".join([*lines, "", f"{told}, seed {found.seed}; {found.created[:10]}."])
 

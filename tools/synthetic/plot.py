@@ -31,9 +31,9 @@ def draw(found: schema.Results, path: Path) -> None:
         figure = Figure(figsize=(7, 4), layout="constrained")
         axes = figure.subplots()
         rows, scores = [p.rows for p in found.points], [p.auc for p in found.points]
-        axes.axhline(found.y_true, color=GREY, linestyle="--")
-        note = f"best attainable on the test rows: {found.y_true:.4f}"
-        axes.annotate(note, (rows[0], found.y_true), (0, 5), textcoords="offset points", color=GREY)
+        axes.axhline(found.truth, color=GREY, linestyle="--")
+        note = f"best attainable on the test rows: {found.truth:.4f}"
+        axes.annotate(note, (rows[0], found.truth), (0, 5), textcoords="offset points", color=GREY)
         axes.plot(rows, scores, color=BLUE, marker="o")
         for x, y in zip(rows, scores, strict=True):
             axes.annotate(f"{y:.4f}", (x, y), (0, -16), textcoords="offset points", color=BLUE)

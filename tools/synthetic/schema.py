@@ -39,7 +39,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     best: float
     """Expected of the true probabilities, over endless rows, as estimated."""
     rows_test: int
-    y_true: float
+    truth: float
     """Of the true probabilities on the test rows."""
     points: list[Point]
 

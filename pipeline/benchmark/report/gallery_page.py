@@ -13,7 +13,7 @@ from pipeline.errors import PipelineError
 from pipeline.system.atomic import write_text
 
 
-def build(out: Path, home: Path, options: Sequence[str], *, again: bool) -> Path:
+def build(out: Path, home: Path, options: Sequence[str], *, from_results: bool) -> Path:
     """Measure what can be measured and write the index; return its path.
 
     Parameters
@@ -24,13 +24,13 @@ def build(out: Path, home: Path, options: Sequence[str], *, again: bool) -> Path
         Folder of the data.
     options : sequence of str
         For ``python -m pipeline report``.
-    again : bool
+    from_results : bool
         Measure nothing; only write the index of the reports that are there.
     """
     entries = []
     for name in task.names():
         why = missing(name, home)
-        if not why and not again:
+        if not why and not from_results:
             why = _report(name, [*options, "--data-home", str(home), "--out", str(out / name)])
         entries.append(_entry(name, out, why))
     write_text(out / "index.html", gallery_page(entries))

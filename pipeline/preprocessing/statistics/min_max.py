@@ -35,7 +35,7 @@ def extent(values: Any) -> MinMax:
     """Return the bounds of a matrix with NaN for missing, shape (n_rows, n_columns).
 
     >>> extent(np.array([[1.0, np.nan], [4.0, np.nan]]))
-    Extent(n_rows=2, low=array([ 1., inf]), high=array([  4., -inf]))
+    MinMax(n_rows=2, low=array([ 1., inf]), high=array([  4., -inf]))
     """
     return extents([values])[0]
 

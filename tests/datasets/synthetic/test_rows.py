@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from datasets.synthetic import KINDS, Recipe, frames, y_true
+from datasets.synthetic import KINDS, Recipe, frames, truth
 from datasets.synthetic.rows import table
 
 DIGESTS = {
@@ -126,7 +126,7 @@ def test_queries_are_not_cut_and_stand_together() -> None:
 def test_the_truth_of_a_range_is_a_part_of_the_whole() -> None:
     for kind in KINDS:
         recipe = Recipe(kind, columns=12)
-        np.testing.assert_array_equal(y_true(recipe, 0, 50)[13:], y_true(recipe, 13, 50))
+        np.testing.assert_array_equal(truth(recipe, 0, 50)[13:], truth(recipe, 13, 50))
 
 
 def test_a_fold_is_asked_for_and_changes_no_other_column() -> None:

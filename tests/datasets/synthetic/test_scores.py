@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics
 from sklearn.linear_model import LinearRegression
 
-from datasets.synthetic import KINDS, Recipe, best, y_true
+from datasets.synthetic import KINDS, Recipe, best, truth
 from datasets.synthetic.features import clusters
 from datasets.synthetic.rows import table
 from datasets.synthetic.scores import adjusted_rand, ndcg
@@ -17,7 +17,7 @@ ROWS = 100_000
 
 def reached(kind: str, start: int) -> float:
     recipe = Recipe(kind)
-    known = y_true(recipe, start, start + ROWS)
+    known = truth(recipe, start, start + ROWS)
     y = table(recipe, start, start + ROWS)["target"].to_numpy()
     return {
         "binary": lambda: metrics.roc_auc_score(y, known),
@@ -45,10 +45,10 @@ def test_the_best_score_does_not_depend_on_the_rows_of_the_table(kind) -> None:
 def test_probabilities_are_those_of_the_classes() -> None:
     recipe = Recipe("multiclass")
     y = table(recipe, 0, ROWS)["target"].to_numpy()
-    chances = y_true(recipe, 0, ROWS)
+    chances = truth(recipe, 0, ROWS)
     np.testing.assert_allclose(chances.sum(axis=1), 1)
     np.testing.assert_allclose(np.bincount(y) / ROWS, chances.mean(axis=0), atol=0.005)
-    binary = y_true(Recipe(), 0, ROWS)
+    binary = truth(Recipe(), 0, ROWS)
     sure = (binary > 0.7) & (binary < 0.8)
     drawn = table(Recipe(), 0, ROWS)["target"].to_numpy()
     assert drawn[sure].mean() == pytest.approx(binary[sure].mean(), abs=0.015)
@@ -57,7 +57,7 @@ def test_probabilities_are_those_of_the_classes() -> None:
 def test_a_straight_line_through_the_truth_is_no_better_than_the_truth() -> None:
     recipe = Recipe("regression")
     y = table(recipe, 0, ROWS)["target"].to_numpy()
-    line = LinearRegression().fit(y_true(recipe, 0, ROWS)[:, None], y)
+    line = LinearRegression().fit(truth(recipe, 0, ROWS)[:, None], y)
     assert (line.coef_[0], line.intercept_) == pytest.approx((1, 0), abs=0.05)
 
 
@@ -82,7 +82,7 @@ def test_ranking_by_the_truth_is_better_than_by_a_column() -> None:
     recipe = Recipe("ranking", columns=10)
     rows = table(recipe, 0, 20_000)
     grades, groups = rows["target"].to_numpy().astype(float), rows["query"].to_numpy()
-    by_truth = ndcg(grades, y_true(recipe, 0, 20_000), groups)
+    by_truth = ndcg(grades, truth(recipe, 0, 20_000), groups)
     assert by_truth == pytest.approx(best(recipe)["value"], abs=0.01)
     assert by_truth > ndcg(grades, rows["number_0"].to_numpy().astype(float), groups) + 0.05
 
