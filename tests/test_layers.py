@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LINE = (
     "cli → benchmark → serving → estimator → planning → backends → preprocessing → data → "
-    "distributed → system → {records, optional, trace} → errors"
+    "distributed → system → {records, optional, trace, typing} → errors"
 )
 PACKAGES = [set(part.strip(" {}").split(", ")) for part in LINE.split("→")]
 """From the left to the right; what is in braces stands side by side."""

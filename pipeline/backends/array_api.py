@@ -19,6 +19,7 @@ from pipeline.backends.base import Model, Placement
 from pipeline.backends.cuml.tables import public_name
 from pipeline.data import frames
 from pipeline.errors import DataError, Reason, Unsupported
+from pipeline.typing import Array, Estimator, Params, Table, Target
 
 SWITCH = "SCIPY_ARRAY_API"
 
@@ -41,12 +42,12 @@ ESTIMATORS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 """Name of the estimator -> the values of parameters with which it stays on the device."""
 
 
-def handles(estimator: Any) -> bool:
+def handles(estimator: Estimator) -> bool:
     """Return whether scikit-learn itself computes such an estimator on CuPy."""
     return public_name(estimator) in ESTIMATORS
 
 
-def describe(estimator: Any, step: str) -> Placement:
+def describe(estimator: Estimator, step: str) -> Placement:
     """Return what runs an estimator.
 
     Raises
@@ -98,7 +99,7 @@ class ArrayApiModel(Model):
         """Learn from a matrix of a type."""
         self.dtype = dtype
 
-    def fit(self, X: Any, y: Any, **params: Any) -> None:
+    def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit on a CuPy matrix; the labels of classes go to the device as their positions.
 
         Raises
@@ -110,19 +111,19 @@ class ArrayApiModel(Model):
         with config_context(array_api_dispatch=True):
             super().fit(X, y, **params)
 
-    def fit_transform(self, X: Any, y: Any) -> Any:
+    def fit_transform(self, X: Table, y: Target) -> Any:
         """Fit, and return the transformed training rows, on the device."""
         X, y, _ = self._arrays(X, y, {})
         with config_context(array_api_dispatch=True):
             return super().fit_transform(X, y)
 
-    def fit_predict(self, X: Any, y: Any) -> Any:
+    def fit_predict(self, X: Table, y: Target) -> Any:
         """Fit, and return the component of each training row, on the device."""
         X, y, _ = self._arrays(X, y, {})
         with config_context(array_api_dispatch=True):
             return super().fit_predict(X, y)
 
-    def call(self, method: str, X: Any, **params: Any) -> Any:
+    def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``, on the device; labels that are text on the host."""
         with config_context(array_api_dispatch=True):
             made = super().call(method, frames.matrix(X, dtype=self.dtype), **params)
@@ -141,7 +142,7 @@ class ArrayApiModel(Model):
             lifted.classes_ = self.classes
         return lifted
 
-    def _arrays(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    def _arrays(self, X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[str, Any]]:
         X = self.learnt_from(X)
         xp = frames.array_module(frames.device_of(X))
         if bool(xp.any(xp.isnan(X))):
@@ -162,7 +163,7 @@ class ArrayApiModel(Model):
         return X, there.pop("y"), there
 
 
-def _on_host(value: Any) -> Any:
+def _on_host(value: Array) -> Any:
     """Return an array, or an estimator with all its arrays, on the host."""
     if isinstance(value, list):
         return [_on_host(each) for each in value]

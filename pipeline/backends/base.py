@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from pipeline.backends import casting, incremental
 from pipeline.data import checks, frames, partitioned
 from pipeline.errors import Reason
+from pipeline.typing import Array, Estimator, Params, ReadParams, Table, Target
 
 TREES = ("DecisionTree", "ExtraTree", "GradientBoosting", "IsolationForest", "RandomForest")
 """How the names of scikit-learn's estimators begin that read float32."""
@@ -46,49 +47,49 @@ class Model:
     row: Any = None
     """Zeros, with the type and names of the rows that it was given to learn from."""
 
-    def __init__(self, estimator: BaseEstimator, native: Any) -> None:
+    def __init__(self, estimator: BaseEstimator, native: Estimator) -> None:
         self.estimator, self.native = estimator, native
 
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type; on the CPU, and XGBoost, from rows as they are."""
 
-    def fit(self, X: Any, y: Any, **params: Any) -> None:
+    def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit on a matrix or frame of the device; y is on the host."""
         if reads_float32(self.estimator):
             _tell_merged(X, type(self.estimator).__name__)
         self.native.fit(X, y, **params)
 
-    def fit_transform(self, X: Any, y: Any) -> Any:
+    def fit_transform(self, X: Table, y: Target) -> Any:
         """Fit, and return the transformed training rows."""
         return self.native.fit_transform(X, y)
 
-    def fit_predict(self, X: Any, y: Any) -> Any:
+    def fit_predict(self, X: Table, y: Target) -> Any:
         """Fit, and return the labels of the training rows."""
         return self.native.fit_predict(X, y)
 
-    def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
+    def partial_fit(self, X: Table, y: Target, **params: Any) -> None:
         """Learn from more rows."""
         self.native.partial_fit(self.typed(X), y, **params)
 
-    def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return how it learns from partitions; of those that say nothing, they are gathered."""
         return ""
 
-    def why_gathered(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def why_gathered(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return why they have to be gathered, where others like them have not."""
         return ""
 
-    def call(self, method: str, X: Any, **params: Any) -> Any:
+    def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X, **params)``; of partitions, on the host."""
         if frames.is_partitioned(X):
             return partitioned.joined(partitioned.each(answer, X, self, method, params))
         return getattr(self.native, method)(self.typed(X), **params)
 
-    def typed(self, X: Any) -> Any:
+    def typed(self, X: Table) -> Any:
         """Return rows as they are, or as a matrix of the type that it learns from."""
         return X if self.dtype == "auto" else frames.matrix(X, dtype=self.dtype)
 
-    def learnt_from(self, X: Any, order: str = "C") -> Any:
+    def learnt_from(self, X: Table, order: str = "C") -> Any:
         """Return rows as a matrix to learn from, and remember what they were."""
         made = frames.matrix(X, order, self.dtype)
         if self.dtype != "auto" and not frames.is_sparse(X):
@@ -113,7 +114,7 @@ class Model:
         return casting.step(self.row, self.dtype) if needed and answers else None
 
 
-def reads_float32(estimator: Any) -> bool:
+def reads_float32(estimator: Estimator) -> bool:
     """Return whether an estimator of the host reads its table as float32: trees do.
 
     >>> from sklearn.tree import DecisionTreeRegressor
@@ -125,7 +126,7 @@ def reads_float32(estimator: Any) -> bool:
     return module.startswith("xgboost") or (module.startswith("sklearn") and trees)
 
 
-def _tell_merged(X: Any, reader: str) -> None:
+def _tell_merged(X: Table, reader: str) -> None:
     """Warn of integers that are one number as float32, in a table of the host."""
     if frames.library(X) not in ("numpy", "pandas"):
         return
@@ -136,7 +137,7 @@ def _tell_merged(X: Any, reader: str) -> None:
             checks.tell_merged(np.asarray(column), name, reader)
 
 
-def answer(X: Any, model: Model, method: str, params: dict[str, Any]) -> Any:
+def answer(X: Table, model: Model, method: str, params: Params) -> Any:
     """Return what a model answers for one partition, on the host."""
     made = model.call(method, X, **params)
     return tuple(map(_home, made)) if isinstance(made, tuple) else _home(made)
@@ -152,13 +153,13 @@ class HostModel(Model):
     def __init__(self, estimator: BaseEstimator) -> None:
         super().__init__(estimator, clone(estimator))
 
-    def fit(self, X: Any, y: Any, **params: Any) -> None:
+    def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit; a one-column target stays one-dimensional."""
         if frames.is_partitioned(X):
             return incremental.train(self.native, X, y, **params)
         return super().fit(frames.to_device(X, "cpu"), y, **params)
 
-    def fit_transform(self, X: Any, y: Any) -> Any:
+    def fit_transform(self, X: Table, y: Target) -> Any:
         """Fit, and return the transformed training rows; of partitions, as partitions."""
         if not frames.is_partitioned(X):
             return super().fit_transform(X, y)
@@ -168,7 +169,7 @@ class HostModel(Model):
             answer, self, "transform", {}, dtype=X.dtype, chunks=(X.chunks[0], (width,))
         )
 
-    def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return whether it learns from one partition after another, which it does if it must."""
         if hasattr(X, "columns") or not incremental.streams(self.estimator, params):
             return ""
@@ -224,7 +225,7 @@ class Placement:
         return fields | {"parameters": plain, "dropped": list(self.dropped), "reasons": reasons}
 
 
-def changed(estimator: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def changed(estimator: ReadParams, given: ReadParams) -> dict[str, Any]:
     """Return the parameters that an implementation is given otherwise than the estimator has them.
 
     >>> changed({"C": 1.0, "tol": 0.1}, {"C": 1.0, "tol": 0.01, "solver": "qn"})
@@ -237,7 +238,7 @@ def changed(estimator: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Array) -> Any:
     finite = not isinstance(value, float) or abs(value) < float("inf")
     return (
         value if value is None or (isinstance(value, str | int | float) and finite) else repr(value)

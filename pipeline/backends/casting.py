@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from operator import methodcaller
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from sklearn.preprocessing import FunctionTransformer
 from pipeline.data import frames
 from pipeline.data.checks import SAMPLE
 from pipeline.preprocessing.engine.table import side_by_side
+from pipeline.typing import Table
 
 ROUNDING = 2.0**-40
 """Share of a number by which arithmetic in float64 may have set two apart that are one."""
 
 
-def zeros(X: Any) -> Any:
+def zeros(X: Table) -> Any:
     """Return a row of zeros with the type and the names of a frame or an array.
 
     >>> zeros(pd.DataFrame({"a": [1], "b": [2.0]})).dtypes.tolist()
@@ -52,7 +54,7 @@ def step(row: Any, dtype: str) -> tuple[str, Any] | None:
     return f"to_{dtype}", how.fit(row)
 
 
-def tell_merged(X: Any, made: Any, reader: str, way_out: str = "") -> None:
+def tell_merged(X: Table, made: Any, reader: str, way_out: str = "") -> None:
     """Warn where numbers that differ are one number in the float32 matrix that is made of them.
 
     Parameters
@@ -81,7 +83,7 @@ def tell_merged(X: Any, made: Any, reader: str, way_out: str = "") -> None:
             return
 
 
-def _merged(X: Any, made: Any, some: slice) -> tuple[Any, float, float] | None:
+def _merged(X: Table, made: Any, some: slice) -> tuple[Any, float, float] | None:
     """Return a column that loses two in five of its numbers, with two that become one."""
     xp = frames.array_module(frames.device_of(made))
     exact = xp.sort(_rows(X, some, xp), axis=0)
@@ -93,7 +95,7 @@ def _merged(X: Any, made: Any, some: slice) -> tuple[Any, float, float] | None:
     return names[j], *_pair(frames.to_host(exact[:, j]))
 
 
-def _rows(X: Any, some: slice, xp: Any) -> Any:
+def _rows(X: Table, some: slice, xp: ModuleType) -> Any:
     if not frames.is_frame(X):
         return X[some].astype("float64")
     columns = (frames.column(X, name).iloc[some] for name in X.columns)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pipeline.backends.base import HostModel, Model, Placement
 from pipeline.backends.xgboost.estimator import XGBoostModel
+from pipeline.typing import Estimator
 
 
-def place(estimator: Any, step: str, dtype: str = "float32") -> Model:
+def place(estimator: Estimator, step: str, dtype: str = "float32") -> Model:
     """Return the estimator, placed on the CPU; its types are its own."""
     return XGBoostModel(estimator, "cpu") if is_xgboost(estimator) else HostModel(estimator)
 
 
-def describe(estimator: Any, step: str) -> Placement:
+def describe(estimator: Estimator, step: str) -> Placement:
     """Return what runs an estimator."""
     asked = getattr(estimator, "device", None) if is_xgboost(estimator) else None
     note = f"device={asked!r} of the estimator is replaced" if asked not in (None, "cpu") else ""
@@ -21,7 +20,7 @@ def describe(estimator: Any, step: str) -> Placement:
     return Placement(step, f"{package}.{type(estimator).__name__}", "cpu", note)
 
 
-def is_xgboost(estimator: Any) -> bool:
+def is_xgboost(estimator: Estimator) -> bool:
     """Return whether an estimator is one of XGBoost's own classes.
 
     >>> is_xgboost(object())

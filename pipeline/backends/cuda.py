@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pipeline.backends import array_api
 from pipeline.backends.base import Model, Placement, changed
 from pipeline.backends.cpu import is_xgboost
@@ -12,12 +10,13 @@ from pipeline.backends.cuml import text
 from pipeline.backends.cuml.tables import SUBSTITUTES, XGBOOST, rule
 from pipeline.backends.xgboost.estimator import XGBoostModel, on_host_only
 from pipeline.errors import Reason, Unsupported
+from pipeline.typing import Estimator
 
 ON_DEVICE = {"device": "cuda"}
 PAIRS = "of more than two classes rows go through the host, and to_sklearn() is not possible"
 
 
-def place(estimator: Any, step: str, dtype: str = "float32") -> Model:
+def place(estimator: Estimator, step: str, dtype: str = "float32") -> Model:
     """Return the estimator's twin on the GPU.
 
     Parameters
@@ -44,7 +43,7 @@ def place(estimator: Any, step: str, dtype: str = "float32") -> Model:
     raise Unsupported(no_twin(estimator, step))
 
 
-def describe(estimator: Any, step: str) -> Placement:
+def describe(estimator: Estimator, step: str) -> Placement:
     """Return what runs an estimator, or raise `Unsupported`."""
     if _boosts(estimator, step):
         return Placement(step, f"xgboost.{type(estimator).__name__}", "cuda", parameters=ON_DEVICE)
@@ -67,7 +66,7 @@ def describe(estimator: Any, step: str) -> Placement:
     return Placement(step, found.twin, "cuda", "; ".join(notes), takes, lost)
 
 
-def knows(estimator: Any) -> bool:
+def knows(estimator: Estimator) -> bool:
     """Return whether an estimator is in a table here, with a twin (PCA) or without (FastICA)."""
     return (
         rule(estimator) is not None
@@ -76,14 +75,14 @@ def knows(estimator: Any) -> bool:
     )
 
 
-def _boosts(estimator: Any, step: str) -> bool:
+def _boosts(estimator: Estimator, step: str) -> bool:
     found = is_xgboost(estimator) and type(estimator).__name__ in XGBOOST
     if found and (reasons := on_host_only(estimator, step)):
         raise Unsupported(*reasons)
     return found
 
 
-def no_twin(estimator: Any, step: str) -> Reason:
+def no_twin(estimator: Estimator, step: str) -> Reason:
     """Return the reason for an estimator that is in no table, with the nearest that is."""
     name = type(estimator).__name__
     on_host = "device='auto' to run this step on the CPU"
@@ -96,18 +95,18 @@ def no_twin(estimator: Any, step: str) -> Reason:
     return Reason(step, f"{name} has no rule for the GPU", instead)
 
 
-def _substitute(estimator: Any) -> str | None:
+def _substitute(estimator: Estimator) -> str | None:
     scikit_learns = type(estimator).__module__.startswith("sklearn.")
     return SUBSTITUTES.get(type(estimator).__name__) if scikit_learns else None
 
 
-def order(estimator: Any) -> str:
+def order(estimator: Estimator) -> str:
     """Return the order of the matrix that an estimator learns from without making a copy."""
     found = rule(estimator)
     return found.order if found else "C"
 
 
-def needs_dense(estimator: Any, step: str) -> Reason | None:
+def needs_dense(estimator: Estimator, step: str) -> Reason | None:
     """Return the reason against an estimator after a text vectorizer, if there is one."""
     found = rule(estimator)
     if text.handles(estimator) or (found and found.sparse):

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.class_weight import compute_class_weight
 
 from pipeline.data import frames, partitioned
+from pipeline.typing import Array, Estimator, Params, Table, Target
 
 ONCE = {
     "BernoulliNB",
@@ -39,7 +40,7 @@ KNOWN = {"sample_weight"}
 """Parameters of `fit` that are cut as the rows are."""
 
 
-def streams(estimator: Any, params: dict[str, Any]) -> bool:
+def streams(estimator: Estimator, params: Params) -> bool:
     """Return whether an estimator with these parameters of `fit` can learn part by part."""
     given = {name for name, value in params.items() if value is not None}
     return (
@@ -71,7 +72,7 @@ class Batch:
         return {name: array[rows] for name, array in held.items() if array is not None}
 
 
-def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
+def train(estimator: Estimator, X: Table, y: Target, sample_weight: Array = None) -> None:
     """Fit an estimator on partitions, of which one is in memory at a time.
 
     Naive Bayes adds up, and comes to the model that `fit` makes of all rows. The others take
@@ -108,7 +109,7 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
 
 
 def pages(
-    X: Any, y: Any, sample_weight: Any, folder: Path | None = None, least_rows: int = 0
+    X: Table, y: Target, sample_weight: Array, folder: Path | None = None, least_rows: int = 0
 ) -> list[Batch]:
     """Return the partitions that have rows; made anew by each reading, or once into a folder.
 
@@ -180,13 +181,13 @@ def _kept(part: Any, file: Path) -> Callable[[], Any]:
     return partial(np.load, file)
 
 
-def _cut(array: Any, rows: Sequence[int]) -> list[Any]:
+def _cut(array: Array, rows: Sequence[int]) -> list[Any]:
     if array is None:
         return [None] * len(rows)
     return np.split(array, np.cumsum(rows)[:-1])
 
 
-def _taken(params: dict[str, Any], y: Any) -> dict[str, Any]:
+def _taken(params: Params, y: Target) -> dict[str, Any]:
     """Return the parameters that `partial_fit` refuses, as what comes to the same."""
     changed: dict[str, Any] = {}
     if params.get("early_stopping"):
@@ -198,12 +199,12 @@ def _taken(params: dict[str, Any], y: Any) -> dict[str, Any]:
     return changed
 
 
-def _classes(estimator: Any, y: Any) -> dict[str, Any]:
+def _classes(estimator: Estimator, y: Target) -> dict[str, Any]:
     """Return what a classifier has to know of all rows before it sees the first."""
     return {"classes": np.unique(y)} if is_classifier(estimator) else {}
 
 
-def _once(estimator: Any, table: Sequence[Batch], y: Any) -> None:
+def _once(estimator: Estimator, table: Sequence[Batch], y: Target) -> None:
     known = _classes(estimator, y)
     for page in table:
         X = page.read()
@@ -211,7 +212,7 @@ def _once(estimator: Any, table: Sequence[Batch], y: Any) -> None:
             estimator.partial_fit(X[rows], **page.given(rows), **known)
 
 
-def _batches(estimator: Any, n_rows: int, n_columns: int) -> Iterator[slice]:
+def _batches(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[slice]:
     """Yield the rows of a partition that are learnt from together."""
     name = type(estimator).__name__
     if name not in BATCHED:
@@ -222,7 +223,7 @@ def _batches(estimator: Any, n_rows: int, n_columns: int) -> Iterator[slice]:
     return gen_batches(n_rows, size, min_batch_size=least)
 
 
-def _epochs(estimator: Any, table: Sequence[Batch], y: Any) -> None:
+def _epochs(estimator: Estimator, table: Sequence[Batch], y: Target) -> None:
     known = _classes(estimator, y)
     order = check_random_state(estimator.random_state)
     tol, best, waited = estimator.tol, -np.inf, 0
@@ -241,7 +242,7 @@ def _epochs(estimator: Any, table: Sequence[Batch], y: Any) -> None:
         )
 
 
-def _epoch(estimator: Any, table: Sequence[Batch], known: dict[str, Any]) -> float:
+def _epoch(estimator: Estimator, table: Sequence[Batch], known: Params) -> float:
     """Learn from every partition; return the mean score of those that were met by a model."""
     scores, sizes = [], []
     for page in table:

@@ -21,6 +21,7 @@ from pipeline.backends.x86 import TWINS, Twin
 from pipeline.data import frames
 from pipeline.errors import Reason, Unsupported
 from pipeline.optional import available, load
+from pipeline.typing import Estimator, Params, Table, Target
 
 PACKAGE = "scikit-learn-intelex"
 MODULE = "sklearnex"
@@ -29,7 +30,7 @@ NOTHING = 1e-10
 """A smallest eigenvalue of correlations, a column, that is none but for rounding."""
 
 
-def twin(estimator: Any) -> Twin | None:
+def twin(estimator: Estimator) -> Twin | None:
     """Return the twin that runs an estimator here, if there is one.
 
     None where the package is not installed or is another release than the one measured, where the
@@ -59,13 +60,13 @@ def holds(name: str) -> bool:
     return within and parity.load().faster(name)
 
 
-def place(estimator: Any, step: str, dtype: str = "float32") -> Model:
+def place(estimator: Estimator, step: str, dtype: str = "float32") -> Model:
     """Return the twin of an estimator, or the estimator itself, on the CPU."""
     found = twin(estimator)
     return Intelex(estimator, found, step) if found else cpu.place(estimator, step, dtype)
 
 
-def describe(estimator: Any, step: str) -> Placement:
+def describe(estimator: Estimator, step: str) -> Placement:
     """Return what runs an estimator, and how near it comes to scikit-learn."""
     found = twin(estimator)
     if not found:
@@ -86,7 +87,7 @@ def _left(found: Twin) -> list[str]:
     return ["sparse rows", "weights", "several targets", *narrow, *dependent]
 
 
-def dependent(X: Any, *, centred: bool) -> bool:
+def dependent(X: Table, *, centred: bool) -> bool:
     """Return whether some column follows from others, or from a constant if `centred`.
 
     >>> X = np.array([[1, 0, 3.0], [0, 1, 4.0], [1, 0, 5.0], [0, 1, 7.0]])
@@ -115,7 +116,7 @@ def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def _path(estimator: Any) -> str:
+def _path(estimator: Estimator) -> str:
     return public_name(estimator).replace("sklearn", MODULE, 1)
 
 
@@ -137,7 +138,7 @@ class Intelex(Model):
         self.twin, self.step = found, step
         self.lifted: Any = None
 
-    def fit(self, X: Any, y: Any, **params: Any) -> None:
+    def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit on rows of the host.
 
         Raises
@@ -151,17 +152,17 @@ class Intelex(Model):
         self.native.fit(X, y)
         self.lifted = self._lift(X, y)
 
-    def fit_transform(self, X: Any, y: Any) -> Any:
+    def fit_transform(self, X: Table, y: Target) -> Any:
         """Fit, and return the transformed training rows."""
         self.fit(X, y)
         return self.lifted.transform(frames.to_device(X, "cpu"))
 
-    def fit_predict(self, X: Any, y: Any) -> Any:
+    def fit_predict(self, X: Table, y: Target) -> Any:
         """Fit, and return the labels of the training rows."""
         self.fit(X, y)
         return self.lifted.labels_
 
-    def call(self, method: str, X: Any, **params: Any) -> Any:
+    def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return what the twin answers where it is the faster, else scikit-learn's class."""
         quick = self.twin and method in self.twin.answers and not params and _in_main_thread()
         return getattr(self.native if quick else self.lifted, method)(X, **params)
@@ -174,7 +175,7 @@ class Intelex(Model):
         """Leave the twin behind: where the model is loaded, the package may be missing."""
         return {**vars(self), "estimator": None, "twin": None}
 
-    def _lift(self, X: Any, y: Any) -> Any:
+    def _lift(self, X: Table, y: Target) -> Any:
         lifted = clone(self.estimator)
         if self.twin.refit:
             return lifted.fit(X, y)
@@ -187,7 +188,7 @@ class Intelex(Model):
         self.twin.complete(lifted)
         return lifted
 
-    def _left_to_scikit_learn(self, X: Any, y: Any, params: dict[str, Any]) -> Iterator[Reason]:
+    def _left_to_scikit_learn(self, X: Table, y: Target, params: Params) -> Iterator[Reason]:
         taken = {
             "sparse rows": frames.is_sparse(X),
             "weights": any(value is not None for value in params.values()),

@@ -13,9 +13,10 @@ from pipeline.backends.base import Model
 from pipeline.data import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing.transformers.target_encoder import labels
+from pipeline.typing import Estimator, Table, Target
 
 
-def handles(estimator: Any) -> bool:
+def handles(estimator: Estimator) -> bool:
     """Return whether an estimator encodes labels rather than a table.
 
     >>> handles(LabelEncoder()), handles("passthrough")
@@ -24,7 +25,7 @@ def handles(estimator: Any) -> bool:
     return type(estimator) is LabelEncoder
 
 
-def column(y: Any) -> np.ndarray:
+def column(y: Target) -> np.ndarray:
     """Return labels as a host array, shape (n_labels,).
 
     Raises
@@ -36,7 +37,7 @@ def column(y: Any) -> np.ndarray:
     y = y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim != 1 or not len(y):
         raise DataError(f"labels are one column of values; these have the shape {y.shape}")
-    missing = int(pd.isna(y).sum())
+    missing = int(np.count_nonzero(pd.isna(y)))
     if missing:
         raise DataError(f"{missing} labels are missing; drop these rows")
     return y
@@ -53,16 +54,16 @@ class Labels(Model):
     def __init__(self, estimator: LabelEncoder) -> None:
         super().__init__(estimator, clone(estimator))
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> None:
+    def fit(self, X: Table, y: Target = None, **params: Any) -> None:
         """Learn the classes of the labels `X`."""
         self.fit_transform(X)
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(self, X: Table, y: Target = None) -> np.ndarray:
         """Learn the classes, and return the position of each label."""
         codes, self.native.classes_ = labels(X)
         return codes.astype("int64", copy=False)
 
-    def call(self, method: str, X: Any, **params: Any) -> Any:
+    def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return the positions of labels, or the labels at positions.
 
         Raises

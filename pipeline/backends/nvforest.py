@@ -15,6 +15,7 @@ from pipeline.backends.base import Model, reads_float32
 from pipeline.data import frames
 from pipeline.errors import ParityError, Reason, Unsupported
 from pipeline.optional import available, load
+from pipeline.typing import Estimator, Table
 
 METHODS = ("predict", "predict_proba")
 BOOSTED = ("XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor")
@@ -53,13 +54,13 @@ class Forest(Model):
         It is no tree ensemble, or not one that treelite reads.
     """
 
-    def __init__(self, fitted: Any, step: str, device: str) -> None:
+    def __init__(self, fitted: Estimator, step: str, device: str) -> None:
         super().__init__(fitted, fitted)
         self.step = step
         self.compared = False
         self.forest = _forest(fitted, step, _DEVICES[device])
 
-    def call(self, method: str, X: Any, **params: Any) -> Any:
+    def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return what nvForest answers: labels or values, or probabilities of all classes.
 
         Raises
@@ -78,7 +79,7 @@ class Forest(Model):
             self._compare(method, X[:ROWS], made[:ROWS])
         return made
 
-    def _answer(self, method: str, X: Any) -> Any:
+    def _answer(self, method: str, X: Table) -> Any:
         xp = frames.array_module(frames.device_of(X))
         # As the estimator reads it: near a threshold another type goes the other way.
         X = X.astype("float32" if reads_float32(self.estimator) else "float64", copy=False)
@@ -93,7 +94,7 @@ class Forest(Model):
             return made
         return np.asarray(classes)[frames.to_device(made.argmax(axis=1), "cpu")]
 
-    def _compare(self, method: str, X: Any, made: Any) -> None:
+    def _compare(self, method: str, X: Table, made: Any) -> None:
         wanted = getattr(self.native, method)(frames.to_device(X, "cpu"))
         found = frames.to_device(made, "cpu")
         if found.dtype.kind in "fc":
@@ -110,7 +111,7 @@ class Forest(Model):
         self.compared = True
 
 
-def _forest(fitted: Any, step: str, device: str) -> Any:
+def _forest(fitted: Estimator, step: str, device: str) -> Any:
     name = type(fitted).__name__
     if name not in BOOSTED + GROWN:
         why = f"nvForest takes tree ensembles, and this is {name}"

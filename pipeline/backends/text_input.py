@@ -16,11 +16,12 @@ from sklearn.utils import get_tags
 
 from pipeline.data import frames
 from pipeline.errors import DataError
+from pipeline.typing import Estimator, Table
 
 NUMERIC = "iufcbmM"
 
 
-def reads_text(estimator: Any) -> bool:
+def reads_text(estimator: Estimator) -> bool:
     """Return whether an estimator takes documents rather than a table.
 
     A pipeline does when its first step does, a union when one of its branches does.
@@ -41,7 +42,7 @@ def reads_text(estimator: Any) -> bool:
     return bool(tags.string and not tags.two_d_array)
 
 
-def documents(X: Any) -> Any:
+def documents(X: Table) -> Any:
     """Return texts as a pandas or cuDF series of text, where they are.
 
     Parameters
@@ -70,7 +71,7 @@ def documents(X: Any) -> Any:
     return X.astype("str")
 
 
-def _series(X: Any) -> Any:
+def _series(X: Table) -> Any:
     if isinstance(X, str | bytes):
         raise DataError("X is a single text where a list of texts is needed; pass [X]")
     if frames.is_partitioned(X):
@@ -107,7 +108,7 @@ def _no_text(found: str, instead: str = "convert them (astype('str')) or leave t
     return f"{found} where text is needed; {instead}"
 
 
-def _refuse_missing(X: Any) -> None:
+def _refuse_missing(X: Table) -> None:
     missing = int(X.isna().sum())
     if missing:
         raise DataError(

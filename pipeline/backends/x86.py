@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.backends.cuml.translations import Check, one_of
+from pipeline.typing import Array, Estimator
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,11 @@ def _as_they_are(*names: str) -> dict[str, str]:
     return dict.fromkeys(names, "")
 
 
-def _none(value: Any) -> bool:
+def _none(value: Array) -> bool:
     return value is None
 
 
-def _number(value: Any) -> bool:
+def _number(value: Array) -> bool:
     return np.ndim(value) == 0
 
 
@@ -73,7 +74,7 @@ _VECTORS = {
 }
 
 
-def _for_libsvm(lifted: Any) -> None:
+def _for_libsvm(lifted: Estimator) -> None:
     """Give libsvm, which reads without looking, arrays of the lengths that it made itself."""
     lifted._num_iter = np.atleast_1d(np.asarray(lifted.n_iter_, "int32"))
     if len(lifted._n_support) == 1:

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from pipeline.estimator.accelerated import Accelerated
+from pipeline.typing import Estimator
 
 NODES = 2.0
 """Factor by which the sizes of two forests of the same parameters may differ."""
@@ -19,7 +20,7 @@ _FREE = {"device", "n_jobs", "verbose", "verbosity", "nthread"}
 """Parameters that say how to compute, not what."""
 
 
-def work(model: Any) -> dict[str, str]:
+def work(model: Estimator) -> dict[str, str]:
     """Return what a fitted model says of the work that was done.
 
     Parameters
@@ -46,7 +47,7 @@ def work(model: Any) -> dict[str, str]:
     return found
 
 
-def objection(report: Any, reference: Any) -> str:
+def objection(report: Any, reference: Estimator) -> str:
     """Return why a run cannot be compared with the reference's; empty if it can.
 
     Parameters

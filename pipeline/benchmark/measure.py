@@ -29,6 +29,7 @@ from pipeline.planning.lower import parts
 from pipeline.preprocessing.engine.build import leaves
 from pipeline.system.devices import choose, prepare
 from pipeline.trace import Event
+from pipeline.typing import Estimator, Table, Target
 
 CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
 PLAIN = ("reference", "intelex", "accel")
@@ -107,7 +108,7 @@ class Outcome:
         self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start
 
 
-def run(task: Task, pipeline: Any, job: Job) -> Outcome:
+def run(task: Task, pipeline: Estimator, job: Job) -> Outcome:
     """Read, fit, predict; return the times and the predictions."""
     _, split = task.split(job.split)
     outcome = Outcome()
@@ -134,7 +135,7 @@ def _accelerated(
     device = _device(task, model, path)
     prepare(device)
 
-    def read_rows(rows: Any) -> Any:
+    def read_rows(rows: Table) -> Any:
         with outcome.stage("read"):
             if active() is None and _in_one_process(task):
                 return parquet.read(path, task.features, _targets(task), rows, device)
@@ -153,7 +154,9 @@ def _accelerated(
         outcome.stages[stage] = outcome.stages.get(stage, 0.0) + entry.seconds
 
 
-def _learn_and_answer(task: Task, model: Any, split: Split, read: Any, outcome: Outcome) -> None:
+def _learn_and_answer(
+    task: Task, model: Estimator, split: Split, read: Any, outcome: Outcome
+) -> None:
     X, y = read(split.train)
     if task.kind == "clusters":
         outcome.rows_train, outcome.y_true = len(y), y
@@ -172,7 +175,7 @@ def _targets(task: Task) -> Any:
     return [task.target, task.query] if task.query else task.target
 
 
-def _learnt(task: Task, y: Any) -> tuple[Any, dict[str, Any]]:
+def _learnt(task: Task, y: Target) -> tuple[Any, dict[str, Any]]:
     """Return the target, and what else `fit` is told."""
     if not task.query:
         return y, {}
@@ -180,7 +183,7 @@ def _learnt(task: Task, y: Any) -> tuple[Any, dict[str, Any]]:
     return y[task.target].astype(np.int64), {"qid": y[task.query]}
 
 
-def _truth(task: Task, y: Any) -> np.ndarray:
+def _truth(task: Task, y: Target) -> np.ndarray:
     if not task.query:
         return np.asarray(y)
     return metrics.fields(target=y[task.target], query=y[task.query])
@@ -201,14 +204,14 @@ def _device(task: Task, model: Accelerated, path: Path) -> str:
     return of_size(choice, model.pipeline, rows, len(task.columns)).name
 
 
-def _reference(task: Task, pipeline: Any, split: Split, path: Path, outcome: Outcome) -> None:
+def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcome: Outcome) -> None:
     """Run the program as people write it: `pandas.read_parquet` and scikit-learn.
 
     The pipeline's last step is called apart from the others, which is what
     `Pipeline.fit` does, so that the stages can be timed.
     """
 
-    def read(rows: Any) -> Any:
+    def read(rows: Table) -> Any:
         names = [*task.columns, task.target, *filter(None, [task.query])]
         with outcome.stage("read"):
             frame = pd.read_parquet(path, columns=names, filters=list(rows) or None)
@@ -226,7 +229,7 @@ def _reference(task: Task, pipeline: Any, split: Split, path: Path, outcome: Out
     ]
 
 
-def _check_classes(task: Task, y: Any) -> None:
+def _check_classes(task: Task, y: Target) -> None:
     # A target on the workers of a cluster is judged there.
     if (
         task.kind not in ("binary", "multiclass")
@@ -243,7 +246,7 @@ def _check_classes(task: Task, y: Any) -> None:
 class _Reference:
     """A pipeline whose last step is called apart from the others, each of them timed."""
 
-    def __init__(self, before: Any, last: Any, outcome: Outcome) -> None:
+    def __init__(self, before: Any, last: Estimator, outcome: Outcome) -> None:
         self.before, self.pipeline, self.outcome = before, last, outcome
 
     def __getattr__(self, name: str) -> Any:
@@ -251,21 +254,21 @@ class _Reference:
         found = getattr(self.pipeline, name)
         learns = name.startswith("fit")
 
-        def called(X: Any, *y: Any, **params: Any) -> Any:
+        def called(X: Table, *y: Any, **params: Any) -> Any:
             X = self._prepared(X, y, learns=learns)
             with self.outcome.stage("fit" if learns else "predict"):
                 return found(X, *y, **params)
 
         return called if callable(found) else found
 
-    def _prepared(self, X: Any, y: Any, *, learns: bool) -> Any:
+    def _prepared(self, X: Table, y: Target, *, learns: bool) -> Any:
         if self.before is None:
             return X
         with self.outcome.stage("preprocess"):
             return self.before.fit_transform(X, *y) if learns else self.before.transform(X)
 
 
-def _placed(leaf: Any, step: str) -> Placement:
+def _placed(leaf: Estimator, step: str) -> Placement:
     """Return what ran a step of the program itself."""
     if isinstance(leaf, str):
         return Placement(step, "scikit-learn", "cpu")

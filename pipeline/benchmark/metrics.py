@@ -16,6 +16,7 @@ import numpy as np
 
 from pipeline.benchmark.task import Kind, Task
 from pipeline.errors import ConfigError, DataError
+from pipeline.typing import Estimator, Table
 
 Score = Callable[[Any, Any], float]
 PLAIN = ("target", "prediction")
@@ -127,7 +128,7 @@ def judges(task: Task) -> dict[str, Metric]:
     return {n: m if isinstance(m, Metric) else plain(m) for n, m in task.metrics.items()}
 
 
-def answer(model: Any, X: Any, kind: Kind) -> np.ndarray:
+def answer(model: Estimator, X: Table, kind: Kind) -> np.ndarray:
     """Return what is judged of a fitted model.
 
     Parameters
@@ -151,7 +152,7 @@ def answer(model: Any, X: Any, kind: Kind) -> np.ndarray:
     return np.asarray(model.predict(X))
 
 
-def _first(model: Any, X: Any) -> np.ndarray:
+def _first(model: Estimator, X: Table) -> np.ndarray:
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(X)[:, 1])
     if hasattr(model, "score_samples"):
@@ -161,7 +162,7 @@ def _first(model: Any, X: Any) -> np.ndarray:
     raise ConfigError(f"{name} gives neither probabilities nor scores of anomaly to judge")
 
 
-def fit_answer(model: Any, X: Any) -> np.ndarray:
+def fit_answer(model: Estimator, X: Table) -> np.ndarray:
     """Fit a model without a target; return the clusters of its rows, or where it puts them."""
     if hasattr(model, "fit_predict"):
         return np.asarray(model.fit_predict(X))

@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.benchmark.results import Price
 from pipeline.errors import ConfigError
+from pipeline.typing import Params
 
 TABLE = Path(__file__).with_name("prices.toml")
 _PRICE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Z]{3})\s*")
@@ -87,7 +88,7 @@ def _table(path: Path) -> list[Price]:
     return [_price(path, number, row) for number, row in enumerate(rows, 1)]
 
 
-def _price(path: Path, number: int, row: dict[str, Any]) -> Price:
+def _price(path: Path, number: int, row: Params) -> Price:
     for name, kind in _FIELDS.items():
         if not isinstance(row.get(name), kind) or isinstance(row.get(name), bool):
             raise ConfigError(f"--prices {path}: price {number} has no valid {name!r}")

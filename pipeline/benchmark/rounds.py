@@ -27,6 +27,7 @@ from pipeline.benchmark.worker import Report, Worker, WorkerFailed, WorkerGone
 from pipeline.planning.plan import placement_records
 from pipeline.system.profiler import obstacle
 from pipeline.system.progress import Say
+from pipeline.typing import Estimator
 
 
 @dataclass(frozen=True)
@@ -280,7 +281,7 @@ def as_run(report: Report) -> results.Run:
     return results.Run(total=report.total, stages=report.stages, cpu_seconds=report.cpu_seconds)
 
 
-def _differences(metrics: Mapping[str, Score], last: Any, reference: Any) -> Any:
+def _differences(metrics: Mapping[str, Score], last: Estimator, reference: Estimator) -> Any:
     judged = {name: metric for name, metric in metrics.items() if name in last.metrics}
     return differences(judged, last.y_true, last.predicted, reference.predicted)
 

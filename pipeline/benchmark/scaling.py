@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.statistics import REFERENCE, measured
+from pipeline.typing import Table
 
 EXPONENTS = np.round(np.arange(0.5, 2.51, 0.02), 2)
 GOOD = 0.05
@@ -69,7 +69,7 @@ class Model:
     c: float
     miss: float
 
-    def __call__(self, rows: Any) -> Floats:
+    def __call__(self, rows: Table) -> Floats:
         """Return the seconds for numbers of rows."""
         return np.asarray(self.a + self.b * np.asarray(rows, float) ** self.c)
 

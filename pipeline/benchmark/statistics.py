@@ -26,6 +26,7 @@ import numpy.typing as npt
 from scipy.stats import t as student
 
 from pipeline.benchmark.results import STAGES, Cell, Interval, Results
+from pipeline.typing import Estimator, Target
 
 REFERENCE = "reference"
 OTHER = "other"
@@ -297,7 +298,7 @@ def _groups(y_true: np.ndarray) -> np.ndarray:
 
 
 def _interval(
-    metric: Score, y_true: Any, ours: Any, reference: Any, kept: list[np.ndarray]
+    metric: Score, y_true: Target, ours: Any, reference: Estimator, kept: list[np.ndarray]
 ) -> Interval | None:
     try:
         whole = metric(y_true, ours) - metric(y_true, reference)

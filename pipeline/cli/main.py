@@ -20,6 +20,7 @@ from pipeline import __version__
 from pipeline.benchmark.prepare import listed, prepared
 from pipeline.cli.benchmark import compare, gallery, report
 from pipeline.cli.options import count, on_cluster, shared
+from pipeline.typing import Table
 
 INTERRUPTED = 130
 TERMINATED = 143
@@ -208,7 +209,7 @@ def doctor(json: bool) -> None:
 def _terminable() -> Iterator[None]:
     """Let SIGTERM unwind the stack like Ctrl-C, so that drafts and workers go away."""
 
-    def stop(number: int, frame: Any) -> None:
+    def stop(number: int, frame: Table) -> None:
         raise SystemExit(TERMINATED)
 
     previous = signal.signal(signal.SIGTERM, stop)

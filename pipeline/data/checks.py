@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
 from pipeline.errors import DataError
+from pipeline.typing import Array, DType, Name
 
 SAMPLE = 1_000
 """Rows by which it is judged whether numbers merge."""
@@ -18,7 +19,7 @@ _WAYS = {
 }
 
 
-def no_numbers(name: Any, dtype: Any) -> DataError:
+def no_numbers(name: Name, dtype: DType) -> DataError:
     """Return the error for a column that holds no numbers where they are needed.
 
     >>> str(no_numbers("gap", np.dtype("timedelta64[s]")))[:59]
@@ -30,7 +31,7 @@ def no_numbers(name: Any, dtype: Any) -> DataError:
     )
 
 
-def missing_dates(name: Any) -> DataError:
+def missing_dates(name: Name) -> DataError:
     """Return the error for missing dates where categories are needed."""
     return DataError(
         f"column {name!r} holds missing dates, which no encoder of scikit-learn takes; "
@@ -38,7 +39,7 @@ def missing_dates(name: Any) -> DataError:
     )
 
 
-def is_finite(values: Any, xp: Any) -> bool:
+def is_finite(values: Array, xp: ModuleType) -> bool:
     """Return True only where no number is missing or infinite; False may be for too large a sum.
 
     >>> is_finite(np.array([1.0, 2.0]), np), is_finite(np.array([1.0, np.nan]), np)
@@ -49,7 +50,7 @@ def is_finite(values: Any, xp: Any) -> bool:
         return values.dtype.kind != "f" or bool(xp.isfinite(values.sum()))
 
 
-def refuse_infinite(values: Any, name: Any, xp: Any) -> None:
+def refuse_infinite(values: Array, name: Name, xp: ModuleType) -> None:
     """Check the numbers of a column.
 
     Raises
@@ -64,7 +65,7 @@ def refuse_infinite(values: Any, name: Any, xp: Any) -> None:
         )
 
 
-def tell_merged(values: np.ndarray, name: Any, reader: str) -> None:
+def tell_merged(values: np.ndarray, name: Name, reader: str) -> None:
     """Warn where whole numbers that differ are one number as float32.
 
     Parameters
@@ -88,7 +89,7 @@ def tell_merged(values: np.ndarray, name: Any, reader: str) -> None:
         )
 
 
-def as_floats(values: np.ndarray, name: Any) -> np.ndarray:
+def as_floats(values: np.ndarray, name: Name) -> np.ndarray:
     """Return distinct numbers as float64, in which they are still distinct.
 
     Raises
@@ -109,7 +110,7 @@ def as_floats(values: np.ndarray, name: Any) -> np.ndarray:
     return floats
 
 
-def as_seen(values: np.ndarray, name: Any, *, has_missing: bool) -> np.ndarray:
+def as_seen(values: np.ndarray, name: Name, *, has_missing: bool) -> np.ndarray:
     """Return declared categories in the type that scikit-learn gives their column.
 
     Raises

@@ -17,6 +17,7 @@ from pyarrow.interchange import from_dataframe
 
 from pipeline.data import frames
 from pipeline.errors import DataError
+from pipeline.typing import Column, DType, Table
 
 _PLAIN = "iufb"
 _TYPES: dict[str, type] = {"b": bool, "i": int, "u": int}
@@ -31,7 +32,7 @@ class Origin(NamedTuple):
     """What stands for a missing value: None or NaN."""
 
 
-def ingest(X: Any) -> Any:
+def ingest(X: Table) -> Any:
     """Return a table as a pandas, cuDF, NumPy or CuPy object, copying nothing it need not.
 
     Parameters
@@ -64,7 +65,7 @@ def ingest(X: Any) -> Any:
     return X
 
 
-def _refuse(X: Any) -> None:
+def _refuse(X: Table) -> None:
     if frames.is_sparse(X):
         raise DataError("X is sparse and a dense table is needed; pass X.toarray()")
     if frames.is_partitioned(X):
@@ -82,22 +83,22 @@ def _refuse_duplicates(names: Any) -> None:
         raise DataError(f"X has columns with the same name: {twice}; rename them")
 
 
-def _is_arrow(X: Any) -> bool:
+def _is_arrow(X: Table) -> bool:
     """Return whether an object is a table to Arrow and to none of our own libraries."""
     if frames.is_frame(X) or frames.library(X) in frames.ARRAYS or _is_column(X):
         return False
     return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__") or _is_batch(X)
 
 
-def _is_column(X: Any) -> bool:
+def _is_column(X: Table) -> bool:
     return isinstance(X, pa.ChunkedArray | pa.Array | pd.Series) or type(X).__name__ == "Series"
 
 
-def _is_batch(X: Any) -> bool:
+def _is_batch(X: Table) -> bool:
     return isinstance(X, pa.RecordBatch | pa.RecordBatchReader)
 
 
-def _arrow_table(X: Any) -> pa.Table:
+def _arrow_table(X: Table) -> pa.Table:
     if hasattr(X, "__arrow_c_stream__") or _is_batch(X):
         return X if isinstance(X, pa.Table) else pa.table(X)
     return from_dataframe(X)
@@ -114,7 +115,7 @@ def from_arrow(table: pa.Table) -> pd.DataFrame:
     return pd.DataFrame(columns, index=index, columns=pd.Index(names))
 
 
-def from_column(column: Any) -> pd.Series:
+def from_column(column: Column) -> pd.Series:
     """Return an Arrow array as a pandas series of the plainest type that keeps its values.
 
     >>> from_column(pa.chunked_array([pa.array([True, None])])).dtype
@@ -148,7 +149,7 @@ def _is_plain(kind: pa.DataType) -> bool:
     return any(getattr(pa.types, f"is_{test}")(kind) for test in tests.split())
 
 
-def _categorical(column: Any) -> pd.Series:
+def _categorical(column: Column) -> pd.Series:
     value_type = column.type.value_type
     if not _is_plain(value_type):
         return from_column(column.cast(value_type))
@@ -174,7 +175,7 @@ def settle(X: pd.DataFrame) -> pd.DataFrame:
     return made
 
 
-def _unsettled(dtype: Any) -> bool:
+def _unsettled(dtype: DType) -> bool:
     return str(dtype) == "object" or isinstance(dtype, pd.ArrowDtype) and dtype.kind not in _PLAIN
 
 
@@ -187,7 +188,7 @@ def _settled(series: pd.Series) -> pd.Series | None:
     return from_column(whole)
 
 
-def origins(given: Any, X: Any) -> dict[Any, Origin]:
+def origins(given: Any, X: Table) -> dict[Any, Origin]:
     """Return what the cells of columns were, for those to which the door gave another type.
 
     Parameters
@@ -234,7 +235,7 @@ def _origin(given: pd.Series, made: pd.Series) -> Origin | None:
     return Origin(_TYPES.get(kind), None if none else np.nan)
 
 
-def _from_array(X: Any) -> Any:
+def _from_array(X: Table) -> Any:
     # NumPy makes text of every value as soon as one is text.
     made = X if frames.library(X) in frames.ARRAYS else np.asarray(X)
     if made is not X and made.dtype.kind in "US":

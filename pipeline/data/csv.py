@@ -31,6 +31,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from pipeline.errors import DataError
+from pipeline.typing import Array, Column
 
 DELIMITERS = ",;\t|"
 _MARK = codecs.BOM_UTF8.decode("latin-1")
@@ -144,7 +145,7 @@ class Form:
             cause = str(error).partition("\n")[0]
             raise DataError(f"{self.path}: cannot be read: {cause}") from error
 
-    def _whole(self, texts: Any, row: int | None = None) -> Any:
+    def _whole(self, texts: Column, row: int | None = None) -> Any:
         for name in texts.schema.names:
             damaged = pc.index(pc.match_substring(texts[name], "\0"), True).as_py()
             if damaged >= 0:
@@ -296,7 +297,7 @@ class Held(NamedTuple):
     high: int = 0
 
     @classmethod
-    def of(cls, cells: Any) -> Held:
+    def of(cls, cells: Array) -> Held:
         """Look at cells of text."""
         found = plain(cells)
         return cls(found.type, found.null_count > 0, *_extremes(found))
@@ -337,7 +338,7 @@ def _common(kinds: set[pa.DataType], low: int) -> pa.DataType:
     return pa.float64() if kinds <= {*_WHOLE, pa.float64()} else pa.string()
 
 
-def _extremes(values: Any) -> tuple[int, int]:
+def _extremes(values: Array) -> tuple[int, int]:
     """Return the least and the largest integer, and 0; of other values 0 alone."""
     if not pa.types.is_integer(values.type):
         return 0, 0
@@ -345,7 +346,7 @@ def _extremes(values: Any) -> tuple[int, int]:
     return min(low, 0), max(high, 0)
 
 
-def plain(cells: Any) -> Any:
+def plain(cells: Array) -> Any:
     """Return cells of text as what pandas takes them for, all together.
 
     >>> [str(plain(pa.array(c)).type) for c in (["1", None], ["1", "x"], ["True", None], [None])]
@@ -367,7 +368,7 @@ def plain(cells: Any) -> Any:
     return _rounded(digits, floats)
 
 
-def _numbers(cells: Any) -> tuple[Any, Any]:
+def _numbers(cells: Array) -> tuple[Any, Any]:
     """Return numbers without blanks around, as texts and as the nearest float64."""
     digits = pc.ascii_trim_whitespace(cells)
     floats = digits.cast(pa.float64())
@@ -384,12 +385,12 @@ def _rounded(digits: Any, floats: Any) -> Any:
     return pa.array(pd.to_numeric(digits.to_pandas()), pa.float64(), from_pandas=True)
 
 
-def _are_truths(cells: Any) -> bool:
+def _are_truths(cells: Array) -> bool:
     words = pa.array(["true", "false"])
     return bool(pc.all(pc.is_in(pc.utf8_lower(cells.drop_null()), value_set=words)).as_py())
 
 
-def as_held(cells: Any, held: Held) -> Any:
+def as_held(cells: Array, held: Held) -> Any:
     """Return cells of text in the type of their whole column, of which they may be a part."""
     made = cells if pa.types.is_string(held.kind) else plain(cells)
     return made.cast(held.type, safe=False)
@@ -414,7 +415,7 @@ def frame(texts: pa.Table, held: Mapping[str, Held]) -> pd.DataFrame:
     )
 
 
-def as_kind(cells: Any, name: str, kind: str, row: int) -> Any:
+def as_kind(cells: Array, name: str, kind: str, row: int) -> Any:
     """Return cells of text as values of a kind; a `DataError` names the first that is none."""
     try:
         return _of_kind(cells, kind)
@@ -422,13 +423,13 @@ def as_kind(cells: Any, name: str, kind: str, row: int) -> Any:
         raise DataError(_misfit(cells, name, kind, row)) from error
 
 
-def _of_kind(cells: Any, kind: str) -> Any:
+def _of_kind(cells: Array, kind: str) -> Any:
     if kind == "text":
         return cells
     return cells.cast(pa.timestamp("ns")) if kind == "date" else _number(cells)
 
 
-def _number(cells: Any) -> Any:
+def _number(cells: Array) -> Any:
     """Return truth values, integers that float64 would round, or float64."""
     made = plain(cells)
     low, high = _extremes(made)
@@ -437,7 +438,7 @@ def _number(cells: Any) -> Any:
     return (_numbers(cells)[1] if pa.types.is_string(made.type) else made).cast(pa.float64())
 
 
-def _misfit(cells: Any, name: str, kind: str, row: int) -> str:
+def _misfit(cells: Array, name: str, kind: str, row: int) -> str:
     # Where each cell fits by itself, the column holds truth values among numbers.
     rules = (lambda cell: _of_kind(cell, kind)), _numbers
     at = next(i for r in rules for i in range(len(cells)) if not _fits(r, cells[i : i + 1]))
@@ -500,7 +501,7 @@ def _dated_csv(path: Path) -> pa.Table:
     return table
 
 
-def _dated(texts: Any) -> Any:
+def _dated(texts: Column) -> Any:
     """Return dates, where all texts are written as such."""
     for kind in _MOMENTS:
         try:

@@ -10,6 +10,7 @@ table here is read off pandas, whose clocks follow the rules of `zoneinfo` for a
 from __future__ import annotations
 
 from functools import lru_cache
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ import pandas as pd
 
 from pipeline import trace
 from pipeline.errors import DataError
+from pipeline.typing import Array, Column, DType, Name
 
 MISSING = int(np.iinfo("int64").min)
 """Stands for a missing date; it is what NaT is in memory."""
@@ -38,7 +40,7 @@ class Ticks(NamedTuple):
     unit: str
 
 
-def zone(dtype: Any) -> str | None:
+def zone(dtype: DType) -> str | None:
     """Return the time zone of a type of dates, None without one.
 
     >>> zone(pd.DatetimeTZDtype(tz="Asia/Tokyo")), zone(np.dtype("datetime64[ns]"))
@@ -48,7 +50,7 @@ def zone(dtype: Any) -> str | None:
     return None if found is None else str(found)
 
 
-def ticks(series: Any) -> Ticks:
+def ticks(series: Column) -> Ticks:
     """Return a column of dates or durations as counts.
 
     Parameters
@@ -65,13 +67,13 @@ def ticks(series: Any) -> Ticks:
     return Ticks(np.asarray(series.astype(dtype)).view("int64"), unit)
 
 
-def _unit(dtype: Any) -> str:
+def _unit(dtype: DType) -> str:
     arrow = getattr(dtype, "pyarrow_dtype", None)
     unit = np.datetime_data(dtype)[0] if arrow is None else getattr(arrow, "unit", "s")
     return unit if unit in _NANOSECONDS else "s"
 
 
-def wall_clock(series: Any, name: Any, xp: Any) -> Any:
+def wall_clock(series: Column, name: Name, xp: ModuleType) -> Any:
     """Return dates as nanoseconds since 1970 by the clock on their wall.
 
     Raises
@@ -99,7 +101,7 @@ def wall_clock(series: Any, name: Any, xp: Any) -> Any:
     return counts if factor == 1 else xp.where(counts == MISSING, MISSING, counts * factor)
 
 
-def dates_of(counts: np.ndarray, unit: str, dtype: Any) -> np.ndarray:
+def dates_of(counts: np.ndarray, unit: str, dtype: DType) -> np.ndarray:
     """Return counts as the values that scikit-learn sees in a column of a type.
 
     >>> dates_of(np.array([86400]), "s", np.dtype("datetime64[s]"))
@@ -164,7 +166,7 @@ def _ahead(seconds: np.ndarray, zone: Any) -> np.ndarray:
     return local.view("int64") - seconds
 
 
-def local(counts: Any, per_second: int, zone: Any, xp: Any) -> Any:
+def local(counts: Array, per_second: int, zone: Any, xp: ModuleType) -> Any:
     """Return what the clocks of a zone show at points in time.
 
     Parameters

@@ -13,6 +13,7 @@ from zipfile import BadZipFile
 
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load as load_name
+from pipeline.typing import Estimator
 
 Filter = Sequence[tuple[str, str, Any]]
 """Conditions on columns that a Parquet reader pushes down: ``[("month", "<=", 9)]``."""
@@ -32,7 +33,7 @@ TRUSTED = [
 """Types beyond skops' own list that a model of ours may hold."""
 
 
-def save(model: Any, path: Path) -> str:
+def save(model: Estimator, path: Path) -> str:
     """Write a fitted scikit-learn model and return the sha256 of the file.
 
     Parameters

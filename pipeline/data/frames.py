@@ -26,6 +26,7 @@ from pipeline.data.checks import as_floats, as_seen, missing_dates, no_numbers, 
 from pipeline.data.datetimes import MISSING, dates_of, ticks, wall_clock
 from pipeline.errors import DataError
 from pipeline.optional import load
+from pipeline.typing import Array, Column, Name, Names, Table
 
 FRAMES = ("pandas", "cudf")
 ARRAYS = ("numpy", "cupy")
@@ -90,7 +91,7 @@ def is_sparse(X: object) -> bool:
     return hasattr(X, "toarray")
 
 
-def head(X: Any) -> pd.DataFrame:
+def head(X: Table) -> pd.DataFrame:
     """Return the first row as a pandas frame: the table's schema, on the host."""
     if library(X) != "cudf":
         first = to_device(X[:1], "cpu")
@@ -106,17 +107,17 @@ def head(X: Any) -> pd.DataFrame:
     return to_device(first, "cpu").astype(types)
 
 
-def column(X: Any, name: Any) -> Any:
+def column(X: Table, name: Name) -> Any:
     """Return one column of a frame, by name, or of an array, by position."""
     return X[name] if is_frame(X) else X[:, name]
 
 
-def at(X: Any, rows: np.ndarray) -> Any:
+def at(X: Table, rows: np.ndarray) -> Any:
     """Return rows of a frame, a series or an array, by position."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def numbers(X: Any, name: Any) -> Any:
+def numbers(X: Table, name: Name) -> Any:
     """Return a numeric column as a 1-D array, missing values as NaN.
 
     The type is the one that scikit-learn would see: nullable types become float64.
@@ -131,7 +132,7 @@ def numbers(X: Any, name: Any) -> Any:
     return values
 
 
-def unchecked(X: Any, name: Any) -> Any:
+def unchecked(X: Table, name: Name) -> Any:
     """Return what `numbers` does, where some may be infinite."""
     series = column(X, name)
     if series.dtype.kind not in "iufb":
@@ -139,7 +140,7 @@ def unchecked(X: Any, name: Any) -> Any:
     return values_of(series) if is_frame(X) else series
 
 
-def values_of(series: Any) -> Any:
+def values_of(series: Column) -> Any:
     """Return a column of numbers as a 1-D array, missing values as NaN."""
     # cuDF has no way from pandas' nullable types to CuPy.
     if not isinstance(series.dtype, np.dtype) or (series.dtype.kind != "f" and series.hasnans):
@@ -147,7 +148,7 @@ def values_of(series: Any) -> Any:
     return getattr(series, _TO_ARRAY[library(series)])(na_value=np.nan)
 
 
-def datetimes(X: Any, name: Any) -> Any:
+def datetimes(X: Table, name: Name) -> Any:
     """Return dates as an array of nanoseconds since 1970, `MISSING` for missing ones.
 
     A column with a time zone is read by the clock on its wall, which is what calendars show.
@@ -160,7 +161,7 @@ def datetimes(X: Any, name: Any) -> Any:
     return wall_clock(column(X, name), name, array_module(device_of(X)))
 
 
-def categories(X: Any, name: Any) -> Coded:
+def categories(X: Table, name: Name) -> Coded:
     """Return any column as codes into its distinct values.
 
     Raises
@@ -172,7 +173,7 @@ def categories(X: Any, name: Any) -> Coded:
     return all_categories(X, [name])[0]
 
 
-def all_categories(X: Any, names: Sequence[Any]) -> list[Coded]:
+def all_categories(X: Table, names: Names) -> list[Coded]:
     """Return columns as `categories` does; distinct numbers on a GPU come together."""
     numeric = [name for name in names if column(X, name).dtype.kind in "iufb"]
     found = dict(zip(numeric, all_coded(unchecked(X, name) for name in numeric), strict=True))
@@ -181,7 +182,7 @@ def all_categories(X: Any, names: Sequence[Any]) -> list[Coded]:
     ]
 
 
-def _categories(X: Any, name: Any) -> Coded:
+def _categories(X: Table, name: Name) -> Coded:
     series = column(X, name)
     if series.dtype.kind in "mM":
         return _dates(series, name)
@@ -204,7 +205,7 @@ def _categories(X: Any, name: Any) -> Coded:
     return Coded(codes, values.astype(object))
 
 
-def _apart(X: Any, name: Any, found: Coded) -> Coded:
+def _apart(X: Table, name: Name, found: Coded) -> Coded:
     """Return the codes of a column of numbers, of which none is infinite and none have merged."""
     if found.values.dtype.kind != "f":
         return found
@@ -218,7 +219,7 @@ def _apart(X: Any, name: Any, found: Coded) -> Coded:
     return found
 
 
-def _dates(series: Any, name: Any) -> Coded:
+def _dates(series: Column, name: Name) -> Coded:
     counts, unit = ticks(series)
     codes, values = coded(counts)
     if len(values) and values[0] == MISSING:
@@ -226,7 +227,7 @@ def _dates(series: Any, name: Any) -> Coded:
     return Coded(codes, dates_of(values, unit, series.dtype))
 
 
-def coded(array: Any) -> Coded:
+def coded(array: Array) -> Coded:
     """Return a 1-D array as codes into its sorted distinct values; NaN is missing."""
     return all_coded([array])[0]
 
@@ -238,7 +239,7 @@ def all_coded(arrays: Iterable[Any]) -> list[Coded]:
     return [_without_nan(each.codes, known) for each, known in zip(found, values, strict=True)]
 
 
-def _distinct(array: Any) -> Coded:
+def _distinct(array: Array) -> Coded:
     """Return codes and distinct values, NaN among them; few values are still on the device."""
     if array.dtype.kind not in "iufb":
         codes, values = pd.factorize(array, sort=True)
@@ -251,14 +252,14 @@ def _distinct(array: Any) -> Coded:
     return Coded(codes, values if values.nbytes < LARGE else to_host(values))
 
 
-def _without_nan(codes: Any, values: np.ndarray) -> Coded:
+def _without_nan(codes: Array, values: np.ndarray) -> Coded:
     if values.dtype.kind != "f" or not np.isnan(values[-1:]).any():
         return Coded(codes, values)
     xp = array_module(device_of(codes))
     return Coded(xp.where(codes == len(values) - 1, codes.dtype.type(-1), codes), values[:-1])
 
 
-def sortable(array: Any) -> Any:
+def sortable(array: Array) -> Any:
     """Return an array in which NaN will be sorted last, as NumPy does it.
 
     CuPy sorts floats by their bits, so a NaN whose sign is set, such as 0/0 on x86, comes first.
@@ -269,7 +270,7 @@ def sortable(array: Any) -> Any:
     return xp.where(xp.isnan(array), xp.nan, array)
 
 
-def host_index(index: Any) -> np.ndarray:
+def host_index(index: Column) -> np.ndarray:
     """Return an index of category values as a NumPy array."""
     if library(index) == "cudf":
         index = index.to_pandas()
@@ -278,7 +279,7 @@ def host_index(index: Any) -> np.ndarray:
     return values if values.dtype.kind in "iufbmM" else values.astype(object)
 
 
-def same_labels(a: Any, b: Any) -> bool:
+def same_labels(a: Array, b: Array) -> bool:
     """Return whether two indexes have the same labels in the same order, whichever hold them."""
     if {library(a), library(b)} == set(FRAMES):
         # To cuDF no index but its own is equal; the labels on the device stay there.
@@ -286,7 +287,7 @@ def same_labels(a: Any, b: Any) -> bool:
     return bool(a.equals(b))
 
 
-def to_host(array: Any) -> np.ndarray:
+def to_host(array: Array) -> np.ndarray:
     """Return what was learnt on the host, booking the copy; rows go by `to_device`."""
     return _host(array, state=True)
 
@@ -310,7 +311,7 @@ def any_of(marks: Sequence[Any]) -> list[int]:
     return np.flatnonzero(found).tolist()
 
 
-def _host(array: Any, *, state: bool) -> np.ndarray:
+def _host(array: Array, *, state: bool) -> np.ndarray:
     if library(array) != "cupy":
         return np.asarray(array)
     trace.record_transfer(to_host=int(array.nbytes), state=state)
@@ -318,7 +319,7 @@ def _host(array: Any, *, state: bool) -> np.ndarray:
     return copied
 
 
-def to_device(X: Any, device: str) -> Any:
+def to_device(X: Table, device: str) -> Any:
     """Return a frame or an array on a device, booking the bytes that move."""
     source = library(X)
     if _DEVICE.get(source, "cpu") == device:
@@ -334,7 +335,7 @@ def to_device(X: Any, device: str) -> Any:
     return _upload(X) if source == "pandas" else load("cupy").asarray(X)
 
 
-def _upload(X: Any) -> Any:
+def _upload(X: Table) -> Any:
     try:
         return load("cudf").from_pandas(X)
     except (TypeError, ValueError, NotImplementedError) as error:
@@ -347,7 +348,7 @@ def _upload(X: Any) -> Any:
         ) from error
 
 
-def matrix(X: Any, order: str = "C", dtype: str = "auto") -> Any:
+def matrix(X: Table, order: str = "C", dtype: str = "auto") -> Any:
     """Return a frame of numbers as one matrix with NaN for missing, and an array of another type.
 
     Parameters
@@ -370,20 +371,20 @@ def matrix(X: Any, order: str = "C", dtype: str = "auto") -> Any:
     return made
 
 
-def nbytes(X: Any) -> int:
+def nbytes(X: Table) -> int:
     """Return the bytes that the values of a table or an array take."""
     if not is_frame(X):
         return int(X.nbytes) if hasattr(X, "nbytes") else int(X.memory_usage(index=False))
     return int(X.memory_usage(index=False).sum())
 
 
-def _own_nbytes(X: Any) -> int:
+def _own_nbytes(X: Table) -> int:
     """Return the bytes of a cuDF table, where of a view it counts all that lies behind the rows."""
     columns = (X[name] for name in X.columns) if is_frame(X) else [X]
     return sum(nbytes(each.copy()) for each in columns)
 
 
-def select(X: Any, names: Sequence[Any]) -> Any:
+def select(X: Table, names: Names) -> Any:
     """Return the columns of a frame in the given order.
 
     Raises
@@ -409,7 +410,7 @@ def release(device: str) -> None:
         load("cupy").get_default_memory_pool().free_all_blocks()
 
 
-def csr_nbytes(X: Any) -> int:
+def csr_nbytes(X: Table) -> int:
     """Return the bytes of a matrix of compressed rows.
 
     >>> from scipy.sparse import csr_matrix
@@ -419,13 +420,13 @@ def csr_nbytes(X: Any) -> int:
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
 
-def csr_to_host(X: Any) -> Any:
+def csr_to_host(X: Table) -> Any:
     """Return a CuPy matrix as SciPy's, booking the copy."""
     trace.record_transfer(to_host=csr_nbytes(X))
     return X.get()
 
 
-def csr_to_gpu(X: Any) -> Any:
+def csr_to_gpu(X: Table) -> Any:
     """Return a SciPy matrix as compressed rows of CuPy, booking the copy.
 
     Counts become float64, the type that scikit-learn computes with: CuPy has no sparse integers.

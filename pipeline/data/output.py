@@ -15,11 +15,12 @@ from pipeline.data import frames
 from pipeline.data.checks import is_finite
 from pipeline.errors import ConfigError
 from pipeline.optional import load
+from pipeline.typing import Array, Column, Estimator, Names, Table
 
 CONTAINERS = ("default", "pandas", "polars")
 
 
-def container(estimator: Any) -> str:
+def container(estimator: Estimator) -> str:
     """Return what scikit-learn would make for an estimator: "default", "pandas" or "polars".
 
     A `Pipeline` makes what its last step makes.
@@ -34,7 +35,7 @@ def container(estimator: Any) -> str:
     return str(_get_output_config("transform", estimator)["dense"])
 
 
-def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Any, kept: Mapping[Any, Any]) -> Any:
+def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Table, kept: Mapping[Any, Any]) -> Any:
     """Return a frame of matrices and, beside them, some columns of a table.
 
     Parameters
@@ -56,7 +57,7 @@ def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Any, kept: Mapping[
     return made
 
 
-def categorize(X: Any) -> Any:
+def categorize(X: Table) -> Any:
     """Return a frame whose text columns are categorical, as XGBoost wants them."""
     text = [name for name, dtype in X.dtypes.items() if str(dtype) in ("object", "str", "string")]
     if not text:
@@ -69,7 +70,7 @@ def categorize(X: Any) -> Any:
     return made
 
 
-def with_own_nulls(X: Any) -> Any:
+def with_own_nulls(X: Table) -> Any:
     """Return a frame whose columns say by their interface which values are missing.
 
     Where some rows of a cuDF frame are a view, XGBoost is given their values and the mask of the
@@ -84,7 +85,7 @@ def with_own_nulls(X: Any) -> Any:
     return made
 
 
-def contained(values: Any, how: str, names: Sequence[Any], index: Any) -> Any:
+def contained(values: Array, how: str, names: Names, index: Column) -> Any:
     """Return a host matrix or frame in a container.
 
     Parameters
@@ -116,7 +117,7 @@ def contained(values: Any, how: str, names: Sequence[Any], index: Any) -> Any:
     return load("polars.from_pandas")(values) if how == "polars" else values
 
 
-def refuse_infinite(X: Any) -> None:
+def refuse_infinite(X: Table) -> None:
     """Check all floats of a table, for a library that takes infinite ones without a word.
 
     Parameters

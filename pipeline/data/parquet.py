@@ -29,6 +29,7 @@ from pipeline.data.files import Filter, parquet_files
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.system.memory import is_exhausted, told
+from pipeline.typing import Array, Column, Table
 
 _TESTS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
@@ -120,7 +121,7 @@ class Reader:
             frame = frame[met].reset_index(drop=True)
         return self._whole(frame[self.names])
 
-    def _met(self, frame: Any, name: str, test: str, value: Any) -> Any:
+    def _met(self, frame: Table, name: str, test: str, value: Array) -> Any:
         """Return whether a condition is met; a missing value meets none but "not in"."""
         if getattr(value, "tzinfo", None) is not None:
             value = pd.Timestamp(value).tz_convert(None)
@@ -132,7 +133,7 @@ class Reader:
                 "with a value of the column's type, or read with device='cpu'"
             ) from error
 
-    def _whole(self, frame: Any) -> Any:
+    def _whole(self, frame: Table) -> Any:
         """Return a frame with its categories and zones."""
         for name in self.names:
             kind = self.schema.field(name).type
@@ -160,7 +161,7 @@ def _categories(files: Sequence[Path], names: list[str]) -> dict[str, pd.Categor
     return {name: _category(whole[name]) for name in names}
 
 
-def _category(column: Any) -> pd.CategoricalDtype:
+def _category(column: Column) -> pd.CategoricalDtype:
     empty = pa.array([], column.type.value_type)
     values = column.chunk(0).dictionary if column.num_chunks else empty
     return pd.CategoricalDtype(values.drop_null().to_pandas(), column.type.ordered)
@@ -254,7 +255,7 @@ def _on_host(path: Path, names: list[str], targets: list[str], rows: Filter) -> 
 _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
 
 
-def _is_wide(column: Any) -> bool:
+def _is_wide(column: Column) -> bool:
     """Return whether pandas would make integers with gaps float64, in which some are one."""
     if column.type not in _NULLABLE or not column.null_count:
         return False

@@ -13,17 +13,18 @@ from pipeline.distributed.cluster import active
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
 from pipeline.system import hardware
+from pipeline.typing import Table, Target
 
 COPIES = 2
 """The partitions, and the table that is made of them, are in memory at once."""
 
 
-def parts_of(X: Any) -> list[Any]:
+def parts_of(X: Table) -> list[Any]:
     """Return a task for each partition of a Dask frame, or block of rows of a Dask array."""
     return list(X.to_delayed() if hasattr(X, "columns") else X.to_delayed().ravel())
 
 
-def lengths(X: Any) -> list[int]:
+def lengths(X: Table) -> list[int]:
     """Return the rows of each partition; a file is asked for one column, an array may know them."""
     if hasattr(X, "columns"):
         X = X[list(X.columns[:1])]
@@ -46,7 +47,7 @@ def compute(tasks: Sequence[Any]) -> Sequence[Any]:
     return retry.computed(cluster, tasks)
 
 
-def each(function: Callable[..., Any], X: Any, *shared: Any) -> list[Any]:
+def each(function: Callable[..., Any], X: Table, *shared: Any) -> list[Any]:
     """Return what a function makes of every partition; what all of them need is sent once."""
     cluster = active()
     if cluster is not None and shared:
@@ -55,19 +56,19 @@ def each(function: Callable[..., Any], X: Any, *shared: Any) -> list[Any]:
     return list(compute([task(part, *shared) for part in parts_of(X)]))
 
 
-def fits(X: Any) -> tuple[bool, str]:
+def fits(X: Table) -> tuple[bool, str]:
     """Return whether one process can hold all partitions as one table, and the sizes in words."""
     need, free = _bytes(X), room(frames.device_of(X))
     return COPIES * need <= free, f"{need:,} bytes of rows, {free:,} free"
 
 
-def _bytes(X: Any) -> int:
+def _bytes(X: Table) -> int:
     if not hasattr(X, "columns") and not np.isnan(X.nbytes):
         return int(X.nbytes)
     return sum(each(frames.nbytes, X))
 
 
-def gather(X: Any, step: str) -> tuple[Any, str]:
+def gather(X: Table, step: str) -> tuple[Any, str]:
     """Return all partitions as one table, and what there is to say about it.
 
     Parameters
@@ -97,7 +98,7 @@ def room(device: str) -> int:
     return hardware.describe().memory_free_bytes
 
 
-def check_rows(y: Any, rows: int) -> None:
+def check_rows(y: Target, rows: int) -> None:
     """Refuse a target of another length than the table.
 
     Raises

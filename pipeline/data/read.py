@@ -22,6 +22,7 @@ from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load
 from pipeline.system import hardware
+from pipeline.typing import Array
 
 How = Literal["in memory", "streaming", "cluster"]
 
@@ -363,7 +364,7 @@ def stored_bytes(found: Any, names: set[str]) -> int:
     return sum(_group_bytes(group, names) for group in groups)
 
 
-def _group_bytes(group: Any, names: set[str]) -> int:
+def _group_bytes(group: Array, names: set[str]) -> int:
     columns = map(group.column, range(group.num_columns))
     return sum(
         column.total_uncompressed_size

@@ -10,12 +10,13 @@ from sklearn.pipeline import Pipeline
 
 from pipeline.data import frames
 from pipeline.errors import DataError
+from pipeline.typing import Array, Estimator, Table, Target
 
 TWO_CLASSES = ("HistGradientBoostingClassifier", "XGBClassifier", "XGBRFClassifier")
 """Classifiers that answer for two classes though they have seen one."""
 
 
-def check_target(y: Any, X: Any) -> Any:
+def check_target(y: Target, X: Table) -> Any:
     """Return the target as a host array.
 
     Raises
@@ -30,13 +31,13 @@ def check_target(y: Any, X: Any) -> Any:
     y = np.asarray(frames.to_device(y, "cpu"))
     if not frames.is_partitioned(X) and len(y) != X.shape[0]:
         raise DataError(f"y has {len(y)} values and X has {X.shape[0]} rows")
-    missing = int(pd.isna(y).sum())
+    missing = int(np.count_nonzero(pd.isna(y)))
     if missing:
         raise DataError(f"y has {missing} missing values; drop these rows")
     return y
 
 
-def check_weights(weights: Any, X: Any, step: str) -> np.ndarray:
+def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
     """Return the weights of the rows for a step, on the host.
 
     Raises
@@ -61,7 +62,7 @@ def check_weights(weights: Any, X: Any, step: str) -> np.ndarray:
     return weights
 
 
-def aligned(X: Any, y: Any) -> bool:
+def aligned(X: Table, y: Target) -> bool:
     """Return whether rows match as far as labels can tell; a list has a method `index`."""
     if not hasattr(X, "index") or callable(getattr(y, "index", None)):
         return True
@@ -73,7 +74,7 @@ def aligned(X: Any, y: Any) -> bool:
     )
 
 
-def check_classes(estimator: Any, y: Any) -> None:
+def check_classes(estimator: Estimator, y: Target) -> None:
     """Refuse labels that are all the same where a model would answer for two classes.
 
     Raises

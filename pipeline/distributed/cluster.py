@@ -13,6 +13,7 @@ from typing import Any
 from pipeline.errors import ClusterUnavailable, ConfigError
 from pipeline.optional import available, load
 from pipeline.system import hardware
+from pipeline.typing import Params
 
 LOOPBACK = "127.0.0.1"
 TCP_LEAST = 12
@@ -179,7 +180,7 @@ def maybe(where: str | None, **options: Any) -> AbstractContextManager[Cluster |
     return nullcontext()
 
 
-def _checked(where: str, options: dict[str, Any]) -> tuple[str, Options]:
+def _checked(where: str, options: Params) -> tuple[str, Options]:
     kind = "address" if where.startswith(SCHEMES) else where
     if kind not in _OF:
         raise ConfigError(f"cluster {where!r} is not 'local', 'cuda' or tcp://HOST:PORT")

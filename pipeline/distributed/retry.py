@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Sequence, Set
 from functools import partial
 from typing import Any, TypeVar
 
 from pipeline.distributed.cluster import Cluster, active
 from pipeline.errors import ClusterUnavailable, PipelineError, WorkerLost
 from pipeline.optional import load
+from pipeline.typing import ReadParams
 
 T = TypeVar("T")
 
@@ -68,7 +69,7 @@ def retried(work: Callable[[], T]) -> T:
     raise AssertionError("unreachable")
 
 
-def _lost(cluster: Cluster, before: Mapping[str, Any], error: Exception) -> set[str]:
+def _lost(cluster: Cluster, before: ReadParams, error: Exception) -> set[str]:
     """Return the workers that went away; the scheduler may hear of it later than others."""
     foreign = type(error).__module__.partition(".")[0] in OF_CLUSTERS
     end = time.monotonic() + (SETTLE if foreign or isinstance(error, OSError | _Lost) else 0)
@@ -82,7 +83,7 @@ def _broke_off(error: Exception) -> bool:
     return type(error).__name__ == "XGBoostError" and COLLECTIVE in str(error)
 
 
-def _said(lost: set[str], before: Mapping[str, Any], tries: int) -> str:
+def _said(lost: set[str], before: ReadParams, tries: int) -> str:
     if not lost:
         return f"the workers' connections broke off, after {tries} attempt(s); see their logs"
     full = [before[worker] for worker in lost if _share(before[worker]) > FULL]
@@ -95,7 +96,7 @@ def _said(lost: set[str], before: Mapping[str, Any], tries: int) -> str:
     return f"worker {', '.join(sorted(lost))} was lost, after {tries} attempt(s){memory}"
 
 
-def _share(worker: Mapping[str, Any]) -> float:
+def _share(worker: ReadParams) -> float:
     limit = worker["memory_limit"]
     return float(worker["metrics"].get("memory", 0) / limit) if limit else 0.0
 

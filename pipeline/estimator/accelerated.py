@@ -40,9 +40,10 @@ from pipeline.preprocessing.engine.build import leaves, obstacles_to_batches
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.target_encoder import ahead
 from pipeline.system.devices import prepare
+from pipeline.typing import Array, Estimator, Params, Table, Target
 
 
-def _learns_in_batches(model: Any) -> bool:
+def _learns_in_batches(model: Estimator) -> bool:
     """Return whether there is a `partial_fit`; the error says why a transformer has none."""
     if runs_on_blocks(model.estimator) and (
         found := obstacles_to_batches(model.estimator, "estimator")
@@ -148,7 +149,9 @@ class Accelerated(Answers):
         self.checkpoint = checkpoint
 
     @inputs.weighted
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Accelerated:
+    def fit(
+        self, X: Table, y: Target = None, sample_weight: Array = None, **params: Any
+    ) -> Accelerated:
         """Fit the estimator.
 
         Parameters
@@ -184,7 +187,7 @@ class Accelerated(Answers):
         asked, params = led(self, "fit", params)
         inputs.check_queries(params, X)
 
-        def fit_steps(plan: Plan, X: Any, y: Any, takes: inputs.Input) -> None:
+        def fit_steps(plan: Plan, X: Table, y: Target, takes: inputs.Input) -> None:
             head, last = split(plan)
             X = head.fit_transform(X, y)
             last.fit(X, y, **prepared(params, head, takes))
@@ -193,21 +196,21 @@ class Accelerated(Answers):
         return self
 
     @spec_has("fit_predict")
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> np.ndarray:
+    def fit_predict(self, X: Table, y: Target = None, **params: Any) -> np.ndarray:
         """Fit, and return the labels of the training rows on the host, shape (n_rows,).
 
         `params` go to the transformers, as those of `fit` do; the last step takes none here.
         """
         asked = self._led_before("fit_predict", params)
 
-        def fit_predict_steps(plan: Plan, X: Any, y: Any, takes: inputs.Input) -> Any:
+        def fit_predict_steps(plan: Plan, X: Table, y: Target, takes: inputs.Input) -> Any:
             head, last = split(plan)
             return last.fit_predict(head.fit_transform(X, y), y)
 
         return np.asarray(self._on_host(self._learn(X, y, fit_predict_steps, asked)[1]))
 
     @spec_has("fit_transform")
-    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+    def fit_transform(self, X: Table, y: Target = None, **params: Any) -> Any:
         """Fit, and return what becomes of the training rows on the host, as `transform` does.
 
         A `TargetEncoder` encodes each of them by the other folds. `params` go to the
@@ -217,7 +220,7 @@ class Accelerated(Answers):
         taken, made = self._learn(X, y, lambda plan, X, y, _: plan.fit_transform(X, y), asked)
         return self._contained(self._on_host(made), taken)
 
-    def _led_before(self, method: str, params: dict[str, Any]) -> Sequence[Asked]:
+    def _led_before(self, method: str, params: Params) -> Sequence[Asked]:
         """Return what transformers ask for, where the last step takes X and y alone."""
         asked, last = led(self, method, params)
         if last:
@@ -225,7 +228,7 @@ class Accelerated(Answers):
         return asked
 
     @available_if(_learns_in_batches)
-    def partial_fit(self, X: Any, y: Any = None, **params: Any) -> Accelerated:
+    def partial_fit(self, X: Table, y: Target = None, **params: Any) -> Accelerated:
         """Learn from more rows.
 
         For estimators that have the method in scikit-learn, and for transformers of which each
@@ -245,7 +248,7 @@ class Accelerated(Answers):
         self._logs = ExecutionLogs(book)
         return self
 
-    def _learn(self, X: Any, y: Any, how: Any, asked: Sequence[Asked] = ()) -> tuple[Any, Any]:
+    def _learn(self, X: Table, y: Target, how: Any, asked: Sequence[Asked] = ()) -> tuple[Any, Any]:
         """Lower the estimator, run `how` on plan and rows, and keep it all if that succeeds."""
         if self.dtype not in ("auto", "float32", "float64"):
             raise ConfigError(f"dtype={self.dtype!r} is not 'auto', 'float32' or 'float64'")
@@ -277,7 +280,7 @@ class Accelerated(Answers):
         self._set_attributes(y)
         return X, made
 
-    def _set_attributes(self, y: Any) -> None:
+    def _set_attributes(self, y: Target) -> None:
         for name in ("n_features_in_", "feature_names_in_", "certificate_"):
             self.__dict__.pop(name, None)
         names = self.inputs_.names
@@ -292,7 +295,7 @@ class Accelerated(Answers):
             self.classes_ = known if same else target.classes(y)
 
     @spec_has("transform")
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Table) -> Any:
         """Return the transformed table on the host, shape (n_rows, n_outputs).
 
         A frame where `set_output` asks for one; of partitions, a Dask array or frame.
@@ -363,7 +366,7 @@ def why_no_more_rows(plan: Plan) -> str:
     return "; ".join(filter(None, found)) if len(found) == len(plan.steps) else ""
 
 
-def prepared(params: dict[str, Any], head: Plan, takes: inputs.Input) -> dict[str, Any]:
+def prepared(params: Params, head: Plan, takes: inputs.Input) -> dict[str, Any]:
     """Prepare the tables of XGBoost's `eval_set` as the training rows were."""
     if not params.get("eval_set"):
         return params
@@ -373,7 +376,7 @@ def prepared(params: dict[str, Any], head: Plan, takes: inputs.Input) -> dict[st
     return {**params, "eval_set": list(sets)}
 
 
-def checkpoints_of(model: Any) -> Checkpoints:
+def checkpoints_of(model: Estimator) -> Checkpoints:
     """Return what keeps the trees of a model's training, before there are any."""
     folder = model.checkpoint
     if folder is None:

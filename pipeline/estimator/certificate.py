@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from pipeline.errors import ConfigError, ParityError
+from pipeline.typing import Estimator
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def compare(
 
 
 def _agreement(
-    method: str, ours: Any, lifted: Any, rows: np.ndarray, tolerance: Tolerance
+    method: str, ours: Any, lifted: Estimator, rows: np.ndarray, tolerance: Tolerance
 ) -> Agreement:
     if isinstance(lifted, Exception):
         return _failure(method, f"raises {type(lifted).__name__}: {lifted}", rows)

@@ -28,6 +28,7 @@ from pipeline.planning.plan import Plan
 from pipeline.system.environment import packages
 from pipeline.system.memory import told
 from pipeline.trace import ANSWER, ExecutionLog, execution_log, record
+from pipeline.typing import Array, Estimator, Params, Table, Target
 
 T = TypeVar("T")
 
@@ -40,7 +41,7 @@ def spec_has(name: str) -> Any:
     return available_if(lambda model: hasattr(model.estimator, name) or _fitted_has(model, name))
 
 
-def _fitted_has(model: Any, name: str) -> bool:
+def _fitted_has(model: Estimator, name: str) -> bool:
     if not hasattr(model, "plan_"):
         return False
     last = (
@@ -50,7 +51,7 @@ def _fitted_has(model: Any, name: str) -> bool:
     return type(fitted) is type(last) and hasattr(fitted, name)
 
 
-def attempted(X: Any, work: Callable[[], T]) -> T:
+def attempted(X: Table, work: Callable[[], T]) -> T:
     """Return the result of work on X; where X has partitions, the work survives lost workers."""
     return retried(work) if frames.is_partitioned(X) else work()
 
@@ -86,7 +87,7 @@ class Answers(BaseEstimator):
         """What ran where: the last fit, then the prediction that ended last."""
         return self._logs.last
 
-    def _log(self, X: Any) -> AbstractContextManager[ExecutionLog]:
+    def _log(self, X: Table) -> AbstractContextManager[ExecutionLog]:
         n_rows = 0 if frames.is_partitioned(X) else X.shape[0]
         return execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
 
@@ -95,13 +96,13 @@ class Answers(BaseEstimator):
         if not hasattr(self, "plan_"):
             check_is_fitted(self, "plan_")
 
-    def _bring(self, X: Any, device: str) -> Any:
+    def _bring(self, X: Table, device: str) -> Any:
         if frames.device_of(X) == device:
             return X
         with record("input", "copy", device, "the table"), told("input", "copy", device):
             return frames.to_device(X, device)
 
-    def _call(self, method: str, X: Any, **params: Any) -> tuple[Any, Any]:
+    def _call(self, method: str, X: Table, **params: Any) -> tuple[Any, Any]:
         """Return the rows as they were taken, and the result on the host."""
         self._check_fitted()
         params = self._led(method, params) if method in METADATA else params
@@ -112,7 +113,7 @@ class Answers(BaseEstimator):
         self._logs.close(book)
         return X, result
 
-    def _led(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    def _led(self, method: str, params: Params) -> dict[str, Any]:
         """Return what the last step is given; the transformers before it take rows alone."""
         if not params:
             return params
@@ -129,7 +130,7 @@ class Answers(BaseEstimator):
             return frames.to_device(result, "cpu")
 
     @spec_has("predict")
-    def predict(self, X: Any, **params: Any) -> Any:
+    def predict(self, X: Table, **params: Any) -> Any:
         """Return the predicted labels or values on the host, shape (n_rows,).
 
         Parameters
@@ -143,7 +144,7 @@ class Answers(BaseEstimator):
 
     @spec_has("kneighbors")
     def kneighbors(
-        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
+        self, X: Table, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
         """Return the distances and the row numbers of the nearest training rows, on the host.
 
@@ -161,7 +162,7 @@ class Answers(BaseEstimator):
         return self._call("kneighbors", X, **asked)[1]
 
     @spec_has("radius_neighbors_graph")
-    def radius_neighbors_graph(self, X: Any, radius: float | None = None) -> Any:
+    def radius_neighbors_graph(self, X: Table, radius: float | None = None) -> Any:
         """Return the training rows within a radius of each row: a sparse matrix of ones.
 
         On the host, shape (n_rows, n_training_rows). X must be given; `radius` is the estimator's
@@ -170,7 +171,7 @@ class Answers(BaseEstimator):
         return self._call("radius_neighbors_graph", X, radius=radius)[1]
 
     @spec_has("predict_proba")
-    def predict_proba(self, X: Any, **params: Any) -> Any:
+    def predict_proba(self, X: Table, **params: Any) -> Any:
         """Return the class probabilities on the host, shape (n_rows, n_classes).
 
         A list of them, one a target, where scikit-learn returns a list. `params` are passed to
@@ -179,27 +180,29 @@ class Answers(BaseEstimator):
         return _arrays(self._call("predict_proba", X, **params)[1])
 
     @spec_has("predict_log_proba")
-    def predict_log_proba(self, X: Any, **params: Any) -> Any:
+    def predict_log_proba(self, X: Table, **params: Any) -> Any:
         """Return the logarithms of what `predict_proba` returns."""
         return _arrays(self._call("predict_log_proba", X, **params)[1])
 
     @spec_has("decision_function")
-    def decision_function(self, X: Any, **params: Any) -> np.ndarray:
+    def decision_function(self, X: Table, **params: Any) -> np.ndarray:
         """Return the decision values on the host."""
         return np.asarray(self._call("decision_function", X, **params)[1])
 
     @spec_has("score_samples")
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: Table) -> np.ndarray:
         """Return the score of each row on the host, shape (n_rows,)."""
         return np.asarray(self._call("score_samples", X)[1])
 
     @spec_has("inverse_transform")
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: Table) -> Any:
         """Return the rows that `transform` made X of, computed by scikit-learn on the host."""
         return self.to_sklearn().inverse_transform(X)
 
     @spec_has("score")
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+    def score(
+        self, X: Table, y: Target = None, sample_weight: Array = None, **params: Any
+    ) -> float:
         """Return the accuracy of a classifier, R² of a regressor, else its own score."""
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
@@ -211,7 +214,7 @@ class Answers(BaseEstimator):
 
     def certify(
         self,
-        X: Any,
+        X: Table,
         *,
         rtol: float = 1e-4,
         atol: float = 1e-5,
@@ -287,7 +290,7 @@ class Answers(BaseEstimator):
         )
         return self.certificate_
 
-    def explain(self, X: Any = None) -> Explanation:
+    def explain(self, X: Table = None) -> Explanation:
         """Return where each step would run, as `pipeline.explain` does, fitted or not.
 
         Parameters

@@ -22,6 +22,7 @@ from pipeline.data.schema import Schema, kind_of
 from pipeline.data.target import aligned, check_target
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.build import columns_read
+from pipeline.typing import Estimator, ReadParams, Table, Target
 
 
 class Input(Protocol):
@@ -35,11 +36,11 @@ class Input(Protocol):
     def n_features(self) -> int | None:
         """The number of columns; None for documents."""
 
-    def take(self, X: Any) -> Any:
+    def take(self, X: Table) -> Any:
         """Return rows as the model expects them, or raise `DataError`."""
 
 
-def learn(estimator: Any, X: Any) -> tuple[Input, Any]:
+def learn(estimator: Estimator, X: Table) -> tuple[Input, Any]:
     """Return the intake of a model that is fitted on X, and X as the model expects it.
 
     Raises
@@ -75,14 +76,14 @@ def _of_type(error: DataError, given: Any) -> DataError:
     return error
 
 
-def _table(X: Any) -> Any:
+def _table(X: Table) -> Any:
     kind = getattr(getattr(X, "dtype", None), "kind", "")
     if kind == "c":
         raise DataError(f"Complex data not supported: X holds {X.dtype} values; pass real numbers")
     return ingest(X)
 
 
-def _named(X: Any) -> bool:
+def _named(X: Table) -> bool:
     return frames.is_frame(X) and all(isinstance(name, str) for name in X.columns)
 
 
@@ -112,7 +113,7 @@ class TableInput:
         """What each column held at fit; empty without names."""
         return {str(name): each.kind for name, each in (self.schema.columns or {}).items()}
 
-    def take(self, X: Any) -> Any:
+    def take(self, X: Table) -> Any:
         """Return a table with the fitted columns, in their order."""
         given = _table(X)
         X, extra = self.schema.check(given)
@@ -126,7 +127,7 @@ class TableInput:
             )
         return X
 
-    def _tell_names(self, X: Any) -> None:
+    def _tell_names(self, X: Table) -> None:
         """Warn, once for each set, of names that there is nothing to compare with."""
         if self.schema.columns is not None or not _named(X) or X.shape[1] < 2:
             return
@@ -139,11 +140,11 @@ class TableInput:
                 stacklevel=3,
             )
 
-    def profile(self, X: Any) -> dict[str, drift.Learnt]:
+    def profile(self, X: Table) -> dict[str, drift.Learnt]:
         """Return the profile of the columns that some step reads."""
         return drift.learn(self.read(X))
 
-    def read(self, X: Any) -> pd.DataFrame:
+    def read(self, X: Table) -> pd.DataFrame:
         """Return the columns that some step reads, on the host, of rows that were taken."""
         used = self.schema.used
         X = X if used is None else frames.select(X, [n for n in X.columns if n in used])
@@ -154,7 +155,7 @@ class TableInput:
 class DaskInput:
     """Partitions of a table; what their columns hold is judged where they are."""
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Table) -> None:
         self.columns = list(X.columns) if hasattr(X, "columns") else None
         self.n_features: int | None = int(X.shape[1])
         self.kinds = {str(name): kind_of(X._meta[name]) for name in self.columns or ()}
@@ -164,7 +165,7 @@ class DaskInput:
         """The names of the columns, in the order of the fit."""
         return self.columns
 
-    def take(self, X: Any) -> Any:
+    def take(self, X: Table) -> Any:
         """Return a table with the fitted columns, in their order."""
         X = X if frames.is_partitioned(X) else ingest(X)
         if self.columns is not None and hasattr(X, "columns"):
@@ -183,7 +184,7 @@ class TextInput:
     names = None
     n_features = None
 
-    def take(self, X: Any) -> Any:
+    def take(self, X: Table) -> Any:
         """Return the texts as a series."""
         return documents(X)
 
@@ -194,12 +195,12 @@ class Labels:
     names = None
     n_features = None
 
-    def take(self, X: Any) -> Any:
+    def take(self, X: Table) -> Any:
         """Return the labels as a host array."""
         return label_encoder.column(X)
 
 
-def whole(X: Any, step: str) -> None:
+def whole(X: Table, step: str) -> None:
     """Refuse partitions for a step that needs all rows in one table.
 
     Raises
@@ -214,7 +215,7 @@ def whole(X: Any, step: str) -> None:
         )
 
 
-def as_passed(X: Any, rows: np.ndarray, sample: Any, *, text: bool) -> tuple[Any, str]:
+def as_passed(X: Table, rows: np.ndarray, sample: Table, *, text: bool) -> tuple[Any, str]:
     """Return rows as a user of the lifted model would pass them, on the host.
 
     Parameters
@@ -245,7 +246,7 @@ def as_passed(X: Any, rows: np.ndarray, sample: Any, *, text: bool) -> tuple[Any
     return given, f"{kind.__module__.partition('.')[0]}.{kind.__name__}, {how}"
 
 
-def _rows_of(X: Any, rows: np.ndarray) -> Any:
+def _rows_of(X: Table, rows: np.ndarray) -> Any:
     """Return rows of what a user passed, on the host; None where they cannot be taken again."""
     if isinstance(X, list | tuple):
         return [X[i] for i in rows]
@@ -271,7 +272,7 @@ def eval_sets(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:
         yield (output.categorize(X) if frames.is_frame(X) else X), check_target(pair[1], X)
 
 
-def check_queries(params: Mapping[str, Any], X: Any) -> None:
+def check_queries(params: ReadParams, X: Table) -> None:
     """Check that the queries of a ranker are those of the rows, as far as labels can tell.
 
     Raises
@@ -283,7 +284,7 @@ def check_queries(params: Mapping[str, Any], X: Any) -> None:
         raise DataError("the index of qid differs from that of X: rows would not match; align it")
 
 
-def takes_weights(estimator: Any) -> bool:
+def takes_weights(estimator: Estimator) -> bool:
     """Return whether all of an estimator learns from weighted rows; a `Pipeline` says it does not.
 
     >>> from sklearn.linear_model import Ridge
@@ -304,13 +305,13 @@ class weighted:  # noqa: N801 - a decorator
     """
 
     def __init__(self, fit: Callable[..., Any]) -> None:
-        def plain(self: Any, X: Any, y: Any = None, **params: Any) -> Any:
+        def plain(self: Any, X: Table, y: Target = None, **params: Any) -> Any:
             return fit(self, X, y, **params)
 
         plain.__doc__, plain.__name__, plain.__qualname__ = fit.__doc__, "fit", fit.__qualname__
         self.fit, self.plain, self.__doc__ = fit, plain, fit.__doc__
 
-    def __get__(self, model: Any, owner: type | None = None) -> Callable[..., Any]:
+    def __get__(self, model: Estimator, owner: type | None = None) -> Callable[..., Any]:
         """Return the method of a model, or the function of the class."""
         if model is None:
             return self.fit

@@ -17,6 +17,7 @@ from pipeline.planning.plan import Plan
 from pipeline.preprocessing.engine import build
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import TWINS
+from pipeline.typing import Estimator, ReadParams, Table
 
 METHODS = (
     *("fit", "partial_fit", "fit_transform", "fit_predict", "transform", "inverse_transform"),
@@ -44,7 +45,7 @@ class Led(NamedTuple):
     """To the last step, where it is an estimator."""
 
 
-def router(model: Any) -> MetadataRouter:
+def router(model: Estimator) -> MetadataRouter:
     """Return how metadata go from a model to its estimator: each method's to the same method."""
     mapping = MethodMapping()
     for method in METHODS:
@@ -52,7 +53,7 @@ def router(model: Any) -> MetadataRouter:
     return MetadataRouter(owner=model).add(estimator=model.estimator, method_mapping=mapping)
 
 
-def led(model: Any, method: str, params: Mapping[str, Any]) -> Led:
+def led(model: Estimator, method: str, params: ReadParams) -> Led:
     """Return where the metadata of a call of a model go.
 
     With scikit-learn's routing, by what the steps ask for; without it, by the names of the
@@ -75,7 +76,7 @@ def led(model: Any, method: str, params: Mapping[str, Any]) -> Led:
     return Led(asked, own)
 
 
-def runs_on_blocks(estimator: Any) -> bool:
+def runs_on_blocks(estimator: Estimator) -> bool:
     """Return whether an estimator is preprocessing that runs on blocks of rows."""
     return on_blocks(estimator) and not obstacles(estimator, "estimator", "cpu")
 
@@ -93,7 +94,7 @@ def refuse(asked: Sequence[Asked], why: str) -> None:
         raise Unsupported(*found)
 
 
-def hand_over(plan: Plan, asked: Sequence[Asked], X: Any) -> None:
+def hand_over(plan: Plan, asked: Sequence[Asked], X: Table) -> None:
     """Give the programs of a plan the weights that their transformers ask for.
 
     Raises
@@ -124,7 +125,7 @@ def forget(plan: Plan) -> None:
             step.worker.weights = []
 
 
-def _has(program: Program, transformer: Any) -> bool:
+def _has(program: Program, transformer: Estimator) -> bool:
     return any(leaf is transformer for _, leaf in build.leaves(program.estimator, program.step))
 
 
@@ -132,7 +133,7 @@ def _routes() -> bool:
     return bool(get_config()["enable_metadata_routing"])
 
 
-def _refuse_transformed(estimator: Pipeline, params: Mapping[str, Any]) -> None:
+def _refuse_transformed(estimator: Pipeline, params: ReadParams) -> None:
     names = [name for name in estimator.transform_input or () if name in params]
     if names:
         why = f"{names} would have to go through the steps before the last"
@@ -144,7 +145,7 @@ Step = tuple[str, Any, dict[str, Any]]
 
 
 def _steps(
-    estimator: Any, method: str, params: Mapping[str, Any], *, bare: bool = True
+    estimator: Estimator, method: str, params: ReadParams, *, bare: bool = True
 ) -> list[Step]:
     """Return the steps with what they are given; `bare` names are the last step's."""
     held = list(parts(estimator))
@@ -172,7 +173,7 @@ def _joined(by_method: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {name: value for held in by_method.values() for name, value in held.items()}
 
 
-def _asked(path: str, part: Any, params: Mapping[str, Any]) -> Iterator[Asked]:
+def _asked(path: str, part: Any, params: ReadParams) -> Iterator[Asked]:
     """Return what the transformers inside a step are given."""
     params = {name: value for name, value in params.items() if value is not None}
     if not params:
@@ -184,7 +185,7 @@ def _asked(path: str, part: Any, params: Mapping[str, Any]) -> Iterator[Asked]:
         yield from _asked(f"{path}.{name}", how, own)
 
 
-def _inside(part: Any, params: Mapping[str, Any]) -> list[Step]:
+def _inside(part: Any, params: ReadParams) -> list[Step]:
     if type(part) is Pipeline:
         return _steps(part, "fit_transform", params, bare=False)
     held = build.parts(part)

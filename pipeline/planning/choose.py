@@ -28,6 +28,7 @@ from pipeline.planning.lower import on_blocks, parts, validate, walk
 from pipeline.records import dumps as dumps
 from pipeline.system import devices, gpu
 from pipeline.system.devices import Choice
+from pipeline.typing import Estimator, Table
 
 BLOCKS = "preprocessing"
 """The family of everything that runs on blocks."""
@@ -143,7 +144,7 @@ def advise(
     return Advice("cuda", left.why)
 
 
-def choose(device: str, estimator: BaseEstimator, X: Any) -> Choice:
+def choose(device: str, estimator: BaseEstimator, X: Table) -> Choice:
     """Return the device that serves a request for an estimator and its training rows.
 
     Parameters
@@ -256,7 +257,7 @@ def _runs_on_blocks(part: Any) -> bool:
     return on_blocks(part) and not label_encoder.handles(part)
 
 
-def _shape(X: Any) -> tuple[int, int] | None:
+def _shape(X: Table) -> tuple[int, int] | None:
     shape = getattr(X, "shape", None)
     if frames.is_partitioned(X) or (shape is None and not hasattr(X, "__len__")):
         return None
@@ -381,7 +382,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Where `worth` comes from, in words."""
         return "assumed" if self.gpu is None else self.gpu.source
 
-    def factor(self, estimator: Any) -> float:
+    def factor(self, estimator: Estimator) -> float:
         """Return how much longer an estimator takes than the one timed, by its parameters."""
         values = {name: getattr(estimator, name, None) for name in self.proportional}
         return math.prod(

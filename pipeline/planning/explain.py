@@ -16,6 +16,7 @@ from pipeline.planning import html
 from pipeline.planning.forecast import outlook
 from pipeline.planning.lower import RULES, on_host, placements, validate, walk
 from pipeline.system.devices import choose
+from pipeline.typing import Table
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Explanation:
 
 
 def explain(
-    estimator: BaseEstimator, device: str = "auto", X: Any = None, *, dtype: str = "auto"
+    estimator: BaseEstimator, device: str = "auto", X: Table = None, *, dtype: str = "auto"
 ) -> Explanation:
     """Return where each step would run, without running anything and without a GPU.
 
@@ -127,7 +128,7 @@ def explain(
     return Explanation(estimator, name, why, tuple(rows), sizes)
 
 
-def _chosen(device: str, estimator: BaseEstimator, X: Any) -> tuple[str, str]:
+def _chosen(device: str, estimator: BaseEstimator, X: Table) -> tuple[str, str]:
     choice = choose(device) if X is None else advice.choose(device, estimator, X)
     return choice.name, choice.why
 

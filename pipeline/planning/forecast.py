@@ -24,6 +24,7 @@ from pipeline.planning.lower import last_type, on_blocks, walk
 from pipeline.preprocessing.engine import build
 from pipeline.preprocessing.engine.build import columns_read
 from pipeline.system import devices
+from pipeline.typing import Table
 
 IN_TURN = "one partition after another"
 
@@ -61,7 +62,7 @@ class Rows:
         return enough, f"about {need:,} bytes of rows{self.beside}, {left}"
 
 
-def outlook(estimator: BaseEstimator, device: str, X: Any, dtype: str) -> dict[str, str]:
+def outlook(estimator: BaseEstimator, device: str, X: Table, dtype: str) -> dict[str, str]:
     """Return for each step what a fit will do with the partitions, by the step's name.
 
     Parameters
@@ -79,7 +80,9 @@ def outlook(estimator: BaseEstimator, device: str, X: Any, dtype: str) -> dict[s
     return dict(_steps(estimator, device, X, dtype))
 
 
-def _steps(estimator: BaseEstimator, device: str, X: Any, dtype: str) -> Iterator[tuple[str, str]]:
+def _steps(
+    estimator: BaseEstimator, device: str, X: Table, dtype: str
+) -> Iterator[tuple[str, str]]:
     table: Rows | None = given(X)
     read = columns_read(estimator, X._meta) if hasattr(X, "columns") else None
     columns = X.shape[1] if read is None else len(read)
@@ -101,7 +104,7 @@ def _steps(estimator: BaseEstimator, device: str, X: Any, dtype: str) -> Iterato
             table = table if said.startswith(IN_TURN) else None
 
 
-def given(X: Any) -> Rows:
+def given(X: Table) -> Rows:
     """Return what is known of a Dask frame or array.
 
     Its rows are known of tables in memory and of Parquet files that are read without conditions.
@@ -124,7 +127,7 @@ def _width(kind: Any) -> int | None:
     return None if found is None else int(found)
 
 
-def known_rows(X: Any) -> int | None:
+def known_rows(X: Table) -> int | None:
     """Return the rows of a Dask frame; None where partitions would have to be made for it."""
     if not len(X.columns):
         return None

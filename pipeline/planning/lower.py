@@ -23,6 +23,7 @@ from pipeline.planning.plan import Plan, Step
 from pipeline.preprocessing.engine import build
 from pipeline.preprocessing.engine import build as refusals
 from pipeline.preprocessing.engine.program import Program
+from pipeline.typing import Estimator, Params
 
 RULES = {"cpu": cpu, "cuda": cuda}
 BLOCKS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
@@ -96,7 +97,7 @@ def _tell_places(steps: Sequence[Step], dtype: str) -> None:
                 step.worker.asked_for(dtype)
 
 
-def last_type(dtype: str, device: str, last: Any) -> str:
+def last_type(dtype: str, device: str, last: Estimator) -> str:
     """Return the type of the matrix for the last estimator of an estimator, where it is float32.
 
     >>> from sklearn.linear_model import Ridge
@@ -141,7 +142,7 @@ def _for_what_follows(after: Event | None, device: str) -> dict[str, Any]:
     return {"order": "C" if found or device == "cpu" else cuda.order(part)}
 
 
-def _program(run: Sequence[Event], device: str, made: dict[str, Any]) -> Step:
+def _program(run: Sequence[Event], device: str, made: Params) -> Step:
     places = [place for name, part, _ in run for place in placements(name, part, device)]
     if len(run) == 1:
         name, estimator = run[0][0], run[0][1]
@@ -284,7 +285,7 @@ def validate(estimator: BaseEstimator) -> None:
     _validate_rows(estimator)
 
 
-def _validate(leaf: Any, path: str) -> None:
+def _validate(leaf: Estimator, path: str) -> None:
     if hasattr(leaf, "_parameter_constraints"):
         try:
             clone(leaf)._validate_params()

@@ -18,27 +18,28 @@ from pipeline.preprocessing.engine.program import Program
 from pipeline.system.memory import told
 from pipeline.system.threads import halved
 from pipeline.trace import record
+from pipeline.typing import Estimator, Params, Table, Target
 
 
 class Worker(Protocol):
     """What a step needs: `Program` and `Model` have it."""
 
-    def fit(self, X: Any, y: Any, **params: Any) -> Any:
+    def fit(self, X: Table, y: Target, **params: Any) -> Any:
         """Learn."""
 
-    def fit_transform(self, X: Any, y: Any) -> Any:
+    def fit_transform(self, X: Table, y: Target) -> Any:
         """Learn and transform."""
 
-    def partial_fit(self, X: Any, y: Any, **params: Any) -> Any:
+    def partial_fit(self, X: Table, y: Target, **params: Any) -> Any:
         """Learn from more rows."""
 
-    def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return how it learns from partitions; "" where they have to be gathered."""
 
-    def why_gathered(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def why_gathered(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return why they have to be gathered, where others like them have not."""
 
-    def call(self, method: str, X: Any, **params: Any) -> Any:
+    def call(self, method: str, X: Table, **params: Any) -> Any:
         """Call a fitted method."""
 
     def to_sklearn(self) -> Any:
@@ -67,7 +68,7 @@ class Step:
     placements: Sequence[Placement] = field(default_factory=list)
     on_host: Callable[[Sequence[Reason]], Step] | None = None
 
-    def bring(self, X: Any) -> Any:
+    def bring(self, X: Table) -> Any:
         """Return X on this step's device."""
         if frames.device_of(X) == self.device:
             return X
@@ -75,7 +76,7 @@ class Step:
         with record(self.name, "copy", self.device, why), told(self.name, "copy", self.device):
             return frames.to_device(X, self.device)
 
-    def learn(self, call: str, X: Any, y: Any, **params: Any) -> Any:
+    def learn(self, call: str, X: Table, y: Target, **params: Any) -> Any:
         """Call a method that learns; on the host if the data stand in the way and it may."""
         X = self.bring(X)
         if frames.is_partitioned(X):
@@ -92,7 +93,7 @@ class Step:
         return self.learn(call, X, y, **params)
 
     def _learn_with_less(
-        self, full: OutOfMemory, call: str, X: Any, y: Any, params: dict[str, Any]
+        self, full: OutOfMemory, call: str, X: Table, y: Target, params: Params
     ) -> Any:
         """Learn once more, from halves of the rows in turn where blocks are; then on the host."""
         _let_go(full)
@@ -119,7 +120,7 @@ class Step:
             for place in self.placements
         ]
 
-    def _spread_or_gathered(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    def _spread_or_gathered(self, call: str, X: Table, y: Target, params: Params) -> Any:
         """Return partitions, as one table if the worker learns from all rows at once."""
         said = self.worker.trains_distributed(call, X, y, params)
         if not said:
@@ -164,7 +165,7 @@ class Plan:
     steps : sequence of Step
     """
 
-    def __init__(self, estimator: Any, steps: Sequence[Step]) -> None:
+    def __init__(self, estimator: Estimator, steps: Sequence[Step]) -> None:
         self.estimator, self.steps = estimator, steps
 
     @property
@@ -177,26 +178,26 @@ class Plan:
         """Where every step runs, inner ones included."""
         return [placement for step in self.steps for placement in step.placements]
 
-    def fit(self, X: Any, y: Any, **params: Any) -> None:
+    def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit step by step; `params` go to the last one."""
         *transformers, last = self.steps
         last.learn("fit", _fit_transform(transformers, X, y), y, **params)
 
-    def fit_transform(self, X: Any, y: Any) -> Any:
+    def fit_transform(self, X: Table, y: Target) -> Any:
         """Fit step by step, and return what the last one makes of the training rows."""
         return _fit_transform(self.steps, X, y)
 
-    def fit_predict(self, X: Any, y: Any) -> Any:
+    def fit_predict(self, X: Table, y: Target) -> Any:
         """Fit step by step, and return the labels that the last one gives the training rows."""
         *transformers, last = self.steps
         return last.learn("fit_predict", _fit_transform(transformers, X, y), y)
 
-    def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
+    def partial_fit(self, X: Table, y: Target, **params: Any) -> None:
         """Let the only step learn from more rows."""
         (step,) = self.steps
         step.learn("partial_fit", X, y, **params)
 
-    def call(self, method: str, X: Any, **params: Any) -> Any:
+    def call(self, method: str, X: Table, **params: Any) -> Any:
         """Transform step by step, and return the last one's `method`; `params` go to it."""
         *transformers, last = self.steps
         for step in transformers:
@@ -235,7 +236,7 @@ class Plan:
         return taker.cast() or (maker.cast() if isinstance(maker, Program) else None)
 
 
-def _fit_transform(steps: Sequence[Step], X: Any, y: Any) -> Any:
+def _fit_transform(steps: Sequence[Step], X: Table, y: Target) -> Any:
     for step in steps:
         X = step.learn("fit_transform", X, y)
     return X

@@ -9,11 +9,12 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from pipeline.backends.xgboost import deprecated
+from pipeline.typing import Array
 
 _WIDTH = 96
 
 
-def code(value: Any, indent: int = 0) -> str:
+def code(value: Array, indent: int = 0) -> str:
     """Return an estimator as an expression, with each parameter that is not the default.
 
     Its repr would not do: scikit-learn leaves out what is after 700 characters.

@@ -27,6 +27,7 @@ from pipeline.backends.cuml.tables import XGBOOST, public_name
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load
 from pipeline.optional import load as load_name
+from pipeline.typing import Array
 
 _PUBLIC = re.compile(r"sklearn(\.[a-z][a-z0-9_]*){1,2}\.[A-Z][A-Za-z0-9]*")
 _NO_ESTIMATORS = ("sklearn.datasets", "sklearn.experimental", "sklearn.externals", "sklearn.tests")
@@ -140,7 +141,7 @@ def function(name: str) -> Any:
     return found
 
 
-def name_of_function(value: Any) -> str | None:
+def name_of_function(value: Array) -> str | None:
     """Return the name that `function` takes, None where a function is not on the list.
 
     >>> name_of_function(np.log1p), name_of_function(print)
@@ -173,7 +174,7 @@ def scalar_type(name: str) -> type:
     return found
 
 
-def name_of_type(value: Any) -> str | None:
+def name_of_type(value: Array) -> str | None:
     """Return the name that `scalar_type` takes, None for other types.
 
     >>> name_of_type(np.float32), name_of_type(int), name_of_type(dict)
@@ -282,7 +283,7 @@ def trusted(estimator: BaseEstimator) -> list[str]:
     return sorted({*EVERYWHERE, *(each for name in names for each in NEEDS.get(name, ()))})
 
 
-def _walk(value: Any) -> Iterator[BaseEstimator]:
+def _walk(value: Array) -> Iterator[BaseEstimator]:
     if isinstance(value, BaseEstimator):
         yield value
         yield from _walk(list(value.get_params(deep=False).values()))

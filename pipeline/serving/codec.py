@@ -20,6 +20,7 @@ from sklearn.compose import make_column_selector
 from pipeline.backends.xgboost import deprecated
 from pipeline.errors import ConfigError, DataError
 from pipeline.serving import allowlist
+from pipeline.typing import Estimator
 
 Document = Any
 """What JSON can say: None, bool, int, float, str, list, and dict with text for keys."""
@@ -229,7 +230,7 @@ class Decoder:
             raise DataError(f"there is no array {str(name)[:80]!r}")
         return self.arrays[name]
 
-    def _objects(self, inner: Any) -> np.ndarray:
+    def _objects(self, inner: Estimator) -> np.ndarray:
         shape, values = inner
         made = np.empty(len(values), dtype=object)
         for i, value in enumerate(values):
@@ -239,27 +240,27 @@ class Decoder:
     def _scalar(self, name: str) -> Any:
         return self._array(name)[()]
 
-    def _spline(self, inner: Any) -> BSpline:
+    def _spline(self, inner: Estimator) -> BSpline:
         t, c, k, extrapolate, axis = self.decode(inner)
         return BSpline(t, c, k, extrapolate=extrapolate, axis=axis)
 
-    def _random(self, inner: Any) -> np.random.RandomState:
+    def _random(self, inner: Estimator) -> np.random.RandomState:
         made = np.random.RandomState()
         made.set_state(self.decode(inner))
         return made
 
-    def _selector(self, inner: Any) -> make_column_selector:
+    def _selector(self, inner: Estimator) -> make_column_selector:
         made = make_column_selector()
         vars(made).update(self._known(inner, {"pattern", "dtype_include", "dtype_exclude"}))
         return made
 
-    def _splitter(self, inner: Any) -> Any:
+    def _splitter(self, inner: Estimator) -> Any:
         name, pairs = inner
         made: Any = object.__new__(allowlist.splitter(name))
         vars(made).update(self.mapping(pairs))
         return made
 
-    def _estimator(self, inner: Any) -> BaseEstimator:
+    def _estimator(self, inner: Estimator) -> BaseEstimator:
         name, params, state = inner
         kind = allowlist.estimator(name)
         with deprecated.heard():

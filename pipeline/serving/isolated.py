@@ -15,6 +15,7 @@ import numpy as np
 from pipeline.data import frames
 from pipeline.errors import DataError
 from pipeline.serving import manifest, messages
+from pipeline.typing import Table
 
 SECONDS = 300.0
 """Longest time that reading a file, or one call, may take."""
@@ -87,19 +88,19 @@ class Isolated:
         self._connection: Connection[Any, Any] = ours
         self._result(self._receive())
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Table) -> np.ndarray:
         """Return the predicted labels or values, shape (n_rows,)."""
         return self.call("predict", X)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Table) -> np.ndarray:
         """Return the class probabilities, shape (n_rows, n_classes)."""
         return self.call("predict_proba", X)
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Table) -> np.ndarray:
         """Return the transformed table, shape (n_rows, n_outputs)."""
         return self.call("transform", X)
 
-    def call(self, method: str, X: Any) -> np.ndarray:
+    def call(self, method: str, X: Table) -> np.ndarray:
         """Return what a method makes of rows: numbers, or text.
 
         Raises

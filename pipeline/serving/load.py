@@ -20,6 +20,7 @@ from pipeline.serving.save import ATTRIBUTES
 from pipeline.serving.steps import Unpacker
 from pipeline.system.devices import choose, prepare
 from pipeline.trace import ExecutionLog
+from pipeline.typing import Array
 
 
 @overload
@@ -142,7 +143,7 @@ def _model(
     return model
 
 
-def _estimator(value: Any) -> BaseEstimator:
+def _estimator(value: Array) -> BaseEstimator:
     if not isinstance(value, BaseEstimator):
         raise DataError(f"{state.STATE}: the estimator is no estimator")
     return value
@@ -174,7 +175,7 @@ def _settings(held: state.ModelState, decoder: Decoder) -> dict[str, Any]:
     return settings
 
 
-def _mapping(value: Any, known: tuple[str, ...]) -> dict[str, Any]:
+def _mapping(value: Array, known: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(value, dict) or not set(value) <= set(known):
         raise DataError(f"{state.STATE}: not a mapping of {', '.join(known)}")
     return value

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pipeline.data import frames
 from pipeline.data.convert import from_arrow, ingest
 from pipeline.errors import DataError
+from pipeline.typing import Table
 
 LARGEST = 2**31
 """Largest answer that is read, in bytes."""
@@ -42,7 +43,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     texts: list[str] | None = None
 
 
-def call(method: str, X: Any) -> tuple[bytes, bytes]:
+def call(method: str, X: Table) -> tuple[bytes, bytes]:
     """Return the two messages that ask for a method of some rows.
 
     Parameters

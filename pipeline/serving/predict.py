@@ -45,6 +45,7 @@ from pipeline.serving.load import load
 from pipeline.serving.parts import Part
 from pipeline.system.progress import Say
 from pipeline.system.threads import alone
+from pipeline.typing import Table
 
 __all__ = ["METHODS", "ROWS", "SCHEMA", "Job", "Predictor", "Record", "batches", "run"]
 
@@ -223,7 +224,7 @@ class Predictor:
             X.columns = pd.Index([n for n in names if str(n) in there], tupleize_cols=False)
         return X if names is not None else frames.matrix(X)
 
-    def _compared(self, X: Any, taken: Any) -> tuple[dict[str, Counted], list[str]]:
+    def _compared(self, X: Table, taken: Any) -> tuple[dict[str, Counted], list[str]]:
         """Return what the batch holds, and what its columns were changed to."""
         if not isinstance(self.model.inputs_, TableInput):
             return {}, []

@@ -19,6 +19,7 @@ import msgspec
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load as load_name
 from pipeline.serving import allowlist, load, messages
+from pipeline.typing import Estimator
 
 METHODS = frozenset(
     ["decision_function", "predict", "predict_log_proba", "predict_proba", "score_samples"]
@@ -83,7 +84,7 @@ PARSERS: Mapping[str, Sequence[str]] = {
 """Kind of a file -> what reads it."""
 
 
-def answered(model: Any, header: bytes, data: bytes) -> tuple[bytes, bytes]:
+def answered(model: Estimator, header: bytes, data: bytes) -> tuple[bytes, bytes]:
     """Return the messages that answer a call."""
     call = msgspec.json.decode(header, type=messages.Call)
     if call.method not in METHODS or not hasattr(model, call.method):

@@ -16,6 +16,7 @@ from pipeline.errors import DataError
 from pipeline.estimator.inputs import DaskInput, Input, Labels, TableInput, TextInput
 from pipeline.serving.codec import Decoder, Document, Encoder
 from pipeline.serving.steps import State
+from pipeline.typing import ReadParams
 
 STATE: Final = "state.json"
 ARRAYS: Final = "arrays.npz"
@@ -107,14 +108,14 @@ def unpack_inputs(document: Document, decoder: Decoder) -> Input:
         raise DataError(f"{STATE}: the columns of the model are damaged: {error}") from error
 
 
-def _rows(held: Mapping[str, Any]) -> TableInput:
+def _rows(held: ReadParams) -> TableInput:
     columns = held["columns"]
     if columns is not None:
         columns = {name: Column(*rest) for name, *rest in columns}
     return TableInput(Schema(columns, held["n_features"], held["used"]))
 
 
-def _partitioned(held: Mapping[str, Any]) -> DaskInput:
+def _partitioned(held: ReadParams) -> DaskInput:
     made = DaskInput.__new__(DaskInput)
     made.columns, made.n_features = held["columns"], held["n_features"]
     # Earlier files have no kinds.

@@ -33,6 +33,7 @@ from pipeline.preprocessing.engine.nodes import (
 from pipeline.preprocessing.engine.program import Program
 from pipeline.serving import allowlist
 from pipeline.serving.codec import Decoder, Document, Encoder
+from pipeline.typing import Array, DType, Estimator
 
 FORMS: Mapping[str, type] = {form.__name__: form for form in (Categories, Dates, Numbers)}
 
@@ -129,7 +130,7 @@ def _columns(head: pd.DataFrame, encoder: Encoder, where: str) -> list[ColumnSta
     ]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Array) -> Any:
     """Return a cell as what a file can hold; what no step takes is left out."""
     if isinstance(value, pd.Timestamp | pd.Timedelta):
         return str(value)
@@ -173,7 +174,7 @@ def _known(branch: Branch) -> dict[Any, Any]:
     return {}
 
 
-def _cell(value: Any, dtype: Any) -> pd.Series:
+def _cell(value: Array, dtype: DType) -> pd.Series:
     """Return one value as a column of a type, any value where None is given."""
     if dtype == "category":
         return pd.Series([("" if value is None else value)]).astype("category")
@@ -295,7 +296,7 @@ class Packer:
         estimators = dict(parts(plan.estimator))
         return [(step.name, self._step(step, estimators.get(step.name))) for step in plan.steps]
 
-    def _step(self, step: Step, estimator: Any) -> State:
+    def _step(self, step: Step, estimator: Estimator) -> State:
         worker = step.worker
         if isinstance(worker, Program):
             return pack(worker, self.encoder)
@@ -325,7 +326,7 @@ def _learnt(worker: Any) -> Learnt | None:
     return Learnt(dtype=worker.dtype, given=given, columns=columns)
 
 
-def _recall(worker: Any, learnt: Learnt | None, fitted: Any) -> None:
+def _recall(worker: Any, learnt: Learnt | None, fitted: Estimator) -> None:
     """Make a model learn and answer from the type of matrix that the saved one did."""
     worker.dtype, worker.row = "auto", None
     if learnt is None:
@@ -374,7 +375,7 @@ class Unpacker:
         for step, (_, state) in zip(plan.steps, states, strict=True):
             self._step(step, state, estimators.get(step.name))
 
-    def _step(self, step: Step, state: State, estimator: Any) -> None:
+    def _step(self, step: Step, state: State, estimator: Estimator) -> None:
         worker = step.worker
         if isinstance(state, Blocks):
             if not isinstance(worker, Program):
@@ -397,7 +398,7 @@ class Unpacker:
             raise DataError(f"there is no part {name!r}")
         return self.files[name]
 
-    def _model(self, step: Step, fitted: Any, estimator: Any) -> None:
+    def _model(self, step: Step, fitted: Estimator, estimator: Estimator) -> None:
         worker = step.worker
         if isinstance(worker, HostModel | Labels):
             worker.native = fitted
@@ -411,7 +412,7 @@ class Unpacker:
             vars(step).update(vars(host))
             step.worker.native = fitted  # type: ignore[attr-defined]
 
-    def _upload(self, step: Step, fitted: Any, estimator: Any) -> None:
+    def _upload(self, step: Step, fitted: Estimator, estimator: Estimator) -> None:
         if not isinstance(step.worker, Cuml):
             why = f"a saved {type(estimator).__name__} has no way onto the GPU"
             raise Unsupported(Reason(step.name, why, "use device='auto', or fit it there"))

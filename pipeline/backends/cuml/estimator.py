@@ -23,6 +23,7 @@ from pipeline.backends.cuml.translations import refuse
 from pipeline.data import frames
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import available, load
+from pipeline.typing import Array, Estimator, Params, Table, Target
 
 ON_HOST = "run the step on the CPU with device='auto'"
 
@@ -58,7 +59,7 @@ class Cuml(Model):
         if not self.rule.cutoff:
             self.dtype, self.narrow = ("float32", True) if self.rule.narrow else (dtype, False)
 
-    def fit(self, X: Any, y: Any, **params: Any) -> None:
+    def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit on a CuPy matrix, dense or sparse.
 
         Raises
@@ -79,7 +80,7 @@ class Cuml(Model):
             return self._fit_sized(X, y, params)
         return super().fit(X, y, **params)
 
-    def _fit_sized(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+    def _fit_sized(self, X: Table, y: Target, params: Params) -> None:
         """Fit on a matrix of a size for cuML's cutoff, which may be overwritten."""
         X, factor = least_squares.sized(
             X,
@@ -98,7 +99,7 @@ class Cuml(Model):
             return {}
         return {"random_state": int(check_random_state(None).randint(np.iinfo(np.int32).max))}
 
-    def _weighted(self, y: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def _weighted(self, y: Target, params: Params) -> dict[str, Any]:
         """Return the parameters of `fit`, with weights that cuML's solver can do with."""
         if self.rule.strength is None:
             return params
@@ -108,7 +109,7 @@ class Cuml(Model):
         self.native.set_params(**changed)
         return params if given is None else {**params, "sample_weight": given}
 
-    def _fit_together(self, X: Any, y: Any, weights: Any = None) -> None:
+    def _fit_together(self, X: Table, y: Target, weights: Array = None) -> None:
         """Take the model that all GPUs of the cluster train."""
         X = self.learnt_from(X)
         found = multi_gpu.train(self.estimator, {**self.taken, **self._drawn()}, X, y, weights)
@@ -117,43 +118,43 @@ class Cuml(Model):
         self.native = found
         self.text_labels = y is not None and y.dtype.kind not in "iufb"
 
-    def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return which class trains on all GPUs; "" where this one does on one."""
         if not multi_gpu.several_gpus() or self._obstacles(call, X, y, params):
             return ""
         return f"trained by all GPUs of the cluster ({multi_gpu.path_of(self.estimator)})"
 
-    def why_gathered(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def why_gathered(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return why one GPU of several learns."""
         why = self._obstacles(call, X, y, params) if multi_gpu.several_gpus() else []
         return "; ".join(why)
 
-    def _obstacles(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> list[str]:
+    def _obstacles(self, call: str, X: Table, y: Target, params: Params) -> list[str]:
         if call not in multi_gpu.CALLS:
             return [f"{call} learns on one GPU"]
         return multi_gpu.obstacles(self.estimator, self.taken, (X, y), params)
 
-    def fit_transform(self, X: Any, y: Any) -> Any:
+    def fit_transform(self, X: Table, y: Target) -> Any:
         """Fit, and return the transformed training rows, on the device; of partitions, as such."""
         if frames.is_partitioned(X):
             self._fit_together(X, y)
             return multi_gpu.transformed(self, self.typed(X))
         return super().fit_transform(self._learnable(X, y, {}), y)
 
-    def fit_predict(self, X: Any, y: Any) -> Any:
+    def fit_predict(self, X: Table, y: Target) -> Any:
         """Fit, and return the labels of the training rows, on the device."""
         if frames.is_partitioned(X):
             self._fit_together(X, y)
             return self.native.labels_
         return super().fit_predict(self._learnable(X, y, {}), y)
 
-    def partial_fit(self, X: Any, y: Any, **params: Any) -> None:
+    def partial_fit(self, X: Table, y: Target, **params: Any) -> None:
         """Learn from more rows."""
         classes = {"classes": params.pop("classes")} if "classes" in params else {}
         X = self._learnable(X, y, params)
         super().partial_fit(X, y, **params, **classes)
 
-    def call(self, method: str, X: Any, **params: Any) -> Any:
+    def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``, on the device.
 
         Raises
@@ -183,7 +184,7 @@ class Cuml(Model):
         with load("cuml.using_output_type")("cudf"):
             return super().call(method, X, **params)
 
-    def _within_radius(self, X: Any, params: dict[str, Any]) -> Any:
+    def _within_radius(self, X: Table, params: Params) -> Any:
         try:
             return super().call("radius_neighbors_graph", X, **params)
         except (TypeError, ValueError) as error:  # of other metrics than Euclid's, of sparse rows
@@ -216,7 +217,7 @@ class Cuml(Model):
             trees.complete(lifted)
         return _at_home(lifted)
 
-    def resume(self, fitted: Any) -> None:
+    def resume(self, fitted: Estimator) -> None:
         """Take the state of a fitted scikit-learn estimator over to the device.
 
         Raises
@@ -237,7 +238,7 @@ class Cuml(Model):
         classes = getattr(fitted, "classes_", None)
         self.text_labels = classes is not None and np.asarray(classes).dtype.kind not in "iufb"
 
-    def _learnable(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    def _learnable(self, X: Table, y: Target, params: Params) -> Any:
         given, X = X, self.learnt_from(X, self.rule.order)
         found = [*self._beyond_cuml(y, params)]
         if multi_gpu.has_missing(X):
@@ -254,12 +255,12 @@ class Cuml(Model):
         self._through_the_host(X)
         return self._spared(X, given)
 
-    def _through_the_host(self, X: Any) -> None:
+    def _through_the_host(self, X: Table) -> None:
         """Book the way of rows that cuML hands to the model of each pair of classes."""
         if self.in_pairs:
             trace.record_transfer(to_host=frames.nbytes(X), to_device=frames.nbytes(X))
 
-    def _spared(self, X: Any, given: Any) -> Any:
+    def _spared(self, X: Table, given: Any) -> Any:
         """Return rows that cuML may write to: theirs are as they were but for rounding."""
         asked = self.estimator.get_params(deep=False)
         at_risk = self.first and X is given and self.rule.overwrites
@@ -267,7 +268,7 @@ class Cuml(Model):
             return X
         return X.copy(order="F") if asked.get("copy", asked.get("copy_X", True)) else X
 
-    def _beyond_cuml(self, y: Any, params: dict[str, Any]) -> Iterator[Reason]:
+    def _beyond_cuml(self, y: Target, params: Params) -> Iterator[Reason]:
         name = type(self.estimator).__name__
         for param, value in params.items():
             if value is not None and not (param == "sample_weight" and self.rule.weights):
@@ -290,11 +291,11 @@ class Cuml(Model):
             way_out = f"use decision_function_shape='ovr', or {ON_HOST}"
             yield Reason(self.step, why, way_out)
 
-    def _in_pairs(self, y: Any) -> bool:
+    def _in_pairs(self, y: Target) -> bool:
         """Return whether a model is made of one for each pair of these classes."""
         return bool(self.rule.pairs and y is not None and len(np.unique(y)) > 2)
 
-    def _uneven(self, params: dict[str, Any]) -> str:
+    def _uneven(self, params: Params) -> str:
         """Return the weights that are honoured with two classes alone, if there are some."""
         given = {**self.taken, **params}
         return " and ".join(name for name in self.rule.unweighted if given.get(name) is not None)
@@ -304,7 +305,7 @@ class Cuml(Model):
         return DataError(f"{why}; impute them in a step before")
 
 
-def _at_home(lifted: Any) -> Any:
+def _at_home(lifted: Estimator) -> Any:
     """Return an estimator without arrays of the device, or else only a GPU could unpickle it."""
     for name, value in vars(lifted).items():
         if frames.device_of(value) == "cuda":

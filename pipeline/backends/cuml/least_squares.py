@@ -12,6 +12,7 @@ import math
 from typing import Any, Literal
 
 from pipeline.data import frames, partitioned
+from pipeline.typing import Array, Table
 
 CUTOFF = 1e-10
 """Of cuML, for what it divides by."""
@@ -21,8 +22,8 @@ Divisors = Literal["eigenvalues", "their roots", "singular values"]
 
 
 def sized(
-    X: Any,
-    weights: Any = None,
+    X: Table,
+    weights: Array = None,
     *,
     tol: float = 1e-6,
     centred: bool = True,
@@ -44,13 +45,13 @@ def sized(
     return made, factor
 
 
-def _squares(X: Any, centred: bool) -> float:
+def _squares(X: Table, centred: bool) -> float:
     xp = frames.array_module(frames.device_of(X))
     around = 0.0 if centred else float((X.mean(axis=0) ** 2).sum())
     return float(xp.var(X, axis=0).sum()) + around
 
 
-def sized_together(X: Any, *, tol: float = 1e-6, centred: bool = True) -> tuple[Any, float]:
+def sized_together(X: Table, *, tol: float = 1e-6, centred: bool = True) -> tuple[Any, float]:
     """Return what `sized` does of partitions that several GPUs hold.
 
     Parameters
@@ -67,14 +68,14 @@ def sized_together(X: Any, *, tol: float = 1e-6, centred: bool = True) -> tuple[
     return X.map_blocks(_times, factor, dtype="float64"), factor
 
 
-def _moments(X: Any) -> tuple[int, Any, Any]:
+def _moments(X: Table) -> tuple[int, Any, Any]:
     """Return the number of rows, and mean and variance of each column, on the host."""
     xp = frames.array_module(frames.device_of(X))
     mean, variance = (each(X, axis=0, dtype="float64") for each in (xp.mean, xp.var))
     return len(X), frames.to_host(mean), frames.to_host(variance)
 
 
-def _times(X: Any, factor: float) -> Any:
+def _times(X: Table, factor: float) -> Any:
     return X.astype("float64") * factor
 
 

@@ -29,6 +29,7 @@ from pipeline.data.checks import is_finite
 from pipeline.distributed.cluster import Cluster, active
 from pipeline.distributed.retry import watched
 from pipeline.optional import available, load
+from pipeline.typing import Array, Column, Estimator, ReadParams, Table, Target
 
 NEEDS = ("raft_dask", "dask_cudf")
 """Packages without which cuml.dask cannot be imported."""
@@ -36,7 +37,7 @@ NEEDS = ("raft_dask", "dask_cudf")
 CALLS = ("fit", "fit_transform", "fit_predict")
 
 
-def path_of(estimator: Any) -> str:
+def path_of(estimator: Estimator) -> str:
     """Return the dotted name of the class of cuml.dask for an estimator that has one."""
     return SPREAD[public_name(estimator)].path
 
@@ -68,7 +69,7 @@ def _device() -> str:
 
 
 def obstacles(
-    estimator: Any, taken: Mapping[str, Any], table: tuple[Any, Any], params: Mapping[str, Any]
+    estimator: Estimator, taken: ReadParams, table: tuple[Any, Any], params: ReadParams
 ) -> list[str]:
     """Return why a fit cannot be shared by several GPUs.
 
@@ -95,9 +96,7 @@ def obstacles(
     ]
 
 
-def _of_parameters(
-    found: Spread, taken: Mapping[str, Any], params: Mapping[str, Any]
-) -> Iterator[str]:
+def _of_parameters(found: Spread, taken: ReadParams, params: ReadParams) -> Iterator[str]:
     """Yield what the class for several GPUs would swallow, or fail at."""
     for name, value in taken.items():
         if name not in found.takes or not found.takes[name](value):
@@ -107,7 +106,7 @@ def _of_parameters(
             yield f"the fit of {found.path} takes no {name}"
 
 
-def _of_rows(found: Spread, taken: Mapping[str, Any], X: Any) -> Iterator[str]:
+def _of_rows(found: Spread, taken: ReadParams, X: Table) -> Iterator[str]:
     if hasattr(X, "columns") or frames.is_sparse(X._meta) or X.dtype.kind != "f":
         yield f"{found.path} takes a dense matrix of floats"
     elif X.shape[1] < max(found.columns, _components(taken)):
@@ -116,12 +115,12 @@ def _of_rows(found: Spread, taken: Mapping[str, Any], X: Any) -> Iterator[str]:
         yield "there is one partition"
 
 
-def _components(taken: Mapping[str, Any]) -> int:
+def _components(taken: ReadParams) -> int:
     asked = taken.get("n_components")
     return asked if isinstance(asked, int) else 0
 
 
-def _of_target(found: Spread, y: Any) -> Iterator[str]:
+def _of_target(found: Spread, y: Target) -> Iterator[str]:
     if not found.y:
         return
     if y is None or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
@@ -130,7 +129,9 @@ def _of_target(found: Spread, y: Any) -> Iterator[str]:
         yield f"{found.path} needs two classes"
 
 
-def train(estimator: Any, taken: Mapping[str, Any], X: Any, y: Any, weights: Any = None) -> Any:
+def train(
+    estimator: Estimator, taken: ReadParams, X: Table, y: Target, weights: Array = None
+) -> Any:
     """Return the model of all rows that the workers of the active cluster train together.
 
     Parameters
@@ -178,7 +179,7 @@ def train(estimator: Any, taken: Mapping[str, Any], X: Any, y: Any, weights: Any
     return model
 
 
-def _target(found: Spread, dtype: np.dtype[Any], y: Any) -> tuple[Any, Any]:
+def _target(found: Spread, dtype: np.dtype[Any], y: Target) -> tuple[Any, Any]:
     """Return the classes and what stands for y; classes of text have no place on a GPU."""
     if not found.y:
         return None, None
@@ -189,7 +190,7 @@ def _target(found: Spread, dtype: np.dtype[Any], y: Any) -> tuple[Any, Any]:
     return classes, codes.astype("int32" if found.y == "codes" else dtype)
 
 
-def _uploaded(column: Any, table: Any) -> Any:
+def _uploaded(column: Column, table: Table) -> Any:
     if column is None:
         return None
     device = frames.device_of(table)
@@ -198,7 +199,7 @@ def _uploaded(column: Any, table: Any) -> Any:
 
 
 def _fit(
-    cluster: Cluster, found: Spread, taken: Mapping[str, Any], given: tuple[Any, Any, Any, Any]
+    cluster: Cluster, found: Spread, taken: ReadParams, given: tuple[Any, Any, Any, Any]
 ) -> Any:
     table, column, weights, classes = given
     made = load(found.path)(client=cluster.client, **taken)
@@ -208,7 +209,7 @@ def _fit(
     return made.fit(table, column, **known)
 
 
-def transformed(model: Model, X: Any) -> Any:
+def transformed(model: Model, X: Table) -> Any:
     """Return what a fitted model makes of partitions, as partitions on their device."""
     row = frames.array_module(frames.device_of(X)).zeros((1, X.shape[1]), X.dtype)
     (width,) = model.call("transform", row).shape[1:]
@@ -218,11 +219,11 @@ def transformed(model: Model, X: Any) -> Any:
     )
 
 
-def _transformed(X: Any, model: Model) -> Any:
+def _transformed(X: Table, model: Model) -> Any:
     return model.call("transform", X)
 
 
-def has_missing(X: Any) -> bool:
+def has_missing(X: Table) -> bool:
     """Return whether a matrix of the host or of a GPU has missing values."""
     xp = frames.array_module(frames.device_of(X))
     values = X.data if frames.is_sparse(X) else X
@@ -248,33 +249,33 @@ class Learnt:
     classes: Any
 
 
-def _nothing(model: Any, learnt: Learnt) -> None:
+def _nothing(model: Estimator, learnt: Learnt) -> None:
     """Add nothing."""
 
 
-def _classes(model: Any, learnt: Learnt) -> None:
+def _classes(model: Estimator, learnt: Learnt) -> None:
     """Give the classes their own names: the labels were sent as their numbers."""
     model.classes_ = learnt.classes
 
 
-def _samples(model: Any, learnt: Learnt) -> None:
+def _samples(model: Estimator, learnt: Learnt) -> None:
     """Tell how many rows there were, which scikit-learn's PCA knows."""
     model.n_samples_ = learnt.table.shape[0]
 
 
-def _steps(model: Any, learnt: Learnt) -> None:
+def _steps(model: Estimator, learnt: Learnt) -> None:
     """Tell that a closed form takes no steps, as the class for one GPU does."""
     model.n_iter_ = None
 
 
-def _labels(model: Any, learnt: Learnt) -> None:
+def _labels(model: Estimator, learnt: Learnt) -> None:
     """Give the labels and the inertia of all rows: the model has those of one GPU."""
     labels = partitioned.joined(partitioned.each(_labelled, learnt.table, model))
     model.labels_ = frames.to_device(labels, frames.device_of(learnt.table))
     model.inertia_ = float(learnt.by.inertia_)
 
 
-def _labelled(X: Any, model: Any) -> Any:
+def _labelled(X: Table, model: Estimator) -> Any:
     return frames.to_device(model.predict(X), "cpu")
 
 
@@ -312,7 +313,7 @@ class Spread:
     supply: Callable[[Any, Learnt], None] = _nothing
 
 
-def _any(value: Any) -> bool:
+def _any(value: Array) -> bool:
     return True
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline.backends.cuml import translations
 from pipeline.backends.cuml.translations import Check, Own, whole_or_none
+from pipeline.typing import Estimator
 
 
 @dataclass(frozen=True)
@@ -265,7 +266,7 @@ SUBSTITUTES = {
 """What has no faithful twin -> the nearest estimator that has a rule; never put in its place."""
 
 
-def public_name(estimator: Any) -> str:
+def public_name(estimator: Estimator) -> str:
     """Return the name under which an estimator's exact class is imported.
 
     A subclass has another one: it is another algorithm.
@@ -278,6 +279,6 @@ def public_name(estimator: Any) -> str:
     return f"{kind.__module__.partition('._')[0]}.{kind.__name__}"
 
 
-def rule(estimator: Any) -> Rule | None:
+def rule(estimator: Estimator) -> Rule | None:
     """Return the row of an estimator, if there is one."""
     return CUML.get(public_name(estimator))

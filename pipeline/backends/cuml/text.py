@@ -25,6 +25,7 @@ from pipeline.backends.base import Model, Placement
 from pipeline.data import frames
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.optional import load
+from pipeline.typing import Array, DType, Estimator, Table, Target
 
 CUML: dict[type, str] = {
     original: f"cuml.feature_extraction.text.{original.__name__}"
@@ -49,7 +50,7 @@ ON_CPU = "or run the step on the CPU with device='auto'"
 Objection = tuple[str, str, str]
 
 
-def handles(estimator: Any) -> bool:
+def handles(estimator: Estimator) -> bool:
     """Return whether a step is one of the text vectorizers.
 
     >>> handles(TfidfVectorizer()), handles("passthrough")
@@ -83,7 +84,7 @@ def inside(leaf: BaseEstimator, step: str) -> Reason:
     )
 
 
-def _objections(estimator: Any) -> Iterator[Objection]:
+def _objections(estimator: Estimator) -> Iterator[Objection]:
     """Return parameter, cause and way out of each value that cuML does not honour."""
     if isinstance(estimator, TfidfTransformer):
         return
@@ -111,7 +112,7 @@ def _beforehand(name: str) -> str:
     return f"leave out {name} and change the texts beforehand, {ON_CPU}"
 
 
-def _objections_to_grams(estimator: Any) -> Iterator[Objection]:
+def _objections_to_grams(estimator: Estimator) -> Iterator[Objection]:
     shortest, longest = estimator.ngram_range
     if not 1 <= shortest <= longest:
         why = f"{estimator.ngram_range!r} is not a range from 1 up"
@@ -123,17 +124,17 @@ def _objections_to_grams(estimator: Any) -> Iterator[Objection]:
         yield "ngram_range", why, f"start at 3 or fewer characters, {ON_CPU}"
 
 
-def _objections_to_limits(estimator: Any) -> Iterator[Objection]:
+def _objections_to_limits(estimator: Estimator) -> Iterator[Objection]:
     if _limited(estimator) and estimator.binary:
         why = "cuML ranks terms by how often they occur, scikit-learn by documents when binary=True"
         yield "max_features", why, f"use min_df in its place, {ON_CPU}"
 
 
-def _limited(estimator: Any) -> bool:
+def _limited(estimator: Estimator) -> bool:
     return getattr(estimator, "max_features", None) is not None and estimator.vocabulary is None
 
 
-def _differences(estimator: Any) -> Iterator[str]:
+def _differences(estimator: Estimator) -> Iterator[str]:
     """Return what is told because it cannot be seen from the parameters."""
     if not isinstance(estimator, TfidfTransformer):
         yield "letters beyond U+FFFF and the Greek final sigma differ, see docs/gpu-semantics.md"
@@ -143,11 +144,11 @@ def _differences(estimator: Any) -> Iterator[str]:
         yield "at equal counts max_features keeps the first terms of the alphabet"
 
 
-def _held(dtype: Any) -> bool:
+def _held(dtype: DType) -> bool:
     return np.dtype(dtype) in (np.dtype("float32"), np.dtype("float64"))
 
 
-def parameters(estimator: Any, step: str, dtype: str) -> dict[str, Any]:
+def parameters(estimator: Estimator, step: str, dtype: str) -> dict[str, Any]:
     """Return cuML's parameters for a vectorizer whose values it takes.
 
     Parameters
@@ -180,13 +181,13 @@ def parameters(estimator: Any, step: str, dtype: str) -> dict[str, Any]:
     return params
 
 
-def single_spaces(X: Any, *, lowercase: bool, spaces: str) -> Any:
+def single_spaces(X: Table, *, lowercase: bool, spaces: str) -> Any:
     """Return a cuDF series of text as scikit-learn has it before it cuts characters."""
     X = X.str.lower() if lowercase else X
     return X.str.replace(spaces, " ", regex=True)
 
 
-def _terms(estimator: Any, step: str) -> list[str] | None:
+def _terms(estimator: Estimator, step: str) -> list[str] | None:
     """Return the given vocabulary in the order of its columns, as scikit-learn understands it."""
     if getattr(estimator, "vocabulary", None) is None:
         return None
@@ -222,19 +223,19 @@ class Vectorizer(Model):
         super().__init__(estimator, twin(**parameters(estimator, step, dtype)))
         self.step = step
 
-    def fit(self, X: Any, y: Any, **params: Any) -> None:
+    def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Learn the vocabulary and the frequencies of a cuDF series of text, or of counts."""
         self._ask("fit", X)
 
-    def fit_transform(self, X: Any, y: Any) -> Any:
+    def fit_transform(self, X: Table, y: Target) -> Any:
         """Learn, and return the sparse rows of the training texts, on the device."""
         return self._ask("fit_transform", X)
 
-    def call(self, method: str, X: Any, **params: Any) -> Any:
+    def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``."""
         return self._ask(method, X, **params)
 
-    def _ask(self, method: str, X: Any, **params: Any) -> Any:
+    def _ask(self, method: str, X: Table, **params: Any) -> Any:
         try:
             return getattr(self.native, method)(frames.matrix(X), **params)
         except RuntimeError as error:
@@ -266,7 +267,7 @@ class Vectorizer(Model):
         return lifted
 
 
-def with_vocabulary(estimator: Any, terms: Any) -> Any:
+def with_vocabulary(estimator: Estimator, terms: Any) -> Any:
     """Return a fitted `CountVectorizer` or `TfidfVectorizer` that knows the given terms.
 
     >>> words = with_vocabulary(CountVectorizer(), ["a", "text"])
@@ -278,5 +279,5 @@ def with_vocabulary(estimator: Any, terms: Any) -> Any:
     return lifted.set_params(vocabulary=clone(estimator).vocabulary)
 
 
-def _host(weights: Any) -> np.ndarray:
+def _host(weights: Array) -> np.ndarray:
     return frames.to_host(weights.to_cupy() if hasattr(weights, "to_cupy") else weights)

@@ -23,6 +23,7 @@ from sklearn.base import BaseEstimator, clone
 from pipeline import records
 from pipeline.data import frames
 from pipeline.errors import Reason, Unsupported
+from pipeline.typing import Array, Estimator, ReadParams, Table
 
 SCHEMA: Final = "pipeline.translations/1"
 PATH = Path(__file__).with_name("translations.json")
@@ -39,7 +40,7 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     first: int = 0
     """How many of its items; 0 for all of it."""
 
-    def __call__(self, params: Mapping[str, Any]) -> Any:
+    def __call__(self, params: ReadParams) -> Any:
         """Return the value for the parameters of a estimator."""
         value = params[self.of] if self.of else self.constant
         value = value if self.times == 1 else self.times * value
@@ -58,7 +59,7 @@ class Case(
     test: str = ""
     against: list[Any] = []
 
-    def holds(self, params: Mapping[str, Any]) -> bool:
+    def holds(self, params: ReadParams) -> bool:
         """Return whether the parameters of an estimator are of this case."""
         return not self.parameter or holds(self.test, self.against, params[self.parameter])
 
@@ -79,7 +80,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By the public name of the estimator."""
 
 
-def same(value: Any, other: Any) -> bool:
+def same(value: Array, other: Any) -> bool:
     """Return whether a value is one from JSON, of which true and false are no numbers.
 
     >>> same(0.0, 0), same(0, False), same((None, None), [None, None])
@@ -107,7 +108,7 @@ TESTS: dict[str, Callable[[Any, list[Any]], bool]] = {
 """What may be asked of a value; "not " before it turns the answer."""
 
 
-def holds(test: str, against: list[Any], value: Any) -> bool:
+def holds(test: str, against: list[Any], value: Array) -> bool:
     """Return whether a test holds of a value.
 
     >>> holds("not in", ["l2"], "l1"), holds("above", [1024], 1025), holds("none", [], 0)
@@ -116,7 +117,7 @@ def holds(test: str, against: list[Any], value: Any) -> bool:
     return TESTS[test.removeprefix("not ")](value, against) != test.startswith("not ")
 
 
-def first(cases: list[Case], params: Mapping[str, Any]) -> Any:
+def first(cases: list[Case], params: ReadParams) -> Any:
     """Return the outcome of the first case that holds."""
     return next(case.then for case in cases if case.holds(params))
 
@@ -133,7 +134,7 @@ def load(path: Path = PATH) -> Record:
     return records.load(path, Record, schema=SCHEMA, command="make contract-snapshot")
 
 
-def translate(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+def translate(name: str, params: ReadParams) -> dict[str, Any]:
     """Return cuML's parameters for those of an estimator, as cuML itself would.
 
     Parameters
@@ -195,7 +196,7 @@ class Own:
         refuse(self.only, estimator, step)
         return {name: _array(getattr(estimator, name)) for name in self.same} | dict(self.extra)
 
-    def lift(self, fitted: Any, estimator: BaseEstimator) -> Any:
+    def lift(self, fitted: Estimator, estimator: BaseEstimator) -> Any:
         """Return a fitted scikit-learn estimator with the state of the cuML one."""
         lifted = clone(estimator)
         lifted.n_features_in_ = int(fitted.n_features_in_)
@@ -216,7 +217,7 @@ def refuse(only: Mapping[str, Check], estimator: BaseEstimator, step: str) -> No
         raise Unsupported(*refused)
 
 
-def _array(value: Any) -> Any:
+def _array(value: Array) -> Any:
     """Return a list as an array, whose shape cuML asks for."""
     return np.asarray(value) if isinstance(value, list | tuple) else value
 
@@ -226,22 +227,22 @@ def one_of(*values: Any) -> Check:
     return lambda value: value in values
 
 
-def scalar(value: Any) -> bool:
+def scalar(value: Array) -> bool:
     """Return whether a value is one number."""
     return np.ndim(value) == 0
 
 
-def whole(value: Any) -> bool:
+def whole(value: Array) -> bool:
     """Return whether a value is a whole number; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def whole_or_none(value: Any) -> bool:
+def whole_or_none(value: Array) -> bool:
     """Return whether a value is a whole number or None."""
     return value is None or whole(value)
 
 
-def only_none(value: Any) -> bool:
+def only_none(value: Array) -> bool:
     """Return whether nothing was asked for."""
     return value is None
 
@@ -250,13 +251,13 @@ def _named(*names: str) -> Callable[[Any], dict[str, Any]]:
     return lambda fitted: {name: getattr(fitted, name) for name in names}
 
 
-def _gaussian(fitted: Any) -> dict[str, Any]:
+def _gaussian(fitted: Estimator) -> dict[str, Any]:
     state = _named("classes_", "class_count_", "class_prior_", "theta_")(fitted)
     # cuML adds the smoothing to the variances, as scikit-learn does.
     return {**state, "var_": fitted.sigma_, "epsilon_": float(fitted.epsilon_)}
 
 
-def _categorical(fitted: Any) -> dict[str, Any]:
+def _categorical(fitted: Estimator) -> dict[str, Any]:
     """Return one array a column; cuML pads all columns to the most categories of any."""
     counts = frames.to_device(fitted.category_count_, "cpu")
     logs = frames.to_device(fitted.feature_log_prob_, "cpu")
@@ -270,7 +271,7 @@ def _categorical(fitted: Any) -> dict[str, Any]:
     }
 
 
-def _unseen(fitted: Any, X: Any) -> str:
+def _unseen(fitted: Estimator, X: Table) -> str:
     """Return which category is new; for it CuPy would take the number of another one."""
     seen = fitted.category_count_.sum(axis=1) > 0
     xp = frames.array_module(frames.device_of(X))
@@ -283,7 +284,7 @@ def _unseen(fitted: Any, X: Any) -> str:
     return f"column {column} holds the category {category} in row {row}; at fit there were {known}"
 
 
-def _projection(fitted: Any) -> dict[str, Any]:
+def _projection(fitted: Estimator) -> dict[str, Any]:
     state = _named("components_", "n_components_")(fitted)
     density = {"density_": fitted.density_} if hasattr(fitted, "density_") else {}
     return {**state, **density, "_n_features_out": fitted.n_components_}

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
+from pipeline.typing import Array, Estimator
+
 PHI: dict[str, Callable[[Any], Any]] = {
     "gini": np.square,
     "entropy": lambda share: xlogy(share, share) / np.log(2),
@@ -23,7 +25,7 @@ UNKNOWN = (
 )
 
 
-def counted(estimator: Any, weights: Any) -> bool:
+def counted(estimator: Estimator, weights: Array) -> bool:
     """Return whether counts of rows are all that a forest of cuML knows of their weights.
 
     It draws rows by their weights, as scikit-learn does; those that it does not draw it weighs.
@@ -32,7 +34,7 @@ def counted(estimator: Any, weights: Any) -> bool:
     return getattr(estimator, "bootstrap", True) or not given
 
 
-def is_complete(fitted: Any) -> bool:
+def is_complete(fitted: Estimator) -> bool:
     """Return whether the trees of a fitted forest, where there are some, have impurities."""
     trees = (each.tree_ for each in getattr(fitted, "estimators_", ()))
     return not any(np.isnan(tree.impurity).any() for tree in trees)

@@ -14,10 +14,11 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
 from pipeline.preprocessing.transformers.target_encoder import labels
+from pipeline.typing import ReadParams, Target
 
 
 def scaled(
-    taken: Mapping[str, Any], strength: tuple[str, ...], y: Any, given: Any, mean: float = 1.0
+    taken: ReadParams, strength: tuple[str, ...], y: Target, given: Any, mean: float = 1.0
 ) -> tuple[Any, dict[str, Any]]:
     """Return weights of the rows with another mean, and what goes with them.
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, Literal
 from uuid import uuid4
 
@@ -29,6 +30,7 @@ from pipeline.distributed.cluster import Cluster
 from pipeline.errors import CheckpointDiffers, DataError
 from pipeline.optional import load
 from pipeline.system.atomic import locked, write_bytes
+from pipeline.typing import Array, Estimator, Params, Table
 
 SCHEMA: Final = "pipeline.checkpoint/1"
 EVERY = 10.0
@@ -223,7 +225,7 @@ ODD = np.uint64(0x9E3779B97F4A7C15)
 """Of places in a table; an odd factor loses no bit of what it multiplies."""
 
 
-def begun(estimator: Any, params: dict[str, Any], data: Callable[[], str]) -> Checkpoints | None:
+def begun(estimator: Estimator, params: Params, data: Callable[[], str]) -> Checkpoints | None:
     """Return the checkpoints of this training; None where there are none to keep.
 
     Parameters
@@ -258,11 +260,11 @@ def begun(estimator: Any, params: dict[str, Any], data: Callable[[], str]) -> Ch
     return kept
 
 
-def _rounds(estimator: Any) -> int:
+def _rounds(estimator: Estimator) -> int:
     return int(estimator.get_num_boosting_rounds())
 
 
-def _sampled(estimator: Any) -> str:
+def _sampled(estimator: Estimator) -> str:
     """Return what is drawn at random anew in each training; empty if nothing is."""
     if getattr(estimator, "booster", None) == "dart":
         return "trees are dropped at random"
@@ -272,7 +274,7 @@ def _sampled(estimator: Any) -> str:
 
 @contextmanager
 def continued(
-    estimator: Any, kept: Checkpoints | None, callback: Callable[[Checkpoints], Any]
+    estimator: Estimator, kept: Checkpoints | None, callback: Callable[[Checkpoints], Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield what `fit` is told besides, while the estimator wants only the trees that lack."""
     if kept is None:
@@ -300,7 +302,7 @@ def keeper(kept: Checkpoints) -> Any:
     class Keeper(load("xgboost.callback.TrainingCallback")):  # type: ignore[misc]
         """Keeps the trees in this process."""
 
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        def after_iteration(self, model: Estimator, epoch: int, evals_log: Any) -> bool:
             if pace.due():
                 kept.keep(bytes(model.save_raw("ubj")), model.num_boosted_rounds())
             return False
@@ -324,7 +326,7 @@ def fingerprint(*tables: Any) -> str:
     return hashlib.sha256(repr(found).encode()).hexdigest()
 
 
-def _parts(table: Any) -> Sequence[Any]:
+def _parts(table: Table) -> Sequence[Any]:
     if table is None:
         return ["none"]
     if frames.is_partitioned(table):
@@ -332,7 +334,7 @@ def _parts(table: Any) -> Sequence[Any]:
     return [_mixed(table)]
 
 
-def _mixed(table: Any) -> tuple[Any, ...]:
+def _mixed(table: Table) -> tuple[Any, ...]:
     """Return the shape and the sum of the values' bits, each times a number of its place."""
     xp = frames.array_module(frames.device_of(table))
     rows = _hashed(table) if frames.is_frame(table) or table.dtype.kind not in "biuf" else table
@@ -345,7 +347,7 @@ def _mixed(table: Any) -> tuple[Any, ...]:
     return (*table.shape, total)
 
 
-def _hashed(table: Any) -> Any:
+def _hashed(table: Table) -> Any:
     """Return a number for each row of a frame or an array of text."""
     if not frames.is_frame(table):
         return pd.util.hash_array(np.asarray(table, dtype=object))
@@ -354,7 +356,7 @@ def _hashed(table: Any) -> Any:
     return pd.util.hash_pandas_object(table, index=False).to_numpy()
 
 
-def _bits(rows: Any, xp: Any) -> Any:
+def _bits(rows: Table, xp: ModuleType) -> Any:
     rows = xp.ascontiguousarray(rows).reshape(len(rows), -1)
     whole = rows.astype("uint8") if rows.dtype.kind == "b" else rows
     return whole.view(f"uint{8 * whole.dtype.itemsize}").astype("uint64")
@@ -386,12 +388,12 @@ def relayed(cluster: Cluster, kept: Checkpoints | None) -> Iterator[Callable[[Ch
             variable.delete()
 
 
-def _take_now_and_then(variable: Any, kept: Checkpoints, over: threading.Event) -> None:
+def _take_now_and_then(variable: Array, kept: Checkpoints, over: threading.Event) -> None:
     while not over.wait(EVERY or 1):
         _take(variable, kept)
 
 
-def _take(variable: Any, kept: Checkpoints) -> None:
+def _take(variable: Array, kept: Checkpoints) -> None:
     with suppress(Exception):  # There are no trees yet, or nobody to ask.
         rounds, trees = variable.get(timeout=ANSWER if kept.rounds else 1)
         kept.keep(trees, rounds)
@@ -401,11 +403,11 @@ def _sender(name: str, every: float) -> Any:
     class Sender(load("xgboost.callback.TrainingCallback")):  # type: ignore[misc]
         """Leaves the trees of the first worker with the scheduler, now and then."""
 
-        def before_training(self, model: Any) -> Any:
+        def before_training(self, model: Estimator) -> Any:
             self.pace = Pace(every)
             return model
 
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        def after_iteration(self, model: Estimator, epoch: int, evals_log: Any) -> bool:
             if load("xgboost.collective.get_rank")() == 0 and self.pace.due():
                 variable = load("distributed.Variable")(
                     name, client=load("distributed.get_client")()

@@ -17,6 +17,7 @@ from pipeline.distributed.cluster import Cluster, active
 from pipeline.distributed.retry import watched
 from pipeline.errors import DataError
 from pipeline.optional import load
+from pipeline.typing import Array, Estimator, Names, Params, Table, Target
 
 SPREAD = {
     name: f"xgboost.dask.Dask{name.replace('RF', '')}"
@@ -28,13 +29,13 @@ KNOWN = {"sample_weight"}
 """Parameters of `fit` that are cut as the rows are."""
 
 
-def trains_distributed(estimator: Any, params: dict[str, Any]) -> bool:
+def trains_distributed(estimator: Estimator, params: Params) -> bool:
     """Return whether an estimator with these parameters of `fit` can train on partitions."""
     given = {name for name, value in params.items() if value is not None}
     return type(estimator).__name__ in SPREAD and given <= KNOWN
 
 
-def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+def train(estimator: Estimator, X: Table, y: Target, sample_weight: Array = None) -> Any:
     """Return the booster that the workers of the active cluster train together.
 
     Partitions stay in order and go to the workers in equal shares, so that the same partitions
@@ -71,7 +72,7 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         return watched(cluster, lambda: _fit(spread, client, placed, more)).get_booster()
 
 
-def _spread(estimator: Any, cluster: Cluster) -> tuple[Any, tracker.Client]:
+def _spread(estimator: Estimator, cluster: Cluster) -> tuple[Any, tracker.Client]:
     """Return the estimator that trains on the cluster, and the client that it talks through."""
     # Longer than the scheduler takes to miss a worker, which is the better message.
     patience = 2 * int(cluster.options.timeout) + 1
@@ -89,9 +90,7 @@ def _spread(estimator: Any, cluster: Cluster) -> tuple[Any, tracker.Client]:
     return spread, client
 
 
-async def _fit(
-    spread: Any, client: tracker.Client, placed: Sequence[Any], more: dict[str, Any]
-) -> Any:
+async def _fit(spread: Any, client: tracker.Client, placed: Sequence[Any], more: Params) -> Any:
     X, y, sample_weight = placed
     pool.take(spread.device)
     try:
@@ -100,7 +99,7 @@ async def _fit(
         await client.stop_trackers()
 
 
-def check_labels(estimator: Any, y: Any) -> None:
+def check_labels(estimator: Estimator, y: Target) -> None:
     """Refuse labels that are not 0, 1, …, n - 1, which a cluster would find out too late.
 
     Raises
@@ -118,7 +117,7 @@ def check_labels(estimator: Any, y: Any) -> None:
         )
 
 
-def distribute(cluster: Cluster, X: Any, rows: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
+def distribute(cluster: Cluster, X: Table, rows: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
     """Return the table and the arrays with each part on the worker that will train on it."""
     kept = [(part, n) for part, n in zip(partitioned.parts_of(X), rows, strict=True) if n]
     edges = np.cumsum([0, *(n for _, n in kept)])
@@ -146,13 +145,13 @@ def _own(part: Any) -> Any:
     return output.with_own_nulls(part) if frames.is_frame(part) else part
 
 
-def _table(parts: Sequence[Any], rows: Sequence[int], X: Any) -> Any:
+def _table(parts: Sequence[Any], rows: Sequence[int], X: Table) -> Any:
     if hasattr(X, "columns"):
         return load("dask.dataframe.from_delayed")(list(parts), meta=X._meta)
     return _blocks(parts, [(n, X.shape[1]) for n in rows], X)
 
 
-def _column(parts: Sequence[Any], rows: Sequence[int], array: Any) -> Any:
+def _column(parts: Sequence[Any], rows: Sequence[int], array: Array) -> Any:
     return None if array is None else _blocks(parts, [(n,) for n in rows], array)
 
 
@@ -166,7 +165,7 @@ def _blocks(parts: Sequence[Any], shapes: Sequence[tuple[int, ...]], like: Any) 
     )
 
 
-def categorized(X: Any) -> Any:
+def categorized(X: Table) -> Any:
     """Return a Dask frame whose text columns have the same categories in every partition."""
     meta = output.categorize(X._meta)
     names = [name for name, dtype in meta.dtypes.items() if str(dtype) == "category"]
@@ -177,7 +176,7 @@ def categorized(X: Any) -> Any:
     return X.map_partitions(_as, kinds, meta=_as(X._meta, kinds))
 
 
-def _distinct(X: Any, names: Sequence[Any]) -> dict[Any, Any]:
+def _distinct(X: Table, names: Names) -> dict[Any, Any]:
     coded = output.categorize(X[names])
     return {name: frames.host_index(coded[name].cat.categories) for name in names}
 
@@ -189,5 +188,5 @@ def _union(found: Sequence[Any]) -> pd.Index:
     return pd.Index(np.unique(np.concatenate(found)))
 
 
-def _as(X: Any, kinds: dict[Any, Any]) -> Any:
+def _as(X: Table, kinds: dict[Any, Any]) -> Any:
     return X.astype(kinds)

@@ -21,6 +21,7 @@ from pipeline.data import frames, output, partitioned
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, DeviceUnavailable, Reason
 from pipeline.optional import load
+from pipeline.typing import Array, Estimator, Params, Table, Target
 
 OF_TABLE = {"base_score", "interaction_constraints", "monotone_constraints"}
 """Parameters that may say something of each column, class or target."""
@@ -34,7 +35,7 @@ class XGBoostModel(Model):
             super().__init__(estimator, clone(estimator).set_params(device=device))
         self.device = device
 
-    def fit(self, X: Any, y: Any, **params: Any) -> None:
+    def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit, then read back where XGBoost ran: without a GPU it merely warns.
 
         Raises
@@ -75,7 +76,7 @@ class XGBoostModel(Model):
             ) from error
         return self._check_device(self.native.get_booster())
 
-    def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
+    def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return how it learns from partitions: by a cluster, or from the disk if it must."""
         if not distributed.trains_distributed(self.estimator, params):
             return ""
@@ -84,12 +85,12 @@ class XGBoostModel(Model):
         enough, sizes = partitioned.fits(X)
         return "" if enough or hasattr(X, "columns") else f"external memory: {sizes}"
 
-    def _take(self, booster: Any) -> None:
+    def _take(self, booster: Estimator) -> None:
         """Be the estimator that has this booster."""
         self.native = self._with(booster)
         self.native.set_params(device=self.device)
 
-    def _check_device(self, booster: Any) -> None:
+    def _check_device(self, booster: Estimator) -> None:
         config = json.loads(booster.save_config())
         ran_on = config["learner"]["generic_param"]["device"]
         if not ran_on.startswith(self.device):
@@ -98,7 +99,7 @@ class XGBoostModel(Model):
                 "see `python -m pipeline doctor`"
             )
 
-    def call(self, method: str, X: Any, **params: Any) -> Any:
+    def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
@@ -113,7 +114,7 @@ class XGBoostModel(Model):
         self._moved(to_host=result.nbytes, answer=True)
         return result
 
-    def _answer(self, method: str, X: Any, params: dict[str, Any]) -> Any:
+    def _answer(self, method: str, X: Table, params: Params) -> Any:
         try:
             return super().call(method, X, **params)
         except ValueError as error:
@@ -129,7 +130,7 @@ class XGBoostModel(Model):
                 f"column {name!r} holds {value!r}, which was not there at fit; clean the column"
             ) from error
 
-    def _beside(self, X: Any, y: np.ndarray) -> Any:
+    def _beside(self, X: Table, y: np.ndarray) -> Any:
         """Return a target where the rows are: on a GPU, XGBoost looks for its classes there."""
         if frames.device_of(X) == "cuda" and y.dtype.kind in "iuf":
             return frames.to_device(y, "cuda")
@@ -159,7 +160,7 @@ class XGBoostModel(Model):
         """Return the user's estimator with the trained booster, free of any device."""
         return self._with(self.native.get_booster())
 
-    def _with(self, booster: Any) -> Any:
+    def _with(self, booster: Estimator) -> Any:
         with deprecated.heard():
             lifted = clone(self.estimator)
         lifted.load_model(bytearray(booster.save_raw("ubj")))
@@ -169,7 +170,7 @@ class XGBoostModel(Model):
         return lifted
 
 
-def on_host_only(estimator: Any, step: str) -> list[Reason]:
+def on_host_only(estimator: Estimator, step: str) -> list[Reason]:
     """Return a reason for each parameter that XGBoost has on the CPU alone."""
     if estimator.tree_method != "exact":
         return []
@@ -178,7 +179,7 @@ def on_host_only(estimator: Any, step: str) -> list[Reason]:
     return [Reason(step, why, way_out, "tree_method")]
 
 
-def bad_parameters(estimator: Any, step: str) -> list[Reason]:
+def bad_parameters(estimator: Estimator, step: str) -> list[Reason]:
     """Return a reason for each parameter that XGBoost refuses, or ignores with a mere warning.
 
     XGBoost's classes take any keyword and any value; XGBoost itself is asked,
@@ -207,7 +208,7 @@ def bad_parameters(estimator: Any, step: str) -> list[Reason]:
     ]
 
 
-def _is_judged(name: str, value: Any) -> bool:
+def _is_judged(name: str, value: Array) -> bool:
     """Return whether a parameter can be judged without the table, and by XGBoost itself."""
     if value is None:
         return False
@@ -218,12 +219,12 @@ def _is_judged(name: str, value: Any) -> bool:
     return not (isinstance(value, Sequence) and any(callable(each) for each in value))
 
 
-def _keywords(estimator: Any) -> dict[str, Any]:
+def _keywords(estimator: Estimator) -> dict[str, Any]:
     """Return the parameters that the class does not name."""
     return getattr(estimator, "kwargs", None) or {}
 
 
-def _trial(params: dict[str, Any]) -> str | ValueError:
+def _trial(params: Params) -> str | ValueError:
     """Return XGBoost's warnings about parameters, or its error."""
     xgboost = load("xgboost")
     matrix = xgboost.DMatrix(np.zeros((1, 1)), label=np.zeros(1))
@@ -238,7 +239,7 @@ def _trial(params: dict[str, Any]) -> str | ValueError:
     return " ".join(str(warning.message) for warning in caught)
 
 
-def _readable(X: Any) -> Any:
+def _readable(X: Table) -> Any:
     """Return a table as XGBoost reads it."""
     return output.with_own_nulls(output.categorize(X)) if frames.is_frame(X) else X
 
@@ -249,7 +250,7 @@ def _first_line(error: Exception) -> str:
     return re.sub(r"^\[[\d:]+\] \S+: ", "", text)
 
 
-def _used(X: Any) -> Any:
+def _used(X: Table) -> Any:
     """Return a pandas frame without the categories that no row has."""
     made = X.copy(deep=False)
     for name in X.columns:
@@ -258,7 +259,7 @@ def _used(X: Any) -> Any:
     return made
 
 
-def _hostile(X: Any) -> str:
+def _hostile(X: Table) -> str:
     names = [name for name in X.columns if re.search(r"[\[\]<]", str(name))]
     return (
         f"XGBoost takes no columns whose names hold [, ] or <: {names}; rename them, or put a "
@@ -266,7 +267,7 @@ def _hostile(X: Any) -> str:
     )
 
 
-def _suggestion(name: str, estimator: Any) -> str:
+def _suggestion(name: str, estimator: Estimator) -> str:
     from difflib import get_close_matches
 
     known = set(estimator.get_params()) - set(_keywords(estimator))

@@ -17,12 +17,13 @@ from pipeline.data import frames
 from pipeline.data.target import classes
 from pipeline.optional import load
 from pipeline.system import memory
+from pipeline.typing import Array, Estimator, Table, Target
 
 OVERHEAD = 2**20
 """Bytes that XGBoost holds for a page while it trains, however few rows it has."""
 
 
-def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+def train(estimator: Estimator, X: Table, y: Target, sample_weight: Array = None) -> Any:
     """Return the booster of an estimator, trained on partitions that are read in turn.
 
     Every partition is made once and kept in a temporary folder; XGBoost keeps its bins of them
@@ -48,7 +49,7 @@ def train(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
             return _trained(estimator, pages, folder, y, **more)
 
 
-def _page_rows(X: Any, rows: int) -> int:
+def _page_rows(X: Table, rows: int) -> int:
     """Return how many rows a page has best: so that what is held for and of pages is least.
 
     XGBoost 3.2 holds `OVERHEAD` for every page and about one page's bytes: the sum is least where
@@ -65,7 +66,7 @@ def _told(pages: Sequence[Batch]) -> str:
 
 
 def _trained(
-    estimator: Any, pages: Sequence[Batch], folder: str, y: Any, xgb_model: Any = None
+    estimator: Estimator, pages: Sequence[Batch], folder: str, y: Target, xgb_model: Any = None
 ) -> Any:
     matrix = load("xgboost.ExtMemQuantileDMatrix")(
         _iterator(pages, str(Path(folder) / "bins"), estimator),
@@ -92,7 +93,7 @@ def _trained(
         del matrix
 
 
-def _iterator(pages: Sequence[Batch], cache: str, estimator: Any) -> Any:
+def _iterator(pages: Sequence[Batch], cache: str, estimator: Estimator) -> Any:
     device, kinds = estimator.device, estimator.feature_types
 
     class Batches(load("xgboost.DataIter")):  # type: ignore[misc]
@@ -117,11 +118,11 @@ def _iterator(pages: Sequence[Batch], cache: str, estimator: Any) -> Any:
     return Batches()
 
 
-def _on(device: str, array: Any) -> Any:
+def _on(device: str, array: Array) -> Any:
     return None if array is None else frames.to_device(array, device)
 
 
-def _params(estimator: Any, y: Any) -> dict[str, Any]:
+def _params(estimator: Estimator, y: Target) -> dict[str, Any]:
     """Return the parameters of the booster, as XGBoost's own `fit` chooses them."""
     params = dict(estimator.get_xgb_params())
     if hasattr(estimator, "predict_proba"):

@@ -9,11 +9,12 @@ import pandas as pd
 
 from pipeline.data import frames
 from pipeline.errors import DataError
+from pipeline.typing import Array, Estimator, Params, Table, Target
 
 WEIGHTS = "a weight is one query's; sort the rows by query, so that it is clear whose"
 
 
-def ranks(estimator: Any) -> bool:
+def ranks(estimator: Estimator) -> bool:
     """Return whether an estimator is XGBoost's ranker."""
     return (
         type(estimator).__module__.startswith("xgboost.")
@@ -21,7 +22,7 @@ def ranks(estimator: Any) -> bool:
     )
 
 
-def ordered(X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+def ordered(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[str, Any]]:
     """Return rows, relevance and parameters of `fit` with the rows sorted by query.
 
     Parameters
@@ -54,7 +55,7 @@ def ordered(X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, dict[str,
     return X, y, _with_sorted_sets(params)
 
 
-def _with_sorted_sets(params: dict[str, Any]) -> dict[str, Any]:
+def _with_sorted_sets(params: Params) -> dict[str, Any]:
     """Sort the tables that are judged while it learns as those that it learns from."""
     sets, queries = params.get("eval_set"), params.get("eval_qid")
     if not sets or queries is None:
@@ -84,13 +85,13 @@ def _order(qid: Any, n_rows: int) -> np.ndarray | None:
     return None if bool((np.diff(numbers) >= 0).all()) else np.argsort(numbers, kind="stable")
 
 
-def _check_group(group: Any, n_rows: int) -> None:
+def _check_group(group: Array, n_rows: int) -> None:
     total = int(np.sum(np.asarray(frames.to_device(group, "cpu"))))
     if total != n_rows:
         raise DataError(f"group has {total} rows in all and X has {n_rows}")
 
 
-def _taken(values: Any, order: np.ndarray) -> Any:
+def _taken(values: Array, order: np.ndarray) -> Any:
     if hasattr(values, "iloc"):
         return values.iloc[order]
     return (values if hasattr(values, "dtype") else np.asarray(values))[order]

@@ -15,6 +15,7 @@ from threading import Thread
 from typing import Any
 
 from pipeline.optional import load
+from pipeline.typing import Array
 
 PATIENCE = 4.0
 """Seconds that a worker has to stop its trackers."""
@@ -45,7 +46,7 @@ class Client:
         return type(self._client)
 
     @__class__.setter
-    def __class__(self, value: Any) -> None:
+    def __class__(self, value: Array) -> None:
         raise TypeError("a client stays what it is")
 
     def __getattr__(self, name: str) -> Any:

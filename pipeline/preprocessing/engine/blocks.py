@@ -17,6 +17,7 @@ import numpy as np
 
 from pipeline.data import frames
 from pipeline.errors import ConfigError
+from pipeline.typing import Array, Names
 
 
 class Block(Protocol):
@@ -26,7 +27,7 @@ class Block(Protocol):
     def width(self) -> int:
         """Number of output columns."""
 
-    def write(self, out: Any, start: int = 0) -> None:
+    def write(self, out: Array, start: int = 0) -> None:
         """Fill columns of ``out``, rows of a matrix of zeros, casting to its dtype."""
 
 
@@ -51,7 +52,7 @@ class Numbers:
         """Type of the values."""
         return np.dtype(self.values.dtype)
 
-    def write(self, out: Any, start: int = 0) -> None:
+    def write(self, out: Array, start: int = 0) -> None:
         """Copy the values."""
         into, values = out[:, start : start + self.width], self.values
         if by_columns(out):
@@ -75,7 +76,7 @@ class Categories:
         """Number of rows."""
         return int(self.columns[0].codes.shape[0])
 
-    def write(self, out: Any, start: int = 0) -> None:
+    def write(self, out: Array, start: int = 0) -> None:
         """Refuse: only an encoder gives categories a place in a matrix."""
         raise ConfigError(
             "categories reach a step that takes numbers; put OneHotEncoder, OrdinalEncoder or "
@@ -94,7 +95,7 @@ class Dates:
         """Number of columns."""
         return int(self.values.shape[1])
 
-    def write(self, out: Any, start: int = 0) -> None:
+    def write(self, out: Array, start: int = 0) -> None:
         """Refuse: only a transformer of dates makes numbers of them."""
         raise ConfigError("dates reach a step that takes numbers; put CalendarFeatures before it")
 
@@ -110,7 +111,7 @@ class Kept:
         """Number of columns."""
         return len(self.names)
 
-    def write(self, out: Any, start: int = 0) -> None:
+    def write(self, out: Array, start: int = 0) -> None:
         """Refuse: they have to be read first, by `as_read`."""
         raise ConfigError(f"the columns {list(self.names)} were not read as numbers")
 
@@ -129,7 +130,7 @@ class Indicators:
         """Number of output columns."""
         return sum(self.widths)
 
-    def write(self, out: Any, start: int = 0) -> None:
+    def write(self, out: Array, start: int = 0) -> None:
         """Set the ones; zeros are there already."""
         mark = _mark if frames.device_of(out) == "cpu" else _compare
         for positions, width in zip(self.positions, self.widths, strict=True):
@@ -145,7 +146,7 @@ def _mark(out: np.ndarray, start: int, positions: np.ndarray, width: int) -> Non
     out.reshape(-1)[rows + (positions + start)] = 1
 
 
-def _compare(out: Any, start: int, positions: Any, width: int) -> None:
+def _compare(out: Array, start: int, positions: Any, width: int) -> None:
     """Write all columns at once: one kernel that makes nothing else, and no wait for the GPU."""
     xp = frames.array_module("cuda")
     into, rows, columns = out[:, start : start + width], positions[:, None], xp.arange(width)
@@ -154,7 +155,7 @@ def _compare(out: Any, start: int, positions: Any, width: int) -> None:
     xp.equal(rows, columns, out=into)
 
 
-def by_columns(out: Any) -> bool:
+def by_columns(out: Array) -> bool:
     """Return whether the columns of a matrix are contiguous; CuPy goes along its last axis.
 
     >>> import numpy as np
@@ -175,7 +176,7 @@ class Joined:
         """Number of output columns."""
         return sum(block.width for block in self.blocks)
 
-    def write(self, out: Any, start: int = 0) -> None:
+    def write(self, out: Array, start: int = 0) -> None:
         """Write each block into its own columns."""
         for block in self.blocks:
             block.write(out, start)
@@ -199,7 +200,7 @@ class Scaled:
         """Type of the products."""
         return np.result_type(common_type([self.block]), self.weight)
 
-    def write(self, out: Any, start: int = 0) -> None:
+    def write(self, out: Array, start: int = 0) -> None:
         """Write the block and multiply in place."""
         self.block.write(out, start)
         out[:, start : start + self.width] *= self.weight
@@ -230,7 +231,7 @@ def flat(block: Block) -> list[Block]:
     return [p for b in block.blocks for p in flat(b)] if isinstance(block, Joined) else [block]
 
 
-def filled(values: Any, missing: Any, fill: Any) -> Any:
+def filled(values: Array, missing: Array, fill: Any) -> Any:
     """Return a matrix with a value, or one a column, where it is missing.
 
     >>> import numpy as np
@@ -258,7 +259,7 @@ class Rows(Protocol):
     def xp(self) -> Any:
         """NumPy or CuPy."""
 
-    def read(self, names: Sequence[Any], form: type) -> Any:
+    def read(self, names: Names, form: type) -> Any:
         """Return some columns of the table as a block of a form."""
 
 

@@ -29,6 +29,7 @@ from pipeline.preprocessing.engine.nodes import (
 )
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.transformers import TWINS
+from pipeline.typing import Estimator
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def build(
     return _node(estimator, head, step, options or Options())
 
 
-def _node(estimator: Any, head: pd.DataFrame, step: str, options: Options) -> Node:
+def _node(estimator: Estimator, head: pd.DataFrame, step: str, options: Options) -> Node:
     if isinstance(estimator, str):
         return Passthrough()
     if type(estimator) is Pipeline:
@@ -141,7 +142,7 @@ def _union(estimator: FeatureUnion, head: pd.DataFrame, step: str, options: Opti
     )
 
 
-def check_names(estimator: Any, parts: Sequence[Any], step: str) -> None:
+def check_names(estimator: Estimator, parts: Sequence[Any], step: str) -> None:
     """Raise `ConfigError` where a container names two steps alike."""
     try:
         estimator._validate_names([name for name, *_ in parts])
@@ -149,7 +150,7 @@ def check_names(estimator: Any, parts: Sequence[Any], step: str) -> None:
         raise ConfigError(f"{step}: {error}") from error
 
 
-def columns_read(estimator: Any, head: pd.DataFrame) -> list[Any] | None:
+def columns_read(estimator: Estimator, head: pd.DataFrame) -> list[Any] | None:
     """Return the columns of a table that an estimator reads; None for all.
 
     >>> from sklearn.compose import make_column_transformer
@@ -234,7 +235,7 @@ def under(step: str, name: str) -> str:
     return f"{step}.{name}" if step else name
 
 
-def leaves(estimator: Any, step: str) -> list[tuple[str, Any]]:
+def leaves(estimator: Estimator, step: str) -> list[tuple[str, Any]]:
     """Return the transformers inside an estimator with their paths, in order.
 
     >>> from sklearn.pipeline import make_pipeline
@@ -247,7 +248,7 @@ def leaves(estimator: Any, step: str) -> list[tuple[str, Any]]:
     return [leaf for name, how in parts(estimator) for leaf in leaves(how, under(step, name))]
 
 
-def parts(estimator: Any) -> list[tuple[str, Any]]:
+def parts(estimator: Estimator) -> list[tuple[str, Any]]:
     """Return the names and transformers that a container holds; none for a transformer."""
     if type(estimator) is Pipeline:
         return [(name, how) for name, how in estimator.steps if how is not None]
@@ -259,18 +260,18 @@ def parts(estimator: Any) -> list[tuple[str, Any]]:
     return list(estimator.transformer_list) if type(estimator) is FeatureUnion else []
 
 
-def reasons(estimator: Any, step: str) -> list[Reason]:
+def reasons(estimator: Estimator, step: str) -> list[Reason]:
     """Return why a transformer cannot run on blocks; none when it can."""
     found = [reason for path, leaf in leaves(estimator, step) for reason in _refusals(leaf, path)]
     return found + _container_refusals(estimator, step, first=True)
 
 
-def must_come_first(estimator: Any) -> bool:
+def must_come_first(estimator: Estimator) -> bool:
     """Return whether a transformer selects columns, which only a table has."""
     return bool(_container_refusals(estimator, "", first=False)) and not reasons(estimator, "")
 
 
-def _refusals(leaf: Any, step: str) -> list[Reason]:
+def _refusals(leaf: Estimator, step: str) -> list[Reason]:
     if isinstance(leaf, str) and leaf in ("passthrough", "drop"):
         return []
     twin = TWINS.get(type(leaf))
@@ -280,7 +281,7 @@ def _refusals(leaf: Any, step: str) -> list[Reason]:
     return twin.refuse(leaf, step)
 
 
-def _container_refusals(estimator: Any, step: str, *, first: bool) -> list[Reason]:
+def _container_refusals(estimator: Estimator, step: str, *, first: bool) -> list[Reason]:
     """Return the reasons against containers; `first`: the table itself comes in."""
     found: list[Reason] = []
     if type(estimator) is Pipeline:
@@ -322,7 +323,7 @@ def left_out(how: Any) -> bool:
     return how is None or (isinstance(how, str) and how == "passthrough")
 
 
-def obstacles_to_batches(estimator: Any, step: str) -> list[Reason]:
+def obstacles_to_batches(estimator: Estimator, step: str) -> list[Reason]:
     """Return why a transformer cannot learn batch by batch; none when it can."""
     found = reasons(estimator, step) + list(_chains(estimator, step))
     for path, leaf in leaves(estimator, step):
@@ -333,7 +334,7 @@ def obstacles_to_batches(estimator: Any, step: str) -> list[Reason]:
     return found
 
 
-def _chains(estimator: Any, step: str) -> Iterator[Reason]:
+def _chains(estimator: Estimator, step: str) -> Iterator[Reason]:
     """Return a reason for every pipeline with more than one step."""
     if type(estimator) is Pipeline and sum(not left_out(how) for _, how in estimator.steps) > 1:
         why = "a step learns from what the one before makes, which changes with every batch"

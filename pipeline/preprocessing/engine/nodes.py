@@ -49,6 +49,7 @@ from pipeline.preprocessing.engine.table import Data, Part
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.preprocessing.statistics.quantiles import holds_rows
+from pipeline.typing import Array, Estimator, Name, Table, Target
 
 Keeps = Literal["none", "small", "all"]
 
@@ -105,12 +106,12 @@ CONVERT: dict[type, Callable[[Block, Part], Any]] = {
 """Form of a block -> what brings any block into it."""
 
 
-def is_number(X: Any, name: Any) -> bool:
+def is_number(X: Table, name: Name) -> bool:
     """Return whether a column of a table holds numbers."""
     return frames.column(X, name).dtype.kind in "iufb"
 
 
-def holds_others(block: Block, X: Any) -> bool:
+def holds_others(block: Block, X: Table) -> bool:
     """Return whether a block holds anything but numbers."""
     if isinstance(block, Kept):
         return not all(is_number(X, name) for name in block.names)
@@ -123,7 +124,7 @@ class Node(ABC):
     estimator: Any = None
 
     @abstractmethod
-    def fit(self, table: Data, source: Columns, y: Any) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Target) -> Columns:
         """Learn from all rows of the source; return the source of the node after this one."""
 
     @abstractmethod
@@ -173,14 +174,14 @@ class TransformerNode(Node):
         *,
         keeps: Keeps = "none",
         float32: bool = False,
-        weights: Any = None,
+        weights: Array = None,
     ) -> None:
         self.twin, self.estimator, self.keeps, self.weights = twin, twin.estimator, keeps, weights
         self.form: type = twin.reads
         self.float32 = float32
         self.stats: Any = None
 
-    def fit(self, table: Data, source: Columns, y: Any) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Target) -> Columns:
         """Reduce the twin's statistic over all blocks."""
         twin = self.twin
         twin.names = source.names if source.framed else None
@@ -289,7 +290,7 @@ def blame(twin: Twin[Any]) -> Iterator[None]:
 class Passthrough(Node):
     """Columns as they are."""
 
-    def fit(self, table: Data, source: Columns, y: Any) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Target) -> Columns:
         """Learn nothing."""
         return self.then(source, self.apply(source))
 
@@ -320,7 +321,7 @@ class PipelineNode(Node):
     def __init__(self, estimator: Pipeline, nodes: Sequence[Node]) -> None:
         self.estimator, self.nodes = estimator, nodes
 
-    def fit(self, table: Data, source: Columns, y: Any) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Target) -> Columns:
         """Fit each node on what the one before made of the training rows."""
         for node in self.nodes:
             source = node.fit(table, source, y)
@@ -383,7 +384,7 @@ class ColumnTransformerNode(Node):
         self.estimator, self.branches = estimator, branches
         self.head: Any = None
 
-    def fit(self, table: Data, source: Columns, y: Any) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Target) -> Columns:
         """Fit the branches one after the other."""
         reads = [
             b.node.fit(table.narrowed(b.names), replace(source, names=b.names), y).blocks
@@ -437,7 +438,7 @@ class Union(Node):
         self.weights = estimator.transformer_weights or {}
         self.row: Any = None
 
-    def fit(self, table: Data, source: Columns, y: Any) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Target) -> Columns:
         """Fit the branches one after the other."""
         self.row = _row(table, source)
         reads = [node.fit(table, source, y).blocks for _, node in self.branches]
@@ -496,7 +497,7 @@ class Frozen(FrozenEstimator):
     known : mapping
     """
 
-    def __init__(self, estimator: Any, known: Cells) -> None:
+    def __init__(self, estimator: Estimator, known: Cells) -> None:
         super().__init__(estimator)
         self.known = known
 

@@ -22,6 +22,7 @@ from pipeline.preprocessing.engine.blocks import (
 )
 from pipeline.preprocessing.engine.nodes import Read, holds_others
 from pipeline.preprocessing.engine.table import Part, Table
+from pipeline.typing import Names
 
 
 def matrix(table: Table, read: Read, dtype: str, *, order: str = "C") -> Any:
@@ -106,7 +107,7 @@ def holds_text(table: Table, read: Read) -> bool:
     return any(holds_others(block, table.X) for block in flat(read(table.first())))
 
 
-def mixed(table: Table, read: Read, names: Sequence[Any]) -> pd.DataFrame:
+def mixed(table: Table, read: Read, names: Names) -> pd.DataFrame:
     """Return numbers and text as a frame of the host, for a program that selects from it.
 
     Parameters
@@ -132,7 +133,7 @@ def mixed(table: Table, read: Read, names: Sequence[Any]) -> pd.DataFrame:
     return pd.DataFrame(columns).set_axis(list(names) or range(len(made)), axis=1)
 
 
-def frame(table: Table, read: Read, dtype: str, names: Sequence[Any]) -> Any:
+def frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
     """Return the blocks of a table as a frame with the given column names.
 
     Numbers have the type that is asked for, or each the one that scikit-learn's transformer gives
@@ -151,7 +152,7 @@ def frame(table: Table, read: Read, dtype: str, names: Sequence[Any]) -> Any:
     return output.beside(list(matrices.values()) or [nothing], table.X, kept)[list(names)]
 
 
-def named(block: Block, names: Sequence[Any]) -> tuple[list[Any], dict[Any, Any]]:
+def named(block: Block, names: Names) -> tuple[list[Any], dict[Any, Any]]:
     """Return the names of the columns that are made, and of those passed on with what they were."""
     made: list[Any] = []
     kept: dict[Any, Any] = {}

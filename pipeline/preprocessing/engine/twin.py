@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from pipeline.errors import Reason
 from pipeline.preprocessing.engine.blocks import Block, Categories, Dates, Numbers
 from pipeline.preprocessing.statistics.moments import Moments
+from pipeline.typing import Array, Estimator, Params, Target
 
 S = TypeVar("S")
 
@@ -68,14 +69,14 @@ class Twin(ABC, Generic[S]):
         ]
 
     @classmethod
-    def _honoured(cls, name: str, value: Any) -> bool:
+    def _honoured(cls, name: str, value: Array) -> bool:
         if name not in cls.supported_params:
             return False
         allowed = cls.supported_params[name]
         return allowed is ANY or any(_same(value, known) for known in allowed)
 
     @classmethod
-    def _way_out(cls, name: str, default: dict[str, Any]) -> str:
+    def _way_out(cls, name: str, default: Params) -> str:
         known = cls.supported_params.get(name, (default[name],))
         return f"use {' or '.join(map(_shown, known))}, or run the step in scikit-learn"
 
@@ -87,7 +88,7 @@ class Twin(ABC, Generic[S]):
         """Return whether scikit-learn makes a frame with the same columns of a frame."""
         return False
 
-    def aligned(self, y: Any) -> tuple[Any, ...]:
+    def aligned(self, y: Target) -> tuple[Any, ...]:
         """Return host arrays with one entry a row that `partial` needs beside its block."""
         return ()
 
@@ -111,7 +112,7 @@ class Twin(ABC, Generic[S]):
     def finalize(self, stats: S) -> None:
         """Set `fitted`: the scikit-learn transformer with its attributes."""
 
-    def resume(self, fitted: Any) -> None:
+    def resume(self, fitted: Estimator) -> None:
         """Take the fitted scikit-learn transformer of a saved model for `fitted`."""
         self.fitted = fitted
         self.prepare()
@@ -134,12 +135,12 @@ class Twin(ABC, Generic[S]):
             self.fitted.feature_names_in_ = np.array(self.names, dtype=object)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Array) -> str:
     """Return a function's name, which says more than its address."""
     return getattr(value, "__name__", None) or repr(value)
 
 
-def _same(value: Any, other: Any) -> bool:
+def _same(value: Array, other: Any) -> bool:
     """Compare parameters; NaN equals NaN, a type equals only itself."""
     if value is other:
         return True
@@ -148,5 +149,5 @@ def _same(value: Any, other: Any) -> bool:
     return bool(value == other) or (_number(value) and value != value and other != other)
 
 
-def _number(value: Any) -> bool:
+def _number(value: Array) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)

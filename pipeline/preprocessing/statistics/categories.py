@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from pipeline.data import frames
+from pipeline.typing import Array
 
 SPREAD = 2**14
 """Sums that the threads of a GPU add to, so that few of them meet at one."""
@@ -87,12 +89,12 @@ def rows_of(column: frames.Coded) -> Any:
     return count(column.codes, len(column.values), xp)[None].astype("float64")
 
 
-def count(codes: Any, n_values: int, xp: Any) -> Any:
+def count(codes: Array, n_values: int, xp: ModuleType) -> Any:
     """Return how often each code occurs, the missing ones (-1) last; on the codes' device."""
     return tally(place(codes, n_values, xp), n_values + 1, xp)
 
 
-def tally(places: Any, size: int, xp: Any, weights: Any = None) -> Any:
+def tally(places: Any, size: int, xp: ModuleType, weights: Array = None) -> Any:
     """Return how often each position occurs, or the sum of its weights; on the device of both.
 
     Parameters
@@ -118,7 +120,7 @@ def tally(places: Any, size: int, xp: Any, weights: Any = None) -> Any:
     return sums.reshape(copies, size).sum(axis=0)
 
 
-def place(codes: Any, n_values: int, xp: Any) -> Any:
+def place(codes: Array, n_values: int, xp: ModuleType) -> Any:
     """Return codes as positions of which the last one is for the missing ones.
 
     >>> place(np.array([1, -1, 0]), 2, np).tolist()

@@ -16,6 +16,7 @@ from pipeline.data import frames
 from pipeline.preprocessing.statistics import moments
 from pipeline.preprocessing.statistics.categories import tally
 from pipeline.preprocessing.statistics.moments import Moments
+from pipeline.typing import Array, Target
 
 Test = tuple[np.ndarray, np.ndarray]
 """F statistics and p-values, shape (n_columns,)."""
@@ -36,7 +37,7 @@ class Joint(NamedTuple):
     products: np.ndarray
 
 
-def by_class(values: Any, codes: Any, n_classes: int) -> Moments:
+def by_class(values: Array, codes: Array, n_classes: int) -> Moments:
     """Return the deviations of the rows of each class from its mean.
 
     Parameters
@@ -66,7 +67,7 @@ def by_class(values: Any, codes: Any, n_classes: int) -> Moments:
     return Moments(*frames.to_host(found))
 
 
-def jointly(values: Any, y: Any) -> Joint:
+def jointly(values: Array, y: Target) -> Joint:
     """Return the deviations of columns and target from their means, and their products.
 
     Parameters
@@ -87,7 +88,7 @@ def jointly(values: Any, y: Any) -> Joint:
     return Joint(Moments(*deviations), products)
 
 
-def merge(a: Any, b: Any) -> Any:
+def merge(a: Array, b: Array) -> Any:
     """Return the `Moments`, or the `Joint`, of both sets of rows together.
 
     >>> one, two = (by_class(np.array([[x]]), np.array([0]), 1) for x in (1.0, 4.0))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.data import frames
+from pipeline.typing import Array
 
 
 class MinMax(NamedTuple):
@@ -31,7 +32,7 @@ class MinMax(NamedTuple):
         return self.low > self.high
 
 
-def extent(values: Any) -> MinMax:
+def extent(values: Array) -> MinMax:
     """Return the bounds of a matrix with NaN for missing, shape (n_rows, n_columns).
 
     >>> extent(np.array([[1.0, np.nan], [4.0, np.nan]]))
@@ -46,7 +47,7 @@ def extents(blocks: Sequence[Any]) -> list[MinMax]:
     return [MinMax(len(values), *each) for values, each in zip(blocks, bounds, strict=True)]
 
 
-def _bounds(values: Any) -> Any:
+def _bounds(values: Array) -> Any:
     """Return the least and the greatest value of each column, shape (2, n_columns)."""
     xp = frames.array_module(frames.device_of(values))
     low = high = values

@@ -8,12 +8,14 @@ exactly: the result does not depend on how the rows were cut, to rounding.
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pipeline.data import frames
 from pipeline.preprocessing.engine.blocks import filled
+from pipeline.typing import Array
 
 
 class Moments(NamedTuple):
@@ -57,7 +59,7 @@ class Moments(NamedTuple):
         return self.variance <= bound
 
 
-def moments(values: Any, xp: Any, weights: Any = None) -> Moments:
+def moments(values: Array, xp: ModuleType, weights: Array = None) -> Moments:
     """Return the moments of a matrix with NaN for missing, shape (n_rows, n_columns).
 
     Where rows are weighted, their number is the sum of the weights.
@@ -65,10 +67,10 @@ def moments(values: Any, xp: Any, weights: Any = None) -> Moments:
     return Moments(*frames.to_host(stacked(values, xp, weights)))
 
 
-def stacked(values: Any, xp: Any, weights: Any = None) -> Any:
+def stacked(values: Array, xp: ModuleType, weights: Array = None) -> Any:
     """Return the four of `moments` as an array on the device, without waiting for it."""
 
-    def total(array: Any) -> Any:
+    def total(array: Array) -> Any:
         weighted = array if weights is None else array * weights[:, None]
         return weighted.sum(axis=0, dtype="float64")
 

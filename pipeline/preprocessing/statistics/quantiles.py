@@ -29,6 +29,7 @@ from pipeline.preprocessing.statistics import min_max
 from pipeline.preprocessing.statistics.min_max import MinMax
 from pipeline.preprocessing.statistics.sketch import QuantileSketch, size_for, summary
 from pipeline.system import threads
+from pipeline.typing import Array, Column
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -131,7 +132,7 @@ def holds_rows(stats: Any) -> bool:
     return isinstance(stats, Rows) or (isinstance(stats, tuple) and any(map(holds_rows, stats)))
 
 
-def gather(values: Any, rank_error: float) -> Values:
+def gather(values: Array, rank_error: float) -> Values:
     """Return what quantiles can be learnt from: the rows, or a summary of bounded size.
 
     Parameters
@@ -149,7 +150,7 @@ def gather(values: Any, rank_error: float) -> Values:
     return summary(values, size_for(rank_error)) if rank_error else Rows([values])
 
 
-def merge(a: Any, b: Any) -> Values:
+def merge(a: Array, b: Array) -> Values:
     """Return the values of both, which are of the same kind."""
     return a.merge(b)
 
@@ -242,7 +243,7 @@ def _place(n: int, q: np.ndarray, method: str) -> np.ndarray:
     return n * q - 1
 
 
-def _at_ranks(column: Any, wanted: np.ndarray) -> Any:
+def _at_ranks(column: Column, wanted: np.ndarray) -> Any:
     """Return the values at ranks; the column is reordered."""
     distinct = np.unique(wanted)
     # CuPy would sort too, but for some sizes by a kernel that has no place for NaN.
@@ -262,12 +263,12 @@ def _between(lower: np.ndarray, upper: np.ndarray, share: np.ndarray) -> np.ndar
         return np.where(share >= 0.5, upper - step * (1 - share), lower + step * share)
 
 
-def each(function: Callable[[T], R], items: Sequence[T], like: Any) -> list[R]:
+def each(function: Callable[[T], R], items: Sequence[T], like: Array) -> list[R]:
     """Call a function for each item, on all cores where the array `like` is on the CPU."""
     return list((threads.each if frames.device_of(like) == "cpu" else map)(function, items))
 
 
-def special(name: str, like: Any) -> Any:
+def special(name: str, like: Array) -> Any:
     """Return a function of SciPy or CuPy's equal, whichever takes the array `like`."""
     prefix = "cupyx.scipy.special" if frames.device_of(like) == "cuda" else "scipy.special"
     return load(f"{prefix}.{name}")

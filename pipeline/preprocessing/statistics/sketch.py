@@ -45,6 +45,7 @@ from pipeline.data import frames
 from pipeline.errors import ConfigError
 from pipeline.preprocessing.statistics import min_max as extent
 from pipeline.preprocessing.statistics.min_max import MinMax
+from pipeline.typing import Array
 
 MOST_ROWS = 2**40
 """Up to so many rows `size_for` keeps its word; beyond, the bound grows with L."""
@@ -131,7 +132,7 @@ class Buffers:
         return values[order][np.searchsorted(passed, places, side="right")]
 
 
-def buffers(values: Any, size: int) -> Buffers:
+def buffers(values: Array, size: int) -> Buffers:
     """Return the buffers of an array without missing values, shape (n_values,).
 
     >>> found = buffers(np.arange(10.0), 2)
@@ -160,15 +161,15 @@ def _put(levels: dict[int, Any], level: int, buffer: Any) -> int:
     return slack
 
 
-def _module(array: Any) -> Any:
+def _module(array: Array) -> Any:
     return frames.array_module(frames.device_of(array))
 
 
-def _sorted(values: Any) -> Any:
+def _sorted(values: Array) -> Any:
     return _module(values).sort(values)
 
 
-def _joined(a: Any, b: Any) -> Any:
+def _joined(a: Array, b: Array) -> Any:
     return _module(a).concatenate([a, b])
 
 
@@ -237,7 +238,7 @@ class QuantileSketch:
         return np.where(wanted == column.count - 1, self.extent.high[j], found)
 
 
-def summary(values: Any, size: int) -> QuantileSketch:
+def summary(values: Array, size: int) -> QuantileSketch:
     """Return the summary of a matrix with NaN for missing.
 
     Parameters

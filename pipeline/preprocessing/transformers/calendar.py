@@ -28,6 +28,7 @@ from pipeline.preprocessing.engine.blocks import Dates, Numbers
 from pipeline.preprocessing.engine.table import side_by_side
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS, Output, encode
+from pipeline.typing import Array, Name, Table, Target
 
 
 class CalendarFeatures(TransformerMixin, BaseEstimator):
@@ -84,7 +85,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         self.cyclical = cyclical
         self.epoch = epoch
 
-    def fit(self, X: Any, y: Any = None) -> CalendarFeatures:
+    def fit(self, X: Table, y: Target = None) -> CalendarFeatures:
         """Check the parameters and the columns; nothing is learned from the rows.
 
         Parameters
@@ -105,7 +106,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         encode(nanoseconds(X[:1]), outputs(self), epoch_of(self))
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Table) -> Any:
         """Return the features of every column.
 
         Parameters
@@ -165,7 +166,7 @@ def outputs(estimator: CalendarFeatures) -> list[Output]:
     return [(f, end) for f in features for end in (("sin", "cos") if f in waves else ("",))]
 
 
-def _names(parameter: str, value: Any, known: Sequence[str]) -> list[str]:
+def _names(parameter: str, value: Array, known: Sequence[str]) -> list[str]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         example = f"[{value!r}]" if isinstance(value, str) else f"{list(known[:2])}"
         raise ConfigError(
@@ -202,7 +203,7 @@ def epoch_of(estimator: CalendarFeatures) -> int:
     return int(epoch.value)
 
 
-def nanoseconds(X: Any, read: Callable[[Any, Any], Any] = frames.datetimes) -> Any:
+def nanoseconds(X: Table, read: Callable[[Any, Any], Any] = frames.datetimes) -> Any:
     """Return a frame or an array of times as a matrix of int64, on its device.
 
     Parameters
@@ -216,7 +217,7 @@ def nanoseconds(X: Any, read: Callable[[Any, Any], Any] = frames.datetimes) -> A
     return side_by_side([read(X, name) for name in names], xp)
 
 
-def _or_missing(X: Any, name: Any) -> Any:
+def _or_missing(X: Table, name: Name) -> Any:
     # A table of few rows may hold no date at all, and then its column is no column of dates.
     column = frames.column(X, name)
     if column.dtype.kind == "f" and bool((column != column).all()):

@@ -28,6 +28,7 @@ from pipeline.preprocessing.statistics.categories import (
     table_of,
     tallies,
 )
+from pipeline.typing import Array, Estimator
 
 Make = Callable[[int, np.ndarray], np.ndarray]
 UNKNOWN = -2
@@ -264,7 +265,7 @@ def fit_counted(
     tables = map(table_of, ([values] for values in present), alone)
     apart = [encoder._check_X(table, ensure_all_finite="allow-nan")[0][0] for table in tables]
 
-    def by_true_counts(n_samples: int, counts: Any, missing_indices: dict[int, int]) -> None:
+    def by_true_counts(n_samples: int, counts: Array, missing_indices: dict[int, int]) -> None:
         learnt = zip(stats, encoder.categories_, strict=True)
         true = [sums_at(column, values)[0].astype("int64") for column, values in learnt]
         group(int(stats[0].sums[0].sum()), true, missing_indices)
@@ -276,13 +277,13 @@ def fit_counted(
     return encoder
 
 
-def infrequent(fitted: Any, j: int) -> np.ndarray | None:
+def infrequent(fitted: Estimator, j: int) -> np.ndarray | None:
     """Return the infrequent categories of column `j`; None where nothing is grouped."""
     groups = getattr(fitted, "infrequent_categories_", None)
     return None if groups is None else groups[j]
 
 
-def grouped(fitted: Any, j: int, learnt: np.ndarray) -> np.ndarray:
+def grouped(fitted: Estimator, j: int, learnt: np.ndarray) -> np.ndarray:
     """Return the places of categories of column `j`, infrequent ones sharing the last place."""
     group = infrequent(fitted, j)
     if group is None:

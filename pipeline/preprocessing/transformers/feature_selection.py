@@ -21,6 +21,7 @@ from pipeline.preprocessing.statistics.min_max import MinMax
 from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.preprocessing.transformers.scalers import require_finite
 from pipeline.preprocessing.transformers.target_encoder import labels
+from pipeline.typing import Array, Target
 
 S = TypeVar("S")
 
@@ -116,7 +117,7 @@ class SelectKBestTwin(_SelectorTwin[Any]):
     sklearn_class = SelectKBest
     supported_params = {"score_func": (f_classif, f_regression), "k": ANY}
 
-    def aligned(self, y: Any) -> tuple[Any, ...]:
+    def aligned(self, y: Target) -> tuple[Any, ...]:
         """Return the numbers of the classes, or the target as numbers."""
         if y is None:
             raise DataError("SelectKBest needs the target: pass y to fit")
@@ -142,7 +143,7 @@ class SelectKBestTwin(_SelectorTwin[Any]):
             return f_tests.by_class(values, aligned[0], self._n_classes)
         return f_tests.jointly(values, aligned[0])
 
-    def merge(self, a: Any, b: Any) -> Any:
+    def merge(self, a: Array, b: Array) -> Any:
         """Merge the statistics of two blocks."""
         return f_tests.merge(a, b)
 

@@ -14,6 +14,7 @@ from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Categories, Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.transformers.scalers import require_finite
+from pipeline.typing import Array, Estimator
 
 UFUNCS = frozenset(
     [
@@ -86,7 +87,7 @@ class FunctionTransformerTwin(Twin[Checked]):
         return found
 
     @classmethod
-    def _honoured(cls, name: str, value: Any) -> bool:
+    def _honoured(cls, name: str, value: Array) -> bool:
         return name in ("func", "kw_args") or super()._honoured(name, value)
 
     def form(self, *, numeric: bool) -> type:
@@ -155,7 +156,7 @@ def is_ufunc(function: Any) -> bool:
     )
 
 
-def _needs_inverse(estimator: Any) -> bool:
+def _needs_inverse(estimator: Estimator) -> bool:
     return bool(
         estimator.check_inverse
         and estimator.func is not None
@@ -171,7 +172,7 @@ def _plain(function: Any, keywords: Any) -> bool:
     return any(keywords["dtype"] is t or keywords["dtype"] == t.__name__ for t in _FLOATS)
 
 
-def _applied(estimator: Any, function: Any, keywords: Any, values: Any) -> Any:
+def _applied(estimator: Estimator, function: Any, keywords: Any, values: Array) -> Any:
     if function is None:
         return values
     xp = frames.array_module(frames.device_of(values))

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pipeline.data import frames
 from pipeline.data.datetimes import MISSING
+from pipeline.typing import Array
 
 SECOND = 1_000_000_000
 """Nanoseconds; so are the three that follow."""
@@ -44,7 +46,7 @@ class Date(NamedTuple):
     day: Any
 
 
-def date(days: Any) -> Date:
+def date(days: Array) -> Date:
     """Return the date in the Gregorian calendar, before its adoption too.
 
     Parameters
@@ -94,7 +96,7 @@ class Fields:
         Where `days_since` counts from, in nanoseconds since 1970-01-01.
     """
 
-    def __init__(self, nanoseconds: Any, epoch: int = 0) -> None:
+    def __init__(self, nanoseconds: Array, epoch: int = 0) -> None:
         self.nanoseconds, self.epoch = nanoseconds, epoch
 
     @cached_property
@@ -202,7 +204,7 @@ Output = tuple[str, str]
 """A feature, and ``"sin"``, ``"cos"`` or ``""`` for itself."""
 
 
-def encode(nanoseconds: Any, outputs: Sequence[Output], epoch: int = 0) -> Any:
+def encode(nanoseconds: Array, outputs: Sequence[Output], epoch: int = 0) -> Any:
     """Return features of every column side by side, all of the first column first.
 
     Parameters
@@ -236,7 +238,7 @@ def encode(nanoseconds: Any, outputs: Sequence[Output], epoch: int = 0) -> Any:
     return matrix
 
 
-def _wave(values: Any, period: int, wave: str, xp: Any) -> Any:
+def _wave(values: Array, period: int, wave: str, xp: ModuleType) -> Any:
     # Looked up: the values are few, and the sines of the host are the same on every device.
     angles = np.arange(period + 1) * (2 * np.pi / period)
     return xp.take(frames.to_device(getattr(np, wave)(angles), frames.device_of(values)), values)

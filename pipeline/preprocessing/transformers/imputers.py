@@ -28,6 +28,7 @@ from pipeline.preprocessing.statistics.categories import (
 )
 from pipeline.preprocessing.statistics.moments import Moments, merge, moments
 from pipeline.preprocessing.statistics.quantiles import Values, gather, quantile
+from pipeline.typing import Array
 
 AVERAGES = ("mean", "median")
 
@@ -87,7 +88,7 @@ class SimpleImputerTwin(Twin[Seen]):
         values = self._merged(a.values, b.values)
         return Seen(values, a.missing | b.missing, a.n_rows + b.n_rows)
 
-    def _merged(self, a: Any, b: Any) -> Any:
+    def _merged(self, a: Array, b: Array) -> Any:
         if isinstance(a, Moments):
             return merge(a, b)
         if isinstance(a, Values):
@@ -154,7 +155,7 @@ class SimpleImputerTwin(Twin[Seen]):
         return Numbers(filled(values, xp.isnan(values), fill))
 
 
-def _beside(block: Numbers | Categories, mask: Any) -> Numbers | Categories:
+def _beside(block: Numbers | Categories, mask: Array) -> Numbers | Categories:
     """Return the block columns and the mask in one block, as scikit-learn stacks them."""
     if isinstance(block, Categories):
         flags = np.array([False, True], dtype=object)
@@ -165,7 +166,7 @@ def _beside(block: Numbers | Categories, mask: Any) -> Numbers | Categories:
     return Numbers(xp.concatenate([values, mask.astype(values.dtype)], axis=1))
 
 
-def floats(values: Any) -> Any:
+def floats(values: Array) -> Any:
     """Return a matrix of floats as it is and any other as float64."""
     return values if values.dtype.kind == "f" else values.astype("float64")
 
@@ -177,7 +178,7 @@ def _most_frequent(column: Distinct) -> np.ndarray:
     return np.array([min(column.values[counts == counts.max()])], dtype=column.values.dtype)
 
 
-def _fill(column: frames.Coded, value: Any) -> frames.Coded:
+def _fill(column: frames.Coded, value: Array) -> frames.Coded:
     xp = frames.array_module(frames.device_of(column.codes))
     values = column.values
     if isinstance(value, str) and values.dtype.kind != "O":
@@ -254,7 +255,7 @@ class MissingIndicatorTwin(Twin[Holes]):
         columns = frames.to_device(kept, device)
         return Numbers(frames.array_module(device).take(mask, columns, axis=1))
 
-    def _check_known(self, mask: Any) -> None:
+    def _check_known(self, mask: Array) -> None:
         new = np.setdiff1d(np.flatnonzero(frames.to_host(mask.any(axis=0))), self.fitted.features_)
         if len(new):
             names = [j if self.names is None else self.names[j] for j in new.tolist()]

@@ -25,6 +25,7 @@ from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.preprocessing.statistics.quantiles import Rows, blamed, each, special
 from pipeline.preprocessing.transformers.scalers import StandardScalerTwin
 from pipeline.system.threads import in_step
+from pipeline.typing import Array
 
 FLOAT = np.finfo("float64")
 ALMOST_ZERO = 1e-100
@@ -120,7 +121,7 @@ class PowerTransformerTwin(Twin[Logs]):
                 "leave them out or use method='yeo-johnson'"
             )
 
-    def _check_positive(self, values: Any) -> None:
+    def _check_positive(self, values: Array) -> None:
         if self.estimator.method == "box-cox":
             bad = frames.to_host((values <= 0).any(axis=0))
             if bad.any():
@@ -139,7 +140,7 @@ class PowerTransformerTwin(Twin[Logs]):
             values /= xp.asarray(scaler.scale_)
         return Numbers(values)
 
-    def _powered(self, values: Any) -> Any:
+    def _powered(self, values: Array) -> Any:
         xp, powers = frames.array_module(frames.device_of(values)), self.fitted.lambdas_
         if self.estimator.method == "box-cox":
             return special("boxcox", values)(values, xp.asarray(powers))
@@ -147,7 +148,7 @@ class PowerTransformerTwin(Twin[Logs]):
         return powered(logs, *map(xp.asarray, factors(powers, self.estimator.method)))
 
 
-def signed_logs(values: Any, method: str) -> Any:
+def signed_logs(values: Array, method: str) -> Any:
     """Return the logarithms of a matrix of float64, by columns.
 
     For Yeo-Johnson they are those of one plus the sizes, with the signs of the values.
@@ -297,13 +298,13 @@ class Columns:
         return self.xp.asarray(numbers)[:, None]
 
 
-def _total(values: Any) -> Any:
+def _total(values: Array) -> Any:
     """Return the sums of rows, shape (n_rows, 1); on the CPU nothing is missing."""
     xp = frames.array_module(frames.device_of(values))
     return (xp.sum if xp is np else xp.nansum)(values, axis=1, keepdims=True)
 
 
-def _deviations(values: Any) -> Any:
+def _deviations(values: Array) -> Any:
     """Return number, mean and squared deviations of rows, shape (3, n_rows); the rows are lost."""
     xp = frames.array_module(frames.device_of(values))
     n = (~xp.isnan(values)).sum(axis=1, keepdims=True)

@@ -27,6 +27,7 @@ from pipeline.preprocessing.statistics.quantiles import (
     special,
 )
 from pipeline.preprocessing.transformers.scalers import FiniteTwin, require_finite
+from pipeline.typing import Array, DType, Estimator
 
 NEAR_BOUND = 1e-7
 """Values this near to the least or greatest are sent to the end of the normal distribution."""
@@ -115,7 +116,7 @@ def table_of(quantiles: np.ndarray, references: np.ndarray) -> np.ndarray:
     return np.stack([quantiles, references, slopes, middle])
 
 
-def _ranks(x: Any, quantiles: Any, *tables: Any) -> Any:
+def _ranks(x: Array, quantiles: Array, *tables: Any) -> Any:
     """Return ranks from 0 to 1; beyond the quantiles, that of the nearest one."""
     xp = frames.array_module(frames.device_of(x))
     at = xp.maximum(xp.searchsorted(quantiles, x, side="right") - 1, 0)
@@ -124,14 +125,14 @@ def _ranks(x: Any, quantiles: Any, *tables: Any) -> Any:
     return xp.where(beyond == 0, middle, base + slope * xp.maximum(beyond, 0.0))
 
 
-def _uniform(x: Any, quantiles: Any, *tables: Any) -> Any:
+def _uniform(x: Array, quantiles: Array, *tables: Any) -> Any:
     xp = frames.array_module(frames.device_of(x))
     ranks = _ranks(x, quantiles, *tables)
     ranks = xp.where(x == quantiles[-1], 1.0, ranks)
     return xp.where(x == quantiles[0], 0.0, ranks)
 
 
-def _normal(x: Any, quantiles: Any, *tables: Any) -> Any:
+def _normal(x: Array, quantiles: Array, *tables: Any) -> Any:
     xp = frames.array_module(frames.device_of(x))
     ranks = _ranks(x, quantiles, *tables)
     ranks = xp.where(x + NEAR_BOUND > quantiles[-1], 1.0, ranks)
@@ -214,7 +215,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
                 "scale them first (StandardScaler), leave them out, or use encode='ordinal'"
             )
 
-    def _fit_to(self, edges: list[np.ndarray], dtype: Any) -> Any:
+    def _fit_to(self, edges: list[np.ndarray], dtype: DType) -> Any:
         """Let scikit-learn fit as many bins per column; the edges are then ours.
 
         A column of zeros gets one bin, any other as many as asked for.
@@ -251,7 +252,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
         return Indicators(found, [int(n) for n in self.fitted.n_bins_], dtype)
 
 
-def _fit_quietly(estimator: Any, table: np.ndarray) -> Any:
+def _fit_quietly(estimator: Estimator, table: np.ndarray) -> Any:
     """Let scikit-learn fit, and check the parameters; its warnings are about our table."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

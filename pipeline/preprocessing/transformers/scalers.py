@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,6 +34,7 @@ from pipeline.preprocessing.statistics import min_max, quantiles
 from pipeline.preprocessing.statistics.min_max import MinMax
 from pipeline.preprocessing.statistics.moments import Moments, merge, moments
 from pipeline.preprocessing.statistics.quantiles import Values, gather, quantile
+from pipeline.typing import Array
 
 
 class StandardScalerTwin(Twin[Moments]):
@@ -219,7 +221,7 @@ S = TypeVar("S")
 EPS = float(np.finfo("float64").eps)
 
 
-def require_finite(twin: Twin[Any], values: Any) -> None:
+def require_finite(twin: Twin[Any], values: Array) -> None:
     """Check a block for a step that takes neither missing nor infinite values.
 
     Parameters
@@ -297,7 +299,7 @@ class NormalizerTwin(StatelessTwin):
         return Numbers(values / xp.where(norms < 10 * EPS, 1.0, norms)[:, None])
 
 
-def _norms(values: Any, norm: str, xp: Any) -> Any:
+def _norms(values: Array, norm: str, xp: ModuleType) -> Any:
     if norm == "l2":
         return xp.sqrt((values * values).sum(axis=1))
     sizes = xp.abs(values)

@@ -17,6 +17,7 @@ from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics import min_max
 from pipeline.preprocessing.statistics.min_max import MinMax
 from pipeline.preprocessing.statistics.quantiles import Values, blamed, gather, merge, quantile
+from pipeline.typing import Array
 
 LEAST_DEGREE = {"constant": 1, "linear": 2}
 """Below these degrees, scikit-learn extrapolates wrongly or not at all."""
@@ -102,7 +103,7 @@ class SplineTransformerTwin(Twin[Any]):
     def _by_quantiles(self) -> bool:
         return isinstance(self.estimator.knots, str) and self.estimator.knots == "quantile"
 
-    def _check_missing(self, values: Any) -> None:
+    def _check_missing(self, values: Array) -> None:
         if self.estimator.handle_missing == "error":
             xp = frames.array_module(frames.device_of(values))
             missing = frames.to_host(xp.isnan(values).any(axis=0))
@@ -112,7 +113,7 @@ class SplineTransformerTwin(Twin[Any]):
                     "(SimpleImputer) or set handle_missing='zeros'"
                 )
 
-    def merge(self, a: Any, b: Any) -> Values | MinMax:
+    def merge(self, a: Array, b: Array) -> Values | MinMax:
         """Merge the statistics of two blocks."""
         return min_max.merge(a, b) if isinstance(a, MinMax) else merge(a, b)
 
@@ -176,7 +177,7 @@ class SplineTransformerTwin(Twin[Any]):
         out = out if self.estimator.include_bias else out[:, :, :-1]
         return Numbers(out.reshape(len(values), -1))
 
-    def _moved_inside(self, values: Any, lower: Any, upper: Any) -> Any:
+    def _moved_inside(self, values: Array, lower: Array, upper: Array) -> Any:
         """Return where the splines are to be computed; what `_continue` replaces does not count."""
         xp = frames.array_module(frames.device_of(values))
         if self.estimator.extrapolation == "periodic":
@@ -200,7 +201,7 @@ def _bounds(stats: MinMax) -> np.ndarray:
     return table[: stats.n_rows]
 
 
-def _continue(out: Any, values: Any, beyond: Any, edge: Edge) -> None:
+def _continue(out: Array, values: Array, beyond: Any, edge: Edge) -> None:
     """Write the linear continuation where values lie beyond an edge."""
     if frames.device_of(out) == "cpu":
         row, column = np.nonzero(beyond)
@@ -214,7 +215,7 @@ def _continue(out: Any, values: Any, beyond: Any, edge: Edge) -> None:
     xp.copyto(out, line, where=beyond[:, :, None])
 
 
-def _blank(out: Any, missing: Any) -> None:
+def _blank(out: Array, missing: Array) -> None:
     """Write zeros where values are missing; on a GPU, without asking where that is."""
     if frames.device_of(out) == "cpu":
         out[missing] = 0.0
@@ -222,7 +223,7 @@ def _blank(out: Any, missing: Any) -> None:
         frames.array_module("cuda").copyto(out, 0.0, where=missing[:, :, None])
 
 
-def splines(basis: Basis, x: Any) -> Any:
+def splines(basis: Basis, x: Array) -> Any:
     """Return the B-splines at each value; beyond the knots, the outermost polynomials.
 
     Parameters
@@ -254,7 +255,7 @@ def splines(basis: Basis, x: Any) -> Any:
     return out.reshape(*x.shape, width)
 
 
-def _recursion(knots: Any, at: Any, x: Any, degree: int) -> list[Any]:
+def _recursion(knots: Array, at: Any, x: Array, degree: int) -> list[Any]:
     """Return the ``degree + 1`` splines that are not zero between knot `at` and the next one."""
     xp = frames.array_module(frames.device_of(x))
     near = {i: knots[at + i] for i in range(1 - degree, degree + 1)}
