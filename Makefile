@@ -136,37 +136,37 @@ bench: data setup-bench ## Measure this machine's CPU on TASK, then all that the
 	$(PYTHON) -m tools.bench.streaming --seed '$(SEED)'
 	$(PYTHON) -m tools.bench.cluster --seed '$(SEED)'
 	$(PYTHON) -m tools.bench.predict --seed '$(SEED)'
-	$(PYTHON) -m tools.readme
+	$(PYTHON) -m tools.docs
 
 .PHONY: bench-preprocessing
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn, skrub and Polars
 	$(BENCH)
-	$(PYTHON) -m tools.readme
+	$(PYTHON) -m tools.docs
 
 .PHONY: bench-wrapper
 bench-wrapper: setup ## Measure what Accelerated costs beside the bare estimator
 	$(PYTHON) -m tools.bench.wrapper
-	$(PYTHON) -m tools.readme
+	$(PYTHON) -m tools.docs
 
 .PHONY: bench-streaming
 bench-streaming: setup ## Measure fits from the disk, and with a hard limit, beside fits in memory
 	$(PYTHON) -m tools.bench.streaming --seed '$(SEED)'
-	$(PYTHON) -m tools.readme
+	$(PYTHON) -m tools.docs
 
 .PHONY: bench-cluster
 bench-cluster: setup ## Measure two workers of Dask beside one process
 	$(PYTHON) -m tools.bench.cluster --seed '$(SEED)'
-	$(PYTHON) -m tools.readme
+	$(PYTHON) -m tools.docs
 
 .PHONY: bench-prediction
 bench-prediction: setup ## Measure predictions of saved models: one row, a matrix, a long file
 	$(PYTHON) -m tools.bench.predict --seed '$(SEED)'
-	$(PYTHON) -m tools.readme
+	$(PYTHON) -m tools.docs
 
 .PHONY: bench-scaling
 bench-scaling: setup ## Measure how fits from the disk grow with the rows
 	$(PYTHON) -m tools.bench.scaling --seed '$(SEED)'
-	$(PYTHON) -m tools.readme
+	$(PYTHON) -m tools.docs
 
 .PHONY: gpu-proof
 gpu-proof: setup ## Show on a GPU what only a GPU can show, in STAGES, within MINUTES; go on from before
@@ -182,7 +182,7 @@ bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what
 	$(PYTHON) -m tools.synthetic.auc --seed '$(SEED)'
 	$(PYTHON) -m tools.synthetic.plot
 	$(PYTHON) -m tools.synthetic.memory
-	$(PYTHON) -m tools.readme
+	$(PYTHON) -m tools.docs
 
 .PHONY: test
 test: lint types ## Check style and types, then run the tests

@@ -1,6 +1,6 @@
 """Generated table of mixed columns, as long as you like: how near does a program come to the best.
 
-No model can reach a higher AUC on new rows than `BEST`, which docs/synthetic.md derives. The
+No model can reach a higher AUC on new rows than `BEST`, which docs/datasets.md derives. The
 column of texts is left out here, so a little less is to be had.
 """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -100,10 +99,3 @@ def test_names_in_a_table_are_never_code(tmp_path: Path, monkeypatch: pytest.Mon
     assert not [node for node in ast.walk(tree) if getattr(node, "attr", "") == "mkdir"]
     exec(compile(tree, "mine.py", "exec"), {"__name__": "mine", "__file__": "tasks/mine.py"})
     assert not (tmp_path / "marker").exists()
-
-
-def test_the_page_names_tests_that_exist() -> None:
-    page = (ROOT / "docs" / "security.md").read_text("utf-8")
-    found = re.findall(r"`((?:\w+/)*\w+\.py)`", page)
-    assert len(found) > 12
-    assert [name for name in found if not (ROOT / name).is_file()] == []

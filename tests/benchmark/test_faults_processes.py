@@ -1,4 +1,4 @@
-"""What happens when processes are killed and disks are full; see ``docs/faults.md``."""
+"""What happens when processes are killed and disks are full; see ``docs/errors.md``."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def test_data_that_is_gone_is_named(workspace) -> None:
 
 def guide(kind: str) -> str:
     """Return the part of the guide in a language."""
-    text = (ROOT / "docs" / "own-data.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
     (found,) = re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)
     return str(found)
 

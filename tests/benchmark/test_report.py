@@ -6,7 +6,6 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import msgspec
 import pytest
 from rich.console import Console
 
@@ -278,17 +277,3 @@ def test_the_terminal_table_shows_each_cell_and_obeys_no_markup(results: Results
 def test_a_ragged_table_is_refused() -> None:
     with pytest.raises(ValueError, match="rows of"):
         Table("ragged", ("a", "b"), "ll", (row("1"),))
-
-
-def structs() -> list[type[msgspec.Struct]]:
-    kinds = [item for item in vars(record).values() if isinstance(item, type)]
-    return [k for k in kinds if issubclass(k, msgspec.Struct) and k.__struct_fields__]
-
-
-def test_every_field_of_the_record_is_documented_under_its_struct() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
-    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^#|\Z)", text, flags=re.DOTALL | re.MULTILINE))
-    assert len(structs()) >= 13
-    for kind in structs():
-        documented = re.findall(r"^\| `(\w+)` \|", sections[kind.__name__], flags=re.MULTILINE)
-        assert documented == list(kind.__struct_fields__)

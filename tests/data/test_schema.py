@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import ast
-import re
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +15,6 @@ from pipeline.errors import DataError
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, TEXT
 
 ROOT = Path(__file__).parents[2]
-FILES = [
-    "test_schema.py",
-    "test_ingest.py",
-    "test_instants.py",
-    "test_frames.py",
-    "test_frames_categories.py",
-    "test_routing.py",
-    "preprocessing/test_scaling.py",
-]
-"""Whose tests docs/data.md names."""
 
 DATE = pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"]))
 FITTED = pd.DataFrame(
@@ -261,12 +249,3 @@ def test_a_matrix_after_a_frame_without_names() -> None:
     assert schema.check(ingest([[3, "c"]])).X[1].tolist() == ["c"]
     with pytest.raises(DataError, match="column 1 holds numbers, such as 4.0 in row 0"):
         schema.check(np.array([[3.0, 4.0]]))
-
-
-def test_every_test_named_in_the_document_exists() -> None:
-    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "data.md").read_text("utf-8")))
-    files = [ROOT / "tests" / name for name in FILES]
-    trees = [ast.parse(file.read_text("utf-8")) for file in files]
-    found = {node.name for t in trees for node in t.body if isinstance(node, ast.FunctionDef)}
-    assert len(named) > 30
-    assert named - found == set()

@@ -16,7 +16,6 @@ import pytest
 from datasets import _store, flights
 from datasets.errors import DataError
 
-DOCS = Path(__file__).parents[2] / "docs" / "datasets.md"
 RAW_ROWS, ROWS = 336_776, 327_346
 KNOWN_ONLY_AFTERWARDS = {"dep_time", "dep_delay", "arr_time", "arr_delay", "air_time"}
 WEATHER = ["temp", "dewp", "humid", "precip", "pressure", "visib"]
@@ -290,10 +289,3 @@ def test_damaged_raw_files_are_refused_before_they_are_parsed(
     with pytest.raises(DataError, match=r"planes\.csv: not the file"):
         flights.prepare(tmp_path / "home")
     assert not (tmp_path / "home" / "flights").exists()
-
-
-def test_the_documentation_tells_every_column_and_its_kind() -> None:
-    kinds = "number|category|target|split"
-    text = DOCS.read_text(encoding="utf-8")
-    rows = re.findall(rf"^\| `(\w+)` \| ({kinds}) \|", text, re.MULTILINE)
-    assert rows == [(name, column.kind) for name, column in flights.COLUMNS.items()]

@@ -1,9 +1,8 @@
-"""What goes wrong ends in one message and its exit code; see ``docs/faults.md``."""
+"""What goes wrong ends in one message and its exit code; see ``docs/errors.md``."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from pathlib import Path
 
@@ -11,10 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from datasets import flights
-from pipeline import errors
-from pipeline.cli import main
 from tasks.flights import TASK
-from tests.commands import ROOT, assert_one_message, call, intact, old_results, python
+from tests.commands import assert_one_message, call, intact, old_results, python
 
 
 @pytest.fixture(autouse=True)
@@ -179,35 +176,3 @@ def test_a_file_that_may_not_grow_ends_with_73(home: Path, out: Path) -> None:
     done = python("-c", limited, "run", "flights", *options)
     assert_one_message(done, 73, "File too large")
     assert intact(out)
-
-
-def test_the_page_on_faults_has_every_code_and_links_to_tests_that_exist() -> None:
-    page = (ROOT / "docs" / "faults.md").read_text()
-    listed = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
-    codes = {kind.exit_code for kind in kinds if hasattr(kind, "exit_code")}
-    assert listed == codes | {0, main.INTERRUPTED, main.TERMINATED}
-    faults = re.findall(r"^\|[^|]+\|[^|]+\| ([\d, ]*) ?\|([^|]+)\|$", page, re.MULTILINE)
-    assert len(faults) > 20
-    links = dict(re.findall(r"^\[(\w+)\]: \.\./(\S+)$", page, re.MULTILINE))
-    for mentioned, tests in faults:
-        assert {int(code) for code in re.findall(r"\d+", mentioned)} <= listed
-        assert set(re.findall(r"\[(\w+)\]", tests)) <= set(links)
-    assert [path for path in links.values() if not (ROOT / path).is_file()] == []
-
-
-CODES = {0, *(k.exit_code for k in vars(errors).values() if hasattr(k, "exit_code"))}
-
-
-def test_every_fault_of_the_catalogue_names_tests_that_exist() -> None:
-    page = (ROOT / "docs" / "faults.md").read_text()
-    rows = re.findall(r"^\| F(\d\d) \| (.+) \|$", page, re.MULTILINE)
-    assert [int(number) for number, _ in rows] == [*range(1, 83)]
-    known = {1, 70, main.INTERRUPTED, main.TERMINATED, *CODES}
-    for number, row in rows:
-        _, behaviour, codes, tests = re.split(r" *\| *", row)
-        named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", tests)
-        assert named or behaviour.startswith("does not apply"), number
-        assert {int(code) for code in re.findall(r"\d+", codes)} <= known, number
-        for file, test in named:
-            assert f"def {test}(" in (ROOT / "tests" / file).read_text(), f"F{number}: {test}"

@@ -1,6 +1,6 @@
 """Calendar features on a GPU: what cuDF and CuPy make of dates.
 
-Each test is a row of docs/gpu-semantics.md.
+Each test is a row of docs/gpu.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Dates, integers and tables at the door: what cuDF must do as pandas does.
 
-Each test is a row of docs/data.md or docs/gpu-semantics.md.
+Each test is a row of docs/data.md or docs/gpu.md.
 """
 
 from __future__ import annotations

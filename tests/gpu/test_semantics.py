@@ -1,6 +1,6 @@
 """What signatures cannot show: the semantics of cuDF and CuPy that our code relies on.
 
-Each test is a row of docs/gpu-semantics.md.
+Each test is a row of docs/gpu.md.
 """
 
 from __future__ import annotations

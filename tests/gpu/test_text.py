@@ -1,4 +1,4 @@
-"""Text on a GPU against scikit-learn, strict; each test is a row of docs/gpu-semantics.md."""
+"""Text on a GPU against scikit-learn, strict; each test is a row of docs/gpu.md."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.errors import DataError
 from tests.tools.bench_records import cell, memory, results
-from tools import readme
+from tools import docs
 from tools.bench import markdown, schema, tables, work
 
 RECORD = results(
@@ -24,14 +24,8 @@ RECORD = results(
 FOLDER = "docs/results/preprocessing-cpu"
 
 
-def test_the_document_is_up_to_date() -> None:
-    text = readme.BENCHMARKS.read_text()
-    assert text.count("<!-- preprocessing -->") == text.count("<!-- /preprocessing -->") == 1
-    assert readme.updated(text, readme.BENCHMARKS) == text, "run `python -m tools.readme`"
-
-
 def test_the_report_beside_the_record_is_up_to_date() -> None:
-    path = readme.ROOT / FOLDER / "results.json"
+    path = docs.ROOT / FOLDER / "results.json"
     if not path.exists():
         pytest.skip("not measured yet")
     assert (path.parent / "report.md").read_text() == markdown.report(schema.load(path))
@@ -40,22 +34,16 @@ def test_the_report_beside_the_record_is_up_to_date() -> None:
 def test_the_document_follows_the_record(tmp_path, monkeypatch) -> None:
     (tmp_path / FOLDER).mkdir(parents=True)
     (tmp_path / FOLDER / "results.json").write_bytes(schema.dumps(RECORD))
-    monkeypatch.setattr(readme, "ROOT", tmp_path)
-    text = readme.updated("<!-- preprocessing -->\nold\n<!-- /preprocessing -->", readme.BENCHMARKS)
+    monkeypatch.setattr(docs, "ROOT", tmp_path)
+    text = docs.updated("benchmarks.md", "<!-- preprocessing -->\nold\n<!-- /preprocessing -->")
     assert "8.0× (8.0–8.0)" in text
     assert "old" not in text
 
 
-def test_the_short_table_has_a_row_for_each_case_phase_and_opponent() -> None:
-    rows = markdown.brief(RECORD).partition("\n\n")[0].splitlines()[2:]
-    assert len(rows) == 2 * 2
-    assert re.search(r"fit_transform \| sklearn-object \| .*6\.0× \(6\.0–6\.0\)", rows[1])
-
-
 def test_what_was_not_measured_is_not_claimed(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(readme, "ROOT", tmp_path)
+    monkeypatch.setattr(docs, "ROOT", tmp_path)
     assert (
-        readme.preprocessing(markdown.part)()
+        docs.PAGES["benchmarks.md"]["preprocessing"]()
         == "Not measured yet: `make bench-preprocessing` does it."
     )
 

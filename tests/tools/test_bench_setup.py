@@ -81,7 +81,7 @@ def test_make_adds_the_group_before_it_measures(target) -> None:
     added = next(i for i, line in enumerate(lines) if line.endswith("--with bench"))
     measured = lines.index(".venv/bin/python -m tools.bench --seed '5' --repeats '3'")
     assert added < measured
-    assert lines[-1] == ".venv/bin/python -m tools.readme"
+    assert lines[-1] == ".venv/bin/python -m tools.docs"
 
 
 def test_only_the_benchmark_adds_the_group() -> None:

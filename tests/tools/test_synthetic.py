@@ -8,14 +8,8 @@ from pathlib import Path
 import pytest
 
 from datasets.synthetic import Recipe
-from tools import readme
+from tools import docs
 from tools.synthetic import auc, memory, plot, schema
-
-
-def test_the_document_is_up_to_date() -> None:
-    text = readme.SYNTHETIC.read_text()
-    assert text.count("<!-- auc -->") == text.count("<!-- written -->") == 1
-    assert readme.updated(text, readme.SYNTHETIC) == text, "run `python -m tools.readme`"
 
 
 def test_the_record_shows_a_model_that_approaches_the_best() -> None:
@@ -27,7 +21,7 @@ def test_the_record_shows_a_model_that_approaches_the_best() -> None:
 
 
 def test_the_record_of_writing_holds_to_a_gibibyte() -> None:
-    found = schema.load_written(readme.ROOT / "docs/results/synthetic-memory/results.json")
+    found = schema.load_written(docs.ROOT / "docs/results/synthetic-memory/results.json")
     assert (found.rows, found.columns) == (10_000_000, 30)
     assert found.peak_rss_bytes < 2**30
 

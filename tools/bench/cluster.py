@@ -30,7 +30,6 @@ TREES = 20
 """Fewer than in the other measurement: each fit is made several times."""
 HELD_OUT = 200_000
 WAYS: dict[Way, str] = {"memory": "one process", "cluster": "workers"}
-PARTS = ("start", "read", "preprocess", "gather", "train")
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -117,12 +116,10 @@ def part(found: Results) -> str:
         "|---:|---|---:|---:|---:|:---:|---:|",
     ]
     lines += [line for size in found.sizes for line in _times(size)]
-    lines += ["", f"| rows | seconds of | {' | '.join(PARTS)} |", f"|---:|---{'|---:' * 5}|"]
-    lines += [_parts(size, way) for size in found.sizes for way in WAYS]
     here = found.machine
     return "\n".join(lines) + (
         f"\n\nMedians of runs in turns of random order, each in a process of its own, from opening "
-        f"the files to the fitted model; starting the {found.workers} workers (`start`) comes on "
+        f"the files to the fitted model; starting the {found.workers} workers comes on "
         f"top. {found.sizes[0].read} columns, {found.trees} trees; AUC on "
         f"{found.rows_held_out:,} rows that no model saw; {here.cpu}, {here.cores} cores, load "
         f"average before {here.load_before:.1f}; {found.created[:10]}."
@@ -143,12 +140,6 @@ def _times(size: Size) -> list[str]:
         f"| {size.rows:,} | {WAYS['cluster']} | {len(cluster)} | {np.median(cluster):.1f} "
         f"| × {compared.value:.2f} | {interval} | {size.auc_cluster:.4f} |",
     ]
-
-
-def _parts(size: Size, way: Way) -> str:
-    fits: list[Fit] = getattr(size, way)
-    medians = [np.median([fit.parts.get(name, 0.0) for fit in fits]) for name in PARTS]
-    return f"| {size.rows:,} | {WAYS[way]} | {' | '.join(f'{value:.1f}' for value in medians)} |"
 
 
 def arguments() -> argparse.Namespace:

@@ -32,21 +32,9 @@ def part(results: Results) -> str:
     return "\n\n".join([*parts, *_notes(results)])
 
 
-def brief(results: Results) -> str:
-    """Return the factors against scikit-learn's `ColumnTransformer`, in one table."""
-    phases = ("fit_transform", "transform")
-    rows = [
-        [case.name, phase, other]
-        + [
-            times_as_fast(verdicts.against(results, case.name, ours, other, phase))
-            for ours in verdicts.JUDGED
-        ]
-        for case in results.cases
-        for phase in phases
-        for other in (REFERENCE, verdicts.OBJECTS)
-    ]
-    head = ["case", "phase", "against", *verdicts.JUDGED]
-    return table(head, rows, right=(3, 4)) + f"\n\n{_machine(results)}"
+def summary(results: Results) -> str:
+    """Return the machine and the targets, with what was found."""
+    return f"{_machine(results)}\n\n{_targets(results)}"
 
 
 def times_as_fast(ratio: Ratio | None) -> str:

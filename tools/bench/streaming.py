@@ -143,7 +143,7 @@ def _judged(way: str, fits: Sequence[Fit], home: Path, recipe: Recipe) -> float 
 
 def part(found: Results) -> str:
     """Return the tables of the guide, in Markdown."""
-    return "\n\n".join([_times(found.times), _parts(found.times), _limit(found), _where(found)])
+    return "\n\n".join([_times(found.times), _limit(found), _where(found)])
 
 
 def _times(case: Case) -> str:
@@ -188,15 +188,6 @@ def _peak(fits: Sequence[Fit]) -> float:
 
 def _score(auc: float | None) -> str:
     return "–" if auc is None else f"{auc:.4f}"
-
-
-def _parts(case: Case) -> str:
-    names = ["read", "preprocess", "gather", "train"]
-    lines = [f"| seconds of | {' | '.join(names)} |", f"|---{'|---:' * len(names)}|"]
-    for way, fits, _ in _ways(case):
-        medians = [np.median([fit.parts.get(name, 0.0) for fit in fits]) for name in names]
-        lines.append(f"| {way} | {' | '.join(f'{value:.1f}' for value in medians)} |")
-    return "\n".join(lines)
 
 
 def _limit(found: Results) -> str:

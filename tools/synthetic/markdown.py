@@ -1,4 +1,4 @@
-"""The parts of ``docs/synthetic.md`` that follow from the generator and the records."""
+"""The parts of ``docs/datasets.md`` that follow from the generator and the records."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_places_on_both_devices_are_told() -> None:
     assert (counts.device, counts.implementation) == ("cuda", text.CUML[CountVectorizer])
     assert "floats instead of int64" in counts.note
     assert "max_features keeps the first terms of the alphabet" in counts.note
-    assert "docs/gpu-semantics.md" in counts.note
+    assert "docs/gpu.md" in counts.note
     assert (weights.implementation, weights.note) == (text.CUML[TfidfTransformer], "")
 
 

@@ -1,0 +1,139 @@
+"""The documentation is true: generated parts, links, names, commands and examples."""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from datasets.synthetic import Recipe
+from pipeline import errors
+from pipeline.cli import main as cli
+from tools import docs
+
+ROOT = docs.ROOT
+MADE = "tasks/houses.py"
+"""What the guide to your own data makes."""
+OF_PIP = {"--no-deps", "--require-hashes"}
+PAGES = [ROOT / "README.md", *sorted(docs.DOCS.glob("*.md"))]
+
+
+def prose(page: Path) -> str:
+    """Return a page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def code(page: Path) -> str:
+    """Return what stands in blocks of code and between backticks, a line each."""
+    text = page.read_text("utf-8")
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    return "\n".join([*blocks, *re.findall(r"`([^`\n]+)`", prose(page))])
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives the headings of a page."""
+    heads = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def each_page(function):
+    return pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)(function)
+
+
+@pytest.mark.parametrize("name", docs.PAGES)
+def test_generated_parts_are_up_to_date(name: str) -> None:
+    text = (docs.DOCS / name).read_text("utf-8")
+    assert docs.updated(name, text) == text, "run `python -m tools.docs`"
+    for part in docs.PAGES[name]:
+        assert len(text.partition(f"<!-- {part} -->")[2].partition(f"<!-- /{part} -->")[0]) > 100
+
+
+def test_stale_parts_are_found() -> None:
+    text = (docs.DOCS / "supported.md").read_text("utf-8")
+    stale = text.replace("| `StandardScaler` |", "| `StandardScaller` |")
+    assert docs.updated("supported.md", stale) == text != stale
+
+
+@each_page
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", prose(page)):
+        found = page.parent / target if target else page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), f"{target}#{anchor}"
+
+
+@each_page
+def test_named_files_exist(page: Path) -> None:
+    named = re.findall(r"`((?:pipeline|tests|tools|tasks|datasets)/[\w/]+\.\w+)`", prose(page))
+    assert [n for n in named if n != MADE and not (ROOT / n).is_file()] == []
+
+
+@each_page
+def test_named_targets_of_make_exist(page: Path) -> None:
+    there = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = re.findall(r"^(?:\$ |.*# )?make ([a-z][a-z-]*)", code(page), re.MULTILINE)
+    assert set(named) - there == set()
+
+
+def options() -> set[str]:
+    """Return the options of the commands and tools of this project."""
+    params = [param for command in cli.commands.commands.values() for param in command.params]
+    ours = {name for param in params for name in (*param.opts, *param.secondary_opts)}
+    sources = [*(ROOT / "tools").rglob("*.py"), *(ROOT / "datasets").rglob("*.py")]
+    sources.append(ROOT / "pipeline/system/gpu.py")
+    found = (re.findall(r'"(--[a-z-]+)"', file.read_text("utf-8")) for file in sources)
+    return ours.union(*found, (f"--{field.name}" for field in dataclasses.fields(Recipe)))
+
+
+@each_page
+def test_named_options_exist(page: Path) -> None:
+    lines = re.findall(
+        r"^(?:.*python -m (?:pipeline|datasets|tools)|--).*", code(page), re.MULTILINE
+    )
+    named = {o for line in lines for o in re.findall(r"--[a-z][a-z0-9-]+", line)}
+    assert named - options() - OF_PIP == set()
+
+
+@each_page
+def test_named_functions_of_the_package_exist(page: Path) -> None:
+    named = re.findall(r"\bpipeline\.([A-Za-z]\w*)\(", page.read_text("utf-8"))
+    assert [name for name in named if not hasattr(pipeline, name)] == []
+
+
+def test_every_exit_code_and_error_is_listed() -> None:
+    page = (docs.DOCS / "errors.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d+) \|[^|]*\|([^|]*)\|$", page, re.MULTILINE)
+    listed = {(name, int(code)) for code, text in rows for name in re.findall(r"`(\w+)`", text)}
+    kinds = [kind for kind in vars(errors).values() if hasattr(kind, "exit_code")]
+    assert listed == {(k.__name__, k.exit_code) for k in kinds if k is not errors.PipelineError}
+    assert {int(code) for code, _ in rows} == {k.exit_code for k in kinds} | {
+        *(0, cli.INTERRUPTED, cli.TERMINATED)
+    }
+
+
+def test_examples_run() -> None:
+    flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+    failed, tried = doctest.testfile(
+        str(docs.DOCS / "devices.md"), module_relative=False, optionflags=flags
+    )
+    assert failed == 0
+    assert tried >= 25
+
+
+def test_the_example_of_the_readme_runs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    small_home: Path,
+) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    (tmp_path / "data").symlink_to(small_home)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(code, "README.md", "exec"), names)
+    assert "predict_proba" in capsys.readouterr().out
+    assert type(names["plain"]).__module__.startswith("sklearn.")

@@ -1,0 +1,209 @@
+"""Write the parts of the documentation that follow from the code and from measured results.
+
+    python -m tools.docs
+
+The parts stand between ``<!-- name -->`` and ``<!-- /name -->``; a test fails
+when they are out of date.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pipeline import records
+from pipeline.backends.array_api import ESTIMATORS, SWITCH
+from pipeline.backends.cuml.tables import APART, CUML, SUBSTITUTES, XGBOOST, Rule
+from pipeline.backends.cuml.text import CUML as VECTORIZERS
+from pipeline.benchmark import results, task
+from pipeline.benchmark.statistics import cell_parity, speed
+from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.transformers import TWINS
+from tools.bench import cluster, markdown, prediction, scaling, schema, streaming, wrapper
+from tools.synthetic import markdown as synthetic
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+MEASURED = Path("docs/results/flights-cpu/results.json")
+R = TypeVar("R")
+
+
+def transformers() -> str:
+    """Return the table of the transformers with their parameters, from the twins."""
+    lines = ["| transformer | parameters |", "|---|---|"]
+    for sklearn_class, twin in sorted(TWINS.items(), key=lambda item: item[0].__name__):
+        lines.append(f"| `{sklearn_class.__name__}` | {_parameters(twin)} |")
+    return "\n".join(lines)
+
+
+def _parameters(twin: type[Twin[object]]) -> str:
+    return ", ".join(
+        f"`{name}`" + ("" if values is ANY else f" ({', '.join(map(_shown, values))})")
+        for name, values in twin.supported_params.items()
+    )
+
+
+def _shown(value: object) -> str:
+    return str(getattr(value, "__name__", value))
+
+
+def estimators() -> str:
+    """Return the table of the estimators by what runs them on a GPU, from the rules."""
+    lines = ["| on a GPU by | estimators |", "|---|---|"]
+    lines += [f"| {by} | {', '.join(names)} |" for by, names in _groups()]
+    return "\n".join([*lines, "", "¹ sparse rows, ² `sample_weight`, ³ several targets."])
+
+
+def _groups() -> Iterator[tuple[str, list[str]]]:
+    ours = {name for name, rule in CUML.items() if rule.own}
+    yield "cuML, parameters translated by cuML", _rules(CUML.keys() - ours - APART.keys())
+    yield "cuML, parameters translated by us", _rules(ours)
+    for name, package in APART.items():
+        yield f"cuML, of the package {package}", _rules([name])
+    yield "cuML; see `explain`", sorted(f"`{kind.__name__}`" for kind in VECTORIZERS)
+    named = sorted(f"`{name.rpartition('.')[2]}`" for name in ESTIMATORS)
+    yield f"scikit-learn on CuPy, with `{SWITCH}=1`", named
+    yield "XGBoost", [f"`{name}`" for name in XGBOOST]
+
+
+def _rules(names: Iterable[str]) -> list[str]:
+    return sorted(f"`{name.rpartition('.')[2]}`{_takes(CUML[name])}" for name in names)
+
+
+def _takes(rule: Rule) -> str:
+    marks = ((rule.sparse, "¹"), (rule.weights, "²"), (rule.targets, "³"))
+    return "".join(mark for taken, mark in marks if taken)
+
+
+def nearest() -> str:
+    """Return what has no faithful equivalent, with the nearest that has."""
+    return ", ".join(f"`{name}` ({instead})" for name, instead in SUBSTITUTES.items()) + "."
+
+
+def fields() -> str:
+    """Return the fields of a record of results, from the types and their docstrings."""
+    trees = [ast.parse(Path(m.__file__ or "").read_text("utf-8")) for m in (results, records)]
+    structs = [n for tree in trees for n in tree.body if isinstance(n, ast.ClassDef)]
+    structs.sort(key=lambda struct: struct.name != "Results")
+    return "\n\n".join(map(_struct, structs))
+
+
+def _struct(struct: ast.ClassDef) -> str:
+    told = [(node, _after(struct, node)) for node in struct.body if isinstance(node, ast.AnnAssign)]
+    plain = [_field(node) for node, about in told if not about]
+    lines = [f"- {', '.join(plain)}"] if plain else []
+    lines += [f"- {_field(node)}: {about}" for node, about in told if about]
+    return "\n".join([f"## {struct.name}", "", ast.get_docstring(struct) or "", "", *lines])
+
+
+def _field(node: ast.AnnAssign) -> str:
+    name, kind = ast.unparse(node.target), ast.unparse(node.annotation)
+    return f"`{name}`" if kind == "str" else f"`{name}: {kind}`"
+
+
+def _after(struct: ast.ClassDef, field: ast.AnnAssign) -> str:
+    """Return the docstring that follows a field, on one line."""
+    after = struct.body[struct.body.index(field) + 1 :][:1]
+    if after and isinstance(after[0], ast.Expr) and isinstance(after[0].value, ast.Constant):
+        return " ".join(str(after[0].value.value).replace("``", "`").split())
+    return ""
+
+
+def measured() -> str:
+    """Return the times of the last `make bench`, with its machine."""
+    found = results.load(ROOT / MEASURED)
+    lines = ["| pipeline | scikit-learn, s | ours, s | ratio | 95 % interval | quality |"]
+    lines.append("|---|---:|---:|---:|:---:|:---:|")
+    for pipeline in found.pipelines:
+        reference, ours = (
+            speed(found, pipeline.name, "reference"),
+            speed(found, pipeline.name, "cpu"),
+        )
+        if reference is None or ours is None or ours.ratio is None or not ours.ratio.interval:
+            raise SystemExit(f"{MEASURED}: {pipeline.name} was not measured; run `make bench`")
+        low, high = ours.ratio.interval
+        lines.append(
+            f"| {pipeline.name} | {reference.median:.2f} | {ours.median:.2f} | "
+            f"{ours.ratio.value:.2f} "
+            f"| {low:.2f}–{high:.2f} | {cell_parity(found, pipeline.name, 'cpu')} |"
+        )
+    here, data = found.machine, found.task
+    return (
+        "\n".join(lines)
+        + f"\n\nMedians of {found.protocol.repeats} interleaved runs, from opening the file to "
+        f"predictions; {data.rows_train:,} training and {data.rows_test:,} test rows; {here.cpu}, "
+        f"{here.cores} cores, no GPU; {found.created[:10]}."
+    )
+
+
+def tasks() -> str:
+    """Return the table of tasks, from what their files say of themselves."""
+    lines = ["| task | kind | rows | data | |", "|---|---|---:|---|---|"]
+    for name in task.names():
+        facts = task.facts(name)
+        needs = "bundled" if facts.needs == "-" else facts.needs
+        lines.append(
+            f"| [`{name}`](../tasks/{name}.py) | {facts.kind} | {facts.rows:,} | {needs} "
+            f"| {task.summary(name)} |"
+        )
+    return "\n".join(lines)
+
+
+def recorded(
+    folder: str, target: str, load: Callable[[Path], R], write: Callable[[R], str]
+) -> Callable[[], str]:
+    """Return what makes text of a record, or says that there is none.
+
+    Parameters
+    ----------
+    folder : str
+        In docs/results.
+    target : str
+        Of `make`, which measures it.
+    load, write : callable
+        Read the record, and make text of it.
+    """
+
+    def text() -> str:
+        path = ROOT / "docs" / "results" / folder / "results.json"
+        return write(load(path)) if path.exists() else f"Not measured yet: `make {target}` does it."
+
+    return text
+
+
+PAGES: dict[str, dict[str, Callable[[], str]]] = {
+    "benchmarks.md": {
+        "measured": measured,
+        "preprocessing": recorded(
+            "preprocessing-cpu", "bench-preprocessing", schema.load, markdown.summary
+        ),
+        "wrapper": recorded("wrapper-cpu", "bench-wrapper", wrapper.load, wrapper.part),
+        "prediction": recorded(
+            "prediction-cpu", "bench-prediction", prediction.load, prediction.part
+        ),
+        "streaming": recorded("streaming-cpu", "bench-streaming", streaming.load, streaming.part),
+        "workers": recorded("cluster-cpu", "bench-cluster", cluster.load, cluster.part),
+        "scaling": recorded("scaling-cpu", "bench-scaling", scaling.load, scaling.part),
+    },
+    "datasets.md": {"best": synthetic.best, "auc": synthetic.auc, "written": synthetic.written},
+    "results-schema.md": {"fields": fields},
+    "supported.md": {"transformers": transformers, "estimators": estimators, "nearest": nearest},
+    "tasks.md": {"tasks": tasks},
+}
+"""Page -> its generated parts."""
+
+
+def updated(page: str, text: str) -> str:
+    """Return the text of a page with its generated parts made anew."""
+    for name, make in PAGES[page].items():
+        before, start, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition(f"<!-- /{name} -->")
+        text = f"{before}{start}{make()}\n{end}{after}" if start else text
+    return text
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        (DOCS / page).write_text(updated(page, (DOCS / page).read_text("utf-8")), "utf-8")
