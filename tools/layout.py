@@ -107,17 +107,12 @@ def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 def share_of_any(modules: dict[str, ast.Module]) -> float:
     """Return the share of the parameters whose annotation names `Any`."""
     args = [
-        arg
+        ast.unparse(arg.annotation)
         for f in functions(modules)
         for arg in (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs)
         if arg.annotation
     ]
-    named = [
-        a
-        for a in args
-        if "Any" in {n.id for n in ast.walk(a.annotation) if isinstance(n, ast.Name)}
-    ]
-    return len(named) / len(args)
+    return sum("Any" in arg for arg in args) / len(args)
 
 
 def defined_twice(modules: dict[str, ast.Module]) -> list[str]:

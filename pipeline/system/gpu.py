@@ -1,27 +1,28 @@
 """Which GPUs this machine has, and which set of packages fits it.
 
 Runs before anything is installed, so it knows the standard library only and
-asks the driver through its own library, NVML::
+asks the driver through its own command, `nvidia-smi`::
 
     $ python3 pipeline/system/gpu.py
     cpu
-    [gpu] cpu: no NVIDIA driver (libnvidia-ml.so.1 was not found)
+    [gpu] cpu: no NVIDIA driver (nvidia-smi was not found)
 
 The answer, ``cpu``, ``cu12`` or ``cu13``, is the only thing on standard output.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import platform
+import re
+import shutil
+import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 EXTRAS = ("cpu", "cu12", "cu13")
-LIBRARY = "libnvidia-ml.so.1"
 OLDEST_GLIBC = (2, 28)
 OLDEST_DRIVER = 535
 OLDEST_CAPABILITY = (7, 0)
@@ -29,15 +30,9 @@ CUDA_13_DRIVER = 580
 CUDA_13_CAPABILITY = (7, 5)
 MACHINES = ("x86_64", "aarch64")
 
-_TEXT_BYTES = 96
-_MEANING = {
-    3: "not supported",
-    4: "no permission",
-    9: "the driver is not loaded",
-    15: "the GPU is lost; reboot",
-    17: "blocked by the operating system",
-    18: "driver and library versions differ; reboot after a driver update",
-}
+_FIELDS = ("driver_version", "name", "memory.total", "compute_cap")
+_ON_WSL = "/usr/lib/wsl/lib/nvidia-smi"
+_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -80,104 +75,64 @@ class Host(NamedTuple):
     libc: str
 
 
-class _NvmlError(Exception):
-    """The text names the call, the code and its meaning."""
-
-
-class _Memory(ctypes.Structure):
-    """nvmlMemory_t."""
-
-    _fields_ = tuple((name, ctypes.c_ulonglong) for name in ("total", "free", "used"))
-
-
-class _Nvml:
-    """NVML with every return code checked."""
-
-    def __init__(self, library: Any) -> None:
-        self._library = library
-
-    def call(self, name: str, *args: Any) -> None:
-        try:
-            function = getattr(self._library, name)
-        except AttributeError as error:
-            raise _NvmlError(f"{name} is missing from {LIBRARY}; update the driver") from error
-        code = function(*args)
-        if code:
-            raise _NvmlError(f"{name} returned {code} ({_MEANING.get(code, 'unknown')})")
-
-    def text(self, name: str, *args: Any) -> str:
-        buffer = ctypes.create_string_buffer(_TEXT_BYTES)
-        self.call(name, *args, buffer, ctypes.c_uint(_TEXT_BYTES))
-        return buffer.value.decode(errors="replace")
-
-    def value(self, kind: Any, name: str, *args: Any) -> Any:
-        result = kind()
-        self.call(name, *args, ctypes.byref(result))
-        return result
-
-
-def probe(load: Callable[[str], Any] = ctypes.CDLL, host: Host | None = None) -> Probe:
-    """Ask the NVIDIA driver for its version and its GPUs.
+def probe(host: Host | None = None) -> Probe:
+    """Ask the NVIDIA driver, by `nvidia-smi`, for its version and its GPUs.
 
     Whatever goes wrong is not raised but said in `why_not`.
 
     Parameters
     ----------
-    load : callable, default ctypes.CDLL
-        Opens a shared library by name or raises OSError.
     host : Host, default this_host()
         The machine.
     """
     why_not = unsupported(host or this_host())
-    if why_not:
-        return Probe(why_not=why_not)
-    try:
-        library = load(LIBRARY)
-    except OSError:
-        return Probe(why_not=f"no NVIDIA driver ({LIBRARY} was not found)")
-    try:
-        return _read(_Nvml(library))
-    except _NvmlError as error:
-        return Probe(why_not=f"the NVIDIA driver does not answer: {error}")
+    path = "" if why_not else _nvidia_smi()
+    if not path:
+        return Probe(why_not=why_not or "no NVIDIA driver (nvidia-smi was not found)")
+    asked, failed = _run(path, f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits")
+    rows = [[cell.strip() for cell in line.split(",")] for line in asked.splitlines()]
+    rows = [row for row in rows if len(row) == len(_FIELDS)]
+    if failed or not rows:
+        said = failed or asked.strip()
+        return Probe(why_not=f"the NVIDIA driver shows no GPU: {said or 'no answer'}")
+    return _read(rows, _cuda_version(_run(path)[0]))
 
 
-def _read(nvml: _Nvml) -> Probe:
-    nvml.call("nvmlInit_v2")
-    driver = nvml.text("nvmlSystemGetDriverVersion")
-    count = nvml.value(ctypes.c_uint, "nvmlDeviceGetCount_v2").value
+def _nvidia_smi() -> str:
+    return shutil.which("nvidia-smi") or shutil.which(_ON_WSL) or ""
+
+
+def _run(*command: str) -> tuple[str, str]:
+    """Return what a command printed, and the reason if it failed."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "", str(error)
+    said = " ".join((done.stdout + done.stderr).split())
+    return done.stdout, said or f"exit status {done.returncode}" if done.returncode else ""
+
+
+def _read(rows: Sequence[Sequence[str]], cuda: str) -> Probe:
     devices, skipped = [], []
-    for index in range(count):
-        try:
-            devices.append(_device(nvml, index))
-        except _NvmlError as error:
-            # The count includes lost GPUs and those that belong to other users.
-            skipped.append(f"GPU {index}: {error}")
-    why_not = "" if devices else "; ".join(["the driver shows no GPU", *skipped])
-    return Probe(driver, _cuda_version(nvml), tuple(devices), why_not, tuple(skipped))
+    for index, (_, name, memory, capability) in enumerate(rows):
+        version = _numbers(capability)
+        if len(version) == 2:
+            mebibytes = int(memory) if memory.isdecimal() else None
+            size = None if mebibytes is None else mebibytes * 2**20
+            devices.append(Device(name, size, (version[0], version[1])))
+        else:
+            # Lost GPUs, and those that belong to other users.
+            skipped.append(f"GPU {index}: {name}: compute capability {capability}")
+    why_not = "" if devices else "; ".join(["no GPU can be read", *skipped])
+    drivers = [row[0] for row in rows if _numbers(row[0])]
+    return Probe((drivers or [rows[0][0]])[0], cuda, tuple(devices), why_not, tuple(skipped))
 
 
-def _device(nvml: _Nvml, index: int) -> Device:
-    handle = nvml.value(ctypes.c_void_p, "nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index))
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    outputs = (ctypes.byref(major), ctypes.byref(minor))
-    nvml.call("nvmlDeviceGetCudaComputeCapability", handle, *outputs)
-    name = nvml.text("nvmlDeviceGetName", handle)
-    return Device(name, _memory_bytes(nvml, handle), (major.value, minor.value))
-
-
-def _memory_bytes(nvml: _Nvml, handle: ctypes.c_void_p) -> int | None:
-    try:
-        return int(nvml.value(_Memory, "nvmlDeviceGetMemoryInfo", handle).total)
-    except _NvmlError:
-        return None
-
-
-def _cuda_version(nvml: _Nvml) -> str:
-    try:
-        version = nvml.value(ctypes.c_int, "nvmlSystemGetCudaDriverVersion_v2").value
-    except _NvmlError:
-        return ""
-    return f"{version // 1000}.{version % 1000 // 10}"
+def _cuda_version(banner: str) -> str:
+    found = re.search(r"CUDA (?:UMD )?Version\s*:\s*([\d.]+)", banner)
+    return found[1] if found else ""
 
 
 def this_host() -> Host:

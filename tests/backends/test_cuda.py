@@ -12,7 +12,6 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, RidgeCV, SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
-from tests.contract.estimators import LOST, REFUSED
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import explain
@@ -20,6 +19,7 @@ from pipeline.backends import cuda
 from pipeline.backends.cuml import tables, translations
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.errors import Unsupported
+from tests.contract.estimators import LOST, REFUSED
 from tests.estimators import CASES, Case, named
 
 

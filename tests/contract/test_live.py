@@ -18,13 +18,13 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestClassifier
-from tests.contract.estimators import HONOURED, LOST, REFUSED
 
 from pipeline import Accelerated, Unsupported
 from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml.tables import APART, CUML, public_name, rule
 from pipeline.optional import available, load
 from tests.contract import cases, snapshot, standins
+from tests.contract.estimators import HONOURED, LOST, REFUSED
 from tests.contract.recorder import RECORDER
 from tests.contract.rulings import FAULTY, objections
 from tests.contract.verify import Contract, faults, frozen

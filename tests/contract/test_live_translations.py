@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 from sklearn.base import BaseEstimator
-from tests.contract.estimators import HONOURED, LOST, REFUSED
 
 from pipeline import Unsupported
 from pipeline.backends import cuda
@@ -20,6 +19,7 @@ from pipeline.backends.cuml.tables import CUML, public_name
 from pipeline.backends.cuml.translations import Case
 from pipeline.optional import available, load
 from tests.contract import learning, probes, snapshot
+from tests.contract.estimators import HONOURED, LOST, REFUSED
 
 MISSING = [package for package in snapshot.PACKAGES if not available(package)]
 pytestmark = [

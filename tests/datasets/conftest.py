@@ -42,9 +42,9 @@ def python(environment: dict[str, str]) -> Run:
 @pytest.fixture(scope="session")
 def tiny() -> ModuleType:
     path = Path(__file__).with_name("tiny.py")
-    pipeline = importlib.util.spec_from_file_location("tiny_dataset", path)
-    module = importlib.util.module_from_spec(pipeline)
-    pipeline.loader.exec_module(module)
+    spec = importlib.util.spec_from_file_location("tiny_dataset", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module
 
 

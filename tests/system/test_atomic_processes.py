@@ -14,7 +14,7 @@ from tests.commands import python, started
 HOLD = """
 import sys, time
 from pathlib import Path
-from pipeline.publish import publishing
+from pipeline.system.atomic import publishing
 with publishing(Path(sys.argv[1])) as draft:
     (draft / "half").touch()
     print("holding", flush=True)
@@ -35,13 +35,13 @@ print(len(seen))
 KILL = """
 import os, signal, sys
 from pathlib import Path
-from pipeline import publish
+from pipeline.system import atomic
 
 class NoExchange:
     def __init__(self, *args, **options): pass
 
 def put(folder, text):
-    with publish.publishing(folder) as draft:
+    with atomic.publishing(folder) as draft:
         (draft / "record.json").write_text(text)
         (draft / "inner").mkdir()
         (draft / "inner" / "b").write_text(text)
@@ -61,7 +61,7 @@ def killed(folder, step):
 
 home, step, code = Path(sys.argv[1]), 0, -9
 if sys.argv[2] == "fallback":
-    publish.ctypes.CDLL = NoExchange
+    atomic.ctypes.CDLL = NoExchange
 while code == -9:
     step += 1
     folder = home / str(step) / "results"

@@ -191,7 +191,7 @@ def test_with_the_gpu_hidden_nothing_is_tried_on_it_and_the_reason_given(monkeyp
 
 def test_nothing_heavy_is_imported() -> None:
     program = (
-        "import sys; from pipeline import doctor; doctor.report();"
+        "import sys; from pipeline.system import doctor; doctor.report();"
         "print(*{'sklearn', 'pandas', 'numpy', 'xgboost', 'cudf', 'cupy'} & set(sys.modules))"
     )
     done = subprocess.run(

@@ -124,7 +124,7 @@ def test_the_limits_of_the_process_itself_count(kind: str) -> None:
     code = f"""
         import resource
         resource.setrlimit(resource.{kind}, (1 << 30, 1 << 30))
-        from pipeline import machine
+        from pipeline.system import hardware as machine
         before = machine.describe()
         block = bytearray(1 << 28)
         print(before.memory_bytes, before.memory_free_bytes, machine.describe().memory_free_bytes)
