@@ -41,6 +41,8 @@ ASKED = $(if $(ROWS), --rows '$(ROWS)')$(if $(YEARS), --years '$(YEARS)')
 RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)') \
 	$(if $(PIPELINES),--pipelines '$(PIPELINES)')$(ASKED)
 BENCH = $(PYTHON) -m tools.bench --seed '$(SEED)' --repeats '$(or $(REPEATS),7)'
+QUICK = not slow and not alone
+PYTEST = OMP_NUM_THREADS=1 $(PYTHON) -m pytest --numprocesses logical --dist loadfile
 COMPARE_OPTIONS = $(RUN_OPTIONS)$(if $(REPEATS), --repeats '$(REPEATS)')$(if $(OPTIONS), $(OPTIONS))
 SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py --pythons '$(PYTHON3)'
 
@@ -184,9 +186,17 @@ bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what
 	$(PYTHON) -m tools.synthetic.memory
 	$(PYTHON) -m tools.docs
 
+.PHONY: check
+check: lint types ## Check style, types and the tests of what changed since `main`
+	$(PYTHON) -m tools.changed_tests | xargs $(PYTHON) -m pytest --quiet -m '$(QUICK)'
+
 .PHONY: test
-test: lint types ## Check style and types, then run the tests
-	OMP_NUM_THREADS=1 $(PYTHON) -m pytest --numprocesses logical --dist loadfile -m 'not alone'
+test: lint types ## Check style and types, then run the tests that are quick
+	$(PYTEST) -m '$(QUICK)'
+
+.PHONY: test-full
+test-full: lint types ## Check style and types, then run all tests that need no GPU
+	$(PYTEST) -m 'not alone' --hypothesis-profile full
 	$(PYTHON) -m pytest -m alone
 
 .PHONY: test-contract

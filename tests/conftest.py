@@ -13,12 +13,18 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import settings
 
 import datasets
 from datasets import _store, flights
 from tests.datasets import raw
 
 EVERY = 54
+
+# The same examples on every run and machine, however slow it is.
+settings.register_profile("quick", max_examples=10, deadline=None, derandomize=True)
+settings.register_profile("full", settings.get_profile("quick"), max_examples=30)
+settings.load_profile("quick")
 
 
 def pytest_configure() -> None:

@@ -54,7 +54,9 @@ def test_no_target_uses_an_undefined_variable(target) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("target", ["doctor", "list", "data", "run", "compare", "report", "test"])
+@pytest.mark.parametrize(
+    "target", ["doctor", "list", "data", "run", "compare", "report", "test", "check"]
+)
 def test_every_target_sets_up_first(target) -> None:
     assert re.search(r"tools/setup.py .*--venv \.venv --extra 'auto'$", commands(target)[0])
 
@@ -105,8 +107,9 @@ def test_an_environment_of_ones_own_is_used_as_it_is() -> None:
     assert lines[-1].startswith("python -m pipeline report")
 
 
-def test_tests_come_after_style_and_types() -> None:
-    text = "\n".join(commands("test"))
+@pytest.mark.parametrize("target", ["check", "test", "test-full"])
+def test_tests_come_after_style_and_types(target) -> None:
+    text = "\n".join(commands(target))
     order = [text.index(word) for word in ("ruff check", "ruff format", "mypy", "pytest")]
     assert order == sorted(order)
 
@@ -212,10 +215,10 @@ def test_lock_without_uv_says_what_to_install(copy) -> None:
 @pytest.mark.parametrize(
     ("failing", "called", "code"),
     [
-        ("", "test test-contract audit", 0),
-        ("test", "test", 7),
-        ("test-contract", "test test-contract", 7),
-        ("audit", "test test-contract audit", 7),
+        ("", "test-full test-contract audit", 0),
+        ("test-full", "test-full", 7),
+        ("test-contract", "test-full test-contract", 7),
+        ("audit", "test-full test-contract audit", 7),
     ],
 )
 def test_the_checks_run_both_parts_and_fail_with_either(tmp_path, failing, called, code) -> None:

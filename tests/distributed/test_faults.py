@@ -28,7 +28,7 @@ from pipeline.backends.xgboost import tracker
 from pipeline.distributed import retry
 from pipeline.errors import WorkerLost
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")
 TIMEOUT = 6.0
