@@ -20,6 +20,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 EXTRAS = ("cpu", "cu12", "cu13")
@@ -78,7 +79,7 @@ class Host(NamedTuple):
 def probe(host: Host | None = None) -> Probe:
     """Ask the NVIDIA driver, by `nvidia-smi`, for its version and its GPUs.
 
-    Whatever goes wrong is not raised but said in `why_not`.
+    Whatever goes wrong is not raised but said in `why_not`. A process asks once.
 
     Parameters
     ----------
@@ -89,6 +90,11 @@ def probe(host: Host | None = None) -> Probe:
     path = "" if why_not else _nvidia_smi()
     if not path:
         return Probe(why_not=why_not or "no NVIDIA driver (nvidia-smi was not found)")
+    return _ask(path)
+
+
+@cache
+def _ask(path: str) -> Probe:
     asked, failed = _run(path, f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits")
     rows = [[cell.strip() for cell in line.split(",")] for line in asked.splitlines()]
     rows = [row for row in rows if len(row) == len(_FIELDS)]

@@ -50,8 +50,9 @@ class FakeNvml:
 
 
 def busy(seconds: float) -> None:
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
+    """Compute for seconds of processor time, and at least as long."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
         sum(range(1000))
 
 
@@ -61,9 +62,10 @@ def test_processors_memory_and_cost_are_seen() -> None:
         busy(0.5)
     (trace,) = seen
     assert trace.seconds == sorted(trace.seconds)
-    assert 0.4 < trace.seconds[-1] < 5
+    assert trace.seconds[-1] > 0.4
     assert len(trace.seconds) == len(trace.processors) == len(trace.rss_bytes) >= 4
-    assert max(trace.processors) > 0.3
+    used = np.diff(trace.seconds) @ np.array(trace.processors[1:])
+    assert used > 0.4, "seconds of processor time"
     assert max(trace.rss_bytes) - trace.rss_bytes[0] > held.nbytes / 2
     assert trace.cost < 0.01
     assert trace.gpu_use == trace.watts == []
