@@ -1,0 +1,27 @@
+"""The public names, each with its module; the package reads them here too."""
+
+from pipeline.benchmark.api import new_task as new_task
+from pipeline.benchmark.api import report as report
+from pipeline.data.read import preflight as preflight
+from pipeline.data.read import read as read
+from pipeline.data.read import scan as scan
+from pipeline.distributed.cluster import cluster as cluster
+from pipeline.errors import CheckpointDiffers as CheckpointDiffers
+from pipeline.errors import ClusterUnavailable as ClusterUnavailable
+from pipeline.errors import ConfigError as ConfigError
+from pipeline.errors import DataError as DataError
+from pipeline.errors import DeviceUnavailable as DeviceUnavailable
+from pipeline.errors import OutOfMemory as OutOfMemory
+from pipeline.errors import OutputError as OutputError
+from pipeline.errors import OutputLocked as OutputLocked
+from pipeline.errors import PipelineError as PipelineError
+from pipeline.errors import Unsupported as Unsupported
+from pipeline.errors import WorkerLost as WorkerLost
+from pipeline.estimator.accelerated import Accelerated as Accelerated
+from pipeline.planning.explain import explain as explain
+from pipeline.preprocessing.transformers.calendar import CalendarFeatures as CalendarFeatures
+from pipeline.serving.load import load as load
+from pipeline.serving.save import save as save
+
+__version__: str
+__all__: list[str]
