@@ -89,7 +89,7 @@ setup:
 endif
 
 .PHONY: doctor
-doctor: setup ## Say what this machine has, what is wrong and how to mend it
+doctor: setup ## Say what this machine has, what is wrong and how to fix it
 	@$(RUN) doctor
 
 .PHONY: list

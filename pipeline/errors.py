@@ -1,7 +1,7 @@
 """Every error a user can meet, with the exit code the command line ends with.
 
 The codes follow ``sysexits.h``: 2 configuration, 65 data, 69 a required GPU is
-absent or no cluster answers, 70 a fault of ours, 71 memory ran out or a worker was
+absent or no cluster answers, 70 an internal error, 71 memory ran out or a worker was
 lost, 73 cannot write, 75 another run holds the folder, 130 interrupted.
 """
 
@@ -93,7 +93,7 @@ class Reason:
     why : str
         What stands in the way.
     instead : str
-        The way out.
+        What to do instead.
     parameter : str, optional
         The parameter whose value is at fault.
     """
@@ -104,7 +104,7 @@ class Reason:
     parameter: str | None = None
 
     def __str__(self) -> str:
-        """One line: step, parameter, cause and way out."""
+        """One line: step, parameter, cause and suggestion."""
         where = f"{self.step}({self.parameter})" if self.parameter else self.step
         return f"{where}: {self.why}" + (f"; {self.instead}" if self.instead else "")
 

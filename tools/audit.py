@@ -26,7 +26,7 @@ class Audit(NamedTuple):
 
     looked_up: int
     vulnerable: list[str]
-    """Package, version, identifiers and the version that mends it, a line each."""
+    """Package, version, identifiers and the version that fixes it, a line each."""
     unknown: list[str]
     """Why packages were not looked up, a line each."""
 
@@ -62,7 +62,7 @@ def read(answer: str, complaint: str) -> Audit:
 
 def _told(package: dict[str, Any]) -> str:
     found = "; ".join(
-        f"{each['id']}, mended in {', '.join(each.get('fix_versions') or ['no version yet'])}"
+        f"{each['id']}, fixed in {', '.join(each.get('fix_versions') or ['no version yet'])}"
         for each in package["vulns"]
     )
     return f"{package['name']} {package['version']}: {found}"

@@ -199,7 +199,7 @@ def explain(task: str, device: str, pipelines: str, json: bool, html: Path | Non
 @commands.command()
 @click.option("--json", is_flag=True, help="As JSON.")
 def doctor(json: bool) -> None:
-    """Say which device will be used and why, and what to mend."""
+    """Say which device will be used and why, and what to fix."""
     from pipeline.system import doctor as health
 
     sys.exit(health.main(json=json))

@@ -46,7 +46,7 @@ def parts_of(target: Path, identity: str) -> Iterator[Path]:
 
     Raises
     ------
-    Busy
+    OutputLocked
         Another process writes the same file.
     OutputError
         The disk is full, the folder read-only, or a folder in the way.

@@ -72,7 +72,7 @@ def run(job: Job, say: Say) -> Record:
         The model has no such method, or the input no such column; or a file would be lost.
     OutOfMemory
         Even a few rows are too many.
-    Busy
+    OutputLocked
         Another process writes the same predictions.
     WorkerLost
         A worker of the cluster was lost in every attempt at a batch.

@@ -36,7 +36,7 @@ def publishing(folder: Path) -> Iterator[Path]:
 
     Raises
     ------
-    Busy
+    OutputLocked
         Another process is publishing to the same name.
     OutputError
         The disk is full, the folder read-only, a file is in the way, or the folder
@@ -62,7 +62,7 @@ def locked(folder: Path) -> Iterator[None]:
 
     Raises
     ------
-    Busy
+    OutputLocked
         Another process is.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What this machine has, what is wrong with the environment, and what mends it.
+"""What this machine has, what is wrong with the environment, and how to fix it.
 
 Imports none of the packages it judges, so that it answers at once and also
 where they are broken.
@@ -45,11 +45,11 @@ print("cupy", cupy.__version__, "and cudf", cudf.__version__, "compute on the GP
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong and the way out; an error makes the environment unusable."""
+    """Something wrong and how to fix it; an error makes the environment unusable."""
 
     kind: Literal["error", "warning"]
     what: str
-    mend: str
+    fix: str
 
 
 @dataclass(frozen=True)
@@ -159,16 +159,16 @@ def wanted_packages(
 
 def package_problems(packages: Iterable[Package], extra: str) -> Iterator[Problem]:
     """Yield an error for each package that is missing or not the version wanted."""
-    mend = f"{REMAKE} GPU={extra}" if extra in gpu.EXTRAS else REMAKE
+    fix = f"{REMAKE} GPU={extra}" if extra in gpu.EXTRAS else REMAKE
     known = False
     for package in packages:
         known = True
         wanted = Requirement(f"{package.name}{package.wants}").specifier
         if not package.version:
-            yield Problem("error", f"{package.name} is not installed", mend)
+            yield Problem("error", f"{package.name} is not installed", fix)
         elif not wanted.contains(package.version, prereleases=True):
             what = f"{package.name} is {package.version}, wanted {package.wants}"
-            yield Problem("error", what, mend)
+            yield Problem("error", what, fix)
     if not known:
         what = "the project is not installed here, so its packages cannot be checked"
         yield Problem("warning", what, "make setup")
@@ -189,17 +189,17 @@ def mismatch(installed: str, fits: str, why: str) -> list[Problem]:
     >>> mismatch("cu12", "cu13", "driver 580.95.05, compute capability 9.0")
     []
     """
-    mend = f"make setup GPU={fits}"
+    fix = f"make setup GPU={fits}"
     if not installed:
-        return [Problem("error", "no XGBoost and no CUDA packages are installed", mend)]
+        return [Problem("error", "no XGBoost and no CUDA packages are installed", fix)]
     if installed == "cpu" and fits != "cpu":
         what = f"there is a GPU ({why}), but only the CPU packages are installed"
-        return [Problem("warning", what, mend)]
+        return [Problem("warning", what, fix)]
     if installed in _CUDA_EXTRAS and fits == "cpu":
         what = f"CUDA packages are installed, but no GPU can be used: {why}"
-        return [Problem("warning", what, f"mend the driver, or {mend}")]
+        return [Problem("warning", what, f"fix the driver, or {fix}")]
     if (installed, fits) == ("cu13", "cu12"):
-        return [Problem("error", f"the cu13 packages do not fit this machine ({why})", mend)]
+        return [Problem("error", f"the cu13 packages do not fit this machine ({why})", fix)]
     return []
 
 
@@ -218,8 +218,8 @@ def _test_gpu(installed: str, obstacle: str) -> tuple[str, list[Problem]]:
     if obstacle:
         return f"not run: {obstacle}", []
     failure, said = try_program(_GPU_PROGRAM)
-    mend = f"{REMAKE} GPU={installed}" if installed in gpu.EXTRAS else "make the environment anew"
-    return said, [Problem("error", f"the GPU does not compute: {said}", mend)] if failure else []
+    fix = f"{REMAKE} GPU={installed}" if installed in gpu.EXTRAS else "make the environment anew"
+    return said, [Problem("error", f"the GPU does not compute: {said}", fix)] if failure else []
 
 
 def try_program(program: str, timeout: float = TIMEOUT_S) -> tuple[bool, str]:
@@ -274,7 +274,7 @@ def _package_line(package: Package) -> str:
 
 
 def _problem_text(problem: Problem) -> str:
-    return f"{problem.kind}: {problem.what}\n    to mend it: {problem.mend}"
+    return f"{problem.kind}: {problem.what}\n    to fix it: {problem.fix}"
 
 
 def _gib(size: int) -> str:

@@ -66,7 +66,7 @@ def test_only_the_packages_of_the_installed_extra_are_wanted() -> None:
 def test_a_missing_package_is_an_error_with_the_command_that_mends_it() -> None:
     (problem,) = problems_of({"xgboost-cpu": "3.2.0"}, "cpu")
     assert (problem.kind, problem.what) == ("error", "numpy is not installed")
-    assert problem.mend == "make clean-venv setup GPU=cpu"
+    assert problem.fix == "make clean-venv setup GPU=cpu"
 
 
 def test_a_version_out_of_bounds_is_an_error_that_names_both() -> None:
@@ -78,7 +78,7 @@ def test_a_version_out_of_bounds_is_an_error_that_names_both() -> None:
 
 def test_an_unknown_project_is_a_warning_not_a_clean_bill() -> None:
     (problem,) = doctor.package_problems([], "cpu")
-    assert (problem.kind, problem.mend) == ("warning", "make setup")
+    assert (problem.kind, problem.fix) == ("warning", "make setup")
 
 
 @pytest.mark.parametrize(
@@ -104,19 +104,19 @@ def test_one_of_each_does_not_clash(versions) -> None:
 
 
 @pytest.mark.parametrize(
-    ("installed", "fits", "kind", "mend"),
+    ("installed", "fits", "kind", "fix"),
     [
         ("", "cu13", "error", "make setup GPU=cu13"),
         ("cpu", "cu13", "warning", "make setup GPU=cu13"),
         ("cpu", "cu12", "warning", "make setup GPU=cu12"),
-        ("cu13", "cpu", "warning", "mend the driver, or make setup GPU=cpu"),
-        ("conda", "cpu", "warning", "mend the driver, or make setup GPU=cpu"),
+        ("cu13", "cpu", "warning", "fix the driver, or make setup GPU=cpu"),
+        ("conda", "cpu", "warning", "fix the driver, or make setup GPU=cpu"),
         ("cu13", "cu12", "error", "make setup GPU=cu12"),
     ],
 )
-def test_packages_that_do_not_fit_the_machine_are_told(installed, fits, kind, mend) -> None:
+def test_packages_that_do_not_fit_the_machine_are_told(installed, fits, kind, fix) -> None:
     (problem,) = doctor.mismatch(installed, fits, "the reason")
-    assert (problem.kind, problem.mend) == (kind, mend)
+    assert (problem.kind, problem.fix) == (kind, fix)
 
 
 @pytest.mark.parametrize("pair", [("cpu", "cpu"), ("cu12", "cu13"), ("conda", "cu12")])
@@ -143,8 +143,8 @@ def test_a_program_that_hangs_is_killed() -> None:
 
 
 def test_a_warning_leaves_the_environment_usable_and_an_error_does_not() -> None:
-    warning = doctor.Problem("warning", "what", "mend")
-    error = doctor.Problem("error", "what", "mend")
+    warning = doctor.Problem("warning", "what", "fix")
+    error = doctor.Problem("error", "what", "fix")
     assert HEALTHY.usable
     assert replace(HEALTHY, problems=(warning,)).usable
     assert not replace(HEALTHY, problems=(warning, error)).usable
@@ -165,7 +165,7 @@ def test_the_text_tells_device_machine_packages_and_that_all_is_well() -> None:
 def test_the_text_gives_each_problem_its_mend() -> None:
     problem = doctor.Problem("error", "numpy is not installed", "make setup")
     text = doctor.render(replace(HEALTHY, problems=(problem,)))
-    assert text.endswith("error: numpy is not installed\n    to mend it: make setup")
+    assert text.endswith("error: numpy is not installed\n    to fix it: make setup")
     assert "No problems" not in text
 
 
@@ -181,7 +181,7 @@ def test_this_environment_is_examined(capsys) -> None:
 def test_a_wrong_variable_is_a_problem_of_its_own(monkeypatch) -> None:
     monkeypatch.setenv("GPU", "cu99")
     problems = doctor.report().problems
-    assert ("unset GPU", True) in [(p.mend, "cu99" in p.what) for p in problems]
+    assert ("unset GPU", True) in [(p.fix, "cu99" in p.what) for p in problems]
 
 
 def test_with_the_gpu_hidden_nothing_is_tried_on_it_and_the_reason_given(monkeypatch) -> None:

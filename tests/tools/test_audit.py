@@ -27,7 +27,7 @@ def of(*packages: dict[str, Any]) -> audit.Audit:
     ("packages", "code", "says"),
     [
         ([SOUND], 0, "1 packages looked up, 0 vulnerable"),
-        ([SOUND, BAD], 1, "VULNERABLE b 2: CVE-1, mended in 3"),
+        ([SOUND, BAD], 1, "VULNERABLE b 2: CVE-1, fixed in 3"),
         ([SOUND, SKIPPED], 69, "NOT AUDITED: 1, such as: c was not found"),
         ([BAD, SKIPPED], 1, "VULNERABLE b 2"),
         ([], 69, "no package in the lock"),

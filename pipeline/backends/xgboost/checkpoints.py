@@ -156,7 +156,7 @@ def keeping(kept: Checkpoints) -> Iterator[Checkpoints]:
 
     Raises
     ------
-    Busy
+    OutputLocked
         Another training keeps its own in the same folder.
     """
     if kept.folder is not None:
