@@ -1,8 +1,8 @@
-"""The door: every form a table comes in, made a frame or a matrix without Python objects.
+"""Tables of every library, converted to a frame or a matrix without Python objects.
 
-What leaves has columns of numbers, booleans, text, categories, dates or durations.
-A column that is still of the type *object*, or of a type no step takes, is left as it
-is, for it may not be used; `pipeline.data.schema` refuses it where it is.
+The columns hold numbers, booleans, text, categories, dates or durations. A column of Python
+objects of several types, or of a type that no step takes, stays as it is, for it may not be
+used; `pipeline.data.schema` refuses it where it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TYPES: dict[str, type] = {"b": bool, "i": int, "u": int}
 
 
 class Origin(NamedTuple):
-    """What the cells of a column are to scikit-learn, where the door gave the column a type."""
+    """What the cells of a column are to scikit-learn, where its column was converted."""
 
     kind: type | None
     """Of the values, where they are no longer of it: bool, int or `datetime.date`."""
@@ -32,7 +32,7 @@ class Origin(NamedTuple):
     """What stands for a missing value: None or NaN."""
 
 
-def ingest(X: Table) -> Any:
+def convert(X: Table) -> Table:
     """Return a table as a pandas, cuDF, NumPy or CuPy object, copying nothing it need not.
 
     Parameters
@@ -48,17 +48,15 @@ def ingest(X: Table) -> Any:
 
     Examples
     --------
-    >>> ingest(pa.table({"n": [1, None], "t": ["a", None]})).dtypes.astype(str).to_dict()
+    >>> convert(pa.table({"n": [1, None], "t": ["a", None]})).dtypes.astype(str).to_dict()
     {'n': 'Int64', 't': 'str'}
     """
-    _refuse(X)
-    if _is_arrow(X):
-        X = from_arrow(_arrow_table(X))
-    elif frames.is_frame(X):
+    if frames.is_frame(X):
         _refuse_duplicates(X.columns)
         X = settle(X) if frames.library(X) == "pandas" else X
     else:
-        X = _from_array(X)
+        _refuse(X)
+        X = from_arrow(_arrow_table(X)) if _is_arrow(X) else _from_array(X)
     for size, what in zip(X.shape, ("sample(s)", "feature(s)"), strict=True):
         if size == 0:
             raise DataError(f"X has 0 {what} (shape={X.shape}) while a minimum of 1 is required.")
@@ -84,7 +82,7 @@ def _refuse_duplicates(names: Any) -> None:
 
 
 def _is_arrow(X: Table) -> bool:
-    """Return whether an object is a table to Arrow and to none of our own libraries."""
+    """Return whether Arrow reads an object as a table that no other library here computes with."""
     if frames.is_frame(X) or frames.library(X) in frames.ARRAYS or _is_column(X):
         return False
     return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__") or _is_batch(X)
@@ -189,18 +187,18 @@ def _settled(series: pd.Series) -> pd.Series | None:
 
 
 def origins(given: Any, X: Table) -> dict[Any, Origin]:
-    """Return what the cells of columns were, for those to which the door gave another type.
+    """Return what the cells of columns were, for those whose cells have another type now.
 
     Parameters
     ----------
     given : table
     X : frame or matrix
-        What `ingest` made of it.
+        What `convert` made of it.
 
     Examples
     --------
     >>> given = pd.DataFrame({"t": ["a", None], "n": [1, 2]}, dtype=object)
-    >>> origins(given, ingest(given))
+    >>> origins(given, convert(given))
     {'t': Origin(kind=None, missing=None)}
     """
     typed = isinstance(given, np.ndarray) and given.dtype != object
@@ -246,7 +244,8 @@ def _from_array(X: Table) -> Any:
             "X.reshape(-1, 1) is one column, X.reshape(1, -1) one row"
         )
     if made.dtype.kind in "cV":
-        raise DataError(f"X holds {made.dtype} values, which no step takes; pass real numbers")
+        why = "Complex data not supported: " if made.dtype.kind == "c" else ""
+        raise DataError(f"{why}X holds {made.dtype} values; pass real numbers")
     if made.dtype.kind in _PLAIN:
         return made
     return settle(pd.DataFrame(made if made.dtype.kind in "mM" else made.astype(object)))

@@ -1,14 +1,10 @@
 """The only place that knows pandas from cuDF and NumPy from CuPy.
 
-A library is recognised by the name of the module that defines an object's
-type, so nothing is imported to find out. Everything above works on arrays:
-numbers with NaN for missing, or integer codes with -1 for missing beside the
-distinct values they stand for. **NaN and null mean the same thing: missing.**
-
-
-Sparse rows, SciPy's on the host and CuPy's on a GPU, between the two.
-
-Text as codes into a dictionary, by Arrow: no Python object a row.
+A library is recognised by the name of the module that defines an object's type, so nothing is
+imported to find out. Everything else works on arrays: numbers with NaN for missing, or integer
+codes with -1 for missing beside the distinct values they stand for; text gets its codes from
+Arrow, without a Python object a row. **NaN and null mean the same thing: missing.** Sparse rows
+are SciPy's on the host and CuPy's on a GPU.
 """
 
 from __future__ import annotations
@@ -59,16 +55,25 @@ def library(obj: object) -> str:
     >>> library(pd.DataFrame()), library(np.zeros(1)), library([])
     ('pandas', 'numpy', 'builtins')
     """
-    for base in type(obj).__mro__:
-        root = base.__module__.partition(".")[0]
-        if root in _DEVICE:
-            return root
-    return type(obj).__module__.partition(".")[0]
+    return _LIBRARIES[type(obj)]
 
 
-def device_of(obj: Any) -> str:
+class _Libraries(dict[type, str]):
+    """The library of each type that was asked for."""
+
+    def __missing__(self, kind: type) -> str:
+        roots = [base.__module__.partition(".")[0] for base in kind.__mro__]
+        self[kind] = next((root for root in roots if root in _DEVICE), roots[0])
+        return self[kind]
+
+
+_LIBRARIES = _Libraries()
+
+
+def device_of(obj: Table) -> str:
     """Return ``"cpu"`` or ``"cuda"``."""
-    return _DEVICE.get(library(obj._meta if is_partitioned(obj) else obj), "cpu")
+    partitioned = hasattr(obj, "npartitions") and hasattr(obj, "to_delayed")
+    return _DEVICE.get(_LIBRARIES[type(obj._meta if partitioned else obj)], "cpu")
 
 
 def array_module(device: str) -> Any:
@@ -78,7 +83,7 @@ def array_module(device: str) -> Any:
 
 def is_frame(obj: object) -> bool:
     """Return whether an object is a pandas or cuDF data frame."""
-    return library(obj) in FRAMES and hasattr(obj, "columns")
+    return _LIBRARIES[type(obj)] in FRAMES and hasattr(obj, "columns")
 
 
 def is_partitioned(X: object) -> bool:
@@ -288,7 +293,7 @@ def same_labels(a: Array, b: Array) -> bool:
 
 
 def to_host(array: Array) -> np.ndarray:
-    """Return what was learnt on the host, booking the copy; rows go by `to_device`."""
+    """Return what was learnt on the host, recording the copy; rows go by `to_device`."""
     return _host(array, state=True)
 
 
@@ -320,7 +325,7 @@ def _host(array: Array, *, state: bool) -> np.ndarray:
 
 
 def to_device(X: Table, device: str) -> Any:
-    """Return a frame or an array on a device, booking the bytes that move."""
+    """Return a frame or an array on a device, recording the bytes that move."""
     source = library(X)
     if _DEVICE.get(source, "cpu") == device:
         return X
@@ -421,13 +426,13 @@ def csr_nbytes(X: Table) -> int:
 
 
 def csr_to_host(X: Table) -> Any:
-    """Return a CuPy matrix as SciPy's, booking the copy."""
+    """Return a CuPy matrix as SciPy's, recording the copy."""
     trace.record_transfer(to_host=csr_nbytes(X))
     return X.get()
 
 
 def csr_to_gpu(X: Table) -> Any:
-    """Return a SciPy matrix as compressed rows of CuPy, booking the copy.
+    """Return a SciPy matrix as compressed rows of CuPy, recording the copy.
 
     Counts become float64, the type that scikit-learn computes with: CuPy has no sparse integers.
     """

@@ -1,26 +1,30 @@
 """The columns a model was fitted on, and the one policy for tables that differ.
 
-It is applied to what `pipeline.data.convert` returns, before a table goes to a device, and
-looks at types alone: values are read only to word an error.
+It is applied before a table goes to a device, and looks at types alone: values are read only to
+word an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from pipeline.data import frames, output
+from pipeline.data.convert import Origin, convert, origins
 from pipeline.data.datetimes import zone
 from pipeline.errors import DataError
+from pipeline.typing import Array, Name, Table
+from pipeline.typing import Column as Series
 
+Read: TypeAlias = Callable[[pd.DataFrame], Collection[Name] | None]
 NUMERIC = ("number", "boolean")
 _BY_LETTER = dict.fromkeys("iuf", "number") | {"b": "boolean", "M": "date", "m": "duration"}
 _EMPTY = {"text": "str", "date": "datetime64[ns]", "duration": "timedelta64[ns]"}
-_WAYS_OUT = {
+_SUGGESTIONS = {
     "number": "convert it (pandas.to_numeric)",
     "boolean": "convert it (map words to True and False)",
     "text": "convert it (astype('str'))",
@@ -29,7 +33,7 @@ _WAYS_OUT = {
 }
 
 
-def kind_of(column: Any) -> str:
+def kind_of(column: Series) -> str:
     """Return what a series or an index holds; categories are what they stand for.
 
     Returns
@@ -54,13 +58,13 @@ def kind_of(column: Any) -> str:
     return _BY_LETTER.get(dtype.kind, "other")
 
 
-def _is_text(column: Any) -> bool:
+def _is_text(column: Series) -> bool:
     dtype = column.dtype
     if str(dtype) != "object":
         return dtype.kind == "U" or isinstance(dtype, pd.StringDtype)
     if frames.library(column) == "cudf":
         return True
-    # An index of categories, short; the objects of columns have got their type at the door.
+    # An index of categories, short; `convert` has given the objects of columns their type.
     return isinstance(column, pd.Index) and column.inferred_type in ("string", "empty")
 
 
@@ -73,16 +77,28 @@ class Column:
     categorical: bool = False
 
     @classmethod
-    def of(cls, series: Any) -> Column:
+    def of(cls, series: Series) -> Column:
         """Return what there is to remember of a series."""
+        if isinstance(series.dtype, np.dtype) and (kind := _BY_LETTER.get(series.dtype.kind)):
+            return cls(kind)
         return cls(kind_of(series), zone(series.dtype), str(series.dtype) == "category")
 
 
-class Checked(NamedTuple):
-    """A table that fits a schema, and the names of the columns that were left out of it."""
+class Validated(NamedTuple):
+    """A table as a model expects it.
 
-    X: Any
-    extra: list[Any]
+    Parameters
+    ----------
+    X : frame or matrix
+    extra : list
+        Names of columns that the model was not fitted on; they are left out of `X`.
+    unknown : list of str
+        Names of the columns, where the model was fitted on a matrix: they are taken by position.
+    """
+
+    X: Table
+    extra: list[Name]
+    unknown: list[str]
 
 
 class Schema:
@@ -94,15 +110,18 @@ class Schema:
         Name -> `Column`; None for a matrix, whose columns have no names.
     n_features : int
     used : collection, optional
-        Names of the columns that some step reads; by default, all.
+        Names of the columns that some step reads; by default, all. What the others hold is of no
+        importance.
+    origins : dict, optional
+        Name -> `Origin`, of the columns whose cells have another type in the converted table.
 
     Examples
     --------
-    >>> schema = Schema.learn(pd.DataFrame({"n": [1.0], "t": ["a"]}))
-    >>> X, extra = schema.check(pd.DataFrame({"t": ["b"], "more": [0], "n": [2]}))
+    >>> schema, X = Schema.fit(pd.DataFrame({"n": [1.0], "t": ["a"]}))
+    >>> X, extra, _ = schema.validate(pd.DataFrame({"t": ["b"], "more": [0], "n": [2]}))
     >>> list(X), extra
     (['n', 't'], ['more'])
-    >>> schema.check(pd.DataFrame({"n": ["?"], "t": ["b"]}))
+    >>> schema.validate(pd.DataFrame({"n": ["?"], "t": ["b"]}))
     Traceback (most recent call last):
     pipeline.errors.DataError: column 'n' holds text, such as '?' in row 0, and the model was \
 fitted on numbers; convert it (pandas.to_numeric)
@@ -110,59 +129,81 @@ fitted on numbers; convert it (pandas.to_numeric)
 
     def __init__(
         self,
-        columns: dict[Any, Column] | None,
+        columns: dict[Name, Column] | None,
         n_features: int,
-        used: Collection[Any] | None = None,
+        used: Collection[Name] | None = None,
+        origins: Mapping[Name, Origin] | None = None,
     ) -> None:
         self.columns, self.n_features, self.used = columns, n_features, used
+        self.origins = origins or {}
 
     @classmethod
-    def learn(cls, X: Any, used: Collection[Any] | None = None) -> Schema:
-        """Return the schema of a table that came through the door.
+    def fit(cls, X: Table, read: Read = lambda _: None) -> tuple[Schema, Table]:
+        """Convert the table that a model is fitted on; return what to remember of it, and it.
 
         Parameters
         ----------
-        X : frame or matrix, shape (n_rows, n_columns)
-        used : collection, optional
-            Names of the columns that some step reads; by default, all. What the
-            others hold is of no importance.
-        """
-        n_features = int(X.shape[1])
-        if not frames.is_frame(X):
-            return cls(None, n_features)
-        return cls({name: Column.of(X[name]) for name in X.columns}, n_features, used)
-
-    @property
-    def names(self) -> list[Any] | None:
-        """The names of the columns, in the order of the fit; None for a matrix."""
-        return None if self.columns is None else list(self.columns)
-
-    def check(self, X: Any) -> Checked:
-        """Return a table as the model expects it: the same columns, in the same order.
+        X : frame, table, array or list of rows, shape (n_rows, n_columns)
+            What `pipeline.data.convert.convert` takes.
+        read : callable
+            Gets the first row and returns the names of the columns that some step reads, or None
+            for all.
 
         Raises
         ------
         DataError
-            A column is missing, or holds what cannot stand for what was fitted.
+            X is no table, or a column that is read holds what no step takes.
         """
+        table = convert(X)
+        if not frames.is_frame(table):
+            return cls(None, int(table.shape[1])), table
+        columns = {name: Column.of(table[name]) for name in table.columns}
+        schema = cls(columns, len(columns), read(frames.head(table)), origins(X, table))
+        odd = [name for name, column in columns.items() if column.kind == "other"]
+        return schema, _replaced(table, {name: schema._idle(table[name], name) for name in odd})
+
+    @property
+    def names(self) -> list[Name] | None:
+        """The names of the columns, in the order of the fit; None for a matrix."""
+        return None if self.columns is None else list(self.columns)
+
+    def validate(self, X: Table) -> Validated:
+        """Convert a table and return it as the model expects it: the columns, in their order.
+
+        Raises
+        ------
+        DataError
+            X is no table, a column is missing, or holds what cannot stand for what was fitted.
+        """
+        X = convert(X)
         if self.columns is None:
-            return Checked(self._matrix(X), [])
+            return Validated(self._matrix(X), [], _texts(X))
         X = self._named(X)
         extra = [name for name in X.columns if name not in self.columns]
         X = frames.select(X, list(self.columns))
-        made = {name: self._made(X[name], name) for name in self.columns}
-        return Checked(_replaced(X, made), extra)
+        changed = {}
+        for name, fitted in self.columns.items():
+            series = X[name]
+            if (found := self._column(series, name, fitted)) is not series:
+                changed[name] = found
+        return Validated(_replaced(X, changed), extra, [])
 
-    def _made(self, series: Any, name: Any) -> Any:
-        """Return what stands for a column, None where it can stay as it is."""
+    def _column(self, series: Series, name: Name, fitted: Column) -> Series:
+        given = Column.of(series)
+        if given.kind == "other":
+            return self._idle(series, name)
+        if given == fitted or self.used is not None and name not in self.used:
+            return series
+        return _as_fitted(series, name, given, fitted)
+
+    def _idle(self, series: Series, name: Name) -> Series:
+        """Return a column of what no step takes, which is an error where one reads it."""
         if self.used is None or name in self.used:
-            found = _fit(series, name, (self.columns or {})[name])
-            return None if found is series else found
+            raise DataError(_unusable(series, name))
         # No step reads it, and not every device could hold it.
-        idle = kind_of(series) == "other" and frames.library(series) == "pandas"
-        return _blank(series) if idle else None
+        return _blank(series) if frames.library(series) == "pandas" else series
 
-    def _matrix(self, X: Any) -> Any:
+    def _matrix(self, X: Table) -> Array:
         X = frames.matrix(X)
         if X.shape[1] != self.n_features:
             raise DataError(
@@ -171,7 +212,7 @@ fitted on numbers; convert it (pandas.to_numeric)
             )
         return X
 
-    def _named(self, X: Any) -> Any:
+    def _named(self, X: Table) -> Table:
         if frames.is_frame(X) and not isinstance(X.columns, pd.RangeIndex):
             return X
         if self.names != list(range(X.shape[1])):
@@ -182,11 +223,14 @@ fitted on numbers; convert it (pandas.to_numeric)
         return X if frames.is_frame(X) else output.beside([(X, self.names)], X, {})
 
 
-def _fit(series: Any, name: Any, fitted: Column) -> Any:
+def _texts(X: Table) -> list[str]:
+    """Return the names of the columns of a frame that has only texts as names."""
+    named = frames.is_frame(X) and all(isinstance(name, str) for name in X.columns)
+    return X.columns.tolist() if named else []
+
+
+def _as_fitted(series: Series, name: Name, given: Column, fitted: Column) -> Series:
     """Return a column as it was at fit, the same object where nothing is to be done."""
-    given = Column.of(series)
-    if given.kind == "other":
-        raise DataError(_unusable(series, name))
     if not _like(given.kind, fitted.kind):
         if _first(series) is None:
             return _nothing(series, fitted.kind)
@@ -198,10 +242,10 @@ def _fit(series: Any, name: Any, fitted: Column) -> Any:
     return series
 
 
-def _nothing(series: Any, kind: str) -> Any:
+def _nothing(series: Series, kind: str) -> Series:
     """Return missing values of a kind."""
     # pandas casts dates to no float, not even missing ones.
-    blank: Any = _blank(series) if frames.library(series) == "pandas" else series
+    blank: Series = _blank(series) if frames.library(series) == "pandas" else series
     return blank.astype(_EMPTY.get(kind, "float64"))
 
 
@@ -209,7 +253,7 @@ def _like(a: str, b: str) -> bool:
     return a == b or a in NUMERIC and b in NUMERIC
 
 
-def _in_zone(series: Any, name: Any, fitted: str | None) -> Any:
+def _in_zone(series: Series, name: Name, fitted: str | None) -> Series:
     """Return dates on the clock they were fitted on; the points in time are the same."""
     given = zone(series.dtype)
     if given and fitted:
@@ -217,23 +261,23 @@ def _in_zone(series: Any, name: Any, fitted: str | None) -> Any:
     if _first(series) is None:
         return series
     has, had = (f"the time zone {each}" if each else "no time zone" for each in (given, fitted))
-    way_out = f".dt.tz_localize({fitted!r})"
-    raise DataError(f"column {name!r} has {has} and was fitted with {had}; use {way_out}")
+    use = f".dt.tz_localize({fitted!r})"
+    raise DataError(f"column {name!r} has {has} and was fitted with {had}; use {use}")
 
 
-def _first(series: Any, among: Any = None) -> int | None:
+def _first(series: Series, among: Any = None) -> int | None:
     """Return the position of the first value that is not missing, None without one."""
     known = series.notna() if among is None else among
     known = known.to_cupy() if frames.library(series) == "cudf" else known.to_numpy()
     return int(known.argmax()) if bool(known.any()) else None
 
 
-def _blank(series: Any) -> pd.Series:
+def _blank(series: Series) -> pd.Series:
     return pd.Series(np.full(len(series), np.nan), index=series.index)
 
 
-def _replaced(X: Any, columns: dict[Any, Any]) -> Any:
-    columns = {name: series for name, series in columns.items() if series is not None}
+def _replaced(X: Table, columns: dict[Name, Series]) -> Table:
+    """Return a frame with other columns in the place of some; the caller's stays as it is."""
     if not columns:
         return X
     X = X.copy(deep=False)
@@ -242,22 +286,22 @@ def _replaced(X: Any, columns: dict[Any, Any]) -> Any:
     return X
 
 
-def _unlike(series: Any, name: Any, fitted: str) -> str:
+def _unlike(series: Series, name: Name, fitted: str) -> str:
     row = _first(series) or 0
     kinds = {"text": "text"}
     held, was = (kinds.get(kind, f"{kind}s") for kind in (kind_of(series), fitted))
     return (
         f"column {name!r} holds {held}, such as {_value(series, row)!r} in row {row}, and the "
-        f"model was fitted on {was}; {_WAYS_OUT[fitted]}"
+        f"model was fitted on {was}; {_SUGGESTIONS[fitted]}"
     )
 
 
-def _value(series: Any, row: int) -> Any:
+def _value(series: Series, row: int) -> Any:
     value = series.iloc[row]
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _unusable(series: Any, name: Any) -> str:
+def _unusable(series: Series, name: Name) -> str:
     row = _first(series)
     if isinstance(series.dtype, pd.SparseDtype):
         return f"column {name!r} is sparse; make it dense (.sparse.to_dense())"
@@ -274,7 +318,7 @@ def _unusable(series: Any, name: Any) -> str:
     what = series.dtype if series.dtype != object else type(first).__name__
     return (
         f"column {name!r} holds {what} values, such as {first!r} in row {row}, which no step "
-        f"takes; {_way_out(first)} or leave it out"
+        f"takes; {_suggestion(first)} or leave it out"
     )
 
 
@@ -284,7 +328,7 @@ def _other_type(series: pd.Series, first: type) -> int | None:
     return _first(series, series.notna() & (series.map(type) != first))
 
 
-def _way_out(value: Any) -> str:
+def _suggestion(value: Any) -> str:
     """Return what makes a usable column of such values."""
     if isinstance(value, bytes):
         return "decode it (.str.decode('utf-8'))"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import MethodType
 from typing import Any, Protocol
 
@@ -17,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from pipeline.backends import label_encoder
 from pipeline.backends.text_input import documents, reads_text
 from pipeline.data import drift, frames, output
-from pipeline.data.convert import Origin, ingest, origins
+from pipeline.data.convert import Origin, convert
 from pipeline.data.schema import Schema, kind_of
 from pipeline.data.target import aligned, check_target
 from pipeline.errors import DataError
@@ -54,12 +55,11 @@ def learn(estimator: Estimator, X: Table) -> tuple[Input, Any]:
         return Labels(), label_encoder.column(X)
     if frames.is_partitioned(X):
         return DaskInput(X), X
-    given, X = X, _table(X)
-    schema = Schema.learn(X, columns_read(estimator, frames.head(X)))
     try:
-        return TableInput(schema, origins(given, X)), schema.check(X).X
+        schema, table = Schema.fit(X, partial(columns_read, estimator))
     except DataError as error:
-        raise _of_type(error, given) from error
+        raise _of_type(error, X) from error
+    return TableInput(schema), table
 
 
 class CellTypeError(DataError, TypeError):
@@ -76,26 +76,14 @@ def _of_type(error: DataError, given: Any) -> DataError:
     return error
 
 
-def _table(X: Table) -> Any:
-    kind = getattr(getattr(X, "dtype", None), "kind", "")
-    if kind == "c":
-        raise DataError(f"Complex data not supported: X holds {X.dtype} values; pass real numbers")
-    return ingest(X)
-
-
-def _named(X: Table) -> bool:
-    return frames.is_frame(X) and all(isinstance(name, str) for name in X.columns)
-
-
 class TableInput:
     """Rows of a table with a schema.
 
     Columns that the model was not fitted on are left out, with one warning for each set.
     """
 
-    def __init__(self, schema: Schema, origins: Mapping[Any, Origin] | None = None) -> None:
+    def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.origins = origins or {}
         self.told: list[list[Any]] = []
 
     @property
@@ -109,15 +97,18 @@ class TableInput:
         return self.schema.n_features
 
     @property
+    def origins(self) -> Mapping[Any, Origin]:
+        """What the cells of columns were before they were converted."""
+        return self.schema.origins
+
+    @property
     def kinds(self) -> dict[str, str]:
         """What each column held at fit; empty without names."""
         return {str(name): each.kind for name, each in (self.schema.columns or {}).items()}
 
     def take(self, X: Table) -> Any:
         """Return a table with the fitted columns, in their order."""
-        given = _table(X)
-        X, extra = self.schema.check(given)
-        self._tell_names(given)
+        X, extra, unknown = self.schema.validate(X)
         if extra and extra not in self.told:
             self.told.append(extra)
             warnings.warn(
@@ -125,20 +116,16 @@ class TableInput:
                 UserWarning,
                 stacklevel=2,
             )
-        return X
-
-    def _tell_names(self, X: Table) -> None:
-        """Warn, once for each set, of names that there is nothing to compare with."""
-        if self.schema.columns is not None or not _named(X) or X.shape[1] < 2:
-            return
-        if (names := X.columns.tolist()) not in self.told:
-            self.told.append(names)
+        # The name of a single column says nothing of its position.
+        if len(unknown) > 1 and unknown not in self.told:
+            self.told.append(unknown)
             warnings.warn(
                 "X has feature names, but Accelerated was fitted without feature names; its "
-                f"columns are taken by position: {names}",
+                f"columns are taken by position: {unknown}",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=2,
             )
+        return X
 
     def profile(self, X: Table) -> dict[str, drift.Learnt]:
         """Return the profile of the columns that some step reads."""
@@ -167,7 +154,7 @@ class DaskInput:
 
     def take(self, X: Table) -> Any:
         """Return a table with the fitted columns, in their order."""
-        X = X if frames.is_partitioned(X) else ingest(X)
+        X = X if frames.is_partitioned(X) else convert(X)
         if self.columns is not None and hasattr(X, "columns"):
             return frames.select(X, self.columns)
         if self.columns is not None or X.shape[1] != self.n_features:

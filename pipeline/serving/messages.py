@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pipeline.data import frames
-from pipeline.data.convert import from_arrow, ingest
+from pipeline.data.convert import convert, from_arrow
 from pipeline.errors import DataError
 from pipeline.typing import Table
 
@@ -54,7 +54,7 @@ def call(method: str, X: Table) -> tuple[bytes, bytes]:
     if isinstance(X, list | tuple) and X and all(isinstance(each, str) for each in X):
         table = pa.table({"text": list(X)})
         return _encoded(Call(method=method, form="texts")), _stream(table)
-    X = ingest(frames.to_device(X, "cpu"))
+    X = convert(frames.to_device(X, "cpu"))
     if not frames.is_frame(X):
         X = np.ascontiguousarray(X)
         header = Call(method=method, form="matrix", dtype=X.dtype.str, shape=list(X.shape))

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.data import frames, partitioned
 from pipeline.data import read as reading
-from pipeline.data.convert import ingest
+from pipeline.data.convert import convert
 from pipeline.data.schema import Schema
 from pipeline.data.target import check_target
 from pipeline.errors import DataError
@@ -30,7 +30,7 @@ HUGE = [2**53, 2**53 + 1, None]
 
 def upload(**columns: Any) -> tuple[pd.DataFrame, Any]:
     """Return a table on the host and the same on the device."""
-    X = ingest(pd.DataFrame(columns))
+    X = convert(pd.DataFrame(columns))
     return X, frames.to_device(X, "cuda")
 
 
@@ -83,25 +83,25 @@ def test_huge_integers_without_holes_stay_apart(device: Recorder) -> None:
 
 def test_the_policy_holds_for_frames_of_the_device(device: Recorder) -> None:
     host, X = upload(n=[1.0, 2.0, 3.0], t=["a", "b", "a"], d=TIMES["zone"])
-    schema = Schema.learn(host)
-    assert schema.check(X).X is X
+    schema, _ = Schema.fit(host)
+    assert schema.validate(X).X is X
     _, other = upload(
         more=[1, 2, 3], d=TIMES["zone"].dt.tz_convert("UTC"), t=["b", None, "c"], n=[None] * 3
     )
-    found, extra = schema.check(other)
+    found, extra, _ = schema.validate(other)
     assert (list(found.columns), extra) == (["n", "t", "d"], ["more"])
     dates = frames.to_host(frames.datetimes(found, "d"))
     assert dates.tolist() == frames.datetimes(host, "d").tolist()
     _, wrong = upload(n=["low", "high", None], t=["a", "b", "c"], d=TIMES["zone"])
     with pytest.raises(DataError, match="column 'n' holds text, such as 'low' in row 0"):
-        schema.check(wrong)
+        schema.validate(wrong)
     assert faults(device.calls) == []
 
 
 def test_missing_text_becomes_missing_numbers(device: Recorder) -> None:
-    schema = Schema.learn(pd.DataFrame({"n": [1.0]}))
+    schema, _ = Schema.fit(pd.DataFrame({"n": [1.0]}))
     _, X = upload(n=pd.Series([None, None], dtype="str"))
-    found = frames.to_host(frames.numbers(schema.check(X).X, "n"))
+    found = frames.to_host(frames.numbers(schema.validate(X).X, "n"))
     assert np.isnan(found).all()
     assert faults(device.calls) == []
 

@@ -168,7 +168,7 @@ def test_what_a_program_reads_does_not_depend_on_the_first_row(
     model = Accelerated(estimator, device="cuda", dtype="float64").fit(X)
     assert model.transform(X).shape == (6, 2)
     assert model.to_sklearn().transform(head).shape == (1, 2)
-    assert list(Schema.learn(X).columns or ()) == ["i", "b", "t"]
+    assert list(Schema.fit(X)[0].columns or ()) == ["i", "b", "t"]
 
 
 def test_the_head_knows_every_kind_of_column(device: Recorder) -> None:

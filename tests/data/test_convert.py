@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pipeline.data import frames
-from pipeline.data.convert import Origin, ingest, origins
+from pipeline.data.convert import Origin, convert, origins
 from pipeline.data.schema import kind_of
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
@@ -117,13 +117,13 @@ def expected() -> Any:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_a_table_gives_what_sklearn_gives(form: str) -> None:
-    X = ingest(FORMS[form]())
+    X = convert(FORMS[form]())
     np.testing.assert_allclose(program(X).fit_transform(X), expected(), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_form_ends_in_objects(form: str) -> None:
-    X = ingest(FORMS[form]())
+    X = convert(FORMS[form]())
     assert object not in set(X.dtypes)
     kinds = [
         "text" if name in TEXT else "boolean" if "flag" in name else "number" for name in VALUES
@@ -133,7 +133,7 @@ def test_no_form_ends_in_objects(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_missing_is_missing_in_every_form(form: str) -> None:
-    X = ingest(FORMS[form]())
+    X = convert(FORMS[form]())
     for name, values in zip(X.columns, VALUES.values(), strict=True):
         assert X[name].isna().tolist() == [value is None for value in values]
 
@@ -144,12 +144,12 @@ def test_missing_is_missing_in_every_form(form: str) -> None:
     ids=["numbers", "text", "nullable", "array"],
 )
 def test_nothing_is_copied_that_need_not_be(X: Any) -> None:
-    assert ingest(X) is X
+    assert convert(X) is X
 
 
 def test_the_table_of_the_caller_stays_as_it_is() -> None:
     X = pd.DataFrame({"a": np.array([1, None]), "b": [1.0, 2.0]}, index=[7, 8])
-    found = ingest(X)
+    found = convert(X)
     assert (X["a"].dtype, found["a"].dtype) == (object, "Int64")
     assert found.index.tolist() == [7, 8]
     assert np.shares_memory(found["b"].to_numpy(), X["b"].to_numpy())
@@ -174,7 +174,7 @@ def test_the_table_of_the_caller_stays_as_it_is() -> None:
 )
 def test_objects_get_the_type_they_have(values: list[Any], dtype: str) -> None:
     X = pd.DataFrame({"x": pd.Series(values, dtype=object)})
-    found = ingest(X)["x"]
+    found = convert(X)["x"]
     assert str(found.dtype) == dtype
     known = X["x"].notna()
     assert found.isna().tolist() == (~known).tolist()
@@ -188,7 +188,7 @@ def test_objects_get_the_type_they_have(values: list[Any], dtype: str) -> None:
 )
 def test_objects_without_one_usable_type_stay(values: list[Any]) -> None:
     X = pd.DataFrame({"x": pd.Series(values, dtype=object), "n": 1})
-    assert ingest(X) is X
+    assert convert(X) is X
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_objects_without_one_usable_type_stay(values: list[Any]) -> None:
     ids=lambda column: str(column.type),
 )
 def test_columns_that_no_step_takes_may_come_in(column: pa.Array) -> None:
-    X = ingest(pa.table({"odd": column, "n": np.arange(len(column))}))
+    X = convert(pa.table({"odd": column, "n": np.arange(len(column))}))
     assert kind_of(X["odd"]) == "other"
     assert frames.numbers(X, "n").tolist() == list(range(len(column)))
 
@@ -224,14 +224,14 @@ def test_columns_that_no_step_takes_may_come_in(column: pa.Array) -> None:
     ids=lambda value: str(getattr(value, "type", "")),
 )
 def test_types_of_arrow(column: pa.Array, dtype: str) -> None:
-    found = ingest(pa.table({"x": column}))["x"]
+    found = convert(pa.table({"x": column}))["x"]
     assert str(found.dtype) == dtype
     assert found.isna().tolist() == column.is_null().to_pylist()
 
 
 def test_a_dictionary_may_repeat_a_value() -> None:
     codes, words = pa.array([0, 1, 2, None]), pa.array(["a", "b", "a"])
-    X = ingest(pa.table({"x": pa.DictionaryArray.from_arrays(codes, words)}))
+    X = convert(pa.table({"x": pa.DictionaryArray.from_arrays(codes, words)}))
     assert X["x"].astype("str").tolist()[:3] == ["a", "b", "a"]
     assert X["x"].isna().tolist() == [False, False, False, True]
 
@@ -239,7 +239,7 @@ def test_a_dictionary_may_repeat_a_value() -> None:
 @pytest.mark.parametrize("index", [pd.Index([5, 6], name="k"), pd.RangeIndex(5, 7)])
 def test_the_index_that_pandas_wrote_is_no_column(index: pd.Index) -> None:
     X = pd.DataFrame({"a": [1, 2]}, index=index)
-    pd.testing.assert_frame_equal(ingest(pa.Table.from_pandas(X)), X)
+    pd.testing.assert_frame_equal(convert(pa.Table.from_pandas(X)), X)
 
 
 @pytest.mark.parametrize(
@@ -268,13 +268,13 @@ def test_the_index_that_pandas_wrote_is_no_column(index: pd.Index) -> None:
 )
 def test_what_is_no_table_is_refused(X: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        ingest(X)
+        convert(X)
 
 
 def test_partitions_are_refused_where_one_table_is_needed() -> None:
     frame = type("DataFrame", (), {"npartitions": 2, "to_delayed": None})()
     with pytest.raises(DataError, match=r"X has partitions.*X\.compute\(\)"):
-        ingest(frame)
+        convert(frame)
 
 
 DAY = date(2020, 1, 1)
@@ -300,11 +300,11 @@ DAY = date(2020, 1, 1)
 )
 def test_what_objects_were_is_known(given: Any, expected: Origin | None) -> None:
     table = given.to_frame("c")
-    found = origins(table, ingest(table))
+    found = origins(table, convert(table))
     assert repr(found.get("c")) == repr(expected)  # NaN is no equal of itself
 
 
 def test_nulls_of_arrow_and_polars_are_none_to_numpy() -> None:
     for table in (ARROW, POLARS):
-        found = origins(table, ingest(table))
+        found = origins(table, convert(table))
         assert found == {"flag, missing": Origin(bool, None), "text, missing": Origin(None, None)}

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,10 @@ import pyarrow as pa
 import pytest
 
 from pipeline.data import frames
-from pipeline.data.convert import ingest
+from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of
 from pipeline.errors import DataError
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, TEXT
-
-ROOT = Path(__file__).parents[2]
 
 DATE = pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"]))
 FITTED = pd.DataFrame(
@@ -29,23 +26,23 @@ FITTED = pd.DataFrame(
         "gap": DATE - DATE[0],
     }
 )
-SCHEMA = Schema.learn(FITTED)
+SCHEMA, _ = Schema.fit(FITTED)
 
 
 def given(**columns: Any) -> pd.DataFrame:
     """Return the table of the fit with some columns as they come at predict."""
-    return ingest(FITTED.assign(**{name: pd.Series(column) for name, column in columns.items()}))
+    return convert(FITTED.assign(**{name: pd.Series(column) for name, column in columns.items()}))
 
 
 def check(**columns: Any) -> pd.DataFrame:
-    return SCHEMA.check(given(**columns)).X
+    return SCHEMA.validate(given(**columns)).X
 
 
 @pytest.mark.parametrize(
     ("columns", "kind"), [(NUMBERS, "number"), (BOOLEANS, "boolean"), (TEXT, "text")]
 )
 def test_kinds_of_every_type(columns: dict[str, pd.Series], kind: str) -> None:
-    found = {name: kind_of(ingest(pd.DataFrame({name: columns[name]}))[name]) for name in columns}
+    found = {name: kind_of(convert(pd.DataFrame({name: columns[name]}))[name]) for name in columns}
     assert found == dict.fromkeys(columns, kind)
 
 
@@ -72,26 +69,26 @@ def test_kinds_of_odd_types(column: pd.Series, kind: str) -> None:
 
 
 def test_the_same_table_passes_as_it_is() -> None:
-    X, extra = SCHEMA.check(FITTED)
+    X, extra, _ = SCHEMA.validate(FITTED)
     assert X is FITTED
     assert extra == []
 
 
 def test_columns_are_found_by_name() -> None:
-    X, extra = SCHEMA.check(FITTED[FITTED.columns[::-1]])
+    X, extra, _ = SCHEMA.validate(FITTED[FITTED.columns[::-1]])
     pd.testing.assert_frame_equal(X, FITTED)
     assert extra == []
 
 
 def test_extra_columns_are_told_and_left_out() -> None:
-    X, extra = SCHEMA.check(FITTED.assign(more=1, odd=[["x"], ["y"]]))
+    X, extra, _ = SCHEMA.validate(FITTED.assign(more=1, odd=[["x"], ["y"]]))
     assert list(X.columns) == list(FITTED.columns)
     assert extra == ["more", "odd"]
 
 
 def test_missing_columns_are_named() -> None:
     with pytest.raises(DataError, match=r"X lacks the columns \['flag', 'text'\]"):
-        SCHEMA.check(FITTED.drop(columns=["text", "flag"]))
+        SCHEMA.validate(FITTED.drop(columns=["text", "flag"]))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +159,7 @@ def test_a_column_without_values_is_missing_values_of_its_kind(name: str, column
 )
 def test_types_of_the_same_kind_pass_as_they_are(name: str, column: Any) -> None:
     X = given(**{name: column})
-    assert SCHEMA.check(X).X is X
+    assert SCHEMA.validate(X).X is X
 
 
 def test_categories_of_numbers_become_numbers_again() -> None:
@@ -201,51 +198,52 @@ def test_dates_with_and_without_a_zone_are_no_equals(name: str, column: Any, mes
     ids=ascii,
 )
 def test_what_no_step_takes_is_refused_at_fit(column: list[Any], message: str) -> None:
-    X = ingest(pd.DataFrame({"x": pd.Series(column, dtype=object)}))
+    X = pd.DataFrame({"x": pd.Series(column, dtype=object)})
     with pytest.raises(DataError, match=f"^column 'x' holds .*{message.removeprefix('holds ')}"):
-        Schema.learn(X).check(X)
+        Schema.fit(X)
 
 
 def test_sparse_columns_are_refused() -> None:
     X = pd.DataFrame({"x": pd.arrays.SparseArray([0.0, 1.0])})
     with pytest.raises(DataError, match=r"'x' is sparse; .*\.sparse\.to_dense\(\)"):
-        Schema.learn(X).check(X)
+        Schema.fit(X)
 
 
 def test_what_is_not_used_may_hold_anything() -> None:
     X = pd.DataFrame({"n": [1.0, 2.0], "odd": pd.Series(["a", 1], dtype=object), "t": ["x", "y"]})
-    schema = Schema.learn(X, used=["n"])
-    found = schema.check(X).X
+    schema, found = Schema.fit(X, lambda head: ["n"])
+    pd.testing.assert_frame_equal(schema.validate(X).X, found)
     assert found["odd"].isna().all()
     assert found[["n", "t"]].equals(X[["n", "t"]])
-    assert schema.check(X.assign(t=[1, 2], odd=0)).X["t"].tolist() == [1, 2]
+    assert schema.validate(X.assign(t=[1, 2], odd=0)).X["t"].tolist() == [1, 2]
     with pytest.raises(DataError, match="column 'n'"):
-        schema.check(X.assign(n="x"))
+        schema.validate(X.assign(n="x"))
 
 
 def test_the_table_of_the_caller_stays_as_it_is() -> None:
     X = FITTED.assign(text=np.nan)
     before = X.copy()
-    SCHEMA.check(X)
+    SCHEMA.validate(X)
     pd.testing.assert_frame_equal(X, before)
 
 
 def test_matrices_go_by_position() -> None:
-    schema = Schema.learn(np.zeros((2, 2)))
+    schema, _ = Schema.fit(np.zeros((2, 2)))
     assert schema.names is None
-    assert schema.check(pd.DataFrame({"b": [1], "a": [2]})).X.tolist() == [[1.0, 2.0]]
+    found = schema.validate(pd.DataFrame({"b": [1], "a": [2]}))
+    assert (found.X.tolist(), found.unknown) == ([[1.0, 2.0]], ["b", "a"])
     with pytest.raises(DataError, match="X has 3 features, but Accelerated is expecting 2"):
-        schema.check(np.zeros((1, 3)))
+        schema.validate(np.zeros((1, 3)))
 
 
 @pytest.mark.parametrize("X", [np.zeros((2, 8)), FITTED.to_numpy()], ids=["numbers", "objects"])
 def test_a_matrix_after_a_frame_with_names_is_refused(X: np.ndarray) -> None:
     with pytest.raises(DataError, match=r"pass a frame with the columns \['number', 'flag'"):
-        SCHEMA.check(ingest(X))
+        SCHEMA.validate(X)
 
 
 def test_a_matrix_after_a_frame_without_names() -> None:
-    schema = Schema.learn(ingest([[1, "a"], [2, "b"]]))
-    assert schema.check(ingest([[3, "c"]])).X[1].tolist() == ["c"]
+    schema, _ = Schema.fit([[1, "a"], [2, "b"]])
+    assert schema.validate([[3, "c"]]).X[1].tolist() == ["c"]
     with pytest.raises(DataError, match="column 1 holds numbers, such as 4.0 in row 0"):
-        schema.check(np.array([[3.0, 4.0]]))
+        schema.validate(np.array([[3.0, 4.0]]))

@@ -19,7 +19,7 @@ from sklearn.preprocessing import TargetEncoder
 from pipeline import Accelerated
 from pipeline.data import frames, parquet
 from pipeline.data import read as reading
-from pipeline.data.convert import ingest
+from pipeline.data.convert import convert
 from pipeline.data.read import scan
 from pipeline.data.schema import Schema, kind_of
 from pipeline.data.target import check_target
@@ -36,7 +36,7 @@ ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/
 
 
 def both(**columns: Any) -> tuple[pd.DataFrame, Any]:
-    host = ingest(pd.DataFrame(columns))
+    host = convert(pd.DataFrame(columns))
     return host, frames.to_device(host, "cuda")
 
 
@@ -99,7 +99,7 @@ def test_kinds_are_those_of_the_host() -> None:
 def test_the_policy_holds_for_frames_of_the_device() -> None:
     host, _ = both(n=[1.0, 2.0], t=["a", "b"], d=HOURS[:2].dt.tz_convert("Europe/Berlin"))
     _, X = both(d=HOURS[:2], more=[1, 2], t=["b", None], n=[None, None])
-    found, extra = Schema.learn(host).check(X)
+    found, extra, _ = Schema.fit(host)[0].validate(X)
     assert (list(found.columns), extra) == (["n", "t", "d"], ["more"])
     np.testing.assert_array_equal(frames.datetimes(found, "d").get(), frames.datetimes(host, "d"))
 
@@ -109,7 +109,7 @@ def test_the_policy_holds_for_frames_of_the_device() -> None:
 def test_a_column_without_values_is_missing_values_of_its_kind(kind: str, fitted: str) -> None:
     host, _ = both(n=[1.0, 2.0], t=["a", "b"], d=pd.to_datetime(["2020-01-01", "2021-01-01"]))
     _, X = both(**{fitted: pd.Series([None, None]).astype(kind)})
-    found = Schema.learn(host[[fitted]]).check(X).X
+    found = Schema.fit(host[[fitted]])[0].validate(X).X
     read = {"n": frames.numbers, "t": frames.categories, "d": frames.datetimes}[fitted]
     read(found, fitted)
     assert bool(found[fitted].isnull().all())

@@ -21,7 +21,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pipeline.data import frames
-from pipeline.data.convert import ingest
+from pipeline.data.convert import convert
 from pipeline.data.datetimes import MISSING
 from pipeline.errors import ConfigError
 from pipeline.preprocessing.engine.blocks import Dates, Numbers
@@ -101,7 +101,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         DataError
             A column holds no dates.
         """
-        X = ingest(X)
+        X = convert(X)
         validate_data(self, X, skip_check_array=True)
         encode(nanoseconds(X[:1]), outputs(self), epoch_of(self))
         return self
@@ -124,7 +124,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
             A column holds no dates. One in which all values are missing may be of another type.
         """
         check_is_fitted(self)
-        X = ingest(X)
+        X = convert(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         return encode(nanoseconds(X, _or_missing), outputs(self), epoch_of(self))
 

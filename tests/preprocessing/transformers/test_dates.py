@@ -12,7 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from pipeline.data.convert import ingest
+from pipeline.data.convert import convert
 from pipeline.data.datetimes import MISSING
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing import transformers
@@ -51,7 +51,7 @@ def test_equals_the_estimator(estimator: Any, dates: pd.DataFrame, dtype: str) -
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_a_column(form: str) -> None:
-    assert_parity(SPECS[1], ingest(frame(form)))
+    assert_parity(SPECS[1], convert(frame(form)))
 
 
 @pytest.mark.parametrize("estimator", SPECS, ids=repr)
