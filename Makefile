@@ -175,10 +175,6 @@ gpu-proof: setup ## Show on a GPU what only a GPU can show, in STAGES, within MI
 	$(PYTHON) -m tools.gpu_proof $(if $(STAGES),--stages '$(STAGES)') \
 		$(if $(MINUTES),--minutes '$(MINUTES)') $(if $(FAILED),--failed) $(OPTIONS)
 
-.PHONY: calibrate
-calibrate: setup ## Measure from which size on a job is worth a GPU, for device="auto"
-	$(PYTHON) -m tools.calibrate
-
 .PHONY: bench-synthetic
 bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what generating takes
 	$(PYTHON) -m tools.synthetic.auc --seed '$(SEED)'

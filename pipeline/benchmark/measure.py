@@ -24,7 +24,7 @@ from pipeline.data.read import Preflight, preflight, read
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.planning.choose import of_size
+from pipeline.planning.choose import choose_by_size
 from pipeline.planning.lower import parts
 from pipeline.preprocessing.engine.build import leaves
 from pipeline.system.devices import choose, prepare
@@ -201,7 +201,7 @@ def _device(task: Task, model: Accelerated, path: Path) -> str:
     if model.device != "auto":
         return choice.name
     rows = sum(pq.read_metadata(file).num_rows for file in parquet_files(path))
-    return of_size(choice, model.pipeline, rows, len(task.columns)).name
+    return choose_by_size(choice, model.estimator, rows, len(task.columns)).name
 
 
 def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcome: Outcome) -> None:

@@ -172,14 +172,14 @@ def list_() -> None:
 @click.option("--device", default="auto", show_default=True)
 @click.option("--pipelines", default="", help="Programs, with commas; all by default.")
 @click.option("--json", is_flag=True, help="As JSON.")
-@click.option("--html", type=click.Path(path_type=Path), help="Write a page with diagrams.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write a page with tables.")
 def explain(task: str, device: str, pipelines: str, json: bool, html: Path | None) -> None:
     """Say where each step of TASK's programs would run, and why; run nothing."""
     from json import dumps
 
     from pipeline.benchmark.task import load
     from pipeline.planning import explain as explaining
-    from pipeline.planning.html import page
+    from pipeline.planning.html import render_page
     from pipeline.system import atomic
 
     what = load(task)
@@ -193,7 +193,7 @@ def explain(task: str, device: str, pipelines: str, json: bool, html: Path | Non
         click.echo("".join(f"{name}\n{each}\n\n" for name, each in found.items()), nl=False)
     if html:
         shown = [(name, each._repr_html_()) for name, each in found.items()]
-        atomic.write_text(html, page(shown))
+        atomic.write_text(html, render_page(shown))
 
 
 @commands.command()

@@ -32,7 +32,7 @@ from pipeline.estimator.routing import (
     runs_on_blocks,
 )
 from pipeline.optional import load
-from pipeline.planning.choose import choose
+from pipeline.planning.choose import choose_for
 from pipeline.planning.lower import lower
 from pipeline.planning.plan import Plan
 from pipeline.planning.source_code import code
@@ -84,9 +84,6 @@ class Accelerated(Answers):
         Learn ranges, values and missing rates of the columns too, by which a record of
         predictions says how far other rows are from the training rows. One more pass over
         the table, on the host.
-    intelex : bool, default=True
-        Whether estimators on the CPU may run on scikit-learn-intelex, where it is installed
-        and was measured to come within its tolerance of scikit-learn; `explain` says which.
     checkpoint : str or Path, optional
         Folder in which the trees of XGBoost are kept while it trains. A `fit` of the same rows
         with the same estimator goes on from what it finds there; after a `fit`, it is empty.
@@ -135,7 +132,6 @@ class Accelerated(Answers):
         rank_error: float = 0.0,
         host_bytes: int | None = None,
         profile: bool = False,
-        intelex: bool = True,
         checkpoint: str | Path | None = None,
     ) -> None:
         self.estimator = estimator
@@ -145,7 +141,6 @@ class Accelerated(Answers):
         self.rank_error = rank_error
         self.host_bytes = host_bytes
         self.profile = profile
-        self.intelex = intelex
         self.checkpoint = checkpoint
 
     @inputs.weighted
@@ -256,10 +251,10 @@ class Accelerated(Answers):
             raise ConfigError(f"rank_error={self.rank_error!r} is not a number from 0 to 0.5")
         if self.host_bytes is not None and self.host_bytes < 0:
             raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
-        choice = choose(self.device, self.estimator, X)
+        choice = choose_for(self.device, self.estimator, X)
         prepare(choice.name)
         fallback = self.device == "auto" if self.fallback is None else self.fallback
-        options = {name: getattr(self, name) for name in ("dtype", "rank_error", "intelex")}
+        options = {name: getattr(self, name) for name in ("dtype", "rank_error")}
         plan = lower(self.estimator, choice.name, fallback=fallback, **options)
         takes, X = inputs.learn(self.estimator, X)
         remember(plan, takes)
@@ -289,7 +284,7 @@ class Accelerated(Answers):
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
         if is_classifier(self.estimator) and y is not None:
-            fitted = getattr(self.plan_.steps[-1].worker, "estimator", None)
+            fitted = getattr(self.plan_.steps[-1].worker, "native", None)
             known = getattr(fitted, "classes_", None)
             same = isinstance(known, np.ndarray) and known.dtype == y.dtype
             self.classes_ = known if same else target.classes(y)

@@ -47,7 +47,7 @@ def _fitted_has(model: Estimator, name: str) -> bool:
     last = (
         model.estimator.steps[-1][1] if isinstance(model.estimator, Pipeline) else model.estimator
     )
-    fitted = getattr(model.plan_.steps[-1].worker, "estimator", None)
+    fitted = getattr(model.plan_.steps[-1].worker, "native", None)
     return type(fitted) is type(last) and hasattr(fitted, name)
 
 

@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 from pipeline.backends.base import Placement
 from pipeline.data import frames
 from pipeline.errors import Reason
-from pipeline.planning import choose as advice
 from pipeline.planning import html
+from pipeline.planning.choose import choose_for, describe_sizes
 from pipeline.planning.forecast import outlook
 from pipeline.planning.lower import RULES, on_host, placements, validate, walk
-from pipeline.system.devices import choose
+from pipeline.system import devices
 from pipeline.typing import Table
 
 
@@ -77,12 +77,12 @@ class Explanation:
         }
 
     def to_html(self) -> str:
-        """Return a whole page: scikit-learn's diagram with a badge on each step, and a table."""
-        return html.page([(type(self.estimator).__name__, self._repr_html_())])
+        """Return a whole page with a table, in which each step has a badge."""
+        return html.render_page([(type(self.estimator).__name__, self._repr_html_())])
 
     def _repr_html_(self) -> str:
         why = "; ".join(filter(None, [self.why, self.advice]))
-        return html.fragment(self.estimator, f"device={self.device!r}: {why}", self.placements)
+        return html.render_table(f"device={self.device!r}: {why}", self.placements)
 
 
 def explain(
@@ -124,12 +124,12 @@ def explain(
             rows += [_nowhere(reason) for reason in found]
     if frames.is_partitioned(X):
         rows = _with_outlook(rows, outlook(estimator, name, X, dtype))
-    sizes = "" if device in RULES else advice.sizes(estimator)
+    sizes = "" if device in RULES else describe_sizes(estimator)
     return Explanation(estimator, name, why, tuple(rows), sizes)
 
 
 def _chosen(device: str, estimator: BaseEstimator, X: Table) -> tuple[str, str]:
-    choice = choose(device) if X is None else advice.choose(device, estimator, X)
+    choice = devices.choose(device) if X is None else choose_for(device, estimator, X)
     return choice.name, choice.why
 
 

@@ -13,7 +13,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from pipeline.backends import cpu, cuda, label_encoder
-from pipeline.backends import intelex as on_x86
 from pipeline.backends.base import HostModel, Model, Placement, reads_float32
 from pipeline.backends.cuml import text
 from pipeline.backends.text_input import reads_text
@@ -39,7 +38,6 @@ def lower(
     fallback: bool = False,
     dtype: str = "auto",
     rank_error: float = 0.0,
-    intelex: bool = True,
 ) -> Plan:
     """Return the unfitted plan that is equivalent to an estimator on a device.
 
@@ -56,8 +54,6 @@ def lower(
         for trees, which make it of any other, and on a GPU.
     rank_error : float
         Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
-    intelex : bool
-        Whether the twins of scikit-learn-intelex may run on the CPU.
 
     Raises
     ------
@@ -83,7 +79,7 @@ def lower(
             made = {"dtype": kind, "rank_error": rank_error, **_for_what_follows(after, device)}
             steps.append(_program(run, device, made))
         else:
-            steps.append(_one(run[0], device, fallback=fallback, dtype=final, intelex=intelex))
+            steps.append(_one(run[0], device, fallback=fallback, dtype=final))
     _tell_places(steps, final)
     return Plan(estimator, steps)
 
@@ -217,10 +213,6 @@ def _off_blocks(part: Any, name: str, rows: Rows) -> list[Reason]:
     ]
 
 
-def _rules(device: str, *, intelex: bool) -> Any:
-    return on_x86 if intelex and device == "cpu" else RULES[device]
-
-
 def _one(entry: Event, device: str, *, fallback: bool, **options: Any) -> Step:
     name, part, found = entry
     if label_encoder.handles(part):
@@ -230,12 +222,11 @@ def _one(entry: Event, device: str, *, fallback: bool, **options: Any) -> Step:
     return _model(name, part, device, fallback=fallback, **options)
 
 
-def _model(name: str, part: Any, device: str, *, fallback: bool, dtype: str, intelex: bool) -> Step:
-    places = list(placements(name, part, device, intelex=intelex))
-    model = _rules(device, intelex=intelex).place(part, name, dtype)
-    may_fall = fallback if device != "cpu" else isinstance(model, on_x86.Intelex)
+def _model(name: str, part: Any, device: str, *, fallback: bool, dtype: str) -> Step:
+    places = list(placements(name, part, device))
+    model = RULES[device].place(part, name, dtype)
     # No function of its own: a model may be pickled.
-    host = partial(on_host, name, part, asked=device) if may_fall else None
+    host = partial(on_host, name, part, asked=device) if fallback and device != "cpu" else None
     return Step(name, model, device, places, host)
 
 
@@ -248,13 +239,13 @@ def on_host(name: str, part: Any, found: Sequence[Reason], *, asked: str) -> Ste
     return Step(name, HostModel(part), "cpu", [place])
 
 
-def placements(name: str, part: Any, device: str, *, intelex: bool = True) -> Iterator[Placement]:
+def placements(name: str, part: Any, device: str) -> Iterator[Placement]:
     """Return where each inner step of a supported step runs."""
     if label_encoder.handles(part):
         yield Placement(name, "pipeline.backends.labels", "cpu", "labels live on the host")
         return
     if not on_blocks(part):
-        yield _rules(device, intelex=intelex).describe(part, name)
+        yield RULES[device].describe(part, name)
         return
     for path, leaf in refusals.leaves(part, name):
         if not (isinstance(leaf, str) and leaf == "drop"):

@@ -131,7 +131,6 @@ def _model(
         fallback=fallback,
         dtype=model.dtype,
         rank_error=model.rank_error,
-        intelex=False,  # What was saved are scikit-learn's own models.
     )
     Unpacker(decoder, files, fallback=fallback).plan(plan, held.steps)
     model.device_, model.device_why_ = choice.name, choice.why

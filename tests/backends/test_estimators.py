@@ -23,7 +23,7 @@ def test_every_rule_has_a_case() -> None:
 def test_equals_the_reference_and_so_does_the_lifted_model(case: Case) -> None:
     X, y = case.data()
     reference = clone(case.estimator).fit(X, y, **case.params)
-    ours = Accelerated(clone(case.estimator), device="cpu", intelex=False).fit(X, y, **case.params)
+    ours = Accelerated(clone(case.estimator), device="cpu").fit(X, y, **case.params)
     assert case.compare(ours, reference, X, y) == 0
     lifted: Any = ours.to_sklearn()
     assert type(lifted) is type(case.estimator)

@@ -50,7 +50,7 @@ def test_a_setting_that_came_later_is_told_and_one_that_is_older_may_lack(change
     state = json.loads(files["state.json"])
     pairs = state["settings"]["@dict"]
     if change == "later":
-        pairs.append(["intelex_of_tomorrow", True])
+        pairs.append(["setting_of_tomorrow", True])
     elif change == "earlier":
         pairs[:] = [pair for pair in pairs if pair[0] != "host_bytes"]
     else:
@@ -59,7 +59,7 @@ def test_a_setting_that_came_later_is_told_and_one_that_is_older_may_lack(change
     if change == "earlier":
         assert unpack(made, "cpu").host_bytes is None
         return
-    says = r"\['intelex_of_tomorrow'\], which this version does not know; load it with the version"
+    says = r"\['setting_of_tomorrow'\], which this version does not know; load it with the version"
     with pytest.raises(DataError, match=says if change == "later" else "settings are damaged"):
         unpack(made, "cpu")
 
