@@ -19,7 +19,7 @@ ROOT = docs.ROOT
 MADE = "tasks/houses.py"
 """What the guide to your own data makes."""
 OF_PIP = {"--no-deps", "--require-hashes"}
-PAGES = [ROOT / "README.md", *sorted(docs.DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(docs.DOCS.glob("*.md"))]
 
 
 def prose(page: Path) -> str:
