@@ -14,6 +14,8 @@ import pipeline
 from pipeline import Accelerated
 from pipeline.backends.xgboost import checkpoints
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 ROWS, TREES, AT = 4000, 30, 20

@@ -79,6 +79,7 @@ def two() -> Any:
         yield cluster
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 4])
 def test_flights_are_as_good_as_in_one_process(
     workers: int, flights: Path, alone: tuple[float, float]
@@ -87,6 +88,7 @@ def test_flights_are_as_good_as_in_one_process(
         assert as_good(score(fitted(flights), flights), alone)
 
 
+@pytest.mark.slow
 def test_flights_are_as_good_on_two_workers_and_the_same_again(
     two: Any, flights: Path, alone: tuple[float, float]
 ) -> None:

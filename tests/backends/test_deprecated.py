@@ -39,6 +39,7 @@ def test_the_whole_life_of_a_model_repeats_no_warning(estimator, tmp_path: Path)
     assert all((each == answers[0]).all() for each in answers)
 
 
+@pytest.mark.slow
 def test_a_cluster_repeats_no_warning(estimator) -> None:
     da = pytest.importorskip("dask.array")
     parts = da.from_array(X, chunks=(40, 3))

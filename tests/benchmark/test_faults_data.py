@@ -306,6 +306,7 @@ def test_categories_in_another_order_or_fewer_change_no_answer(order: list[str])
         np.testing.assert_array_equal(model.predict_proba(less), wanted[1::2])
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns_are_no_fault() -> None:
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 10_000))).rename(columns=str)
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())

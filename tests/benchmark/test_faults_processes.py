@@ -29,6 +29,8 @@ from tests.commands import (
     started,
 )
 
+pytestmark = pytest.mark.slow
+
 INTERRUPTED = "interrupted; nothing was published"
 TASK = '''"""Programs that misbehave."""
 

@@ -51,6 +51,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_is_told_with_the_step_whichever_library_wants_it() -> None:
     done = python("-c", NARROW)
     assert done.code == 0, done.err

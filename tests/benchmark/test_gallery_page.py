@@ -38,6 +38,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_every_task_with_data_is_measured_and_the_others_say_what_they_lack(workspace) -> None:
     options = ["--device", "cpu", "--repeats", "3", "--pipelines", "logistic"]
     index = gallery_page.build(

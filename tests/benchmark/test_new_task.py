@@ -72,6 +72,7 @@ def pipeline(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[st
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("label", "kind", "best"),
     [("price", "regression", "r2"), ("grade", "binary", "roc_auc"),
@@ -220,6 +221,7 @@ def guide(kind: str) -> str:
     return str(found)
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_guide_run_as_they_stand(workspace) -> None:
     houses().drop(columns=["", "grade", "kind"]).to_csv(workspace / "houses.csv", index=False)
     for line in guide("sh").splitlines():
@@ -228,6 +230,7 @@ def test_the_commands_of_the_guide_run_as_they_stand(workspace) -> None:
     assert (workspace / "reports" / "houses" / "index.html").exists()
 
 
+@pytest.mark.slow
 def test_the_script_of_the_guide_runs_as_it_stands(tmp_path: Path) -> None:
     houses().drop(columns=["", "grade", "kind"]).to_csv(tmp_path / "houses.csv", index=False)
     (tmp_path / "script.py").write_text(guide("python"), encoding="utf-8")

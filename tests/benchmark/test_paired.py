@@ -18,6 +18,7 @@ def scores(rng: np.random.Generator, n: int, noise: float) -> tuple[np.ndarray, 
     return y_true, *(1 / (1 + np.exp(-guess)) for guess in guesses)
 
 
+@pytest.mark.slow
 def test_two_models_that_are_equally_good_are_seldom_told_apart() -> None:
     rng = np.random.default_rng(1)
     covered = 0

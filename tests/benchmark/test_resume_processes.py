@@ -13,6 +13,8 @@ from pipeline.benchmark import results
 from pipeline.benchmark.publish import kept
 from tests.commands import started
 
+pytestmark = pytest.mark.slow
+
 TASK = '''"""A program that says when it learns."""
 
 import os

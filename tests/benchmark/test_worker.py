@@ -141,6 +141,7 @@ def test_it_ends_at_once_when_the_block_fails(job: Job) -> None:
     assert not psutil.pid_exists(children[0].pid)
 
 
+@pytest.mark.slow
 def test_ctrl_c_does_not_reach_it_from_its_first_moment_on(job: Job) -> None:
     with Worker(job) as running:
         child = only_child()
@@ -149,6 +150,7 @@ def test_ctrl_c_does_not_reach_it_from_its_first_moment_on(job: Job) -> None:
             assert running.run().total > 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_reaches_us_after_a_worker_has_started(job: Job) -> None:
     with Worker(job), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
@@ -171,6 +173,7 @@ def test_an_end_that_comes_while_a_worker_starts_waits_until_it_has(number: sign
     assert steps == ["started", "ended"]
 
 
+@pytest.mark.slow
 def test_it_dies_with_a_parent_that_is_killed(small_flights: Path) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, str(small_flights)],

@@ -203,6 +203,7 @@ def reported(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tupl
     return out, done
 
 
+@pytest.mark.slow
 def test_report_writes_pages_beside_the_record(reported: tuple[Path, Done]) -> None:
     out, done = reported
     assert (done.code, done.err) == (0, "")

@@ -18,6 +18,7 @@ from pipeline.preprocessing.transformers import TWINS
 from tests.contract import cases, memory
 from tests.contract.live import LIVE
 from tests.contract.recorder import Recorder
+from tests.names import one_in
 
 KEPT = ("RobustScaler", "SimpleImputer, median", "SimpleImputer, median of a frame")
 """Whose peak is a copy of the columns and one column more, however the rows are cut."""
@@ -58,14 +59,14 @@ def test_every_transformer_is_counted() -> None:
     assert set(TWINS) <= {type(case.estimator) for case in memory.CASES.values()}
 
 
-@pytest.mark.parametrize("name", memory.CASES)
+@pytest.mark.parametrize("name", one_in(8, memory.CASES))
 def test_no_transformer_takes_more_than_its_bound(name: str) -> None:
     found = memory.taken(name)
     assert found.peak <= max(memory.MOST, 1.5 + found.made)
     assert found.passes <= 2
 
 
-@pytest.mark.parametrize("name", memory.CASES)
+@pytest.mark.parametrize("name", one_in(8, memory.CASES))
 def test_halving_lowers_the_peak(name: str) -> None:
     whole, half = memory.taken(name, 4).peak, memory.taken(name, 4, halves=True).peak
     assert half == whole <= memory.MOST if name in KEPT else half < whole
@@ -107,7 +108,7 @@ def test_infinite_numbers_and_sums_are_not_missing(
     assert has_missing(csr_matrix(X)) is expected
 
 
-@pytest.mark.parametrize("name", [*cases.TRANSFORMERS, *cases.CLASSIFIERS])
+@pytest.mark.parametrize("name", one_in(6, [*cases.TRANSFORMERS, *cases.CLASSIFIERS]))
 def test_less_than_a_byte_a_row_comes_to_the_host_unbooked(name: str, device: Recorder) -> None:
     case = (cases.TRANSFORMERS | cases.CLASSIFIERS)[name]
     X = cases.table(10 * cases.ROWS)

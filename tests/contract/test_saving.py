@@ -17,6 +17,7 @@ from tests import programs
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults
 from tests.estimators import CASES, Case, named
+from tests.names import one_in
 
 METHODS = ("predict_proba", "decision_function", "predict", "transform", "score_samples")
 ON_CUML = [case for case in CASES if rule(case.estimator)]
@@ -35,7 +36,7 @@ def assert_same(a: Accelerated, b: Accelerated, X: np.ndarray) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("case", ON_CUML, ids=named)
+@pytest.mark.parametrize("case", one_in(6, ON_CUML), ids=named)
 @pytest.mark.usefixtures("device")
 def test_a_model_of_the_gpu_answers_on_the_cpu(case: Case, tmp_path: Path) -> None:
     X, y = case.data()
@@ -49,7 +50,7 @@ def test_a_model_of_the_gpu_answers_on_the_cpu(case: Case, tmp_path: Path) -> No
         assert_same(loaded, reference, X)
 
 
-@pytest.mark.parametrize("case", TAKEN_OVER, ids=named)
+@pytest.mark.parametrize("case", one_in(5, TAKEN_OVER), ids=named)
 def test_a_model_of_the_cpu_answers_on_the_gpu(
     case: Case, tmp_path: Path, device: Recorder
 ) -> None:

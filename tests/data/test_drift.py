@@ -58,6 +58,7 @@ def test_a_shift_is_seen_in_the_column_it_is_in() -> None:
     assert found["real"].psi > 0.25 > 0.1 > found["text"].psi
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 300])
 def test_batches_together_count_as_one(size: int) -> None:
     profile = drift.learn(TABLE.head(100))

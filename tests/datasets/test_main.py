@@ -129,6 +129,7 @@ def test_an_interrupt_ends_with_130_and_leaves_nothing(tmp_path: Path, start) ->
     assert [path.name for path in tmp_path.iterdir()] == [".flights.lock"]
 
 
+@pytest.mark.slow
 def test_killed_runs_do_no_harm_to_those_that_follow(tmp_path: Path, start, parquet: Path) -> None:
     whole, made = _store.sha256(parquet), tmp_path / "flights" / "flights.parquet"
     for reached in MOMENTS.values():

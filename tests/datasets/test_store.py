@@ -182,6 +182,7 @@ def test_something_in_the_way_cannot_be_written_over(
     assert where == "link" or way[where].read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_it_leaves_nothing_or_the_whole(
     tmp_path: Path, tiny: ModuleType, python
 ) -> None:

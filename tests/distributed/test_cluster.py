@@ -64,6 +64,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
     script = tmp_path / "waits.py"
@@ -112,6 +113,7 @@ def test_what_no_cluster_can_have_is_refused(where: str, options: dict, said: st
         pass
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_an_error_in_time() -> None:
     start = time.monotonic()
     with (
@@ -154,6 +156,7 @@ def test_a_scheduler_and_workers_of_their_own_are_used_and_stay(apart: Any) -> N
     assert [process.poll() for process in processes] == [None, None]
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_freezes_or_dies_is_an_error_in_time(apart: Any) -> None:
     address, (_, scheduler) = apart
     said = f"scheduler of .*{address} is lost"
@@ -176,6 +179,7 @@ WORK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK.keys())
 def test_a_scheduler_that_freezes_meanwhile_is_an_error_in_time(work: Any, apart: Any) -> None:
     address, (_, scheduler) = apart

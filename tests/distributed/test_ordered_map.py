@@ -81,6 +81,7 @@ def test_what_is_shared_is_sent_to_each_worker_and_not_with_each_piece(
     assert len(sent) <= 2 * len(workers), "Dask may drop a copy and send it again"
 
 
+@pytest.mark.slow
 def test_when_all_workers_are_killed_their_pieces_are_made_again(two: Any) -> None:
     made = ordered_map.in_order(squared, {"shared": 1}, pieces([]))
     found = [next(made), next(made)]
@@ -109,6 +110,7 @@ def test_work_is_not_waited_for_once_no_worker_is_left(two: Any) -> None:
         _running.reset(token)
 
 
+@pytest.mark.slow
 def test_a_piece_that_kills_every_worker_is_an_error() -> None:
     import dask
 

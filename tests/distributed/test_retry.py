@@ -167,6 +167,7 @@ def test_something_in_the_way_ends_with_73(home: Path, tmp_path: Path, way: str)
     assert left.read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow_ends_with_73(home: Path, out: Path) -> None:
     limited = (
         "import resource, sys; from pipeline.cli.main import main;"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pipeline.data import files
+from tests.names import one_in
 from tests.programs import MODELS, NUMBERS, TABLE, on_cpu, program
 
 FOREIGN = """
@@ -54,7 +55,7 @@ def elsewhere(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("write", [pickled, dumped], ids=lambda write: write.__name__)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", one_in(3, MODELS))
 def test_it_predicts_where_neither_we_nor_a_gpu_are(
     name: str, write: object, tmp_path: Path
 ) -> None:

@@ -35,6 +35,7 @@ from pipeline.preprocessing.engine.table import Part, Table
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.preprocessing.transformers.calendar import CalendarFeatures
+from tests.names import one_in
 
 ROWS = 256
 RTOL = 1e-12
@@ -201,7 +202,7 @@ def test_every_twin_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("n_parts", [2, 7, 64])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", one_in(4, CASES))
 def test_attributes_do_not_depend_on_the_partitions(name: str, n_parts: int) -> None:
     case = CASES[name]
     whole = fit(case, [slice(0, ROWS)]).fitted

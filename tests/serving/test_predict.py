@@ -138,6 +138,7 @@ def test_other_work_begins_anew(model: Path, table: Path, tmp_path: Path) -> Non
     assert list(pd.read_parquet(tmp_path / "out")) == ["prediction"]
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_the_old_predictions_and_can_go_on(model: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "in.parquet", tmp_path / "out"
     pd.concat([TABLE] * 60).reset_index(drop=True).to_parquet(source)

@@ -97,6 +97,7 @@ def test_file_and_record_are_those_of_one_process(files: tuple[Path, Path], tmp_
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how_many", [1, 2])
 def test_a_killed_worker_changes_nothing(
     files: tuple[Path, Path], tmp_path: Path, how_many: int, two: Any
@@ -112,6 +113,7 @@ class Ended(Exception):
     """The end of a run, from outside."""
 
 
+@pytest.mark.slow
 def test_a_run_that_was_ended_goes_on_with_or_without_a_cluster(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -157,6 +159,7 @@ def test_models_of_unknown_origin_go_to_no_worker(files: tuple[Path, Path], tmp_
         model.predict(X)
 
 
+@pytest.mark.slow
 def test_the_command_starts_a_cluster_of_its_own(files: tuple[Path, Path], tmp_path: Path) -> None:
     done = call(
         "predict", *files, tmp_path / "out", "--device", "cpu", "--rows", 60,

@@ -31,6 +31,7 @@ from pipeline.errors import ConfigError
 from pipeline.serving.load import load
 from pipeline.serving.save import save
 from tests import estimators, programs
+from tests.names import one_in
 from tests.preprocessing.test_invariance import CASES
 
 METHODS = ("predict", "predict_proba", "transform", "decision_function", "score_samples")
@@ -72,7 +73,7 @@ def test_every_transformer_of_ours_comes_back(tmp_path: Path, name: str) -> None
         assert (loaded.get_feature_names_out() == model.get_feature_names_out()).all()
 
 
-@pytest.mark.parametrize("case", estimators.CASES, ids=estimators.named)
+@pytest.mark.parametrize("case", one_in(4, estimators.CASES), ids=estimators.named)
 def test_every_estimator_with_a_rule_comes_back(tmp_path: Path, case: estimators.Case) -> None:
     X, y = case.data()
     with warnings.catch_warnings():

@@ -11,6 +11,8 @@ import pipeline
 from datasets.synthetic import Recipe, prepare
 from tools.bench import large
 
+pytestmark = pytest.mark.slow
+
 MIB = 2**20
 ROOM = 192 * MIB
 ROWS, NUMBERS = 800_000, 40

@@ -17,6 +17,8 @@ from tools.bench.preprocessing import Bench
 from tools.bench.work import Ask, Job
 from tools.bench.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 MIB = 2**20
 
 

@@ -56,6 +56,7 @@ def found(ask: Ask, ran: Any = ()) -> dict[str, verdicts.Verdict]:
 # The programs written by hand.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pipeline", verdicts.SPECS)
 def test_the_program_by_hand_is_as_good_as_ours_and_as_scikit_learn(
     table: Path, pipeline: str
@@ -221,6 +222,7 @@ def test_children_are_told_to_use_the_array_api(tmp_path: Path) -> None:
         assert log.read() == b"1\n"
 
 
+@pytest.mark.slow
 def test_a_program_whose_time_is_over_writes_what_it_has_and_takes_its_children_along(
     tmp_path: Path,
 ) -> None:
@@ -260,6 +262,7 @@ def sleeps(monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
     (ask.out / "code").mkdir()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sleeps")
 def test_a_stage_that_takes_too_long_leaves_the_others_their_share(ask: Ask) -> None:
     start = time.monotonic()
@@ -272,6 +275,7 @@ def test_a_stage_that_takes_too_long_leaves_the_others_their_share(ask: Ask) -> 
     assert time.monotonic() - start < 13
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sleeps")
 def test_the_next_call_goes_on_and_what_failed_runs_alone(ask: Ask) -> None:
     def stages(**how: bool) -> list[str]:
@@ -350,6 +354,7 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> None:
 RUN = process.run
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("questions")
 def test_a_question_that_ends_badly_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -448,6 +453,7 @@ def test_less_than_a_byte_a_row_may_come_to_the_host_unbooked(
     assert (verdict.found, verdict.met) == (said, met)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_program_that_is_refused_is_named_and_does_not_stop_the_others(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]

@@ -219,6 +219,7 @@ def test_batches_learn_on_one_gpu() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_training_that_loses_a_worker_does_not_wait_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

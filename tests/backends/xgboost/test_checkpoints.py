@@ -91,6 +91,7 @@ def test_trees_that_were_all_there_are_the_model(tmp_path: Path) -> None:
     assert trees(taken_up(tmp_path, X, y)) == trees(alone(X, y))
 
 
+@pytest.mark.slow
 def test_partitions_on_the_disk_are_taken_up_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +168,7 @@ def test_early_stopping_keeps_no_trees_and_says_so(tmp_path: Path) -> None:
     assert list(tmp_path.glob("*.*")) == []
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_trees_to_go_on_from(tmp_path: Path) -> None:
     code = f"""
         import os, signal

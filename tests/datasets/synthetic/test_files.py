@@ -139,6 +139,7 @@ def begun(home: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 def test_of_two_runs_at_once_the_second_waits_and_writes_nothing(tmp_path, environment) -> None:
     process = begun(tmp_path, environment)
     assert main([*WORDS, "--data-home", str(tmp_path)]) == 0
@@ -150,6 +151,7 @@ def test_of_two_runs_at_once_the_second_waits_and_writes_nothing(tmp_path, envir
     assert len(parts(folder)) == 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_stopped_is_gone_on_with(tmp_path, environment, end) -> None:
     process = begun(tmp_path, environment)
