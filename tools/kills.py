@@ -161,7 +161,7 @@ class Target:
     def _run(self, out: Path) -> int:
         record = msgspec.json.decode((out / "record.json").read_bytes(), type=run.RunRecord)
         for pipeline in record.pipelines:
-            for part in filter(None, (pipeline.model, pipeline.predictions, pipeline.saved)):
+            for part in (pipeline.model, pipeline.predictions):
                 assert files.digest(out / part.file) == part.sha256, part.file
             manifest.read(out / f"{pipeline.pipeline}.model")
         return record.seed

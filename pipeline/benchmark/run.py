@@ -27,7 +27,7 @@ from pipeline.serving.save import About, pack
 from pipeline.system import environment
 from pipeline.system.progress import Say
 
-SCHEMA: Final = "pipeline.run/1"
+SCHEMA: Final = "pipeline.run/2"
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,16 +53,14 @@ class PipelineRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     placement: list[Placement]
     execution_log: list[Movement]
     model: Part
-    """For scikit-learn alone."""
-    predictions: Part
-    saved: Part | None = None
     """The list of sums of the folder that `pipeline.load` and ``predict`` take."""
+    predictions: Part
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``record.json``."""
 
-    schema: Literal["pipeline.run/1"]
+    schema: Literal["pipeline.run/2"]
     created: str
     task: str
     split: str
@@ -146,12 +144,11 @@ class Batch:
             metrics=metrics,
             placement=placement_records(outcome.placements),
             execution_log=provenance.movements(outcome.execution_log),
-            model=_save_model(outcome, folder, name),
+            model=self._save(outcome, folder / f"{name}.model", about),
             predictions=_save_predictions(outcome, folder, name, self.task.kind),
-            saved=self._saved(outcome, folder / f"{name}.model", about),
         )
 
-    def _saved(self, outcome: Outcome, folder: Path, about: About) -> Part:
+    def _save(self, outcome: Outcome, folder: Path, about: About) -> Part:
         """Save a model, with the profile of its training rows if they fit; no clock sees that."""
         model = outcome.model
         if outcome.reading is None or outcome.reading.need <= partitioned.room("cpu"):
@@ -167,12 +164,6 @@ class Batch:
         X, _ = parquet.read(self.job.path, task.features, task.target, split.train, "cpu")
         if isinstance(model.inputs_, TableInput):
             model.profile_ = model.inputs_.profile(model.inputs_.take(X))
-
-
-def _save_model(outcome: Outcome, folder: Path, name: str) -> Part:
-    path = folder / f"{name}.model.skops"
-    files.save(outcome.model.to_sklearn(), path)
-    return _part(path)
 
 
 def _save_predictions(outcome: Outcome, folder: Path, name: str, kind: Kind) -> Part:

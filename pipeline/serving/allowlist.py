@@ -267,9 +267,6 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 """Estimator -> types of its fitted state beyond scikit-learn's public ones."""
 
-ALL = sorted({*EVERYWHERE, *(each for types in NEEDS.values() for each in types)})
-"""All types on the list, for files of which nobody knows the estimator."""
-
 
 def trusted(estimator: BaseEstimator) -> list[str]:
     """Return the types that the fitted form of an estimator may hold, sorted.

@@ -5,17 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from pipeline.errors import ConfigError, DataError, PipelineError
+from pipeline.errors import DataError, PipelineError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.fitted import ExecutionLogs
 from pipeline.planning.lower import lower
 from pipeline.serving import manifest, state
 from pipeline.serving.codec import Decoder
-from pipeline.serving.isolated import Isolated
 from pipeline.serving.save import ATTRIBUTES
 from pipeline.serving.steps import Unpacker
 from pipeline.system.devices import choose, prepare
@@ -23,19 +22,7 @@ from pipeline.trace import ExecutionLog
 from pipeline.typing import Array
 
 
-@overload
-def load(
-    path: str | Path, device: str = ..., *, untrusted: Literal[False] = ...
-) -> Accelerated: ...
-
-
-@overload
-def load(path: str | Path, device: str = ..., *, untrusted: Literal[True]) -> Isolated: ...
-
-
-def load(
-    path: str | Path, device: str = "auto", *, untrusted: bool = False
-) -> Accelerated | Isolated:
+def load(path: str | Path, device: str = "auto") -> Accelerated:
     """Read a model that `save` wrote.
 
     Parameters
@@ -45,14 +32,10 @@ def load(
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where it will run, wherever it was fitted. With ``"auto"`` a step that the GPU
         cannot take over runs on the host, and ``plan_.placements`` says so.
-    untrusted : bool, default=False
-        The file is of unknown origin: it is read, and stays, in a process of its own on the
-        CPU. Then the path may also be a skops file, or a booster of XGBoost.
 
     Returns
     -------
-    Accelerated or Isolated
-        The second where `untrusted` is set; it predicts and transforms.
+    Accelerated
 
     Raises
     ------
@@ -64,8 +47,6 @@ def load(
         ``device="cuda"`` and there is no usable GPU.
     """
     folder = Path(path)
-    if untrusted:
-        return _isolated(folder, device)
     if not manifest.is_model(folder):
         raise DataError(_no_model(folder))
     described, files = manifest.read(folder)
@@ -73,18 +54,12 @@ def load(
     return unpack(files, device)
 
 
-def _isolated(path: Path, device: str) -> Isolated:
-    if device not in ("auto", "cpu"):
-        raise ConfigError(f"device={device!r} with untrusted=True; such a model runs on the CPU")
-    return Isolated(path)
-
-
 def _no_model(folder: Path) -> str:
     if not folder.exists():
         return f"{folder}: no such model; make one with `pipeline.save(model, path)`"
     return (
-        f"{folder}: not a model that this package saved; if you know where it is from, "
-        "load(path, untrusted=True) reads it in a process of its own"
+        f"{folder}: not a folder that `pipeline.save` made; pickles, skops files and boosters are "
+        "not read: fit the model again and save it"
     )
 
 

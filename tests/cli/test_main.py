@@ -188,7 +188,7 @@ def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
     assert "tree_method='hist'" in record.pipelines[0].code
     assert f"--out {out}" in record.source.command
     assert {path.name for path in out.iterdir()} == {
-        "record.json", "boosting.model", "boosting.model.skops", "boosting.predictions.parquet",
+        "record.json", "boosting.model", "boosting.predictions.parquet",
     }  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import skops.io
 
-from pipeline.data import files
 from tests.names import one_in
 from tests.programs import MODELS, NUMBERS, TABLE, on_cpu, program
 
@@ -45,7 +45,7 @@ def pickled(model: object, folder: Path) -> None:
 
 
 def dumped(model: object, folder: Path) -> None:
-    files.save(model, folder / "model.skops")
+    skops.io.dump(model, folder / "model.skops")
 
 
 def elsewhere(folder: Path) -> subprocess.CompletedProcess[str]:

@@ -1,8 +1,7 @@
 """Whatever bytes the loaders are given, they refuse them with an error of ours, or read them.
 
-The corpus is the models that are kept as files; the number of examples is bounded. What
-could crash a parser of C++, a booster, is never parsed in this process unchecked, so it
-is not here: see `test_isolated.py`.
+The corpus is the models that are kept as files; the number of examples is bounded. Boosters
+are left out: the parser is C++ and may crash, so a model is loaded only from who is trusted.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from xgboost import XGBClassifier
 import pipeline
 from pipeline import Accelerated
 from pipeline.errors import DataError
-from pipeline.serving.load import load
 from pipeline.serving.predict import Job, Record, run
 from pipeline.serving.save import save
 from tests import programs
@@ -143,20 +142,6 @@ def test_an_error_names_the_rows_as_it_does_without(
             each(work)
         errors.append(str(found.value))
     assert errors[0] == errors[1]
-
-
-def test_models_of_unknown_origin_go_to_no_worker(files: tuple[Path, Path], tmp_path: Path) -> None:
-    booster = tmp_path / "trees.ubj"
-    fitted = XGBClassifier(n_estimators=2).fit(TABLE[["n1", "n2"]], Y)
-    fitted.save_model(booster)
-    with pytest.raises(DataError, match="not a model that this package saved"):
-        run(Job(booster, files[1], tmp_path / "out"), nothing)
-    X = dd.from_pandas(TABLE[["n1", "n2"]], npartitions=2)
-    with (
-        load(booster, untrusted=True) as model,
-        pytest.raises(DataError, match="goes to no workers.*pass X.compute"),
-    ):
-        model.predict(X)
 
 
 @pytest.mark.slow
