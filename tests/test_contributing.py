@@ -18,11 +18,12 @@ LIMITS = {"estimator": 10, "transformer": 70, "dataset": 60, "panel": 40}
 
 TESTS = {
     "estimator": "tests/backends/test_array_api.py",
+    "its size": "tests/planning/test_choose.py",
     "transformer": "tests/preprocessing/transformers/test_rbf_sampler.py",
     "dataset": "tests/datasets/test_wine.py",
     "panel": "tests/benchmark/test_report.py",
 }
-CHOSEN = "(RidgeClassifier and not CV) or sampler or wine or throughput"
+CHOSEN = "(RidgeClassifier and not CV) or one_family or sampler or wine or throughput"
 """Of these tests, what the examples add."""
 
 
