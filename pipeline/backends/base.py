@@ -171,7 +171,7 @@ class HostModel(Model):
 
     def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return whether it learns from one partition after another, which it does if it must."""
-        if hasattr(X, "columns") or not incremental.streams(self.estimator, params):
+        if hasattr(X, "columns") or not incremental.trains_incrementally(self.estimator, params):
             return ""
         enough, sizes = partitioned.fits(X)
         return "" if enough else f"one partition after another: {sizes}"

@@ -36,18 +36,18 @@ EPOCHS = {"MLPClassifier", "MLPRegressor", "Perceptron", "SGDClassifier", "SGDRe
 BATCHED = {"IncrementalPCA", "MiniBatchKMeans"}
 """Those of `ONCE` that learn from `batch_size` rows at a time."""
 
-KNOWN = {"sample_weight"}
+SUPPORTED_PARAMS = {"sample_weight"}
 """Parameters of `fit` that are cut as the rows are."""
 
 
-def streams(estimator: Estimator, params: Params) -> bool:
+def trains_incrementally(estimator: Estimator, params: Params) -> bool:
     """Return whether an estimator with these parameters of `fit` can learn part by part."""
     given = {name for name, value in params.items() if value is not None}
     return (
         type(estimator).__name__ in ONCE | EPOCHS
         and type(estimator).__module__.startswith("sklearn.")
         and hasattr(estimator, "partial_fit")  # not the one of an MLP with solver="lbfgs"
-        and given <= KNOWN
+        and given <= SUPPORTED_PARAMS
     )
 
 
@@ -100,15 +100,15 @@ def train(estimator: Estimator, X: Table, y: Target, sample_weight: Array = None
     estimator.set_params(**changed)
     try:
         if type(estimator).__name__ in ONCE:
-            _once(estimator, pages(X, y, sample_weight), y)
+            _once(estimator, read_batches(X, y, sample_weight), y)
         else:
-            with TemporaryDirectory(prefix="streaming-") as folder:
-                _epochs(estimator, pages(X, y, sample_weight, Path(folder)), y)
+            with TemporaryDirectory(prefix="incremental-") as folder:
+                _epochs(estimator, read_batches(X, y, sample_weight, Path(folder)), y)
     finally:
         estimator.set_params(**{name: params[name] for name in changed})
 
 
-def pages(
+def read_batches(
     X: Table, y: Target, sample_weight: Array, folder: Path | None = None, least_rows: int = 0
 ) -> list[Batch]:
     """Return the partitions that have rows; made anew by each reading, or once into a folder.
@@ -120,7 +120,7 @@ def pages(
         On the host.
     folder : Path, optional
     least_rows : int, default=0
-        Shorter partitions that follow each other are one page, as long as it has no more.
+        Shorter partitions that follow each other are one batch, as long as it has no more.
 
     Raises
     ------
@@ -206,10 +206,10 @@ def _classes(estimator: Estimator, y: Target) -> dict[str, Any]:
 
 def _once(estimator: Estimator, table: Sequence[Batch], y: Target) -> None:
     known = _classes(estimator, y)
-    for page in table:
-        X = page.read()
+    for batch in table:
+        X = batch.read()
         for rows in _batches(estimator, *X.shape):
-            estimator.partial_fit(X[rows], **page.given(rows), **known)
+            estimator.partial_fit(X[rows], **batch.given(rows), **known)
 
 
 def _batches(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -245,10 +245,10 @@ def _epochs(estimator: Estimator, table: Sequence[Batch], y: Target) -> None:
 def _epoch(estimator: Estimator, table: Sequence[Batch], known: Params) -> float:
     """Learn from every partition; return the mean score of those that were met by a model."""
     scores, sizes = [], []
-    for page in table:
-        X = page.read()
+    for batch in table:
+        X = batch.read()
         if hasattr(estimator, "n_features_in_"):
-            scores.append(estimator.score(X, **page.given()))
+            scores.append(estimator.score(X, **batch.given()))
             sizes.append(len(X))
-        estimator.partial_fit(X, **page.given(), **known)
+        estimator.partial_fit(X, **batch.given(), **known)
     return float(np.average(scores, weights=sizes)) if scores else -np.inf

@@ -44,7 +44,7 @@ def compute(tasks: Sequence[Any]) -> Sequence[Any]:
     cluster = active()
     if cluster is None:
         return tuple(load("dask.compute")(*tasks))
-    return retry.computed(cluster, tasks)
+    return retry.compute(cluster, tasks)
 
 
 def each(function: Callable[..., Any], X: Table, *shared: Any) -> list[Any]:

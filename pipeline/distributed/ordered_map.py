@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pipeline.distributed.cluster import Cluster, active
-from pipeline.distributed.retry import retried
-from pipeline.errors import PipelineError, WorkerLost
+from pipeline.distributed.retry import await_workers, retry
+from pipeline.errors import PipelineError
 from pipeline.optional import load
+
+if TYPE_CHECKING:
+    from distributed import Future
 
 R = TypeVar("R")
 
@@ -17,7 +20,7 @@ AHEAD: Final = 2
 """Pieces that are under way for each thread: one that is worked on, and one that waits."""
 
 
-def in_order(
+def map_in_order(
     function: Callable[..., R], shared: Any, pieces: Iterable[Sequence[Any]]
 ) -> Iterator[R]:
     """Yield what the workers of the active cluster make of each piece, in the order of the pieces.
@@ -63,11 +66,11 @@ class _Crew:
         # The result of a task, unlike scattered data, is made again when its worker is lost.
         self.shared = self._submit(_same, shared)
 
-    def send(self, piece: Sequence[Any]) -> Any:
+    def send(self, piece: Sequence[Any]) -> Future:
         """Return the future of a piece."""
         return self._submit(self.function, self.shared, *piece)
 
-    def _submit(self, function: Callable[..., Any], *args: Any) -> Any:
+    def _submit(self, function: Callable[..., Any], *args: Any) -> Future:
         # A piece is inside its task on purpose: so the scheduler can give it to another worker.
         quiet = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
         with load("dask.config").set(quiet):
@@ -83,7 +86,7 @@ class _Task(Generic[R]):
 
     def result(self) -> R:
         """Wait for the result, sending the piece anew where it was lost."""
-        return retried(self._attempt)
+        return retry(self._attempt)
 
     def _attempt(self) -> R:
         if _was_lost(self.future):
@@ -92,12 +95,10 @@ class _Task(Generic[R]):
         while True:
             try:
                 found: R = self.future.result(timeout=cluster.options.timeout)
-            except TimeoutError as error:
+            except TimeoutError:
                 if self.future.status == "error":  # The work itself raised it.
                     raise
-                if not cluster.workers():
-                    why = "all workers were lost and none came back; see their logs"
-                    raise WorkerLost(why) from error
+                await_workers(cluster, 1)
             else:
                 return found
 
@@ -106,7 +107,7 @@ def _same(shared: Any) -> Any:
     return shared
 
 
-def _was_lost(future: Any) -> bool:
+def _was_lost(future: Future) -> bool:
     """Return whether nothing will come of a future, for no fault of the work."""
     if future.status in ("cancelled", "lost"):
         return True

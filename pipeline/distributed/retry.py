@@ -1,17 +1,19 @@
-"""Work on a cluster that loses workers: done again a bounded number of times, never waited for."""
+"""Work on a cluster that loses workers: done again a bounded number of times, never stuck."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.distributed.cluster import Cluster, active
 from pipeline.errors import ClusterUnavailable, PipelineError, WorkerLost
 from pipeline.optional import load
-from pipeline.typing import ReadParams
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 T = TypeVar("T")
 
@@ -21,12 +23,14 @@ POLL = 0.5
 SETTLE = 5.0
 """Seconds in which the scheduler hears of a worker whose loss others have felt already."""
 
+CLEAN_UP = 15.0
+"""Seconds that work has to put things in order once it was broken off."""
+
 FULL = 0.9
 """Share of a worker's memory limit above which its loss is put down to memory."""
 
 OF_CLUSTERS = ("asyncio", "concurrent", "dask", "distributed", "tornado", "xgboost")
 """Packages whose errors may be what the loss of a worker looks like from elsewhere."""
-
 
 COLLECTIVE = "/collective/"
 """In what XGBoost says when it fails between workers: the folder of its source."""
@@ -36,7 +40,7 @@ class _Lost(Exception):
     """Some workers went away while others waited for them."""
 
 
-def retried(work: Callable[[], T]) -> T:
+def retry(work: Callable[[], T]) -> T:
     """Return the result of work on the active cluster, done again when a worker is lost.
 
     Parameters
@@ -47,14 +51,14 @@ def retried(work: Callable[[], T]) -> T:
     Raises
     ------
     WorkerLost
-        A worker was lost in every attempt.
+        A worker was lost in every attempt, or all were and none came back in time.
     """
     cluster = active()
     if cluster is None:
         return work()
     tries = cluster.options.retries + 1
+    before = await_workers(cluster, 1)
     for attempt in range(tries):
-        before = cluster.workers()
         try:
             return work()
         except PipelineError:
@@ -64,12 +68,31 @@ def retried(work: Callable[[], T]) -> T:
             if not lost and not _broke_off(error):
                 raise
             if attempt == tries - 1:
-                raise WorkerLost(_said(lost, before, tries)) from error
-        _await_workers(cluster, len(before))
+                raise WorkerLost(_explain(lost, before, tries)) from error
+        before = await_workers(cluster, len(before))
     raise AssertionError("unreachable")
 
 
-def _lost(cluster: Cluster, before: ReadParams, error: Exception) -> set[str]:
+def await_workers(cluster: Cluster, n_workers: int) -> dict[str, dict[str, Any]]:
+    """Wait until a nanny has replaced lost workers; return those that are there in time.
+
+    Raises
+    ------
+    WorkerLost
+        None is there within `Options.timeout`.
+    """
+    end = time.monotonic() + cluster.options.timeout
+    while len(found := cluster.workers()) < n_workers and time.monotonic() < end:
+        time.sleep(POLL)
+    if not found:
+        raise WorkerLost(
+            f"all workers were lost and none came back within {cluster.options.timeout:g} s; "
+            "see their logs, or raise the cluster's timeout"
+        )
+    return found
+
+
+def _lost(cluster: Cluster, before: Mapping[str, Any], error: Exception) -> set[str]:
     """Return the workers that went away; the scheduler may hear of it later than others."""
     foreign = type(error).__module__.partition(".")[0] in OF_CLUSTERS
     end = time.monotonic() + (SETTLE if foreign or isinstance(error, OSError | _Lost) else 0)
@@ -83,7 +106,7 @@ def _broke_off(error: Exception) -> bool:
     return type(error).__name__ == "XGBoostError" and COLLECTIVE in str(error)
 
 
-def _said(lost: set[str], before: ReadParams, tries: int) -> str:
+def _explain(lost: set[str], before: Mapping[str, Any], tries: int) -> str:
     if not lost:
         return f"the workers' connections broke off, after {tries} attempt(s); see their logs"
     full = [before[worker] for worker in lost if _share(before[worker]) > FULL]
@@ -96,23 +119,12 @@ def _said(lost: set[str], before: ReadParams, tries: int) -> str:
     return f"worker {', '.join(sorted(lost))} was lost, after {tries} attempt(s){memory}"
 
 
-def _share(worker: ReadParams) -> float:
+def _share(worker: Mapping[str, Any]) -> float:
     limit = worker["memory_limit"]
     return float(worker["metrics"].get("memory", 0) / limit) if limit else 0.0
 
 
-def _await_workers(cluster: Cluster, wanted: int) -> None:
-    """Wait until a nanny has replaced the lost workers; go on with fewer if none does."""
-    end = time.monotonic() + min(cluster.options.timeout, 30)
-    while time.monotonic() < end:
-        if len(cluster.workers()) >= wanted:
-            return
-        time.sleep(POLL)
-    if not cluster.workers():
-        raise WorkerLost("all workers were lost and none came back; see their logs")
-
-
-def computed(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
+def compute(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
     """Return the results of tasks; not if the scheduler dies or freezes.
 
     Raises
@@ -126,7 +138,7 @@ def computed(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
     return found
 
 
-def watched(cluster: Cluster, work: Callable[[], Awaitable[T]]) -> T:
+def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], workers: Set[str] | None = None) -> T:
     """Return the result of work in which workers wait for each other; not if one goes away.
 
     After an error, nothing of the work goes on that would hold the next attempt up.
@@ -136,6 +148,8 @@ def watched(cluster: Cluster, work: Callable[[], Awaitable[T]]) -> T:
     cluster : Cluster
     work : callable
         Called in the client's event loop.
+    workers : set of str, optional
+        Addresses of those that must not go away; by default of all.
 
     Raises
     ------
@@ -144,14 +158,15 @@ def watched(cluster: Cluster, work: Callable[[], Awaitable[T]]) -> T:
     WorkerLost
         A worker that waits for one that was lost has no nanny, which would restart it.
     """
-    needed, known = set(cluster.workers()), set(cluster.client.futures)
+    needed = set(cluster.workers()) if workers is None else workers
+    known = set(cluster.client.futures)
     try:
         return _guarded(cluster, work, needed)
     except ClusterUnavailable:
         raise
     except Exception:
         _cancel(cluster, known)
-        let_go(cluster)
+        _free(cluster)
         raise
 
 
@@ -189,13 +204,13 @@ def _guarded(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.wait(tasks, timeout=SETTLE)
+            await asyncio.wait(tasks, timeout=CLEAN_UP)
 
     result: T = cluster.client.sync(both)
     return result
 
 
-def let_go(cluster: Cluster) -> None:
+def _free(cluster: Cluster) -> None:
     """Restart the workers whose threads run what nobody wants any more, and do not end it soon.
 
     A training that waits for a worker that is gone may do so for ever, and can be neither
@@ -230,7 +245,7 @@ async def _held(cluster: Cluster) -> list[str]:
     return [worker for worker, held in found.items() if held]
 
 
-def _unwanted(dask_worker: Any) -> bool:
+def _unwanted(dask_worker: Worker) -> bool:
     """Return whether a thread of this worker runs a task that was cancelled."""
     tasks = dask_worker.state.tasks
     running = [tasks.get(key) for key in list(dask_worker.active_threads.values())]

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from pipeline.backends.base import METHODS
 from pipeline.backends.cpu import is_xgboost
 from pipeline.data import frames
-from pipeline.distributed.retry import retried
+from pipeline.distributed.retry import retry
 from pipeline.errors import Unsupported
 from pipeline.estimator.certificate import Certificate, Tolerance, certificate, compare
 from pipeline.estimator.inputs import Input, as_passed, whole
@@ -53,7 +53,7 @@ def _fitted_has(model: Estimator, name: str) -> bool:
 
 def attempted(X: Table, work: Callable[[], T]) -> T:
     """Return the result of work on X; where X has partitions, the work survives lost workers."""
-    return retried(work) if frames.is_partitioned(X) else work()
+    return retry(work) if frames.is_partitioned(X) else work()
 
 
 class ExecutionLogs:

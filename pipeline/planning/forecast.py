@@ -154,7 +154,7 @@ def _learnt(part: Any, table: Rows, device: str) -> str:
     if device == "cuda" and public_name(part) in SPREAD and multi_gpu.several_gpus():
         return f"trained by all GPUs of the cluster ({multi_gpu.path_of(part)}) if the rows allow"
     enough, sizes = table.fits(device)
-    streams = device == "cpu" and incremental.streams(part, {})
+    streams = device == "cpu" and incremental.trains_incrementally(part, {})
     otherwise = "" if table.framed else "external memory" if boosts else IN_TURN * streams
     if enough is None:
         instead = otherwise or "refused"

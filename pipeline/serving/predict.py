@@ -161,7 +161,7 @@ class Predictor:
         """Yield what is made of each table, here or by the workers of the cluster, in order."""
         placed = _with_starts(tables, start)
         if active() is not None:
-            yield from ordered_map.in_order(_answered, self, placed)
+            yield from ordered_map.map_in_order(_answered, self, placed)
         else:
             for table, first in placed:
                 yield self._batch(table, first)

@@ -31,7 +31,7 @@ ROWS = 6000
 @pytest.fixture(autouse=True)
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     small = hardware.Machine("", "", 1, 1, 1 << 30, 20_000)
-    monkeypatch.setattr(partitioned.machine, "describe", lambda: small)
+    monkeypatch.setattr(partitioned.hardware, "describe", lambda: small)
 
 
 def table() -> tuple[np.ndarray, np.ndarray]:
@@ -181,11 +181,11 @@ def test_what_was_prepared_is_gone_afterwards(
 
 
 @pytest.mark.parametrize(("least", "lengths"), [(0, [3, 1, 5]), (4, [4, 5]), (99, [9])])
-def test_short_partitions_are_one_page(least: int, lengths: list[int], tmp_path: Path) -> None:
+def test_short_partitions_are_one_batch(least: int, lengths: list[int], tmp_path: Path) -> None:
     X, y = np.arange(18.0).reshape(9, 2), np.arange(9)
     parts = da.from_array(X, chunks=((3, 1, 5), 2))
     for folder in (None, tmp_path):
-        found = incremental.pages(parts, y, None, folder, least)
-        assert [len(page.y) for page in found] == lengths
-        np.testing.assert_array_equal(np.vstack([page.read() for page in found]), X)
-        np.testing.assert_array_equal(np.concatenate([page.y for page in found]), y)
+        found = incremental.read_batches(parts, y, None, folder, least)
+        assert [len(batch.y) for batch in found] == lengths
+        np.testing.assert_array_equal(np.vstack([batch.read() for batch in found]), X)
+        np.testing.assert_array_equal(np.concatenate([batch.y for batch in found]), y)

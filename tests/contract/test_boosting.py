@@ -12,7 +12,7 @@ import pytest
 from pipeline import DeviceUnavailable
 from pipeline.backends import pool
 from pipeline.backends.incremental import Batch
-from pipeline.backends.xgboost import external_memory
+from pipeline.backends.xgboost import training
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.system.devices import obstacle
@@ -69,19 +69,14 @@ def test_a_target_of_numbers_goes_to_where_the_rows_are(
 
 
 @pytest.mark.parametrize("weights", [None, np.ones(6)], ids=["unweighted", "weighted"])
-def test_pages_from_the_disk_go_to_the_device_when_they_are_asked_for(
-    device: Recorder, weights: Any
-) -> None:
+def test_batches_go_to_the_device_when_they_are_asked_for(device: Recorder, weights: Any) -> None:
     rows = np.arange(12.0, dtype="float32").reshape(6, 2)
-    page = Batch(lambda: rows, np.zeros(6), weights)
-    estimator = booster().set_params(device="cuda")
-    asked = external_memory._iterator([page], "bins", estimator)
-    assert asked.on_host  # the bins; on the disk they are with device="cpu"
-    assert not external_memory._iterator([page], "bins", estimator.set_params(device="cpu")).on_host
+    batch = Batch(lambda: rows, np.zeros(6), weights)
+    asked = training.iterate([batch], booster().set_params(device="cuda"))
     device.clear()
     given: dict[str, Any] = {}
     assert asked.next(lambda **told: given.update(told))
-    assert given.pop("feature_types") is None
+    assert given.pop("feature_types") is given.pop("feature_weights") is None
     sent = {name: array for name, array in given.items() if array is not None}
     assert set(sent) == ({"data", "label"} if weights is None else {"data", "label", "weight"})
     assert {frames.device_of(array) for array in sent.values()} == {"cuda"}

@@ -117,7 +117,8 @@ def test_each_worker_learns_from_its_rows_with_their_targets_in_order() -> None:
     X = np.arange(80, dtype="float32").reshape(40, 2)
     parts = load("dask.array.from_array")(X, chunks=(10, 2))
     with pipeline.cluster("local", workers=2) as cluster:
-        rows, y = distributed.distribute(cluster, parts, [10] * 4, [X[:, 0]])
+        shares = distributed.share(cluster, parts, [10] * 4, [X[:, 0]])
+        rows, y = distributed.join(shares, parts, [X[:, 0]])
         beside = multi_gpu._uploaded(y, rows)
         found = create((rows, beside), client=cluster.client)
         assert set(found.worker_to_parts) == set(cluster.workers())

@@ -20,6 +20,7 @@ import pipeline
 from pipeline.distributed import retry
 from pipeline.distributed.cluster import Options, active, cuda_arguments
 from pipeline.errors import ClusterUnavailable, ConfigError
+from tests.clusters import in_process
 
 pytest.importorskip("distributed")
 delayed = pytest.importorskip("dask").delayed
@@ -89,6 +90,7 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
     assert [pid for pid in children if not gone_within(pid, 30)] == []
 
 
+@pytest.mark.slow
 def test_a_worker_has_the_memory_it_was_given() -> None:
     with pipeline.cluster("local", workers=1, memory_limit="700MB") as cluster:
         (worker,) = cluster.workers().values()
@@ -148,6 +150,7 @@ def apart(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]
             process.wait(timeout=30)
 
 
+@pytest.mark.slow
 def test_a_scheduler_and_workers_of_their_own_are_used_and_stay(apart: Any) -> None:
     address, processes = apart
     with pipeline.cluster(address, timeout=30) as cluster:
@@ -169,13 +172,13 @@ def test_a_scheduler_that_freezes_or_dies_is_an_error_in_time(apart: Any) -> Non
         scheduler.kill()
         start = time.monotonic()
         with pytest.raises(ClusterUnavailable, match=said):
-            retry.retried(lambda: cluster.client.submit(os.getpid, pure=False).result())
+            retry.retry(lambda: cluster.client.submit(os.getpid, pure=False).result())
         assert time.monotonic() - start < 40
 
 
 WORK = {
-    "computes": lambda cluster: retry.computed(cluster, [delayed(time.sleep)(60)]),
-    "trains": lambda cluster: retry.watched(cluster, lambda: asyncio.sleep(60)),
+    "computes": lambda cluster: retry.compute(cluster, [delayed(time.sleep)(60)]),
+    "trains": lambda cluster: retry.watch(cluster, lambda: asyncio.sleep(60)),
 }
 
 
@@ -185,7 +188,7 @@ def test_a_scheduler_that_freezes_meanwhile_is_an_error_in_time(work: Any, apart
     address, (_, scheduler) = apart
     with pipeline.cluster(address, timeout=8) as cluster:
         short = replace(cluster, options=Options(timeout=2))
-        assert retry.computed(short, [delayed(sum)([1, 2])]) == [3]
+        assert retry.compute(short, [delayed(sum)([1, 2])]) == [3]
         timer = threading.Timer(1, scheduler.send_signal, [signal.SIGSTOP])
         timer.start()
         start = time.monotonic()
@@ -195,6 +198,7 @@ def test_a_scheduler_that_freezes_meanwhile_is_an_error_in_time(work: Any, apart
         scheduler.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.slow
 def test_workers_that_are_slow_to_end_do_not_spoil_what_was_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -224,10 +228,7 @@ def wait_for_address(file: Path) -> str:
 
 
 def test_a_client_of_the_users_own_counts() -> None:
-    from distributed import Client
-
-    asked = {"n_workers": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
-    with Client(**asked, worker_dashboard_address="127.0.0.1:0") as client:
+    with in_process(1) as client:
         found = active()
         assert found is not None
         assert found.client is client

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import pytest
 
 import pipeline
 from pipeline.distributed import ordered_map
-from pipeline.distributed.cluster import Options, _running
+from pipeline.distributed.cluster import Cluster, Options, _running, active
 from pipeline.errors import DataError, WorkerLost
+from tests.clusters import in_process
 
 pytest.importorskip("distributed")
 PIECES = 24
@@ -54,60 +56,99 @@ def pieces(asked: list[int]) -> Iterator[tuple[int]]:
         yield (number,)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def two() -> Iterator[Any]:
-    with pipeline.cluster("local", workers=2, timeout=10) as cluster:
+    with pipeline.cluster("local", workers=2) as cluster:
         yield cluster
 
 
-def test_results_come_in_order_and_few_pieces_are_under_way(two: Any) -> None:
-    threads = sum(worker["nthreads"] for worker in two.workers().values())
+@pytest.fixture
+def threads() -> Iterator[Cluster]:
+    """Return a cluster of two threads of this process."""
+    with in_process(2):
+        found = active()
+        assert found is not None
+        yield found
+
+
+def test_results_come_in_order_and_few_pieces_are_under_way(threads: Cluster) -> None:
     asked: list[int] = []
     found = []
-    for number, result in enumerate(ordered_map.in_order(squared, None, pieces(asked))):
+    for number, result in enumerate(ordered_map.map_in_order(squared, None, pieces(asked))):
         found.append(result)
-        assert len(asked) <= number + ordered_map.AHEAD * threads
+        assert len(asked) <= number + ordered_map.AHEAD * 2
     assert found == [number**2 for number in range(PIECES)]
 
 
+@pytest.mark.slow
 def test_what_is_shared_is_sent_to_each_worker_and_not_with_each_piece(
     two: Any, tmp_path: Path
 ) -> None:
     told = tmp_path / "told"
-    list(ordered_map.in_order(squared, Told(told), pieces([])))
+    list(ordered_map.map_in_order(squared, Told(told), pieces([])))
     workers = {str(pid) for pid in two.client.run(os.getpid).values()}
     sent = [pid for pid in told.read_text().split() if pid in workers]
     assert set(sent) == workers
     assert len(sent) <= 2 * len(workers), "Dask may drop a copy and send it again"
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_when_all_workers_are_killed_their_pieces_are_made_again(two: Any) -> None:
-    made = ordered_map.in_order(squared, {"shared": 1}, pieces([]))
+    made = ordered_map.map_in_order(squared, {"shared": 1}, pieces([]))
     found = [next(made), next(made)]
     for pid in two.client.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
     assert [*found, *made] == [number**2 for number in range(PIECES)]
 
 
-def test_an_error_of_the_work_ends_it_and_what_was_made_before_is_kept(two: Any) -> None:
-    made = ordered_map.in_order(refused, None, pieces([]))
+def test_an_error_of_the_work_ends_it_and_what_was_made_before_is_kept(
+    threads: Cluster,
+) -> None:
+    made = ordered_map.map_in_order(refused, None, pieces([]))
     assert [next(made), next(made)] == [0, 1]
     with pytest.raises(DataError, match="bad piece"):
         next(made)
 
 
-def test_work_is_not_waited_for_once_no_worker_is_left(two: Any) -> None:
-    impatient = replace(two, options=Options(timeout=0.5))
-    token = _running.set(impatient)
+@contextmanager
+def within(cluster: Cluster) -> Iterator[None]:
+    token = _running.set(cluster)
     try:
-        made = ordered_map.in_order(squared, None, pieces([]))
-        next(made)
-        two.client.cluster.scale(0)
-        with pytest.raises(WorkerLost, match="none came back"):
-            list(made)
+        yield
     finally:
         _running.reset(token)
+
+
+def test_work_is_not_waited_for_once_no_worker_is_left(threads: Cluster) -> None:
+    impatient = replace(threads, options=Options(timeout=0.5))
+    with within(impatient):
+        made = ordered_map.map_in_order(squared, None, pieces([]))
+        next(made)
+        threads.client.cluster.scale(0)
+        with pytest.raises(WorkerLost, match="none came back"):
+            list(made)
+
+
+class Blinking(Cluster):
+    """Has no worker at the first look while a piece is waited for."""
+
+    asked = 0
+
+    def workers(self) -> dict[str, dict[str, Any]]:
+        Blinking.asked += 1
+        return {} if Blinking.asked == 3 else super().workers()
+
+
+def delayed(shared: Any, number: int) -> int:
+    time.sleep(1)
+    return number
+
+
+def test_a_replacement_is_waited_for_while_a_piece_is(threads: Cluster) -> None:
+    with within(Blinking(threads.client, Options(timeout=0.3))):
+        assert list(ordered_map.map_in_order(delayed, None, [(7,)])) == [7]
+    assert Blinking.asked > 3
 
 
 @pytest.mark.slow
@@ -116,7 +157,7 @@ def test_a_piece_that_kills_every_worker_is_an_error() -> None:
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        pipeline.cluster("local", workers=1, timeout=10, retries=0),
+        pipeline.cluster("local", workers=1, retries=0),
         pytest.raises(WorkerLost, match=r"was lost, after 1 attempt\(s\)"),
     ):
-        list(ordered_map.in_order(deadly, None, [(0,)]))
+        list(ordered_map.map_in_order(deadly, None, [(0,)]))

@@ -1,179 +1,308 @@
-"""What goes wrong ends in one message and its exit code; see ``docs/errors.md``."""
+"""Work on clusters that lose workers: on a clock of the test's own, and by killing processes."""
 
 from __future__ import annotations
 
 import os
-import shutil
-from pathlib import Path
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
 
-import pyarrow.parquet as pq
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from xgboost import XGBClassifier
+from xgboost.core import XGBoostError
 
-from datasets import flights
-from tasks.flights import TASK
-from tests.commands import assert_one_message, call, intact, old_results, python
+import pipeline
+from pipeline import Accelerated
+from pipeline.distributed import retry
+from pipeline.distributed.cluster import Options
+from pipeline.errors import DataError, WorkerLost
+
+dask = pytest.importorskip("dask")
+dd = pytest.importorskip("dask.dataframe")
+pytest.importorskip("distributed")
+
+HALF = {"memory_limit": 1000, "metrics": {"memory": 500}}
+FULL = {"memory_limit": 1000, "metrics": {"memory": 950}}
 
 
-@pytest.fixture(autouse=True)
-def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is tested must not depend on the machine."""
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+class Clock:
+    """Time that passes when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Losing:
+    """A cluster that loses worker 0 to work, and has worker 1 in its place some time later."""
+
+    def __init__(self, clock: Clock, timeout: float, after: float, others: Mapping = {}) -> None:
+        self.clock, self.others = clock, dict(others)
+        self.options = Options(timeout=timeout)
+        self.after, self.lost_at, self.calls = after, float("inf"), 0
+
+    def workers(self) -> dict[str, Any]:
+        if self.clock.now < self.lost_at:
+            return {"0": HALF, **self.others}
+        replaced = self.clock.now >= self.lost_at + self.after
+        return {**({"1": HALF} if replaced else {}), **self.others}
+
+    def work(self) -> int:
+        self.calls += 1
+        if self.calls == 1:
+            self.lost_at = self.clock.now
+            raise OSError("connection reset")
+        return len(self.workers())
 
 
 @pytest.fixture
-def home(small_home: Path, tmp_path: Path) -> Path:
-    """Return a data folder that may be damaged."""
-    return shutil.copytree(small_home, tmp_path / "data")
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(retry, "time", made)
+    return made
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    """Return a folder with old results."""
-    return old_results(tmp_path / "out" / "results")
+def work_on(cluster: Losing, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(retry, "active", lambda: cluster)
+    return retry.retry(cluster.work)
 
 
-BAD_INPUT = {
-    "task": (["run", "fligths"], ["unknown task 'fligths'", "did you mean 'flights'?"]),
-    "task to compare": (["compare", "fligths"], ["did you mean 'flights'?"]),
-    "task to explain": (["explain", "fligths"], ["did you mean 'flights'?"]),
-    "task of data": (["data", "fligths"], ["did you mean 'flights'?"]),
-    "device": (["run", "flights", "--device", "gpu"], ["device='gpu'", "'auto', 'cpu', 'cuda'"]),
-    "device to explain": (["explain", "flights", "--device", "tpu"], ["device='tpu'"]),
-    "estimator": (
-        ["run", "flights", "--pipelines", "logistik"],
-        ["estimator 'logistik'", "'logistic'?"],
-    ),
-    "one estimator of two": (
-        ["compare", "flights", "--pipelines", "forest,bosting"],
-        ["'boosting'?"],
-    ),
-    "split": (["run", "flights", "--split", "tine"], ["split 'tine'", "'time'?"]),
-    "malformed change": (["run", "flights", "--set", "C"], ["--set C", "STEP__PARAM=VALUE"]),
-}
-BAD_CHANGES = {
-    "unknown to scikit-learn": (
-        ["--pipelines", "logistic", "--set", "logisticregression__c=1"],
-        ["'logisticregression__c'", "did you mean 'logisticregression__C'?"],
-    ),
-    "unknown to XGBoost": (
-        ["--pipelines", "boosting", "--set", "xgbclassifier__max_dept=3"],
-        ["'xgbclassifier__max_dept'", "did you mean 'xgbclassifier__max_depth'?"],
-    ),
-    "unknown step": (
-        ["--pipelines", "logistic", "--set", "logisticregresion__C=1"],
-        ["did you mean 'logisticregression__C'?"],
-    ),
-    "unknown to one of the programs": (
-        ["--set", "xgbclassifier__max_depth=3"],
-        ["parameter of logistic 'xgbclassifier__max_depth'"],
-    ),
-    "out of range": (
-        ["--pipelines", "logistic", "--set", "logisticregression__C=-1"],
-        ["logisticregression: The 'C' parameter", "Got -1"],
-    ),
-    "of another type": (
-        ["--pipelines", "forest", "--set", "randomforestclassifier__max_depth=deep"],
-        ["randomforestclassifier", "'max_depth'", "'deep'"],
-    ),
-    "deep inside": (
-        ["--pipelines", "logistic", "--set", "columntransformer__onehotencoder__drop=5"],
-        ["columntransformer.onehotencoder", "'drop'"],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BAD_INPUT)
-def test_bad_input_ends_with_2(name: str) -> None:
-    arguments, words = BAD_INPUT[name]
-    assert_one_message(call(*arguments), 2, *words)
-
-
-@pytest.mark.parametrize("command", ["run", "compare"])
-@pytest.mark.parametrize("name", BAD_CHANGES)
-def test_a_bad_change_ends_with_2_before_data_is_touched(
-    name: str, command: str, tmp_path: Path
+@pytest.mark.parametrize(("others", "there"), [({}, 1), ({"2": HALF}, 2)])
+def test_a_replacement_that_starts_slowly_is_waited_for_within_the_timeout(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, others: dict, there: int
 ) -> None:
-    arguments, words = BAD_CHANGES[name]
-    done = call(command, "flights", "--device", "cpu", "--data-home", tmp_path / "data", *arguments)
-    assert_one_message(done, 2, *words)
-    assert list(tmp_path.iterdir()) == []
+    cluster = Losing(clock, timeout=50, after=45, others=others)
+    assert work_on(cluster, monkeypatch) == there
+    assert 45 <= clock.now < 50
 
 
-@pytest.mark.parametrize("command", ["run", "compare", "report"])
-def test_a_gpu_that_is_asked_for_and_absent_ends_with_69(command: str, out: Path) -> None:
-    done = call(command, "flights", "--device", "cuda", "--out", out)
-    assert_one_message(done, 69, 'device="cuda" needs a usable NVIDIA GPU', "pipeline doctor")
-    assert intact(out)
-
-
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
-DAMAGE = {
-    "a flipped bit": flip,
-    "truncated": lambda path: os.truncate(path, path.stat().st_size - 100),
-    "missing": lambda path: path.unlink(),
-    "another table": lambda path: pq.write_table(pq.read_table(path, columns=["day"]), path),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_data_end_with_65_before_training(home: Path, out: Path, damage: str) -> None:
-    DAMAGE[damage](home / "flights" / "flights.parquet")
-    done = call("run", "flights", "--device", "cpu", "--data-home", home, "--out", out)
-    assert_one_message(done, 65, "flights.parquet", "make clean-data", "make data")
-    assert done.out == ""
-    assert intact(out)
-
-
-def test_data_that_change_after_they_were_verified_end_with_65(
-    home: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_a_replacement_those_that_are_left_do_the_work(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def prepare(home: Path) -> Path:
-        path = verified(home)
-        group = pq.read_metadata(path).row_group(0).column(2)
-        data = bytearray(path.read_bytes())
-        data[(group.dictionary_page_offset or group.data_page_offset)
-             + group.total_compressed_size - 1] ^= 1  # fmt: skip
-        path.write_bytes(data)
-        return path
-
-    verified = flights.prepare
-    monkeypatch.setitem(vars(TASK), "prepare", prepare)
-    done = call("run", "flights", "--device", "cpu", "--data-home", home, "--out", out)
-    assert_one_message(done, 65, "flights.parquet", "checksum")
-    assert intact(out)
+    cluster = Losing(clock, timeout=50, after=1e9, others={"2": HALF})
+    assert work_on(cluster, monkeypatch) == 1
+    assert clock.now == pytest.approx(50, abs=1)
 
 
-def test_a_report_without_a_record_ends_with_65(tmp_path: Path) -> None:
-    done = call("report", "flights", "--from-results", "--out", tmp_path)
-    assert_one_message(done, 65, "results.json: no such file", "make report")
+def test_no_worker_within_the_timeout_is_an_error(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Losing(clock, timeout=50, after=60)
+    with pytest.raises(WorkerLost, match=r"none came back within 50 s.*raise the cluster's time"):
+        work_on(cluster, monkeypatch)
+    assert clock.now == pytest.approx(50, abs=1)
 
 
-@pytest.mark.parametrize("way", ["file", "file above", "other things"])
-def test_something_in_the_way_ends_with_73(home: Path, tmp_path: Path, way: str) -> None:
-    if way == "other things":
-        (tmp_path / "way").mkdir()
-        (tmp_path / "way" / "thesis.tex").write_text("mine")
-    else:
-        (tmp_path / "way").write_text("mine")
-    folder = tmp_path / "way" / "results" if way == "file above" else tmp_path / "way"
-    done = call("run", "flights", "--device", "cpu", "--data-home", home, "--out", folder)
-    assert_one_message(done, 73, str(tmp_path / "way"))
-    left = tmp_path / "way" / "thesis.tex" if way == "other things" else tmp_path / "way"
-    assert left.read_text() == "mine"
+def test_workers_that_are_being_replaced_are_waited_for_before_the_first_attempt(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Losing(clock, timeout=50, after=20)
+    cluster.lost_at, cluster.calls = 0.0, 1
+    assert work_on(cluster, monkeypatch) == 1
+    assert clock.now == pytest.approx(20, abs=1)
 
 
+@pytest.mark.parametrize("error", [ValueError("bad rows"), DataError("bad rows")])
+def test_an_error_of_the_data_is_not_tried_again(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    calls = []
+
+    def work() -> None:
+        calls.append(1)
+        raise error
+
+    monkeypatch.setattr(retry, "active", lambda: Losing(clock, 50, 1))
+    with pytest.raises(type(error), match="bad rows"):
+        retry.retry(work)
+    assert len(calls) == 1
+
+
+BROKEN = "/workspace/src/collective/result.cc:83: recv Interrupted system call"
+
+
+@pytest.mark.parametrize(
+    ("message", "failures", "error"),
+    [
+        (BROKEN, 2, None),
+        (BROKEN, 99, (WorkerLost, r"connections broke off, after 3 attempt")),
+        ("Parameter n_estimators", 1, (XGBoostError, "n_estimators")),
+    ],
+)
+def test_a_talk_of_workers_that_broke_off_is_tried_again(
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    message: str,
+    failures: int,
+    error: tuple[type[Exception], str] | None,
+) -> None:
+    calls = []
+
+    def work() -> int:
+        calls.append(1)
+        if len(calls) <= failures:
+            raise XGBoostError(message)
+        return len(calls)
+
+    monkeypatch.setattr(retry, "active", lambda: Losing(clock, 50, 1))
+    if error is None:
+        assert retry.retry(work) == failures + 1
+        return
+    with pytest.raises(error[0], match=error[1]):
+        retry.retry(work)
+
+
+def test_a_worker_that_was_full_is_reported_as_such() -> None:
+    said = retry._explain({"w"}, {"w": FULL}, 3)
+    assert "at 95% of its memory limit of 1,000 bytes" in said
+    assert "memory limit" not in retry._explain({"w"}, {"w": HALF}, 3)
+
+
+ROWS = 4000
+IMPORTED = ["pipeline.estimator.accelerated"]
+"""A worker says nothing while it imports: it does so before it is asked for anything."""
+
+
+def table() -> pd.DataFrame:
+    return pd.DataFrame(np.random.default_rng(0).normal(size=(ROWS, 3)), columns=list("abc"))
+
+
+def pause(X: pd.DataFrame, seconds: float) -> pd.DataFrame:
+    time.sleep(seconds)
+    return X
+
+
+def partitions(seconds: float) -> Any:
+    """Return partitions that take their time to be made."""
+    X = dd.from_pandas(table(), npartitions=6)
+    return X.map_partitions(pause, seconds, meta=X._meta)
+
+
+def target() -> np.ndarray:
+    X = table()
+    return (X["a"] + X["b"] ** 2 > 1).to_numpy().astype("int64")
+
+
+def spec(trees: int) -> Any:
+    return make_pipeline(StandardScaler(), XGBClassifier(n_estimators=trees, max_depth=3))
+
+
+@contextmanager
+def two_workers(timeout: float) -> Iterator[Any]:
+    with (
+        dask.config.set({"distributed.worker.preload": IMPORTED}),
+        pipeline.cluster("local", workers=2, timeout=timeout) as cluster,
+    ):
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def patient() -> Iterator[Any]:
+    """Return a cluster whose replacements may take their time, as on a busy machine."""
+    with two_workers(60) as cluster:
+        yield cluster
+
+
+@contextmanager
+def hurt(cluster: Any, number: int, when: Callable[[], bool]) -> Iterator[set[int]]:
+    """Send a worker a signal once something is true; the set is of the other workers' ids."""
+    victim, *others = sorted(cluster.client.run(os.getpid).values())
+    done, struck = threading.Event(), threading.Event()
+
+    def strike() -> None:
+        while not done.wait(0.01):
+            if when():
+                struck.set()
+                os.kill(victim, number)
+                return
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    try:
+        yield set(others)
+        assert struck.is_set(), "no worker was hurt"
+    finally:
+        done.set()
+        thread.join()
+        with suppress(ProcessLookupError):  # Its nanny starts another.
+            os.kill(victim, signal.SIGKILL)
+
+
+def running(cluster: Any, word: str, seconds: float = 0.0) -> Callable[[], bool]:
+    """Return whether a task whose name begins so has been processed for some seconds."""
+    scheduler, since = cluster.client.cluster.scheduler, [float("inf")]
+
+    def seen() -> bool:
+        states = [state.processing for state in list(scheduler.workers.values())]
+        if any(str(task.key).startswith(word) for held in states for task in list(held)):
+            since[0] = min(since[0], time.monotonic())
+        return time.monotonic() - since[0] >= seconds
+
+    return seen
+
+
+LOADING, PREDICTING = ("table_statistic", 0.0, 20), ("answer", 0.0, 20)
+MEETING, TRAINING = ("_train_share", 0.0, 1500), ("_train_share", 0.5, 1500)
+"""What a task is called, for how long it has run, and how many trees are trained."""
+
+
+def learn_while_hurt(cluster: Any, what: tuple[str, float, int], number: int) -> set[int]:
+    """Check what a hurt cluster learns and answers; return the ids of the other workers."""
+    word, seconds, trees = what
+    cluster.client.wait_for_workers(2, timeout=60)
+    model = Accelerated(spec(trees), device="cpu")
+    with hurt(cluster, number, running(cluster, word, seconds)) as others:
+        model.fit(partitions(0.2 if what == LOADING else 0), target())
+        found = model.predict_proba(partitions(0.2 if what == PREDICTING else 0))
+    assert (found.argmax(axis=1) == target()).mean() > 0.97
+    return others
+
+
+@pytest.mark.alone
 @pytest.mark.slow
-def test_a_file_that_may_not_grow_ends_with_73(home: Path, out: Path) -> None:
-    limited = (
-        "import resource, sys; from pipeline.cli.main import main;"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); sys.argv[0] = 'pipeline'; main()"
-    )
-    options = ["--device", "cpu", "--data-home", home, "--out", out]
-    done = python("-c", limited, "run", "flights", *options)
-    assert_one_message(done, 73, "File too large")
-    assert intact(out)
+@pytest.mark.parametrize(
+    "what",
+    [LOADING, MEETING, TRAINING, PREDICTING],
+    ids=["loads", "meets the others", "trains", "predicts"],
+)
+def test_a_worker_that_is_killed_takes_no_other_with_it(
+    what: tuple[str, float, int], patient: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    others = learn_while_hurt(patient, what, signal.SIGKILL)
+    assert others <= set(patient.client.run(os.getpid).values())
+    assert "register-client" not in caplog.text, "the scheduler has dropped the client"
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+@pytest.mark.parametrize("what", [LOADING, TRAINING], ids=["loads", "trains"])
+def test_a_worker_that_freezes_is_replaced(what: tuple[str, float, int]) -> None:
+    with two_workers(6) as cluster:
+        learn_while_hurt(cluster, what, signal.SIGSTOP)
+
+
+def die(X: pd.DataFrame) -> pd.DataFrame:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return X
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_a_task_that_kills_every_worker_is_an_error() -> None:
+    settings = {"distributed.scheduler.allowed-failures": 0}
+    with dask.config.set(settings), pipeline.cluster("local", workers=1, timeout=60, retries=0):
+        X = dd.from_pandas(table(), npartitions=1).map_partitions(die, meta=table()[:0])
+        with pytest.raises(WorkerLost, match=r"was lost, after 1 attempt\(s\)"):
+            Accelerated(StandardScaler(), device="cpu").fit(X)

@@ -27,7 +27,7 @@ from pipeline.backends.xgboost import distributed
 from pipeline.data import frames, partitioned
 from pipeline.data.checks import is_finite
 from pipeline.distributed.cluster import Cluster, active
-from pipeline.distributed.retry import watched
+from pipeline.distributed.retry import watch
 from pipeline.optional import available, load
 from pipeline.typing import Array, Column, Estimator, ReadParams, Table, Target
 
@@ -163,7 +163,9 @@ def train(
     partitioned.check_rows(y, sum(rows))
     classes, target = _target(found, dtype, y)
     weights = None if weights is None else np.asarray(weights, dtype)
-    table, *columns = distributed.distribute(cluster, X, rows, [target, weights])
+    arrays = [target, weights]
+    shares = distributed.share(cluster, X, rows, arrays)
+    table, *columns = distributed.join(shares, X, arrays)
     if any(partitioned.each(has_missing, table)):
         return None
     factor = 1.0
@@ -171,7 +173,7 @@ def train(
         centred = taken["fit_intercept"]
         table, factor = least_squares.sized_together(table, tol=estimator.tol, centred=centred)
     given = (table, *(_uploaded(column, table) for column in columns), classes)
-    made = watched(cluster, lambda: asyncio.to_thread(_fit, cluster, found, taken, given))
+    made = watch(cluster, lambda: asyncio.to_thread(_fit, cluster, found, taken, given))
     model = made.get_combined_model()
     if cutoff:
         model.coef_ = model.coef_ * factor

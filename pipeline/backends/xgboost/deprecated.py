@@ -11,5 +11,5 @@ from contextlib import contextmanager
 def heard() -> Iterator[None]:
     """Make again in the block what the user has made, without the warning that came with it."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "`(Dask)?XGBRF", FutureWarning)
+        warnings.filterwarnings("ignore", "`XGBRF", FutureWarning)
         yield

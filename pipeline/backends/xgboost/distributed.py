@@ -1,41 +1,72 @@
-"""XGBoost on the partitions of a table: trained by all workers together."""
+"""XGBoost on the partitions of a table: trained by all workers together.
+
+Not by `xgboost.dask`: it keeps the tracker in the scheduler, and a worker's last trees from us.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from pipeline.backends import pool
-from pipeline.backends.xgboost import checkpoints, tracker
+from pipeline.backends.incremental import Batch
+from pipeline.backends.xgboost import checkpoints, tracker, training
 from pipeline.data import frames, output, partitioned
-from pipeline.data.target import classes
 from pipeline.distributed.cluster import Cluster, active
-from pipeline.distributed.retry import watched
-from pipeline.errors import DataError
+from pipeline.distributed.retry import watch
 from pipeline.optional import load
-from pipeline.typing import Array, Estimator, Names, Params, Table, Target
+from pipeline.typing import Array, Estimator, Names, Params, Table
 
-SPREAD = {
-    name: f"xgboost.dask.Dask{name.replace('RF', '')}"
-    for name in ("XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor")
-}
-"""Class of XGBoost -> the one that trains on a cluster; a forest is a round of parallel trees."""
+if TYPE_CHECKING:
+    from distributed import Client, Future
+    from xgboost import Booster, DMatrix, XGBModel
 
-KNOWN = {"sample_weight"}
+ESTIMATORS = {"XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor"}
+"""Classes of XGBoost that can learn from partitions."""
+
+SUPPORTED_PARAMS = {"sample_weight"}
 """Parameters of `fit` that are cut as the rows are."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one worker trains on.
+
+    Parameters
+    ----------
+    worker : str
+        Its address.
+    parts : list of distributed.Future
+        Partitions that have rows, in order, in its memory.
+    rows : list of int
+        Of each.
+    columns : list of list of distributed.Future
+        Each array that goes with the table, cut as the partitions are; empty for None.
+    """
+
+    worker: str
+    parts: list[Future]
+    rows: list[int]
+    columns: list[list[Future]]
 
 
 def trains_distributed(estimator: Estimator, params: Params) -> bool:
     """Return whether an estimator with these parameters of `fit` can train on partitions."""
     given = {name for name, value in params.items() if value is not None}
-    return type(estimator).__name__ in SPREAD and given <= KNOWN
+    return (
+        type(estimator).__name__ in ESTIMATORS
+        and estimator.booster != "gblinear"
+        and given <= SUPPORTED_PARAMS
+    )
 
 
-def train(estimator: Estimator, X: Table, y: Target, sample_weight: Array = None) -> Any:
+def train(estimator: XGBModel, X: Table, y: np.ndarray, sample_weight: Array = None) -> Booster:
     """Return the booster that the workers of the active cluster train together.
 
     Partitions stay in order and go to the workers in equal shares, so that the same partitions
@@ -57,136 +88,214 @@ def train(estimator: Estimator, X: Table, y: Target, sample_weight: Array = None
     """
     cluster = active()
     assert cluster is not None
-    X = categorized(X) if hasattr(X, "columns") else X
+    X = categorize(X) if hasattr(X, "columns") else X
     rows = partitioned.lengths(X)
     for array in (y, sample_weight):
         partitioned.check_rows(array, sum(rows))
-    placed = distribute(cluster, X, rows, [y, sample_weight])
-    data = partial(checkpoints.fingerprint, X, y, sample_weight)
-    kept = checkpoints.begun(estimator, {"sample_weight": sample_weight}, data)
-    with (
-        checkpoints.relayed(cluster, kept) as callback,
-        checkpoints.continued(estimator, kept, callback) as more,
-    ):
-        spread, client = _spread(estimator, cluster)
-        return watched(cluster, lambda: _fit(spread, client, placed, more)).get_booster()
+    shares = share(cluster, X, rows, [y, sample_weight])
+    fingerprint = partial(checkpoints.fingerprint, X, y, sample_weight)
+    kept = checkpoints.begin(estimator, {"sample_weight": sample_weight}, fingerprint)
+    params = training.find_params(estimator, y)
+    with checkpoints.resume(estimator, kept, checkpoints.hold) as more:
+        work = partial(_train, cluster, estimator, params, shares, kept, more)
+        return watch(cluster, work, {share.worker for share in shares})
 
 
-def _spread(estimator: Estimator, cluster: Cluster) -> tuple[Any, tracker.Client]:
-    """Return the estimator that trains on the cluster, and the client that it talks through."""
+async def _train(
+    cluster: Cluster,
+    estimator: XGBModel,
+    params: Params,
+    shares: Sequence[Share],
+    kept: checkpoints.Checkpoints | None,
+    more: Params,
+) -> Booster:
+    client = cluster.client
+    workers = [share.worker for share in shares]
     # Longer than the scheduler takes to miss a worker, which is the better message.
     patience = 2 * int(cluster.options.timeout) + 1
-    settings = load("xgboost.collective.Config")(retry=1, timeout=patience)
-    params = estimator.get_params(deep=False) | {
-        "n_estimators": estimator.get_num_boosting_rounds(),
-        "num_parallel_tree": estimator.get_xgb_params()["num_parallel_tree"],
+    async with (
+        load("distributed.MultiLock")(workers, client),  # Two trainings would wait for each other.
+        checkpoints.collect(client, workers, kept),
+        tracker.run(client, workers[0], len(workers), patience) as address,
+    ):
+        meeting = {**address, "dmlc_timeout": patience, "dmlc_retry": 1}
+        asked = [
+            client.submit(
+                _train_share,
+                estimator,
+                params,
+                meeting | {"dmlc_task_id": f"{number:06}"},
+                each.parts,
+                *each.columns,
+                workers=[each.worker],
+                pure=False,
+                **more,
+            )
+            for number, each in enumerate(shares)
+        ]
+        boosters = await client.gather(asked, asynchronous=True)
+    return next(booster for booster in boosters if booster is not None)
+
+
+def _train_share(
+    estimator: XGBModel,
+    params: Params,
+    meeting: dict[str, Any],
+    parts: Sequence[Table],
+    labels: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray],
+    xgb_model: Booster | None = None,
+) -> Booster | None:
+    """Train with the other workers; of all of them, the first returns the booster."""
+    pool.take(estimator.device)
+    threads = params.get("nthread") or params.get("n_jobs")
+    threads = threads or load("distributed.get_worker")().state.nthreads
+    collective = load("xgboost.collective")
+    with collective.CommunicatorContext(**meeting):
+        matrix = _matrix(estimator, parts, labels, weights, threads)
+        params = params | {"nthread": threads, "n_jobs": threads}
+        booster = training.train(estimator, params, matrix, xgb_model)
+        return booster if collective.get_rank() == 0 else None
+
+
+def _matrix(
+    estimator: XGBModel,
+    parts: Sequence[Table],
+    labels: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray],
+    threads: int,
+) -> DMatrix:
+    options = {
+        "missing": estimator.missing,
+        "enable_categorical": estimator.enable_categorical,
+        "nthread": threads,
     }
-    spread = load(SPREAD[type(estimator).__name__])(**params, coll_cfg=settings)
-    client = tracker.Client(cluster.client, next(iter(cluster.workers())), patience)
-    spread.client = client
-    known = spread.get_xgb_params
-    # XGBoost hands it on to the booster, which warns that it does not know it.
-    spread.get_xgb_params = lambda: {k: v for k, v in known().items() if k != "coll_cfg"}
-    return spread, client
-
-
-async def _fit(spread: Any, client: tracker.Client, placed: Sequence[Any], more: Params) -> Any:
-    X, y, sample_weight = placed
-    pool.take(spread.device)
-    try:
-        return await spread.fit(X, y, sample_weight=sample_weight, **more)
-    finally:
-        await client.stop_trackers()
-
-
-def check_labels(estimator: Estimator, y: Target) -> None:
-    """Refuse labels that are not 0, 1, …, n - 1, which a cluster would find out too late.
-
-    Raises
-    ------
-    DataError
-        The estimator is a classifier, and these are not its labels.
-    """
-    if not hasattr(estimator, "predict_proba"):
-        return
-    found = classes(y)
-    if not np.array_equal(found, np.arange(len(found))):
-        raise DataError(
-            f"{type(estimator).__name__} takes the classes 0, 1, …, n - 1 and y holds "
-            f"{found.tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
+    if estimator.tree_method in (None, "auto", "hist"):
+        rows = training.iterate([*map(_batch, parts, labels, weights or repeat(None))], estimator)
+        matrix = load("xgboost.QuantileDMatrix")(rows, max_bin=estimator.max_bin, **options)
+    else:
+        matrix = load("xgboost.DMatrix")(
+            partitioned.joined(parts),
+            label=np.concatenate(labels),
+            weight=np.concatenate(weights) if weights else None,
+            feature_types=estimator.feature_types,
+            feature_weights=estimator.feature_weights,
+            **options,
         )
+    return matrix
 
 
-def distribute(cluster: Cluster, X: Table, rows: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
-    """Return the table and the arrays with each part on the worker that will train on it."""
+def _batch(part: Table, y: np.ndarray, weight: np.ndarray | None) -> Batch:
+    return Batch(lambda: part, y, weight)
+
+
+def share(cluster: Cluster, X: Table, rows: Sequence[int], arrays: Sequence[Array]) -> list[Share]:
+    """Put each part of a table and of arrays on the worker that will train on it.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    X : Dask frame or array
+    rows : sequence of int
+        Of each partition.
+    arrays : sequence of array of shape (n_rows,) or None
+        On the host.
+
+    Returns
+    -------
+    list of Share
+        Of the workers that have rows.
+    """
     kept = [(part, n) for part, n in zip(partitioned.parts_of(X), rows, strict=True) if n]
     edges = np.cumsum([0, *(n for _, n in kept)])
     workers = cluster.workers()
-    shares = np.array_split(np.arange(len(kept)), len(workers))
+    numbers = np.array_split(np.arange(len(kept)), len(workers))
     # A task of our own for each: it can be cancelled without what the user keeps.
     own = load("dask.delayed")(_own, pure=False)
-    parts: list[Any] = []
-    cut: list[list[Any]] = [[] for _ in arrays]
-    for worker, share in zip(workers, shares, strict=True):
-        # A worker that has gone must not be waited for; then the result is thrown away.
-        parts += cluster.client.compute(
-            [own(kept[i][0]) for i in share], workers=[worker], allow_other_workers=True
+    shares = []
+    for worker, mine in zip(workers, numbers, strict=True):
+        if not len(mine):
+            continue
+        parts = [own(kept[i][0]) for i in mine]
+        cuts = [[] if a is None else [a[edges[i] : edges[i + 1]] for i in mine] for a in arrays]
+        shares.append(
+            Share(
+                worker,
+                _compute_on(cluster.client, worker, parts),
+                [kept[i][1] for i in mine],
+                [_send(cluster.client, worker, cut) for cut in cuts],
+            )
         )
-        for array, pieces in zip(arrays, cut, strict=True):
-            if array is not None and len(share):
-                cuts = [array[edges[i] : edges[i + 1]] for i in share]
-                pieces += cluster.client.scatter(cuts, workers=[worker], hash=False)
-    sizes = [n for _, n in kept]
-    columns = [_column(pieces, sizes, a) for pieces, a in zip(cut, arrays, strict=True)]
-    return [_table(parts, sizes, X), *columns]
+    return shares
 
 
-def _own(part: Any) -> Any:
+def _own(part: Table) -> Any:
     return output.with_own_nulls(part) if frames.is_frame(part) else part
 
 
-def _table(parts: Sequence[Any], rows: Sequence[int], X: Table) -> Any:
+def _compute_on(client: Client, worker: str, parts: Sequence[object]) -> list[Future]:
+    # A worker that has gone must not be waited for; then the result is thrown away.
+    futures: list[Future] = client.compute(parts, workers=[worker], allow_other_workers=True)
+    return futures
+
+
+def _send(client: Client, worker: str, arrays: Sequence[np.ndarray]) -> list[Future]:
+    futures: list[Future] = client.scatter(arrays, workers=[worker], hash=False) if arrays else []
+    return futures
+
+
+def join(shares: Sequence[Share], X: Table, arrays: Sequence[Array]) -> list[Any]:
+    """Return what workers share as one Dask table, and as one Dask array for each array."""
+    sizes = [n for each in shares for n in each.rows]
+    parts = [part for each in shares for part in each.parts]
+    columns = [
+        None if array is None else _blocks(_chain(shares, i), [(n,) for n in sizes], array)
+        for i, array in enumerate(arrays)
+    ]
     if hasattr(X, "columns"):
-        return load("dask.dataframe.from_delayed")(list(parts), meta=X._meta)
-    return _blocks(parts, [(n, X.shape[1]) for n in rows], X)
+        return [load("dask.dataframe.from_delayed")(parts, meta=X._meta), *columns]
+    return [_blocks(parts, [(n, X.shape[1]) for n in sizes], X), *columns]
 
 
-def _column(parts: Sequence[Any], rows: Sequence[int], array: Array) -> Any:
-    return None if array is None else _blocks(parts, [(n,) for n in rows], array)
+def _chain(shares: Sequence[Share], column: int) -> list[Future]:
+    return [piece for each in shares for piece in each.columns[column]]
 
 
-def _blocks(parts: Sequence[Any], shapes: Sequence[tuple[int, ...]], like: Any) -> Any:
+def _blocks(parts: Sequence[Future], shapes: Sequence[tuple[int, ...]], like: Array) -> Any:
     make = load("dask.array.from_delayed")
     delayed = load("dask.delayed")
-    meta = getattr(like, "_meta", like)[:0]
+    meta: Array = getattr(like, "_meta", like)
     pairs = zip(parts, shapes, strict=True)
     return load("dask.array.concatenate")(
-        [make(delayed(part), shape, dtype=like.dtype, meta=meta) for part, shape in pairs]
+        [make(delayed(part), shape, dtype=like.dtype, meta=meta[:0]) for part, shape in pairs]
     )
 
 
-def categorized(X: Table) -> Any:
+def categorize(X: Table) -> Any:
     """Return a Dask frame whose text columns have the same categories in every partition."""
     meta = output.categorize(X._meta)
     names = [name for name, dtype in meta.dtypes.items() if str(dtype) == "category"]
     if not names:
         return X
-    found = partitioned.each(_distinct, X, names)
-    kinds = {name: pd.CategoricalDtype(_union([part[name] for part in found])) for name in names}
+    found = partitioned.each(_categories, X, names)
+    kinds = {
+        name: pd.CategoricalDtype(pd.Index(_union([part[name] for part in found])))
+        for name in names
+    }
     return X.map_partitions(_as, kinds, meta=_as(X._meta, kinds))
 
 
-def _distinct(X: Table, names: Names) -> dict[Any, Any]:
+def _categories(X: Table, names: Names) -> dict[Any, np.ndarray]:
     coded = output.categorize(X[names])
     return {name: frames.host_index(coded[name].cat.categories) for name in names}
 
 
-def _union(found: Sequence[Any]) -> pd.Index:
+def _union(found: Sequence[np.ndarray]) -> np.ndarray:
     first = found[0]
     if all(len(each) == len(first) and (each == first).all() for each in found):
-        return pd.Index(first)
-    return pd.Index(np.unique(np.concatenate(found)))
+        return first
+    return np.unique(np.concatenate(found))
 
 
-def _as(X: Table, kinds: dict[Any, Any]) -> Any:
+def _as(X: Table, kinds: dict[Any, pd.CategoricalDtype]) -> Any:
     return X.astype(kinds)

@@ -16,7 +16,14 @@ from sklearn.base import BaseEstimator, clone
 from pipeline import trace
 from pipeline.backends import pool
 from pipeline.backends.base import Model
-from pipeline.backends.xgboost import checkpoints, deprecated, distributed, external_memory, ranking
+from pipeline.backends.xgboost import (
+    checkpoints,
+    deprecated,
+    distributed,
+    external_memory,
+    ranking,
+    training,
+)
 from pipeline.data import frames, output, partitioned
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, DeviceUnavailable, Reason
@@ -47,34 +54,35 @@ class XGBoostModel(Model):
         """
         pool.take(self.device)
         if frames.is_partitioned(X):
-            how = distributed if active() is not None else external_memory
-            distributed.check_labels(self.native, y)
-            booster = how.train(self.native, X, y, **params)
-            self._check_device(booster)
-            return self._take(booster)
-        if ranking.ranks(self.estimator):
-            X, y, params = ranking.ordered(X, y, params)
+            return self._fit_partitions(X, y, params)
+        if ranking.is_ranker(self.estimator):
+            X, y, params = ranking.sort_queries(X, y, params)
         X = _readable(X)
         data = partial(checkpoints.fingerprint, X, y, params.get("sample_weight"))
-        kept = checkpoints.begun(self.native, params, data)
+        kept = checkpoints.begin(self.native, params, data)
         try:
-            with checkpoints.continued(self.native, kept, checkpoints.keeper) as more:
+            with checkpoints.resume(self.native, kept) as more:
                 super().fit(X, self._beside(X, y), **params, **more)
-        except ValueError as error:
-            if "feature_names must be string" in str(error):
-                raise DataError(_hostile(X)) from error
-            if "Input data contains `inf`" in str(error):
-                raise DataError(
-                    "X holds numbers that float32 does not reach, which XGBoost reads; "
-                    "replace them by smaller or by missing ones"
-                ) from error
-            if "Invalid classes inferred" not in str(error):
-                raise
-            raise DataError(
-                f"{type(self.estimator).__name__} takes the classes 0, 1, …, n - 1 and y holds "
-                f"{np.unique(y).tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
-            ) from error
+        except ValueError:  # XGBoostError is one
+            self._check_rows(X, y)
+            raise
         return self._check_device(self.native.get_booster())
+
+    def _fit_partitions(self, X: Table, y: np.ndarray, params: Params) -> None:
+        training.check_labels(self.native, y)
+        how = distributed if active() is not None else external_memory
+        booster = how.train(self.native, X, y, **params)
+        self._check_device(booster)
+        self.native = self._with(booster)
+        self.native.set_params(device=self.device)
+
+    def _check_rows(self, X: Table, y: np.ndarray) -> None:
+        """Refuse what XGBoost does not learn from, in words of ours."""
+        training.check_labels(self.native, y)
+        if frames.is_frame(X):
+            _check_names(X)
+        if not frames.is_sparse(X):
+            _check_reach(X)
 
     def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return how it learns from partitions: by a cluster, or from the disk if it must."""
@@ -84,11 +92,6 @@ class XGBoostModel(Model):
             return "trained by all workers of the cluster"
         enough, sizes = partitioned.fits(X)
         return "" if enough or hasattr(X, "columns") else f"external memory: {sizes}"
-
-    def _take(self, booster: Estimator) -> None:
-        """Be the estimator that has this booster."""
-        self.native = self._with(booster)
-        self.native.set_params(device=self.device)
 
     def _check_device(self, booster: Estimator) -> None:
         config = json.loads(booster.save_config())
@@ -103,7 +106,7 @@ class XGBoostModel(Model):
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
-        if method == "score" and ranking.ranks(self.estimator):
+        if method == "score" and ranking.is_ranker(self.estimator):
             raise ConfigError("a ranking is scored by query: give ndcg_score what predict returns")
         pool.take(self.device)
         X = _readable(X)
@@ -259,12 +262,24 @@ def _used(X: Table) -> Any:
     return made
 
 
-def _hostile(X: Table) -> str:
+def _check_names(X: Table) -> None:
     names = [name for name in X.columns if re.search(r"[\[\]<]", str(name))]
-    return (
-        f"XGBoost takes no columns whose names hold [, ] or <: {names}; rename them, or put a "
-        "ColumnTransformer before it, which hands over a matrix"
-    )
+    if names:
+        raise DataError(
+            f"XGBoost takes no columns whose names hold [, ] or <: {names}; rename them, or put a "
+            "ColumnTransformer before it, which hands over a matrix"
+        )
+
+
+def _check_reach(X: Table) -> None:
+    """Refuse numbers that are infinite as float32, which XGBoost reads."""
+    for name in X.columns if frames.is_frame(X) else range(X.shape[1]):
+        column = frames.column(X, name)
+        if column.dtype.kind == "f" and bool((abs(column) > np.finfo("float32").max).any()):
+            raise DataError(
+                f"column {name!r} holds numbers that float32 does not reach, which XGBoost reads; "
+                "replace them by smaller or by missing ones"
+            )
 
 
 def _suggestion(name: str, estimator: Estimator) -> str:

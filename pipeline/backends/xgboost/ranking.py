@@ -14,7 +14,7 @@ from pipeline.typing import Array, Estimator, Params, Table, Target
 WEIGHTS = "a weight is one query's; sort the rows by query, so that it is clear whose"
 
 
-def ranks(estimator: Estimator) -> bool:
+def is_ranker(estimator: Estimator) -> bool:
     """Return whether an estimator is XGBoost's ranker."""
     return (
         type(estimator).__module__.startswith("xgboost.")
@@ -22,7 +22,7 @@ def ranks(estimator: Estimator) -> bool:
     )
 
 
-def ordered(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[str, Any]]:
+def sort_queries(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[str, Any]]:
     """Return rows, relevance and parameters of `fit` with the rows sorted by query.
 
     Parameters

@@ -1,112 +1,100 @@
-"""XGBoost's tracker, which brings the workers of a training together, kept in one of them.
+"""XGBoost's tracker, through which the workers of a training meet, in a process of its own.
 
-XGBoost starts it in the process of the scheduler. When a worker dies between its call to the
-tracker and the last worker's, the tracker writes to a closed socket in a thread that catches
-nothing, and the whole process is aborted. A worker that is aborted is replaced by its nanny; a
-scheduler takes all workers and their rows with it, and with a local cluster the user's program.
+Where a worker dies between its call and that of the last worker, the tracker writes to a closed
+socket in a thread that catches nothing, and its process is aborted. `xgboost.dask` runs it in the
+scheduler, which would take all workers with it. A process that does nothing else takes nobody.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
-from threading import Thread
-from typing import Any
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
+from pipeline.errors import WorkerLost
 from pipeline.optional import load
-from pipeline.typing import Array
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 PATIENCE = 4.0
-"""Seconds that a worker has to stop its trackers."""
+"""Seconds that a worker has to stop its tracker."""
 
-_started: dict[int, Any] = {}
-"""Port -> tracker, of those in this process that have not been stopped."""
+_running: dict[int, Process] = {}
+"""Port -> process, of the trackers that this worker started and has not stopped."""
 
 
-class Client:
-    """A client whose trackers start in a worker; in all else the one that it stands for.
+@asynccontextmanager
+async def run(
+    client: Client, worker: str, n_workers: int, timeout: int
+) -> AsyncIterator[dict[str, str | int]]:
+    """Run a tracker beside a worker; yield the arguments of XGBoost's communicator.
+
+    Stopping it frees the workers that wait for the others.
 
     Parameters
     ----------
     client : distributed.Client
     worker : str
-        Address of the worker.
-    timeout : int
-        Seconds for the workers to meet.
-    """
-
-    def __init__(self, client: Any, worker: str, timeout: int) -> None:
-        self._client, self._worker, self._timeout = client, worker, timeout
-        self._ports: list[int] = []
-
-    @property
-    def __class__(self) -> Any:
-        """XGBoost asks whether it is a `distributed.Client`."""
-        return type(self._client)
-
-    @__class__.setter
-    def __class__(self, value: Array) -> None:
-        raise TypeError("a client stays what it is")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    async def run_on_scheduler(self, function: Any, workers: int, *_: Any) -> dict[str, Any]:
-        """Start a tracker for so many workers; return how they find it.
-
-        This is the one thing for which XGBoost calls the method.
-        """
-        host = load("distributed.comm.get_address_host")(self._worker)
-        args = (host, workers, self._timeout)
-        made = await self._client.run(start, *args, workers=[self._worker])
-        found: dict[str, Any] = made[self._worker]
-        self._ports.append(found["dmlc_tracker_port"])
-        return found
-
-    async def stop_trackers(self) -> None:
-        """Stop what was started, which frees the workers that wait in it."""
-        with suppress(OSError, RuntimeError, TimeoutError):  # Whoever is asked may have gone.
-            await asyncio.wait_for(self._stop(), PATIENCE)
-
-    async def _stop(self) -> None:
-        known = await self._client.scheduler.identity(n_workers=-1)
-        if self._worker in known["workers"]:
-            await self._client.run(stop, self._ports, workers=[self._worker])
-
-
-def start(host: str, workers: int, timeout: int) -> dict[str, Any]:
-    """Start a tracker in this process, and return the arguments of XGBoost's communicator.
-
-    Parameters
-    ----------
-    host : str
-        Address to listen on; the system chooses the port.
-    workers : int
-        How many will call.
+        Address of the worker. The tracker ends with it.
+    n_workers : int
+        How many will meet.
     timeout : int
         Seconds that they have.
     """
-    tracker = load("xgboost.tracker.RabitTracker")(
-        workers, host.strip("[]"), sortby="task", timeout=timeout
+    host = load("distributed.comm.get_address_host")(worker)
+    started = await client.run(start, host, n_workers, timeout, workers=[worker])
+    address = started[worker]
+    try:
+        yield address
+    finally:
+        with suppress(OSError, RuntimeError, TimeoutError):  # Whoever is asked may have gone.
+            await asyncio.wait_for(_stop_beside(client, worker, address), PATIENCE)
+
+
+async def _stop_beside(client: Client, worker: str, address: dict[str, str | int]) -> None:
+    known = await client.scheduler.identity(n_workers=-1)
+    if worker in known["workers"]:
+        await client.run(stop, address["dmlc_tracker_port"], workers=[worker])
+
+
+async def start(host: str, n_workers: int, timeout: int) -> dict[str, str | int]:
+    """Start a tracker in a process that ends with this one; return how to call it."""
+    command = ["-m", __name__, host.strip("[]"), str(n_workers), str(timeout)]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *command, stdin=PIPE, stdout=PIPE
     )
+    assert process.stdout is not None
+    line = await process.stdout.readline()
+    if not line:
+        raise WorkerLost(f"XGBoost's tracker did not start on {host}; see the worker's log")
+    address: dict[str, str | int] = json.loads(line)
+    _running[int(address["dmlc_tracker_port"])] = process
+    return address
+
+
+async def stop(port: int) -> None:
+    """End the process of the tracker that listens on a port."""
+    process = _running.pop(port)
+    with suppress(ProcessLookupError):  # It has ended.
+        process.kill()
+    await process.wait()
+
+
+def _serve(host: str, n_workers: int, timeout: int) -> None:
+    """Be the tracker, until whoever started it ends or says so."""
+    tracker = load("xgboost.tracker.RabitTracker")(n_workers, host, sortby="task", timeout=timeout)
     tracker.start()
-    found: dict[str, Any] = tracker.worker_args()
-    _started[found["dmlc_tracker_port"]] = tracker
-    Thread(target=_end, args=(tracker.wait_for,), daemon=True, name="xgboost-tracker").start()
-    return found
+    print(json.dumps(tracker.worker_args()), flush=True)
+    os.dup2(2, 1)  # Nobody reads what workers let it print.
+    sys.stdin.read()
+    os._exit(0)  # To free the tracker is to wait for a worker that is frozen in its call.
 
 
-def _end(call: Callable[[], None]) -> None:
-    # What it says of workers that went away, they and the scheduler say better.
-    with suppress(load("xgboost.core.XGBoostError")):
-        call()
-
-
-def stop(ports: list[int]) -> None:
-    """Stop the trackers of this process that listen on these ports; they end when they can."""
-    for port in ports:
-        tracker = _started.pop(port, None)
-        if tracker is not None:
-            # It waits for a worker that is frozen in its call, and the caller must not.
-            Thread(target=_end, args=(tracker.free,), daemon=True, name="xgboost-tracker").start()
+if __name__ == "__main__":
+    _serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

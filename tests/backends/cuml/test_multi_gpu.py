@@ -20,10 +20,12 @@ from pipeline.backends.cuml import multi_gpu
 from pipeline.backends.cuml.estimator import Cuml
 from pipeline.backends.cuml.multi_gpu import SPREAD
 from pipeline.backends.cuml.tables import Rule
-from pipeline.distributed.retry import retried
+from pipeline.distributed.cluster import active
+from pipeline.distributed.retry import retry
 from pipeline.errors import DataError
 from pipeline.planning.plan import Step
 from tests.backends import fakes
+from tests.clusters import in_process
 
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -36,8 +38,8 @@ TAKEN = {"C": 1.0, "fit_intercept": True}
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Any]:
-    with pipeline.cluster("local", workers=2) as cluster:
-        yield cluster
+    with in_process(2):
+        yield active()
 
 
 @pytest.fixture
@@ -219,6 +221,7 @@ def test_batches_learn_on_one_gpu() -> None:
     )
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_training_that_loses_a_worker_does_not_wait_for_it(
     monkeypatch: pytest.MonkeyPatch,
@@ -229,10 +232,10 @@ def test_a_training_that_loses_a_worker_does_not_wait_for_it(
     monkeypatch.setitem(SPREAD, LOGISTIC, losing)
     X = numbers()
     y = (X[:, 0] > 0).astype(int)
-    with pipeline.cluster("local", workers=2, timeout=20):
+    with pipeline.cluster("local", workers=2):
         made = step(LogisticRegression())
         begun = time.monotonic()
-        retried(lambda: made.learn("fit", parted(X), y))
+        retry(lambda: made.learn("fit", parted(X), y))
         assert time.monotonic() - begun < 60
     assert fakes.LosingLogistic.losses == 1
     wanted = LogisticRegression().fit(X, y)

@@ -1,29 +1,37 @@
-"""Trainings that are broken off and taken up, against those that are not."""
+"""Trainings that are broken off and resumed, against those that are not."""
 
 from __future__ import annotations
 
-import json
+import os
+import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from xgboost import XGBClassifier, XGBRegressor
+from xgboost import XGBClassifier
+from xgboost.callback import TrainingCallback
 
+import pipeline
 from pipeline import Accelerated, CheckpointDiffers, DataError
 from pipeline.backends.xgboost import checkpoints
 from pipeline.backends.xgboost.checkpoints import fingerprint
 from pipeline.errors import OutputLocked
 from pipeline.system.atomic import locked
+from tests.clusters import in_process
 
 da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
 ROWS, TREES = 2000, 12
+HALF = TREES // 2
 
 
 @pytest.fixture(autouse=True)
@@ -31,84 +39,114 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
 
 
-def table() -> tuple[np.ndarray, np.ndarray]:
+class Stop(TrainingCallback):
+    """Ends a training before its second half, if it is told to."""
+
+    how = ""
+
+    def __repr__(self) -> str:
+        return "Stop()"
+
+    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        if epoch == HALF and Stop.how == "error":
+            raise RuntimeError("stopped")
+        if epoch == HALF and Stop.how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return False
+
+
+class Kill(TrainingCallback):
+    """Ends the second worker before its second half, once."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        if epoch == HALF and distributed.get_worker().name == 1 and not self.marker.exists():
+            self.marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return False
+
+
+def table(parted: bool = False) -> tuple[Any, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(ROWS, 4)).astype("float32")
-    return X, (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=ROWS) > 1).astype("int64")
+    y = (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=ROWS) > 1).astype("int64")
+    return da.from_array(X, chunks=(700, 4)) if parted else X, y
 
 
-def estimator(**params: Any) -> Any:
-    given = {"n_estimators": TREES, "max_depth": 3, "random_state": 0} | params
-    return make_pipeline(StandardScaler(), XGBClassifier(**given))
+def fit(folder: Path | None, X: Any, y: Any, weights: Any = None, **params: Any) -> Accelerated:
+    given = {"n_estimators": TREES, "max_depth": 3, "random_state": 0, "callbacks": [Stop()]}
+    estimator = make_pipeline(StandardScaler(), XGBClassifier(**(given | params)))
+    model = Accelerated(estimator, device="cpu", checkpoint=folder)
+    return model.fit(X, y, sample_weight=weights)
+
+
+def break_off(folder: Path, X: Any, y: Any, **given: Any) -> None:
+    """Leave the trees of a training that ended after half of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stop, "how", "error")
+        with pytest.raises(RuntimeError, match="stopped"):
+            fit(folder, X, y, **given)
 
 
 def trees(model: Accelerated) -> bytes:
     return bytes(model.to_sklearn()[-1].get_booster().save_raw("ubj"))
 
 
-def broken_off(folder: Path, X: Any, y: Any, **given: Any) -> None:
-    """Leave the trees of a training that ended after half of them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoints.Checkpoints, "keep", keep_half)
-        with pytest.raises(KeyboardInterrupt):
-            taken_up(folder, X, y, **given)
-    assert json.loads((folder / "checkpoint.json").read_text())["rounds"] == TREES // 2
+def note(model: Accelerated) -> str:
+    return model.plan_.placements[-1].note
 
 
-def keep_half(kept: checkpoints.Checkpoints, trees: bytes, rounds: int) -> None:
-    if rounds > TREES // 2:
-        raise KeyboardInterrupt
-    KEEP(kept, trees, rounds)
+RESUMED = f"went on from tree {HALF} of {TREES}"
 
 
-KEEP = checkpoints.Checkpoints.keep
+@pytest.fixture
+def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Train in this process, from the disk, or on a cluster in this process."""
+    if request.param == "cluster":
+        with in_process():
+            yield
+        return
+    if request.param == "disk":
+        monkeypatch.setattr("pipeline.data.partitioned.fits", lambda X: (False, "too many"))
+    yield
 
 
-def taken_up(folder: Path, X: Any, y: Any, weights: Any = None, **params: Any) -> Accelerated:
-    model = Accelerated(estimator(**params), device="cpu", checkpoint=folder)
-    return model.fit(X, y, sample_weight=weights)
-
-
-def alone(X: Any, y: Any, **params: Any) -> Accelerated:
-    return Accelerated(estimator(**params), device="cpu").fit(X, y)
-
-
-def test_a_training_that_was_broken_off_comes_to_the_same_trees(tmp_path: Path) -> None:
-    X, y = table()
-    broken_off(tmp_path, X, y)
-    model = taken_up(tmp_path, X, y)
-    assert trees(model) == trees(alone(X, y))
-    assert model.plan_.placements[-1].note == f"went on from tree {TREES // 2} of {TREES}"
-    assert list(tmp_path.glob("*.*")) == []
+@pytest.mark.parametrize(
+    ("where", "parted"),
+    [("process", False), ("disk", True), ("cluster", True)],
+    indirect=["where"],
+)
+def test_a_training_that_was_broken_off_comes_to_the_same_trees(
+    where: None, parted: bool, tmp_path: Path
+) -> None:
+    X, y = table(parted)
+    break_off(tmp_path, X, y)
+    model = fit(tmp_path, X, y)
+    assert trees(model) == trees(fit(None, X, y))
+    assert note(model).endswith(RESUMED)
+    assert list(tmp_path.glob("*")) == []
     assert model.to_sklearn()[-1].n_estimators == TREES
 
 
-def test_trees_that_were_all_there_are_the_model(tmp_path: Path) -> None:
-    X, y = table()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoints.Checkpoints, "end", lambda _: None)
-        taken_up(tmp_path, X, y)
-    assert trees(taken_up(tmp_path, X, y)) == trees(alone(X, y))
-
-
-@pytest.mark.slow
-def test_partitions_on_the_disk_are_taken_up_as_well(
+def test_trees_that_were_all_there_are_the_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.data.partitioned.fits", lambda X: (False, "too many"))
     X, y = table()
-    parts = da.from_array(X, chunks=(700, 4))
-    broken_off(tmp_path, parts, y)
-    model = taken_up(tmp_path, parts, y)
-    assert trees(model) == trees(alone(parts, y))
-    assert model.plan_.placements[-1].note.startswith("external memory: too many; went on from")
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints.Checkpoints, "end", lambda _: None)
+        fit(tmp_path, X, y)
+    model = fit(tmp_path, X, y)
+    assert note(model) == f"went on from tree {TREES} of {TREES}"
+    assert trees(model) == trees(fit(None, X, y))
 
 
 def test_what_is_sampled_is_said_to_make_another_model(tmp_path: Path) -> None:
     X, y = table()
-    broken_off(tmp_path, X, y, subsample=0.5)
-    note = taken_up(tmp_path, X, y, subsample=0.5).plan_.placements[-1].note
-    assert "subsample draw(s) at random, so the model is not that of a training without" in note
+    break_off(tmp_path, X, y, subsample=0.5)
+    found = note(fit(tmp_path, X, y, subsample=0.5))
+    assert "subsample draw(s) at random, so the model is not that of a training without" in found
 
 
 def other_value() -> tuple[np.ndarray, np.ndarray]:
@@ -139,55 +177,67 @@ def other_order() -> tuple[np.ndarray, np.ndarray]:
 def test_another_training_is_refused_and_loses_nothing(
     data: Any, params: dict[str, Any], why: str, tmp_path: Path
 ) -> None:
-    broken_off(tmp_path, *table())
+    break_off(tmp_path, *table())
     with pytest.raises(CheckpointDiffers, match=f"begun {why}.*or remove the folder"):
-        taken_up(tmp_path, *data(), **params)
-    assert trees(taken_up(tmp_path, *table())) == trees(alone(*table()))
+        fit(tmp_path, *data(), **params)
+    assert note(fit(tmp_path, *table())) == RESUMED
 
 
-def test_damaged_trees_are_refused_before_xgboost_reads_them(tmp_path: Path) -> None:
-    broken_off(tmp_path, *table())
-    (path,) = tmp_path.glob("trees-*.ubj")
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(DataError, match="is not what was written; remove its folder"):
-        taken_up(tmp_path, *table())
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (lambda whole: whole[:-1], "is not what was written; remove it"),
+        (lambda whole: b"{}\n" + whole, "is not a pipeline.checkpoint/2 file"),
+    ],
+)
+def test_a_damaged_file_is_refused_before_xgboost_reads_it(
+    content: Any, why: str, tmp_path: Path
+) -> None:
+    break_off(tmp_path, *table())
+    (path,) = tmp_path.glob("*")
+    path.write_bytes(content(path.read_bytes()))
+    with pytest.raises(DataError, match=why):
+        fit(tmp_path, *table())
 
 
 def test_two_trainings_do_not_share_a_folder(tmp_path: Path) -> None:
     with locked(tmp_path), pytest.raises(OutputLocked):
-        taken_up(tmp_path, *table())
+        fit(tmp_path, *table())
 
 
 def test_early_stopping_keeps_no_trees_and_says_so(tmp_path: Path) -> None:
     X, y = table()
-    model = Accelerated(
-        estimator(early_stopping_rounds=2, eval_metric="auc"), device="cpu", checkpoint=tmp_path
-    )
+    estimator = XGBClassifier(n_estimators=3, early_stopping_rounds=2, eval_metric="auc")
+    model = Accelerated(estimator, device="cpu", checkpoint=tmp_path)
     model.fit(X, y, eval_set=[(X[:500], y[:500])])
-    assert "no checkpoints: what eval_set has judged" in model.plan_.placements[-1].note
-    assert list(tmp_path.glob("*.*")) == []
+    assert "no checkpoints: what eval_set has judged" in note(model)
+    assert list(tmp_path.glob("*")) == []
+
+
+def test_a_killed_process_leaves_trees_to_go_on_from(tmp_path: Path) -> None:
+    code = f"""
+        from pathlib import Path
+        from pipeline.backends.xgboost import checkpoints
+        from tests.backends.xgboost.test_checkpoints import Stop, fit, table
+        checkpoints.EVERY, Stop.how = 0.0, "kill"
+        fit(Path({str(tmp_path)!r}), *table())
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    model = fit(tmp_path, *table())
+    assert note(model) == RESUMED
+    assert trees(model) == trees(fit(None, *table()))
 
 
 @pytest.mark.slow
-def test_a_killed_process_leaves_trees_to_go_on_from(tmp_path: Path) -> None:
-    code = f"""
-        import os, signal
-        from pathlib import Path
-        from pipeline import checkpoints
-        from tests.backends.xgboost.test_checkpoints import TREES, table, taken_up
-        checkpoints.EVERY, keep = 0.0, checkpoints.Checkpoints.keep
-        def killed(kept, trees, rounds):
-            keep(kept, trees, rounds)
-            if rounds == TREES // 2:
-                os.kill(os.getpid(), signal.SIGKILL)
-        checkpoints.Checkpoints.keep = killed
-        taken_up(Path({str(tmp_path)!r}), *table())
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
-    assert done.returncode == -9
-    model = taken_up(tmp_path, *table())
-    assert f"went on from tree {TREES // 2} of" in model.plan_.placements[-1].note
-    assert trees(model) == trees(alone(*table()))
+def test_a_lost_worker_costs_the_trees_since_the_last_checkpoint(tmp_path: Path) -> None:
+    marker = tmp_path / "killed"
+    with pipeline.cluster("local", workers=2):
+        X, y = table(parted=True)
+        model = fit(None, X, y, callbacks=[Kill(marker)])
+        assert marker.exists()
+        assert RESUMED in note(model)
+        assert trees(model) == trees(fit(None, X, y))
 
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.Categorical(["x", "y", "x"])})
@@ -200,6 +250,7 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.Categorical(["x", "y", "x"])
         (np.array([True, False]), np.array([True, True])),
         (np.array(["a", "b"]), np.array(["a", "c"])),
         (np.zeros((2, 3)), np.zeros((3, 2))),
+        (sparse.eye(3).tocsr(), sparse.csr_matrix(np.eye(3)[::-1])),
         (FRAME, FRAME.assign(b=["x", "y", "y"])),
         (FRAME, FRAME[::-1]),
         (da.from_array(np.arange(6.0), chunks=3), da.from_array(np.arange(6.0), chunks=2)),
@@ -209,11 +260,3 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.Categorical(["x", "y", "x"])
 def test_a_fingerprint_tells_tables_apart(one: Any, other: Any) -> None:
     assert fingerprint(one) == fingerprint(one)
     assert fingerprint(one) != fingerprint(other)
-
-
-def test_a_regressor_without_a_pipeline(tmp_path: Path) -> None:
-    X, y = table()
-    model = Accelerated(XGBRegressor(n_estimators=3), device="cpu", checkpoint=tmp_path)
-    np.testing.assert_array_equal(
-        model.fit(X, y).predict(X), XGBRegressor(n_estimators=3).fit(X, y).predict(X)
-    )

@@ -24,7 +24,7 @@ ROWS = 6000
 @pytest.fixture(autouse=True)
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     small = hardware.Machine("", "", 1, 1, 1 << 30, 20_000)
-    monkeypatch.setattr(partitioned.machine, "describe", lambda: small)
+    monkeypatch.setattr(partitioned.hardware, "describe", lambda: small)
     monkeypatch.setattr(external_memory, "OVERHEAD", 100)  # for pages of one partition
 
 
@@ -60,9 +60,9 @@ def test_pages_of_several_partitions_give_a_model_as_good(monkeypatch: pytest.Mo
     y = (score > 1).astype("int64")
     estimator = XGBClassifier(n_estimators=20, max_depth=3, random_state=0)
     short = fitted(estimator, y)
-    assert external_memory._page_rows(da.from_array(X.astype("float32")), ROWS) < 1000
+    assert external_memory._batch_rows(da.from_array(X.astype("float32")), ROWS) < 1000
     monkeypatch.setattr(external_memory, "OVERHEAD", 1 << 16)
-    assert 3000 < external_memory._page_rows(da.from_array(X.astype("float32")), ROWS) < ROWS
+    assert 3000 < external_memory._batch_rows(da.from_array(X.astype("float32")), ROWS) < ROWS
     long = fitted(estimator, y)
     scores = [roc_auc_score(y, model.predict_proba(X)[:, 1]) for model in (short, long)]
     assert scores[0] == pytest.approx(scores[1], abs=0.002)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
-from xgboost import XGBClassifier
+from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier
 
 import pipeline
 from pipeline import Accelerated
@@ -21,8 +22,10 @@ from pipeline.data import partitioned
 from pipeline.errors import DataError, Unsupported
 from pipeline.system import hardware
 from tasks.flights import TASK
+from tests.clusters import in_process
 
 pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 TRAIN, TEST = [("month", "<=", 9)], [("month", ">", 9)]
 FEATURES = list(TASK.features)
@@ -74,9 +77,9 @@ def learnt(model: Accelerated) -> tuple[bytes, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def two() -> Any:
-    with pipeline.cluster("local", workers=2) as cluster:
-        yield cluster
+def two() -> Iterator[None]:
+    with in_process(2):
+        yield
 
 
 @pytest.mark.slow
@@ -90,7 +93,7 @@ def test_flights_are_as_good_as_in_one_process(
 
 @pytest.mark.slow
 def test_flights_are_as_good_on_two_workers_and_the_same_again(
-    two: Any, flights: Path, alone: tuple[float, float]
+    two: None, flights: Path, alone: tuple[float, float]
 ) -> None:
     model = fitted(flights)
     booster, statistics = learnt(model)
@@ -112,7 +115,7 @@ def target(X: pd.DataFrame) -> np.ndarray:
     return ((X["a"] + X["t"].str[1].astype(int) % 2) > 0.5).to_numpy().astype("int64")
 
 
-def test_categories_are_those_of_all_partitions(two: Any) -> None:
+def test_categories_are_those_of_all_partitions(two: None) -> None:
     X = table()
     estimator = XGBClassifier(n_estimators=5, enable_categorical=True)
     many = Accelerated(estimator, device="cpu").fit(dd.from_pandas(X, npartitions=3), target(X))
@@ -125,7 +128,7 @@ def test_categories_are_those_of_all_partitions(two: Any) -> None:
     np.testing.assert_allclose(many.predict_proba(parts), many.predict_proba(X))
 
 
-def test_weights_go_with_their_rows(two: Any) -> None:
+def test_weights_go_with_their_rows(two: None) -> None:
     X = table()[["a", "b"]]
     y = target(table())
     weights = np.where(np.arange(len(y)) < 300, 0.0, 1.0)
@@ -136,7 +139,7 @@ def test_weights_go_with_their_rows(two: Any) -> None:
     assert (weighted.predict(X) == half.predict(X)).mean() > 0.97
 
 
-def test_other_estimators_have_the_rows_gathered_and_say_so(two: Any) -> None:
+def test_other_estimators_have_the_rows_gathered_and_say_so(two: None) -> None:
     X = table()
     estimator = make_pipeline(OrdinalEncoder(), PCA(2), LogisticRegression())
     parts = dd.from_pandas(X, npartitions=3)
@@ -149,10 +152,10 @@ def test_other_estimators_have_the_rows_gathered_and_say_so(two: Any) -> None:
 
 
 def test_rows_that_do_not_fit_are_refused_with_their_size(
-    two: Any, monkeypatch: pytest.MonkeyPatch
+    two: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = hardware.Machine("", "", 1, 1, 1 << 30, 20_000)
-    monkeypatch.setattr(partitioned.machine, "describe", lambda: small)
+    monkeypatch.setattr(partitioned.hardware, "describe", lambda: small)
     X = table()[["a", "b", "c"]]
     with pytest.raises(Unsupported, match=r"14,400 bytes .* 20,000 free.*use an XGBoost estim"):
         Accelerated(LogisticRegression(), device="cpu").fit(
@@ -167,7 +170,52 @@ def test_a_target_of_another_length_is_refused(two: Any, estimator: Any) -> None
         Accelerated(estimator, device="cpu").fit(parts, target(table())[:-1])
 
 
-def test_labels_that_xgboost_does_not_take_are_refused(two: Any) -> None:
+def test_labels_that_xgboost_does_not_take_are_refused(two: None) -> None:
     parts = dd.from_pandas(table()[["a"]], npartitions=3)
     with pytest.raises(DataError, match=r"takes the classes 0, 1, …, n - 1"):
         Accelerated(XGBClassifier(), device="cpu").fit(parts, target(table()) + 5)
+
+
+def learn(estimator: Any, X: Any, y: np.ndarray, **params: Any) -> Any:
+    return Accelerated(estimator, device="cpu").fit(X, y, **params).to_sklearn()
+
+
+@pytest.mark.parametrize("tree_method", ["hist", "approx"])
+def test_what_a_user_gives_counts_on_every_worker(two: None, tree_method: str) -> None:
+    X = np.array(table()[["a", "b", "c"]])
+    y = X[:, 1] * 2
+    X[::5, 0] = -9.0
+    X[:, 2] = np.arange(len(X)) % 3
+
+    def squared(y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray) -> Any:
+        return (y_pred - y_true) * sample_weight, sample_weight
+
+    estimator = XGBRegressor(
+        n_estimators=3,
+        tree_method=tree_method,
+        objective=squared,
+        missing=-9.0,
+        feature_types=["q", "q", "c"],
+        feature_weights=[1, 1, 0],
+        colsample_bytree=0.6,
+    )
+    parts, weights = da.from_array(X, chunks=(150, 3)), np.ones(len(y))
+    booster = learn(estimator, parts, y, sample_weight=weights).get_booster()
+    assert booster.feature_types == ["q", "q", "c"]
+    assert not {"f2"} & set(booster.get_score()), "a weight of 0 keeps a column out"
+    assert np.corrcoef(booster.inplace_predict(X, missing=-9.0), y)[0, 1] > 0.9
+
+
+def test_several_classes_and_random_forests_are_trained_together(two: None) -> None:
+    X = da.from_array(table()[["a", "b", "c"]].to_numpy(), chunks=(150, 3))
+    y = np.digitize(table()["a"], [-0.5, 0.5])
+    assert learn(XGBClassifier(n_estimators=4), X, y).predict_proba(X.compute()).shape[1] == 3
+    forest = learn(XGBRFClassifier(n_estimators=4, random_state=0), X, y).get_booster()
+    assert (forest.num_boosted_rounds(), len(forest.get_dump())) == (1, 12)
+
+
+def test_a_booster_that_no_cluster_trains_learns_from_gathered_rows(two: None) -> None:
+    X = da.from_array(table()[["a"]].to_numpy(), chunks=(150, 1))
+    model = Accelerated(XGBRegressor(n_estimators=2, booster="gblinear"), device="cpu")
+    model.fit(X, table()["a"].to_numpy())
+    assert "gathered to one process" in model.plan_.placements[-1].note
