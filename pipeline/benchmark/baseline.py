@@ -1,7 +1,7 @@
 """A comparison beside an earlier one: another machine, another month, another commit.
 
 Two records are set beside each other only if they measured the same: task, data, split,
-programs and clock. What else differs (machine, packages, commit) is named, for the reader
+pipelines and clock. What else differs (machine, packages, commit) is named, for the reader
 asks which of it made the difference.
 """
 
@@ -50,10 +50,10 @@ def obstacles(new: Results, old: Results) -> Iterator[str]:
     code = {pipeline.name: pipeline.code for pipeline in old.pipelines}
     common = [pipeline for pipeline in new.pipelines if pipeline.name in code]
     if not common:
-        yield f"programs: {[s.name for s in new.pipelines]} now, {[*code]} then"
+        yield f"pipelines: {[s.name for s in new.pipelines]} now, {[*code]} then"
     for pipeline in common:
         if pipeline.code != code[pipeline.name]:
-            yield f"program {pipeline.name}: its parameters are others"
+            yield f"pipeline {pipeline.name}: its parameters are others"
 
 
 def differences(new: Results, old: Results) -> list[str]:
@@ -96,7 +96,7 @@ def table(new: Results, old: Results) -> Table:
     told = differences(new, old)
     return Table(
         f"Now ({new.created[:10]}) beside then ({old.created[:10]})",
-        ("Spec", "Variant", "Then, s", "Now, s", "Ratio", "Interval", "Verdict"),
+        ("Pipeline", "Variant", "Then, s", "Now, s", "Ratio", "Interval", "Verdict"),
         "llrrrrl",
         tuple(rows),
         "Medians; below 1 is faster than then. "

@@ -11,10 +11,10 @@ from rich.console import Console
 from pipeline.benchmark import results
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.history import earlier
-from pipeline.benchmark.report import render
+from pipeline.benchmark.report import html, markdown
 from pipeline.benchmark.report.terminal import table
 from pipeline.benchmark.resume import Journal
-from pipeline.system.atomic import publishing
+from pipeline.system.atomic import publishing, write_text
 from pipeline.system.progress import progress
 
 
@@ -66,6 +66,25 @@ def publish(duel: Comparison, folder: Path, options: PublishOptions) -> None:
             render(measured, draft)
     journal.drop()
     Console().print(table(measured))
+
+
+def render(measured: results.Results, folder: Path) -> None:
+    """Write ``index.html`` and ``report.md`` into a folder; the same results give the same bytes.
+
+    Parameters
+    ----------
+    measured : Results
+        The only source of both files.
+    folder : Path
+        Made if it does not exist; where ``results.json`` lies.
+
+    Raises
+    ------
+    OutputError
+        The folder is not writable, the disk is full, or a file is in the way.
+    """
+    for name, write in {"index.html": html.page, "report.md": markdown.page}.items():
+        write_text(folder / name, write(measured))
 
 
 def kept(folder: Path) -> Path:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import bootstrap
 
+from pipeline.benchmark.report.format import seconds, three_digits
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.statistics import REFERENCE, measured
 from pipeline.typing import Table
@@ -73,6 +75,18 @@ class Model:
         """Return the seconds for numbers of rows."""
         return np.asarray(self.a + self.b * np.asarray(rows, float) ** self.c)
 
+    def __str__(self) -> str:
+        """Write the formula.
+
+        >>> print(Model(0.5, 2e-6, 1.0, 0.0))
+        0.500 s + 2 s per million
+        >>> print(Model(0.0, 1e-6, 1.5, 0.0))
+        0.000 s + 1e-06 s · rows^1.5
+        """
+        if self.c == 1:
+            return f"{seconds(self.a)} s + {1e6 * self.b:.3g} s per million"
+        return f"{seconds(self.a)} s + {self.b:.3g} s · rows^{self.c:g}"
+
 
 @dataclass(frozen=True)
 class BreakEven:
@@ -94,6 +108,18 @@ class BreakEven:
     interval: tuple[float, float] | None
     faster_above: bool
     why: str = ""
+
+    def __str__(self) -> str:
+        """Write where it is, or why there is none.
+
+        >>> print(BreakEven(81234.0, (70123.0, 95000.0), True))
+        faster above 81,200 rows (95 % interval 70,100–95,000)
+        """
+        if self.rows is None or self.interval is None:
+            return self.why
+        word, (low, high) = "faster" if self.faster_above else "slower", self.interval
+        interval = f"95 % interval {three_digits(low)}–{three_digits(high)}"
+        return f"{word} above {three_digits(self.rows)} rows ({interval})"
 
 
 def curve(results: Results, pipeline: str, variant: str) -> Curve | None:
@@ -146,7 +172,7 @@ def break_even(ours: Curve, reference: Curve) -> BreakEven:
         word = "faster" if apart[-1] < 0 else "slower"
         return BreakEven(None, None, False, f"none in the range measured: {word} throughout")
     drawn, sides = _resampled(pair, fitted, grid)
-    same = drawn[~np.isnan(drawn) & (sides == above)]
+    same = drawn[(drawn > 0) & (sides == above)]
     if len(same) < SHOWN * RESAMPLES:
         return BreakEven(None, None, False, "none that the noise lets see in the range measured")
     ends = np.quantile(same, [0.025, 0.975])
@@ -199,19 +225,33 @@ def _crossings(grid: Floats, apart: Floats) -> tuple[Floats, npt.NDArray[np.bool
 def _resampled(
     pair: Sequence[Curve], fitted: Sequence[Model], grid: Floats
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    random = np.random.default_rng(0)
-    logs = []
-    for each, shape in zip(pair, fitted, strict=True):
-        exponents = np.array([1.0]) if shape.c == 1 else EXPONENTS
-        a, b, c = _fit(np.array(each.rows, float), _medians(each, random), exponents)
-        logs.append(np.log(a[:, None] + b[:, None] * grid ** c[:, None]))
-    return _crossings(grid, logs[0] - logs[1])
+    """Return the crossings of models that are fitted to runs drawn anew at each size."""
+    ours = len(pair[0].runs)
+
+    def crossings(*runs: Floats, axis: int) -> Floats:
+        medians = np.stack([np.median(times, axis=axis) for times in runs], axis=-1)
+        logs = [
+            _log_times(each, shape, np.atleast_2d(part), grid)
+            for each, shape, part in zip(
+                pair, fitted, (medians[..., :ours], medians[..., ours:]), strict=True
+            )
+        ]
+        # Bootstrapping warns of NaN; no number of rows is 0.
+        return np.nan_to_num(_crossings(grid, logs[0] - logs[1]), nan=0.0)
+
+    drawn = bootstrap(
+        [np.array(times) for each in pair for times in each.runs],
+        crossings,
+        n_resamples=RESAMPLES,
+        vectorized=True,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).bootstrap_distribution
+    return drawn[0], drawn[1] > 0
 
 
-def _medians(found: Curve, random: np.random.Generator) -> Floats:
-    """Return the medians of resampled runs, one row a resample."""
-    columns = []
-    for times in map(np.array, found.runs):
-        picks = random.integers(len(times), size=(RESAMPLES, len(times)))
-        columns.append(np.median(times[picks], axis=1))
-    return np.stack(columns, axis=1)
+def _log_times(found: Curve, shape: Model, medians: Floats, grid: Floats) -> Floats:
+    """Return the logarithms of the modelled times on a grid, one row for each row of medians."""
+    exponents = np.array([1.0]) if shape.c == 1 else EXPONENTS
+    a, b, c = _fit(np.array(found.rows, float), medians, exponents)
+    return np.log(a[:, None] + b[:, None] * grid ** c[:, None])

@@ -4,14 +4,11 @@ Times are compared by the ratio of medians, variant over reference, with a
 percentile bootstrap interval; metrics by the margins declared in the task's file
 before any run. What was not measured is None or empty, never estimated.
 
-
-How sure a difference of two models' metrics is: both judged on the same rows, a group left out.
-
-The delete-a-group jackknife (Kott, "The delete-a-group jackknife", Journal of Official
-Statistics 17, 2001) works for any metric and costs one evaluation a group: with G groups
-of the test rows at random and d_g the difference without group g, the variance of d is
-(G - 1) / G * sum((d_g - mean(d_g))²), and the interval is Student's with G - 1 degrees
-of freedom.
+Both models are judged on the same rows, so the interval of a difference of metrics is paired. It
+comes from the delete-a-group jackknife (Kott, "The delete-a-group jackknife", Journal of Official
+Statistics 17, 2001), which works for any metric and costs one evaluation a group: with G groups of
+the test rows at random and d_g the difference without group g, the variance of d is
+(G - 1) / G * sum((d_g - mean(d_g))²), and the interval is Student's with G - 1 degrees of freedom.
 """
 
 from __future__ import annotations
@@ -23,6 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import bootstrap
 from scipy.stats import t as student
 
 from pipeline.benchmark.results import STAGES, Cell, Interval, Results
@@ -187,15 +185,20 @@ def ratio(times: _Times, reference: _Times) -> Ratio | None:
     value = float(np.median(times) / np.median(reference))
     if n < TOO_FEW:
         return Ratio(value, None, n)
-    random = np.random.default_rng(0)
-    ratios = _medians(times, random) / _medians(reference, random)
-    low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Ratio(value, (float(low), float(high)), n)
+    interval = bootstrap(
+        (times, reference),
+        _ratio_of_medians,
+        n_resamples=RESAMPLES,
+        vectorized=True,
+        confidence_level=LEVEL,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return Ratio(value, (float(interval.low), float(interval.high)), n)
 
 
-def _medians(times: _Times, random: np.random.Generator) -> _Times:
-    picks = random.integers(len(times), size=(RESAMPLES, len(times)))
-    return np.asarray(np.median(times[picks], axis=1), dtype=np.float64)
+def _ratio_of_medians(times: _Times, reference: _Times, axis: int) -> _Times:
+    return np.asarray(np.median(times, axis=axis) / np.median(reference, axis=axis))
 
 
 def _totals(cell: Cell) -> _Times:

@@ -1,10 +1,8 @@
 """What a comparison allows to say, in sentences: pure functions over its record.
 
 The numbers come from :mod:`pipeline.benchmark.statistics`. What is missing is said,
-never guessed: a cell that failed, a variant that was skipped, a GPU that was absent.
-
-
-What weakens the conclusions of a comparison, in sentences.
+never guessed: a cell that failed, a variant that was skipped, a GPU that was absent. What
+weakens the conclusions is said too.
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ from pipeline.benchmark.statistics import (
     FEW,
     OTHER,
     REFERENCE,
-    MetricParity,
     Parity,
     Ratio,
     Speed,
@@ -30,23 +27,6 @@ from pipeline.benchmark.statistics import (
     speed,
     stages,
 )
-
-__all__ = [
-    "Headline",
-    "MetricParity",
-    "Parity",
-    "Ratio",
-    "Speed",
-    "Verdict",
-    "cell_parity",
-    "measured",
-    "on_gpu",
-    "parity",
-    "speed",
-    "stages",
-    "times",
-    "verdict",
-]
 
 Kind = Literal["comparable", "CPU only", "not comparable"]
 
@@ -109,7 +89,7 @@ def verdict(results: Results) -> Verdict:
 
 
 def _badge(results: Results) -> tuple[Kind, str]:
-    why = _obstacle(results)
+    why = _why_not_comparable(results)
     if why:
         return "not comparable", f"not comparable: {why}"
     if _gpu_variants(results):
@@ -117,7 +97,7 @@ def _badge(results: Results) -> tuple[Kind, str]:
     return "CPU only", "CPU only: no GPU claim is made"
 
 
-def _obstacle(results: Results) -> str:
+def _why_not_comparable(results: Results) -> str:
     """Return the first thing that forbids a comparison, or nothing."""
     lost = [
         pipeline.name

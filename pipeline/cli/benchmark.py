@@ -66,7 +66,7 @@ def compare(
 def report(task: str, out: Path | None, from_results: bool, **options: Any) -> None:
     """Compare, then write the report as HTML and Markdown."""
     from pipeline.benchmark import results
-    from pipeline.benchmark.report import render
+    from pipeline.benchmark.publish import render
 
     folder = out or Path("reports") / task
     if from_results:

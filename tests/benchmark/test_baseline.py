@@ -57,7 +57,10 @@ def test_what_else_differs_is_named() -> None:
             lambda r: replace(r, pipelines=[replace(s, code="other") for s in r.pipelines]),
             "parameters are",
         ),
-        (lambda r: replace(r, pipelines=[replace(s, name="x") for s in r.pipelines]), "programs: "),
+        (
+            lambda r: replace(r, pipelines=[replace(s, name="x") for s in r.pipelines]),
+            "pipelines: ",
+        ),
     ],
 )
 def test_results_of_other_work_are_refused(change: Any, why: str) -> None:

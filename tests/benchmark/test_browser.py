@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.benchmark.report import render
+from pipeline.benchmark.publish import render
 from pipeline.benchmark.report.markdown import PANELS
 from pipeline.benchmark.results import Results
 from tests.benchmark import fixtures, fuller

@@ -42,7 +42,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from datasets import flights
-from pipeline.task import Split, Task
+from pipeline.benchmark.task import Split, Task
 
 class Narrow(LogisticRegression):
     """Refuses what the steps of a plan hand it, as the accelerated variants do."""

@@ -44,7 +44,7 @@ for model in models:
 """
 FEW_FILES = """
 import resource, sys
-from pipeline.cli import main
+from pipeline.cli.main import main
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 sys.argv[0] = "pipeline"
 main()

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from pipeline.benchmark import results as record
-from pipeline.benchmark.report import html, markdown, render, tables
+from pipeline.benchmark.publish import render
+from pipeline.benchmark.report import html, markdown, tables
 from pipeline.benchmark.report.format import seconds
 from pipeline.benchmark.report.markdown import PANELS
 from pipeline.benchmark.report.tables import Table, row
@@ -212,7 +213,7 @@ def test_the_page_says_why_no_gpu_was_used() -> None:
     assert f"none used: {fixtures.NO_GPU}" in page
 
 
-def test_bytes_that_moved_are_summed_over_the_ledger() -> None:
+def test_bytes_that_moved_are_summed_over_the_log() -> None:
     rows = tables.movement_table(fixtures.with_gpu()).rows
     texts = [[cell.text for cell in row] for row in rows]
     assert ["forest", "cuda", "8", "0.100", "96.0 MiB", "1.50 MiB"] in texts
@@ -236,7 +237,7 @@ def test_an_empty_comparison_is_still_a_page() -> None:
             )
     page = Batch(html.page(results))
     assert page.open == []
-    for said in (tables.NO_PLACEMENT, tables.NO_LEDGER, tables.NO_QUALITY, "not comparable"):
+    for said in (tables.NO_PLACEMENT, tables.NO_MOVEMENT, tables.NO_QUALITY, "not comparable"):
         assert said in page.text
         assert markdown.text(said) in markdown.page(results)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from pipeline.benchmark.results import Results
-from pipeline.benchmark.verdict import Headline, speed, verdict
+from pipeline.benchmark.statistics import speed
+from pipeline.benchmark.verdict import Headline, verdict
 from tests.benchmark import fixtures
 
 

@@ -24,7 +24,7 @@ PARENT = """
 import multiprocessing, sys, time
 from pathlib import Path
 from pipeline.compare.worker import Worker
-from pipeline.measure import Job
+from pipeline.benchmark.measure import Job
 worker = Worker(Job("flights", "logistic", "cpu", Path(sys.argv[1])))
 print(multiprocessing.active_children()[0].pid, flush=True)
 time.sleep(60)

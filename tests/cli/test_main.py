@@ -17,7 +17,7 @@ import pytest
 import tasks.flights
 from pipeline import __version__
 from pipeline.benchmark import prepare, results
-from pipeline.benchmark.report import render
+from pipeline.benchmark.publish import render
 from pipeline.benchmark.run import RunRecord
 from pipeline.cli import main
 from pipeline.system import doctor

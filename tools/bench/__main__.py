@@ -47,7 +47,7 @@ def checked(given: argparse.Namespace) -> Bench:
         if getattr(given, option) < least:
             raise ConfigError(f"--{option.replace('_', '-')} must be at least {least}")
     return Bench(
-        home=given.home,
+        home=given.data_home,
         rows=given.rows,
         memory_rows=given.memory_rows,
         repeats=given.repeats,

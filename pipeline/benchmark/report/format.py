@@ -1,7 +1,4 @@
-"""How numbers and foreign text are written, alike in every form of the report.
-
-Names and numbers in the words of the report.
-"""
+"""How numbers and foreign text are written, alike in every form of the report."""
 
 from __future__ import annotations
 
@@ -92,6 +89,29 @@ def integer(value: int) -> str:
     '336,776'
     """
     return f"{value:,}"
+
+
+def short(value: float) -> str:
+    """Write a round number with k, M or G for thousands, millions and billions.
+
+    Examples
+    --------
+    >>> short(0.5), short(20_000), short(3e6)
+    ('0.5', '20k', '3M')
+    """
+    for factor, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:g}{letter}"
+    return f"{value:g}"
+
+
+def three_digits(value: float) -> str:
+    """Write a count to three significant digits, with its thousands apart.
+
+    >>> three_digits(81234.0)
+    '81,200'
+    """
+    return integer(int(float(f"{value:.3g}")))
 
 
 def share(value: float) -> str:

@@ -1,7 +1,4 @@
-"""The report as one HTML page: no script, nothing to load, foreign text escaped.
-
-An index page over the reports of several tasks, derived from their records.
-"""
+"""The report as one HTML page, and an index over several: no script, nothing to load."""
 
 from __future__ import annotations
 
@@ -12,14 +9,11 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from pipeline.benchmark.report import figures, tables
-from pipeline.benchmark.report import tables as cards
-from pipeline.benchmark.report import tables as context
-from pipeline.benchmark.report import tables as resources
-from pipeline.benchmark.report.format import clean, integer
+from pipeline.benchmark.report.format import clean, integer, times
 from pipeline.benchmark.report.markdown import PANELS
 from pipeline.benchmark.results import STAGES, Results
 from pipeline.benchmark.statistics import OTHER
-from pipeline.benchmark.verdict import times, verdict
+from pipeline.benchmark.verdict import verdict
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -30,13 +24,8 @@ def page(results: Results) -> str:
     return template.render(
         results=results,
         verdict=verdict(results),
-        cards=cards,
-        plots=figures,
         tables=tables,
-        resources=resources,
-        sizes=figures,
-        context=context,
-        curves=figures,
+        figures=figures,
         panels=PANELS,
         stages=(*STAGES, OTHER),
     )

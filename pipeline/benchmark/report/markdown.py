@@ -1,33 +1,13 @@
-"""The report as Markdown: the same tables, foreign text escaped.
-
-The panels of the report, in the order of every form of it.
-"""
+"""The report as Markdown: the same panels and tables, foreign text escaped."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from pipeline.benchmark.report import figures, tables
+from pipeline.benchmark.report import tables
 from pipeline.benchmark.report.format import clean
-from pipeline.benchmark.report.tables import (
-    ALONE,
-    NO_HISTORY,
-    NOT_PRICED,
-    Card,
-    Table,
-    cost_table,
-    fairness,
-    history_table,
-    machine,
-    memory_table,
-    packages_table,
-    protocol,
-    reproduction,
-    resource_table,
-    sentences,
-    variants_table,
-)
+from pipeline.benchmark.report.tables import Card, Table
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.verdict import verdict
 
@@ -96,7 +76,7 @@ def _verdict(results: Results) -> list[str]:
     return [
         f"**{text(found.badge)}**",
         _items(line.text for line in found.headlines),
-        _items((found.parity, *figures.headlines(results), *found.places, found.gpu)),
+        _items((found.parity, *tables.break_evens(results), *found.places, found.gpu)),
         "Read with care:" if found.caveats else "",
         _items(found.caveats),
     ]
@@ -112,60 +92,66 @@ def _stages(results: Results) -> list[str]:
 
 def _scaling(results: Results) -> list[str]:
     return [
-        text(figures.note(results)),
-        table(figures.table(results)),
-        table(figures.model_table(results)),
+        text(tables.size_note(results)),
+        table(tables.size_table(results)),
+        table(tables.model_table(results)),
     ]
 
 
 def _placement(results: Results) -> list[str]:
-    moved = table(tables.movement_table(results)) or tables.NO_LEDGER
+    movements = table(tables.movement_table(results)) or tables.NO_MOVEMENT
     placed = [table(item) for item in tables.placement_tables(results)] or [tables.NO_PLACEMENT]
-    return [text(verdict(results).gpu), *placed, moved]
+    return [text(verdict(results).gpu), *placed, movements]
 
 
 def _quality(results: Results) -> list[str]:
     quality = table(tables.quality_table(results)) or tables.NO_QUALITY
-    frontier = table(figures.frontier_table(results))
-    return [quality, table(tables.agreement_table(results)), frontier]
+    return [quality, table(tables.agreement_table(results))]
 
 
 def _memory(results: Results) -> list[str]:
     return [
-        table(memory_table(results)),
-        table(resource_table(results)),
-        table(cost_table(results)) or text(NOT_PRICED),
-        text(ALONE),
+        table(tables.memory_table(results)),
+        table(tables.resource_table(results)),
+        table(tables.cost_table(results)) or text(tables.NOT_PRICED),
+        text(tables.ALONE),
     ]
 
 
 def _history(results: Results) -> list[str]:
-    return [table(history_table(results)) or NO_HISTORY]
+    return [table(tables.history_table(results)) or tables.NO_HISTORY]
 
 
 def _machine(results: Results) -> list[str]:
     return [
         "### The same for all",
-        _card(fairness(results)),
-        table(variants_table(results)),
+        _card(tables.fairness(results)),
+        table(tables.variants_table(results)),
         "### How the runs were made",
-        _card(protocol(results)),
+        _card(tables.protocol(results)),
         "### The machine",
-        _card(machine(results)),
+        _card(tables.machine(results)),
     ]
 
 
 def _reproduce(results: Results) -> list[str]:
     return [
         block(results.source.command),
-        _card(reproduction(results)),
-        _items(sentences(results)),
-        table(packages_table(results)),
+        _card(tables.reproduction(results)),
+        _items(_profiles(results)),
+        table(tables.packages_table(results)),
+    ]
+
+
+def _profiles(results: Results) -> list[str]:
+    return [
+        f"{name}: {file}" if file else f"{name}: no profile, {why}"
+        for name, file, why in tables.profiles(results)
     ]
 
 
 def _code(results: Results) -> list[str]:
-    parts = ((f"### {text(s.name)}: {text(s.title)}", block(s.code)) for s in results.pipelines)
+    parts = ((f"### {text(p.name)}: {text(p.title)}", block(p.code)) for p in results.pipelines)
     return [part for pair in parts for part in pair]
 
 

@@ -1,18 +1,9 @@
-"""The measured tables of the report: speed, stages, placement, quality, memory.
-
-A table of text, from which every form of the report is written.
-
-The tables of what the runs took: memory, processors, disk, GPU, energy.
-
-What stands around the comparison: what a run costs, earlier records, profiles.
-
-The cards of the report: the comparison, the machine, the protocol, the way back.
-"""
+"""The tables and cards of the report, as text: every form of the report is written from them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -31,6 +22,15 @@ from pipeline.benchmark.report.format import (
     times,
 )
 from pipeline.benchmark.results import STAGES, Agreement, Cell, Past, Results, TaskInfo
+from pipeline.benchmark.scaling import (
+    FEWEST,
+    FOR_POWER,
+    GOOD,
+    BreakEven,
+    curve,
+    model,
+    overtaking,
+)
 from pipeline.benchmark.statistics import (
     OTHER,
     REFERENCE,
@@ -45,8 +45,19 @@ from pipeline.benchmark.statistics import (
 from pipeline.records import Gpu
 
 NO_PLACEMENT = "No placement is recorded."
-NO_LEDGER = "No movement between host and device is recorded."
+NO_MOVEMENT = "No movement between host and device is recorded."
 NO_QUALITY = "No metric can be set beside the reference's."
+NO_HISTORY = "No earlier record of the same work lay in the folder."
+NOT_PRICED = (
+    "Not priced: no price of this machine was given (--price '1.20 EUR', or --machine NAME from a "
+    "table of prices)."
+)
+ALONE = (
+    "One process on one machine ran at a time; no cluster took part, so no worker could be lost."
+)
+HOW_TO_SCALE = "python -m pipeline compare {task} --sizes 0.1,0.3,1.0"
+EARLIER = 6
+"""Earlier records that have a column."""
 _GAPS = {"max_difference": "Largest difference", "mean_difference": "Mean difference"}
 _CHANCES = {"max_difference": "Largest |Δp|", "mean_difference": "Mean |Δp|"}
 ANSWERS = {
@@ -59,247 +70,11 @@ ANSWERS = {
         {"adjusted_rand": "Adjusted Rand index", "shared_neighbours": "Shared neighbours"},
     ),
 }
-"""Kind of task -> what is compared, and fields of `Agreement` with the words for them."""
+"""Kind of task -> what is compared, and fields of `Agreement` with their headings."""
 _SHARES = {"same_decision", "shared_neighbours"}
 TONES = {"faster": "good", "slower": "bad", "PASS": "good", "FAIL": "bad", "INCONCLUSIVE": "bad"}
-
-
-def pairs(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield pipeline and variant of every cell that was to run, the reference included."""
-    for pipeline in results.pipelines:
-        for variant in results.variants:
-            if variant.status != "skipped":
-                yield pipeline.name, variant.name
-
-
-def speed_table(results: Results) -> Table:
-    """Return times, ratios and verdicts, one row per pipeline and variant."""
-    return Table(
-        "Wall time of one run, end to end",
-        (
-            "Spec",
-            "Variant",
-            "Median, s",
-            "Min–max, s",
-            "IQR, s",
-            "n",
-            "Time ratio",
-            "Interval",
-            "Speed-up",
-            "Verdict",
-            "Warm-up, s",
-        ),
-        "llrrrrrrrlr",
-        tuple(_speed_row(results, pipeline, variant) for pipeline, variant in pairs(results)),
-        "Time ratio: median time over the reference's; below 1 is faster. Interval: percentile "
-        "bootstrap of the ratio of medians, 95 %, each on its own and not adjusted for their "
-        "number; it covers the noise from run to run on this machine and nothing else. The "
-        "warm-up is the first run of the process and is in no other column.",
-    )
-
-
-def _speed_row(results: Results, pipeline: str, variant: str) -> Row:
-    found = speed(results, pipeline, variant)
-    if found is None:
-        lost = (MISSING,) * 7
-        return row(
-            pipeline, variant, *lost, TableCell(absence(results, pipeline, variant), "bad"), MISSING
-        )
-    cell = measured(results, pipeline, variant)
-    warmup = seconds(cell.warmup.total) if cell and cell.warmup else MISSING
-    return row(
-        pipeline, variant, *_times(found), *_against(found, variant), TableCell(warmup, "quiet")
-    )
-
-
-def _times(found: Speed) -> tuple[str, ...]:
-    spread = f"{seconds(found.minimum)}–{seconds(found.maximum)}"
-    return seconds(found.median), spread, seconds(found.iqr), str(found.n)
-
-
-def _against(found: Speed, variant: str) -> tuple[str | TableCell, ...]:
-    ratio = found.ratio
-    if ratio is None:
-        why = "the reference" if variant == REFERENCE else "no reference to compare"
-        return MISSING, MISSING, MISSING, TableCell(why, "quiet")
-    return f"{ratio.value:.3f}", span(ratio), times(ratio.speed_up), outcome(ratio)
-
-
-def span(ratio: Ratio) -> str:
-    """Write the interval of a ratio."""
-    return "–".join(f"{end:.3f}" for end in ratio.interval) if ratio.interval else MISSING
-
-
-def outcome(ratio: Ratio) -> TableCell:
-    """Write the outcome, with a word on intervals from few runs."""
-    note = "" if ratio.note.startswith("95") else f" ({ratio.note})"
-    return TableCell(ratio.outcome + note, TONES.get(ratio.outcome, ""))
-
-
-def absence(results: Results, pipeline: str, variant: str) -> str:
-    """Say why a cell has no times."""
-    cell = results.cell(pipeline, variant)
-    if cell is None:
-        return "no record"
-    return f"{cell.status}: {cell.why or 'no reason recorded'}" if cell.status != "ok" else "no run"
-
-
-def stage_table(results: Results) -> Table:
-    """Return median seconds per stage; each row adds up to its total."""
-    names = (*STAGES, OTHER)
-    found = [(s, v, stages(results, s, v)) for s, v in pairs(results)]
-    return Table(
-        "Where the time goes: median seconds per stage",
-        ("Spec", "Variant", *(f"{name.capitalize()}, s" for name in names), "Total, s"),
-        "ll" + "r" * (len(names) + 1),
-        tuple(
-            row(s, v, *(seconds(parts[name]) for name in names), seconds(sum(parts.values())))
-            for s, v, parts in found
-            if parts
-        ),
-        "Other is the median total less the medians of the stages; as medians do not add "
-        "exactly, it can fall a little below 0.",
-    )
-
-
-def placement_tables(results: Results) -> list[Table]:
-    """Return one table per pipeline: what runs each step in each variant, on which device."""
-    return [
-        table for pipeline in results.pipelines if (table := _placement(results, pipeline.name))
-    ]
-
-
-def _placement(results: Results, pipeline: str) -> Table | None:
-    cells = [c for v in results.variants if (c := results.cell(pipeline, v.name)) and c.placement]
-    steps = dict.fromkeys(step.step for cell in cells for step in cell.placement)
-    if not steps:
-        return None
-    return Table(
-        f"What ran each step of {pipeline}, and where",
-        ("Step", *(cell.variant for cell in cells)),
-        "l" + "l" * len(cells),
-        tuple(row(step, *(_place(cell, step) for cell in cells)) for step in steps),
-    )
-
-
-def _place(cell: Cell, step: str) -> str:
-    found = [place for place in cell.placement if place.step == step]
-    notes = "; ".join(dict.fromkeys(place.note for place in found if place.note))
-    where = ", ".join(dict.fromkeys(f"{p.implementation} [{p.device}]" for p in found))
-    return (where + (f": {notes}" if notes else "")) or MISSING
-
-
-def movement_table(results: Results) -> Table:
-    """Return the bytes that crossed between host and device, per cell."""
-    return Table(
-        "What moved between host and device in the last timed run",
-        ("Spec", "Variant", "Entries", "Time of the calls, s", "To the device", "To the host"),
-        "llrrrr",
-        tuple(
-            _movements(pipeline, variant, cell.execution_log)
-            for pipeline, variant in pairs(results)
-            if (cell := results.cell(pipeline, variant)) and cell.execution_log
-        ),
-    )
-
-
-def _movements(pipeline: str, variant: str, execution_log: list[records.Movement]) -> Row:
-    return row(
-        pipeline,
-        variant,
-        str(len(execution_log)),
-        seconds(sum(entry.seconds for entry in execution_log)),
-        size(sum(entry.to_device_bytes for entry in execution_log)),
-        size(sum(entry.to_host_bytes for entry in execution_log)),
-    )
-
-
-def ledger_tables(results: Results) -> list[Table]:
-    """Return the whole execution log, one table per cell that has one."""
-    return [
-        Table(
-            f"ExecutionLog of {variant} on {pipeline}",
-            (
-                "Step",
-                "Call",
-                "Device",
-                "Time of the call, s",
-                "To the device",
-                "To the host",
-                "Why",
-            ),
-            "lllrrrl",
-            tuple(_entry(entry) for entry in cell.execution_log),
-        )
-        for pipeline, variant in pairs(results)
-        if (cell := results.cell(pipeline, variant)) and cell.execution_log
-    ]
-
-
-def _entry(entry: records.Movement) -> Row:
-    moved = size(entry.to_device_bytes), size(entry.to_host_bytes)
-    why = entry.why if entry.to_device_bytes or entry.to_host_bytes else ""
-    return row(entry.step, entry.call, entry.device, seconds(entry.seconds), *moved, why)
-
-
-def quality_table(results: Results) -> Table:
-    """Return each metric beside the reference's, with its declared margin."""
-    rows = [
-        _metric(pipeline, variant, item)
-        for pipeline, variant in pairs(results)
-        if variant != REFERENCE
-        for item in parity(results, pipeline, variant)
-    ]
-    return Table(
-        "Metrics on the test rows, against the reference",
-        (
-            *("Spec", "Variant", "Metric", "Reference", "Value", "Difference", "95 % interval"),
-            *("Margin", "Seed to seed", "Parity"),
-        ),
-        "lllrrrrrrl",
-        tuple(rows),
-        "PASS: the whole interval of the difference is within the margin, declared before any run; "
-        "FAIL: the whole of it is beyond the margin and beyond what the reference moves from seed "
-        "to seed; INCONCLUSIVE: neither. The interval is over the test rows, both models judged on "
-        "the same ones. A metric without a margin is shown but not judged.",
-    )
-
-
-def _metric(pipeline: str, variant: str, item: MetricParity) -> Row:
-    word = item.judged
-    margin = MISSING if item.margin is None else f"{item.margin:g}"
-    span = " to ".join(difference(bound) for bound in item.interval) or MISSING
-    values = metric(item.reference), metric(item.value), difference(item.difference), span, margin
-    noise = f"{item.noise:.2g}" if item.noise else MISSING
-    return row(
-        pipeline, variant, item.metric, *values, noise, TableCell(word, TONES.get(word, "quiet"))
-    )
-
-
-def agreement_table(results: Results) -> Table:
-    """Return how far the answers lie from the reference's."""
-    what, head = ANSWERS[results.task.kind]
-    return Table(
-        f"Agreement of {what} with the reference, over all test rows",
-        ("Spec", "Variant", *head.values()),
-        "ll" + "r" * len(head),
-        tuple(
-            row(pipeline, variant, *_agreement(cell.agreement, head))
-            for pipeline, variant in pairs(results)
-            if (cell := measured(results, pipeline, variant)) and cell.agreement
-        ),
-    )
-
-
-def _agreement(found: Agreement, names: Iterable[str]) -> Iterator[str]:
-    for name in names:
-        value: float | None = getattr(found, name)
-        if value is None:
-            yield MISSING
-        elif name in _SHARES:
-            yield share(value)
-        else:
-            yield f"{value:.2g}" if name in _GAPS else metric(value)
+_PROFILE = re.compile(r"profile-\d+\.html")
+"""What may be linked: a record is only data, and may come from anywhere."""
 
 
 class TableCell(NamedTuple):
@@ -310,6 +85,8 @@ class TableCell(NamedTuple):
 
 
 Row = tuple[TableCell, ...]
+Values = Iterable[str | TableCell]
+Card = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -351,50 +128,325 @@ def row(*values: str | TableCell) -> Row:
     return tuple(value if isinstance(value, TableCell) else TableCell(value) for value in values)
 
 
+def pairs(results: Results) -> Iterator[tuple[str, str]]:
+    """Yield pipeline and variant of every cell that was to run, the reference included."""
+    for pipeline in results.pipelines:
+        for variant in results.variants:
+            if variant.status != "skipped":
+                yield pipeline.name, variant.name
+
+
+def _by_pair(
+    results: Results,
+    caption: str,
+    head: Iterable[str],
+    align: str,
+    write: Callable[[str, str], Values | None],
+    note: str = "",
+) -> Table:
+    """Return a table with a row for each pair of a pipeline and a variant that has values."""
+    found = [(p, v, values) for p, v in pairs(results) if (values := write(p, v)) is not None]
+    rows = tuple(row(pipeline, variant, *values) for pipeline, variant, values in found)
+    return Table(caption, ("Pipeline", "Variant", *head), "ll" + align, rows, note)
+
+
+def speed_table(results: Results) -> Table:
+    """Return times, ratios and verdicts, one row per pipeline and variant."""
+    head = ("Median, s", "Min–max, s", "IQR, s", "n", "Time ratio", "Interval", "Speed-up")
+    return _by_pair(
+        results,
+        "Wall time of one run, end to end",
+        (*head, "Verdict", "Warm-up, s"),
+        "rrrrrrrlr",
+        lambda pipeline, variant: _speed(results, pipeline, variant),
+        "Time ratio: median time over the reference's; below 1 is faster. Interval: percentile "
+        "bootstrap of the ratio of medians, 95 %, each on its own and not adjusted for their "
+        "number; it covers the noise from run to run on this machine and nothing else. The "
+        "warm-up is the first run of the process and is in no other column.",
+    )
+
+
+def _speed(results: Results, pipeline: str, variant: str) -> Values:
+    found, cell = speed(results, pipeline, variant), measured(results, pipeline, variant)
+    if found is None or cell is None:
+        why = TableCell(absence(results, pipeline, variant), "bad")
+        return *[MISSING] * 7, why, MISSING
+    warmup = seconds(cell.warmup.total) if cell.warmup else MISSING
+    return *_times(found), *_against(found, variant), TableCell(warmup, "quiet")
+
+
+def _times(found: Speed) -> tuple[str, ...]:
+    spread = f"{seconds(found.minimum)}–{seconds(found.maximum)}"
+    return seconds(found.median), spread, seconds(found.iqr), str(found.n)
+
+
+def _against(found: Speed, variant: str) -> tuple[str | TableCell, ...]:
+    ratio = found.ratio
+    if ratio is None:
+        why = "the reference" if variant == REFERENCE else "no reference to compare"
+        return MISSING, MISSING, MISSING, TableCell(why, "quiet")
+    return f"{ratio.value:.3f}", span(ratio), times(ratio.speed_up), outcome(ratio)
+
+
+def span(ratio: Ratio) -> str:
+    """Write the interval of a ratio."""
+    return "–".join(f"{end:.3f}" for end in ratio.interval) if ratio.interval else MISSING
+
+
+def outcome(ratio: Ratio) -> TableCell:
+    """Write the outcome, with a word on intervals from few runs."""
+    note = "" if ratio.note.startswith("95") else f" ({ratio.note})"
+    return TableCell(ratio.outcome + note, TONES.get(ratio.outcome, ""))
+
+
+def absence(results: Results, pipeline: str, variant: str) -> str:
+    """Say why a cell has no times."""
+    cell = results.cell(pipeline, variant)
+    if cell is None:
+        return "no record"
+    return f"{cell.status}: {cell.why or 'no reason recorded'}" if cell.status != "ok" else "no run"
+
+
+def stage_table(results: Results) -> Table:
+    """Return median seconds per stage; each row adds up to its total."""
+    names = (*STAGES, OTHER)
+
+    def write(pipeline: str, variant: str) -> Values | None:
+        parts = list(stages(results, pipeline, variant).values())
+        return [seconds(part) for part in (*parts, sum(parts))] if parts else None
+
+    return _by_pair(
+        results,
+        "Where the time goes: median seconds per stage",
+        (*(f"{name.capitalize()}, s" for name in names), "Total, s"),
+        "r" * (len(names) + 1),
+        write,
+        "Other is the median total less the medians of the stages; as medians do not add "
+        "exactly, it can fall a little below 0.",
+    )
+
+
+def size_note(results: Results) -> str:
+    """Say how to measure other sizes, where none were."""
+    if results.points:
+        return ""
+    return "No other sizes were measured; to do so: " + HOW_TO_SCALE.format(task=results.task.name)
+
+
+def size_table(results: Results) -> Table:
+    """Return the median seconds at each size, one row per pipeline and variant."""
+    curves = {pair: found for pair in pairs(results) if (found := curve(results, *pair))}
+    sizes = sorted({n for found in curves.values() for n in found.rows})
+
+    def write(*pair: str) -> Values | None:
+        found = curves.get((pair[0], pair[1]))
+        if found is None:
+            return None
+        medians = dict(zip(found.rows, found.medians, strict=True))
+        return [seconds(medians[n]) if n in medians else MISSING for n in sizes]
+
+    lost = " ".join(
+        f"{p.variant} on {p.pipeline} failed at size {p.size:g}: {p.why}."
+        for p in results.points
+        if p.status != "ok"
+    )
+    return _by_pair(
+        results,
+        "Median seconds at each size",
+        (f"{integer(n)} rows" for n in sizes),
+        "r" * len(sizes),
+        write,
+        "Rows to train; the test rows are cut in the same share. " + lost,
+    )
+
+
+def model_table(results: Results) -> Table:
+    """Return the cost models and the break-even sizes."""
+    return _by_pair(
+        results,
+        "What a row costs, and where one overtakes the other",
+        ("Model of the seconds", "Largest miss", "Break-even with the reference"),
+        "rrl",
+        lambda pipeline, variant: _cost_model(results, pipeline, variant),
+        "A start plus a price for each training row, fitted to the medians; a power of the rows "
+        f"is taken where there are {FOR_POWER} sizes or more, the line misses a median by more "
+        f"than {100 * GOOD:g} %, and the power by less than half of that. Break-even: where they "
+        "cross, with the central 95 % of resampled runs. Nothing is said beyond these sizes.",
+    )
+
+
+def _cost_model(results: Results, pipeline: str, variant: str) -> Values | None:
+    found = curve(results, pipeline, variant)
+    if found is None:
+        return None
+    crossing = str(overtaking(results, pipeline, variant) or "no reference to compare")
+    said = TableCell("the reference", "quiet") if variant == REFERENCE else TableCell(crossing)
+    fitted = model(found)
+    if fitted is None:
+        return f"fewer than {FEWEST} sizes", MISSING, said
+    return str(fitted), f"{fitted.miss:.1%}".replace("%", " %"), said
+
+
+def break_evens(results: Results) -> list[str]:
+    """Return a sentence on each break-even that there is."""
+    found: list[tuple[str, str, BreakEven | None]]
+    found = [(*pair, overtaking(results, *pair)) for pair in pairs(results)]
+    return [
+        f"{variant} on {pipeline}: {each}."
+        for pipeline, variant, each in found
+        if each and each.rows is not None
+    ]
+
+
+def placement_tables(results: Results) -> list[Table]:
+    """Return one table per pipeline: what runs each step in each variant, on which device."""
+    return [table for info in results.pipelines if (table := _placement(results, info.name))]
+
+
+def _placement(results: Results, pipeline: str) -> Table | None:
+    cells = [c for v in results.variants if (c := results.cell(pipeline, v.name)) and c.placement]
+    steps = dict.fromkeys(step.step for cell in cells for step in cell.placement)
+    if not steps:
+        return None
+    return Table(
+        f"What ran each step of {pipeline}, and where",
+        ("Step", *(cell.variant for cell in cells)),
+        "l" + "l" * len(cells),
+        tuple(row(step, *(_place(cell, step) for cell in cells)) for step in steps),
+    )
+
+
+def _place(cell: Cell, step: str) -> str:
+    found = [place for place in cell.placement if place.step == step]
+    notes = "; ".join(dict.fromkeys(place.note for place in found if place.note))
+    where = ", ".join(dict.fromkeys(f"{p.implementation} [{p.device}]" for p in found))
+    return (where + (f": {notes}" if notes else "")) or MISSING
+
+
+def movement_table(results: Results) -> Table:
+    """Return the bytes that crossed between host and device, per cell."""
+
+    def write(pipeline: str, variant: str) -> Values | None:
+        log = _log(results, pipeline, variant)
+        to_device = size(sum(entry.to_device_bytes for entry in log))
+        to_host = size(sum(entry.to_host_bytes for entry in log))
+        spent = seconds(sum(entry.seconds for entry in log))
+        return (str(len(log)), spent, to_device, to_host) if log else None
+
+    head = ("Entries", "Time of the calls, s", "To the device", "To the host")
+    caption = "What moved between host and device in the last timed run"
+    return _by_pair(results, caption, head, "rrrr", write)
+
+
+def log_tables(results: Results) -> list[Table]:
+    """Return the whole execution log, one table per cell that has one."""
+    head = ("Step", "Call", "Device", "Time of the call, s", "To the device", "To the host", "Why")
+    return [
+        Table(f"Execution log of {variant} on {pipeline}", head, "lllrrrl", tuple(map(_entry, log)))
+        for pipeline, variant in pairs(results)
+        if (log := _log(results, pipeline, variant))
+    ]
+
+
+def _log(results: Results, pipeline: str, variant: str) -> list[records.Movement]:
+    cell = results.cell(pipeline, variant)
+    return cell.execution_log if cell else []
+
+
+def _entry(entry: records.Movement) -> Row:
+    crossed = size(entry.to_device_bytes), size(entry.to_host_bytes)
+    why = entry.why if entry.to_device_bytes or entry.to_host_bytes else ""
+    return row(entry.step, entry.call, entry.device, seconds(entry.seconds), *crossed, why)
+
+
+def quality_table(results: Results) -> Table:
+    """Return each metric beside the reference's, with its declared margin."""
+    head = ("Pipeline", "Variant", "Metric", "Reference", "Value", "Difference", "95 % interval")
+    return Table(
+        "Metrics on the test rows, against the reference",
+        (*head, "Margin", "Seed to seed", "Parity"),
+        "lllrrrrrrl",
+        tuple(
+            row(pipeline, variant, *_metric(item))
+            for pipeline, variant in pairs(results)
+            if variant != REFERENCE
+            for item in parity(results, pipeline, variant)
+        ),
+        "PASS: the whole interval of the difference is within the margin, declared before any run; "
+        "FAIL: the whole of it is beyond the margin and beyond what the reference moves from seed "
+        "to seed; INCONCLUSIVE: neither. The interval is over the test rows, both models judged on "
+        "the same ones. A metric without a margin is shown but not judged.",
+    )
+
+
+def _metric(item: MetricParity) -> Values:
+    margin = MISSING if item.margin is None else f"{item.margin:g}"
+    interval = " to ".join(difference(bound) for bound in item.interval) or MISSING
+    noise = f"{item.noise:.2g}" if item.noise else MISSING
+    values = metric(item.reference), metric(item.value), difference(item.difference)
+    judged = TableCell(item.judged, TONES.get(item.judged, "quiet"))
+    return item.metric, *values, interval, margin, noise, judged
+
+
+def agreement_table(results: Results) -> Table:
+    """Return how far the answers lie from the reference's."""
+    what, head = ANSWERS[results.task.kind]
+
+    def write(pipeline: str, variant: str) -> Values | None:
+        cell = measured(results, pipeline, variant)
+        return _agreement(cell.agreement, head) if cell and cell.agreement else None
+
+    caption = f"Agreement of {what} with the reference, over all test rows"
+    return _by_pair(results, caption, head.values(), "r" * len(head), write)
+
+
+def _agreement(found: Agreement, names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        value: float | None = getattr(found, name)
+        if value is None:
+            yield MISSING
+        elif name in _SHARES:
+            yield share(value)
+        else:
+            yield f"{value:.2g}" if name in _GAPS else metric(value)
+
+
 def memory_table(results: Results) -> Table:
     """Return the peak resident memory of each worker, and its ratio to the reference's."""
-    return Table(
-        "Peak resident memory of the process",
-        ("Spec", "Variant", "Peak RSS", "Ratio to the reference"),
-        "llrr",
-        tuple(
-            row(
-                pipeline,
-                variant,
-                size(cell.peak_rss_bytes),
-                _memory_ratio(results, pipeline, variant),
-            )
-            for pipeline, variant in pairs(results)
-            if (cell := measured(results, pipeline, variant))
-        ),
-        "Host memory, libraries included. Memory of a GPU is not in it.",
-    )
+
+    def write(pipeline: str, variant: str) -> Values | None:
+        cell = measured(results, pipeline, variant)
+        base = measured(results, pipeline, REFERENCE) if variant != REFERENCE else None
+        if cell is None:
+            return None
+        known = base is not None and base.peak_rss_bytes > 0
+        ratio = times(cell.peak_rss_bytes / base.peak_rss_bytes) if base and known else MISSING
+        return size(cell.peak_rss_bytes), ratio
+
+    caption, head = "Peak resident memory of the process", ("Peak RSS", "Ratio to the reference")
+    note = "Host memory, libraries included. Memory of a GPU is not in it."
+    return _by_pair(results, caption, head, "rr", write, note)
 
 
 def resource_table(results: Results) -> Table:
     """Return what the last timed run of each cell took of the machine."""
-    found = [
-        (pipeline, variant, cell.trace)
-        for pipeline, variant in pairs(results)
-        if (cell := measured(results, pipeline, variant)) and cell.trace
-    ]
-    return Table(
+    traces = {p: cell.trace for p in pairs(results) if (cell := measured(results, *p))}
+    head = ("Busy processors", "Read from disk", "GPU in use", "GPU memory", "Energy")
+    return _by_pair(
+        results,
         "What the last timed run took",
-        (
-            *("Spec", "Variant", "Busy processors", "Read from disk", "GPU in use", "GPU memory"),
-            *("Energy", "Cost of watching"),
-        ),
-        "llrrrrrr",
-        tuple(row(pipeline, variant, *_resources(trace)) for pipeline, variant, trace in found),
+        (*head, "Cost of watching"),
+        "rrrrrr",
+        lambda *pair: _resources(trace) if (trace := traces.get(pair)) else None,
         "Busy processors: mean over the run. GPU: mean share of the time in which a kernel ran, "
-        "and the most memory in use, of the whole GPU. " + _unmeasured(found),
+        "and the most memory in use, of the whole GPU. " + _unmeasured(traces.values()),
     )
 
 
-def _resources(trace: records.Trace) -> tuple[str, ...]:
-    span = trace.seconds[-1]
+def _resources(trace: records.Trace) -> Values:
+    length = trace.seconds[-1]
     steps = np.diff(trace.seconds, prepend=0.0)
-    busy = float(np.dot(steps, trace.processors)) / span if span else 0.0
+    busy = float(np.dot(steps, trace.processors)) / length if length else 0.0
     joules = [f"{part} {energy.joules:.3g} J" for part, energy in trace.energy.items()]
     return (
         f"{busy:.2f}",
@@ -406,97 +458,66 @@ def _resources(trace: records.Trace) -> tuple[str, ...]:
     )
 
 
-def _unmeasured(found: list[tuple[str, str, records.Trace]]) -> str:
-    reasons = {f"{what}: {why}" for _, _, t in found for what, why in t.not_measured.items()}
-    how = {f"{part}: {e.how}" for _, _, t in found for part, e in t.energy.items()}
-    told = [f"Energy of the {each}." for each in sorted(how)]
-    return " ".join(told + [f"Not measured: {each}." for each in sorted(reasons)])
-
-
-def _memory_ratio(results: Results, pipeline: str, variant: str) -> str:
-    cell, base = measured(results, pipeline, variant), measured(results, pipeline, REFERENCE)
-    if variant == REFERENCE or cell is None or base is None or base.peak_rss_bytes <= 0:
-        return MISSING
-    return times(cell.peak_rss_bytes / base.peak_rss_bytes)
-
-
-_OURS = re.compile(r"profile-\d+\.html")
-"""What may be linked: a record is only data, and may come from anywhere."""
-NOT_PRICED = (
-    "Not priced: no price of this machine was given (--price '1.20 EUR', or --machine NAME from a "
-    "table of prices)."
-)
-ALONE = (
-    "One process on one machine ran at a time; no cluster took part, so no worker could be lost."
-)
-COLUMNS = 6
-"""Earlier records that have a column."""
-NO_HISTORY = "No earlier record of the same work lay in the folder."
+def _unmeasured(traces: Iterable[records.Trace | None]) -> str:
+    there = [trace for trace in traces if trace]
+    how = {f"Energy of the {part}: {e.how}." for t in there for part, e in t.energy.items()}
+    why = {f"Not measured: {what}: {w}." for t in there for what, w in t.not_measured.items()}
+    return " ".join(sorted(how) + sorted(why))
 
 
 def cost_table(results: Results) -> Table:
     """Return the cost of a run of each cell; no row where there is no price."""
     price = results.price
-    head = ("Spec", "Variant", "Median, s", f"Cost of a run, {price.currency if price else ''}")
-    if price is None:
-        return Table("Cost of a run", head, "llrr", (), NOT_PRICED)
-    rows = [
-        row(pipeline, variant, seconds(found.median), f"{found.median / 3600 * price.per_hour:.3g}")
-        for pipeline, variant in pairs(results)
-        if (found := speed(results, pipeline, variant))
-    ]
-    note = (
+
+    def write(pipeline: str, variant: str) -> Values | None:
+        found = speed(results, pipeline, variant)
+        if price is None or found is None:
+            return None
+        return seconds(found.median), f"{found.median / 3600 * price.per_hour:.3g}"
+
+    note = NOT_PRICED if price is None else (
         f"{price.machine}: {price.per_hour:g} {price.currency} an hour, {price.date}, "
         f"{price.source}. Of the whole machine, whatever part of it a variant used."
-    )
-    return Table("Cost of a run", head, "llrr", tuple(rows), note)
+    )  # fmt: skip
+    head = ("Median, s", f"Cost of a run, {price.currency if price else ''}")
+    return _by_pair(results, "Cost of a run", head, "rr", write, note)
 
 
 def history_table(results: Results) -> Table:
     """Return the medians of this record and of the latest earlier ones, the newest first."""
-    past = [*reversed(results.history)][:COLUMNS]
-    return Table(
+    past = [*reversed(results.history)][:EARLIER]
+
+    def write(pipeline: str, variant: str) -> Values | None:
+        found, name = speed(results, pipeline, variant), f"{pipeline}/{variant}"
+        before = [seconds(p.medians[name]) if name in p.medians else MISSING for p in past]
+        return [seconds(found.median) if found else MISSING, *before] if past else None
+
+    return _by_pair(
+        results,
         "Median seconds, now and before",
-        ("Spec", "Variant", "Now", *(_day(each.created) for each in past)),
-        "llr" + "r" * len(past),
-        tuple(_history_row(results, s, v, past) for s, v in pairs(results)) if past else (),
-        "Records of the same task, data, split, programs and clock. --baseline names what else "
-        "differs. " + " ".join(_about(each) for each in past),
+        ("Now", *(_minute(each.created) for each in past)),
+        "r" + "r" * len(past),
+        write,
+        "Records of the same task, data, split, pipelines and clock. --baseline names what else "
+        "differs. " + " ".join(map(_describe, past)),
     )
 
 
-def _history_row(results: Results, pipeline: str, variant: str, past: list[Past]) -> Row:
-    found, name = speed(results, pipeline, variant), f"{pipeline}/{variant}"
-    before = [seconds(p.medians[name]) if name in p.medians else MISSING for p in past]
-    return row(pipeline, variant, seconds(found.median) if found else MISSING, *before)
-
-
-def _day(created: str) -> str:
+def _minute(created: str) -> str:
     return created[:16].replace("T", " ")
 
 
-def _about(past: Past) -> str:
+def _describe(past: Past) -> str:
     machine = ", ".join([past.cpu, *past.gpus])
-    return f"{_day(past.created)}: commit {past.commit[:9]} on {machine}."
+    return f"{_minute(past.created)}: commit {past.commit[:9]} on {machine}."
 
 
 def profiles(results: Results) -> list[tuple[str, str, str]]:
     """Return name, file and reason for each profile; the file is empty where there is none."""
     return [
-        (f"{p.variant} on {p.pipeline}", p.file if _OURS.fullmatch(p.file) else "", p.why)
+        (f"{p.variant} on {p.pipeline}", p.file if _PROFILE.fullmatch(p.file) else "", p.why)
         for p in results.profiles
     ]
-
-
-def sentences(results: Results) -> list[str]:
-    """Return the profiles in sentences, for where there are no links."""
-    return [
-        f"{name}: {file}" if file else f"{name}: no profile, {why}"
-        for name, file, why in profiles(results)
-    ]
-
-
-Card = list[tuple[str, str]]
 
 
 def fairness(results: Results) -> Card:
@@ -592,6 +613,5 @@ def variants_table(results: Results) -> Table:
 
 def packages_table(results: Results) -> Table:
     """Return the packages and their versions."""
-    packages = results.machine.packages.items()
-    rows = tuple(row(name, version) for name, version in packages)
+    rows = tuple(row(*item) for item in results.machine.packages.items())
     return Table("Packages", ("Package", "Version"), "ll", rows)

@@ -28,7 +28,7 @@ def table(results: Results) -> Table:
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    for name in ("Spec", "Variant"):
+    for name in ("Pipeline", "Variant"):
         made.add_column(name, no_wrap=True)
     for name in ("Median, s", "Time ratio", "Interval"):
         made.add_column(name, justify="right", no_wrap=True)
