@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.benchmark.task import FOLDER, Kind, pick
-from pipeline.data.csv import read_file
+from pipeline.data.read import read_table
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
 
@@ -103,7 +103,7 @@ def new_task(file: Path, label: str, home: Path, name: str = "") -> NewTask:
         The table cannot be read, or nothing can be learnt from it.
     """
     name = _free(name or _identifier(file.stem), home)
-    table = read_file(file)
+    table = read_table(file)
     asked = target(label, table[pick(label, table.column_names, "column")])
     known = pc.is_valid(asked.values)
     rows = table.filter(known)

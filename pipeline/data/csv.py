@@ -1,14 +1,9 @@
-"""CSV files, cut into cells by Arrow: streamed, or in spans of bytes that hold whole rows.
+"""CSV files: one set of rules for what their cells stand for, whoever reads them.
 
-Arrow refuses rows of another length than the first, which pandas fills up. What the cells
-stand for is in `pipeline.data.csv`; they are text until it is known what their column holds.
-
-
-What the cells of a CSV column stand for: what `pandas.read_csv` makes of all of them.
-
-Whichever part of a file is read, in training or in prediction, a cell has one value.
-
-A file of one's own, CSV or Parquet, as an Arrow table.
+Arrow cuts a file into cells of text. The type of a column is found from all of its cells: the one
+that `pandas.read_csv` finds, and dates where all are written as such. So a file has the same values
+in training (whole, or in spans of bytes for Dask), in prediction (a number of rows at a time) and
+as a new task. Arrow refuses rows of another length than the first, which pandas fills up.
 """
 
 from __future__ import annotations
@@ -20,29 +15,45 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet as pq
 
 from pipeline.errors import DataError
-from pipeline.typing import Array, Column
 
+Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
+Cut = TypeVar("Cut", pa.Table, pa.RecordBatch)
 DELIMITERS = ",;\t|"
+MISSING: Sequence[str] = [*pyarrow.csv.ConvertOptions().null_values, "None", "<NA>"]
+"""What stands for a missing value of any kind, quoted or not: the words of `pandas.read_csv`."""
+NOUNS = {"boolean": "truth values", "date": "dates", "number": "numbers", "text": "text"}
+"""The kinds of columns that cells are read as."""
 _MARK = codecs.BOM_UTF8.decode("latin-1")
 _HEAD = 1000
 """Lines that the names of the columns take less than."""
 _BLOCK = 1 << 24
 """Bytes that are cut at once; no cell may be longer."""
+_EXACT = 2**53
+_WHOLE = {pa.int64(), pa.uint64()}
+_DATES = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
+"""Without and with an offset from UTC behind the time."""
+_SAFE = 15
+"""Characters up to which every parser finds the same float64: 15 digits have one nearest."""
+_NULLABLE = {
+    pa.bool_(): pd.BooleanDtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+}
 
 
 @dataclass(frozen=True)
-class Form:
+class CsvFile:
     """How a file is cut into columns.
 
     Parameters
@@ -63,7 +74,7 @@ class Form:
     start: int
 
     @classmethod
-    def of(cls, path: Path) -> Form:
+    def open(cls, path: Path) -> CsvFile:
         """Read the line of names.
 
         Raises
@@ -73,18 +84,17 @@ class Form:
         OSError
             It cannot be read.
         """
-        forms = [cls._cut(path, delimiter) for delimiter in DELIMITERS]
-        found = max(forms, key=lambda form: len(form.names))
-        if not found.names:
+        cut = max((cls._cut(path, each) for each in DELIMITERS), key=lambda each: len(each.names))
+        if not cut.names:
             raise DataError(f"{path}: cannot be read: Empty CSV file")
-        if "\ufffd" in "".join(found.names):
+        if "\ufffd" in "".join(cut.names):
             raise DataError(f"{path}: cannot be read: invalid UTF8 in the names of the columns")
-        if twice := sorted({name for name in found.names if found.names.count(name) > 1}):
+        if twice := sorted({name for name in cut.names if cut.names.count(name) > 1}):
             raise DataError(f"{path}: has columns with the same name: {twice}; rename all but one")
-        return found
+        return cut
 
     @classmethod
-    def _cut(cls, path: Path, delimiter: str) -> Form:
+    def _cut(cls, path: Path, delimiter: str) -> CsvFile:
         with path.open(encoding="latin-1", newline="") as file:
             records = _Records(islice(file, _HEAD), delimiter)
             head = next((record for record in records if record), [])
@@ -94,12 +104,12 @@ class Form:
         named = tuple(name or f"Unnamed: {i}" for i, name in enumerate(names))
         return cls(path, delimiter, named, records.lines, records.place)
 
-    def chosen(self, columns: Sequence[str] | None) -> list[str]:
-        """Return the names of columns, by default of all; `DataError` if the file lacks one."""
-        if missing := [name for name in columns or () if name not in self.names]:
+    def check(self, columns: Sequence[str]) -> list[str]:
+        """Return the names of columns, each once; `DataError` if the file lacks one."""
+        if missing := [name for name in columns if name not in self.names]:
             there = list(self.names[:20])
             raise DataError(f"{self.path}: has no column {missing[0]!r}; has {there}")
-        return list(dict.fromkeys(self.names if columns is None else columns))
+        return list(dict.fromkeys(columns))
 
     def spans(self, size: int) -> list[tuple[int, int]]:
         """Return the bytes of whole rows in pieces of about `size`, as (from, to)."""
@@ -112,64 +122,83 @@ class Form:
         cuts += [records.place] * (records.place > cuts[-1] or len(cuts) == 1)
         return list(zip(cuts, cuts[1:], strict=False))
 
-    def table(self, columns: Sequence[str], span: tuple[int, int] | None = None) -> pa.Table:
+    def cells(self, columns: Sequence[str], span: tuple[int, int] | None = None) -> pa.Table:
         """Return the cells of columns as text, of all rows or of a span of bytes."""
         schema = pa.schema([(name, pa.string()) for name in columns])
         if span is None:
-            return pa.Table.from_batches(self.batches(columns), schema)
+            table = pa.Table.from_batches(self.batches(columns), schema)
+            self.warn_open_end()
+            return table
         with self.path.open("rb") as file:
             file.seek(span[0])
             data = file.read(span[1] - span[0])
         if not data:
             return schema.empty_table()
-        options = self._reading(0), self._parsing(), _texts(columns)
-        with self._told():
-            return self._whole(pyarrow.csv.read_csv(pa.BufferReader(data), *options))
+        with self._name_file():
+            return self._whole(
+                pyarrow.csv.read_csv(pa.BufferReader(data), *self._options(columns, 0))
+            )
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the cells of columns as text, a bounded number of rows at a time."""
         if self.path.stat().st_size == self.start:
             return
-        options = self._reading(self.lines), self._parsing(), _texts(columns)
         row = 0
-        with self._told(), pyarrow.csv.open_csv(self.path, *options) as reader:
+        options = self._options(columns, self.lines)
+        with self._name_file(), pyarrow.csv.open_csv(self.path, *options) as reader:
             for batch in reader:
                 yield self._whole(batch, row)
                 row += batch.num_rows
 
+    def types(self, columns: Sequence[str]) -> dict[str, ColumnType]:
+        """Return the types of columns, from all rows, a bounded number of them at a time."""
+        types = dict.fromkeys(columns, ColumnType())
+        for batch in self.batches(columns) if columns else ():
+            types = {name: each.merge(ColumnType.of(batch[name])) for name, each in types.items()}
+        return types
+
+    def warn_open_end(self) -> None:
+        """Warn where the last line has no end: what is cut there still looks like a value."""
+        with self.path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(size - 1, 0))
+            last = file.read()
+        if last not in (b"", b"\n", b"\r"):
+            warnings.warn(
+                f"{self.path}: the last line has no end; if the file was cut off, its last value "
+                "is wrong",
+                UserWarning,
+                stacklevel=2,
+            )
+
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _name_file(self) -> Iterator[None]:
         try:
             yield
         except (pa.ArrowInvalid, OSError) as error:
             cause = str(error).partition("\n")[0]
             raise DataError(f"{self.path}: cannot be read: {cause}") from error
 
-    def _whole(self, texts: Column, row: int | None = None) -> Any:
-        for name in texts.schema.names:
-            damaged = pc.index(pc.match_substring(texts[name], "\0"), True).as_py()
+    def _whole(self, cells: Cut, row: int | None = None) -> Cut:
+        for name in cells.schema.names:
+            damaged = pc.index(pc.match_substring(cells[name], "\0"), True).as_py()
             if damaged >= 0:
                 where = "" if row is None else f" in row {row + damaged}"
                 what = f"column {name!r} holds a zero byte{where}"
                 raise DataError(f"{self.path}: {what}: the file is damaged, or not UTF-8")
-        return texts
+        return cells
 
-    def _reading(self, skipped: int) -> Any:
-        return pyarrow.csv.ReadOptions(
-            column_names=self.names, skip_rows=skipped, block_size=_BLOCK
+    def _options(self, columns: Sequence[str], skipped: int) -> tuple[Any, Any, Any]:
+        return (
+            pyarrow.csv.ReadOptions(column_names=self.names, skip_rows=skipped, block_size=_BLOCK),
+            pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(columns, pa.string()),
+                include_columns=columns,
+                null_values=MISSING,
+                strings_can_be_null=True,
+            ),
         )
-
-    def _parsing(self) -> Any:
-        return pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
-
-
-def _texts(columns: Sequence[str]) -> Any:
-    return pyarrow.csv.ConvertOptions(
-        column_types=dict.fromkeys(columns, pa.string()),
-        include_columns=columns,
-        null_values=MISSING,
-        strings_can_be_null=True,
-    )
 
 
 class _Records:
@@ -193,98 +222,13 @@ class _Records:
         return self.reader
 
 
-def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return columns of a file, by default all, each as what its cells are.
-
-    Raises
-    ------
-    DataError
-        The file is damaged, or has no such column.
-    """
-    form = Form.of(path)
-    texts = form.table(form.chosen(columns))
-    return pa.table({name: plain(texts[name]) for name in texts.column_names})
-
-
-def read_frame(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """Return columns of a file as pandas has them; `DataError` as for `read`."""
-    form = Form.of(path)
-    texts = form.table(form.chosen(columns))
-    return frame(texts, {name: Held.of(texts[name]) for name in texts.column_names})
-
-
-def look(form: Form, columns: Sequence[str]) -> dict[str, Held]:
-    """Return what the cells of columns are, of all rows, a bounded number of them at a time."""
-    found = dict.fromkeys(columns, Held())
-    for batch in form.batches(columns) if columns else ():
-        found = {name: held.beside(Held.of(batch[name])) for name, held in found.items()}
-    return found
-
-
-def batches(
-    path: Path, columns: Sequence[str], kinds: Mapping[str, str]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, the columns of a known kind as values of this kind.
-
-    Parameters
-    ----------
-    path : Path
-    columns : sequence of str
-        To read, all of which there are.
-    kinds : mapping of str to str
-        Of columns; others are as all their cells are.
-
-    Raises
-    ------
-    DataError
-        A cell is not of its column's kind; row and value are named.
-    """
-    form = Form.of(path)
-    held = look(form, [name for name in columns if kinds.get(name) not in NOUNS])
-    row = 0
-    for batch in form.batches(columns):
-        made = {
-            name: as_held(batch[name], held[name])
-            if name in held
-            else as_kind(batch[name], name, kinds[name], row)
-            for name in columns
-        }
-        row += batch.num_rows
-        yield pa.RecordBatch.from_pydict(made)
-    _tell_open_end(path)
-
-
-def _tell_open_end(path: Path) -> None:
-    """Warn where the last line has no end: what is cut there still looks like a value."""
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(size - 1, 0))
-        last = file.read()
-    if last not in (b"", b"\n", b"\r"):
-        warnings.warn(
-            f"{path}: the last line has no end; if the file was cut off, its last value is wrong",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
-MISSING: Sequence[str] = [*pyarrow.csv.ConvertOptions().null_values, "None", "<NA>"]
-"""What stands for a missing value of any kind, quoted or not: the words of `pandas.read_csv`."""
-NOUNS = {"boolean": "truth values", "date": "dates", "number": "numbers", "text": "text"}
-"""The kinds of columns that cells are read as."""
-_EXACT = 2**53
-_WHOLE = {pa.int64(), pa.uint64()}
-_SAFE = 15
-"""Characters up to which every parser finds the same float64: 15 digits have one nearest."""
-
-
-class Held(NamedTuple):
+class ColumnType(NamedTuple):
     """What the cells of a column are, as far as they have been seen.
 
     Parameters
     ----------
     kind : pyarrow.DataType
-        Null, an integer, float64, bool or string.
+        Null, an integer, float64, bool, a timestamp or string.
     gaps : bool
         Whether some are missing.
     low, high : int
@@ -297,22 +241,22 @@ class Held(NamedTuple):
     high: int = 0
 
     @classmethod
-    def of(cls, cells: Array) -> Held:
+    def of(cls, cells: Cells) -> ColumnType:
         """Look at cells of text."""
-        found = plain(cells)
-        return cls(found.type, found.null_count > 0, *_extremes(found))
+        values = infer(cells)
+        return cls(values.type, values.null_count > 0, *_extremes(values))
 
-    def beside(self, other: Held) -> Held:
+    def merge(self, other: ColumnType) -> ColumnType:
         """Return what all cells are, of both parts of a column.
 
-        >>> Held(pa.int64(), gaps=True).beside(Held(pa.float64())).dtype
+        >>> ColumnType(pa.int64(), gaps=True).merge(ColumnType(pa.float64())).dtype
         'float64'
-        >>> Held(pa.bool_()).beside(Held(pa.int64())).dtype
+        >>> ColumnType(pa.bool_()).merge(ColumnType(pa.int64())).dtype
         'str'
         """
         low, high = min(self.low, other.low), max(self.high, other.high)
         kind = _common({self.kind, other.kind} - {pa.null()}, low)
-        return Held(kind, self.gaps or other.gaps, low, high)
+        return ColumnType(kind, self.gaps or other.gaps, low, high)
 
     @property
     def type(self) -> pa.DataType:
@@ -324,9 +268,16 @@ class Held(NamedTuple):
     @property
     def dtype(self) -> str:
         """The same as a type of pandas."""
+        if pa.types.is_timestamp(self.kind):
+            return str(self.kind.to_pandas_dtype())
         name = {"string": "str", "double": "float64"}.get(str(self.type), str(self.type))
         nullable = {"bool": "boolean", "int64": "Int64", "uint64": "UInt64"}
         return nullable.get(name, name) if self.gaps else name
+
+    def values(self, cells: Cells) -> Cells:
+        """Return cells of text in the type of their whole column, of which they may be a part."""
+        values = cells if pa.types.is_string(self.kind) else infer(cells)
+        return values.cast(self.type, safe=False)
 
 
 def _common(kinds: set[pa.DataType], low: int) -> pa.DataType:
@@ -338,7 +289,7 @@ def _common(kinds: set[pa.DataType], low: int) -> pa.DataType:
     return pa.float64() if kinds <= {*_WHOLE, pa.float64()} else pa.string()
 
 
-def _extremes(values: Array) -> tuple[int, int]:
+def _extremes(values: Cells) -> tuple[int, int]:
     """Return the least and the largest integer, and 0; of other values 0 alone."""
     if not pa.types.is_integer(values.type):
         return 0, 0
@@ -346,29 +297,37 @@ def _extremes(values: Array) -> tuple[int, int]:
     return min(low, 0), max(high, 0)
 
 
-def plain(cells: Array) -> Any:
-    """Return cells of text as what pandas takes them for, all together.
+def infer(cells: Cells) -> Cells:
+    """Return cells of text as what they are, all together.
 
-    >>> [str(plain(pa.array(c)).type) for c in (["1", None], ["1", "x"], ["True", None], [None])]
-    ['int64', 'string', 'bool', 'null']
+    >>> columns = (["1", None], ["1", "x"], ["True", None], ["2024-02-29"], [None])
+    >>> [str(infer(pa.array(cells)).type) for cells in columns]
+    ['int64', 'string', 'bool', 'timestamp[ns]', 'null']
     """
     if cells.null_count == len(cells):
         return pa.nulls(len(cells))
-    try:
-        digits, floats = _numbers(cells)
-    except pa.ArrowInvalid:
-        return cells.cast(pa.bool_()) if _are_truths(cells) else cells
+    for read in (_numbers, _booleans, _dates):
+        try:
+            return read(cells)
+        except pa.ArrowInvalid:
+            continue
+    return cells
+
+
+def _numbers(cells: Cells) -> Cells:
+    """Return integers or floats; of integers beyond 64 bits, which float64 merges, the texts."""
+    digits, floats = _parse(cells)
     for kind in (pa.int64(), pa.uint64()):
         try:
             return pc.utf8_ltrim(digits, characters="+").cast(kind)
         except pa.ArrowInvalid:
             continue
     if pc.all(pc.match_substring_regex(digits, r"^[+-]?\d+$")).as_py():
-        return cells  # Beyond 64 bits, where float64 would make many one.
+        return cells
     return _rounded(digits, floats)
 
 
-def _numbers(cells: Array) -> tuple[Any, Any]:
+def _parse(cells: Cells) -> tuple[Cells, Cells]:
     """Return numbers without blanks around, as texts and as the nearest float64."""
     digits = pc.ascii_trim_whitespace(cells)
     floats = digits.cast(pa.float64())
@@ -377,7 +336,7 @@ def _numbers(cells: Array) -> tuple[Any, Any]:
     return digits, floats
 
 
-def _rounded(digits: Any, floats: Any) -> Any:
+def _rounded(digits: Cells, floats: Cells) -> Cells:
     """Return numbers as pandas rounds them, which is not to the nearest from 16 digits on."""
     longest = pc.max(pc.binary_length(digits)).as_py() or 0
     if longest <= _SAFE and not pc.any(pc.match_substring(digits, "e", ignore_case=True)).as_py():
@@ -385,37 +344,100 @@ def _rounded(digits: Any, floats: Any) -> Any:
     return pa.array(pd.to_numeric(digits.to_pandas()), pa.float64(), from_pandas=True)
 
 
-def _are_truths(cells: Array) -> bool:
+def _booleans(cells: Cells) -> Cells:
     words = pa.array(["true", "false"])
-    return bool(pc.all(pc.is_in(pc.utf8_lower(cells.drop_null()), value_set=words)).as_py())
+    if not pc.all(pc.is_in(pc.utf8_lower(cells.drop_null()), value_set=words)).as_py():
+        raise pa.ArrowInvalid("only the words are truth values, and not 0 and 1")
+    return cells.cast(pa.bool_())
 
 
-def as_held(cells: Array, held: Held) -> Any:
-    """Return cells of text in the type of their whole column, of which they may be a part."""
-    made = cells if pa.types.is_string(held.kind) else plain(cells)
-    return made.cast(held.type, safe=False)
+def _dates(cells: Cells) -> Cells:
+    """Return points in time, all without or all with an offset from UTC."""
+    local, utc = _DATES
+    try:
+        return cells.cast(local)
+    except pa.ArrowInvalid:
+        return cells.cast(utc)
 
 
-_NULLABLE = {
-    pa.bool_(): pd.BooleanDtype(),
-    pa.int64(): pd.Int64Dtype(),
-    pa.uint64(): pd.UInt64Dtype(),
-}
+def read_table(path: Path) -> pa.Table:
+    """Return all columns of a file, integers with gaps as such.
+
+    Raises
+    ------
+    DataError
+        The file is damaged.
+    """
+    file = CsvFile.open(path)
+    cells = file.cells(file.names)
+    return pa.table({name: infer(cells[name]) for name in cells.column_names})
 
 
-def frame(texts: pa.Table, held: Mapping[str, Held]) -> pd.DataFrame:
+def read_frame(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Return columns of a file as pandas has them.
+
+    Raises
+    ------
+    DataError
+        The file is damaged, or has no such column.
+    """
+    file = CsvFile.open(path)
+    cells = file.cells(file.check(columns))
+    return to_frame(cells, {name: ColumnType.of(cells[name]) for name in cells.column_names})
+
+
+def to_frame(cells: pa.Table, types: Mapping[str, ColumnType]) -> pd.DataFrame:
     """Return cells of text as a frame, which has the same types for every part of a file."""
-    return pd.DataFrame(
-        {
-            name: as_held(texts[name], each)
-            .to_pandas(types_mapper=_NULLABLE.get)
-            .astype(each.dtype)
-            for name, each in held.items()
+    columns = {
+        name: each.values(cells[name]).to_pandas(types_mapper=_NULLABLE.get).astype(each.dtype)
+        for name, each in types.items()
+    }
+    return pd.DataFrame(columns)
+
+
+def merge_types(parts: Iterable[Mapping[str, ColumnType]]) -> dict[str, ColumnType]:
+    """Return the types of columns from those of the parts of a file."""
+    return reduce(lambda a, b: {name: a[name].merge(b[name]) for name in a}, map(dict, parts))
+
+
+@dataclass(frozen=True)
+class Converter:
+    """Makes values of the cells of some rows, columns of a known kind as values of this kind.
+
+    Parameters
+    ----------
+    kinds : mapping of str to str
+        Of columns that a model was fitted on.
+    types : mapping of str to ColumnType
+        Of the other columns.
+    """
+
+    kinds: Mapping[str, str]
+    types: Mapping[str, ColumnType]
+
+    @classmethod
+    def of(cls, file: CsvFile, columns: Sequence[str], kinds: Mapping[str, str]) -> Converter:
+        """Look at the columns whose kind is not known."""
+        return cls(kinds, file.types([name for name in columns if kinds.get(name) not in NOUNS]))
+
+    def values(self, cells: pa.Table, row: int) -> pa.Table:
+        """Return the values of rows, of which the first is `row` in the file.
+
+        Raises
+        ------
+        DataError
+            A cell is not of its column's kind; row and value are named.
+        """
+        columns = {
+            name: self.types[name].values(cells[name])
+            if name in self.types
+            else as_kind(cells[name], name, self.kinds[name], row)
+            for name in cells.column_names
         }
-    )
+        return pa.table(columns)
 
 
-def as_kind(cells: Array, name: str, kind: str, row: int) -> Any:
+def as_kind(cells: Cells, name: str, kind: str, row: int) -> Cells:
     """Return cells of text as values of a kind; a `DataError` names the first that is none."""
     try:
         return _of_kind(cells, kind)
@@ -423,24 +445,28 @@ def as_kind(cells: Array, name: str, kind: str, row: int) -> Any:
         raise DataError(_misfit(cells, name, kind, row)) from error
 
 
-def _of_kind(cells: Array, kind: str) -> Any:
+def _of_kind(cells: Cells, kind: str) -> Cells:
     if kind == "text":
         return cells
-    return cells.cast(pa.timestamp("ns")) if kind == "date" else _number(cells)
+    return _dates(cells) if kind == "date" else _numbers_or_booleans(cells)
 
 
-def _number(cells: Array) -> Any:
+def _numbers_or_booleans(cells: Cells) -> Cells:
     """Return truth values, integers that float64 would round, or float64."""
-    made = plain(cells)
-    low, high = _extremes(made)
-    if pa.types.is_boolean(made.type) or max(-low, high) >= _EXACT:
-        return made
-    return (_numbers(cells)[1] if pa.types.is_string(made.type) else made).cast(pa.float64())
+    values = infer(cells)
+    low, high = _extremes(values)
+    if pa.types.is_boolean(values.type) or max(-low, high) >= _EXACT:
+        return values
+    if pa.types.is_string(values.type) or pa.types.is_timestamp(values.type):
+        values = _parse(cells)[1]
+    return values.cast(pa.float64())
 
 
-def _misfit(cells: Array, name: str, kind: str, row: int) -> str:
-    # Where each cell fits by itself, the column holds truth values among numbers.
-    rules = (lambda cell: _of_kind(cell, kind)), _numbers
+def _misfit(cells: Cells, name: str, kind: str, row: int) -> str:
+    # Where each cell fits by itself, the column holds truth values among numbers, or dates both
+    # without and with an offset.
+    alike = (lambda cell: cell.cast(_DATES[0])) if kind == "date" else _parse
+    rules = (lambda cell: _of_kind(cell, kind)), alike
     at = next(i for r in rules for i in range(len(cells)) if not _fits(r, cells[i : i + 1]))
     value = cells[at].as_py()
     point = "; write its comma as a point" if value.replace(",", "", 1).isdigit() else ""
@@ -450,62 +476,9 @@ def _misfit(cells: Array, name: str, kind: str, row: int) -> str:
     )
 
 
-def _fits(rule: Callable[[Any], Any], cell: Any) -> bool:
+def _fits(rule: Callable[[Cells], Any], cell: Cells) -> bool:
     try:
         rule(cell)
     except pa.ArrowInvalid:
         return False
     return True
-
-
-_MOMENTS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
-
-
-def read_file(path: Path) -> pa.Table:
-    """Read a whole file; of CSV, texts that are all written as dates are dates.
-
-    Parameters
-    ----------
-    path : Path
-        Parquet if its name ends in ``.parquet`` or ``.pq``, else CSV, with a header.
-
-    Returns
-    -------
-    pyarrow.Table
-        A column without a name is called ``Unnamed: N``, from 0, as pandas does.
-
-    Raises
-    ------
-    DataError
-        The file is missing or damaged, has no rows, or has two columns of one name.
-    """
-    try:
-        parquet = path.suffix.lower() in (".parquet", ".pq")
-        table = pq.read_table(path) if parquet else _dated_csv(path)
-    except (pa.ArrowException, OSError) as error:
-        cause = str(error).partition("\n")[0]
-        raise DataError(f"{path}: cannot be read: {cause}") from error
-    names = [name or f"Unnamed: {i}" for i, name in enumerate(table.column_names)]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise DataError(f"{path}: has columns with the same name: {twice}; rename all but one")
-    if not len(table):
-        raise DataError(f"{path}: no rows")
-    return table.rename_columns(names)
-
-
-def _dated_csv(path: Path) -> pa.Table:
-    table = read(path)
-    for i, field in enumerate(table.schema):
-        if pa.types.is_string(field.type):
-            table = table.set_column(i, field.name, _dated(table[field.name]))
-    return table
-
-
-def _dated(texts: Column) -> Any:
-    """Return dates, where all texts are written as such."""
-    for kind in _MOMENTS:
-        try:
-            return texts.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-    return texts

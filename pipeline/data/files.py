@@ -13,6 +13,15 @@ Filter = Sequence[tuple[str, str, Any]]
 """Conditions on columns that a Parquet reader pushes down: ``[("month", "<=", 9)]``."""
 
 
+def is_csv(path: Path) -> bool:
+    """Return whether a file is CSV: by its name, or else by lacking the first bytes of Parquet."""
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".parquet", ".pq") or not path.is_file():
+        return suffix == ".csv"
+    with path.open("rb") as file:
+        return file.read(4) != b"PAR1"
+
+
 def parquet_files(path: Path) -> list[Path]:
     """Return the Parquet files of a folder in the order of their names, or the file itself."""
     if not path.is_dir():

@@ -1,13 +1,12 @@
-"""Before a table is read: whether it fits in memory, and what is done where it does not.
+"""Tables in files, read into memory or as partitions that the workers of a cluster read.
 
-`scan`: tables in files, as partitions that the workers of a cluster read where they are.
+`preflight` says beforehand which of the two, by what the files say of their size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,13 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.data import csv, frames, parquet, partitioned
-from pipeline.data.files import Filter, parquet_files
+from pipeline.data.files import Filter, is_csv, parquet_files
 from pipeline.data.partitioned import compute
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load
 from pipeline.system import hardware
-from pipeline.typing import Array
+from pipeline.typing import Array, Table
 
 How = Literal["in memory", "streaming", "cluster"]
 
@@ -131,7 +130,7 @@ def read(
     path = Path(path)
     if preflight(path, [*features, target], device=device).how != "in memory":
         return scan(path, features, target, rows=rows, device=device)
-    if path.suffix.lower() != ".csv":
+    if not is_csv(path):
         return parquet.read(path, features, target, rows, device)
     return _csv(path, features, target, rows, device)
 
@@ -144,11 +143,32 @@ def _csv(
     return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
 
 
+def read_table(path: Path) -> pa.Table:
+    """Return a whole table in a file as Arrow has it.
+
+    Raises
+    ------
+    DataError
+        The file is missing or damaged, has no rows, or has two columns of one name.
+    """
+    try:
+        table = csv.read_table(path) if is_csv(path) else pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        cause = str(error).partition("\n")[0]
+        raise DataError(f"{path}: cannot be read: {cause}") from error
+    names = [name or f"Unnamed: {i}" for i, name in enumerate(table.column_names)]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(f"{path}: has columns with the same name: {twice}; rename all but one")
+    if not len(table):
+        raise DataError(f"{path}: no rows")
+    return table.rename_columns(names)
+
+
 def _bytes(path: Path, names: Sequence[str]) -> int:
     """Return about what columns take in memory."""
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
-    if path.suffix.lower() == ".csv":
+    if is_csv(path):
         return path.stat().st_size
     files = parquet_files(path)
     agree(files, names)
@@ -223,7 +243,7 @@ def scan(
         raise ConfigError(f"device={device!r} is not 'cpu' or 'cuda'")
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
-    if path.suffix.lower() == ".csv":
+    if is_csv(path):
         return _dask_csv(path, features, target, rows, device, partition_bytes)
     read = _parquet if device == "cpu" else _on_gpu
     frame = read(path, [*features, target], rows, partition_bytes)
@@ -278,15 +298,16 @@ def _dask_csv(
     size: int | None,
 ) -> tuple[Any, np.ndarray]:
     refuse_conditions(path, rows)
-    form = csv.Form.of(path)
-    names = form.chosen([*features, target])
-    spans = form.spans(size or partition_size(path.stat().st_size))
-    looked = load("dask.delayed")(_looked, pure=False)
-    found = compute([looked(form, span, names, target) for span in spans])
-    held = {name: reduce(csv.Held.beside, (each[name] for each, _ in found)) for name in names}
-    y = csv.frame(pa.concat_tables([texts for _, texts in found]), {target: held[target]})
-    read = _Span(form, {name: held[name] for name in features}, device)
-    X = load("dask.dataframe.from_map")(read, spans, meta=read((form.start, form.start)))
+    file = csv.CsvFile.open(path)
+    names = file.check([*features, target])
+    spans = file.spans(size or partition_size(path.stat().st_size))
+    file.warn_open_end()
+    look = load("dask.delayed")(_look, pure=False)
+    parts = compute([look(file, span, names, target) for span in spans])
+    types = csv.merge_types(each for each, _ in parts)
+    y = csv.to_frame(pa.concat_tables([cells for _, cells in parts]), {target: types[target]})
+    read = _Span(file, {name: types[name] for name in features}, device)
+    X = load("dask.dataframe.from_map")(read, spans, meta=read((file.start, file.start)))
     return X, y[target].to_numpy()
 
 
@@ -296,26 +317,26 @@ def refuse_conditions(path: Path, rows: Filter) -> None:
         raise ConfigError(f"{path}: rows={rows!r} is for Parquet; filter the CSV, or convert it")
 
 
-def _looked(
-    form: csv.Form, span: tuple[int, int], names: Sequence[str], target: str
-) -> tuple[dict[str, csv.Held], pa.Table]:
-    """Return what the columns hold in a span of a file, and the target's cells."""
-    texts = form.table(names, span)
-    return {name: csv.Held.of(texts[name]) for name in names}, texts.select([target])
+def _look(
+    file: csv.CsvFile, span: tuple[int, int], names: Sequence[str], target: str
+) -> tuple[dict[str, csv.ColumnType], pa.Table]:
+    """Return the types of columns in a span of a file, and the target's cells."""
+    cells = file.cells(names, span)
+    return {name: csv.ColumnType.of(cells[name]) for name in names}, cells.select([target])
 
 
 @dataclass(frozen=True)
 class _Span:
     """Reads spans of a file to frames of the same types."""
 
-    form: csv.Form
-    held: dict[str, csv.Held]
+    file: csv.CsvFile
+    types: dict[str, csv.ColumnType]
     device: str
 
-    def __call__(self, span: tuple[int, int], columns: Sequence[str] | None = None) -> Any:
+    def __call__(self, span: tuple[int, int], columns: Sequence[str] | None = None) -> Table:
         """Return the rows of a span, on the device."""
-        held = {name: self.held[name] for name in columns or self.held}
-        frame = csv.frame(self.form.table(list(held), span), held)
+        types = {name: self.types[name] for name in columns or self.types}
+        frame = csv.to_frame(self.file.cells(list(types), span), types)
         return frames.to_device(frame, self.device)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.data import csv
+from pipeline.data.files import is_csv
 from pipeline.errors import DataError, PipelineError
 
 _BUFFER = 1024**2
@@ -23,8 +24,8 @@ class Source:
     Parameters
     ----------
     path : Path
-        CSV where the name ends so, with a line of names, parted by what the line has most of
-        comma, semicolon, tab and bar; else Parquet.
+        CSV has a line of names, with what that line has most of as delimiter: comma, semicolon,
+        tab or bar.
     wanted : sequence of str or None
         Columns to read, those of them that there are; None for all.
     kinds : mapping of str to str
@@ -38,7 +39,7 @@ class Source:
     @property
     def is_csv(self) -> bool:
         """Whether the file is read as CSV."""
-        return self.path.suffix.lower() == ".csv"
+        return is_csv(self.path)
 
     def names(self) -> list[str]:
         """Return the names of the columns in the file.
@@ -50,7 +51,7 @@ class Source:
         """
         with reading(self.path):
             if self.is_csv:
-                return list(csv.Form.of(self.path).names)
+                return list(csv.CsvFile.open(self.path).names)
             return list(pq.read_schema(self.path).names)
 
     def rows(self) -> int | None:
@@ -77,8 +78,10 @@ class Source:
             The file is damaged, or a value is not of the column's type.
         """
         with reading(self.path):
-            batches = self._csv() if self.is_csv else self._parquet(size)
-            yield from _cut(batches, size, skip)
+            if self.is_csv:
+                yield from self._csv(size, skip)
+            else:
+                yield from _cut(self._parquet(size), size, skip)
 
     def _columns(self) -> list[str]:
         there = self.names()
@@ -93,8 +96,13 @@ class Source:
         ) as file:
             yield from file.iter_batches(batch_size=size, columns=self._columns())
 
-    def _csv(self) -> Iterator[pa.RecordBatch]:
-        return csv.batches(self.path, self._columns(), self.kinds)
+    def _csv(self, size: int, row: int) -> Iterator[pa.Table]:
+        file, columns = csv.CsvFile.open(self.path), self._columns()
+        converter = csv.Converter.of(file, columns, self.kinds)
+        for cells in _cut(file.batches(columns), size, row):
+            yield converter.values(cells, row)
+            row += len(cells)
+        file.warn_open_end()
 
 
 class reading:  # noqa: N801 - a context

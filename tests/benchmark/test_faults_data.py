@@ -22,7 +22,7 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, save
 from pipeline.benchmark import new_task
-from pipeline.data import csv, parquet
+from pipeline.data import parquet, read
 from pipeline.errors import DataError, Unsupported
 from tests.commands import assert_one_message, call
 
@@ -196,7 +196,7 @@ def test_texts_that_stand_for_missing_values_are_missing_in_an_adopted_table(
 ) -> None:
     path = tmp_path / "mine.csv"
     path.write_text('t,n\nNA,1\nNone,NA\n"",3\n,4\nna,\n')
-    table = csv.read_file(path)
+    table = read.read_table(path)
     assert table["t"].to_pylist() == [None, None, None, None, "na"]
     assert table["n"].to_pylist() == [1, None, 3, 4, None]
 

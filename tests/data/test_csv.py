@@ -1,4 +1,4 @@
-"""One file, one set of values: every reader of CSV is held to `pandas.read_csv`."""
+"""A file has one set of values, those of pandas, in training, prediction and new tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -15,11 +14,12 @@ from sklearn.preprocessing import OneHotEncoder
 
 import pipeline
 from pipeline import Accelerated, save
-from pipeline.data import csv
+from pipeline.data import csv, read
+from pipeline.data.convert import from_arrow
+from pipeline.data.schema import Schema
+from pipeline.data.stream import Source
 from pipeline.errors import DataError
 from tests.commands import call
-
-NULLABLE = {pa.int64(): pd.Int64Dtype()}
 
 TIMES = 20
 """How often the rows of a case are repeated: enough for several partitions and batches."""
@@ -91,6 +91,24 @@ HEADS = {"a line in a name": 2}
 """Lines of the header, where it has more than one."""
 
 
+DATES = {
+    "days": (["2024-01-31", "NA", "1999-12-31"], ["2024-01-31", None, "1999-12-31"]),
+    "times": (["2024-01-31T10:00:30.5", "1999-12-31 23"],
+              ["2024-01-31 10:00:30.5", "1999-12-31 23:00"]),
+    "times of UTC": (["2024-01-31T10:00Z", "", "1999-12-31 10:00+02:00"],
+                     ["2024-01-31 10:00Z", None, "1999-12-31 08:00Z"]),
+}  # fmt: skip
+"""Cells that are dates to us and text to pandas, and the dates."""
+TEXTS = {
+    "with and without an offset": ["2024-01-31", "2024-01-31T10:00Z"],
+    "beyond nanoseconds": ["3000-01-31", "2024-01-31"],
+    "beside a word": ["2024-01-31", "today"],
+    "beside a number": ["2024-01-31", "20240131"],
+    "American": ["01/31/2024", "12/31/2024"],
+    "between blanks": [" 2024-01-31", "2024-01-31 "],
+}
+
+
 @pytest.fixture(params=[*FILES, *UNEVEN])
 def case(request: pytest.FixtureRequest) -> str:
     return request.param
@@ -102,13 +120,60 @@ def path(case: str, tmp_path: Path) -> Path:
     lines = FILES.get(case, "").splitlines(keepends=True)
     head = HEADS.get(case, 1)
     text = UNEVEN.get(case) or "".join(lines[:head] + lines[head:] * TIMES)
-    (tmp_path / "rows.csv").write_text(text, encoding="utf-8", newline="")
-    return tmp_path / "rows.csv"
+    return written(tmp_path, text)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut a file into many batches, where its cells are not longer than one."""
+    if "a long cell" not in request.node.name and "zero byte" not in request.node.name:
+        monkeypatch.setattr(csv, "_BLOCK", 150)
+
+
+def written(folder: Path, text: str, name: str = "rows.csv") -> Path:
+    (folder / name).write_text(text, encoding="utf-8", newline="")
+    return folder / name
+
+
+def column(folder: Path, cells: list[str], name: str = "rows.csv") -> Path:
+    """Return a file with one column of cells many times, and a target."""
+    rows = [f"{cell};{i % 2}" for i, cell in enumerate(cells * TIMES)]
+    return written(folder, "\n".join(["a;n", *rows, ""]), name)
 
 
 def reference(path: Path, case: str) -> pd.DataFrame:
     """Return what people read: pandas' defaults, but for the delimiter."""
     return pd.read_csv(path, sep=SEPARATORS.get(case, ","))
+
+
+def train(path: Path, known: pd.DataFrame) -> pd.DataFrame:
+    *features, target = known
+    X, y = pipeline.read(path, features, target)
+    return X.assign(**{target: y})
+
+
+def train_on_partitions(path: Path, known: pd.DataFrame) -> pd.DataFrame:
+    *features, target = known
+    X, y = pipeline.scan(path, features, target, partition_bytes=40)
+    assert X.npartitions > 2
+    frame = X.compute()
+    assert frame.dtypes.tolist() == X.dtypes.tolist()
+    return frame.assign(**{target: y})
+
+
+def predict(path: Path, known: pd.DataFrame) -> pd.DataFrame:
+    """Return what a model that was fitted on a frame is given, some rows at a time."""
+    columns = Schema.fit(known)[0].columns or {}
+    kinds = {name: each.kind for name, each in columns.items()}
+    tables = map(from_arrow, Source(path, None, kinds).tables(7))
+    return pd.concat([table.astype(object) for table in tables])
+
+
+def start_a_task(path: Path, known: pd.DataFrame) -> pd.DataFrame:
+    return from_arrow(read.read_table(path))
+
+
+WAYS = [train, train_on_partitions, predict, start_a_task]
 
 
 def same(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
@@ -118,48 +183,74 @@ def same(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
         assert values(found[name]) == values(wanted[name]), name
 
 
-def values(column: pd.Series) -> list[Any]:
+def values(series: pd.Series) -> list[Any]:
     """Return Python objects; True is no 1 and "1" neither, and what is missing is None."""
-    objects = [None if value is pd.NA or value != value else value for value in column.tolist()]
+    objects = [None if pd.isna(value) else value for value in series.tolist()]
     return [(isinstance(value, bool), value) for value in objects]
 
 
-def test_predictions_of_a_file_are_those_of_its_frame(
-    path: Path, case: str, tmp_path: Path
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_has_the_values_of_its_frame(path: Path, case: str, way: Any) -> None:
+    wanted = reference(path, case)
+    same(way(path, wanted), wanted)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.CSV", "rows.txt", "rows"])
+@pytest.mark.parametrize("case", DATES)
+@pytest.mark.parametrize("way", WAYS)
+def test_dates_are_dates(case: str, way: Any, name: str, tmp_path: Path) -> None:
+    cells, dates = DATES[case]
+    found = pd.Series(dates * TIMES, dtype=object)
+    wanted = pd.DataFrame({"a": pd.to_datetime(found, format="mixed")})
+    wanted["n"] = np.arange(len(wanted)) % 2
+    same(way(column(tmp_path, cells, name), wanted), wanted)
+
+
+@pytest.mark.parametrize("case", TEXTS)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_no_date_in_each_row_is_text(case: str, way: Any, tmp_path: Path) -> None:
+    wanted = pd.DataFrame({"a": TEXTS[case] * TIMES})
+    wanted["n"] = np.arange(len(wanted)) % 2
+    same(way(column(tmp_path, TEXTS[case]), wanted), wanted)
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.pq", "rows"])
+@pytest.mark.parametrize("way", WAYS)
+def test_parquet_is_known_by_its_name_or_its_first_bytes(
+    way: Any, name: str, tmp_path: Path
 ) -> None:
-    """The probabilities of an encoder of every value: one that is read otherwise shows."""
-    frame = reference(path, case)
-    encoder = OneHotEncoder(handle_unknown="ignore")
-    model = Accelerated(make_pipeline(encoder, LogisticRegression()), device="cpu")
-    model.fit(frame, np.arange(len(frame)) % 3 == 0)
-    save(model, tmp_path / "model")
-    done = call("predict", tmp_path / "model", path, tmp_path / "out", "--rows", 7,
-                "--device", "cpu", "--allow-empty", "e")  # fmt: skip
-    assert done.code == 0, done.err
-    found = pd.read_parquet(tmp_path / "out")["probability"]
-    np.testing.assert_array_equal(found, model.predict_proba(frame)[:, 1])
+    wanted = pd.DataFrame({"a": ["NA", "x", "1"], "n": [0, 1, 0]})
+    wanted.to_parquet(tmp_path / name, row_group_size=1)
+    same(way(tmp_path / name, wanted), wanted)
 
 
-def test_a_file_is_read_as_its_frame(path: Path, case: str) -> None:
-    wanted = reference(path, case)
-    *features, target = wanted
-    X, y = pipeline.read(path, features, target)
-    same(X, wanted[features])
-    assert values(pd.Series(y)) == values(pd.Series(wanted[target].to_numpy()))
+@pytest.mark.parametrize(
+    ("cells", "kind", "says"),
+    [
+        (["1", "x"], "number", "'x' in row 1, and the model was fitted on numbers"),
+        (["1", '"2,5"'], "number", "'2,5' in row 1, .* write its comma as a point"),
+        (["1", "True"], "number", "'True' in row 1"),
+        (["1", "2024-01-31"], "number", "'2024-01-31' in row 1"),
+        (["2024-01-31", "x"], "date", "'x' in row 1, and the model was fitted on dates"),
+        (["2024-01-31", "2024-01-31T10:00Z"], "date", "'2024-01-31T10:00Z' in row 1"),
+    ],
+)
+def test_a_cell_that_the_model_cannot_read_is_named(
+    cells: list[str], kind: str, says: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, "\n".join(["a", *cells[:1] * 9, cells[1], ""]))
+    says = says.replace("row 1", "row 9")
+    with pytest.raises(DataError, match=rf"rows\.csv: column 'a' holds {says}"):
+        list(Source(path, None, {"a": kind}).tables(4, skip=4))
 
 
-def test_partitions_are_read_as_the_frame(path: Path, case: str) -> None:
-    wanted = reference(path, case)
-    *features, target = wanted
-    X, y = pipeline.scan(path, features, target, partition_bytes=40)
-    assert X.npartitions > 2
-    same(X.compute(), wanted[features])
-    assert X.compute().dtypes.tolist() == X.dtypes.tolist()
-    assert values(pd.Series(y)) == values(pd.Series(wanted[target].to_numpy()))
-
-
-def test_a_table_is_adopted_as_the_frame(path: Path, case: str) -> None:
-    same(csv.read_file(path).to_pandas(), reference(path, case))
+@pytest.mark.parametrize("way", WAYS)
+def test_a_last_line_without_an_end_is_reported(way: Any, tmp_path: Path) -> None:
+    path = column(tmp_path, ["1", "2"])
+    path.write_text(path.read_text().removesuffix("\n"))
+    known = pd.DataFrame({"a": [1], "n": [1]})
+    with pytest.warns(UserWarning, match=r"rows\.csv: the last line has no end"):
+        way(path, known)
 
 
 def test_a_model_of_what_is_missing_answers_the_same_for_the_file(tmp_path: Path) -> None:
@@ -176,18 +267,12 @@ def test_a_model_of_what_is_missing_answers_the_same_for_the_file(tmp_path: Path
     assert found[0] > 0.8 > 0.2 > found[1]
 
 
-def test_integers_that_pandas_rounds_beside_a_gap_stay_exact(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("id,y\n" + f"{2**53 + 1},0\n,1\n{2**53 + 2},1\n" * TIMES)
-    X, _ = pipeline.read(path, ["id"], "y")
-    parts, _ = pipeline.scan(path, ["id"], "y", partition_bytes=40)
-    for found in (
-        X,
-        parts.compute(),
-        csv.read_file(path).to_pandas(types_mapper=NULLABLE.get),
-    ):
-        assert found["id"].dtype == "Int64"
-        assert set(found["id"].dropna()) == {2**53 + 1, 2**53 + 2}
+@pytest.mark.parametrize("way", WAYS)
+def test_integers_that_pandas_rounds_beside_a_gap_stay_exact(way: Any, tmp_path: Path) -> None:
+    cells = [str(2**53 + 1), "", str(2**53 + 2)]
+    wanted = pd.DataFrame({"a": pd.array([2**53 + 1, None, 2**53 + 2] * TIMES, dtype="Int64")})
+    wanted["n"] = np.arange(len(wanted)) % 2
+    same(way(column(tmp_path, cells), wanted), wanted)
 
 
 def test_kept_columns_are_as_all_their_cells_are(tmp_path: Path) -> None:
@@ -216,8 +301,7 @@ def test_kept_columns_are_as_all_their_cells_are(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_table_is_refused_by_all(text: str, says: str, tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text(text)
-    for read in (pipeline.read, pipeline.scan):
+    path = written(tmp_path, text)
+    for reader in (pipeline.read, pipeline.scan):
         with pytest.raises(DataError, match=rf"rows\.csv: .*{says}"):
-            read(path, ["a"], "n")
+            reader(path, ["a"], "n")
