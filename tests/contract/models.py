@@ -33,7 +33,7 @@ class UnsupportedOnGPU(ValueError):
 
 class _Model:
     OWNER: str
-    original: type[BaseEstimator]
+    sklearn_class: type[BaseEstimator]
     rule: Rule
 
     def __init__(self, **params: Any) -> None:
@@ -233,7 +233,7 @@ def standin(path: str, rule: Rule) -> type[_Model]:
     made["_sync_attrs_from_cpu"] = _sync_attrs_from_cpu
     had = {each: made[each] for each in made if frozen().has(rule.twin, each)}
     original = getattr(import_module(module), name)
-    about = {"OWNER": rule.twin, "original": original, "rule": rule}
+    about = {"OWNER": rule.twin, "sklearn_class": original, "rule": rule}
     return type(name, (_Model,), {**had, **about, "__module__": rule.twin.rpartition(".")[0]})
 
 

@@ -80,7 +80,7 @@ class _Text:
     """What the four classes share."""
 
     OWNER = ""
-    original: type
+    sklearn_class: type
 
     def __init__(self, **params: Any) -> None:
         RECORDER.call(self.OWNER, "__init__", (), params)
@@ -129,14 +129,14 @@ class HashingVectorizer(_Text):
     """The stand-in of `cuml.feature_extraction.text.HashingVectorizer`."""
 
     OWNER = "cuml.feature_extraction.text.HashingVectorizer"
-    original = sklearn_text.HashingVectorizer
+    sklearn_class = sklearn_text.HashingVectorizer
 
 
 class CountVectorizer(_Text):
     """The stand-in of `cuml.feature_extraction.text.CountVectorizer`."""
 
     OWNER = "cuml.feature_extraction.text.CountVectorizer"
-    original = sklearn_text.CountVectorizer
+    sklearn_class = sklearn_text.CountVectorizer
 
     def get_feature_names_out(self) -> np.ndarray:
         """Return the terms, on the host."""
@@ -148,7 +148,7 @@ class TfidfVectorizer(CountVectorizer):
     """The stand-in of `cuml.feature_extraction.text.TfidfVectorizer`."""
 
     OWNER = "cuml.feature_extraction.text.TfidfVectorizer"
-    original = sklearn_text.TfidfVectorizer
+    sklearn_class = sklearn_text.TfidfVectorizer
 
     @property
     def idf_(self) -> arrays.ndarray:
@@ -160,7 +160,7 @@ class TfidfTransformer(_Text):
     """The stand-in of `cuml.feature_extraction.text.TfidfTransformer`."""
 
     OWNER = "cuml.feature_extraction.text.TfidfTransformer"
-    original = sklearn_text.TfidfTransformer
+    sklearn_class = sklearn_text.TfidfTransformer
 
     @property
     def idf_(self) -> arrays.ndarray:
