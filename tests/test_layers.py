@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,14 @@ def modules(folder: str = "pipeline") -> list[Path]:
     return sorted((ROOT / folder).rglob("*.py"))
 
 
+@cache
+def nodes(file: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(file.read_text("utf-8"))))
+
+
 def imported(file: Path) -> Iterator[str]:
     """Yield the dotted names that a file imports, at the top or inside a function."""
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -39,7 +45,7 @@ def imported(file: Path) -> Iterator[str]:
 
 def loaded(file: Path) -> Iterator[str]:
     """Yield the names that a file passes to `load` or `import_module` as text."""
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in nodes(file):
         if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             if name in {"load", "load_name", "import_module"}:

@@ -10,6 +10,8 @@ import pytest
 
 from tools.bench import cluster, large, scaling, streaming
 
+pytestmark = pytest.mark.slow
+
 Argv = pytest.MonkeyPatch
 
 

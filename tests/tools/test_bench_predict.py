@@ -7,6 +7,8 @@ import pytest
 from tools.bench import predict, prediction
 from tools.bench.predict import timed, times
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_record_and_the_page_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -13,6 +13,8 @@ from pipeline import records
 from pipeline.errors import DataError
 from tools.bench import wrapper
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True, scope="module")
 def _few() -> Iterator[None]:

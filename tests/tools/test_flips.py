@@ -9,6 +9,8 @@ import pytest
 from pipeline.errors import DataError
 from tools import flips
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -14,6 +14,8 @@ from tests import programs
 from tests.commands import python
 from tools.kills import ENDED, NEW, OLD, Target
 
+pytestmark = pytest.mark.slow
+
 KILLS = 8
 
 

@@ -29,7 +29,7 @@ class Checkout:
         for name in ("build", "cpu", "cu12", "cu13"):
             (root / "requirements" / f"{name}.txt").write_text(f"{name}==1\n")
         (root / "pyproject.toml").write_text("[project]\n")
-        (root / "pipeline").mkdir()
+        (root / "pipeline" / "system").mkdir(parents=True)
         (root / "pipeline" / "system" / "gpu.py").write_text(
             (REPOSITORY / "pipeline" / "system" / "gpu.py").read_text()
         )
