@@ -195,6 +195,11 @@ def setup(venv: Path, asked: str, group: str = "", pythons: Sequence[str] = ()) 
     not throw the CUDA packages away. `pythons` are the commands among which one
     is looked for if this Python is too old for a GPU.
     """
+    if venv.is_symlink():
+        raise SetupError(
+            f"{venv} is a link, and what it leads to is not ours to change; use it as "
+            f"it is with PYTHON={venv.resolve() / 'bin' / 'python'}, or remove the link"
+        )
     with alone() as lock:
         kept = installed_extra(venv) if asked == "auto" else ""
         extra, why = (kept, "") if kept else detect(asked)

@@ -235,6 +235,21 @@ def test_an_environment_that_somebody_else_made_is_not_touched(checkout) -> None
     assert (checkout.venv / "pyvenv.cfg").read_text() == "mine"
 
 
+@pytest.mark.parametrize("group", ["", "bench"])
+def test_an_environment_that_is_linked_to_is_not_touched(
+    checkout, tmp_path_factory, group: str
+) -> None:
+    checkout.setup()
+    elsewhere = checkout.venv.rename(tmp_path_factory.mktemp("other") / ".venv")
+    checkout.venv.symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    checkout.commands.clear()
+    with pytest.raises(setup.SetupError, match="is a link, and what it leads to"):
+        setup.setup(checkout.venv, "auto", group)
+    assert sorted(elsewhere.rglob("*")) == before
+    assert checkout.commands == []
+
+
 def test_an_environment_copied_from_elsewhere_is_made_anew(checkout) -> None:
     checkout.setup()
     stamp = checkout.venv / ".installed-cpu"
