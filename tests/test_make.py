@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.commands import call
 
@@ -112,6 +113,18 @@ def test_tests_come_after_style_and_types(target) -> None:
     text = "\n".join(commands(target))
     order = [text.index(word) for word in ("ruff check", "ruff format", "mypy", "pytest")]
     assert order == sorted(order)
+
+
+def test_each_commit_is_checked_as_the_continuous_integration_does() -> None:
+    (repo,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    called = [re.search(r"for target in ([a-z-]+)", (ROOT / ".ci/run").read_text())[1]]
+    full = commands(*called)
+    for hook in repo["hooks"]:
+        assert hook["language"] == "system"
+        tool, target = hook["entry"].split()
+        assert (tool, target in TARGETS) == ("make", True)
+        assert set(commands(target)) <= set(full)
+    assert [hook["id"] for hook in repo["hooks"]] == ["lint", "types"]
 
 
 def test_a_failing_step_stops_the_rest(copy) -> None:
