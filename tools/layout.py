@@ -41,13 +41,18 @@ def name_of(path: Path) -> str:
 
 def imports(tree: ast.Module, known: set[str]) -> set[str]:
     """Return the modules of the package that a module imports when it is loaded."""
-    inside = {id(n) for f in ast.walk(tree) if isinstance(f, FUNCTION) for n in ast.walk(f)}
+    later = [n for n in ast.walk(tree) if isinstance(n, FUNCTION) or _is_for_types(n)]
+    inside = {id(n) for f in later for n in ast.walk(f)}
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and id(node) not in inside:
             full = (f"{node.module}.{alias.name}" for alias in node.names)
             found |= {name if name in known else str(node.module) for name in full}
     return found & known
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
 def longest_chain(modules: dict[str, ast.Module]) -> int:
@@ -63,13 +68,18 @@ def longest_chain(modules: dict[str, ast.Module]) -> int:
     return max(map(length, edges))
 
 
+INLINED = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
+"""What Python 3.12 makes no call of, or several of one."""
+
+
 def calls(run: Callable[[], Any]) -> tuple[int, int]:
     """Return how many calls within the package a function makes, and in how many modules."""
     seen: Counter[str] = Counter()
 
     def note(frame: Any, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
-            seen[frame.f_code.co_filename] += 1
+        file, name = frame.f_code.co_filename, frame.f_code.co_name
+        if event == "call" and file.startswith(str(PACKAGE)) and name not in INLINED:
+            seen[file] += 1
 
     sys.setprofile(note)
     try:
