@@ -74,12 +74,12 @@ def collect(
     """
     folder = home / "raw" / dataset
     if given is not None:
-        found = _given(given, remotes)
+        files = _given(given, remotes)
     else:
-        found = {remote.file: _fetched(folder, dataset, remote) for remote in remotes}
+        files = {remote.file: _fetched(folder, dataset, remote) for remote in remotes}
     for remote in remotes:
-        _verify(folder / LOCK, dataset, remote, found[remote.file])
-    return found
+        _verify(folder / LOCK, dataset, remote, files[remote.file])
+    return files
 
 
 def _given(given: Path, remotes: Sequence[Remote]) -> dict[str, Path]:

@@ -126,12 +126,12 @@ def _bound(url: str, size: int) -> None:
 
 
 def _copy(url: str, answer: Any, sink: Any, total: int | None) -> None:
-    done, told = sink.tell(), time.monotonic()
+    done, reported = sink.tell(), time.monotonic()
     while chunk := answer.read(_CHUNK):
         done += len(chunk)
         _bound(url, done)
         sink.write(chunk)
-        if time.monotonic() - told > _EVERY:
-            told = time.monotonic()
+        if time.monotonic() - reported > _EVERY:
+            reported = time.monotonic()
             share = f"{done / total:.0%} of {total / 1e6:,.1f} MB" if total else "so far"
             log.info("received %.1f MB, %s", done / 1e6, share)

@@ -147,7 +147,7 @@ def taken(path: Path) -> bool:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Tell what the system refuses as `OutputError`."""
+    """Raise what the system refuses as `OutputError`."""
     try:
         yield
     except OSError as error:
@@ -240,7 +240,7 @@ def _verified(folder: Path, card: Card) -> Path:
         if differs:
             raise DataError(f"{manifest}: {', '.join(differs)} of another version of the dataset")
         if parquet.stat().st_size != about["bytes"]:
-            raise DataError(f"{parquet}: not the {about['bytes']} bytes that manifest.json tells")
+            raise DataError(f"{parquet}: not the {about['bytes']} bytes that manifest.json names")
         if sha256(parquet) != about["sha256"]:
             raise DataError(f"{parquet}: changed since it was made (SHA-256 differs)")
     except OSError as error:

@@ -75,10 +75,10 @@ def read_package(package: str, sources: Mapping[str, Source]) -> dict[str, pa.Ta
     DataError
         If the package is not installed, or a file is absent or not the pinned one.
     """
-    pipeline = importlib.util.find_spec(package)
-    if pipeline is None or not pipeline.submodule_search_locations:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
         raise DataError(f"the data package {package} is not installed; run `make setup`")
-    folder = Path(pipeline.submodule_search_locations[0]) / "data"
+    folder = Path(spec.submodule_search_locations[0]) / "data"
     for file, source in sources.items():
         if sha256(folder / file) != source.sha256:
             raise DataError(
@@ -253,11 +253,11 @@ def unified(tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
         yield pa.table({name: coded.get(name, table[name]) for name in table.column_names})
 
 
-def _levels(found: Sequence[Any]) -> Any:
+def _levels(dictionaries: Sequence[Any]) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    levels = pc.unique(pa.concat_arrays(found))
+    levels = pc.unique(pa.concat_arrays(dictionaries))
     return levels.take(pc.sort_indices(levels))
 
 

@@ -42,13 +42,13 @@ def prepare(home: Path, given: Path | None = None) -> Path:
 
 def build(files: Mapping[str, Path]) -> Iterator[pa.Table]:
     """Yield the table, in the order of the archive's names."""
-    found = sorted(_messages(files[RAW.file]))
-    groups = sorted({group for _, group, _, _ in found})
+    messages = sorted(_messages(files[RAW.file]))
+    groups = sorted({group for _, group, _, _ in messages})
     yield _tables.conform(
         {
-            "later": [int(part.endswith("-test")) for part, *_ in found],
-            "text": [text for *_, text in found],
-            "group": [groups.index(group) for _, group, _, _ in found],
+            "later": [int(part.endswith("-test")) for part, *_ in messages],
+            "text": [text for *_, text in messages],
+            "group": [groups.index(group) for _, group, _, _ in messages],
         },
         COLUMNS,
     )

@@ -35,7 +35,7 @@ THREADS = 8
 """At most so many files are written at once: each holds a row group in memory."""
 
 _OPTIONS = {"compression": "zstd", "compression_level": 1, "write_page_checksum": True}
-_TELL_EVERY = 5.0
+_REPORT_EVERY = 5.0
 _SPARE = 1.1
 
 log = logging.getLogger("datasets")
@@ -146,15 +146,15 @@ class _Progress:
     """Tells how far the writing is, every few seconds, until it is stopped."""
 
     def __init__(self, total: int) -> None:
-        self.total, self.done, self.told = total, 0, time.monotonic()
+        self.total, self.done, self.reported = total, 0, time.monotonic()
         self.stopped = False
 
     def add(self, count: int) -> None:
         if self.stopped:
             raise InterruptedError
         self.done += count
-        if time.monotonic() - self.told > _TELL_EVERY:
-            self.told = time.monotonic()
+        if time.monotonic() - self.reported > _REPORT_EVERY:
+            self.reported = time.monotonic()
             share = 100 * self.done / self.total
             log.info("synthetic: %.0f %% of %s rows", share, f"{self.total:,}")
 
@@ -201,7 +201,7 @@ def spans(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
 def _write_manifest(draft: Path, recipe: Recipe, about: dict[str, Any]) -> None:
     columns = {n: {"kind": c.kind, "about": c.about} for n, c in recipe.schema().items()}
     files = {path.name: _store.sha256(path) for path in sorted(draft.glob("part-*.parquet"))}
-    told = about | {
+    content = about | {
         "rows": recipe.rows,
         "target": "target",
         "best": best(recipe),
@@ -209,7 +209,7 @@ def _write_manifest(draft: Path, recipe: Recipe, about: dict[str, Any]) -> None:
         "files": files,
     }
     manifest = draft / MANIFEST
-    manifest.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    manifest.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     (draft / "_recipe.json").unlink()
     for path in (manifest, draft):
         _store.sync(path)
@@ -220,10 +220,10 @@ def _write_manifest(draft: Path, recipe: Recipe, about: dict[str, Any]) -> None:
 def _verify(folder: Path, about: dict[str, Any]) -> None:
     manifest = folder / MANIFEST
     try:
-        told = json.loads(manifest.read_text(encoding="utf-8"))
-        if any(told[key] != value for key, value in about.items()):
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        if any(content[key] != value for key, value in about.items()):
             raise ValueError("of another version of the generator")
-        for name, digest in told["files"].items():
+        for name, digest in content["files"].items():
             if _store.sha256(folder / name) != digest:
                 raise ValueError(f"{name} changed since it was made (SHA-256 differs)")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError) as error:

@@ -82,7 +82,9 @@ class Model:
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X, **params)``; of partitions, on the host."""
         if frames.is_partitioned(X):
-            return partitioned.joined(partitioned.each(answer, X, self, method, params))
+            return partitioned.concatenate(
+                partitioned.compute_each(answer, X, self, method, params)
+            )
         return getattr(self.native, method)(self.typed(X), **params)
 
     def typed(self, X: Table) -> Any:
@@ -134,7 +136,7 @@ def _tell_merged(X: Table, reader: str) -> None:
     for name in names:
         column = frames.column(X, name)
         if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu":
-            checks.tell_merged(np.asarray(column), name, reader)
+            checks.warn_merged(np.asarray(column), name, reader)
 
 
 def answer(X: Table, model: Model, method: str, params: Params) -> Any:

@@ -132,7 +132,7 @@ def read_batches(
         partitioned.check_rows(array, sum(rows))
     reads = [
         partial(_made, part) if folder is None else _kept(part, folder / f"{number}.npy")
-        for number, part in enumerate(partitioned.parts_of(X))
+        for number, part in enumerate(partitioned.partitions_of(X))
     ]
     groups = _groups(rows, least_rows)
     sizes = [sum(rows[group]) for group in groups]

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pipeline.benchmark.task import Task
-from pipeline.data.files import digest, size
+from pipeline.data.files import byte_size, digest
 from pipeline.records import DataInfo, Movement
 from pipeline.trace import Event
 
@@ -17,7 +17,7 @@ def data(task: Task, path: Path) -> DataInfo:
     return DataInfo(
         path=str(path),
         sha256=digest(path),
-        bytes=size(path),
+        bytes=byte_size(path),
         licence=task.licence,
         source=task.source,
     )

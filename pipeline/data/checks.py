@@ -65,7 +65,7 @@ def refuse_infinite(values: Array, name: Name, xp: ModuleType) -> None:
         )
 
 
-def tell_merged(values: np.ndarray, name: Name, reader: str) -> None:
+def warn_merged(values: np.ndarray, name: Name, reader: str) -> None:
     """Warn where whole numbers that differ are one number as float32.
 
     Parameters

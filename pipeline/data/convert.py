@@ -163,14 +163,14 @@ def settle(X: pd.DataFrame) -> pd.DataFrame:
     Text becomes ``str``; whole numbers ``int64`` or, with missing ones, ``Int64``; dates
     ``datetime64``. Objects of several types stay, and so does every other column.
     """
-    found = {j: _settled(X.iloc[:, j]) for j, dtype in enumerate(X.dtypes) if _unsettled(dtype)}
-    if all(series is None for series in found.values()):
+    settled = {j: _settled(X.iloc[:, j]) for j, dtype in enumerate(X.dtypes) if _unsettled(dtype)}
+    if all(series is None for series in settled.values()):
         return X
-    made = X.copy(deep=False)
-    for j, series in found.items():
+    frame = X.copy(deep=False)
+    for j, series in settled.items():
         if series is not None:
-            made.isetitem(j, series.set_axis(X.index).array)
-    return made
+            frame.isetitem(j, series.set_axis(X.index).array)
+    return frame
 
 
 def _unsettled(dtype: DType) -> bool:
@@ -205,25 +205,25 @@ def origins(given: Any, X: Table) -> dict[Any, Origin]:
     if given is X or typed or frames.library(X) != "pandas":
         return {}
     if _is_arrow(given):
-        found = {name: _origin_of_nulls(X[name]) for name in X}
+        every = {name: _origin_of_nulls(X[name]) for name in X}
     else:
         known = frames.is_frame(given)
         table = given if known else pd.DataFrame(np.asarray(given, dtype=object), dtype=object)
         columns = enumerate(X.columns)
-        found = {name: _origin(table.iloc[:, j], X.iloc[:, j]) for j, name in columns}
-    return {name: origin for name, origin in found.items() if origin is not None}
+        every = {name: _origin(table.iloc[:, j], X.iloc[:, j]) for j, name in columns}
+    return {name: origin for name, origin in every.items() if origin is not None}
 
 
-def _origin_of_nulls(made: pd.Series) -> Origin | None:
+def _origin_of_nulls(column: pd.Series) -> Origin | None:
     # NumPy, which scikit-learn asks, has no null but that of numbers and dates.
-    kind = made.dtype.kind
-    return Origin(_TYPES.get(kind), None) if kind not in "iufmM" and made.hasnans else None
+    kind = column.dtype.kind
+    return Origin(_TYPES.get(kind), None) if kind not in "iufmM" and column.hasnans else None
 
 
-def _origin(given: pd.Series, made: pd.Series) -> Origin | None:
+def _origin(given: pd.Series, converted: pd.Series) -> Origin | None:
     if not _unsettled(given.dtype):
         return None
-    missing, kind = made.isna().to_numpy(), made.dtype.kind
+    missing, kind = converted.isna().to_numpy(), converted.dtype.kind
     if kind == "M":
         days = not missing.all() and type(given.iloc[missing.argmin()]) is datetime.date
         return Origin(datetime.date, np.nan) if days else None
@@ -235,17 +235,17 @@ def _origin(given: pd.Series, made: pd.Series) -> Origin | None:
 
 def _from_array(X: Table) -> Any:
     # NumPy makes text of every value as soon as one is text.
-    made = X if frames.library(X) in frames.ARRAYS else np.asarray(X)
-    if made is not X and made.dtype.kind in "US":
-        made = np.asarray(X, dtype=object)
-    if made.ndim != 2:
+    array = X if frames.library(X) in frames.ARRAYS else np.asarray(X)
+    if array is not X and array.dtype.kind in "US":
+        array = np.asarray(X, dtype=object)
+    if array.ndim != 2:
         raise DataError(
-            f"X has {made.ndim} dimension(s) and a table has 2. Reshape your data: "
+            f"X has {array.ndim} dimension(s) and a table has 2. Reshape your data: "
             "X.reshape(-1, 1) is one column, X.reshape(1, -1) one row"
         )
-    if made.dtype.kind in "cV":
-        why = "Complex data not supported: " if made.dtype.kind == "c" else ""
-        raise DataError(f"{why}X holds {made.dtype} values; pass real numbers")
-    if made.dtype.kind in _PLAIN:
-        return made
-    return settle(pd.DataFrame(made if made.dtype.kind in "mM" else made.astype(object)))
+    if array.dtype.kind in "cV":
+        why = "Complex data not supported: " if array.dtype.kind == "c" else ""
+        raise DataError(f"{why}X holds {array.dtype} values; pass real numbers")
+    if array.dtype.kind in _PLAIN:
+        return array
+    return settle(pd.DataFrame(array if array.dtype.kind in "mM" else array.astype(object)))

@@ -360,7 +360,7 @@ def _dates(cells: Cells) -> Cells:
         return cells.cast(utc)
 
 
-def read_table(path: Path) -> pa.Table:
+def read_csv(path: Path) -> pa.Table:
     """Return all columns of a file, integers with gaps as such.
 
     Raises

@@ -192,6 +192,6 @@ def local(counts: Array, per_second: int, zone: Any, xp: ModuleType) -> Any:
     starts, offsets = (array * per_second for array in changes(zone))
     if xp is not np:
         trace.record_transfer(to_device=starts.nbytes + offsets.nbytes)
-    found = xp.searchsorted(xp.asarray(starts), counts, side="right")
-    shown = counts + xp.take(xp.asarray(offsets), found)
+    place = xp.searchsorted(xp.asarray(starts), counts, side="right")
+    shown = counts + xp.take(xp.asarray(offsets), place)
     return xp.where(counts == _MISSING, _MISSING, shown)

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from pipeline.data.frames import encoded
+from pipeline.data.frames import encode_text
 from pipeline.data.schema import kind_of
 from pipeline.system.threads import each
 
@@ -30,7 +30,7 @@ SHOWN = 3
 _TICKS = {"date": "datetime64[ns]", "duration": "timedelta64[ns]"}
 
 
-class Learnt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ColumnProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One column of the training rows; dates and durations are nanoseconds.
 
     `counts` are the rows of each bin (the intervals that `edges` cut, or `values`), then
@@ -89,11 +89,11 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     psi: float
 
 
-def learn(X: pd.DataFrame) -> dict[str, Learnt]:
+def fit_profiles(X: pd.DataFrame) -> dict[str, ColumnProfile]:
     """Return the profile of the columns of a table; what is "other" has none.
 
-    >>> found = learn(pd.DataFrame({"n": [1.0, 2.0, None], "t": ["a", "b", "a"]}))
-    >>> found["n"].low, found["n"].high, found["n"].counts[-1], found["t"].values
+    >>> profiles = fit_profiles(pd.DataFrame({"n": [1.0, 2.0, None], "t": ["a", "b", "a"]}))
+    >>> profiles["n"].low, profiles["n"].high, profiles["n"].counts[-1], profiles["t"].values
     (1.0, 2.0, 1, ['a', 'b'])
     """
     kinds = {name: kind_of(X[name]) for name in X.columns}
@@ -116,14 +116,14 @@ def _ticks(column: pd.Series, kind: str) -> np.ndarray:
     return np.where(values.isna(), np.nan, values.astype("int64").to_numpy())
 
 
-def _numbers(column: pd.Series, kind: str) -> Learnt:
+def _numbers(column: pd.Series, kind: str) -> ColumnProfile:
     values = _ticks(column, kind)
     known = values[np.isfinite(values)]
     if not len(known):
-        return Learnt(kind=kind, counts=[0, 0, len(values)])
+        return ColumnProfile(kind=kind, counts=[0, 0, len(values)])
     inner = np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1]))
     edges = [float(edge) for edge in inner]
-    return Learnt(
+    return ColumnProfile(
         kind=kind,
         low=float(known.min()),
         high=float(known.max()),
@@ -141,31 +141,33 @@ def _histogram(values: np.ndarray, edges: Sequence[float]) -> list[int]:
     return [*map(int, counts), len(values) - len(known) - missing, missing]
 
 
-def _text(column: pd.Series) -> Learnt:
-    found = _frequencies(column)
-    missing = len(column) - int(found.sum())
-    values = sorted(found.index) if len(found) <= MOST_VALUES else None
+def _text(column: pd.Series) -> ColumnProfile:
+    frequencies = _frequencies(column)
+    missing = len(column) - int(frequencies.sum())
+    values = sorted(frequencies.index) if len(frequencies) <= MOST_VALUES else None
     if values is None:
-        return Learnt(kind="text", counts=[int(found.sum()), missing])
-    return Learnt(kind="text", values=values, counts=[*(int(found[v]) for v in values), 0, missing])
+        return ColumnProfile(kind="text", counts=[int(frequencies.sum()), missing])
+    return ColumnProfile(
+        kind="text", values=values, counts=[*(int(frequencies[v]) for v in values), 0, missing]
+    )
 
 
 def _frequencies(column: pd.Series) -> pd.Series:
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype("str")
-    codes, values = encoded(column)
+    codes, values = encode_text(column)
     counts = np.bincount(codes[codes >= 0], minlength=len(values))
     return pd.Series(counts, index=pd.Index(values, dtype=object))
 
 
-def count(X: pd.DataFrame, profile: Mapping[str, Learnt]) -> dict[str, Counted]:
+def count_rows(X: pd.DataFrame, profile: Mapping[str, ColumnProfile]) -> dict[str, Counted]:
     """Return the counts of a table whose columns are those of the fit."""
     by_name = {str(name): X[name] for name in X.columns}
-    found = each(lambda name: _counted(by_name[name], profile[name]), list(profile))
-    return dict(zip(profile, found, strict=True))
+    counted = each(lambda name: _counted(by_name[name], profile[name]), list(profile))
+    return dict(zip(profile, counted, strict=True))
 
 
-def _counted(column: pd.Series, learnt: Learnt) -> Counted:
+def _counted(column: pd.Series, learnt: ColumnProfile) -> Counted:
     if learnt.kind == "text":
         return _counted_text(column, learnt)
     values = _ticks(column, learnt.kind)
@@ -177,13 +179,13 @@ def _counted(column: pd.Series, learnt: Learnt) -> Counted:
     )
 
 
-def _counted_text(column: pd.Series, learnt: Learnt) -> Counted:
-    found = _frequencies(column)
-    missing = len(column) - int(found.sum())
+def _counted_text(column: pd.Series, learnt: ColumnProfile) -> Counted:
+    frequencies = _frequencies(column)
+    missing = len(column) - int(frequencies.sum())
     if learnt.values is None:
-        return Counted(counts=[int(found.sum()), missing])
-    unseen = found[~found.index.isin(learnt.values)]
-    counts = found.reindex(learnt.values, fill_value=0)
+        return Counted(counts=[int(frequencies.sum()), missing])
+    unseen = frequencies[~frequencies.index.isin(learnt.values)]
+    counts = frequencies.reindex(learnt.values, fill_value=0)
     return Counted(
         counts=[*map(int, counts), int(unseen.sum()), missing],
         unseen=int(unseen.sum()),
@@ -191,13 +193,13 @@ def _counted_text(column: pd.Series, learnt: Learnt) -> Counted:
     )
 
 
-def drift(profile: Mapping[str, Learnt], counted: Mapping[str, Counted]) -> list[Drift]:
+def drift(profile: Mapping[str, ColumnProfile], counted: Mapping[str, Counted]) -> list[Drift]:
     """Return how far each column is from the fit, the farthest first."""
-    found = [_drift(name, learnt, counted[name]) for name, learnt in profile.items()]
-    return sorted(found, key=lambda each: -each.psi)
+    drifts = [_drift(name, learnt, counted[name]) for name, learnt in profile.items()]
+    return sorted(drifts, key=lambda each: -each.psi)
 
 
-def _drift(name: str, learnt: Learnt, now: Counted) -> Drift:
+def _drift(name: str, learnt: ColumnProfile, now: Counted) -> Drift:
     known = learnt.kind != "text" or learnt.values is not None
     return Drift(
         name=name,

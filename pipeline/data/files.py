@@ -36,7 +36,7 @@ def parquet_files(path: Path) -> list[Path]:
     return files
 
 
-def size(path: Path) -> int:
+def byte_size(path: Path) -> int:
     """Return the bytes of a file, or of the Parquet files of a folder."""
     return sum(file.stat().st_size for file in parquet_files(path))
 

@@ -181,9 +181,12 @@ def categories(X: Table, name: Name) -> Coded:
 def all_categories(X: Table, names: Names) -> list[Coded]:
     """Return columns as `categories` does; distinct numbers on a GPU come together."""
     numeric = [name for name in names if column(X, name).dtype.kind in "iufb"]
-    found = dict(zip(numeric, all_coded(unchecked(X, name) for name in numeric), strict=True))
+    coded_numbers = dict(
+        zip(numeric, all_coded(unchecked(X, name) for name in numeric), strict=True)
+    )
     return [
-        _apart(X, name, found[name]) if name in found else _categories(X, name) for name in names
+        _apart(X, name, coded_numbers[name]) if name in coded_numbers else _categories(X, name)
+        for name in names
     ]
 
 
@@ -194,7 +197,7 @@ def _categories(X: Table, name: Name) -> Coded:
     if not is_frame(X):
         return coded(series)
     if isinstance(series.dtype, pd.StringDtype) and library(X) == "pandas":
-        return Coded(*encoded(series))
+        return Coded(*encode_text(series))
     declared = str(series.dtype) == "category"
     if not declared and library(X) == "cudf":
         # As categories, text in some rows of a table would have the nulls of its first rows.
@@ -210,18 +213,18 @@ def _categories(X: Table, name: Name) -> Coded:
     return Coded(codes, values.astype(object))
 
 
-def _apart(X: Table, name: Name, found: Coded) -> Coded:
+def _apart(X: Table, name: Name, coded_numbers: Coded) -> Coded:
     """Return the codes of a column of numbers, of which none is infinite and none have merged."""
-    if found.values.dtype.kind != "f":
-        return found
-    if np.isinf(found.values).any():
+    if coded_numbers.values.dtype.kind != "f":
+        return coded_numbers
+    if np.isinf(coded_numbers.values).any():
         numbers(X, name)
     series = column(X, name)
-    if series.dtype.kind in "iu" and (abs(found.values) >= 2**53).any():
+    if series.dtype.kind in "iu" and (abs(coded_numbers.values) >= 2**53).any():
         plain = "uint64" if series.dtype.kind == "u" else "int64"
         exact = getattr(series.fillna(0).astype(plain), _TO_ARRAY[library(X)])()
         as_floats(coded(exact).values, name)
-    return found
+    return coded_numbers
 
 
 def _dates(series: Column, name: Name) -> Coded:
@@ -239,9 +242,9 @@ def coded(array: Array) -> Coded:
 
 def all_coded(arrays: Iterable[Any]) -> list[Coded]:
     """Return arrays as `coded` does; distinct numbers on a GPU come together."""
-    found = [_distinct(array) for array in arrays]
-    values = all_to_host([each.values for each in found])
-    return [_without_nan(each.codes, known) for each, known in zip(found, values, strict=True)]
+    distinct = [_distinct(array) for array in arrays]
+    values = all_to_host([each.values for each in distinct])
+    return [_without_nan(each.codes, known) for each, known in zip(distinct, values, strict=True)]
 
 
 def _distinct(array: Array) -> Coded:
@@ -306,14 +309,14 @@ def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
     parts = np.split(flat, np.cumsum([each.nbytes for each in away[:-1]]))
     pairs = zip(parts, away, strict=True)
     # A part may begin anywhere; a copy begins where its type has to.
-    found = iter([part.view(each.dtype).reshape(each.shape).copy() for part, each in pairs])
-    return [next(found) if library(array) == "cupy" else array for array in arrays]
+    copies = iter([part.view(each.dtype).reshape(each.shape).copy() for part, each in pairs])
+    return [next(copies) if library(array) == "cupy" else array for array in arrays]
 
 
 def any_of(marks: Sequence[Any]) -> list[int]:
     """Return the positions of the arrays in which something is true; a GPU is waited for once."""
-    found = all_to_host([mark.any() for mark in marks])
-    return np.flatnonzero(found).tolist()
+    marked = all_to_host([mark.any() for mark in marks])
+    return np.flatnonzero(marked).tolist()
 
 
 def _host(array: Array, *, state: bool) -> np.ndarray:
@@ -361,7 +364,7 @@ def matrix(X: Table, order: str = "C", dtype: str = "auto") -> Any:
     X : frame, array, Dask array or sparse matrix
         Sparse rows, and arrays that have the type, are returned as they are.
     order : {"C", "F"}
-        Of a matrix that is made.
+        Of a new matrix.
     dtype : {"auto", "float32", "float64"}
         "auto" is float64 for a frame, and an array's own.
     """
@@ -370,10 +373,10 @@ def matrix(X: Table, order: str = "C", dtype: str = "auto") -> Any:
             return X
         return X.astype(dtype) if is_partitioned(X) else X.astype(dtype, order=order)
     kind = "float64" if dtype == "auto" else dtype
-    made = array_module(device_of(X)).empty(X.shape, dtype=kind, order=order)
+    array = array_module(device_of(X)).empty(X.shape, dtype=kind, order=order)
     for j, name in enumerate(X.columns):
-        made[:, j] = numbers(X, name)
-    return made
+        array[:, j] = numbers(X, name)
+    return array
 
 
 def nbytes(X: Table) -> int:
@@ -442,7 +445,7 @@ def csr_to_gpu(X: Table) -> Any:
     return load("cupyx.scipy.sparse.csr_matrix")(X)
 
 
-def encoded(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+def encode_text(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Return the codes of a series of text, -1 for missing, and its distinct values.
 
     Parameters
@@ -458,7 +461,7 @@ def encoded(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
     Examples
     --------
-    >>> codes, values = encoded(pd.Series(["b", None, "a", "b"], dtype="str"))
+    >>> codes, values = encode_text(pd.Series(["b", None, "a", "b"], dtype="str"))
     >>> codes.tolist(), values.tolist()
     ([0, -1, 1, 0], ['b', 'a'])
     """

@@ -30,8 +30,8 @@ def container(estimator: Estimator) -> str:
     'pandas'
     """
     while isinstance(estimator, Pipeline) and estimator.steps:
-        made = [how for _, how in estimator.steps if hasattr(how, "transform")]
-        estimator = made[-1] if made else None
+        transformers = [how for _, how in estimator.steps if hasattr(how, "transform")]
+        estimator = transformers[-1] if transformers else None
     return str(_get_output_config("transform", estimator)["dense"])
 
 
@@ -50,11 +50,11 @@ def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Table, kept: Mappin
     module = load({"cpu": "pandas", "cuda": "cudf"}[frames.device_of(matrices[0][0])])
     index = X.index if frames.is_frame(X) else None
     parts = [module.DataFrame(m, columns=list(names), index=index) for m, names in matrices]
-    made = parts[0] if len(parts) == 1 else module.concat(parts, axis=1)
+    frame = parts[0] if len(parts) == 1 else module.concat(parts, axis=1)
     table = X if frames.is_frame(X) else module.DataFrame(X)
     for name, source in kept.items():
-        made[name] = categorize(table[[source]])[source]
-    return made
+        frame[name] = categorize(table[[source]])[source]
+    return frame
 
 
 def categorize(X: Table) -> Any:
@@ -62,12 +62,12 @@ def categorize(X: Table) -> Any:
     text = [name for name, dtype in X.dtypes.items() if str(dtype) in ("object", "str", "string")]
     if not text:
         return X
-    made = X.copy(deep=False)
+    frame = X.copy(deep=False)
     for name in text:
         # cuDF takes the nulls of some rows for those of the first ones; a copy has its own.
         whole = X[name].copy() if frames.library(X) == "cudf" else X[name]
-        made[name] = whole.astype("category")
-    return made
+        frame[name] = whole.astype("category")
+    return frame
 
 
 def with_own_nulls(X: Table) -> Any:
@@ -79,10 +79,10 @@ def with_own_nulls(X: Table) -> Any:
     if frames.library(X) != "cudf":
         return X
     views = [n for n in X.columns if X[n].hasnans and X[n].to_pylibcudf()[0].offset()]
-    made = X.copy(deep=False)
+    frame = X.copy(deep=False)
     for name in views:
-        made[name] = X[name].copy()
-    return made
+        frame[name] = X[name].copy()
+    return frame
 
 
 def contained(values: Array, how: str, names: Names, index: Column) -> Any:
@@ -117,7 +117,7 @@ def contained(values: Array, how: str, names: Names, index: Column) -> Any:
     return load("polars.from_pandas")(values) if how == "polars" else values
 
 
-def refuse_infinite(X: Table) -> None:
+def check_finite(X: Table) -> None:
     """Check all floats of a table, for a library that takes infinite ones without a word.
 
     Parameters

@@ -229,8 +229,8 @@ def _read(
     targets = [target] if isinstance(target, str) else list(target)
     names = list(dict.fromkeys([*named, *targets]))
     with _worded(path):
-        frame, found = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
-    return frame[columns], found[target] if isinstance(target, str) else found
+        frame, y = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
+    return frame[columns], y[target] if isinstance(target, str) else y
 
 
 def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:

@@ -19,7 +19,7 @@ COPIES = 2
 """The partitions, and the table that is made of them, are in memory at once."""
 
 
-def parts_of(X: Table) -> list[Any]:
+def partitions_of(X: Table) -> list[Any]:
     """Return a task for each partition of a Dask frame, or block of rows of a Dask array."""
     return list(X.to_delayed() if hasattr(X, "columns") else X.to_delayed().ravel())
 
@@ -30,7 +30,7 @@ def lengths(X: Table) -> list[int]:
         X = X[list(X.columns[:1])]
     elif not np.isnan(X.chunks[0]).any():
         return [int(n) for n in X.chunks[0]]
-    return list(compute([load("dask.delayed")(len)(part) for part in parts_of(X)]))
+    return list(compute([load("dask.delayed")(len)(part) for part in partitions_of(X)]))
 
 
 def compute(tasks: Sequence[Any]) -> Sequence[Any]:
@@ -47,13 +47,13 @@ def compute(tasks: Sequence[Any]) -> Sequence[Any]:
     return retry.compute(cluster, tasks)
 
 
-def each(function: Callable[..., Any], X: Table, *shared: Any) -> list[Any]:
+def compute_each(function: Callable[..., Any], X: Table, *shared: Any) -> list[Any]:
     """Return what a function makes of every partition; what all of them need is sent once."""
     cluster = active()
     if cluster is not None and shared:
         shared = tuple(cluster.client.scatter(list(shared), broadcast=True, hash=False))
     task = load("dask.delayed")(function, pure=False)
-    return list(compute([task(part, *shared) for part in parts_of(X)]))
+    return list(compute([task(part, *shared) for part in partitions_of(X)]))
 
 
 def fits(X: Table) -> tuple[bool, str]:
@@ -65,7 +65,7 @@ def fits(X: Table) -> tuple[bool, str]:
 def _bytes(X: Table) -> int:
     if not hasattr(X, "columns") and not np.isnan(X.nbytes):
         return int(X.nbytes)
-    return sum(each(frames.nbytes, X))
+    return sum(compute_each(frames.nbytes, X))
 
 
 def gather(X: Table, step: str) -> tuple[Any, str]:
@@ -110,15 +110,15 @@ def check_rows(y: Target, rows: int) -> None:
         raise DataError(f"y has {len(y)} values and X has {rows} rows")
 
 
-def joined(results: Sequence[Any]) -> Any:
+def concatenate(results: Sequence[Any]) -> Any:
     """Return the answers for partitions, one after the other, as the answer for all rows.
 
-    >>> joined([(np.zeros(1), np.ones(1)), (np.zeros(2), np.ones(2))])[1].tolist()
+    >>> concatenate([(np.zeros(1), np.ones(1)), (np.zeros(2), np.ones(2))])[1].tolist()
     [1.0, 1.0, 1.0]
     """
     first = results[0]
     if isinstance(first, tuple | list):
-        return type(first)(joined(group) for group in zip(*results, strict=True))
+        return type(first)(concatenate(group) for group in zip(*results, strict=True))
     if frames.is_frame(first):
         module = load(frames.library(first))
         return module.concat(list(results))

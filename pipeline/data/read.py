@@ -65,8 +65,8 @@ class Preflight:
         """
         owner = "the workers have" if self.how == "cluster" else "are free"
         need, free = (f"{size / 1e9:.1f} GB" for size in (self.need, self.free))
-        told = f"{owner} {free}" if self.how == "cluster" else f"{free} {owner}"
-        return f"{self.how}: a fit needs about {need} and {told}"
+        memory = f"{owner} {free}" if self.how == "cluster" else f"{free} {owner}"
+        return f"{self.how}: a fit needs about {need} and {memory}"
 
 
 def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") -> Preflight:
@@ -152,7 +152,7 @@ def read_table(path: Path) -> pa.Table:
         The file is missing or damaged, has no rows, or has two columns of one name.
     """
     try:
-        table = csv.read_table(path) if is_csv(path) else pq.read_table(path)
+        table = csv.read_csv(path) if is_csv(path) else pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         cause = str(error).partition("\n")[0]
         raise DataError(f"{path}: cannot be read: {cause}") from error
@@ -271,22 +271,24 @@ def _on_gpu(path: Path, names: Sequence[str], rows: Filter, size: int | None) ->
     files = parquet_files(path)
     size = size or partition_size(sum(agree(files, names)))
     reader = parquet.Reader.of(files, list(dict.fromkeys(names)), rows)
-    found = pieces(reader, files, size) or [{}]
-    return load("dask.dataframe.from_map")(reader.read, found, meta=reader.read({}))
+    splits = split_row_groups(reader, files, size) or [{}]
+    return load("dask.dataframe.from_map")(reader.read, splits, meta=reader.read({}))
 
 
-def pieces(reader: parquet.Reader, files: Sequence[Path], size: int) -> list[dict[Path, list[int]]]:
+def split_row_groups(
+    reader: parquet.Reader, files: Sequence[Path], size: int
+) -> list[dict[Path, list[int]]]:
     """Return row groups of a file each, of about as many bytes, that may hold rows to read."""
-    made: list[dict[Path, list[int]]] = []
+    splits: list[dict[Path, list[int]]] = []
     for file in files:
-        found, held = metadata(file), size
+        about, held = metadata(file), size
         for group in reader.groups(file):
             if held >= size:
-                made.append({file: []})
+                splits.append({file: []})
                 held = 0
-            made[-1][file].append(group)
-            held += _group_bytes(found.row_group(group), set(reader.names))
-    return made
+            splits[-1][file].append(group)
+            held += _group_bytes(about.row_group(group), set(reader.names))
+    return splits
 
 
 def _dask_csv(
@@ -351,8 +353,8 @@ def agree(files: Sequence[Path], names: Sequence[str]) -> list[int]:
     first: dict[str, Any] = {}
     sizes = []
     for file in files:
-        found = metadata(file)
-        schema = found.schema.to_arrow_schema()
+        about = metadata(file)
+        schema = about.schema.to_arrow_schema()
         for name in names:
             if schema.get_field_index(name) < 0:
                 raise DataError(f"{file}: has no column {name!r}; has {schema.names[:20]}")
@@ -362,7 +364,7 @@ def agree(files: Sequence[Path], names: Sequence[str]) -> list[int]:
                     f"{file}: column {name!r} holds {kind} and {files[0]} holds {first[name]}; "
                     "write both with one type"
                 )
-        sizes.append(stored_bytes(found, set(names)))
+        sizes.append(stored_bytes(about, set(names)))
     return sizes
 
 
@@ -379,9 +381,9 @@ def _kind(kind: Any) -> Any:
     return pa.string() if pa.types.is_large_string(kind) else kind
 
 
-def stored_bytes(found: Any, names: set[str]) -> int:
+def stored_bytes(about: Any, names: set[str]) -> int:
     """Return the bytes that columns take in a file before it is compressed."""
-    groups = map(found.row_group, range(found.num_row_groups))
+    groups = map(about.row_group, range(about.num_row_groups))
     return sum(_group_bytes(group, names) for group in groups)
 
 

@@ -184,8 +184,8 @@ fitted on numbers; convert it (pandas.to_numeric)
         changed = {}
         for name, fitted in self.columns.items():
             series = X[name]
-            if (found := self._column(series, name, fitted)) is not series:
-                changed[name] = found
+            if (column := self._column(series, name, fitted)) is not series:
+                changed[name] = column
         return Validated(_replaced(X, changed), extra, [])
 
     def _column(self, series: Series, name: Name, fitted: Column) -> Series:

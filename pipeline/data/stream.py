@@ -18,7 +18,7 @@ _BUFFER = 1024**2
 
 
 @dataclass(frozen=True)
-class Source:
+class TableFile:
     """A Parquet or CSV file.
 
     Parameters

@@ -97,7 +97,7 @@ class Accelerated(Answers):
     execution_log_ : ExecutionLog
         What ran where, how long, and which bytes moved: the last `fit`, then the
         prediction that ended last, never a mixture of two.
-    profile_ : dict of str to pipeline.data.drift.Learnt
+    profile_ : dict of str to pipeline.data.drift.ColumnProfile
         What `profile` asks for, of the columns that some step reads.
     classes_ : numpy.ndarray
         The labels, for classifiers.

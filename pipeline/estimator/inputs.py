@@ -127,9 +127,9 @@ class TableInput:
             )
         return X
 
-    def profile(self, X: Table) -> dict[str, drift.Learnt]:
+    def profile(self, X: Table) -> dict[str, drift.ColumnProfile]:
         """Return the profile of the columns that some step reads."""
-        return drift.learn(self.read(X))
+        return drift.fit_profiles(self.read(X))
 
     def read(self, X: Table) -> pd.DataFrame:
         """Return the columns that some step reads, on the host, of rows that were taken."""

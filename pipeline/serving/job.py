@@ -14,7 +14,7 @@ import msgspec
 from pipeline.backends.base import Placement
 from pipeline.backends.nvforest import Forest
 from pipeline.data.csv import MISSING
-from pipeline.data.drift import Drift, Learnt
+from pipeline.data.drift import ColumnProfile, Drift
 from pipeline.data.files import digest
 from pipeline.errors import ConfigError, DataError
 from pipeline.planning.plan import Plan, Step
@@ -166,7 +166,7 @@ def serve_forests(plan: Plan, device: str) -> None:
     plan.steps = [*plan.steps[:-1], Step(last.name, worker, device, [where])]
 
 
-def judge_empty(record: Record, job: Job, profile: Mapping[str, Learnt]) -> None:
+def judge_empty(record: Record, job: Job, profile: Mapping[str, ColumnProfile]) -> None:
     """Refuse columns without a value that chance does not explain; tell of the others.
 
     Raises
@@ -189,7 +189,7 @@ def judge_empty(record: Record, job: Job, profile: Mapping[str, Learnt]) -> None
         warnings.warn(f"{what}; all are predicted as missing", UserWarning, stacklevel=3)
 
 
-def tell_marks(job: Job, profile: Mapping[str, Learnt]) -> None:
+def tell_marks(job: Job, profile: Mapping[str, ColumnProfile]) -> None:
     """Warn of texts at fit that are none in CSV, as far as a profile knows them."""
     known = {
         name: sorted({*(learnt.values or [])} & {*MISSING}) for name, learnt in profile.items()

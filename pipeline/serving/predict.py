@@ -23,7 +23,7 @@ import pyarrow as pa
 from pipeline.data import drift, frames, partitioned
 from pipeline.data.convert import from_arrow
 from pipeline.data.drift import Counted
-from pipeline.data.stream import Source
+from pipeline.data.stream import TableFile
 from pipeline.distributed import ordered_map
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, OutOfMemory
@@ -94,7 +94,7 @@ def run(job: Job, say: Say) -> Record:
 
 def batches(job: Job) -> int:
     """Return the number of batches there will be; 0 where that is not known beforehand."""
-    rows = Source(job.source, None, {}).rows()
+    rows = TableFile(job.source, None, {}).rows()
     return 0 if rows is None else -(-rows // job.rows)
 
 
@@ -109,7 +109,7 @@ class Predictor:
         self.method = self._method()
         taken = self.model.inputs_
         kinds: Mapping[str, str] = getattr(taken, "kinds", {})
-        whole = Source(job.source, None, kinds)
+        whole = TableFile(job.source, None, kinds)
         self.there, self.index = whole.names(), whole.index()
         unknown = [name for name in job.keep if name not in self.there]
         if unknown:
@@ -123,7 +123,7 @@ class Predictor:
             )
         if not kinds:
             kinds = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
-        self.source = Source(job.source, [*self.features, *self.copied], kinds)
+        self.source = TableFile(job.source, [*self.features, *self.copied], kinds)
         if self.source.is_csv:
             tell_marks(job, self.model.profile_)
 
@@ -198,7 +198,7 @@ class Predictor:
             else (taken[:cut], taken[cut:])
         )
         (first, a), (second, b) = (self._made(half) for half in halves)
-        return partitioned.joined([first, second]), a + b
+        return partitioned.concatenate([first, second]), a + b
 
     def _indexed(self, output: pa.Table) -> pa.Table:
         """Return a table that pandas reads with the index of the input."""
@@ -228,7 +228,7 @@ class Predictor:
         """Return what the batch holds, and what its columns were changed to."""
         if not isinstance(self.model.inputs_, TableInput):
             return {}, []
-        counted = drift.count(self.model.inputs_.read(taken), self.model.profile_)
+        counted = drift.count_rows(self.model.inputs_.read(taken), self.model.profile_)
         pairs = zip(X.dtypes, taken.dtypes, X.columns, strict=True) if frames.is_frame(X) else ()
         casts = [f"{n}: {was} became {now}" for was, now, n in pairs if str(was) != str(now)]
         return counted, casts

@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 import msgspec
 import numpy as np
 
-from pipeline.data.drift import Learnt
+from pipeline.data.drift import ColumnProfile
 from pipeline.data.schema import Column, Schema
 from pipeline.errors import DataError
 from pipeline.estimator.inputs import DaskInput, Input, Labels, TableInput, TextInput
@@ -32,7 +32,7 @@ class ModelState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     attributes: Document
     """Those that scikit-learn's conventions ask for, as ``classes_``."""
     steps: list[tuple[str, State]]
-    profile: dict[str, Learnt]
+    profile: dict[str, ColumnProfile]
     """Of the training rows, by name of the column."""
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.data import frames, parquet
 from pipeline.data.parquet import Reader
-from pipeline.data.read import pieces
+from pipeline.data.read import split_row_groups
 from pipeline.errors import DataError
 from tests.contract.recorder import Recorder
 from tests.contract.verify import faults
@@ -94,7 +94,7 @@ def test_partitions_are_parts_of_the_same_frame(
 ) -> None:
     wanted, _ = parquet.read(path, COLUMNS, "late", [("n", ">", 12)], "cpu")
     reader = Reader.of([path], COLUMNS, [("n", ">", 12)])
-    parts = [reader.read(piece).to_pandas() for piece in pieces(reader, [path], size)]
+    parts = [reader.read(piece).to_pandas() for piece in split_row_groups(reader, [path], size)]
     assert len(parts) == count
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), wanted)
     assert reader.read({}).to_pandas().dtypes.tolist() == parts[0].dtypes.tolist()

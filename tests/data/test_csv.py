@@ -17,7 +17,7 @@ from pipeline import Accelerated, save
 from pipeline.data import csv, read
 from pipeline.data.convert import from_arrow
 from pipeline.data.schema import Schema
-from pipeline.data.stream import Source
+from pipeline.data.stream import TableFile
 from pipeline.errors import DataError
 from tests.commands import call
 
@@ -165,7 +165,7 @@ def predict(path: Path, known: pd.DataFrame) -> pd.DataFrame:
     """Return what a model that was fitted on a frame is given, some rows at a time."""
     columns = Schema.fit(known)[0].columns or {}
     kinds = {name: each.kind for name, each in columns.items()}
-    tables = map(from_arrow, Source(path, None, kinds).tables(7))
+    tables = map(from_arrow, TableFile(path, None, kinds).tables(7))
     return pd.concat([table.astype(object) for table in tables])
 
 
@@ -241,7 +241,7 @@ def test_a_cell_that_the_model_cannot_read_is_named(
     path = written(tmp_path, "\n".join(["a", *cells[:1] * 9, cells[1], ""]))
     says = says.replace("row 1", "row 9")
     with pytest.raises(DataError, match=rf"rows\.csv: column 'a' holds {says}"):
-        list(Source(path, None, {"a": kind}).tables(4, skip=4))
+        list(TableFile(path, None, {"a": kind}).tables(4, skip=4))
 
 
 @pytest.mark.parametrize("way", WAYS)

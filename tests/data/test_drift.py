@@ -24,8 +24,8 @@ TABLE = pd.DataFrame(
 
 
 def drifts(X: pd.DataFrame, table: pd.DataFrame = TABLE) -> dict[str, drift.Drift]:
-    profile = drift.learn(table)
-    return {each.name: each for each in drift.drift(profile, drift.count(X, profile))}
+    profile = drift.fit_profiles(table)
+    return {each.name: each for each in drift.drift(profile, drift.count_rows(X, profile))}
 
 
 def test_the_same_rows_do_not_drift() -> None:
@@ -35,7 +35,7 @@ def test_the_same_rows_do_not_drift() -> None:
 
 def test_ranges_and_missing_rates_are_learnt() -> None:
     table = TABLE.drop(columns="flag")
-    learnt = drift.learn(table.mask(np.tile(np.arange(ROWS) < 250, (5, 1)).T))
+    learnt = drift.fit_profiles(table.mask(np.tile(np.arange(ROWS) < 250, (5, 1)).T))
     assert {name: each.missing for name, each in learnt.items()} == dict.fromkeys(table, 0.25)
     assert (learnt["int"].low, learnt["int"].high) == (0.0, 4.0)
     assert learnt["text"].values == ["a", "b", "c"]
@@ -61,9 +61,9 @@ def test_a_shift_is_seen_in_the_column_it_is_in() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 300])
 def test_batches_together_count_as_one(size: int) -> None:
-    profile = drift.learn(TABLE.head(100))
-    whole = drift.count(TABLE, profile)
-    parts = [drift.count(TABLE[i : i + size], profile) for i in range(0, ROWS, size)]
+    profile = drift.fit_profiles(TABLE.head(100))
+    whole = drift.count_rows(TABLE, profile)
+    parts = [drift.count_rows(TABLE[i : i + size], profile) for i in range(0, ROWS, size)]
     total, *rest = parts
     for part in rest:
         for name, counted in part.items():
@@ -90,13 +90,13 @@ def test_other_types_of_the_same_values_are_the_same(change: dict[str, Any]) -> 
 
 def test_a_column_without_values_has_no_range() -> None:
     empty = pd.DataFrame({"n": [np.nan, np.nan]})
-    assert drift.learn(empty)["n"].low is None
+    assert drift.fit_profiles(empty)["n"].low is None
     assert drifts(pd.DataFrame({"n": [1.0, np.nan]}), empty)["n"].above == 0
 
 
 def test_too_many_values_are_not_kept() -> None:
     table = pd.DataFrame({"id": [str(i) for i in range(drift.MOST_VALUES + 1)]})
-    assert drift.learn(table)["id"].values is None
+    assert drift.fit_profiles(table)["id"].values is None
     assert drifts(pd.DataFrame({"id": ["x"]}), table)["id"].unseen is None
 
 

@@ -13,7 +13,7 @@ def test_the_digest_and_the_size_of_a_file_are_those_of_its_bytes(tmp_path: Path
     path = tmp_path / "file"
     path.write_bytes(bytes(range(256)))
     assert files.digest(path) == hashlib.sha256(bytes(range(256))).hexdigest()
-    assert files.size(path) == 256
+    assert files.byte_size(path) == 256
 
 
 def test_those_of_a_folder_are_of_its_parquet_files_in_order(tmp_path: Path) -> None:
@@ -26,9 +26,9 @@ def test_those_of_a_folder_are_of_its_parquet_files_in_order(tmp_path: Path) -> 
         f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in sorted(names[:2])
     )
     assert files.digest(tmp_path) == hashlib.sha256(lines.encode()).hexdigest()
-    assert files.size(tmp_path) == len("a.parquet" + "b.parquet")
+    assert files.byte_size(tmp_path) == len("a.parquet" + "b.parquet")
 
 
 def test_a_folder_without_parquet_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no file whose name ends in"):
-        files.size(tmp_path)
+        files.byte_size(tmp_path)

@@ -42,7 +42,7 @@ def test_a_target_of_another_length_is_refused() -> None:
 
 def test_answers_of_every_form_are_joined() -> None:
     a, b = np.zeros((2, 1)), np.ones((1, 1))
-    assert partitioned.joined([a, b]).tolist() == [[0], [0], [1]]
-    assert partitioned.joined([[a, a], [b, b]])[1].tolist() == [[0], [0], [1]]
-    frame = partitioned.joined([pd.DataFrame(a), pd.DataFrame(b)])
+    assert partitioned.concatenate([a, b]).tolist() == [[0], [0], [1]]
+    assert partitioned.concatenate([[a, a], [b, b]])[1].tolist() == [[0], [0], [1]]
+    frame = partitioned.concatenate([pd.DataFrame(a), pd.DataFrame(b)])
     assert frame[0].tolist() == [0, 0, 1]

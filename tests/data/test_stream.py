@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.data.stream import Source
+from pipeline.data.stream import TableFile
 from pipeline.errors import DataError
 
 
@@ -21,7 +21,7 @@ def test_rows_come_once_and_in_order(tmp_path: Path, form: str, size: int, skip:
         table.to_pandas().to_csv(path, index=False)
     else:
         pq.write_table(table, path, row_group_size=4)
-    source = Source(path, ["i", "t"], {"i": "number", "t": "text"})
+    source = TableFile(path, ["i", "t"], {"i": "number", "t": "text"})
     tables = list(source.tables(size, skip))
     assert [value for t in tables for value in t["i"].to_pylist()] == list(range(skip, 10))
     assert all(len(t) == size for t in tables[:-1])
@@ -34,7 +34,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     pq.write_table(pa.table(dict(zip("abcdefgh", X.T, strict=True))), tmp_path / "in",
                    row_group_size=group)  # fmt: skip
     held = []
-    for table in Source(tmp_path / "in", None, {}).tables(5_000):
+    for table in TableFile(tmp_path / "in", None, {}).tables(5_000):
         held.append(pa.total_allocated_bytes())
         del table
     assert held[-5] - held[10] < 3 * group * columns * 8
@@ -43,7 +43,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 def test_an_empty_cell_is_missing_quoted_or_not(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text('n,t\n1,""\n,\nNaN,x\n')
-    (table,) = Source(path, None, {"n": "number", "t": "text"}).tables(9)
+    (table,) = TableFile(path, None, {"n": "number", "t": "text"}).tables(9)
     assert table["t"].to_pylist() == [None, None, "x"]
     assert table["n"].null_count == 2
 
@@ -54,4 +54,4 @@ def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     data[len(data) // 2] ^= 1
     (tmp_path / "in").write_bytes(data)
     with pytest.raises(DataError, match="in: cannot be read: .*CRC"):
-        list(Source(tmp_path / "in", None, {}).tables(100))
+        list(TableFile(tmp_path / "in", None, {}).tables(100))

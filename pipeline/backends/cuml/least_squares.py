@@ -58,7 +58,7 @@ def sized_together(X: Table, *, tol: float = 1e-6, centred: bool = True) -> tupl
     ----------
     X : dask.array.Array, shape (n_rows, n_columns)
     """
-    counts, means, variances = zip(*partitioned.each(_moments, X), strict=True)
+    counts, means, variances = zip(*partitioned.compute_each(_moments, X), strict=True)
     n_rows = sum(counts)
     mean = sum(n * at for n, at in zip(counts, means, strict=True)) / n_rows
     around = mean if centred else 0.0

@@ -166,7 +166,7 @@ def train(
     arrays = [target, weights]
     shares = distributed.share(cluster, X, rows, arrays)
     table, *columns = distributed.join(shares, X, arrays)
-    if any(partitioned.each(has_missing, table)):
+    if any(partitioned.compute_each(has_missing, table)):
         return None
     factor = 1.0
     if cutoff:
@@ -272,7 +272,7 @@ def _steps(model: Estimator, learnt: Learnt) -> None:
 
 def _labels(model: Estimator, learnt: Learnt) -> None:
     """Give the labels and the inertia of all rows: the model has those of one GPU."""
-    labels = partitioned.joined(partitioned.each(_labelled, learnt.table, model))
+    labels = partitioned.concatenate(partitioned.compute_each(_labelled, learnt.table, model))
     model.labels_ = frames.to_device(labels, frames.device_of(learnt.table))
     model.inertia_ = float(learnt.by.inertia_)
 

@@ -371,7 +371,11 @@ def fingerprint(*tables: Any) -> str:
 def _parts(table: Table) -> Sequence[Any]:
     if table is None:
         return [None]
-    return partitioned.each(_digest, table) if frames.is_partitioned(table) else [_digest(table)]
+    return (
+        partitioned.compute_each(_digest, table)
+        if frames.is_partitioned(table)
+        else [_digest(table)]
+    )
 
 
 def _digest(table: Table) -> tuple[Any, ...]:

@@ -175,7 +175,7 @@ def _matrix(
         matrix = load("xgboost.QuantileDMatrix")(rows, max_bin=estimator.max_bin, **options)
     else:
         matrix = load("xgboost.DMatrix")(
-            partitioned.joined(parts),
+            partitioned.concatenate(parts),
             label=np.concatenate(labels),
             weight=np.concatenate(weights) if weights else None,
             feature_types=estimator.feature_types,
@@ -206,7 +206,7 @@ def share(cluster: Cluster, X: Table, rows: Sequence[int], arrays: Sequence[Arra
     list of Share
         Of the workers that have rows.
     """
-    kept = [(part, n) for part, n in zip(partitioned.parts_of(X), rows, strict=True) if n]
+    kept = [(part, n) for part, n in zip(partitioned.partitions_of(X), rows, strict=True) if n]
     edges = np.cumsum([0, *(n for _, n in kept)])
     workers = cluster.workers()
     numbers = np.array_split(np.arange(len(kept)), len(workers))
@@ -277,7 +277,7 @@ def categorize(X: Table) -> Any:
     names = [name for name, dtype in meta.dtypes.items() if str(dtype) == "category"]
     if not names:
         return X
-    found = partitioned.each(_categories, X, names)
+    found = partitioned.compute_each(_categories, X, names)
     kinds = {
         name: pd.CategoricalDtype(pd.Index(_union([part[name] for part in found])))
         for name in names

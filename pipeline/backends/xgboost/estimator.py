@@ -112,7 +112,7 @@ class XGBoostModel(Model):
         X = _readable(X)
         # It refuses infinite numbers when it trains, and takes them when it predicts.
         if not frames.is_sparse(X):
-            output.refuse_infinite(X)
+            output.check_finite(X)
         result = self._answer(method, X, params)
         self._moved(to_host=result.nbytes, answer=True)
         return result

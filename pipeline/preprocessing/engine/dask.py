@@ -46,7 +46,7 @@ class Partitions:
         self._framed = hasattr(X, "columns")
         if not self._framed and (X.ndim != 2 or X.numblocks[1] != 1):
             raise DataError("X is cut between its columns; pass X.rechunk({1: -1})")
-        self._parts = partitioned.parts_of(X)
+        self._parts = partitioned.partitions_of(X)
         self._own: list[list[Any]] = [[] for _ in self._parts]
         self._own_first: list[Any] = []
         self._lengths: list[int] = []
@@ -96,7 +96,7 @@ class Partitions:
             return self
         narrow = copy(self)
         narrow.X = self.X[wanted]
-        narrow._parts = partitioned.parts_of(narrow.X)
+        narrow._parts = partitioned.partitions_of(narrow.X)
         narrow._row = self._row[wanted]
         return narrow
 
