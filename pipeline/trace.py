@@ -7,10 +7,8 @@ A log may have a budget for the rows of tables that come back to the host.
 Answers are what the caller asked for, and state is what scikit-learn's attributes
 are made of, such as the categories of a column; neither counts.
 
-
-Names for stretches of time on a GPU, which Nsight Systems shows: NVTX ranges.
-
-The package ``nvtx`` comes with cuDF. Without a tool that looks, a range costs next to nothing.
+On a GPU each entry is an NVTX range too, which Nsight Systems shows, where the package ``nvtx`` is
+installed: it comes with cuDF. Without a tool that looks, a range costs next to nothing.
 """
 
 from __future__ import annotations
@@ -74,21 +72,31 @@ class Event:
 
 @dataclass
 class ExecutionLog:
-    """The entries of one `fit` or one prediction, in the order of the calls.
+    """The events of one `fit` or one prediction, in the order of the calls.
 
     Parameters
     ----------
-    entries : list of Entry
+    events : list of Event
     host_bytes : int, optional
         The budget: bytes of rows that may come back to the host. By default any.
     n_rows : int
         Rows of the table. A copy with less than a byte for each, or up to 64 KiB, holds none.
+    last : ExecutionLog, optional
+        Of a fit: the prediction that ended last. It is put in the place of the one before as a
+        whole, so that predictions in several threads do not mix.
     """
 
-    entries: list[Event] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     host_bytes: int | None = None
     n_rows: int = 0
     rows_bytes: int = field(default=0, init=False)
+    last: ExecutionLog | None = field(default=None, init=False)
+
+    @property
+    def entries(self) -> list[Event]:
+        """The events, and those of the last prediction after them."""
+        last = self.last
+        return [*self.events, *(last.events if last else ())]
 
     def seconds(self, *calls: str) -> float:
         """Return the summed wall time of the named calls."""
@@ -124,21 +132,21 @@ _entry: ContextVar[Event | None] = ContextVar("entry", default=None)
 @contextmanager
 def execution_log(*, host_bytes: int | None = None, n_rows: int = 0) -> Iterator[ExecutionLog]:
     """Collect everything recorded inside the block; see `ExecutionLog` for the parameters."""
-    book = ExecutionLog(host_bytes=host_bytes, n_rows=n_rows)
-    token = _log.set(book)
+    log = ExecutionLog(host_bytes=host_bytes, n_rows=n_rows)
+    token = _log.set(log)
     try:
-        yield book
+        yield log
     finally:
         _log.reset(token)
 
 
 @contextmanager
 def record(step: str, call: str, device: str, why: str = "") -> Iterator[Event]:
-    """Time the block as one entry; bytes reported inside are booked on it.
+    """Time the block as one entry; bytes reported inside are added to it.
 
-    >>> with execution_log() as book, record("scaler", "fit", "cpu"):
+    >>> with execution_log() as log, record("scaler", "fit", "cpu"):
     ...     record_transfer(to_host=8)
-    >>> [(e.step, e.to_host_bytes) for e in book.entries]
+    >>> [(e.step, e.to_host_bytes) for e in log.entries]
     [('scaler', 8)]
     """
     entry = Event(step, call, device, why=why)
@@ -150,15 +158,15 @@ def record(step: str, call: str, device: str, why: str = "") -> Iterator[Event]:
     finally:
         entry.seconds = time.perf_counter() - start
         _entry.reset(token)
-        book = _log.get()
-        if book is not None:
-            book.entries.append(entry)
+        log = _log.get()
+        if log is not None:
+            log.events.append(entry)
 
 
 def record_transfer(
     *, to_device: int = 0, to_host: int = 0, answer: bool = False, state: bool = False
 ) -> None:
-    """Book bytes on the entry that is being recorded, if there is one.
+    """Add bytes to the event that is being recorded, if there is one.
 
     Parameters
     ----------
@@ -175,13 +183,13 @@ def record_transfer(
     BudgetExceeded
         The copy would break the budget of the log.
     """
-    entry, book = _entry.get(), _log.get()
+    entry, log = _entry.get(), _log.get()
     if entry is None:
         return
     if answer:
         entry.why = ANSWER
-    if book is not None and entry.why != ANSWER and not state:
-        book.spend(entry, to_host)
+    if log is not None and entry.why != ANSWER and not state:
+        log.spend(entry, to_host)
     entry.to_device_bytes += to_device
     entry.to_host_bytes += to_host
 

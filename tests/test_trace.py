@@ -106,7 +106,7 @@ def test_a_helper_thread_reports_to_the_call_it_serves() -> None:
 
 def test_seconds_are_summed_by_call() -> None:
     book = ExecutionLog([Event("a", "fit", "cpu", 1.0), Event("b", "fit", "cpu", 2.0)])
-    book.entries.append(Event("b", "predict", "cpu", 4.0))
+    book.events.append(Event("b", "predict", "cpu", 4.0))
     assert (book.seconds("fit"), book.seconds("fit", "predict"), book.seconds()) == (3.0, 7.0, 0)
 
 

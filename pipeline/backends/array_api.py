@@ -7,7 +7,7 @@ have been told of it in the environment before it was imported.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone, is_classifier
 
-from pipeline.backends.base import Model, Placement
+from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cuml.tables import public_name
 from pipeline.data import frames
 from pipeline.errors import DataError, Reason, Unsupported
@@ -47,31 +47,42 @@ def handles(estimator: Estimator) -> bool:
     return public_name(estimator) in ESTIMATORS
 
 
-def describe(estimator: Estimator, step: str) -> Placement:
-    """Return what runs an estimator.
+class ArrayApiBackend(Backend):
+    """Runs scikit-learn's own classes on CuPy arrays."""
 
-    Raises
-    ------
-    Unsupported
-        The parameters would bring the data to the host, or the array API is switched off.
-    """
-    found = [
-        Reason(
-            step,
-            f"{getattr(estimator, name)!r} is not computed on CuPy",
-            f"use {' or '.join(map(repr, values))}, or device='auto' to run it on the CPU",
-            name,
-        )
-        for name, values in ESTIMATORS[public_name(estimator)].items()
-        if getattr(estimator, name) not in values
-    ]
+    sparse = False
+
+    def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
+        """Return the estimator, placed on the GPU."""
+        self.describe(estimator, step)
+        return ArrayApiModel(estimator, step)
+
+    def describe(self, estimator: Estimator, step: str) -> Placement:
+        """Return what runs an estimator.
+
+        Raises
+        ------
+        Unsupported
+            The parameters would bring the data to the host, or the array API is switched off.
+        """
+        if reasons := list(_unsupported_reasons(estimator, step)):
+            raise Unsupported(*reasons)
+        return Placement(step, f"sklearn.{type(estimator).__name__} on CuPy", "cuda")
+
+
+ARRAY_API_BACKEND = ArrayApiBackend()
+
+
+def _unsupported_reasons(estimator: Estimator, step: str) -> Iterator[Reason]:
+    for name, values in ESTIMATORS[public_name(estimator)].items():
+        if getattr(estimator, name) not in values:
+            why = f"{getattr(estimator, name)!r} is not computed on CuPy"
+            known = " or ".join(map(repr, values))
+            yield Reason(step, why, f"use {known}, or device='auto' to run it on the CPU", name)
     if os.environ.get(SWITCH) != "1":
         why = f"scikit-learn computes on CuPy only with {SWITCH}=1 in the environment"
-        way_out = f"run `export {SWITCH}=1` before Python starts, or use device='auto'"
-        found.append(Reason(step, why, way_out))
-    if found:
-        raise Unsupported(*found)
-    return Placement(step, f"sklearn.{type(estimator).__name__} on CuPy", "cuda")
+        suggestion = f"run `export {SWITCH}=1` before Python starts, or use device='auto'"
+        yield Reason(step, why, suggestion)
 
 
 class ArrayApiModel(Model):
@@ -82,15 +93,9 @@ class ArrayApiModel(Model):
     estimator : estimator
     step : str
         Path of the step, for messages.
-
-    Raises
-    ------
-    Unsupported
-        See `describe`.
     """
 
     def __init__(self, estimator: BaseEstimator, step: str) -> None:
-        describe(estimator, step)
         super().__init__(estimator, clone(estimator))
         self.step = step
         self.classes: np.ndarray | None = None

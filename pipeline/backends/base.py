@@ -1,13 +1,10 @@
-"""An estimator placed on a device: the base of what the rules return.
-
-Where a step of an estimator runs: what `explain`, plans and records say of it.
-"""
+"""An estimator on a device: where it runs, what runs it, and what it is run by."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -31,7 +28,7 @@ class Model:
     ----------
     estimator : estimator
         The user's unfitted estimator; it is not changed.
-    estimator : estimator
+    native : estimator
         What runs in its place.
     """
 
@@ -227,10 +224,10 @@ class Placement:
         return fields | {"parameters": plain, "dropped": list(self.dropped), "reasons": reasons}
 
 
-def changed(estimator: ReadParams, given: ReadParams) -> dict[str, Any]:
+def list_changes(estimator: ReadParams, given: ReadParams) -> dict[str, Any]:
     """Return the parameters that an implementation is given otherwise than the estimator has them.
 
-    >>> changed({"C": 1.0, "tol": 0.1}, {"C": 1.0, "tol": 0.01, "solver": "qn"})
+    >>> list_changes({"C": 1.0, "tol": 0.1}, {"C": 1.0, "tol": 0.01, "solver": "qn"})
     {'tol': 0.01, 'solver': 'qn'}
     """
     return {
@@ -245,3 +242,39 @@ def _plain(value: Array) -> Any:
     return (
         value if value is None or (isinstance(value, str | int | float) and finite) else repr(value)
     )
+
+
+class Backend(Protocol):
+    """What runs steps of one sort on one device."""
+
+    order: str = "C"
+    """The order of a matrix that it learns from without making a copy."""
+
+    sparse: bool = True
+    """Whether it takes the sparse rows that text vectorizers make."""
+
+    def describe(self, estimator: Estimator, step: str) -> Placement:
+        """Return what runs an estimator.
+
+        Raises
+        ------
+        Unsupported
+            There is no equivalent of some parameter values.
+        """
+
+    def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
+        """Return what runs an estimator, unfitted.
+
+        Parameters
+        ----------
+        estimator : estimator
+        step : str
+            Path of the step, for messages.
+        dtype : {"float32", "float64"}
+            Type of the matrix that a text vectorizer hands on, where its own cannot be had.
+
+        Raises
+        ------
+        Unsupported
+            There is no equivalent of some parameter values.
+        """

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from pipeline.backends.base import HostModel, Model, Placement
+from pipeline.backends.base import Backend, HostModel, Model, Placement
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.typing import Estimator
 
 
-def place(estimator: Estimator, step: str, dtype: str = "float32") -> Model:
-    """Return the estimator, placed on the CPU; its types are its own."""
-    return XGBoostModel(estimator, "cpu") if is_xgboost(estimator) else HostModel(estimator)
+class HostBackend(Backend):
+    """Runs every estimator as it is; its types are its own."""
+
+    def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
+        """Return the estimator, placed on the CPU."""
+        return XGBoostModel(estimator, "cpu") if is_xgboost(estimator) else HostModel(estimator)
+
+    def describe(self, estimator: Estimator, step: str) -> Placement:
+        """Return what runs an estimator."""
+        asked = getattr(estimator, "device", None) if is_xgboost(estimator) else None
+        replaced = asked not in (None, "cpu")
+        note = f"device={asked!r} of the estimator is replaced" if replaced else ""
+        package = type(estimator).__module__.partition(".")[0]
+        return Placement(step, f"{package}.{type(estimator).__name__}", "cpu", note)
 
 
-def describe(estimator: Estimator, step: str) -> Placement:
-    """Return what runs an estimator."""
-    asked = getattr(estimator, "device", None) if is_xgboost(estimator) else None
-    note = f"device={asked!r} of the estimator is replaced" if asked not in (None, "cpu") else ""
-    package = type(estimator).__module__.partition(".")[0]
-    return Placement(step, f"{package}.{type(estimator).__name__}", "cpu", note)
+HOST = HostBackend()
 
 
 def is_xgboost(estimator: Estimator) -> bool:

@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.preprocessing import LabelEncoder
 
-from pipeline.backends.base import Model
+from pipeline.backends.base import Backend, Model, Placement
 from pipeline.data import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing.transformers.target_encoder import labels
@@ -79,3 +79,18 @@ class Labels(Model):
             first = int(np.argmax(codes < 0))
             raise DataError(f"the label {X.tolist()[first]!r} in row {first} was not there at fit")
         return codes
+
+
+class LabelBackend(Backend):
+    """Runs `LabelEncoder` on the host, whatever the device."""
+
+    def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
+        """Return the encoder by hashing."""
+        return Labels(estimator)
+
+    def describe(self, estimator: Estimator, step: str) -> Placement:
+        """Return what runs it."""
+        return Placement(step, "pipeline.backends.label_encoder", "cpu", "labels live on the host")
+
+
+LABEL_BACKEND = LabelBackend()

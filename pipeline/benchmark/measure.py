@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from sklearn.pipeline import Pipeline
 
 from pipeline.backends.base import Placement
-from pipeline.backends.cpu import describe
+from pipeline.backends.cpu import HOST
 from pipeline.benchmark import metrics
 from pipeline.benchmark.task import Split, Task
 from pipeline.data import parquet
@@ -25,7 +25,7 @@ from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.planning.choose import choose_by_size
-from pipeline.planning.lower import parts
+from pipeline.planning.classify import named_steps
 from pipeline.preprocessing.engine.build import leaves
 from pipeline.system.devices import choose, prepare
 from pipeline.trace import Event
@@ -225,7 +225,9 @@ def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcom
     _learn_and_answer(task, steps, split, read, outcome)
     outcome.model = pipeline
     outcome.placements = [
-        _placed(leaf, step) for name, part in parts(pipeline) for step, leaf in leaves(part, name)
+        _placed(leaf, step)
+        for name, part in named_steps(pipeline)
+        for step, leaf in leaves(part, name)
     ]
 
 
@@ -273,7 +275,7 @@ def _placed(leaf: Estimator, step: str) -> Placement:
     if isinstance(leaf, str):
         return Placement(step, "scikit-learn", "cpu")
     if not hasattr(type(leaf), "_cpu_class"):
-        return describe(leaf, step)
+        return HOST.describe(leaf, step)
     # A class of cuml.accel; only the one that was fitted, which is no clone, knows where.
     ran = getattr(leaf, "n_features_in_", None) is not None
     where = ("cuda" if leaf._gpu is not None else "cpu") if ran else "cuda or cpu"

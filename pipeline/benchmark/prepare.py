@@ -33,7 +33,11 @@ def prepared(
     chosen = listed(pipelines, what.pipelines)
     parsed = dict(change(text) for text in changes)
     for name in chosen:
-        lower.lower(what.pipeline(name, seed, parsed), choice.name, fallback=device == "auto")
+        lower.lower(
+            what.pipeline(name, seed, parsed),
+            choice.name,
+            lower.LoweringOptions(fallback=device == "auto"),
+        )
     path = what.data(home, **asked)
     return what, Job(task, chosen[0], device, path, seed, split, parsed), chosen
 

@@ -1,7 +1,4 @@
-"""`Accelerated`: a scikit-learn program, run on the device of choice.
-
-What `fit` does around the steps of a plan.
-"""
+"""`Accelerated`: a scikit-learn estimator, fitted and applied on the device of choice."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from pipeline.data import frames, target
 from pipeline.data.output import CONTAINERS, contained, container
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator import inputs
-from pipeline.estimator.fitted import Answers, ExecutionLogs, attempted, spec_has
+from pipeline.estimator.fitted import Answers, retry_if_distributed, spec_has
 from pipeline.estimator.routing import (
     WEIGHTS,
     Asked,
@@ -33,7 +30,7 @@ from pipeline.estimator.routing import (
 )
 from pipeline.optional import load
 from pipeline.planning.choose import choose_for
-from pipeline.planning.lower import lower
+from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import Plan
 from pipeline.planning.source_code import code
 from pipeline.preprocessing.engine.build import leaves, obstacles_to_batches
@@ -182,12 +179,7 @@ class Accelerated(Answers):
         asked, params = led(self, "fit", params)
         inputs.check_queries(params, X)
 
-        def fit_steps(plan: Plan, X: Table, y: Target, takes: inputs.Input) -> None:
-            head, last = split(plan)
-            X = head.fit_transform(X, y)
-            last.fit(X, y, **prepared(params, head, takes))
-
-        self._learn(X, y, fit_steps, asked)
+        self._learn("fit", X, y, params, asked)
         return self
 
     @spec_has("fit_predict")
@@ -198,11 +190,7 @@ class Accelerated(Answers):
         """
         asked = self._led_before("fit_predict", params)
 
-        def fit_predict_steps(plan: Plan, X: Table, y: Target, takes: inputs.Input) -> Any:
-            head, last = split(plan)
-            return last.fit_predict(head.fit_transform(X, y), y)
-
-        return np.asarray(self._on_host(self._learn(X, y, fit_predict_steps, asked)[1]))
+        return np.asarray(self._on_host(self._learn("fit_predict", X, y, {}, asked)[1]))
 
     @spec_has("fit_transform")
     def fit_transform(self, X: Table, y: Target = None, **params: Any) -> Any:
@@ -212,7 +200,7 @@ class Accelerated(Answers):
         transformers, as those of `fit` do.
         """
         asked = self._led_before("fit_transform", params)
-        taken, made = self._learn(X, y, lambda plan, X, y, _: plan.fit_transform(X, y), asked)
+        taken, made = self._learn("fit_transform", X, y, {}, asked)
         return self._contained(self._on_host(made), taken)
 
     def _led_before(self, method: str, params: Params) -> Sequence[Asked]:
@@ -233,47 +221,56 @@ class Accelerated(Answers):
         asked, params = led(self, "partial_fit", params)
         refuse(asked, "a batch has no weights")
         if not hasattr(self, "plan_"):
-            self._learn(X, y, lambda plan, X, y, _: plan.partial_fit(X, y, **params))
+            self._learn("partial_fit", X, y, params)
             return self
         X = self.inputs_.take(X)
-        with self._log(X) as book:
-            self.plan_.partial_fit(
-                self._bring(X, self.plan_.entrance), target.check_target(y, X), **params
-            )
-        self._logs = ExecutionLogs(book)
+        with self._log(X) as log:
+            there = self._bring(X, self.plan_.entrance)
+            self.plan_.partial_fit(there, target.check_target(y, X), **params)
+        self.execution_log_ = log
         return self
 
-    def _learn(self, X: Table, y: Target, how: Any, asked: Sequence[Asked] = ()) -> tuple[Any, Any]:
-        """Lower the estimator, run `how` on plan and rows, and keep it all if that succeeds."""
+    def _learn(
+        self, method: str, X: Table, y: Target, params: Params, asked: Sequence[Asked] = ()
+    ) -> tuple[Any, Any]:
+        """Lower the estimator, call a method of the plan, and keep it all if that succeeds."""
+        self._check_parameters()
+        choice = choose_for(self.device, self.estimator, X)
+        prepare(choice.name)
+        plan = lower(self.estimator, choice.name, self._lowering_options())
+        takes, X = inputs.learn(plan.nodes[0], X)
+        params = _validate_eval_set(params, takes)
+        remember(plan, takes)
+        hand_over(plan, asked, X)
+        y = target.check_target(y, X)
+        target.check_classes(self.estimator, y)
+        encoders = (how for _, how in leaves(self.estimator, ""))
+        with keeping(checkpoints_of(self)) as trees, self._log(X) as log, ahead(encoders, y):
+            made = retry_if_distributed(
+                X,
+                lambda: getattr(plan, method)(self._bring(X, plan.entrance), y, **params),
+            )
+        forget(plan)
+        plan.steps[-1].note(trees.remark)
+        self.device_, self.device_why_ = choice.name, choice.why
+        self.plan_, self.execution_log_, self.inputs_ = plan, log, takes
+        self.profile_ = {}
+        if self.profile and isinstance(takes, inputs.TableInput):
+            self.profile_ = takes.profile(X)
+        self._set_attributes(y)
+        return X, made
+
+    def _check_parameters(self) -> None:
         if self.dtype not in ("auto", "float32", "float64"):
             raise ConfigError(f"dtype={self.dtype!r} is not 'auto', 'float32' or 'float64'")
         if not 0 <= self.rank_error < 0.5:
             raise ConfigError(f"rank_error={self.rank_error!r} is not a number from 0 to 0.5")
         if self.host_bytes is not None and self.host_bytes < 0:
             raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
-        choice = choose_for(self.device, self.estimator, X)
-        prepare(choice.name)
+
+    def _lowering_options(self) -> LoweringOptions:
         fallback = self.device == "auto" if self.fallback is None else self.fallback
-        options = {name: getattr(self, name) for name in ("dtype", "rank_error")}
-        plan = lower(self.estimator, choice.name, fallback=fallback, **options)
-        takes, X = inputs.learn(self.estimator, X)
-        remember(plan, takes)
-        hand_over(plan, asked, X)
-        y = target.check_target(y, X)
-        target.check_classes(self.estimator, y)
-        encoders = (how for _, how in leaves(self.estimator, ""))
-        with keeping(checkpoints_of(self)) as trees, self._log(X) as book, ahead(encoders, y):
-            made = attempted(X, lambda: how(plan, self._bring(X, plan.entrance), y, takes))
-        forget(plan)
-        plan.steps[-1].note(trees.remark)
-        self.device_, self.device_why_ = choice.name, choice.why
-        self.plan_, self._logs = plan, ExecutionLogs(book)
-        self.inputs_ = takes
-        self.profile_ = {}
-        if self.profile and isinstance(takes, inputs.TableInput):
-            self.profile_ = takes.profile(X)
-        self._set_attributes(y)
-        return X, made
+        return LoweringOptions(fallback, self.dtype, self.rank_error)
 
     def _set_attributes(self, y: Target) -> None:
         for name in ("n_features_in_", "feature_names_in_", "certificate_"):
@@ -343,11 +340,6 @@ class Accelerated(Answers):
         return hasattr(self, "plan_")
 
 
-def split(plan: Plan) -> tuple[Plan, Plan]:
-    """Return the steps before the last one, and the last."""
-    return Plan(plan.estimator, plan.steps[:-1]), Plan(plan.estimator, plan.steps[-1:])
-
-
 def remember(plan: Plan, takes: inputs.Input) -> None:
     """Tell the step that reads the table what its cells were, where it encodes them."""
     first = plan.steps[0].worker
@@ -361,14 +353,11 @@ def why_no_more_rows(plan: Plan) -> str:
     return "; ".join(filter(None, found)) if len(found) == len(plan.steps) else ""
 
 
-def prepared(params: Params, head: Plan, takes: inputs.Input) -> dict[str, Any]:
-    """Prepare the tables of XGBoost's `eval_set` as the training rows were."""
+def _validate_eval_set(params: Params, takes: inputs.Input) -> Params:
+    """Return the parameters of `fit` with the tables of XGBoost's `eval_set` as they are taken."""
     if not params.get("eval_set"):
         return params
-    sets = inputs.eval_sets(params["eval_set"], takes)
-    if head.steps:
-        sets = ((head.call("transform", X), y) for X, y in sets)
-    return {**params, "eval_set": list(sets)}
+    return {**params, "eval_set": list(inputs.validate_eval_set(params["eval_set"], takes))}
 
 
 def checkpoints_of(model: Estimator) -> Checkpoints:

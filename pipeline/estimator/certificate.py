@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from pipeline.errors import ConfigError, ParityError
-from pipeline.typing import Estimator
+from pipeline.typing import Estimator, Table
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,20 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         )
 
 
+def answer_all(lifted: Estimator, methods: Iterable[str], X: Table) -> dict[str, Any]:
+    """Return what a lifted model answers by method, or the exception that it raises."""
+    answers: dict[str, Any] = {}
+    for method in methods:
+        try:
+            answers[method] = getattr(lifted, method)(X)
+        except Exception as error:  # whatever it is, the lifted model gives no answer
+            answers[method] = error
+    return answers
+
+
 def compare(
-    methods: Iterable[str],
-    answers: Callable[[str], tuple[Any, Any] | None],
+    answers: Mapping[str, Any],
+    lifted: Mapping[str, Any],
     rows: np.ndarray,
     tolerance: Tolerance,
 ) -> list[Agreement]:
@@ -130,10 +141,10 @@ def compare(
 
     Parameters
     ----------
-    methods : iterable of str
-    answers : callable
-        From the name of a method to both answers on the host, the lifted model's second, or the
-        exception that it raises; None where the device has none.
+    answers : mapping of str to object
+        By method, on the host.
+    lifted : mapping of str to object
+        Those of the lifted model, or the exceptions that it raises.
     rows : numpy.ndarray of int
         Where the rows of the answers lie in the table of the caller.
     tolerance : Tolerance
@@ -143,14 +154,15 @@ def compare(
     ConfigError
         There is nothing to compare.
     """
-    both = {name: answers(name) for name in methods}
-    found = [_agreement(name, *pair, rows, tolerance) for name, pair in both.items() if pair]
-    if not found or not len(rows):
+    if not answers or not len(rows):
         raise ConfigError(
-            f"nothing to compare: {len(rows)} rows, methods {[each.method for each in found]}; a "
+            f"nothing to compare: {len(rows)} rows, methods {[*answers]}; a "
             "certificate needs rows, and an estimator that answers for new ones"
         )
-    return found
+    return [
+        _agreement(method, answer, lifted[method], rows, tolerance)
+        for method, answer in answers.items()
+    ]
 
 
 def _agreement(

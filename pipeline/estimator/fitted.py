@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -15,14 +15,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pipeline.backends.base import METHODS
-from pipeline.backends.cpu import is_xgboost
 from pipeline.data import frames
 from pipeline.distributed.retry import retry
 from pipeline.errors import Unsupported
-from pipeline.estimator.certificate import Certificate, Tolerance, certificate, compare
-from pipeline.estimator.inputs import Input, as_passed, whole
+from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, certificate, compare
+from pipeline.estimator.inputs import Input, as_passed, refuse_partitions
 from pipeline.estimator.routing import METHODS as METADATA
 from pipeline.estimator.routing import WEIGHTS, led, refuse
+from pipeline.planning.classify import Kind
 from pipeline.planning.explain import Explanation, explain
 from pipeline.planning.plan import Plan
 from pipeline.system.environment import packages
@@ -51,20 +51,9 @@ def _fitted_has(model: Estimator, name: str) -> bool:
     return type(fitted) is type(last) and hasattr(fitted, name)
 
 
-def attempted(X: Table, work: Callable[[], T]) -> T:
+def retry_if_distributed(X: Table, work: Callable[[], T]) -> T:
     """Return the result of work on X; where X has partitions, the work survives lost workers."""
     return retry(work) if frames.is_partitioned(X) else work()
-
-
-class ExecutionLogs:
-    """The ledgers of a model; a prediction changes them and not the model."""
-
-    def __init__(self, fit: ExecutionLog) -> None:
-        self.fit = self.last = fit
-
-    def close(self, call: ExecutionLog) -> None:
-        """Put the log of a call in the place of that of the call before, as a whole."""
-        self.last = ExecutionLog([*self.fit.entries, *call.entries])
 
 
 class Answers(BaseEstimator):
@@ -79,13 +68,8 @@ class Answers(BaseEstimator):
     host_bytes: int | None
     plan_: Plan
     device_: str
-    _logs: ExecutionLogs
+    execution_log_: ExecutionLog
     inputs_: Input
-
-    @property
-    def execution_log_(self) -> ExecutionLog:
-        """What ran where: the last fit, then the prediction that ended last."""
-        return self._logs.last
 
     def _log(self, X: Table) -> AbstractContextManager[ExecutionLog]:
         n_rows = 0 if frames.is_partitioned(X) else X.shape[0]
@@ -107,10 +91,12 @@ class Answers(BaseEstimator):
         self._check_fitted()
         params = self._led(method, params) if method in METADATA else params
         X = self.inputs_.take(X)
-        with self._log(X) as book:
+        with self._log(X) as log:
             there = self._bring(X, self.plan_.entrance)
-            result = attempted(X, lambda: self._on_host(self.plan_.call(method, there, **params)))
-        self._logs.close(book)
+            result = retry_if_distributed(
+                X, lambda: self._on_host(self.plan_.call(method, there, **params))
+            )
+        self.execution_log_.last = log
         return X, result
 
     def _led(self, method: str, params: Params) -> dict[str, Any]:
@@ -250,37 +236,18 @@ class Answers(BaseEstimator):
         """
         self._check_fitted()
         tolerance = Tolerance(rtol, atol, differing)
-        whole(X, "a certificate")
-        lifted, taken = self.to_sklearn(), self.inputs_.take(X)
+        refuse_partitions(X, "a certificate")
+        taken = self.inputs_.take(X)
         rows = np.unique(np.linspace(0, len(taken) - 1, min(n_rows, len(taken))).astype(int))
         sample = frames.at(taken, rows)
-        given, passed = as_passed(X, rows, sample, text=not is_xgboost(self.estimator))
-
-        left_out: dict[str, str] = {}
-
-        def answers(method: str) -> tuple[Any, Any] | None:
-            there = self._bring(sample, self.plan_.entrance)
-            try:
-                ours = self._on_host(self.plan_.call(method, there))
-            except Unsupported as refused:  # as cuML's PCA, which scores no rows
-                left_out[method] = str(refused)
-                return None
-            theirs = answer(method)
-            if isinstance(theirs, Exception):
-                return ours, theirs
-            if method == "predict" and is_classifier(self.estimator):  # labels, be they numbers
-                return np.asarray(ours, dtype=object), np.asarray(theirs, dtype=object)
-            return ours, theirs
-
-        def answer(method: str) -> Any:
-            try:
-                return getattr(lifted, method)(given)
-            except Exception as error:  # whatever it is, the lifted model gives no answer
-                return error
-
-        names = [name for name in METHODS if hasattr(self, name)]
+        # Of XGBoost alone, the lifted model takes categories in the place of text.
+        text = self.plan_.nodes[0].kind is not Kind.XGBOOST
+        given, passed = as_passed(X, rows, sample, text=text)
+        methods = [name for name in METHODS if hasattr(self, name)]
+        device, left_out = self._answer_all(methods, sample)
+        lifted = answer_all(self.to_sklearn(), device, given)
         self.certificate_ = certificate(
-            compare(names, answers, rows, tolerance),
+            compare(device, lifted, rows, tolerance),
             left_out,
             device=self.device_,
             rows=len(rows),
@@ -289,6 +256,24 @@ class Answers(BaseEstimator):
             packages=packages(),
         )
         return self.certificate_
+
+    def _answer_all(
+        self, methods: Sequence[str], sample: Table
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return what the device answers by method, and why it does not answer the others."""
+        answers: dict[str, Any] = {}
+        left_out: dict[str, str] = {}
+        for method in methods:
+            try:
+                there = self._bring(sample, self.plan_.entrance)
+                answer = self._on_host(self.plan_.call(method, there))
+            except Unsupported as refused:  # as cuML's PCA, which scores no rows
+                left_out[method] = str(refused)
+                continue
+            labels = method == "predict" and is_classifier(self.estimator)
+            # Labels are equal or not, be they numbers.
+            answers[method] = np.asarray(answer, dtype=object) if labels else answer
+        return answers, left_out
 
     def explain(self, X: Table = None) -> Explanation:
         """Return where each step would run, as `pipeline.explain` does, fitted or not.

@@ -16,12 +16,13 @@ import pandas as pd
 from sklearn.utils.validation import has_fit_parameter
 
 from pipeline.backends import label_encoder
-from pipeline.backends.text_input import documents, reads_text
+from pipeline.backends.text_input import documents
 from pipeline.data import drift, frames, output
 from pipeline.data.convert import Origin, convert
 from pipeline.data.schema import Schema, kind_of
 from pipeline.data.target import aligned, check_target
 from pipeline.errors import DataError
+from pipeline.planning.classify import Kind, Node
 from pipeline.preprocessing.engine.build import columns_read
 from pipeline.typing import Estimator, ReadParams, Table, Target
 
@@ -41,22 +42,28 @@ class Input(Protocol):
         """Return rows as the model expects them, or raise `DataError`."""
 
 
-def learn(estimator: Estimator, X: Table) -> tuple[Input, Any]:
-    """Return the intake of a model that is fitted on X, and X as the model expects it.
+def learn(first: Node, X: Table) -> tuple[Input, Any]:
+    """Return the input of a model that is fitted on X, and X as the model expects it.
+
+    Parameters
+    ----------
+    first : Node
+        The step that reads X.
+    X : table or sequence of str
 
     Raises
     ------
     DataError
         X is nothing that the estimator reads.
     """
-    if reads_text(estimator):
+    if first.reads_text:
         return TextInput(), documents(X)
-    if label_encoder.handles(estimator):
-        return Labels(), label_encoder.column(X)
+    if first.kind is Kind.LABELS:
+        return LabelInput(), label_encoder.column(X)
     if frames.is_partitioned(X):
         return DaskInput(X), X
     try:
-        schema, table = Schema.fit(X, partial(columns_read, estimator))
+        schema, table = Schema.fit(X, partial(columns_read, first.estimator))
     except DataError as error:
         raise _of_type(error, X) from error
     return TableInput(schema), table
@@ -84,7 +91,7 @@ class TableInput:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.told: list[list[Any]] = []
+        self.warned: list[list[Any]] = []
 
     @property
     def names(self) -> list[Any] | None:
@@ -109,16 +116,16 @@ class TableInput:
     def take(self, X: Table) -> Any:
         """Return a table with the fitted columns, in their order."""
         X, extra, unknown = self.schema.validate(X)
-        if extra and extra not in self.told:
-            self.told.append(extra)
+        if extra and extra not in self.warned:
+            self.warned.append(extra)
             warnings.warn(
                 f"X has columns that the model was not fitted on; they are left out: {extra}",
                 UserWarning,
                 stacklevel=2,
             )
         # The name of a single column says nothing of its position.
-        if len(unknown) > 1 and unknown not in self.told:
-            self.told.append(unknown)
+        if len(unknown) > 1 and unknown not in self.warned:
+            self.warned.append(unknown)
             warnings.warn(
                 "X has feature names, but Accelerated was fitted without feature names; its "
                 f"columns are taken by position: {unknown}",
@@ -176,7 +183,7 @@ class TextInput:
         return documents(X)
 
 
-class Labels:
+class LabelInput:
     """Labels, one a row."""
 
     names = None
@@ -187,7 +194,7 @@ class Labels:
         return label_encoder.column(X)
 
 
-def whole(X: Table, step: str) -> None:
+def refuse_partitions(X: Table, step: str) -> None:
     """Refuse partitions for a step that needs all rows in one table.
 
     Raises
@@ -244,7 +251,7 @@ def _rows_of(X: Table, rows: np.ndarray) -> Any:
     return frames.to_device(frames.at(X, rows), "cpu") if known else None
 
 
-def eval_sets(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:
+def validate_eval_set(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:
     """Return the tables and targets of XGBoost's `eval_set`, held to the columns of the fit.
 
     Raises

@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from pipeline.data import target
 from pipeline.errors import ConfigError, Reason, Unsupported
-from pipeline.planning.lower import obstacles, on_blocks, parts
+from pipeline.planning.classify import classify_step, named_steps
 from pipeline.planning.plan import Plan
 from pipeline.preprocessing.engine import build
 from pipeline.preprocessing.engine.program import Program
@@ -78,7 +78,7 @@ def led(model: Estimator, method: str, params: ReadParams) -> Led:
 
 def runs_on_blocks(estimator: Estimator) -> bool:
     """Return whether an estimator is preprocessing that runs on blocks of rows."""
-    return on_blocks(estimator) and not obstacles(estimator, "estimator", "cpu")
+    return classify_step(estimator, "estimator", "cpu").runs_on_blocks
 
 
 def refuse(asked: Sequence[Asked], why: str) -> None:
@@ -148,7 +148,7 @@ def _steps(
     estimator: Estimator, method: str, params: ReadParams, *, bare: bool = True
 ) -> list[Step]:
     """Return the steps with what they are given; `bare` names are the last step's."""
-    held = list(parts(estimator))
+    held = named_steps(estimator)
     if type(estimator) is not Pipeline:
         return [(name, part, dict(params)) for name, part in held]
     if _routes():

@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from pipeline.backends import label_encoder
-from pipeline.backends.cuml import text
 from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.text_input import reads_text
 from pipeline.data import frames
-from pipeline.planning.lower import on_blocks, parts, validate, walk
+from pipeline.planning.classify import Kind, classify, kind_of_step, named_steps, validate
 from pipeline.system import devices, gpu
 from pipeline.system.devices import Choice
 from pipeline.typing import Table
@@ -155,7 +153,7 @@ def advise(
     if (share := sum(job.share for job in jobs)) < 1:
         return Choice("cpu", f"{share:.1%} of the smallest size that is worth a GPU (assumed)")
     # Only now, because it may import cuML, which takes longer than a small job.
-    refused = {name: reasons for name, _, reasons in walk(estimator, "cuda") if reasons}
+    refused = {node.path: node.reasons for node in classify(estimator, "cuda") if node.reasons}
     left = [job for job in jobs if job.step not in refused]
     if (share := sum(job.share for job in left)) < 1:
         first = next(iter(refused.values()))[0]
@@ -235,17 +233,14 @@ def _least_rows(estimator: BaseEstimator, columns: int) -> int | None:
 
 
 def _jobs(estimator: BaseEstimator, rows: int, columns: int) -> Iterator[Job]:
-    for step, part in parts(estimator):
-        if family := _family(part):
+    for step, part in named_steps(estimator):
+        kind = kind_of_step(part)
+        blocks = kind is Kind.PREPROCESSING
+        if family := PREPROCESSING if blocks else FAMILY.get(public_name(part)):
             least = family.least_rows(columns) * TREES / _trees(part)
             share = _at_a_time(part, rows, columns) / least
             yield Job(step, share, family.bytes(rows, columns))
-        columns = WORDS if text.handles(part) else columns
-
-
-def _family(part: Any) -> Family | None:
-    blocks = on_blocks(part) and not label_encoder.handles(part)
-    return PREPROCESSING if blocks else FAMILY.get(public_name(part))
+        columns = WORDS if kind is Kind.TEXT else columns
 
 
 def _trees(part: Any) -> int:

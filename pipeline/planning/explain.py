@@ -10,12 +10,13 @@ from sklearn.base import BaseEstimator
 
 from pipeline.backends.base import Placement
 from pipeline.data import frames
-from pipeline.errors import Reason
 from pipeline.planning import html
 from pipeline.planning.choose import choose_for, describe_sizes
-from pipeline.planning.forecast import outlook
-from pipeline.planning.lower import RULES, on_host, placements, validate, walk
+from pipeline.planning.classify import DEVICES, Node, classify, validate
+from pipeline.planning.forecast import forecast
+from pipeline.planning.lower import make_host_step
 from pipeline.system import devices
+from pipeline.system.devices import Choice
 from pipeline.typing import Table
 
 
@@ -113,38 +114,36 @@ def explain(
     logisticregression  cpu   sklearn.LogisticRegression
     """
     validate(estimator)
-    name, why = (device, "asked for") if device in RULES else _chosen(device, estimator, X)
-    rows: list[Placement] = []
-    for step, part, found in walk(estimator, name):
-        if not found:
-            rows += placements(step, part, name)
-        elif name == "cpu":
-            rows += on_host(step, part, found, asked="cpu").placements
-        else:
-            rows += [_nowhere(reason) for reason in found]
+    auto = device not in DEVICES
+    choice = _choose(device, estimator, X) if auto else Choice(device, "asked for")
+    nodes = classify(estimator, choice.name)
+    placements = [place for node in nodes for place in _place(node, choice.name)]
     if frames.is_partitioned(X):
-        rows = _with_outlook(rows, outlook(estimator, name, X, dtype))
-    sizes = "" if device in RULES else describe_sizes(estimator)
-    return Explanation(estimator, name, why, tuple(rows), sizes)
+        placements = _add_notes(placements, forecast(nodes, choice.name, X, dtype))
+    sizes = describe_sizes(estimator) if auto else ""
+    return Explanation(estimator, choice.name, choice.why, tuple(placements), sizes)
 
 
-def _chosen(device: str, estimator: BaseEstimator, X: Table) -> tuple[str, str]:
-    choice = devices.choose(device) if X is None else choose_for(device, estimator, X)
-    return choice.name, choice.why
+def _place(node: Node, device: str) -> Sequence[Placement]:
+    """Return where a step would run, or why it cannot."""
+    if node.reasons and device == "cpu":
+        return make_host_step(node.path, node.estimator, node.reasons, asked="cpu").placements
+    nowhere = [Placement(r.step, "", "", f"{r}", reasons=(r,)) for r in node.reasons]
+    return nowhere or node.placements
 
 
-def _with_outlook(places: Sequence[Placement], said: dict[str, str]) -> list[Placement]:
+def _choose(device: str, estimator: BaseEstimator, X: Table) -> Choice:
+    return devices.choose(device) if X is None else choose_for(device, estimator, X)
+
+
+def _add_notes(placements: Sequence[Placement], notes: dict[str, str]) -> list[Placement]:
     """Return the placements with what happens to partitions: of a step, and of those inside it."""
     return [
-        replace(place, note="; ".join(filter(None, (place.note, _of(place.step, said)))))
-        for place in places
+        replace(place, note="; ".join(filter(None, (place.note, _note_of(place.step, notes)))))
+        for place in placements
     ]
 
 
-def _of(path: str, said: dict[str, str]) -> str:
-    own = [name for name in said if path == name or path.startswith(f"{name}.")]
-    return said[max(own, key=len)] if own else ""
-
-
-def _nowhere(reason: Reason) -> Placement:
-    return Placement(reason.step, "", "", f"{reason}", reasons=(reason,))
+def _note_of(path: str, notes: dict[str, str]) -> str:
+    names = [name for name in notes if path == name or path.startswith(f"{name}.")]
+    return notes[max(names, key=len)] if names else ""

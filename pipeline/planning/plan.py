@@ -1,4 +1,4 @@
-"""A lowered program: steps with their places, run in order, every move on the record."""
+"""A lowered pipeline: steps on their devices, run in order, each call and copy in the log."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pipeline import records
 from pipeline.backends.base import Model, Placement, reads_float32
 from pipeline.data import frames, partitioned
 from pipeline.errors import OutOfMemory, Reason, Unsupported
+from pipeline.planning.classify import Node
 from pipeline.preprocessing.engine.program import Program
 from pipeline.system.memory import told
 from pipeline.system.threads import halved
@@ -25,10 +26,10 @@ class Worker(Protocol):
     """What a step needs: `Program` and `Model` have it."""
 
     def fit(self, X: Table, y: Target, **params: Any) -> Any:
-        """Learn."""
+        """Fit."""
 
     def fit_transform(self, X: Table, y: Target) -> Any:
-        """Learn and transform."""
+        """Fit and transform."""
 
     def partial_fit(self, X: Table, y: Target, **params: Any) -> Any:
         """Learn from more rows."""
@@ -58,8 +59,8 @@ class Step:
     device : {"cpu", "cuda"}
     placements : sequence of Placement
     on_host : callable, optional
-        Makes the step on the host, for the reasons it is given. Without it, data that the
-        worker cannot learn from are an error.
+        Returns the step that runs on the host, for the reasons it is given. Without it, data that
+        the worker cannot learn from are an error.
     """
 
     name: str
@@ -80,7 +81,7 @@ class Step:
         """Call a method that learns; on the host if the data stand in the way and it may."""
         X = self.bring(X)
         if frames.is_partitioned(X):
-            X = self._spread_or_gathered(call, X, y, params)
+            X = self._gather_if_needed(call, X, y, params)
         try:
             with self.timed(call, "what is fitted"):
                 return getattr(self.worker, call)(X, y, **params)
@@ -99,37 +100,48 @@ class Step:
         _let_go(full)
         try:
             with halved(), self.timed(call, "what is fitted"):
-                made = getattr(self.worker, call)(X, y, **params)
+                result = getattr(self.worker, call)(X, y, **params)
         except OutOfMemory as again:
             _let_go(again)
             self._to_host(full, [Reason(self.name, str(full), "see above")])
             return self.learn(call, X, y, **params)
         self.note("the memory of the GPU ran out once; it was freed, and blocks were halved")
-        return made
+        return result
 
     def _to_host(self, error: Exception, reasons: Sequence[Reason]) -> None:
-        """Become the step on the host, where that is allowed."""
+        """Continue on the host, where that is allowed."""
         if self.on_host is None:
             raise error
-        vars(self).update(vars(self.on_host(reasons)))
+        self.continue_as(self.on_host(reasons))
 
-    def note(self, said: str) -> None:
-        """Add to what is known of this step."""
+    def continue_as(self, other: Step) -> None:
+        """Run what another step of the same name runs, where it runs it."""
+        self.worker, self.device = other.worker, other.device
+        self.placements, self.on_host = other.placements, other.on_host
+
+    def call(self, method: str, X: Table, **params: Any) -> Any:
+        """Call a method of what was fitted."""
+        X = self.bring(X)
+        with self.timed(method):
+            return self.worker.call(method, X, **params)
+
+    def note(self, remark: str) -> None:
+        """Add a remark to where this step runs."""
         self.placements = [
-            replace(place, note="; ".join(filter(None, (place.note, said))))
+            replace(place, note="; ".join(filter(None, (place.note, remark))))
             for place in self.placements
         ]
 
-    def _spread_or_gathered(self, call: str, X: Table, y: Target, params: Params) -> Any:
+    def _gather_if_needed(self, call: str, X: Table, y: Target, params: Params) -> Any:
         """Return partitions, as one table if the worker learns from all rows at once."""
-        said = self.worker.trains_distributed(call, X, y, params)
-        if not said:
+        remark = self.worker.trains_distributed(call, X, y, params)
+        if not remark:
             why = self.worker.why_gathered(call, X, y, params)
             with record(self.name, "gather", self.device):
-                X, said = partitioned.gather(X, self.name)
-            said = "; ".join(filter(None, (said, why)))
+                X, sizes = partitioned.gather(X, self.name)
+            remark = "; ".join(filter(None, (sizes, why)))
             partitioned.check_rows(y, X.shape[0])
-        self.note(said)
+        self.note(remark)
         return X
 
     def to_sklearn(self) -> dict[str, Any]:
@@ -140,7 +152,7 @@ class Step:
 
     @contextmanager
     def timed(self, call: str, why: str = "what was fitted") -> Iterator[None]:
-        """Book a call of this step and why bytes move, with the device's queue drained."""
+        """Record a call of this step and why bytes move, with the device's queue drained."""
         with record(self.name, call, self.device, why), told(self.name, call, self.device):
             yield
             frames.synchronize(self.device)
@@ -163,10 +175,14 @@ class Plan:
     estimator : estimator
         What was lowered.
     steps : sequence of Step
+    nodes : sequence of Node
+        What each step of the estimator is.
     """
 
-    def __init__(self, estimator: Estimator, steps: Sequence[Step]) -> None:
-        self.estimator, self.steps = estimator, steps
+    def __init__(
+        self, estimator: Estimator, steps: Sequence[Step], nodes: Sequence[Node] = ()
+    ) -> None:
+        self.estimator, self.steps, self.nodes = estimator, steps, nodes
 
     @property
     def entrance(self) -> str:
@@ -178,10 +194,22 @@ class Plan:
         """Where every step runs, inner ones included."""
         return [placement for step in self.steps for placement in step.placements]
 
-    def fit(self, X: Table, y: Target, **params: Any) -> None:
-        """Fit step by step; `params` go to the last one."""
+    def fit(
+        self,
+        X: Table,
+        y: Target,
+        eval_set: Sequence[tuple[Any, Any]] | None = None,
+        **params: Any,
+    ) -> None:
+        """Fit step by step; `params` go to the last one.
+
+        The tables of XGBoost's `eval_set` are transformed by what the steps learnt from X.
+        """
         *transformers, last = self.steps
-        last.learn("fit", _fit_transform(transformers, X, y), y, **params)
+        X = _fit_transform(transformers, X, y)
+        if eval_set:
+            params["eval_set"] = [(_transform(transformers, Z), z) for Z, z in eval_set]
+        last.learn("fit", X, y, **params)
 
     def fit_transform(self, X: Table, y: Target) -> Any:
         """Fit step by step, and return what the last one makes of the training rows."""
@@ -200,13 +228,7 @@ class Plan:
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Transform step by step, and return the last one's `method`; `params` go to it."""
         *transformers, last = self.steps
-        for step in transformers:
-            X = step.bring(X)
-            with step.timed("transform"):
-                X = step.worker.call("transform", X)
-        X = last.bring(X)
-        with last.timed(method):
-            return last.worker.call(method, X, **params)
+        return last.call(method, _transform(transformers, X), **params)
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn estimator of the whole estimator."""
@@ -242,11 +264,17 @@ def _fit_transform(steps: Sequence[Step], X: Table, y: Target) -> Any:
     return X
 
 
-def placement_records(found: Sequence[Placement]) -> list[records.Placement]:
+def _transform(steps: Sequence[Step], X: Table) -> Any:
+    for step in steps:
+        X = step.call("transform", X)
+    return X
+
+
+def placement_records(placements: Sequence[Placement]) -> list[records.Placement]:
     """Return where the steps ran, as records."""
     return [
         records.Placement(
             step=p.step, implementation=p.implementation, device=p.device, note=p.note
         )
-        for p in found
+        for p in placements
     ]

@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator
 
 from pipeline.errors import DataError, PipelineError
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.fitted import ExecutionLogs
-from pipeline.planning.lower import lower
+from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.serving import manifest, state
 from pipeline.serving.codec import Decoder
 from pipeline.serving.save import ATTRIBUTES
@@ -103,13 +102,11 @@ def _model(
     plan = lower(
         model.estimator,
         choice.name,
-        fallback=fallback,
-        dtype=model.dtype,
-        rank_error=model.rank_error,
+        LoweringOptions(fallback, model.dtype, model.rank_error),
     )
     Unpacker(decoder, files, fallback=fallback).plan(plan, held.steps)
     model.device_, model.device_why_ = choice.name, choice.why
-    model.plan_, model._logs = plan, ExecutionLogs(ExecutionLog([]))
+    model.plan_, model.execution_log_ = plan, ExecutionLog([])
     model.profile_ = held.profile
     model.inputs_ = state.unpack_inputs(held.inputs, decoder)
     for name, value in _mapping(decoder.decode(held.attributes), ATTRIBUTES).items():

@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.data.drift import ColumnProfile
 from pipeline.data.schema import Column, Schema
 from pipeline.errors import DataError
-from pipeline.estimator.inputs import DaskInput, Input, Labels, TableInput, TextInput
+from pipeline.estimator.inputs import DaskInput, Input, LabelInput, TableInput, TextInput
 from pipeline.serving.codec import Decoder, Document, Encoder
 from pipeline.serving.steps import State
 from pipeline.typing import ReadParams
@@ -123,12 +123,17 @@ def _partitioned(held: ReadParams) -> DaskInput:
     return made
 
 
-_KINDS = {TableInput: "Rows", DaskInput: "Partitioned", TextInput: "Documents", Labels: "Labels"}
+_KINDS = {
+    TableInput: "Rows",
+    DaskInput: "Partitioned",
+    TextInput: "Documents",
+    LabelInput: "Labels",
+}
 """What files call them."""
 
 _INPUTS: Mapping[str, Any] = {
     "Rows": _rows,
     "Partitioned": _partitioned,
     "Documents": lambda held: TextInput(),
-    "Labels": lambda held: Labels(),
+    "Labels": lambda held: LabelInput(),
 }

@@ -18,7 +18,8 @@ from pipeline.backends.cuml.estimator import Cuml
 from pipeline.backends.label_encoder import Labels
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.errors import DataError, Reason, Unsupported
-from pipeline.planning.lower import on_host, parts
+from pipeline.planning.classify import named_steps
+from pipeline.planning.lower import make_host_step
 from pipeline.planning.plan import Plan, Step
 from pipeline.preprocessing.engine.blocks import Categories, Dates, Numbers
 from pipeline.preprocessing.engine.build import build
@@ -293,7 +294,7 @@ class Packer:
 
     def plan(self, plan: Plan) -> list[tuple[str, State]]:
         """Return name and state of every step, and keep the parts."""
-        estimators = dict(parts(plan.estimator))
+        estimators = dict(named_steps(plan.estimator))
         return [(step.name, self._step(step, estimators.get(step.name))) for step in plan.steps]
 
     def _step(self, step: Step, estimator: Estimator) -> State:
@@ -371,7 +372,7 @@ class Unpacker:
         saved = [name for name, _ in states]
         if [step.name for step in plan.steps] != saved:
             raise DataError(_other_steps(saved, plan))
-        estimators = dict(parts(plan.estimator))
+        estimators = dict(named_steps(plan.estimator))
         for step, (_, state) in zip(plan.steps, states, strict=True):
             self._step(step, state, estimators.get(step.name))
 
@@ -408,8 +409,8 @@ class Unpacker:
         except Unsupported as refused:
             if not self.fallback and step.device != "cpu":
                 raise
-            host = on_host(step.name, estimator, refused.reasons, asked=step.device)
-            vars(step).update(vars(host))
+            host = make_host_step(step.name, estimator, refused.reasons, asked=step.device)
+            step.continue_as(host)
             step.worker.native = fitted  # type: ignore[attr-defined]
 
     def _upload(self, step: Step, fitted: Estimator, estimator: Estimator) -> None:
@@ -422,7 +423,7 @@ class Unpacker:
 def _other_steps(saved: Sequence[str], plan: Plan) -> str:
     """Return what is the matter where the steps that were saved are not those of a plan."""
     here = [step.name for step in plan.steps]
-    if saved != [name for name, _ in parts(plan.estimator)]:
+    if saved != [name for name, _ in named_steps(plan.estimator)]:
         return f"the steps of the state, {saved}, are not those of the estimator, {here}"
     (together, *_) = (name for name in here if name not in saved)
     return (

@@ -6,6 +6,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline.backends import cpu
 from pipeline.backends.base import HostModel, Placement
+from pipeline.backends.cpu import HOST
 from pipeline.backends.xgboost.estimator import XGBoostModel
 
 
@@ -14,10 +15,10 @@ class OwnBoosting(XGBClassifier):
 
 
 def test_an_estimator_is_its_own_implementation() -> None:
-    placed = cpu.place(LogisticRegression(C=2), "model")
+    placed = HOST.place(LogisticRegression(C=2), "model")
     assert isinstance(placed, HostModel)
     assert placed.native.C == 2
-    assert cpu.describe(LogisticRegression(), "model") == Placement(
+    assert HOST.describe(LogisticRegression(), "model") == Placement(
         "model", "sklearn.LogisticRegression", "cpu"
     )
 
@@ -25,15 +26,15 @@ def test_an_estimator_is_its_own_implementation() -> None:
 @pytest.mark.parametrize("device", [None, "cpu", "cuda", "cuda:1"])
 def test_xgboost_is_told_to_run_on_the_cpu(device: str | None) -> None:
     estimator = XGBRegressor(device=device)
-    placed = cpu.place(estimator, "model")
+    placed = HOST.place(estimator, "model")
     assert isinstance(placed, XGBoostModel)
     assert placed.native.device == "cpu"
     assert estimator.device == device
     replaced = device not in (None, "cpu")
-    assert bool(cpu.describe(estimator, "model").note) is replaced
+    assert bool(HOST.describe(estimator, "model").note) is replaced
 
 
 def test_a_subclass_of_xgboost_is_not_xgboosts_own() -> None:
     assert cpu.is_xgboost(XGBClassifier())
     assert not cpu.is_xgboost(OwnBoosting())
-    assert isinstance(cpu.place(OwnBoosting(), "model"), HostModel)
+    assert isinstance(HOST.place(OwnBoosting(), "model"), HostModel)

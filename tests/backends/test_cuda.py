@@ -16,9 +16,11 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import explain
 from pipeline.backends import cuda
+from pipeline.backends.base import Placement
 from pipeline.backends.cuml import tables, translations
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.errors import Unsupported
+from pipeline.planning.classify import classify_step
 from tests.contract.estimators import LOST, REFUSED
 from tests.estimators import CASES, Case, named
 
@@ -31,15 +33,21 @@ class OwnBoosting(XGBClassifier):
     pass
 
 
+def describe(estimator: Any) -> Placement:
+    backend = cuda.find_backend(estimator)
+    assert backend is not None
+    return backend.describe(estimator, "model")
+
+
 def refusal(estimator: Any) -> list[Any]:
-    found = []
-    for ask in (cuda.place, cuda.describe):
+    backend = cuda.find_backend(estimator)
+    node = classify_step(estimator, "model", "cuda")
+    assert all(reason.step == "model" for reason in node.reasons)
+    if backend is not None:
         with pytest.raises(Unsupported) as caught:
-            ask(estimator, "model")
-        found.append(caught.value.reasons)
-    assert found[0] == found[1]
-    assert all(reason.step == "model" for reason in found[0])
-    return list(found[0])
+            backend.place(estimator, "model")
+        assert caught.value.reasons == node.reasons
+    return list(node.reasons)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +67,7 @@ def test_exact_trees_are_refused_with_the_way_out() -> None:
     )
     assert reason.instead.startswith("use tree_method='hist', or device='auto'")
     assert explain(XGBRegressor(tree_method="exact"), device="cpu")
-    assert cuda.describe(XGBRegressor(tree_method="approx"), "model").device == "cuda"
+    assert describe(XGBRegressor(tree_method="approx")).device == "cuda"
 
 
 @pytest.mark.parametrize(
@@ -110,17 +118,17 @@ def test_scikit_learn_on_cupy_is_switched_on_in_the_environment(
     (reason,) = refusal(RidgeCV())
     assert "export SCIPY_ARRAY_API=1" in reason.instead
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    assert cuda.describe(RidgeCV(), "model").implementation == "sklearn.RidgeCV on CuPy"
+    assert describe(RidgeCV()).implementation == "sklearn.RidgeCV on CuPy"
     (reason,) = refusal(RidgeCV(cv=3))
     assert (reason.parameter, reason.why) == ("cv", "3 is not computed on CuPy")
 
 
 def test_xgboost_is_the_same_class_with_a_device() -> None:
-    placed = cuda.place(XGBClassifier(max_depth=3), "model")
+    placed = cuda.XGBOOST_BACKEND.place(XGBClassifier(max_depth=3), "model")
     assert isinstance(placed, XGBoostModel)
     assert type(placed.native) is XGBClassifier
     assert (placed.native.device, placed.native.max_depth) == ("cuda", 3)
-    place = cuda.describe(XGBClassifier(), "model")
+    place = describe(XGBClassifier())
     assert (place.implementation, place.parameters) == ("xgboost.XGBClassifier", {"device": "cuda"})
 
 
@@ -146,7 +154,7 @@ def test_each_estimator_that_cuml_refuses_something_of_is_tried() -> None:
 
 @pytest.mark.parametrize(("estimator", "lost"), LOST, ids=lambda value: str(value))
 def test_what_cuml_drops_is_told(estimator: Any, lost: list[str]) -> None:
-    place = cuda.describe(estimator, "model")
+    place = describe(estimator)
     assert list(place.dropped) == lost
     assert place.note.partition("; ")[0] == f"without effect in cuML: {', '.join(lost)}"
 
@@ -173,7 +181,7 @@ def test_what_cuml_drops_is_told(estimator: Any, lost: list[str]) -> None:
     ids=lambda value: str(value),
 )
 def test_what_cuml_takes_instead_is_told(estimator: Any, takes: dict[str, Any]) -> None:
-    assert dict(cuda.describe(estimator, "model").parameters) == takes
+    assert dict(describe(estimator).parameters) == takes
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if tables.rule(c.estimator)], ids=named)

@@ -69,5 +69,5 @@ def test_a_new_label_is_named() -> None:
 
 def test_labels_stay_on_the_host_whatever_the_device() -> None:
     assert str(explain(LabelEncoder(), device="cuda")) == (
-        "labelencoder  cpu   pipeline.backends.labels  (labels live on the host)"
+        "labelencoder  cpu   pipeline.backends.label_encoder  (labels live on the host)"
     )

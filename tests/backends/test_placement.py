@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from pipeline.backends.base import Placement, changed
+from pipeline.backends.base import Placement, list_changes
 from pipeline.errors import Reason
 
 
@@ -33,4 +33,4 @@ def test_data_is_json_whatever_the_parameters_are() -> None:
 
 
 def test_equal_values_of_other_types_are_told() -> None:
-    assert changed({"a": 1, "b": np.zeros(2)}, {"a": 1.0, "b": np.zeros(2)}) == {"a": 1.0}
+    assert list_changes({"a": 1, "b": np.zeros(2)}, {"a": 1.0, "b": np.zeros(2)}) == {"a": 1.0}

@@ -73,7 +73,7 @@ def test_a_variant_that_does_not_fit_again_is_found(
     def once_only(self: Any, X: Any, y: Any = None, **params: Any) -> Any:
         kept[:] = kept or [fit(self, X, y, **params)]
         self.__dict__.update(kept[0].__dict__)
-        self._logs.fit.entries.clear()
+        self.execution_log_.events.clear()
         return self
 
     monkeypatch.setattr(Accelerated, "fit", once_only)

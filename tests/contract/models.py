@@ -232,8 +232,8 @@ def standin(path: str, rule: Rule) -> type[_Model]:
     made |= {"as_sklearn": _as_sklearn, "_params_from_cpu": classmethod(_params_from_cpu)}
     made["_sync_attrs_from_cpu"] = _sync_attrs_from_cpu
     had = {each: made[each] for each in made if frozen().has(rule.twin, each)}
-    original = getattr(import_module(module), name)
-    about = {"OWNER": rule.twin, "sklearn_class": original, "rule": rule}
+    sklearn_class = getattr(import_module(module), name)
+    about = {"OWNER": rule.twin, "sklearn_class": sklearn_class, "rule": rule}
     return type(name, (_Model,), {**had, **about, "__module__": rule.twin.rpartition(".")[0]})
 
 

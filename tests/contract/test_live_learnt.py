@@ -226,9 +226,9 @@ def test_preparing_estimators_come_back_too(estimator: Any) -> None:
     X = counts()[0] if hasattr(estimator, "get_feature_names_out") else classes()[1]
     reference = clone(estimator).fit(X)
     twin: Any = convertible()[f"sklearn.preprocessing.{type(estimator).__name__}"]
-    estimator = twin(**twin._params_from_cpu(estimator))
-    estimator._sync_attrs_from_cpu(reference)
-    made = estimator.as_sklearn()
+    native = twin(**twin._params_from_cpu(estimator))
+    native._sync_attrs_from_cpu(reference)
+    made = native.as_sklearn()
     assert type(made) is type(estimator)
     assert np.abs(reference.transform(X) - made.transform(X)).max() <= 1e-9
 

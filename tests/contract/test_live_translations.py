@@ -10,14 +10,13 @@ import msgspec
 import pytest
 from sklearn.base import BaseEstimator
 
-from pipeline import Unsupported
-from pipeline.backends import cuda
 from pipeline.backends.base import Placement
 from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml import translations
 from pipeline.backends.cuml.tables import CUML, public_name
 from pipeline.backends.cuml.translations import Case
 from pipeline.optional import available, load
+from pipeline.planning.classify import classify_step
 from tests.contract import learning, probes, snapshot
 from tests.contract.estimators import HONOURED, LOST, REFUSED
 
@@ -80,10 +79,8 @@ def test_two_values_together_are_translated_as_by_cuml(name: str) -> None:
 
 def placed(estimator: BaseEstimator) -> Placement | str:
     """Return the placement on a GPU; where there is none, the reasons."""
-    try:
-        return cuda.describe(estimator, "model")
-    except Unsupported as error:
-        return repr(error.reasons)
+    node = classify_step(estimator, "model", "cuda")
+    return repr(node.reasons) if node.reasons else node.placements[0]
 
 
 def specs_of_all() -> list[BaseEstimator]:

@@ -143,10 +143,10 @@ def test_a_tolerance_that_bounds_nothing_is_refused(bound: dict[str, float]) -> 
 def test_missing_answers_agree_with_missing_ones_only() -> None:
     both = np.array([1.0, np.nan, 3.0])
     rows = np.arange(3)
-    (same,) = compare(["transform"], lambda _: (both, both.copy()), rows, Tolerance())
+    (same,) = compare({"transform": both}, {"transform": both.copy()}, rows, Tolerance())
     assert (same.differing, same.largest, same.holds) == (0.0, 0.0, True)
     one = np.array([1.0, 2.0, 3.0])
-    (other,) = compare(["transform"], lambda _: (both, one), rows, Tolerance())
+    (other,) = compare({"transform": both}, {"transform": one}, rows, Tolerance())
     assert (other.row, other.largest, other.holds) == (1, np.inf, False)
 
 
@@ -192,8 +192,8 @@ def test_partitions_are_refused() -> None:
 
 
 def test_another_shape_does_not_agree() -> None:
-    both = (X[:, :2], X)
-    (found,) = compare(["transform"], lambda _: both, np.arange(ROWS), Tolerance())
+    answers, lifted = {"transform": X[:, :2]}, {"transform": X}
+    (found,) = compare(answers, lifted, np.arange(ROWS), Tolerance())
     assert not found.holds
     assert found.failure == "answers in the shape (1000, 6), not (1000, 2)"
 

@@ -20,9 +20,10 @@ from pipeline import Accelerated, explain
 from pipeline.backends.array_api import ESTIMATORS
 from pipeline.backends.cuml.tables import CUML, XGBOOST
 from pipeline.backends.cuml.text import CUML as VECTORIZERS
-from pipeline.errors import ConfigError, DeviceUnavailable
+from pipeline.errors import ConfigError, DeviceUnavailable, Reason
 from pipeline.planning import choose
 from pipeline.planning.choose import advise, choose_by_size, choose_for, describe_sizes
+from pipeline.planning.classify import Kind, Node
 from pipeline.system import devices, gpu
 from pipeline.system.devices import Choice
 
@@ -106,11 +107,12 @@ def test_what_runs_on_the_host_anyway_is_no_reason_for_a_gpu() -> None:
 def test_a_refused_step_is_no_reason_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     estimator = make_pipeline(StandardScaler(), RandomForestClassifier())
     assert advise(estimator, 300_000, 10).name == "cuda"
-    refused = [("randomforestclassifier", estimator[-1], ["a reason"])]
-    monkeypatch.setattr(choose, "walk", lambda estimator, device: refused)
+    reason = Reason("randomforestclassifier", "a reason", "")
+    refused = Node(reason.step, estimator[-1], Kind.MODEL, reasons=(reason,))
+    monkeypatch.setattr(choose, "classify", lambda estimator, device: (refused,))
     found = advise(estimator, 300_000, 10)
     assert found.name == "cpu"
-    assert found.why == "too little is left for a GPU, which cannot run it all: a reason"
+    assert found.why == f"too little is left for a GPU, which cannot run it all: {reason}"
 
 
 def test_many_small_batches_are_for_the_cpu() -> None:

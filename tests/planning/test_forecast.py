@@ -22,6 +22,7 @@ from pipeline.backends.cuml import multi_gpu
 from pipeline.data import partitioned
 from pipeline.errors import Unsupported
 from pipeline.planning import forecast
+from pipeline.planning.classify import classify
 
 dd = pytest.importorskip("dask.dataframe")
 da = pytest.importorskip("dask.array")
@@ -96,16 +97,16 @@ def test_rows_of_files_are_known_from_their_footers(tmp_path: Path) -> None:
     table().to_parquet(tmp_path / "x.parquet", row_group_size=100)
     table().to_csv(tmp_path / "x.csv")
     read = dd.read_parquet(tmp_path / "x.parquet")
-    assert forecast.known_rows(read) == ROWS
-    assert forecast.known_rows(read[["b"]]) == ROWS
-    assert forecast.known_rows(read[read["a"] > 0]) is None
-    assert forecast.known_rows(dd.read_csv(tmp_path / "x.csv")) is None
+    assert forecast.count_rows(read) == ROWS
+    assert forecast.count_rows(read[["b"]]) == ROWS
+    assert forecast.count_rows(read[read["a"] > 0]) is None
+    assert forecast.count_rows(dd.read_csv(tmp_path / "x.csv")) is None
 
 
 def test_rows_of_arrays_are_known_where_their_blocks_are() -> None:
     array = da.zeros((ROWS, 3), chunks=(100, 3), dtype="float32")
-    assert forecast.given(array) == forecast.Rows(ROWS, 12, framed=False)
-    assert forecast.given(array[array[:, 0] > 0]).rows is None
+    assert forecast.describe_rows(array) == forecast.Rows(ROWS, 12, framed=False)
+    assert forecast.describe_rows(array[array[:, 0] > 0]).rows is None
 
 
 def test_what_follows_a_gathered_step_is_in_its_process() -> None:
@@ -162,8 +163,9 @@ def test_a_model_explains_itself_with_its_own_type_and_device() -> None:
 def test_what_several_gpus_train_together_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitioned, "room", lambda device: 10**12)
     rows = forecast.Rows(ROWS, 16, framed=False)
-    assert forecast._learnt(LogisticRegression(), rows, "cuda").startswith("gathered")
+    logistic, bayes = classify(make_pipeline(LogisticRegression(), GaussianNB()), "cuda")
+    assert forecast._forecast_model(logistic, rows, "cuda").startswith("gathered")
     monkeypatch.setattr(multi_gpu, "several_gpus", lambda: True)
-    said = forecast._learnt(LogisticRegression(), rows, "cuda")
+    said = forecast._forecast_model(logistic, rows, "cuda")
     assert said.startswith("trained by all GPUs of the cluster (cuml.dask.linear_model.Logistic")
-    assert forecast._learnt(GaussianNB(), rows, "cuda").startswith("gathered")
+    assert forecast._forecast_model(bayes, rows, "cuda").startswith("gathered")

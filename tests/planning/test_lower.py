@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
 from sklearn.ensemble import (
@@ -23,7 +21,8 @@ from xgboost import XGBClassifier
 from pipeline import explain
 from pipeline.backends.base import HostModel
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.planning.lower import is_transformer, lower, parts
+from pipeline.planning.classify import named_steps
+from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.preprocessing.engine.program import Program
 
 OURS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
@@ -128,7 +127,11 @@ def test_on_cuda_all_reasons_come_at_once() -> None:
 
 
 def test_fallback_runs_what_the_gpu_cannot_on_the_host_and_says_so() -> None:
-    plan = lower(make_pipeline(StandardScaler(), FastICA(), XGBClassifier()), "cuda", fallback=True)
+    plan = lower(
+        make_pipeline(StandardScaler(), FastICA(), XGBClassifier()),
+        "cuda",
+        LoweringOptions(fallback=True),
+    )
     assert [(p.step, p.device) for p in plan.placements] == [
         ("standardscaler", "cuda"),
         ("fastica", "cpu"),
@@ -158,7 +161,7 @@ def test_steps_left_out_are_left_out() -> None:
     estimator = Pipeline(
         [("a", "passthrough"), ("s", StandardScaler()), ("b", None), ("m", LogisticRegression())]
     )
-    assert [name for name, _ in parts(estimator)] == ["s", "m"]
+    assert [name for name, _ in named_steps(estimator)] == ["s", "m"]
     assert [p.step for p in lower(estimator, "cpu").placements] == ["s", "m"]
 
 
@@ -178,23 +181,8 @@ def test_a_bare_estimator_is_a_plan_of_one_step() -> None:
 
 
 def test_the_type_of_the_matrix_reaches_the_program() -> None:
-    worker = lower(program(), "cpu", dtype="float64").steps[0].worker
+    worker = lower(program(), "cpu", LoweringOptions(dtype="float64")).steps[0].worker
     assert worker.dtype == "float64"
-
-
-@pytest.mark.parametrize(
-    ("estimator", "expected"),
-    [
-        (StandardScaler(), True),
-        (preprocessing(), True),
-        (LogisticRegression(), False),
-        (KMeans(), False),
-        (CalibratedClassifierCV(), False),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_transformers_only_transform(estimator: Any, expected: bool) -> None:
-    assert is_transformer(estimator) is expected
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state, get_tags
 
 from pipeline import trace
-from pipeline.backends.base import Model
+from pipeline.backends.base import Backend, Model, Placement, list_changes
 from pipeline.backends.cuml import least_squares, multi_gpu, translations, trees, weights
 from pipeline.backends.cuml.tables import Rule, public_name
 from pipeline.backends.cuml.translations import refuse
@@ -26,6 +26,35 @@ from pipeline.optional import available, load
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
 ON_HOST = "run the step on the CPU with device='auto'"
+PAIRS = "of more than two classes rows go through the host, and to_sklearn() is not possible"
+
+
+class CumlBackend(Backend):
+    """Runs the estimators of one row of the table by cuML's class.
+
+    Parameters
+    ----------
+    rule : Rule
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule, self.order, self.sparse = rule, rule.order, rule.sparse
+
+    def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
+        """Return cuML's estimator in the place of scikit-learn's."""
+        return Cuml(estimator, self.rule, step)
+
+    def describe(self, estimator: Estimator, step: str) -> Placement:
+        """Return cuML's class, its parameters, and what makes no difference to it."""
+        estimator = in_python(estimator)
+        given = estimator.get_params(deep=False)
+        takes = list_changes(given, translate(self.rule, estimator, step))
+        takes |= {"dtype": "float64"} if self.rule.cutoff else {}
+        takes |= {"dtype": "float32"} if self.rule.narrow else {}
+        lost = tuple(dropped(self.rule, estimator, step))
+        notes = [f"without effect in cuML: {', '.join(lost)}"] if lost else []
+        notes += [PAIRS] if self.rule.pairs else []
+        return Placement(step, self.rule.twin, "cuda", "; ".join(notes), takes, lost)
 
 
 class Cuml(Model):

@@ -21,7 +21,7 @@ from sklearn.feature_extraction.text import (
     TfidfVectorizer,
 )
 
-from pipeline.backends.base import Model, Placement
+from pipeline.backends.base import Backend, Model, Placement
 from pipeline.data import frames
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.optional import load
@@ -47,7 +47,7 @@ SPACES = {"char": r"\s\s+", "char_wb": r"\s+"}
 
 ON_CPU = "or run the step on the CPU with device='auto'"
 
-Objection = tuple[str, str, str]
+Unsupportable = tuple[str, str, str]
 
 
 def handles(estimator: Estimator) -> bool:
@@ -59,19 +59,30 @@ def handles(estimator: Estimator) -> bool:
     return type(estimator) in CUML
 
 
-def describe(estimator: BaseEstimator, step: str) -> Placement:
-    """Return the cuML class and what it does otherwise.
+class TextBackend(Backend):
+    """Runs scikit-learn's vectorizers by cuML's."""
 
-    Raises
-    ------
-    Unsupported
-        cuML cannot honour some parameters; all of them are in the error.
-    """
-    found = [Reason(step, why, instead, name) for name, why, instead in _objections(estimator)]
-    if found:
-        raise Unsupported(*found)
-    _terms(estimator, step)
-    return Placement(step, CUML[type(estimator)], "cuda", "; ".join(_differences(estimator)))
+    def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
+        """Return cuML's vectorizer in the place of scikit-learn's."""
+        self.describe(estimator, step)
+        return Vectorizer(estimator, step, dtype)
+
+    def describe(self, estimator: Estimator, step: str) -> Placement:
+        """Return cuML's class and what it does otherwise.
+
+        Raises
+        ------
+        Unsupported
+            cuML cannot honour some parameters; all of them are in the error.
+        """
+        values = list(_unsupported_values(estimator))
+        if values:
+            raise Unsupported(*(Reason(step, why, do, name) for name, why, do in values))
+        _terms(estimator, step)
+        return Placement(step, CUML[type(estimator)], "cuda", "; ".join(_differences(estimator)))
+
+
+TEXT_BACKEND = TextBackend()
 
 
 def inside(leaf: BaseEstimator, step: str) -> Reason:
@@ -84,8 +95,8 @@ def inside(leaf: BaseEstimator, step: str) -> Reason:
     )
 
 
-def _objections(estimator: Estimator) -> Iterator[Objection]:
-    """Return parameter, cause and way out of each value that cuML does not honour."""
+def _unsupported_values(estimator: Estimator) -> Iterator[Unsupportable]:
+    """Return parameter, cause and suggestion for each value that cuML does not honour."""
     if isinstance(estimator, TfidfTransformer):
         return
     if estimator.input != "content":
@@ -104,15 +115,15 @@ def _objections(estimator: Estimator) -> Iterator[Objection]:
     ):
         why = f"cuML's tokens follow {TOKEN_PATTERN!r} only"
         yield "token_pattern", why, f"use the default, {ON_CPU}"
-    yield from _objections_to_grams(estimator)
-    yield from _objections_to_limits(estimator)
+    yield from _unsupported_ngrams(estimator)
+    yield from _unsupported_limits(estimator)
 
 
 def _beforehand(name: str) -> str:
     return f"leave out {name} and change the texts beforehand, {ON_CPU}"
 
 
-def _objections_to_grams(estimator: Estimator) -> Iterator[Objection]:
+def _unsupported_ngrams(estimator: Estimator) -> Iterator[Unsupportable]:
     shortest, longest = estimator.ngram_range
     if not 1 <= shortest <= longest:
         why = f"{estimator.ngram_range!r} is not a range from 1 up"
@@ -124,7 +135,7 @@ def _objections_to_grams(estimator: Estimator) -> Iterator[Objection]:
         yield "ngram_range", why, f"start at 3 or fewer characters, {ON_CPU}"
 
 
-def _objections_to_limits(estimator: Estimator) -> Iterator[Objection]:
+def _unsupported_limits(estimator: Estimator) -> Iterator[Unsupportable]:
     if _limited(estimator) and estimator.binary:
         why = "cuML ranks terms by how often they occur, scikit-learn by documents when binary=True"
         yield "max_features", why, f"use min_df in its place, {ON_CPU}"
@@ -218,7 +229,6 @@ class Vectorizer(Model):
     """
 
     def __init__(self, estimator: BaseEstimator, step: str, dtype: str = "float32") -> None:
-        describe(estimator, step)
         twin = load(CUML[type(estimator)])
         super().__init__(estimator, twin(**parameters(estimator, step, dtype)))
         self.step = step

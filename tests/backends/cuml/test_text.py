@@ -26,7 +26,8 @@ from pipeline import Accelerated, explain
 from pipeline.backends.base import HostModel
 from pipeline.backends.cuml import text
 from pipeline.errors import ConfigError, DataError, Unsupported
-from pipeline.planning.lower import lower, obstacles
+from pipeline.planning.classify import classify, classify_step
+from pipeline.planning.lower import lower
 from pipeline.preprocessing.engine.program import Program
 
 TEXTS = [
@@ -108,7 +109,7 @@ def test_places_on_both_devices_are_told() -> None:
 
 @pytest.mark.parametrize("words", [{}, {"analyzer": "char"}, {"lowercase": False}])
 def test_floats_that_cupy_holds_are_not_told(words: dict[str, Any]) -> None:
-    note = text.describe(HashingVectorizer(dtype=np.float32, **words), "step").note
+    note = text.TEXT_BACKEND.describe(HashingVectorizer(dtype=np.float32, **words), "step").note
     assert "floats instead" not in note
 
 
@@ -151,13 +152,15 @@ def test_value_that_cuml_does_not_honour_is_refused_with_the_way_out(
 
 @pytest.mark.parametrize("estimator", HONOURED, ids=str)
 def test_value_that_cuml_honours_has_its_place(estimator: Any) -> None:
-    assert text.describe(estimator, "step").implementation == text.CUML[type(estimator)]
+    assert (
+        text.TEXT_BACKEND.describe(estimator, "step").implementation == text.CUML[type(estimator)]
+    )
 
 
 def test_all_reasons_come_at_once() -> None:
     estimator = TfidfVectorizer(preprocessor=str.lower, tokenizer=str.split, input="file")
     with pytest.raises(Unsupported) as caught:
-        text.describe(estimator, "step")
+        text.TEXT_BACKEND.describe(estimator, "step")
     found = [reason.parameter for reason in caught.value.reasons]
     assert found == ["input", "preprocessor", "tokenizer"]
 
@@ -199,12 +202,12 @@ def test_counts_take_the_type_of_the_program(dtype: str) -> None:
 @pytest.mark.parametrize("vocabulary", [["a", "a"], {"a": 0, "b": 2}, {"a": 0, "b": 0}, []])
 def test_vocabulary_that_sklearn_refuses_is_an_error_of_the_step(vocabulary: Any) -> None:
     with pytest.raises(ConfigError, match=r"^words\(vocabulary\): "):
-        text.describe(CountVectorizer(vocabulary=vocabulary), "words")
+        text.TEXT_BACKEND.describe(CountVectorizer(vocabulary=vocabulary), "words")
 
 
 def test_vocabulary_that_no_text_can_match_is_told_as_sklearn_does() -> None:
     with pytest.warns(UserWarning, match="Upper case characters found in vocabulary"):
-        text.describe(CountVectorizer(vocabulary=["Cat"]), "words")
+        text.TEXT_BACKEND.describe(CountVectorizer(vocabulary=["Cat"]), "words")
 
 
 @pytest.mark.parametrize("estimator", [CountVectorizer(max_df=0.5), TfidfVectorizer(use_idf=False)])
@@ -234,18 +237,14 @@ def test_estimator_that_takes_no_sparse_rows_is_refused_before_anything_runs(
         explain(estimator, device)
 
 
-@pytest.mark.parametrize("estimator", [RandomForestClassifier(), XGBClassifier()])
-def test_estimator_that_takes_sparse_rows_on_the_cpu_only_is_refused_on_the_gpu(
-    estimator: Any,
-) -> None:
-    estimator = make_pipeline(HashingVectorizer(), estimator)
-    (reason,) = obstacles(estimator, "model", "cuda", "sparse")
+@pytest.mark.parametrize("model", [RandomForestClassifier(), XGBClassifier()])
+def test_estimator_that_takes_sparse_rows_on_the_cpu_only_is_refused_on_the_gpu(model: Any) -> None:
+    estimator = make_pipeline(HashingVectorizer(), model)
+    (reason,) = classify(estimator, "cuda")[-1].reasons
     assert "takes no sparse rows on the GPU" in reason.why
     assert "LogisticRegression" in reason.instead
-    assert (
-        explain(estimator, "cuda").placements[1].note.startswith(type(estimator).__name__.lower())
-    )
-    assert obstacles(estimator, "model", "cuda", "dense") == []
+    assert explain(estimator, "cuda").placements[1].note.startswith(type(model).__name__.lower())
+    assert classify_step(estimator[-1], "model", "cuda").reasons == ()
     assert Accelerated(estimator, device="cpu").fit(TEXTS, y).predict(TEXTS).shape == (6,)
 
 
