@@ -28,6 +28,7 @@ from pipeline.backends.base import Placement
 from pipeline.benchmark.measure import ON_GPU, Job
 from pipeline.records import Trace
 from pipeline.system.profiler import sampled
+from pipeline.system.threads import keep_freed_memory
 from pipeline.trace import Event
 
 _PARENT_DEATH_SIGNAL = 1
@@ -241,6 +242,7 @@ def enter(variant: str, payload: bytes, channel: Connection) -> None:
         A pickled pair of a function and its second argument; the first is the channel.
     channel : Connection
     """
+    keep_freed_memory()
     failed = patch(variant)
     serve, argument = pickle.loads(payload)
     if failed:

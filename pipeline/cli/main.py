@@ -20,6 +20,7 @@ from pipeline import __version__
 from pipeline.benchmark.prepare import listed, prepared
 from pipeline.cli.benchmark import compare, gallery, report
 from pipeline.cli.options import count, on_cluster, shared
+from pipeline.system.threads import keep_freed_memory
 from pipeline.typing import Table
 
 INTERRUPTED = 130
@@ -221,6 +222,7 @@ def _terminable() -> Iterator[None]:
 
 def main() -> None:
     """Run a command; every error that was meant to be read ends in one message and its code."""
+    keep_freed_memory()
     try:
         with _terminable():
             commands(standalone_mode=False)

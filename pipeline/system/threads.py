@@ -1,7 +1,12 @@
-"""Loops over all cores; NumPy lets go of the interpreter's lock while it works."""
+"""Loops over all cores; NumPy lets go of the interpreter's lock while it works.
+
+Importing this tunes nothing. The command line and the workers of a comparison call
+`keep_freed_memory` as they start; a script that wants the same calls it itself.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,16 +16,22 @@ from contextvars import ContextVar, copy_context
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-import numpy as np
-
 T = TypeVar("T")
 R = TypeVar("R")
 K = TypeVar("K")
 A = TypeVar("A")
 
-# The C library hands large pieces back to the system as soon as they are free, and the next
-# block has to be given pages anew. Once a piece was freed, it keeps those up to that size.
-np.empty(31 * 2**20, dtype="uint8")
+
+def keep_freed_memory() -> None:
+    """Let the C library keep freed pieces of up to 31 MiB for the next block of rows.
+
+    By default it returns large pieces to the system as soon as they are free, and the next block
+    needs new pages. Once a piece was freed, glibc keeps those up to its size; other C libraries
+    do not. The process holds somewhat more memory after that.
+    """
+    library = ctypes.CDLL(None)
+    library.malloc.restype = ctypes.c_void_p
+    library.free(ctypes.c_void_p(library.malloc(ctypes.c_size_t(31 * 2**20))))
 
 
 _alone: ContextVar[bool] = ContextVar("alone", default=False)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -106,3 +108,26 @@ def test_context_reaches_searches() -> None:
         1: 5,
         2: 5,
     }
+
+
+FAULTS = """
+import resource, sys
+import numpy as np
+from pipeline.system.threads import keep_freed_memory
+
+if "keep" in sys.argv:
+    keep_freed_memory()
+np.full(20 * 2**17, 1.0)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+np.full(20 * 2**17, 1.0)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="of glibc alone")
+def test_freed_memory_is_kept_only_where_that_was_asked_for() -> None:
+    def new_pages(*arguments: str) -> int:
+        command = [sys.executable, "-c", FAULTS, *arguments]
+        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+    assert new_pages("keep") < new_pages() / 10
