@@ -26,10 +26,9 @@ from pipeline.preprocessing.engine.build import build
 from pipeline.preprocessing.engine.nodes import (
     Branch,
     ColumnTransformerNode,
+    FeatureUnionNode,
     Node,
-    PipelineNode,
     TransformerNode,
-    Union,
 )
 from pipeline.preprocessing.engine.program import Program
 from pipeline.serving import allowlist
@@ -80,7 +79,7 @@ def pack(program: Program, encoder: Encoder) -> Blocks:
     leaves = [
         _leaf(node, encoder, program.step) for node in nodes if isinstance(node, TransformerNode)
     ]
-    unions = [_shape(node.row) for node in nodes if isinstance(node, Union)]
+    unions = [_shape(node.row) for node in nodes if isinstance(node, FeatureUnionNode)]
 
     def state(head: pd.DataFrame) -> Blocks:
         return Blocks(
@@ -141,14 +140,7 @@ def _plain(value: Array) -> Any:
 def walk(node: Node) -> Iterator[Node]:
     """Return a node and all below it, in the order of the estimator."""
     yield node
-    below: list[Node] = []
-    if isinstance(node, PipelineNode):
-        below = list(node.nodes)
-    elif isinstance(node, ColumnTransformerNode):
-        below = [branch.node for branch in node.branches]
-    elif isinstance(node, Union):
-        below = [each for _, each in node.branches]
-    for each in below:
+    for each in node.children:
         yield from walk(each)
 
 
@@ -170,8 +162,9 @@ def _known(branch: Branch) -> dict[Any, Any]:
             if isinstance(leaf, TransformerNode)
             else ()
         )
-        if len(learnt) == len(branch.names) and all(len(values) for values in learnt):
-            return {name: values[0] for name, values in zip(branch.names, learnt, strict=True)}
+        names = branch.names or ()
+        if len(learnt) == len(names) and all(len(values) for values in learnt):
+            return {name: values[0] for name, values in zip(names, learnt, strict=True)}
     return {}
 
 
@@ -218,7 +211,7 @@ def resume(program: Program, state: Blocks, decoder: Decoder) -> None:
     program.dtype = state.dtype or program.dtype
     node = build(program.estimator, head, program.step, program.options())
     leaves = [each for each in walk(node) if isinstance(each, TransformerNode)]
-    unions = [each for each in walk(node) if isinstance(each, Union)]
+    unions = [each for each in walk(node) if isinstance(each, FeatureUnionNode)]
     if (len(leaves), len(unions)) != (len(state.leaves), len(state.unions)):
         raise DataError(f"{program.step}: the state is that of another program")
     for leaf, held in zip(leaves, state.leaves, strict=True):

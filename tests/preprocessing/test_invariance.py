@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from pipeline.preprocessing.engine.nodes import is_number
+from pipeline.preprocessing.engine.blocks import Kept, holds_others
 from pipeline.preprocessing.engine.table import Part, Table
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.transformers import TWINS
@@ -161,8 +161,8 @@ def fit(case: Case, parts: list[slice], merging: Callable[..., Any] = in_turn) -
     """Fit a twin on tables of its own for each part, so that each has dictionaries of its own."""
     twin = TWINS[type(case.estimator)](case.estimator)
     names = twin.names = list(case.X.columns)
-    numeric = all(is_number(case.X, name) for name in names)
-    form, aligned = twin.form(numeric=numeric), twin.aligned(case.y)
+    form = twin.form(lambda: not holds_others(Kept(names), case.X))
+    aligned = twin.aligned(case.y)
     stats = []
     for rows in parts:
         X = case.X[rows].reset_index(drop=True)

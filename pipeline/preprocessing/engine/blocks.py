@@ -1,10 +1,10 @@
-"""A block: some rows of some columns, in the form the next twin works on.
+"""A block: some rows of some columns, in the form that the next transformer works on.
 
 `Numbers` is a matrix with NaN for missing; `Categories` is codes beside their
 distinct values; `Dates` is points in time; `Indicators` is the positions of the
 ones in a one-hot matrix, kept unexpanded until it is written; `Joined` is blocks
 side by side; `Scaled` is a block times a number; `Kept` is columns of the table
-that nobody has read yet.
+that nothing has read yet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from pipeline.data import frames
 from pipeline.errors import ConfigError
-from pipeline.typing import Array, Names
+from pipeline.typing import Array, Names, Table
 
 
 class Block(Protocol):
@@ -54,7 +54,8 @@ class Numbers:
 
     def write(self, out: Array, start: int = 0) -> None:
         """Copy the values."""
-        into, values = out[:, start : start + self.width], self.values
+        values = self.values
+        into = out[:, start : start + values.shape[1]]
         if by_columns(out):
             into, values = into.T, values.T
         into[...] = values
@@ -167,9 +168,10 @@ def by_columns(out: Array) -> bool:
 
 @dataclass(frozen=True)
 class Joined:
-    """Blocks of the same rows, side by side."""
+    """Blocks of the same rows, side by side; `join` makes it."""
 
     blocks: Sequence[Block]
+    """None of them is a `Joined`."""
 
     @property
     def width(self) -> int:
@@ -181,6 +183,23 @@ class Joined:
         for block in self.blocks:
             block.write(out, start)
             start += block.width
+
+
+def join(blocks: Sequence[Block]) -> Joined:
+    """Return blocks side by side.
+
+    >>> len(join([Kept(["a"]), join([Kept(["b"]), Kept(["c"])])]).blocks)
+    3
+    """
+    apart: list[Block] = []
+    for block in blocks:
+        apart += block.blocks if isinstance(block, Joined) else [block]
+    return Joined(apart)
+
+
+def flat(block: Block) -> Sequence[Block]:
+    """Return the blocks side by side that a block is made of."""
+    return block.blocks if isinstance(block, Joined) else [block]
 
 
 @dataclass(frozen=True)
@@ -198,7 +217,7 @@ class Scaled:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the products."""
-        return np.result_type(common_type([self.block]), self.weight)
+        return np.result_type(common_type(flat(self.block)), self.weight)
 
     def write(self, out: Array, start: int = 0) -> None:
         """Write the block and multiply in place."""
@@ -218,17 +237,8 @@ def scaled(block: Block, weight: float | None) -> Block:
     if isinstance(block, Numbers):
         return Numbers(block.values * weight)
     if isinstance(block, Joined):
-        return Joined([scaled(part, weight) for part in block.blocks])
+        return join([scaled(part, weight) for part in block.blocks])
     return Scaled(block, weight)
-
-
-def flat(block: Block) -> list[Block]:
-    """Return the blocks side by side that a block is made of.
-
-    >>> len(flat(Joined([Kept(["a"]), Joined([Kept(["b"])])])))
-    2
-    """
-    return [p for b in block.blocks for p in flat(b)] if isinstance(block, Joined) else [block]
 
 
 def filled(values: Array, missing: Array, fill: Any) -> Any:
@@ -264,16 +274,16 @@ class Rows(Protocol):
 
 
 def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
-    """Return the type that holds the numbers of all blocks, as `numpy.hstack` chooses it.
+    """Return the type that holds the numbers of blocks side by side, as `numpy.hstack` does it.
 
     >>> import numpy as np
     >>> ints, floats = Numbers(np.ones((1, 1), "int32")), Numbers(np.ones((1, 1), "float32"))
     >>> common_type([ints]), common_type([ints, floats])
     (dtype('int32'), dtype('float64'))
     """
-    known = [b.dtype for b in flat(Joined(blocks)) if isinstance(b, Numbers | Indicators | Scaled)]
-    found = np.result_type(*known) if known else np.dtype("float64")
-    return found if found.kind in "iufb" else np.dtype("float64")
+    known = [b.dtype for b in blocks if isinstance(b, Numbers | Indicators | Scaled)]
+    common = np.result_type(*known) if known else np.dtype("float64")
+    return common if common.kind in "iufb" else np.dtype("float64")
 
 
 def as_numbers(block: Block, rows: Rows) -> Numbers:
@@ -281,9 +291,10 @@ def as_numbers(block: Block, rows: Rows) -> Numbers:
     if isinstance(block, Numbers):
         return block
     if isinstance(block, Kept):
-        return Numbers(rows.read(block.names, Numbers).values)
+        numbers: Numbers = rows.read(block.names, Numbers)
+        return numbers
     read = as_read(block, rows)
-    values = rows.xp.zeros((rows.n_rows, block.width), dtype=common_type([read]))
+    values = rows.xp.zeros((rows.n_rows, read.width), dtype=common_type(flat(read)))
     read.write(values)
     return Numbers(values)
 
@@ -323,3 +334,10 @@ def as_dates(block: Block, rows: Rows) -> Dates:
         read: Dates = rows.read(block.names, Dates)
         return read
     raise ConfigError("CalendarFeatures reads dates; put it first in its pipeline")
+
+
+def holds_others(block: Block, X: Table) -> bool:
+    """Return whether a block holds anything but numbers."""
+    if isinstance(block, Kept):
+        return any(frames.column(X, name).dtype.kind not in "iufb" for name in block.names)
+    return isinstance(block, Categories | Dates)

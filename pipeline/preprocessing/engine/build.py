@@ -1,13 +1,8 @@
-"""From a scikit-learn transformer to a tree of nodes.
-
-The columns of a table that an estimator selects.
-
-The transformers inside an estimator, and the reasons why some cannot run on blocks.
-"""
+"""From a scikit-learn transformer to its tree of nodes, or to the reasons why it has none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,14 +15,13 @@ from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.preprocessing.engine.nodes import (
     Branch,
     ColumnTransformerNode,
+    FeatureUnionNode,
     Keeps,
     Node,
     Passthrough,
     PipelineNode,
     TransformerNode,
-    Union,
 )
-from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator
 
@@ -75,56 +69,49 @@ def build(
     Unsupported
         Some part has no twin; every reason is in the error.
     """
-    found = reasons(estimator, step)
-    if found:
-        raise Unsupported(*found)
+    against = reasons(estimator, step)
+    if against:
+        raise Unsupported(*against)
     return _node(estimator, head, step, options or Options())
 
 
 def _node(estimator: Estimator, head: pd.DataFrame, step: str, options: Options) -> Node:
-    if isinstance(estimator, str):
+    if left_out(estimator):
         return Passthrough()
-    if type(estimator) is Pipeline:
+    kind = type(estimator)
+    if kind is Pipeline:
         check_names(estimator, estimator.steps, step)
-        nodes = [
-            _node(how or "passthrough", head, under(step, name), options)
-            for name, how in estimator.steps
-        ]
+        nodes = [_node(how, head, under(step, name), options) for name, how in estimator.steps]
         return PipelineNode(estimator, nodes)
-    if type(estimator) is ColumnTransformer:
-        return _parallel(estimator, head, step, options)
-    if type(estimator) is FeatureUnion:
+    if kind is ColumnTransformer:
+        check_names(estimator, estimator.transformers, step)
+        branches = _branches(estimator, estimator.transformers, head, step)
+        weights = estimator.transformer_weights or {}
+        return ColumnTransformerNode(
+            estimator,
+            [
+                Branch(
+                    name,
+                    _node(how, head[names], under(step, name), options),
+                    names,
+                    weights.get(name),
+                )
+                for name, how, names in branches
+                if names and not dropped(how)
+            ],
+            head,
+        )
+    if kind is FeatureUnion:
         return _union(estimator, head, step, options)
-    twin = TWINS[type(estimator)](estimator)
+    twin = TWINS[kind](estimator)
     twin.rank_error = options.rank_error
-    weights = next((found for of, found in options.weights if of is estimator), None)
+    weights = next((given for of, given in options.weights if of is estimator), None)
     return TransformerNode(twin, keeps=options.keeps, float32=options.float32, weights=weights)
 
 
-def _parallel(
-    estimator: ColumnTransformer, head: pd.DataFrame, step: str, options: Options
-) -> ColumnTransformerNode:
-    check_names(estimator, estimator.transformers, step)
-    chosen = [
-        (name, how, selected(head, key, under(step, name)))
-        for name, how, key in estimator.transformers
-    ]
-    used = {column for _, _, names in chosen for column in names}
-    rest = [column for column in head.columns if column not in used]
-    chosen.append(("remainder", estimator.remainder, rest))
-    node = ColumnTransformerNode(
-        estimator,
-        [
-            Branch(name, _node(how, head[names], under(step, name), options), names)
-            for name, how, names in chosen
-            if names and not dropped(how)
-        ],
-    )
-    node.head = head
-    return node
-
-
-def _union(estimator: FeatureUnion, head: pd.DataFrame, step: str, options: Options) -> Union:
+def _union(
+    estimator: FeatureUnion, head: pd.DataFrame, step: str, options: Options
+) -> FeatureUnionNode:
     check_names(estimator, estimator.transformer_list, step)
     if not estimator.transformer_list:
         raise ConfigError(f"{step}: the FeatureUnion has no transformers; leave it out")
@@ -132,14 +119,27 @@ def _union(estimator: FeatureUnion, head: pd.DataFrame, step: str, options: Opti
         estimator._validate_transformer_weights()
     except ValueError as error:
         raise ConfigError(f"{step}: {error}") from error
-    return Union(
+    weights = estimator.transformer_weights or {}
+    return FeatureUnionNode(
         estimator,
         [
-            (name, _node(how, head, under(step, name), options))
+            Branch(name, _node(how, head, under(step, name), options), None, weights.get(name))
             for name, how in estimator.transformer_list
             if not dropped(how)
         ],
     )
+
+
+def _branches(
+    estimator: ColumnTransformer, transformers: Sequence[Any], head: pd.DataFrame, step: str
+) -> list[tuple[str, Any, list[Any]]]:
+    """Return the names, transformers and columns of the branches, the remainder last."""
+    chosen = [
+        (name, how, selected(head, key, under(step, name))) for name, how, key in transformers
+    ]
+    used = {column for _, _, names in chosen for column in names}
+    rest = [column for column in head.columns if column not in used]
+    return [*chosen, ("remainder", estimator.remainder, rest)]
 
 
 def check_names(estimator: Estimator, parts: Sequence[Any], step: str) -> None:
@@ -164,15 +164,12 @@ def columns_read(estimator: Estimator, head: pd.DataFrame) -> list[Any] | None:
     if type(estimator) is not ColumnTransformer:
         return None
     # A key alone, which hands on one column as a series, is for readers of text.
-    keys = [[key] if isinstance(key, str | int) else key for *_, key in estimator.transformers]
-    parts = [
-        (how, selected(head, key, name))
-        for (name, how, _), key in zip(estimator.transformers, keys, strict=True)
+    transformers = [
+        (name, how, [key] if isinstance(key, str | int) else key)
+        for name, how, key in estimator.transformers
     ]
-    named = {name for _, names in parts for name in names}
-    rest = [name for name in head.columns if name not in named]
-    parts.append((estimator.remainder, rest))
-    read = {n for how, names in parts if not dropped(how) for n in names}
+    branches = _branches(estimator, transformers, head, "")
+    read = {name for _, how, names in branches if not dropped(how) for name in names}
     return [name for name in head.columns if name in read]
 
 
@@ -260,62 +257,73 @@ def parts(estimator: Estimator) -> list[tuple[str, Any]]:
     return list(estimator.transformer_list) if type(estimator) is FeatureUnion else []
 
 
-def reasons(estimator: Estimator, step: str) -> list[Reason]:
-    """Return why a transformer cannot run on blocks; none when it can."""
-    found = [reason for path, leaf in leaves(estimator, step) for reason in _refusals(leaf, path)]
-    return found + _container_refusals(estimator, step, first=True)
+def reasons(estimator: Estimator, step: str, *, first: bool = True) -> list[Reason]:
+    """Return why a transformer cannot run on blocks; none when it can.
+
+    Parameters
+    ----------
+    estimator : estimator, or "passthrough" or "drop"
+    step : str
+        Its path in the whole estimator.
+    first : bool
+        The table itself comes in, and not what another step has made of it.
+    """
+    kind = type(estimator)
+    if kind is Pipeline:
+        found = []
+        for name, how in parts(estimator):
+            found += reasons(how, under(step, name), first=first)
+            first = first and left_out(how)
+        return found
+    if kind is ColumnTransformer:
+        found = (
+            []
+            if first
+            else [Reason(step, "a ColumnTransformer must come first in its pipeline", "reorder it")]
+        )
+        found += _weight_reasons(estimator, step) + _selector_reasons(estimator, step)
+        first = True
+    elif kind is FeatureUnion:
+        found = _weight_reasons(estimator, step)
+    else:
+        return _leaf_reasons(estimator, step)
+    for name, how in parts(estimator):
+        found += reasons(how, under(step, name), first=first)
+    return found
 
 
 def must_come_first(estimator: Estimator) -> bool:
     """Return whether a transformer selects columns, which only a table has."""
-    return bool(_container_refusals(estimator, "", first=False)) and not reasons(estimator, "")
+    return bool(reasons(estimator, "", first=False)) and not reasons(estimator, "")
 
 
-def _refusals(leaf: Estimator, step: str) -> list[Reason]:
-    if isinstance(leaf, str) and leaf in ("passthrough", "drop"):
+def _leaf_reasons(leaf: Estimator, step: str) -> list[Reason]:
+    if left_out(leaf) or dropped(leaf):
         return []
     twin = TWINS.get(type(leaf))
     if twin is None:
         known = ", ".join(sorted(sklearn_class.__name__ for sklearn_class in TWINS))
         return [Reason(step, f"{type(leaf).__name__} has no twin yet", f"there are: {known}")]
-    return twin.refuse(leaf, step)
+    return twin.unsupported_reasons(leaf, step)
 
 
-def _container_refusals(estimator: Estimator, step: str, *, first: bool) -> list[Reason]:
-    """Return the reasons against containers; `first`: the table itself comes in."""
-    found: list[Reason] = []
-    if type(estimator) is Pipeline:
-        for name, how in estimator.steps:
-            found += _container_refusals(how, under(step, name), first=first)
-            first = first and left_out(how)
-    elif type(estimator) is ColumnTransformer:
-        found += _column_refusals(estimator, step, first=first)
-        parts = [(name, how) for name, how, _ in estimator.transformers]
-        for name, how in [*parts, ("remainder", estimator.remainder)]:
-            found += _container_refusals(how, under(step, name), first=True)
-    elif type(estimator) is FeatureUnion:
-        found += _weight_refusals(estimator, step)
-        for name, how in estimator.transformer_list:
-            found += _container_refusals(how, under(step, name), first=first)
-    return found
+def _selector_reasons(estimator: ColumnTransformer, step: str) -> list[Reason]:
+    # A function would see one row here, and all of them in scikit-learn.
+    suggestion = "use make_column_selector or list the columns"
+    return [
+        Reason(under(step, name), "a function may select by the data", suggestion)
+        for name, _, key in estimator.transformers
+        if callable(key) and type(key) is not make_column_selector
+    ]
 
 
-def _column_refusals(estimator: ColumnTransformer, step: str, *, first: bool) -> Iterator[Reason]:
-    if not first:
-        yield Reason(step, "a ColumnTransformer must come first in its pipeline", "reorder it")
-    yield from _weight_refusals(estimator, step)
-    for name, _, key in estimator.transformers:
-        # It would see one row here, and all of them in scikit-learn.
-        if callable(key) and type(key) is not make_column_selector:
-            way_out = "use make_column_selector or list the columns"
-            yield Reason(under(step, name), "a function may select by the data", way_out)
-
-
-def _weight_refusals(estimator: ColumnTransformer | FeatureUnion, step: str) -> Iterator[Reason]:
-    for name, weight in (estimator.transformer_weights or {}).items():
-        if weight is not None and not isinstance(weight, int | float):
-            why = f"the weight of {name!r} is {weight!r}"
-            yield Reason(step, why, "use a Python number", "transformer_weights")
+def _weight_reasons(estimator: ColumnTransformer | FeatureUnion, step: str) -> list[Reason]:
+    suggestion = "use a Python number"
+    return [
+        Reason(step, f"the weight of {name!r} is {weight!r}", suggestion, "transformer_weights")
+        for name, weight in (estimator.transformer_weights or {}).items()
+        if weight is not None and not isinstance(weight, int | float)
+    ]
 
 
 def left_out(how: Any) -> bool:
@@ -325,19 +333,20 @@ def left_out(how: Any) -> bool:
 
 def obstacles_to_batches(estimator: Estimator, step: str) -> list[Reason]:
     """Return why a transformer cannot learn batch by batch; none when it can."""
-    found = reasons(estimator, step) + list(_chains(estimator, step))
-    for path, leaf in leaves(estimator, step):
-        twin = TWINS.get(type(leaf))
-        if twin is not None and twin.aligned is not Twin.aligned:
-            why = f"{type(leaf).__name__} needs the target of all rows"
-            found.append(Reason(path, why, "fit on all rows at once"))
-    return found
+    return reasons(estimator, step) + needs_all_rows(estimator, step)
 
 
-def _chains(estimator: Estimator, step: str) -> Iterator[Reason]:
-    """Return a reason for every pipeline with more than one step."""
-    if type(estimator) is Pipeline and sum(not left_out(how) for _, how in estimator.steps) > 1:
+def needs_all_rows(estimator: Estimator, step: str) -> list[Reason]:
+    """Return why a transformer that runs on blocks cannot learn from some rows after others."""
+    twin = TWINS.get(type(estimator))
+    if twin is not None and twin.needs_target:
+        why = f"{type(estimator).__name__} needs the target of all rows"
+        return [Reason(step, why, "fit on all rows at once")]
+    below = parts(estimator)
+    found = []
+    if type(estimator) is Pipeline and sum(not left_out(how) for _, how in below) > 1:
         why = "a step learns from what the one before makes, which changes with every batch"
-        yield Reason(step, why, "fit on all rows at once")
-    for name, how in parts(estimator):
-        yield from _chains(how, under(step, name))
+        found.append(Reason(step, why, "fit on all rows at once"))
+    for name, how in below:
+        found += needs_all_rows(how, under(step, name))
+    return found

@@ -1,4 +1,4 @@
-"""The rows of a Dask frame: every partition is a table, statistics are merged as a tree."""
+"""The rows of a Dask frame: every partition is a table, and statistics merge as a tree."""
 
 from __future__ import annotations
 
@@ -14,9 +14,18 @@ from pipeline.data import partitioned
 from pipeline.distributed.cluster import active
 from pipeline.errors import DataError
 from pipeline.optional import load
-from pipeline.preprocessing.engine import output
-from pipeline.preprocessing.engine.nodes import Read
-from pipeline.preprocessing.engine.table import Brought, Cut, Part, Table, once
+from pipeline.preprocessing.engine.blocks import common_type
+from pipeline.preprocessing.engine.table import (
+    Brought,
+    Cut,
+    Part,
+    Read,
+    Table,
+    frame,
+    matrix,
+    numeric,
+    once,
+)
 from pipeline.system.threads import alone
 
 T = TypeVar("T")
@@ -28,7 +37,7 @@ FAN_IN = 8
 class Partitions:
     """A Dask or dask-cuDF frame, or a Dask array.
 
-    Every leaf of a program makes one pass over the partitions, of the columns of its branch;
+    Every transformer makes one pass over the partitions, of the columns of its branch;
     where they are expensive to make and fit in the workers' memory, `persist` the frame first.
 
     Parameters
@@ -85,10 +94,6 @@ class Partitions:
                 return row
         raise DataError("X has 0 sample(s) while a minimum of 1 is required")
 
-    def widen(self, width: int) -> None:
-        """Make room for blocks that are wider than the table: they have fewer rows."""
-        self.widest = max(self.widest, width)
-
     def narrowed(self, names: Sequence[Any]) -> Partitions:
         """Return the same rows with some columns alone: a file is asked for no others."""
         wanted = list(dict.fromkeys(names))
@@ -126,8 +131,8 @@ class Partitions:
             stats = [reduce(lambda one, other: join([one, other]), stats)]
         while len(stats) > 1:
             stats = [join(stats[i : i + FAN_IN]) for i in range(0, len(stats), FAN_IN)]
-        found: T = partitioned.compute(stats)[0]
-        return found
+        whole: T = partitioned.compute(stats)[0]
+        return whole
 
     def each(self, function: Callable[[Any, list[Any]], Any]) -> list[Any]:
         """Return a task for each partition, given the partition and its entries of arrays."""
@@ -140,12 +145,12 @@ class Partitions:
         if names:
             framed = partial(table_frame, read, dtype, names, self.widest)
             head = self.first().table
-            meta = output.frame(head, read, dtype, names)[:0]
+            meta = frame(head, read, dtype, names)[:0]
             return load("dask.dataframe.from_delayed")(self.each(framed), meta=meta)
         first = self.first()
-        blocks = output.numeric(read, first, beside=False)
+        blocks = numeric(read, first, beside=False)
         width = sum(block.width for block in blocks)
-        dtype = str(self._common_type(output.type_of(blocks, dtype)))
+        dtype = str(self._common_type(common_type(blocks) if dtype == "auto" else np.dtype(dtype)))
         made = self.each(partial(table_matrix, read, dtype, self.widest))
         meta = first.table.xp.empty((0, 0), dtype=dtype)
         whole = load("dask.array.from_delayed")
@@ -155,11 +160,11 @@ class Partitions:
         ]
         return load("dask.array.concatenate")(arrays)
 
-    def _common_type(self, found: Any) -> Any:
+    def _common_type(self, of_first: np.dtype[Any]) -> np.dtype[Any]:
         """Return the type of all partitions' matrices, given that of the first row's."""
         exact = not self._framed or all(isinstance(kind, np.dtype) for kind in self.X.dtypes)
         # Nullable integers are floats where some are missing.
-        return found if exact or found.kind == "f" else np.dtype("float64")
+        return of_first if exact or of_first.kind == "f" else np.dtype("float64")
 
 
 def _head(X: Any) -> Any:
@@ -188,7 +193,7 @@ def merged(merge: Callable[[T, T], T], stats: Sequence[T | None]) -> T | None:
 def table_matrix(read: Read, dtype: str, widest: int, X: Any, own: Sequence[Any]) -> Any:
     """Return the matrix of a partition."""
     with alone():
-        return output.matrix(_table(X, own, widest), read, dtype)
+        return matrix(_table(X, own, widest), read, dtype)
 
 
 def table_frame(
@@ -196,10 +201,10 @@ def table_frame(
 ) -> Any:
     """Return the frame of a partition."""
     with alone():
-        return output.frame(_table(X, own, widest), read, dtype, names)
+        return frame(_table(X, own, widest), read, dtype, names)
 
 
 def _table(X: Any, own: Sequence[Any], widest: int) -> Table:
     table = Table(X, own)
-    table.widen(widest)
+    table.widest = max(table.widest, widest)
     return table

@@ -1,12 +1,9 @@
-"""The tree of a preprocessing program: leaves are twins, branches are containers.
+"""The tree that a scikit-learn transformer becomes: transformers are leaves, containers branch.
 
-`fit` walks the tree once; a leaf makes one pass over the row blocks, each
-block transformed on the fly by the leaves before it.
-
-
-FeatureUnion as a node: branches that all read the same columns, side by side.
-
-A fitted `ColumnTransformer`, made by scikit-learn from fitted parts.
+`fit` walks the tree once. A leaf makes one pass over the blocks of rows, each of which the
+leaves before it transform on the way. What scikit-learn has learnt is read back from the tree
+by `to_sklearn`: a `ColumnTransformer` is fitted by scikit-learn itself, on one row and with the
+fitted parts in place.
 """
 
 from __future__ import annotations
@@ -16,7 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from operator import attrgetter, methodcaller
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +25,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from pipeline.data import frames
 from pipeline.data.convert import Origin
 from pipeline.data.output import container
 from pipeline.errors import DataError, PipelineError
@@ -35,7 +32,6 @@ from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
     Dates,
-    Joined,
     Kept,
     Numbers,
     as_categories,
@@ -43,18 +39,21 @@ from pipeline.preprocessing.engine.blocks import (
     as_numbers,
     as_read,
     flat,
+    holds_others,
+    join,
     scaled,
 )
-from pipeline.preprocessing.engine.table import Data, Part
+from pipeline.preprocessing.engine.table import Data, Part, Read
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.statistics.moments import Moments
-from pipeline.preprocessing.statistics.quantiles import holds_rows
-from pipeline.typing import Array, Estimator, Name, Table, Target
+from pipeline.preprocessing.statistics.quantiles import Rows
+from pipeline.typing import Array, Estimator, Target
 
 Keeps = Literal["none", "small", "all"]
-
-Read = Callable[[Part], Any]
-"""From rows of a table to a block. It holds no table, so it can be sent to where a part is."""
+Cells = Mapping[Any, np.ndarray]
+"""Name of a column -> one value, of the type that its encoder has learnt."""
+Training = tuple[Read, Moments | None]
+"""What a node makes of the rows it was fitted on, and their moments where it knows them."""
 
 
 @dataclass(frozen=True)
@@ -83,19 +82,21 @@ class Columns:
 
     def reader(self, form: type) -> Read:
         """Return what reads a part's rows in a form."""
-        names, blocks = self.names, self.blocks
-        if blocks is not None:
-            convert = CONVERT[form]
-            return lambda part: convert(blocks(part), part)
-        assert names is not None
-        return lambda part: part.read(names, form)
+        blocks, convert = self.blocks, CONVERT[form]
+        if blocks is None:
+            return methodcaller("read", self.names, form)
+        return lambda part: convert(blocks(part), part)
+
+    def first(self, table: Data) -> Block:
+        """Return the first row of what comes in; columns of the table stay unread."""
+        if self.blocks is not None:
+            return self.blocks(table.first())
+        assert self.names is not None
+        return Kept(self.names)
 
     def numeric(self, table: Data) -> bool:
         """Return whether all columns are numbers."""
-        if self.blocks is None:
-            return all(is_number(table.like, name) for name in self.names or ())
-        first = flat(self.blocks(table.first()))
-        return not any(holds_others(block, table.like) for block in first)
+        return not any(holds_others(block, table.like) for block in flat(self.first(table)))
 
 
 CONVERT: dict[type, Callable[[Block, Part], Any]] = {
@@ -106,55 +107,51 @@ CONVERT: dict[type, Callable[[Block, Part], Any]] = {
 """Form of a block -> what brings any block into it."""
 
 
-def is_number(X: Table, name: Name) -> bool:
-    """Return whether a column of a table holds numbers."""
-    return frames.column(X, name).dtype.kind in "iufb"
-
-
-def holds_others(block: Block, X: Table) -> bool:
-    """Return whether a block holds anything but numbers."""
-    if isinstance(block, Kept):
-        return not all(is_number(X, name) for name in block.names)
-    return isinstance(block, Categories | Dates)
-
-
 class Node(ABC):
-    """A part of the program."""
+    """A part of the tree."""
 
     estimator: Any = None
+    children: Sequence[Node] = ()
+    """The nodes below, in the order of the estimator."""
 
     @abstractmethod
-    def fit(self, table: Data, source: Columns, y: Target) -> Columns:
-        """Learn from all rows of the source; return the source of the node after this one."""
+    def fit(self, table: Data, source: Columns, y: Target) -> Training:
+        """Learn from all rows of the source; return what becomes of them."""
 
     @abstractmethod
-    def apply(self, source: Columns) -> Read:
-        """Return the function from a part to the transformed block."""
+    def apply(self, block: Block, part: Part) -> Block:
+        """Transform a block of new rows."""
 
     @abstractmethod
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn transformer."""
 
-    def known(self) -> Mapping[Any, np.ndarray]:
+    def known(self) -> Cells:
         """Return a cell of each column of the table that an encoder reads, which it knows."""
-        return {}
+        return {name: cell for node in self.children for name, cell in node.known().items()}
 
-    @abstractmethod
     def leaves(self) -> Iterator[TransformerNode]:
-        """Return the leaves, in the order of the estimator."""
+        """Yield the transformers, in the order of the estimator."""
+        for node in self.children:
+            yield from node.leaves()
 
-    def then(self, source: Columns, blocks: Read) -> Columns:
+    @property
+    def widest(self) -> int:
+        """The most columns that one of the fitted transformers reads."""
+        return max(map(attrgetter("widest"), self.children), default=0)
+
+    def then(self, source: Columns, blocks: Read, moments: Moments | None) -> Columns:
         """Return the source of the node after this one.
 
         scikit-learn hands on an array, or where `set_output` asks for it a frame.
         """
         if container(self.estimator) == "default":
-            return Columns(None, source.framed, blocks)
-        return Columns(self.to_sklearn().get_feature_names_out(), True, blocks)
+            return Columns(None, source.framed, blocks, moments)
+        return Columns(self.to_sklearn().get_feature_names_out(), True, blocks, moments)
 
 
 class TransformerNode(Node):
-    """One twin.
+    """One transformer: its twin learns and applies.
 
     Parameters
     ----------
@@ -181,46 +178,39 @@ class TransformerNode(Node):
         self.float32 = float32
         self.stats: Any = None
 
-    def fit(self, table: Data, source: Columns, y: Target) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Target) -> Training:
         """Reduce the twin's statistic over all blocks."""
         twin = self.twin
         twin.names = source.names if source.framed else None
-        names = () if source.names is None else source.names
-        twin.origins = [source.origins.get(name) for name in names]
-        self.form = twin.form(numeric=source.numeric(table))
-        read = source.reader(self.form)
-        width = read(table.first()).width
+        twin.origins = [] if source.names is None else list(map(source.origins.get, source.names))
+        self.form = twin.form(partial(source.numeric, table))
+        width = source.first(table).width
         if not width:
             raise DataError(f"{type(twin.estimator).__name__}: the steps before it left no column")
-        table.widen(width)
-        with blame(twin):
-            own = () if self.weights is None else (self.weights,)
-            aligned = table.bring((*twin.aligned(y), *own))
-        stats = None
-        if source.moments is not None and self.weights is None:
-            stats = twin.from_moments(source.moments)
-        self.weights = None
+        table.widest = max(table.widest, width)
+        read = source.reader(self.form)
+        moments = source.moments if self.weights is None else None
+        aligned = self._aligned(table, y)
+        stats = None if moments is None else twin.from_moments(moments)
         if stats is None:
             stats = table.reduce(
                 lambda part: twin.statistics(read(part), *part.of(aligned)), twin.merge
             )
         self._finish(stats)
-        after = self.then(source, self._typed(read, twin.apply_training, aligned))
-        return replace(after, moments=twin.moments_behind(stats))
+        return partial(self._training_block, read, aligned), twin.moments_behind(stats)
 
-    def _typed(self, read: Read, apply: Callable[..., Block], aligned: Sequence[Any] = ()) -> Read:
-        """Return what transforms each block, into the type that it is to have."""
+    def _aligned(self, table: Data, y: Target) -> list[Any]:
+        """Return what the twin needs beside its blocks, one entry a row, where the table is."""
+        weights, self.weights = self.weights, None
+        if weights is None and not self.twin.needs_target:
+            return []
+        with blame(self.twin):
+            own = () if weights is None else (weights,)
+            return table.bring((*self.twin.aligned(y), *own))
 
-        def transformed(part: Part) -> Block:
-            block = read(part)
-            made = apply(block, *part.of(aligned))
-            if self.float32 and isinstance(block, Numbers) and isinstance(made, Numbers):
-                widened = (block.dtype.name, made.dtype.name) == ("float32", "float64")
-                if widened and self._keeps_float32:
-                    return Numbers(made.values.astype("float32"))
-            return made
-
-        return transformed
+    def _training_block(self, read: Read, aligned: Sequence[Any], part: Part) -> Block:
+        block = read(part)
+        return self._narrowed(block, self.twin.apply_training(block, *part.of(aligned)))
 
     def _finish(self, stats: Any) -> None:
         if self.stats is not None:
@@ -230,24 +220,34 @@ class TransformerNode(Node):
         with blame(self.twin):
             self.twin.finalize(stats)
 
-    def then(self, source: Columns, blocks: Read) -> Columns:
+    def then(self, source: Columns, blocks: Read, moments: Moments | None) -> Columns:
         """Return the source's columns where the twin keeps them."""
         if self.twin.keeps_names():
-            return replace(source, blocks=blocks, moments=None)
-        return super().then(source, blocks)
+            return replace(source, blocks=blocks, moments=moments)
+        return super().then(source, blocks, moments)
 
-    def apply(self, source: Columns) -> Read:
-        """Transform each block."""
-        return self._typed(source.reader(self.form), self.twin.apply)
+    def apply(self, block: Block, part: Part) -> Block:
+        """Transform a block."""
+        block = CONVERT[self.form](block, part)
+        return self._narrowed(block, self.twin.apply(block))
 
-    def known(self) -> Mapping[Any, np.ndarray]:
+    def _narrowed(self, block: Block, made: Block) -> Block:
+        """Return float32 for float64 where scikit-learn would make it."""
+        if not (self.float32 and isinstance(block, Numbers) and isinstance(made, Numbers)):
+            return made
+        widened = (block.values.dtype, made.values.dtype) == ("float32", "float64")
+        if widened and self._keeps_float32:
+            return Numbers(made.values.astype("float32"))
+        return made
+
+    def known(self) -> Cells:
         """Return the first category of each column."""
         learnt = getattr(self.twin.fitted, "categories_", ())
         names = () if self.twin.names is None else self.twin.names
         return {name: c[:1] for name, c in zip(names, learnt, strict=False) if len(c)}
 
     def to_sklearn(self) -> Any:
-        """Return the twin's fitted original."""
+        """Return the twin's fitted scikit-learn transformer."""
         return self.twin.fitted
 
     @cached_property
@@ -255,23 +255,32 @@ class TransformerNode(Node):
         """Whether scikit-learn's transformer makes float32 of float32: its tags do not say."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = self.twin.fitted.transform(np.ones((1, self.width), dtype="float32"))
+            made = self.twin.fitted.transform(np.ones((1, self.widest), dtype="float32"))
         # Where `set_output` asks for one it is a frame, which has no type of its own.
         return bool((made if hasattr(made, "dtype") else np.asarray(made)).dtype == "float32")
 
     @property
-    def width(self) -> int:
+    def widest(self) -> int:
         """Number of columns that the fitted twin reads."""
         return int(self.twin.fitted.n_features_in_)
 
     def leaves(self) -> Iterator[TransformerNode]:
-        """Return itself."""
+        """Yield itself."""
         yield self
+
+
+def holds_rows(stats: Any) -> bool:
+    """Return whether a statistic, or a part of it, holds the rows themselves.
+
+    >>> holds_rows(Rows([])), holds_rows((1, Rows([]))), holds_rows(1)
+    (True, True, False)
+    """
+    return Rows in map(type, stats if isinstance(stats, tuple) else (stats,))
 
 
 @contextmanager
 def blame(twin: Twin[Any]) -> Iterator[None]:
-    """Say which step and which columns scikit-learn finds fault with.
+    """Name the step and the columns in an error of scikit-learn's.
 
     Raises
     ------
@@ -290,200 +299,161 @@ def blame(twin: Twin[Any]) -> Iterator[None]:
 class Passthrough(Node):
     """Columns as they are."""
 
-    def fit(self, table: Data, source: Columns, y: Target) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Target) -> Training:
         """Learn nothing."""
-        return self.then(source, self.apply(source))
-
-    def then(self, source: Columns, blocks: Read) -> Columns:
-        """Return the source's columns."""
-        return replace(source, blocks=blocks)
-
-    def apply(self, source: Columns) -> Read:
-        """Return the blocks as they are; of a table, its columns unread."""
         if source.blocks is not None:
-            return source.blocks
+            return source.blocks, source.moments
         assert source.names is not None
         kept = Kept(source.names)
-        return lambda part: kept
+        return lambda part: kept, source.moments
+
+    def then(self, source: Columns, blocks: Read, moments: Moments | None) -> Columns:
+        """Return the source's columns."""
+        return replace(source, blocks=blocks, moments=moments)
+
+    def apply(self, block: Block, part: Part) -> Block:
+        """Return the block; columns of the table stay unread."""
+        return block
 
     def to_sklearn(self) -> Any:
         """Return the word that scikit-learn's containers use for it."""
         return "passthrough"
-
-    def leaves(self) -> Iterator[TransformerNode]:
-        """Return none."""
-        yield from ()
 
 
 class PipelineNode(Node):
     """A `Pipeline` of transformers."""
 
     def __init__(self, estimator: Pipeline, nodes: Sequence[Node]) -> None:
-        self.estimator, self.nodes = estimator, nodes
+        self.estimator, self.children = estimator, nodes
 
-    def fit(self, table: Data, source: Columns, y: Target) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Target) -> Training:
         """Fit each node on what the one before made of the training rows."""
-        for node in self.nodes:
-            source = node.fit(table, source, y)
-        return source
+        *before, last = self.children
+        for node in before:
+            source = node.then(source, *node.fit(table, source, y))
+        return last.fit(table, source, y)
 
-    def apply(self, source: Columns) -> Read:
+    def apply(self, block: Block, part: Part) -> Block:
         """Apply node after node."""
-        read = None
-        for node in self.nodes:
-            read = node.apply(source)
-            source = node.then(source, read)
-        assert read is not None
-        return read
+        for node in self.children:
+            block = node.apply(block, part)
+        return block
 
-    def then(self, source: Columns, blocks: Read) -> Columns:
+    def then(self, source: Columns, blocks: Read, moments: Moments | None) -> Columns:
         """Return the source as node after node hands it on."""
-        for node in self.nodes:
-            source = node.then(source, blocks)
+        for node in self.children:
+            source = node.then(source, blocks, moments)
         return source
 
-    def known(self) -> Mapping[Any, np.ndarray]:
+    def known(self) -> Cells:
         """Return those of the first encoder: steps before it leave the columns as they are."""
-        return next((known for node in self.nodes if (known := node.known())), {})
+        return next((known for node in self.children if (known := node.known())), {})
 
     def to_sklearn(self) -> Pipeline:
-        """Return the pipeline of fitted originals."""
-        steps = zip(self.estimator.steps, self.nodes, strict=True)
+        """Return the pipeline of fitted transformers."""
+        steps = zip(self.estimator.steps, self.children, strict=True)
         return Pipeline([(name, node.to_sklearn()) for (name, _), node in steps])
-
-    def leaves(self) -> Iterator[TransformerNode]:
-        """Return those of node after node."""
-        for node in self.nodes:
-            yield from node.leaves()
-
-
-def joined(reads: Sequence[Read | None], weights: Sequence[float | None]) -> Read:
-    """Return what puts the blocks of branches side by side, each times its weight."""
-    pairs = [(read, w) for read, w in zip(reads, weights, strict=True) if read is not None]
-
-    def block(read: Read, weight: float | None, part: Part) -> Block:
-        made = read(part)
-        return made if weight is None else scaled(as_read(made, part), weight)
-
-    return lambda part: Joined([block(read, weight, part) for read, weight in pairs])
 
 
 @dataclass
 class Branch:
-    """One entry of a `ColumnTransformer`."""
+    """One entry of a `ColumnTransformer` or a `FeatureUnion`."""
 
     name: str
     node: Node
-    names: Sequence[Any]
+    names: Sequence[Any] | None
+    """Columns of the table; None where all that comes in is read."""
+    weight: float | None = None
 
 
-class ColumnTransformerNode(Node):
-    """A `ColumnTransformer`: branches over the table's columns, side by side."""
+class _SideBySide(Node):
+    """Branches whose blocks stand side by side."""
 
-    def __init__(self, estimator: ColumnTransformer, branches: Sequence[Branch]) -> None:
+    def __init__(self, estimator: Estimator, branches: Sequence[Branch]) -> None:
         self.estimator, self.branches = estimator, branches
-        self.head: Any = None
+        self.children = [branch.node for branch in branches]
 
-    def fit(self, table: Data, source: Columns, y: Target) -> Columns:
+    def fit(self, table: Data, source: Columns, y: Target) -> Training:
         """Fit the branches one after the other."""
-        reads = [
-            b.node.fit(table.narrowed(b.names), replace(source, names=b.names), y).blocks
-            for b in self.branches
-        ]
-        return self.then(source, self._joined(reads))
-
-    def apply(self, source: Columns) -> Read:
-        """Apply every branch to its columns."""
-        return self._joined([b.node.apply(Columns(b.names, source.framed)) for b in self.branches])
-
-    def known(self) -> Mapping[Any, np.ndarray]:
-        """Return those of the branches."""
-        return {name: cell for b in self.branches for name, cell in b.node.known().items()}
-
-    def _joined(self, reads: Sequence[Read | None]) -> Read:
-        weights = self.estimator.transformer_weights or {}
-        return joined(reads, [weights.get(branch.name) for branch in self.branches])
-
-    def to_sklearn(self) -> ColumnTransformer:
-        """Return a fitted `ColumnTransformer`.
-
-        Scikit-learn does its own bookkeeping: it is fitted on one row with the
-        fitted originals frozen in place, which are thawed afterwards.
-        """
-        fitted = {b.name: (b.node.to_sklearn(), b.node.known()) for b in self.branches}
-        return freeze_fit_thaw(self.estimator, fitted, self.head)
-
-    def leaves(self) -> Iterator[TransformerNode]:
-        """Return those of branch after branch."""
+        reads = []
         for branch in self.branches:
-            yield from branch.node.leaves()
+            rows, columns = table, source
+            if branch.names is not None:
+                rows, columns = table.narrowed(branch.names), replace(source, names=branch.names)
+            reads.append((branch.node.fit(rows, columns, y)[0], branch.weight))
+        return partial(_training_blocks, reads), None
+
+    def apply(self, block: Block, part: Part) -> Block:
+        """Apply every branch to its columns."""
+        made = []
+        for branch in self.branches:
+            given = block if branch.names is None else Kept(branch.names)
+            made.append(weighed(branch.node.apply(given, part), branch.weight, part))
+        return join(made)
 
 
-class Union(Node):
-    """A `FeatureUnion`: every branch gets every column.
+def _training_blocks(reads: Sequence[tuple[Read, float | None]], part: Part) -> Block:
+    return join([weighed(read(part), weight, part) for read, weight in reads])
 
-    Behind another step, each branch makes that step's blocks anew, so that
-    nothing is kept that is as long as the table.
+
+def weighed(block: Block, weight: float | None, part: Part) -> Block:
+    """Return a block times the weight of its branch; None leaves it as it is."""
+    return block if weight is None else scaled(as_read(block, part), weight)
+
+
+class ColumnTransformerNode(_SideBySide):
+    """A `ColumnTransformer`: branches over the table's columns.
 
     Parameters
     ----------
-    estimator : FeatureUnion
-        Unfitted; its weights are used.
-    branches : sequence of (str, Node)
-        The branches that are not dropped.
+    estimator : ColumnTransformer
+        Unfitted.
+    branches : sequence of Branch
+        Those that are not dropped.
+    head : pandas.DataFrame
+        A row of the table.
     """
 
-    def __init__(self, estimator: FeatureUnion, branches: Sequence[tuple[str, Node]]) -> None:
-        self.estimator, self.branches = estimator, branches
-        self.weights = estimator.transformer_weights or {}
-        self.row: Any = None
+    def __init__(
+        self, estimator: ColumnTransformer, branches: Sequence[Branch], head: pd.DataFrame
+    ) -> None:
+        super().__init__(estimator, branches)
+        self.head = head
 
-    def fit(self, table: Data, source: Columns, y: Target) -> Columns:
+    def to_sklearn(self) -> ColumnTransformer:
+        """Return a fitted `ColumnTransformer`, whose attributes scikit-learn itself has set."""
+        fitted = {b.name: (b.node.to_sklearn(), b.node.known()) for b in self.branches}
+        return freeze_fit_thaw(self.estimator, fitted, self.head)
+
+
+class FeatureUnionNode(_SideBySide):
+    """A `FeatureUnion`: every branch reads every column.
+
+    Behind another step, each branch makes that step's blocks anew, so that
+    nothing is kept that is as long as the table.
+    """
+
+    row: Any = None
+    """Zeros with the columns that came in: a frame where they have names."""
+
+    def fit(self, table: Data, source: Columns, y: Target) -> Training:
         """Fit the branches one after the other."""
-        self.row = _row(table, source)
-        reads = [node.fit(table, source, y).blocks for _, node in self.branches]
-        return self.then(source, self._joined(reads))
-
-    def apply(self, source: Columns) -> Read:
-        """Apply every branch."""
-        return self._joined([node.apply(source) for _, node in self.branches])
-
-    def known(self) -> Mapping[Any, np.ndarray]:
-        """Return those of the branches."""
-        return {name: cell for _, node in self.branches for name, cell in node.known().items()}
-
-    def _joined(self, reads: Sequence[Read | None]) -> Read:
-        return joined(reads, [self.weights.get(name) for name, _ in self.branches])
+        self.row = np.zeros((1, source.first(table).width))
+        if source.framed and source.names is not None:
+            self.row = pd.DataFrame(self.row, columns=list(source.names))
+        return super().fit(table, source, y)
 
     def to_sklearn(self) -> FeatureUnion:
-        """Return a `FeatureUnion` of fitted originals."""
-        fitted = {name: self._fitted(node) for name, node in self.branches}
+        """Return a `FeatureUnion` of fitted transformers."""
+        fitted = {branch.name: self._fitted(branch.node) for branch in self.branches}
         parts = [(name, fitted.get(name, "drop")) for name, _ in self.estimator.transformer_list]
         return clone(self.estimator).set_params(transformer_list=parts)
-
-    def leaves(self) -> Iterator[TransformerNode]:
-        """Return those of branch after branch."""
-        for _, node in self.branches:
-            yield from node.leaves()
 
     def _fitted(self, node: Node) -> Any:
         # What scikit-learn's own fit puts in the place of the word.
         if isinstance(node, Passthrough):
             return FunctionTransformer(feature_names_out="one-to-one").fit(self.row)
         return node.to_sklearn()
-
-
-def _row(table: Data, source: Columns) -> Any:
-    """Return a row of zeros with the source's columns: a frame where they have names."""
-    if source.names is None:
-        assert source.blocks is not None
-        return np.zeros((1, source.blocks(table.first()).width))
-    row = np.zeros((1, len(source.names)))
-    return pd.DataFrame(row, columns=list(source.names)) if source.framed else row
-
-
-Cells = Mapping[Any, np.ndarray]
-"""Name of a column -> one value, of the type that its encoder has learnt."""
 
 
 class Frozen(FrozenEstimator):

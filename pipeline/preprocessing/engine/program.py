@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from operator import methodcaller
 from typing import Any
 
@@ -16,11 +16,17 @@ from pipeline.data import frames
 from pipeline.data.convert import Origin
 from pipeline.data.output import container
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.preprocessing.engine import output
-from pipeline.preprocessing.engine.build import Options, build, obstacles_to_batches
+from pipeline.preprocessing.engine import table as tables
+from pipeline.preprocessing.engine.blocks import Kept
+from pipeline.preprocessing.engine.build import (
+    Options,
+    build,
+    needs_all_rows,
+    obstacles_to_batches,
+)
 from pipeline.preprocessing.engine.dask import Partitions
-from pipeline.preprocessing.engine.nodes import Columns, Keeps, Node, Read
-from pipeline.preprocessing.engine.table import Table
+from pipeline.preprocessing.engine.nodes import Columns, Keeps, Node
+from pipeline.preprocessing.engine.table import Read, Table
 
 
 class Program:
@@ -95,9 +101,9 @@ class Program:
         ConfigError
             What `fit` learnt cannot be added to.
         """
-        found = obstacles_to_batches(self.estimator, self.step)
-        if found:
-            raise Unsupported(*found)
+        against = obstacles_to_batches(self.estimator, self.step)
+        if against:
+            raise Unsupported(*against)
         if self.resumed:
             raise ConfigError(
                 f"{self.step}: a saved model keeps what was learnt and not the statistics that "
@@ -120,9 +126,8 @@ class Program:
             if leaf.stats is None:
                 return (
                     f"{type(leaf.estimator).__name__}: fit learnt exact order statistics and did "
-                    f"not "
-                    "keep the rows that they are of, so no rows can be added; call partial_fit "
-                    "with the first rows as well, or set rank_error"
+                    "not keep the rows that they are of, so no rows can be added; call "
+                    "partial_fit with the first rows as well, or set rank_error"
                 )
         return ""
 
@@ -134,24 +139,22 @@ class Program:
         """Return the matrix of a table, shape (n_rows, width), on its device."""
         assert self.node is not None
         table = data(X)
-        table.widen(max((leaf.width for leaf in self.node.leaves()), default=0))
-        return self._write(table, self.node.apply(columns(table)))
+        table.widest = max(table.widest, self.node.widest)
+        return self._write(table, partial(self.node.apply, Kept(names_of(table.like))))
 
     def _small(self) -> Keeps:
         """Return what a `fit` keeps of its statistics, for a `partial_fit` after it."""
-        return "none" if obstacles_to_batches(self.estimator, self.step) else "small"
+        return "none" if needs_all_rows(self.estimator, self.step) else "small"
 
     def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Table | Partitions, Read]:
         table = data(X)
-        options = self.options(keeps=keeps)
         self.head, self.resumed = frames.head(table.first().table.X), False
-        self.node = build(self.estimator, self.head, self.step, options)
-        read = self.node.fit(table, self._source(table), y).blocks
-        assert read is not None
-        return table, read
+        self.node = build(self.estimator, self.head, self.step, self.options(keeps=keeps))
+        return table, self.node.fit(table, self._source(table), y)[0]
 
     def _source(self, table: Table | Partitions) -> Columns:
-        return replace(columns(table), origins=self.origins)
+        X = table.like
+        return Columns(names_of(X), frames.is_frame(X), origins=self.origins)
 
     def options(self, *, keeps: Keeps = "none") -> Options:
         """Return how the tree of this program is built."""
@@ -160,12 +163,12 @@ class Program:
     def _write(self, table: Table | Partitions, read: Read) -> Any:
         if isinstance(table, Partitions):
             made = table.write(read, self.dtype, self._names())
-        elif self.selected_from and table.device == "cpu" and output.holds_text(table, read):
-            made = output.mixed(table, read, self._names())
+        elif self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
+            made = tables.mixed(table, read, self._names())
         elif self.framed:
-            made = output.frame(table, read, self.dtype, self._names())
+            made = tables.frame(table, read, self.dtype, self._names())
         else:
-            made = output.matrix(table, read, self.dtype, order=self.order)
+            made = tables.matrix(table, read, self.dtype, order=self.order)
         self.width = int(made.shape[1])
         return made
 
@@ -212,7 +215,8 @@ class Program:
         """Return the names of the columns that are made, and not passed on as they were."""
         assert self.node is not None
         table = data(self.head)
-        return output.named(self.node.apply(columns(table))(table.first()), names)[0]
+        block = self.node.apply(Kept(names_of(table.like)), table.first())
+        return tables.named(block, names)[0]
 
 
 def data(X: Any) -> Table | Partitions:
@@ -222,8 +226,6 @@ def data(X: Any) -> Table | Partitions:
     return Table(X.toarray() if frames.is_sparse(X) else X)
 
 
-def columns(table: Table | Partitions) -> Columns:
-    """Return all columns of a table as the source of the first node."""
-    X = table.like
-    framed = frames.is_frame(X)
-    return Columns(list(X.columns) if framed else list(range(X.shape[1])), framed)
+def names_of(X: Any) -> list[Any]:
+    """Return the names of a frame's columns, or the positions of an array's."""
+    return list(X.columns) if frames.is_frame(X) else list(range(X.shape[1]))

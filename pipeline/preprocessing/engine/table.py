@@ -1,18 +1,39 @@
-"""A frame cut into blocks of rows, and the loop that runs over them."""
+"""A table as programs read and write it: columns become blocks of rows, and blocks a matrix.
+
+A column is converted once, when it is first read. The blocks are small enough to stay in a
+processor's caches between the steps, or large enough to keep a GPU busy. What comes out is one
+matrix, or a frame where `set_output` asks for it.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
+from operator import attrgetter
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import pandas as pd
 
-from pipeline.data import frames
-from pipeline.preprocessing.engine.blocks import Categories, Dates, Numbers
-from pipeline.system.threads import each, pieces
+from pipeline.data import frames, output
+from pipeline.preprocessing.engine.blocks import (
+    Block,
+    Categories,
+    Dates,
+    Indicators,
+    Kept,
+    Numbers,
+    as_numbers,
+    common_type,
+    flat,
+    holds_others,
+)
+from pipeline.system import threads
+from pipeline.system.threads import pieces
+from pipeline.typing import Names
 
 T = TypeVar("T")
 
@@ -63,11 +84,11 @@ class Data(Protocol):
     def like(self) -> Any:
         """A frame or an array with the columns and types of the table."""
 
+    widest: int
+    """Columns of the widest block: wider ones have fewer rows."""
+
     def first(self) -> Part:
         """Return the first row."""
-
-    def widen(self, width: int) -> None:
-        """Make room for blocks that are wider than the table: they have fewer rows."""
 
     def narrowed(self, names: Sequence[Any]) -> Data:
         """Return the rows of which nothing but these columns will be read."""
@@ -75,7 +96,7 @@ class Data(Protocol):
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
         """Return host arrays with one entry a row in a place from where parts can take theirs."""
 
-    def reduce(self, partial: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
+    def reduce(self, function: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
         """Merge the statistics of all parts."""
 
 
@@ -91,39 +112,36 @@ class Table:
     """
 
     def __init__(self, X: Any, own: Sequence[Any] = ()) -> None:
-        self.X, self.own = X, own
+        self.X = self.like = X
+        self.own = own
         self.device = frames.device_of(X)
         self.xp = frames.array_module(self.device)
         self.n_rows = int(X.shape[0])
         self.widest = max(1, int(X.shape[1]))
-        self._columns: dict[type, dict[Any, Any]] = {form: {} for form in READERS}
+        self._columns: dict[type, dict[Any, Any]] = {}
         self._brought: Brought = {}
         self._lock = Lock()
 
-    @property
-    def like(self) -> Any:
-        """A frame or an array with the columns and types of the table."""
-        return self.X
-
     def columns(self, form: type, names: Sequence[Any]) -> list[Any]:
         """Return whole columns as arrays; each is converted once, whichever thread asks."""
-        store = self._columns[form]
         with self._lock:
+            store = self._columns.setdefault(form, {})
             new = [name for name in names if name not in store]
-            store.update(zip(new, self._made(form, new), strict=True))
-        return [store[name] for name in names]
+            if new:
+                store.update(zip(new, self._convert(form, new), strict=True))
+        return list(map(store.__getitem__, names))
 
-    def _made(self, form: type, names: Sequence[Any]) -> Iterable[Any]:
+    def _convert(self, form: type, names: Sequence[Any]) -> Iterable[Any]:
         """Return whole columns; a GPU is waited for once for what is to be known of all."""
         if self.device == "cpu":
-            apply = map if self.n_rows < FEW_ROWS else each
-            return apply(lambda name: READERS[form](self.X, name), names)
+            apply = map if self.n_rows < FEW_ROWS else threads.each
+            return apply(partial(READERS[form], self.X), names)
         if form is Categories:
             return map(_small, frames.all_categories(self.X, names))
-        made = [self._number(name) for name in names]
-        for j in frames.any_of([infinite for _, infinite in made]):
+        pairs = [self._number(name) for name in names]
+        for j in frames.any_of([infinite for _, infinite in pairs]):
             frames.numbers(self.X, names[j])
-        return [column for column, _ in made]
+        return [column for column, _ in pairs]
 
     def _number(self, name: Any) -> tuple[Any, Any]:
         """Return a column on a GPU, or None; and whether some numbers of it are infinite.
@@ -142,10 +160,6 @@ class Table:
         """Return the first row."""
         return Part(self, slice(0, min(1, self.n_rows)))
 
-    def widen(self, width: int) -> None:
-        """Make room for blocks that are wider than the table: they have fewer rows."""
-        self.widest = max(self.widest, width)
-
     def narrowed(self, names: Sequence[Any]) -> Table:
         """Return the table itself: a column that is not read costs nothing."""
         return self
@@ -158,15 +172,13 @@ class Table:
         width : int
             Columns that are made of the table, where they are more than it has; for a GPU.
         """
-        step = self._step(width)
-        edges = range(0, self.n_rows, step)
-        return [Part(self, slice(i, min(i + step, self.n_rows))) for i in edges]
-
-    def _step(self, width: int) -> int:
         if self.device == "cpu":
-            return max(1, min(CHUNK_ROWS, CHUNK_CELLS // self.widest))
-        n_parts = pieces() * -(-self.n_rows * max(self.widest, width) // GPU_CELLS)
-        return max(1, -(-self.n_rows // max(1, n_parts)))
+            step = min(CHUNK_ROWS, CHUNK_CELLS // self.widest)
+        else:
+            n_parts = pieces() * -(-self.n_rows * max(self.widest, width) // GPU_CELLS)
+            step = -(-self.n_rows // max(1, n_parts))
+        edges = range(0, self.n_rows, max(1, step))
+        return [Part(self, slice(i, min(i + edges.step, self.n_rows))) for i in edges]
 
     def each(self, function: Callable[[Part], T], width: int = 0) -> Iterator[T]:
         """Call a function for each block, in order.
@@ -174,18 +186,20 @@ class Table:
         On the CPU all cores do. A GPU takes one block after another, since each has all of it
         and needs room.
         """
-        return (map if self.device == "cuda" else each)(function, self.parts(width))
+        parts = self.parts(width)
+        apply = map if self.device == "cuda" or len(parts) == 1 else threads.each
+        return apply(function, parts)
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
         """Return host arrays with one entry a row where the table is."""
         return once(self._brought, lambda array: frames.to_device(array, self.device), aligned)
 
-    def reduce(self, partial: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
+    def reduce(self, function: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
         """Merge the statistics of all blocks, in order, whatever thread made them.
 
         Each is let go once it is merged: those of encoders are as long as their dictionaries.
         """
-        return reduce(merge, self.each(partial))
+        return reduce(merge, self.each(function))
 
 
 @dataclass(frozen=True)
@@ -221,22 +235,25 @@ class Part:
         columns = self.table.columns(form, names)
         if form is Categories:
             return Categories([frames.Coded(c.codes[self.rows], c.values) for c in columns])
-        pairs = zip(names, columns, strict=True)
-        return form(side_by_side([self._rows(name, c) for name, c in pairs], self.table.xp))
-
-    def _rows(self, name: Any, column: Any) -> Any:
-        if column is None:
-            return frames.values_of(frames.column(self.table.X, name).iloc[self.rows])
-        return column[self.rows]
+        cut = [
+            frames.values_of(frames.column(self.table.X, name).iloc[self.rows])
+            if column is None
+            else column[self.rows]
+            for name, column in zip(names, columns, strict=True)
+        ]
+        return form(side_by_side(cut, self.table.xp))
 
     def of(self, aligned: Sequence[Any]) -> list[Any]:
         """Return the entries of these rows in arrays as long as the whole table."""
-        return [frames.to_device(self._of(array), self.table.device) for array in aligned]
+        return list(map(self._of, aligned))
 
     def _of(self, array: Any) -> Any:
-        if isinstance(array, Cut):
-            return self.table.own[array.number][self.rows]
-        return array[self.rows]
+        whole = self.table.own[array.number] if isinstance(array, Cut) else array
+        return frames.to_device(whole[self.rows], self.table.device)
+
+
+Read = Callable[[Part], Block]
+"""From rows of a table to a block. It holds no table, so it can be sent to where a part is."""
 
 
 def _small(column: frames.Coded) -> frames.Coded:
@@ -252,8 +269,147 @@ def side_by_side(columns: Sequence[Any], xp: Any) -> Any:
     [[1, 3], [2, 4]]
     """
     # Integers stay integers: as floats, large ones would fall together.
-    dtype = np.result_type(*(column.dtype for column in columns))
+    dtype = np.result_type(*map(attrgetter("dtype"), columns))
     values = xp.empty((len(columns), columns[0].shape[0]), dtype=dtype)
     for j, column in enumerate(columns):
         values[j] = column
     return values.T
+
+
+def matrix(table: Table, read: Read, dtype: str, *, order: str = "C") -> Any:
+    """Return the blocks of a table as one matrix, shape (n_rows, width).
+
+    Parameters
+    ----------
+    table : Table
+    read : callable
+    dtype : {"auto", "float32", "float64"}
+        "auto" is the type that the columns have together, which is scikit-learn's.
+    order : {"C", "F"}
+        "F" is for a GPU: columns are contiguous.
+    """
+    seen = _seen(table)
+    first = numeric(read, seen, beside=False)
+    kind = common_type(first) if dtype == "auto" else np.dtype(dtype)
+    written = _write(table, read, seen, first, [kind] * len(first), order=order)
+    return written[kind] if first else table.xp.zeros((table.n_rows, 0), dtype=kind)
+
+
+def _seen(table: Table) -> Part:
+    """Return the part that the widths are read from: a single one is made once, for its values."""
+    parts = table.parts()
+    return parts[0] if len(parts) == 1 else table.first()
+
+
+def _write(
+    table: Table,
+    read: Read,
+    seen: Part,
+    first: Sequence[Block],
+    kinds: Sequence[Any],
+    *,
+    order: str = "C",
+    beside: bool = False,
+) -> dict[Any, Any]:
+    """Return a matrix of each type, given the blocks of a part and the type of each.
+
+    With `beside`, columns of the table that nothing has read are left out: a frame takes them over.
+    """
+    starts: list[int] = []
+    widths: Counter[Any] = Counter()
+    for block, kind in zip(first, kinds, strict=True):
+        starts.append(widths[kind])
+        widths[kind] += block.width
+    # Zeros that the system provides cost no more than memory that holds anything.
+    out = {
+        kind: table.xp.zeros((table.n_rows, width), dtype=kind, order=order)
+        for kind, width in widths.items()
+    }
+
+    def fill(part: Part, blocks: Sequence[Block] | None = None) -> None:
+        blocks = numeric(read, part, beside=beside) if blocks is None else blocks
+        for block, kind, start in zip(blocks, kinds, starts, strict=True):
+            block.write(out[kind][part.rows], start)
+
+    if seen.n_rows == table.n_rows:
+        fill(seen, first)
+    else:
+        # One-hot columns take no room before they are written.
+        expanded = sum(block.width for block in first if not isinstance(block, Indicators))
+        for _ in table.each(fill, expanded):
+            pass
+    return out
+
+
+def numeric(read: Read, part: Part, *, beside: bool) -> list[Block]:
+    """Return the blocks of a part that have a place in a matrix."""
+    blocks = flat(read(part))
+    if beside:
+        return [block for block in blocks if not isinstance(block, Kept)]
+    return [as_numbers(block, part) if isinstance(block, Kept) else block for block in blocks]
+
+
+def holds_text(table: Table, read: Read) -> bool:
+    """Return whether some of the columns that come out are no numbers."""
+    return any(holds_others(block, table.X) for block in flat(read(table.first())))
+
+
+def mixed(table: Table, read: Read, names: Names) -> pd.DataFrame:
+    """Return numbers and text as a frame of the host, for a program that selects from it.
+
+    Parameters
+    ----------
+    table : Table
+        On the host.
+    read : callable
+    names : sequence
+        Of the columns; empty for positions.
+    """
+    whole = Part(table, slice(0, table.n_rows))
+    columns: list[Any] = []
+    for block in flat(read(whole)):
+        if isinstance(block, Kept):
+            columns += [frames.column(table.X, name) for name in block.names]
+        elif isinstance(block, Categories):
+            columns += [np.append(column.values, np.nan)[column.codes] for column in block.columns]
+        else:
+            columns += list(as_numbers(block, whole).values.T)
+    index = table.X.index if frames.is_frame(table.X) else None
+    series = [pd.Series(each, index, each.dtype) for each in map(np.asarray, columns)]
+    made = pd.DataFrame(dict(enumerate(series)))
+    return made.set_axis(list(names) or range(len(series)), axis=1)
+
+
+def frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
+    """Return the blocks of a table as a frame with the given column names.
+
+    Numbers have the type that is asked for, or each the one that scikit-learn's transformer gives
+    it; columns that were passed on are as they were, but that text is categorical, as XGBoost
+    wants it.
+    """
+    made, kept = named(read(table.first()), names)
+    seen = _seen(table)
+    first = numeric(read, seen, beside=True)
+    kinds = [common_type([each]) if dtype == "auto" else np.dtype(dtype) for each in first]
+    of_columns = np.repeat(np.arange(len(first)), [block.width for block in first])
+    matrices = {
+        kind: (values, [n for n, j in zip(made, of_columns, strict=True) if kinds[j] == kind])
+        for kind, values in _write(table, read, seen, first, kinds, beside=True).items()
+    }
+    nothing: tuple[Any, list[Any]] = (table.xp.zeros((table.n_rows, 0)), [])
+    return output.beside(list(matrices.values()) or [nothing], table.X, kept)[list(names)]
+
+
+def named(block: Block, names: Names) -> tuple[list[Any], dict[Any, Any]]:
+    """Return the names of the columns that are made, and of those passed on with what they were."""
+    made: list[Any] = []
+    kept: dict[Any, Any] = {}
+    start = 0
+    for part in flat(block):
+        here = names[start : start + part.width]
+        start += part.width
+        if isinstance(part, Kept):
+            kept.update(zip(here, part.names, strict=True))
+        else:
+            made += list(here)
+    return made, kept

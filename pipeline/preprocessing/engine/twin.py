@@ -8,7 +8,7 @@ attribute by attribute, and handing the model over is returning that object.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from pipeline.errors import Reason
 from pipeline.preprocessing.engine.blocks import Block, Categories, Dates, Numbers
 from pipeline.preprocessing.statistics.moments import Moments
-from pipeline.typing import Array, Estimator, Params, Target
+from pipeline.typing import Array, Estimator, Target
 
 S = TypeVar("S")
 
@@ -28,7 +28,7 @@ ANY: tuple[Any, ...] = ()
 class Twin(ABC, Generic[S]):
     """Fit and apply one scikit-learn transformer block by block.
 
-    Subclasses name their `original` class, the parameters they honour, and the
+    Subclasses name their `sklearn_class`, the parameters they support, and the
     form of the blocks they read. Every other parameter must have
     scikit-learn's default.
 
@@ -42,7 +42,9 @@ class Twin(ABC, Generic[S]):
     supported_params: ClassVar[dict[str, tuple[Any, ...]]]
     reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]]
     weighted: ClassVar[bool] = False
-    """Whether `partial` takes the weights of the rows, after the other aligned arrays."""
+    """Whether `statistics` takes the weights of the rows, after the other aligned arrays."""
+    needs_target: ClassVar[bool] = False
+    """Whether `statistics` takes what `aligned` makes of the target of all rows."""
     rank_error: float = 0.0
     """Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact."""
 
@@ -53,35 +55,23 @@ class Twin(ABC, Generic[S]):
         self.origins: Sequence[Any] = ()
 
     @classmethod
-    def refuse(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
-        """Return the reasons why this estimator cannot be honoured; none when it can."""
+    def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
+        """Return the reasons why this estimator is not supported; none when it is."""
         default = cls.sklearn_class().get_params(deep=False)
-        params = estimator.get_params(deep=False)
-        return [
-            Reason(
-                step,
-                f"{name}={_shown(value)} is not supported yet",
-                cls._way_out(name, default),
-                name,
-            )
-            for name, value in params.items()
-            if not _same(value, default[name]) and not cls._honoured(name, value)
-        ]
+        reasons = []
+        for name, value in estimator.get_params(deep=False).items():
+            supported = cls.supported_params.get(name, (default[name],))
+            if value is default[name] or supported is ANY:
+                continue
+            if not any(_same(value, other) for other in (default[name], *supported)):
+                why = f"{name}={_shown(value)} is not supported yet"
+                values = " or ".join(map(_shown, supported))
+                suggestion = f"use {values}, or run the step in scikit-learn"
+                reasons.append(Reason(step, why, suggestion, name))
+        return reasons
 
-    @classmethod
-    def _honoured(cls, name: str, value: Array) -> bool:
-        if name not in cls.supported_params:
-            return False
-        allowed = cls.supported_params[name]
-        return allowed is ANY or any(_same(value, known) for known in allowed)
-
-    @classmethod
-    def _way_out(cls, name: str, default: Params) -> str:
-        known = cls.supported_params.get(name, (default[name],))
-        return f"use {' or '.join(map(_shown, known))}, or run the step in scikit-learn"
-
-    def form(self, *, numeric: bool) -> type:
-        """Return the form of block to read; `numeric`: all columns that come in are numbers."""
+    def form(self, numeric: Callable[[], bool]) -> type:
+        """Return the form of block to read; `numeric` says whether all that comes in is numbers."""
         return self.reads
 
     def keeps_names(self) -> bool:
@@ -89,7 +79,7 @@ class Twin(ABC, Generic[S]):
         return False
 
     def aligned(self, y: Target) -> tuple[Any, ...]:
-        """Return host arrays with one entry a row that `partial` needs beside its block."""
+        """Return host arrays with one entry a row that `statistics` needs beside its block."""
         return ()
 
     @abstractmethod

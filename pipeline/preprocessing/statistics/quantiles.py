@@ -123,15 +123,6 @@ Values = Rows | QuantileSketch
 """What quantiles can be learnt from."""
 
 
-def holds_rows(stats: Any) -> bool:
-    """Return whether a statistic holds the rows themselves.
-
-    >>> holds_rows(Rows([])), holds_rows((1, Rows([]))), holds_rows(1)
-    (True, True, False)
-    """
-    return isinstance(stats, Rows) or (isinstance(stats, tuple) and any(map(holds_rows, stats)))
-
-
 def gather(values: Array, rank_error: float) -> Values:
     """Return what quantiles can be learnt from: the rows, or a summary of bounded size.
 

@@ -116,6 +116,7 @@ class SelectKBestTwin(_SelectorTwin[Any]):
 
     sklearn_class = SelectKBest
     supported_params = {"score_func": (f_classif, f_regression), "k": ANY}
+    needs_target = True
 
     def aligned(self, y: Target) -> tuple[Any, ...]:
         """Return the numbers of the classes, or the target as numbers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ UFUNCS = frozenset(
 """Elementwise functions of one array that both NumPy and CuPy have."""
 
 _FLOATS = (np.float32, np.float64)
-WAY_OUT = (
+SUGGESTION = (
     "use None or a NumPy ufunc of one array (np.log1p, np.sqrt, ...), which is looked up by its "
     "name on the device, or run the step in scikit-learn"
 )
@@ -69,9 +70,10 @@ class FunctionTransformerTwin(Twin[Checked]):
     reads = Numbers
 
     @classmethod
-    def refuse(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
-        """Return the reasons why this estimator cannot be honoured; none when it can."""
-        found = super().refuse(estimator, step)
+    def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
+        """Return the reasons why this estimator is not supported; none when it is."""
+        reasons = super().unsupported_reasons(estimator, step)
+        reasons = [each for each in reasons if each.parameter not in ("func", "kw_args")]
         pairs = [("func", "kw_args")]
         pairs += [("inverse_func", "inv_kw_args")] if _needs_inverse(estimator) else []
         for name, options in pairs:
@@ -79,21 +81,17 @@ class FunctionTransformerTwin(Twin[Checked]):
             if function is not None and not is_ufunc(function):
                 shown = getattr(function, "__name__", repr(function))
                 why = f"{name}={shown} may not run on the device"
-                found.append(Reason(step, why, WAY_OUT, name))
+                reasons.append(Reason(step, why, SUGGESTION, name))
             elif not _plain(function, keywords):
                 why = f"{options}={keywords!r} is not supported yet"
-                way_out = "give a ufunc {'dtype': 'float32'} or {'dtype': 'float64'}, or nothing"
-                found.append(Reason(step, why, way_out, options))
-        return found
+                suggestion = "give a ufunc {'dtype': 'float32'} or {'dtype': 'float64'}, or nothing"
+                reasons.append(Reason(step, why, suggestion, options))
+        return reasons
 
-    @classmethod
-    def _honoured(cls, name: str, value: Array) -> bool:
-        return name in ("func", "kw_args") or super()._honoured(name, value)
-
-    def form(self, *, numeric: bool) -> type:
+    def form(self, numeric: Callable[[], bool]) -> type:
         """Return `Categories` where the columns, text among them, are left as they are."""
         as_it_is = self.estimator.func is None and not self.estimator.validate
-        return Categories if as_it_is and not numeric else Numbers
+        return Categories if as_it_is and not numeric() else Numbers
 
     def keeps_names(self) -> bool:
         """Return whether a frame comes out as a frame: checking makes an array of it."""

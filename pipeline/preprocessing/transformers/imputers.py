@@ -5,6 +5,7 @@ MissingIndicator on blocks of numbers and of categories.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,9 +63,9 @@ class SimpleImputerTwin(Twin[Seen]):
     }
     reads = Numbers
 
-    def form(self, *, numeric: bool) -> type:
+    def form(self, numeric: Callable[[], bool]) -> type:
         """Return `Categories` where a column holds anything but numbers."""
-        return Numbers if numeric or self.estimator.strategy in AVERAGES else Categories
+        return Numbers if self.estimator.strategy in AVERAGES or numeric() else Categories
 
     def statistics(self, block: Numbers | Categories, *aligned: Any) -> Seen:
         """Return what the strategy needs to know of the block."""
@@ -214,9 +215,9 @@ class MissingIndicatorTwin(Twin[Holes]):
     }
     reads = Numbers
 
-    def form(self, *, numeric: bool) -> type:
+    def form(self, numeric: Callable[[], bool]) -> type:
         """Return `Numbers` where all columns are; `Categories` hold anything."""
-        return Numbers if numeric else Categories
+        return Numbers if numeric() else Categories
 
     def statistics(self, block: Numbers | Categories, *aligned: Any) -> Holes:
         """Return which columns of the block miss values."""

@@ -82,16 +82,16 @@ class SplineTransformerTwin(Twin[Any]):
     reads = Numbers
 
     @classmethod
-    def refuse(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
+    def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
         """Return the reasons; extrapolation of low degrees is one."""
-        found = super().refuse(estimator, step)
+        reasons = super().unsupported_reasons(estimator, step)
         least = LEAST_DEGREE.get(str(estimator.extrapolation), 0)
         if isinstance(estimator.degree, Integral) and 0 <= int(estimator.degree) < least:
             mode, degree = estimator.extrapolation, estimator.degree
             why = f"{mode!r} is faulty in scikit-learn for degree={degree}"
-            way_out = "use 'continue', which means the same for this degree"
-            found.append(Reason(step, why, way_out, "extrapolation"))
-        return found
+            suggestion = "use 'continue', which means the same for this degree"
+            reasons.append(Reason(step, why, suggestion, "extrapolation"))
+        return reasons
 
     def statistics(self, block: Numbers, *aligned: object) -> Values | MinMax:
         """Keep the values for quantiles, or a summary of them, and else their bounds."""

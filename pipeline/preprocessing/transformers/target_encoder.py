@@ -53,6 +53,7 @@ class TargetEncoderTwin(EncoderTwin):
         "shuffle": ANY,
         "random_state": ANY,
     }
+    needs_target = True
 
     def aligned(self, y: Any) -> tuple[Any, ...]:
         """Return the folds, and the target: centred, or as a number for class and fold."""

@@ -144,12 +144,12 @@ def test_reasons_from_everywhere_come_at_once() -> None:
         build(estimator, HEAD, "ct")
     found = [(reason.step, reason.parameter) for reason in caught.value.reasons]
     assert found == [
+        ("ct", "transformer_weights"),
+        ("ct.f", None),
         ("ct.p", None),
         ("ct.i", "missing_values"),
         ("ct.i", "strategy"),
         ("ct.remainder", None),
-        ("ct", "transformer_weights"),
-        ("ct.f", None),
     ]
 
 

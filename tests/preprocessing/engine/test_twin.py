@@ -40,14 +40,14 @@ def test_every_parameter_is_honoured_or_refused(original: type) -> None:
     twin = TWINS[original]
     for parameter in original().get_params():
         estimator = original().set_params(**{parameter: object()})
-        reasons = twin.refuse(estimator, "step")
+        reasons = twin.unsupported_reasons(estimator, "step")
         honours_all = twin.supported_params.get(parameter) == ()
         assert [reason.parameter for reason in reasons] == ([] if honours_all else [parameter])
 
 
 @pytest.mark.parametrize("original", TWINS, ids=lambda original: original.__name__)
 def test_defaults_are_honoured(original: type) -> None:
-    assert TWINS[original].refuse(original(), "step") == []
+    assert TWINS[original].unsupported_reasons(original(), "step") == []
 
 
 def test_all_reasons_come_at_once() -> None:
@@ -61,15 +61,19 @@ def test_all_reasons_come_at_once() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, float("nan"), None])
 def test_all_nans_are_one_value(value: Any) -> None:
-    assert TWINS[SimpleImputer].refuse(SimpleImputer(missing_values=value), "step") == []
+    assert (
+        TWINS[SimpleImputer].unsupported_reasons(SimpleImputer(missing_values=value), "step") == []
+    )
 
 
 @pytest.mark.parametrize(("value", "equal"), [(True, 1), (False, 0)])
 def test_a_flag_is_not_a_number(value: bool, equal: int) -> None:
     estimator = SimpleImputer()
     estimator.add_indicator = equal
-    assert len(TWINS[SimpleImputer].refuse(estimator, "step")) == 1
-    assert TWINS[SimpleImputer].refuse(SimpleImputer(add_indicator=value), "step") == []
+    assert len(TWINS[SimpleImputer].unsupported_reasons(estimator, "step")) == 1
+    assert (
+        TWINS[SimpleImputer].unsupported_reasons(SimpleImputer(add_indicator=value), "step") == []
+    )
 
 
 def test_the_spec_is_cloned() -> None:

@@ -134,7 +134,7 @@ def test_bad_parameter_is_refused(estimator: Any, dates: pd.DataFrame) -> None:
 
 
 def test_every_parameter_is_honoured() -> None:
-    assert CalendarFeaturesTwin.refuse(SPECS[2], "step") == []
+    assert CalendarFeaturesTwin.unsupported_reasons(SPECS[2], "step") == []
     assert set(CalendarFeaturesTwin.supported_params) == set(CalendarFeatures().get_params())
 
 
