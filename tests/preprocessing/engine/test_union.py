@@ -181,7 +181,7 @@ def test_leaves_and_reasons_have_paths() -> None:
         "u.s.standardscaler",
     ]
     found = [(reason.step, reason.parameter) for reason in reasons(estimator, "u")]
-    assert found == [("u.p", None), ("u", "transformer_weights")]
+    assert found == [("u", "transformer_weights"), ("u.p", None)]
 
 
 def test_column_transformer_in_a_union_behind_a_step_is_refused() -> None:
