@@ -46,7 +46,7 @@ def python(*arguments: object) -> Done:
     """Run this Python in a process of its own, from the root of the repository."""
     done = subprocess.run(
         [sys.executable, *map(str, arguments)],
-        capture_output=True, text=True, cwd=ROOT, timeout=60, check=False,
+        capture_output=True, text=True, cwd=ROOT, timeout=600, check=False,
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr)
 

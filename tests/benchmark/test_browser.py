@@ -33,7 +33,7 @@ def browse(folder: Path, width: int) -> subprocess.CompletedProcess[str]:
             f"--user-data-dir={folder / 'profile'}", "--dump-dom",
             (folder / "index.html").as_uri(),
         ],
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True, text=True, timeout=600, check=True,
     )  # fmt: skip
 
 

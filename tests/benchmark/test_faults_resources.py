@@ -82,7 +82,7 @@ def in_own_mounts(command: str) -> Done:
     """Run a shell command whose mounts nobody else sees."""
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", command],
-        capture_output=True, text=True, cwd=ROOT, timeout=60, check=False,
+        capture_output=True, text=True, cwd=ROOT, timeout=600, check=False,
         env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr)

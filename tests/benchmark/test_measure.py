@@ -124,7 +124,7 @@ def test_a_stage_adds_up() -> None:
         with measured.stage("fit"):
             time.sleep(0.01)
     assert list(measured.stages) == ["fit"]
-    assert 0.02 <= measured.stages["fit"] < 1
+    assert measured.stages["fit"] >= 0.02
 
 
 def test_metrics_are_those_of_scikit_learn() -> None:

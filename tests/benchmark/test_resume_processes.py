@@ -74,7 +74,7 @@ def compare(workspace: Path, home: Path, *options: object, end_after: int | None
             lines.append(line)
         if end_after is not None:
             os.kill(process.pid, signal.SIGKILL)
-        rest, err = process.communicate(timeout=60)
+        rest, err = process.communicate(timeout=300)
     assert end_after is not None or err == ""
     return "".join(lines) + rest
 
@@ -142,7 +142,7 @@ def test_ctrl_c_says_how_to_go_on(workspace: Path, small_home: Path) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     first, second = filter(None, err.splitlines())
     assert first.endswith("finished runs are kept; the same command takes them up")

@@ -3,10 +3,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,17 +78,6 @@ def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
     code, _, loaded = python("-c", LOADED, *arguments)
     assert code == 0, loaded
     assert set(loaded.split()) & HEAVY == set()
-
-
-def test_help_answers_at_once() -> None:
-    def seconds(*arguments: str) -> float:
-        start = time.perf_counter()
-        assert python(*arguments).code == 0
-        return time.perf_counter() - start
-
-    pairs = [(seconds("-m", "pipeline", "--help"), seconds("-c", "pass")) for _ in range(5)]
-    help_, nothing = (statistics.median(times) for times in zip(*pairs, strict=True))
-    assert help_ - nothing < 0.5
 
 
 def test_the_version_is_that_of_the_package() -> None:
@@ -269,7 +256,7 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
     os.close(reader)
     done = subprocess.run(
         [sys.executable, "-m", "pipeline", "list"],
-        stdout=writer, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=60, check=False,
+        stdout=writer, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=600, check=False,
     )  # fmt: skip
     os.close(writer)
     assert done.returncode != 0

@@ -32,7 +32,7 @@ def python(environment: dict[str, str]) -> Run:
             text=True,
             cwd=ROOT,
             env=environment,
-            timeout=60,
+            timeout=600,
             **options,
         )
 

@@ -4,7 +4,6 @@ import json
 import random
 import re
 import shutil
-import time
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datasets import _store, flights
+from datasets import flights
 from datasets.errors import DataError
 
 RAW_ROWS, ROWS = 336_776, 327_346
@@ -233,23 +232,6 @@ def test_a_second_making_is_the_same_to_the_byte(parquet: Path, tmp_path: Path) 
     assert again.with_name("manifest.json").read_bytes() == (
         parquet.with_name("manifest.json").read_bytes()
     )
-
-
-def best(action: object, times: int = 5) -> float:
-    def once() -> float:
-        start = time.perf_counter()
-        action()
-        return time.perf_counter() - start
-
-    return min(once() for _ in range(times))
-
-
-def test_what_is_there_is_returned_quickly(parquet: Path) -> None:
-    def hash_file() -> None:
-        _store.sha256(parquet)
-
-    home = parquet.parents[1]
-    assert best(lambda: flights.prepare(home)) - best(hash_file) < 0.05
 
 
 def test_a_changed_byte_is_caught_by_page_checksums(parquet: Path, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_an_interrupt_ends_with_130_and_leaves_nothing(tmp_path: Path, start) ->
     process = start(tmp_path)
     wait_for(lambda: MOMENTS["reading"](tmp_path), process)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Traceback" not in told
     assert [path.name for path in tmp_path.iterdir()] == [".flights.lock"]
@@ -136,10 +136,10 @@ def test_killed_runs_do_no_harm_to_those_that_follow(tmp_path: Path, start, parq
         process = start(tmp_path)
         wait_for(lambda reached=reached: reached(tmp_path) or made.exists(), process)
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=300)
         assert not made.parent.exists() or _store.sha256(made) == whole
     first, second = start(tmp_path), start(tmp_path)
-    told = [process.communicate(timeout=60) for process in (first, second)]
+    told = [process.communicate(timeout=300) for process in (first, second)]
     assert [process.returncode for process in (first, second)] == [0, 0], told
     assert sum("wrote 327,346 rows" in err for _, err in told) <= 1
     assert _store.sha256(made) == whole

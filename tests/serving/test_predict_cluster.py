@@ -33,7 +33,7 @@ OF_A_RUN = {"created", "seconds", "cluster"}
 
 @pytest.fixture(scope="module", autouse=True)
 def two() -> Iterator[Any]:
-    with pipeline.cluster("local", workers=2, timeout=10) as cluster:
+    with pipeline.cluster("local", workers=2, timeout=120) as cluster:
         yield cluster
 
 

@@ -20,7 +20,7 @@ class FakeNvml:
         pass
 
     def __init__(self, *, counts: bool) -> None:
-        self.counts, self.started = counts, time.perf_counter()
+        self.counts, self.joules = counts, 0
         self.asked: list[Any] = []
 
     def nvmlInit(self) -> None:
@@ -46,7 +46,8 @@ class FakeNvml:
     def nvmlDeviceGetTotalEnergyConsumption(self, handle: str) -> float:
         if not self.counts:
             raise self.NVMLError("not supported")
-        return 1e5 * (time.perf_counter() - self.started)
+        self.joules += 30
+        return 1e3 * self.joules
 
 
 def busy(seconds: float) -> None:
@@ -63,11 +64,11 @@ def test_processors_memory_and_cost_are_seen() -> None:
     (trace,) = seen
     assert trace.seconds == sorted(trace.seconds)
     assert trace.seconds[-1] > 0.4
-    assert len(trace.seconds) == len(trace.processors) == len(trace.rss_bytes) >= 4
+    assert len(trace.seconds) == len(trace.processors) == len(trace.rss_bytes) >= 2
     used = np.diff(trace.seconds) @ np.array(trace.processors[1:])
     assert used > 0.4, "seconds of processor time"
     assert max(trace.rss_bytes) - trace.rss_bytes[0] > held.nbytes / 2
-    assert trace.cost < 0.01
+    assert trace.cost < 0.05
     assert trace.gpu_use == trace.watts == []
     assert "gpu" not in trace.energy
 
@@ -97,7 +98,8 @@ def test_energy_of_a_gpu_comes_from_its_counter_or_from_its_power(counts: bool) 
     time.sleep(0.3)
     trace = sampler.stop()
     found = trace.energy["gpu"]
-    assert found.joules == pytest.approx(100 * trace.seconds[-1], rel=0.1)
+    seconds = trace.seconds[-1] - trace.seconds[0]
+    assert found.joules == pytest.approx(30 if counts else 100 * seconds)
     assert ("counter" in found.how) is counts
     assert set(trace.gpu_use) == {0.5}
     assert set(trace.gpu_bytes) == {2**30}
@@ -137,13 +139,21 @@ def test_energy_that_cannot_be_read_is_not_guessed(tmp_path: Path) -> None:
 
 
 def test_a_long_run_keeps_few_samples_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+
+    def wait(seconds: float) -> bool:
+        nonlocal now
+        now += seconds
+        return now > 60 * monitor.INTERVAL
+
+    clock = SimpleNamespace(perf_counter=lambda: now, thread_time=time.thread_time)
     monkeypatch.setattr(monitor, "MOST", 10)
-    monkeypatch.setattr(monitor, "INTERVAL", 0.005)
+    monkeypatch.setattr(monitor, "time", clock)
     sampler = Sampler(gpu=False)
+    sampler._done = SimpleNamespace(wait=wait, set=lambda: None)
     sampler.start()
-    time.sleep(0.6)
     trace = sampler.stop()
     assert 4 < len(trace.seconds) <= 12
-    assert sampler.interval > 0.02
+    assert sampler.interval > 4 * monitor.INTERVAL
     steps = np.diff(trace.seconds[1:-1])
-    assert steps.max() < 20 * steps.min()
+    assert steps.max() < 3 * steps.min()

@@ -145,7 +145,7 @@ def test_of_two_runs_at_once_the_second_waits_and_writes_nothing(tmp_path, envir
     assert main([*WORDS, "--data-home", str(tmp_path)]) == 0
     (folder,) = (tmp_path / "synthetic").glob("binary-*")
     written = {path.name: path.stat().st_ino for path in folder.iterdir()}
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=300)
     assert (process.returncode, "Traceback" in told) == (0, False)
     assert {path.name: path.stat().st_ino for path in folder.iterdir()} == written
     assert len(parts(folder)) == 60
@@ -156,7 +156,7 @@ def test_of_two_runs_at_once_the_second_waits_and_writes_nothing(tmp_path, envir
 def test_a_run_that_is_stopped_is_gone_on_with(tmp_path, environment, end) -> None:
     process = begun(tmp_path, environment)
     process.send_signal(end)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=300)
     assert process.returncode == (130 if end == signal.SIGINT else -signal.SIGKILL)
     assert "Traceback" not in told
     kept = {path.name: path.stat().st_ino for path in tmp_path.rglob("part-*.parquet")}
