@@ -9,7 +9,6 @@ What must be the same for runs of two commands to belong to one comparison.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +32,7 @@ from pipeline.benchmark.worker import Report
 from pipeline.data.files import digest, parquet_files
 from pipeline.errors import ConfigError, OutputError, PipelineError
 from pipeline.planning import source_code
-from pipeline.system import environment, gpu, hardware
+from pipeline.system import atomic, environment, gpu, hardware
 from pipeline.system.progress import Say
 
 ISOLATION = "one process per variant and pipeline, idle while another one runs"
@@ -398,4 +397,4 @@ def _code(name: str) -> str:
 
 
 def _brief(parts: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return atomic.sha256("\n".join(parts).encode())[:16]

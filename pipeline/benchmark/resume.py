@@ -7,7 +7,6 @@ renamed, so that it is there as a whole or not at all; equal predictions are kep
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import shutil
@@ -21,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.benchmark.worker import Report
-from pipeline.system.atomic import flush
+from pipeline.system.atomic import flush, sha256
 
 CIRCUMSTANCES = "circumstances.json"
 _ARRAYS = ("y_true", "predicted")
@@ -111,7 +110,7 @@ class Journal:
             return {name: self._keep_array(values[name]) for name in values.dtype.names}
         content = _arrow(values) if values.dtype.hasobject else _npy(values)
         suffix = "arrow" if values.dtype.hasobject else "npy"
-        name = f"{hashlib.sha256(content).hexdigest()}.{suffix}"
+        name = f"{sha256(content)}.{suffix}"
         if not (self.folder / name).exists():
             _write(self.folder / name, content)
         return name
@@ -121,8 +120,8 @@ class Journal:
         if isinstance(name, dict):
             return _joined({field: self._array(each) for field, each in name.items()})
         content = (self.folder / name).read_bytes()
-        sha256, _, suffix = name.partition(".")
-        if hashlib.sha256(content).hexdigest() != sha256:
+        recorded, _, suffix = name.partition(".")
+        if sha256(content) != recorded:
             raise OSError(f"{name} is damaged")
         if suffix == "npy":
             return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
@@ -154,7 +153,7 @@ def _arrow(values: np.ndarray) -> bytes:
 
 def _file(name: tuple[str, ...]) -> str:
     # A hash, for pipelines may have any name.
-    return f"run-{hashlib.sha256(repr(name).encode()).hexdigest()[:32]}.json"
+    return f"run-{sha256(repr(name).encode())[:32]}.json"
 
 
 def _write(path: Path, content: Any) -> None:

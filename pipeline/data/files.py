@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import DataError
+from pipeline.system.atomic import sha256
 
 Filter = Sequence[tuple[str, str, Any]]
 """Conditions on columns that a Parquet reader pushes down: ``[("month", "<=", 9)]``."""
@@ -45,6 +46,6 @@ def digest(path: Path) -> str:
     """Return the sha256 of a file, in hexadecimal; of a folder, that of its files' digests."""
     if path.is_dir():
         lines = (f"{digest(file)}  {file.name}\n" for file in parquet_files(path))
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        return sha256("".join(lines).encode())
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from pipeline.data.files import digest
 from pipeline.errors import ConfigError, DataError
 from pipeline.planning.plan import Plan, Step
 from pipeline.serving import manifest
+from pipeline.system.atomic import sha256
 
 SCHEMA: Final = "pipeline.prediction/1"
 ROWS: Final = 131_072
@@ -138,13 +138,13 @@ class Job:
             self.rows,
             self.forests,
         ]
-        return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
+        return sha256(msgspec.json.encode(facts))
 
 
 def sums(model: Path) -> str:
     """Return the hash of a model's list of sums, and so of all of it."""
     path = model / manifest.SUMS
-    return manifest.sha256(path.read_bytes()) if path.is_file() else ""
+    return sha256(path.read_bytes()) if path.is_file() else ""
 
 
 def serve_forests(plan: Plan, device: str) -> None:

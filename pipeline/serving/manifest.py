@@ -7,7 +7,6 @@ the manifest. What was checked is what is parsed: each file is read once.
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import re
 import sys
@@ -20,6 +19,7 @@ import msgspec
 
 from pipeline.errors import DataError
 from pipeline.records import Placement
+from pipeline.system.atomic import sha256
 
 MANIFEST: Final = "model.manifest.json"
 SUMS: Final = "SHA256SUMS"
@@ -86,11 +86,6 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def sha256(data: bytes) -> str:
-    """Return the sha256 of some bytes, in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def write(folder: Path, files: Mapping[str, bytes], manifest: Manifest) -> None:

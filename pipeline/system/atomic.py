@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -166,6 +167,11 @@ def write_bytes(path: Path, content: bytes) -> None:
         _discard(aside)
         reason = error.strerror or error
         raise OutputError(f"{path}: {reason}; name another folder or free this one") from error
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 of some bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def _discard(aside: Path) -> None:

@@ -23,6 +23,7 @@ from pipeline.serving import load as reading
 from pipeline.serving import manifest
 from pipeline.serving.load import load
 from pipeline.serving.save import About, save
+from pipeline.system.atomic import sha256
 from tests import programs
 
 SEED, FLIPS = 0, 60
@@ -139,8 +140,8 @@ def test_another_format_is_told_with_the_way_out(folder: Path) -> None:
     text = json.loads(msgspec.json.encode(found)) | {"format": "pipeline.model/2", "new": 1}
     path = folder / "model.manifest.json"
     path.write_text(json.dumps(text))
-    sums = {name: manifest.sha256(data) for name, data in files.items()}
-    sums[path.name] = manifest.sha256(path.read_bytes())
+    sums = {name: sha256(data) for name, data in files.items()}
+    sums[path.name] = sha256(path.read_bytes())
     lines = "".join(f"{digest}  {name}\n" for name, digest in sums.items())
     (folder / "SHA256SUMS").write_text(lines)
     with pytest.raises(DataError, match=r"format 'pipeline\.model/2', and this version reads"):

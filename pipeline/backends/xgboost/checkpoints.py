@@ -25,7 +25,7 @@ from pipeline.data import frames, partitioned
 from pipeline.distributed import cluster
 from pipeline.errors import CheckpointDiffers, DataError
 from pipeline.optional import load
-from pipeline.system.atomic import locked, write_bytes
+from pipeline.system.atomic import locked, sha256, write_bytes
 from pipeline.typing import Params, Table
 
 if TYPE_CHECKING:
@@ -129,8 +129,7 @@ class Checkpoints:
         self.trees, self.rounds = trees, rounds
         if self.folder is None or self._origin is None:
             return
-        sha256 = hashlib.sha256(trees).hexdigest()
-        header = Header(schema=SCHEMA, origin=self._origin, rounds=rounds, sha256=sha256)
+        header = Header(schema=SCHEMA, origin=self._origin, rounds=rounds, sha256=sha256(trees))
         write_bytes(self.folder / FILE, msgspec.json.encode(header) + b"\n" + trees)
 
     def end(self) -> None:
@@ -147,7 +146,7 @@ def _parse(path: Path) -> tuple[Header, bytes]:
         raise DataError(f"{path}: cannot be read: {error.strerror}; remove it") from error
     except msgspec.DecodeError as error:
         raise DataError(f"{path}: is not a {SCHEMA} file: {error}; remove it") from error
-    if hashlib.sha256(trees).hexdigest() != header.sha256:
+    if sha256(trees) != header.sha256:
         raise DataError(f"{path}: is not what was written; remove it")
     return header, trees
 
@@ -365,7 +364,7 @@ def fingerprint(*tables: Any) -> str:
         In hexadecimal digits. It tells changes by accident, not by intent.
     """
     found = [each for table in tables for each in _parts(table)]
-    return hashlib.sha256(repr(found).encode()).hexdigest()
+    return sha256(repr(found).encode())
 
 
 def _parts(table: Table) -> Sequence[Any]:
@@ -380,12 +379,12 @@ def _parts(table: Table) -> Sequence[Any]:
 
 def _digest(table: Table) -> tuple[Any, ...]:
     """Return the shape of a table, and a hash of its values in their order."""
-    sha256 = hashlib.sha256()
+    digest = hashlib.sha256()
     for array in _arrays(table):
         for start in range(0, array.shape[0], CHUNK):
             rows = frames.to_device(array[start : start + CHUNK], "cpu")
-            sha256.update(np.ascontiguousarray(rows).data)
-    return (*table.shape, sha256.hexdigest())
+            digest.update(np.ascontiguousarray(rows).data)
+    return (*table.shape, digest.hexdigest())
 
 
 def _arrays(table: Table) -> tuple[Any, ...]:

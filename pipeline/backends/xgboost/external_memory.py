@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from functools import partial
@@ -17,7 +16,7 @@ from pipeline.backends import incremental
 from pipeline.backends.incremental import Batch
 from pipeline.backends.xgboost import checkpoints, training
 from pipeline.optional import load
-from pipeline.system import memory
+from pipeline.system import atomic, memory
 from pipeline.typing import Array, Params, Table
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def _batch_rows(X: Table, rows: int) -> int:
 
 def _fingerprint(batches: Sequence[Batch]) -> str:
     found = (checkpoints.fingerprint(each.read(), each.y, each.sample_weight) for each in batches)
-    return hashlib.sha256("".join(found).encode()).hexdigest()
+    return atomic.sha256("".join(found).encode())
 
 
 def _train(
