@@ -80,7 +80,7 @@ class Model:
         """Return ``estimator.method(X, **params)``; of partitions, on the host."""
         if frames.is_partitioned(X):
             return partitioned.concatenate(
-                partitioned.compute_each(answer, X, self, method, params)
+                partitioned.compute_each(call_partition, X, self, method, params)
             )
         return getattr(self.native, method)(self.typed(X), **params)
 
@@ -136,7 +136,7 @@ def _tell_merged(X: Table, reader: str) -> None:
             checks.warn_merged(np.asarray(column), name, reader)
 
 
-def answer(X: Table, model: Model, method: str, params: Params) -> Any:
+def call_partition(X: Table, model: Model, method: str, params: Params) -> Any:
     """Return what a model answers for one partition, on the host."""
     made = model.call(method, X, **params)
     return tuple(map(_home, made)) if isinstance(made, tuple) else _home(made)
@@ -155,7 +155,7 @@ class HostModel(Model):
     def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit; a one-column target stays one-dimensional."""
         if frames.is_partitioned(X):
-            return incremental.train(self.native, X, y, **params)
+            return incremental.fit_incrementally(self.native, X, y, **params)
         return super().fit(frames.to_device(X, "cpu"), y, **params)
 
     def fit_transform(self, X: Table, y: Target) -> Any:
@@ -165,7 +165,7 @@ class HostModel(Model):
         self.fit(X, y)
         (width,) = self.native.transform(np.zeros((1, X.shape[1]), X.dtype)).shape[1:]
         return X.map_blocks(
-            answer, self, "transform", {}, dtype=X.dtype, chunks=(X.chunks[0], (width,))
+            call_partition, self, "transform", {}, dtype=X.dtype, chunks=(X.chunks[0], (width,))
         )
 
     def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:

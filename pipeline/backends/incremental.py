@@ -72,7 +72,9 @@ class Batch:
         return {name: array[rows] for name, array in held.items() if array is not None}
 
 
-def train(estimator: Estimator, X: Table, y: Target, sample_weight: Array = None) -> None:
+def fit_incrementally(
+    estimator: Estimator, X: Table, y: Target, sample_weight: Array = None
+) -> None:
     """Fit an estimator on partitions, of which one is in memory at a time.
 
     Naive Bayes adds up, and comes to the model that `fit` makes of all rows. The others take

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipeline.optional import load
 
 
-def take(device: str) -> None:
+def use_memory_pool(device: str) -> None:
     """Let XGBoost use CUDA's asynchronous pool in this thread, unless the user has chosen.
 
     Without it every page and every temporary is a `cudaMalloc`, which waits for the GPU. The

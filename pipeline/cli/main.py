@@ -58,7 +58,7 @@ def run(
 ) -> None:  # fmt: skip
     """Train and judge each program of TASK once; keep models and predictions."""
     from pipeline.benchmark.run import Batch
-    from pipeline.distributed.cluster import maybe
+    from pipeline.distributed.cluster import optional_cluster
     from pipeline.system import profiler
     from pipeline.system.atomic import publishing
     from pipeline.system.progress import progress
@@ -68,7 +68,7 @@ def run(
     batch = Batch(what, replace(job, checkpoint=checkpoint), pipelines)
     with (
         publishing(folder) as draft,
-        maybe(cluster, workers=workers),
+        optional_cluster(cluster, workers=workers),
         profiler.maybe(draft, wanted=profile, cluster=cluster is not None),
         progress("steps", batch.steps) as line,
     ):
@@ -98,7 +98,7 @@ def predict(
     **options: Any,
 ) -> None:  # fmt: skip
     """Predict the rows of IN (Parquet, CSV) with a saved MODEL, into OUT (Parquet)."""
-    from pipeline.distributed.cluster import maybe
+    from pipeline.distributed.cluster import optional_cluster
     from pipeline.serving import predict as predicting
     from pipeline.system.progress import progress
 
@@ -106,7 +106,7 @@ def predict(
                  for name in ("copy_columns", "allow_empty"))  # fmt: skip
     job = predicting.Job(model, source, target, keep=keep, allow_empty=may, **options)
     with (
-        maybe(cluster, workers=workers),
+        optional_cluster(cluster, workers=workers),
         progress("batches", predicting.batches(job)) as line,
     ):
         record = predicting.run(job, line)

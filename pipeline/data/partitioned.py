@@ -44,7 +44,7 @@ def compute(tasks: Sequence[Any]) -> Sequence[Any]:
     cluster = active()
     if cluster is None:
         return tuple(load("dask.compute")(*tasks))
-    return retry.compute(cluster, tasks)
+    return retry.compute_on_cluster(cluster, tasks)
 
 
 def compute_each(function: Callable[..., Any], X: Table, *shared: Any) -> list[Any]:

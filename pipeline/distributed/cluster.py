@@ -22,7 +22,7 @@ SCHEMES = ("tcp://", "tls://", "ucx://", "ucxx://")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class ClusterOptions:
     """How a cluster is made and watched.
 
     Parameters
@@ -70,7 +70,7 @@ class Options:
 
 _OF = {
     "local": {"workers", "memory_limit", "host", "dashboard", "timeout", "retries"},
-    "cuda": {each.name for each in fields(Options)},
+    "cuda": {each.name for each in fields(ClusterOptions)},
     "address": {"workers", "timeout", "retries"},
 }
 
@@ -82,13 +82,13 @@ class Cluster:
     Parameters
     ----------
     client : distributed.Client
-    options : Options
+    options : ClusterOptions
     about : str
         What it is, in words.
     """
 
     client: Any
-    options: Options = field(default_factory=Options)
+    options: ClusterOptions = field(default_factory=ClusterOptions)
     about: str = "the active client"
 
     def workers(self) -> dict[str, dict[str, Any]]:
@@ -97,7 +97,7 @@ class Cluster:
         Raises
         ------
         ClusterUnavailable
-            The scheduler does not answer within `Options.timeout`.
+            The scheduler does not answer within `ClusterOptions.timeout`.
         """
         scheduler, wait = self.client.scheduler, self.options.timeout
         try:
@@ -142,7 +142,7 @@ def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
         ``"local"``: processes on this machine. ``"cuda"``: one process for each of its GPUs.
         ``"tcp://host:8786"``: the workers of the scheduler there.
     **options
-        See `Options`.
+        See `ClusterOptions`.
 
     Yields
     ------
@@ -156,12 +156,12 @@ def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
     ClusterUnavailable
         The scheduler or its workers do not answer in time.
     """
-    kind, asked = _checked(where, options)
+    kind, asked = _check_options(where, options)
     if not available("distributed"):
         raise ConfigError("Dask is not installed; pip install 'gpu-tabular-pipeline[cluster]'")
     load("distributed")  # Its own settings must be there before ours are laid over them.
     with ExitStack() as stack:
-        stack.enter_context(load("dask.config").set(settings(asked)))
+        stack.enter_context(load("dask.config").set(dask_settings(asked)))
         made = _STARTS[kind](where, asked, stack)
         token = _running.set(made)
         try:
@@ -170,7 +170,7 @@ def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
             _running.reset(token)
 
 
-def maybe(where: str | None, **options: Any) -> AbstractContextManager[Cluster | None]:
+def optional_cluster(where: str | None, **options: Any) -> AbstractContextManager[Cluster | None]:
     """Return the cluster, or a block without one for None; options that are None are left out."""
     given = {name: value for name, value in options.items() if value is not None}
     if where is not None:
@@ -180,7 +180,7 @@ def maybe(where: str | None, **options: Any) -> AbstractContextManager[Cluster |
     return nullcontext()
 
 
-def _checked(where: str, options: Params) -> tuple[str, Options]:
+def _check_options(where: str, options: Params) -> tuple[str, ClusterOptions]:
     kind = "address" if where.startswith(SCHEMES) else where
     if kind not in _OF:
         raise ConfigError(f"cluster {where!r} is not 'local', 'cuda' or tcp://HOST:PORT")
@@ -189,10 +189,10 @@ def _checked(where: str, options: Params) -> tuple[str, Options]:
             close = get_close_matches(name, _OF[kind], n=1)
             guess = f"did you mean {close[0]!r}?" if close else f"there are {sorted(_OF[kind])}"
             raise ConfigError(f"cluster {where!r} has no option {name!r}; {guess}")
-    return kind, Options(**options)
+    return kind, ClusterOptions(**options)
 
 
-def settings(options: Options) -> dict[str, Any]:
+def dask_settings(options: ClusterOptions) -> dict[str, Any]:
     """Return Dask's settings: how soon a silent worker is lost, and that tasks stay in place.
 
     The model that XGBoost trains depends on which worker has which rows.
@@ -207,7 +207,7 @@ def settings(options: Options) -> dict[str, Any]:
     }
 
 
-def local_arguments(options: Options) -> dict[str, Any]:
+def local_arguments(options: ClusterOptions) -> dict[str, Any]:
     """Return the arguments of `LocalCluster`."""
     cores = hardware.describe().cores
     workers = options.workers or max(1, cores // 2)
@@ -219,7 +219,7 @@ def local_arguments(options: Options) -> dict[str, Any]:
     }
 
 
-def cuda_arguments(options: Options) -> dict[str, Any]:
+def cuda_arguments(options: ClusterOptions) -> dict[str, Any]:
     """Return the arguments of `LocalCUDACluster`, one worker a GPU."""
     spills = options.device_memory_limit is None
     memory: dict[str, Any] = {} if spills else {"device_memory_limit": options.device_memory_limit}
@@ -231,15 +231,15 @@ def cuda_arguments(options: Options) -> dict[str, Any]:
         "enable_cudf_spill": spills,
         **memory,
         **({"rmm_async": True} if pool is None else {"rmm_pool_size": pool}),
-        "protocol": protocol(options)[0],
+        "protocol": choose_protocol(options)[0],
         **_listening(options),
     }
 
 
-def protocol(options: Options) -> tuple[str, str]:
+def choose_protocol(options: ClusterOptions) -> tuple[str, str]:
     """Return how GPU workers talk to each other, and why.
 
-    >>> protocol(Options(protocol="ucx"))
+    >>> choose_protocol(ClusterOptions(protocol="ucx"))
     ('ucx', 'asked for')
     """
     if options.protocol is not None:
@@ -251,7 +251,7 @@ def protocol(options: Options) -> tuple[str, str]:
     return "ucx", "it moves rows between GPUs without the host where the hardware can"
 
 
-def _listening(options: Options) -> dict[str, Any]:
+def _listening(options: ClusterOptions) -> dict[str, Any]:
     # Without addresses of their own, the pages of scheduler and workers are open to the network.
     return {
         "host": options.host,
@@ -269,25 +269,25 @@ def _closed_by(stack: ExitStack, made: Any) -> Any:
     return made
 
 
-def _local(where: str, options: Options, stack: ExitStack) -> Cluster:
+def _local(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     arguments = local_arguments(options)
     made = _closed_by(stack, load("distributed.LocalCluster")(**arguments))
     client = stack.enter_context(load("distributed.Client")(made))
     return Cluster(client, options, f"{arguments['n_workers']} worker(s) on this machine")
 
 
-def _cuda(where: str, options: Options, stack: ExitStack) -> Cluster:
+def _cuda(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     if not available("dask_cuda"):
         raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
-    stack.enter_context(_settings_of_cudf())
+    stack.enter_context(_cudf_options_restored())
     made = _closed_by(stack, load("dask_cuda.LocalCUDACluster")(**cuda_arguments(options)))
     client = stack.enter_context(load("distributed.Client")(made))
-    said = "{}: {}".format(*protocol(options))
+    said = "{}: {}".format(*choose_protocol(options))
     return Cluster(client, options, f"{len(made.workers)} GPU worker(s) on this machine; {said}")
 
 
 @contextmanager
-def _settings_of_cudf() -> Iterator[None]:
+def _cudf_options_restored() -> Iterator[None]:
     """Put cuDF's settings back: `LocalCUDACluster` turns spilling on in this process as well."""
     names = ("spill", "spill_stats")
     before = {name: load("cudf.get_option")(name) for name in names}
@@ -298,7 +298,7 @@ def _settings_of_cudf() -> Iterator[None]:
             load("cudf.set_option")(name, before[name])
 
 
-def _address(where: str, options: Options, stack: ExitStack) -> Cluster:
+def _address(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     wanted = options.workers or 1
     try:
         client = stack.enter_context(load("distributed.Client")(where, timeout=options.timeout))

@@ -26,7 +26,8 @@ def map_in_order(
     """Yield what the workers of the active cluster make of each piece, in the order of the pieces.
 
     Pieces are asked for as results are taken, `AHEAD` of them for each thread. What a lost
-    worker had is made by another one; where that fails too, as often as `Options.retries` says.
+    worker had is made by another one; where that fails too, as often as the cluster's `retries`
+    says.
 
     Parameters
     ----------

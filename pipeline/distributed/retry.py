@@ -79,7 +79,7 @@ def await_workers(cluster: Cluster, n_workers: int) -> dict[str, dict[str, Any]]
     Raises
     ------
     WorkerLost
-        None is there within `Options.timeout`.
+        None is there within `ClusterOptions.timeout`.
     """
     end = time.monotonic() + cluster.options.timeout
     while len(found := cluster.workers()) < n_workers and time.monotonic() < end:
@@ -124,13 +124,13 @@ def _share(worker: Mapping[str, Any]) -> float:
     return float(worker["metrics"].get("memory", 0) / limit) if limit else 0.0
 
 
-def compute(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
+def compute_on_cluster(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
     """Return the results of tasks; not if the scheduler dies or freezes.
 
     Raises
     ------
     ClusterUnavailable
-        The scheduler does not answer within `Options.timeout`.
+        The scheduler does not answer within `ClusterOptions.timeout`.
     """
     futures = cluster.client.compute(list(tasks))
     gather = partial(cluster.client.gather, futures, asynchronous=True)
@@ -154,7 +154,7 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], workers: Set[str] 
     Raises
     ------
     ClusterUnavailable
-        The scheduler does not answer within `Options.timeout`.
+        The scheduler does not answer within `ClusterOptions.timeout`.
     WorkerLost
         A worker that waits for one that was lost has no nanny, which would restart it.
     """

@@ -10,7 +10,7 @@ from sklearn.base import OneToOneFeatureMixin
 
 from pipeline.backends import incremental
 from pipeline.backends.cuml import multi_gpu
-from pipeline.backends.cuml.multi_gpu import SPREAD
+from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.xgboost import distributed
 from pipeline.data import partitioned
@@ -153,8 +153,9 @@ def _forecast_model(node: Node, table: Rows, device: str) -> str:
     boosts = node.kind is Kind.XGBOOST and distributed.trains_distributed(part, {})
     if boosts and active() is not None:
         return "trained by all workers of the cluster"
-    if device == "cuda" and public_name(part) in SPREAD and multi_gpu.several_gpus():
-        return f"trained by all GPUs of the cluster ({multi_gpu.path_of(part)}) if the rows allow"
+    if device == "cuda" and public_name(part) in MULTI_GPU and multi_gpu.has_several_gpus():
+        path = multi_gpu.find_class_path(part)
+        return f"trained by all GPUs of the cluster ({path}) if the rows allow"
     enough, sizes = table.fits(device)
     streams = device == "cpu" and incremental.trains_incrementally(part, {})
     otherwise = "" if table.framed else "external memory" if boosts else IN_TURN * streams

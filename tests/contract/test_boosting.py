@@ -93,7 +93,7 @@ def settings() -> Iterator[None]:
 
 def test_without_a_gpu_there_is_no_pool_and_the_settings_stay(settings: None) -> None:
     before = xgboost.get_config()
-    pool.take("cuda")
+    pool.use_memory_pool("cuda")
     assert xgboost.get_config() == before
     xgboost.set_config(verbosity=2)  # what could not be set would be set again here
 
@@ -123,7 +123,7 @@ def test_the_pool_is_taken_on_a_gpu_unless_the_user_has_chosen_another(
 ) -> None:
     made = Settings(**chosen)
     monkeypatch.setattr(pool, "load", lambda name: made)
-    pool.take(where)
+    pool.use_memory_pool(where)
     assert made.now["use_cuda_async_pool"] == taken
 
 

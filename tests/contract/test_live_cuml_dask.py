@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import pipeline
 from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml import multi_gpu
-from pipeline.backends.cuml.multi_gpu import SPREAD, Learnt
+from pipeline.backends.cuml.multi_gpu import MULTI_GPU, Training
 from pipeline.backends.cuml.tables import CUML, public_name, rule
 from pipeline.backends.xgboost import distributed
 from pipeline.optional import available, load
@@ -49,7 +49,7 @@ MANY = {
 }
 """Name of the estimator -> the class that each worker makes; the others make cuML's own."""
 
-SPREADING = [case for case in CASES if public_name(case.estimator) in SPREAD]
+TRAINED_TOGETHER = [case for case in CASES if public_name(case.estimator) in MULTI_GPU]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,16 +61,16 @@ def _packages() -> None:
 
 def learners() -> list[Any]:
     """Return one estimator of each class, with the parameters that it has by default."""
-    return [clone(kind()) for kind in {type(case.estimator): None for case in SPREADING}]
+    return [clone(kind()) for kind in {type(case.estimator): None for case in TRAINED_TOGETHER}]
 
 
 def table() -> Any:
     return load("dask.array.from_array")(np.zeros((8, 4), "float32"), chunks=(4, 4))
 
 
-@pytest.mark.parametrize("name", SPREAD)
+@pytest.mark.parametrize("name", MULTI_GPU)
 def test_the_class_takes_the_client_and_what_we_hand_to_fit(name: str) -> None:
-    row = SPREAD[name]
+    row = MULTI_GPU[name]
     kind = load(row.path)
     takes = {each for base in kind.__mro__ for each in names(base.__init__)}
     assert "client" in takes
@@ -91,14 +91,14 @@ def names(function: Any) -> set[str]:
 def test_an_estimator_as_it_comes_is_spread(estimator: Any) -> None:
     taken = cuml_estimator.translate(rule(estimator), estimator, "step")
     y = np.arange(8) % 2
-    assert multi_gpu.obstacles(estimator, taken, (table(), y), {}) == []
+    assert multi_gpu.find_unsupported_reasons(estimator, taken, (table(), y), {}) == []
 
 
-@pytest.mark.parametrize("name", SPREAD)
+@pytest.mark.parametrize("name", MULTI_GPU)
 def test_cumls_class_for_one_gpu_has_every_parameter_of_the_table(name: str) -> None:
     known = load(CUML[name].twin)._get_param_names()
-    assert SPREAD[name].takes
-    assert set(SPREAD[name].takes) - set(known) == set()
+    assert MULTI_GPU[name].supported_params
+    assert set(MULTI_GPU[name].supported_params) - set(known) == set()
 
 
 @pytest.mark.parametrize("name", MANY)
@@ -117,9 +117,9 @@ def test_each_worker_learns_from_its_rows_with_their_targets_in_order() -> None:
     X = np.arange(80, dtype="float32").reshape(40, 2)
     parts = load("dask.array.from_array")(X, chunks=(10, 2))
     with pipeline.cluster("local", workers=2) as cluster:
-        shares = distributed.share(cluster, parts, [10] * 4, [X[:, 0]])
+        shares = distributed.place_rows(cluster, parts, [10] * 4, [X[:, 0]])
         rows, y = distributed.join(shares, parts, [X[:, 0]])
-        beside = multi_gpu._uploaded(y, rows)
+        beside = multi_gpu._upload(y, rows)
         found = create((rows, beside), client=cluster.client)
         assert set(found.worker_to_parts) == set(cluster.workers())
         for (_, future), start in zip(found.gpu_futures, range(0, 40, 10), strict=True):
@@ -174,7 +174,9 @@ def learnt(case: Case, X: np.ndarray, y: Any) -> tuple[Any, Any]:
     return fitted, made
 
 
-LIFTED = [case for case in SPREADING if type(case.estimator) in (LogisticRegression, PCA, Ridge)]
+LIFTED = [
+    case for case in TRAINED_TOGETHER if type(case.estimator) in (LogisticRegression, PCA, Ridge)
+]
 
 
 @pytest.mark.parametrize("case", LIFTED, ids=named)
@@ -187,8 +189,8 @@ def test_a_workers_model_comes_to_scikit_learn(case: Case, monkeypatch: pytest.M
     X, y = case.data()
     fitted, made = learnt(case, X, y)
     classes = getattr(fitted, "classes_", None)
-    about = Learnt(None, SimpleNamespace(shape=np.shape(X)), classes)
-    SPREAD[public_name(case.estimator)].supply(made, about)
+    about = Training(None, SimpleNamespace(shape=np.shape(X)), classes)
+    MULTI_GPU[public_name(case.estimator)].complete(made, about)
     lifted = made.as_sklearn().set_params(**case.estimator.get_params(deep=False))
     assert case.compare(lifted, fitted, X, y) == pytest.approx(0, abs=1e-6)
 
@@ -206,7 +208,7 @@ def test_clusters_know_the_labels_of_one_gpu_alone() -> None:
     text = inspect.getsource(load("cuml.dask.cluster.KMeans").fit)
     assert "first = kmeans_fit[0].result()" in text
     assert "self.inertia_ = sum(inertias)" in text
-    assert KMeans.__name__ in SPREAD["sklearn.cluster.KMeans"].path
+    assert KMeans.__name__ in MULTI_GPU["sklearn.cluster.KMeans"].path
 
 
 @pytest.mark.parametrize("name", ["KNeighborsClassifier", "KNeighborsRegressor"])

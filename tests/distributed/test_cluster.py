@@ -18,7 +18,7 @@ import pytest
 
 import pipeline
 from pipeline.distributed import retry
-from pipeline.distributed.cluster import Options, active, cuda_arguments
+from pipeline.distributed.cluster import ClusterOptions, active, cuda_arguments
 from pipeline.errors import ClusterUnavailable, ConfigError
 from tests.clusters import in_process
 
@@ -166,7 +166,7 @@ def test_a_scheduler_that_freezes_or_dies_is_an_error_in_time(apart: Any) -> Non
     with pipeline.cluster(address, timeout=8) as cluster:
         scheduler.send_signal(signal.SIGSTOP)
         with pytest.raises(ClusterUnavailable, match=said):
-            replace(cluster, options=Options(timeout=0.5)).workers()
+            replace(cluster, options=ClusterOptions(timeout=0.5)).workers()
         scheduler.send_signal(signal.SIGCONT)
         assert len(cluster.workers()) == 1
         scheduler.kill()
@@ -177,7 +177,7 @@ def test_a_scheduler_that_freezes_or_dies_is_an_error_in_time(apart: Any) -> Non
 
 
 WORK = {
-    "computes": lambda cluster: retry.compute(cluster, [delayed(time.sleep)(60)]),
+    "computes": lambda cluster: retry.compute_on_cluster(cluster, [delayed(time.sleep)(60)]),
     "trains": lambda cluster: retry.watch(cluster, lambda: asyncio.sleep(60)),
 }
 
@@ -187,8 +187,8 @@ WORK = {
 def test_a_scheduler_that_freezes_meanwhile_is_an_error_in_time(work: Any, apart: Any) -> None:
     address, (_, scheduler) = apart
     with pipeline.cluster(address, timeout=8) as cluster:
-        short = replace(cluster, options=Options(timeout=2))
-        assert retry.compute(short, [delayed(sum)([1, 2])]) == [3]
+        short = replace(cluster, options=ClusterOptions(timeout=2))
+        assert retry.compute_on_cluster(short, [delayed(sum)([1, 2])]) == [3]
         timer = threading.Timer(1, scheduler.send_signal, [signal.SIGSTOP])
         timer.start()
         start = time.monotonic()
@@ -236,7 +236,7 @@ def test_a_client_of_the_users_own_counts() -> None:
 
 
 def test_gpu_workers_spill_by_cudf_and_use_the_asynchronous_allocator() -> None:
-    made = cuda_arguments(Options(workers=1))
+    made = cuda_arguments(ClusterOptions(workers=1))
     assert made["enable_cudf_spill"]
     assert made["rmm_async"]
     assert made["protocol"] == "tcp"
@@ -245,15 +245,17 @@ def test_gpu_workers_spill_by_cudf_and_use_the_asynchronous_allocator() -> None:
 
 
 def test_gpu_workers_take_a_pool_and_a_limit_instead() -> None:
-    made = cuda_arguments(Options(rmm_pool_size=0.5, device_memory_limit=0.7))
+    made = cuda_arguments(ClusterOptions(rmm_pool_size=0.5, device_memory_limit=0.7))
     assert (made["rmm_pool_size"], made["device_memory_limit"]) == (0.5, 0.7)
     assert not made["enable_cudf_spill"]
     assert "rmm_async" not in made
 
 
 @pytest.mark.contract_live
-@pytest.mark.parametrize("options", [Options(), Options(rmm_pool_size=0.5, device_memory_limit=1)])
-def test_dask_cuda_knows_every_argument(options: Options) -> None:
+@pytest.mark.parametrize(
+    "options", [ClusterOptions(), ClusterOptions(rmm_pool_size=0.5, device_memory_limit=1)]
+)
+def test_dask_cuda_knows_every_argument(options: ClusterOptions) -> None:
     dask_cuda = pytest.importorskip("dask_cuda")
     from distributed import LocalCluster
 

@@ -15,7 +15,7 @@ import pytest
 
 import pipeline
 from pipeline.distributed import ordered_map
-from pipeline.distributed.cluster import Cluster, Options, _running, active
+from pipeline.distributed.cluster import Cluster, ClusterOptions, _running, active
 from pipeline.errors import DataError, WorkerLost
 from tests.clusters import in_process
 
@@ -121,7 +121,7 @@ def within(cluster: Cluster) -> Iterator[None]:
 
 
 def test_work_is_not_waited_for_once_no_worker_is_left(threads: Cluster) -> None:
-    impatient = replace(threads, options=Options(timeout=0.5))
+    impatient = replace(threads, options=ClusterOptions(timeout=0.5))
     with within(impatient):
         made = ordered_map.map_in_order(squared, None, pieces([]))
         next(made)
@@ -146,7 +146,7 @@ def delayed(shared: Any, number: int) -> int:
 
 
 def test_a_replacement_is_waited_for_while_a_piece_is(threads: Cluster) -> None:
-    with within(Blinking(threads.client, Options(timeout=0.3))):
+    with within(Blinking(threads.client, ClusterOptions(timeout=0.3))):
         assert list(ordered_map.map_in_order(delayed, None, [(7,)])) == [7]
     assert Blinking.asked > 3
 

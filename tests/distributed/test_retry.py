@@ -21,7 +21,7 @@ from xgboost.core import XGBoostError
 import pipeline
 from pipeline import Accelerated
 from pipeline.distributed import retry
-from pipeline.distributed.cluster import Options
+from pipeline.distributed.cluster import ClusterOptions
 from pipeline.errors import DataError, WorkerLost
 
 dask = pytest.importorskip("dask")
@@ -50,7 +50,7 @@ class Losing:
 
     def __init__(self, clock: Clock, timeout: float, after: float, others: Mapping = {}) -> None:
         self.clock, self.others = clock, dict(others)
-        self.options = Options(timeout=timeout)
+        self.options = ClusterOptions(timeout=timeout)
         self.after, self.lost_at, self.calls = after, float("inf"), 0
 
     def workers(self) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def running(cluster: Any, word: str, seconds: float = 0.0) -> Callable[[], bool]
     return seen
 
 
-LOADING, PREDICTING = ("table_statistic", 0.0, 20), ("answer", 0.0, 20)
+LOADING, PREDICTING = ("table_statistic", 0.0, 20), ("call_partition", 0.0, 20)
 MEETING, TRAINING = ("_train_share", 0.0, 1500), ("_train_share", 0.5, 1500)
 """What a task is called, for how long it has run, and how many trees are trained."""
 

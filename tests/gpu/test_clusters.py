@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import pipeline
 from pipeline import Accelerated
-from pipeline.backends.cuml.multi_gpu import SPREAD
+from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import public_name
 from pipeline.optional import load
 from pipeline.system import devices
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
 
 ONE = bool(NO_GPU) or len(devices.gpu.probe().devices) < 2
 several = pytest.mark.skipif(ONE, reason="needs two GPUs")
-SHARED = [case for case in CASES if public_name(case.estimator) in SPREAD]
+SHARED = [case for case in CASES if public_name(case.estimator) in MULTI_GPU]
 
 
 def sum_on_the_gpu() -> int:
@@ -64,7 +64,8 @@ def test_two_gpus_come_as_near_to_the_reference_as_one(case: Case) -> None:
     reference = clone(case.estimator).fit(X, y)
     model, said = fitted(case.estimator, X, y)
     assert (
-        f"trained by all GPUs of the cluster ({SPREAD[public_name(case.estimator)].path})" in said
+        f"trained by all GPUs of the cluster ({MULTI_GPU[public_name(case.estimator)].path})"
+        in said
     )
     lifted: Any = model.to_sklearn()
     if hasattr(reference, "labels_"):

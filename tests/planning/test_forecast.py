@@ -165,7 +165,7 @@ def test_what_several_gpus_train_together_is_said(monkeypatch: pytest.MonkeyPatc
     rows = forecast.Rows(ROWS, 16, framed=False)
     logistic, bayes = classify(make_pipeline(LogisticRegression(), GaussianNB()), "cuda")
     assert forecast._forecast_model(logistic, rows, "cuda").startswith("gathered")
-    monkeypatch.setattr(multi_gpu, "several_gpus", lambda: True)
+    monkeypatch.setattr(multi_gpu, "has_several_gpus", lambda: True)
     said = forecast._forecast_model(logistic, rows, "cuda")
     assert said.startswith("trained by all GPUs of the cluster (cuml.dask.linear_model.Logistic")
     assert forecast._forecast_model(bayes, rows, "cuda").startswith("gathered")

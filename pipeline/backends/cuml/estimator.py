@@ -141,7 +141,9 @@ class Cuml(Model):
     def _fit_together(self, X: Table, y: Target, weights: Array = None) -> None:
         """Take the model that all GPUs of the cluster train."""
         X = self.learnt_from(X)
-        found = multi_gpu.train(self.estimator, {**self.taken, **self._drawn()}, X, y, weights)
+        found = multi_gpu.train_on_gpus(
+            self.estimator, {**self.taken, **self._drawn()}, X, y, weights
+        )
         if found is None:
             raise self._missing()
         self.native = found
@@ -149,25 +151,31 @@ class Cuml(Model):
 
     def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return which class trains on all GPUs; "" where this one does on one."""
-        if not multi_gpu.several_gpus() or self._obstacles(call, X, y, params):
+        if not multi_gpu.has_several_gpus() or self._find_unsupported_reasons(call, X, y, params):
             return ""
-        return f"trained by all GPUs of the cluster ({multi_gpu.path_of(self.estimator)})"
+        return f"trained by all GPUs of the cluster ({multi_gpu.find_class_path(self.estimator)})"
 
     def why_gathered(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return why one GPU of several learns."""
-        why = self._obstacles(call, X, y, params) if multi_gpu.several_gpus() else []
+        why = (
+            self._find_unsupported_reasons(call, X, y, params)
+            if multi_gpu.has_several_gpus()
+            else []
+        )
         return "; ".join(why)
 
-    def _obstacles(self, call: str, X: Table, y: Target, params: Params) -> list[str]:
+    def _find_unsupported_reasons(
+        self, call: str, X: Table, y: Target, params: Params
+    ) -> list[str]:
         if call not in multi_gpu.CALLS:
             return [f"{call} learns on one GPU"]
-        return multi_gpu.obstacles(self.estimator, self.taken, (X, y), params)
+        return multi_gpu.find_unsupported_reasons(self.estimator, self.taken, (X, y), params)
 
     def fit_transform(self, X: Table, y: Target) -> Any:
         """Fit, and return the transformed training rows, on the device; of partitions, as such."""
         if frames.is_partitioned(X):
             self._fit_together(X, y)
-            return multi_gpu.transformed(self, self.typed(X))
+            return multi_gpu.transform_partitions(self, self.typed(X))
         return super().fit_transform(self._learnable(X, y, {}), y)
 
     def fit_predict(self, X: Table, y: Target) -> Any:

@@ -37,18 +37,18 @@ NEEDS = ("raft_dask", "dask_cudf")
 CALLS = ("fit", "fit_transform", "fit_predict")
 
 
-def path_of(estimator: Estimator) -> str:
+def find_class_path(estimator: Estimator) -> str:
     """Return the dotted name of the class of cuml.dask for an estimator that has one."""
-    return SPREAD[public_name(estimator)].path
+    return MULTI_GPU[public_name(estimator)].path
 
 
-def several_gpus() -> bool:
+def has_several_gpus() -> bool:
     """Return whether there is a cluster whose workers have a GPU each, and several of them."""
     cluster = active()
-    return cluster is not None and gpus(cluster) > 1
+    return cluster is not None and count_gpus(cluster) > 1
 
 
-def gpus(cluster: Cluster) -> int:
+def count_gpus(cluster: Cluster) -> int:
     """Return the number of workers, if each has a GPU that no other one has; else 0."""
     found = cluster.client.sync(_devices, cluster)
     return len(found) if len(set(found.values())) == len(cluster.workers()) else 0
@@ -68,7 +68,7 @@ def _device() -> str:
     return str(runtime.getDeviceProperties(runtime.getDevice())["uuid"])
 
 
-def obstacles(
+def find_unsupported_reasons(
     estimator: Estimator, taken: ReadParams, table: tuple[Any, Any], params: ReadParams
 ) -> list[str]:
     """Return why a fit cannot be shared by several GPUs.
@@ -84,7 +84,7 @@ def obstacles(
     params : mapping
         Parameters of `fit`.
     """
-    found = SPREAD.get(public_name(estimator))
+    found = MULTI_GPU.get(public_name(estimator))
     if found is None:
         return [f"cuml.dask has no {type(estimator).__name__} that makes one model of all rows"]
     missing = [f"{package} is not installed" for package in NEEDS if not available(package)]
@@ -96,17 +96,17 @@ def obstacles(
     ]
 
 
-def _of_parameters(found: Spread, taken: ReadParams, params: ReadParams) -> Iterator[str]:
+def _of_parameters(found: MultiGpuClass, taken: ReadParams, params: ReadParams) -> Iterator[str]:
     """Yield what the class for several GPUs would swallow, or fail at."""
     for name, value in taken.items():
-        if name not in found.takes or not found.takes[name](value):
-            yield f"{found.path} does not honour {name}={value!r}"
+        if name not in found.supported_params or not found.supported_params[name](value):
+            yield f"{found.path} does not support {name}={value!r}"
     for name, value in params.items():
         if value is not None and not (name == "sample_weight" and found.weights):
             yield f"the fit of {found.path} takes no {name}"
 
 
-def _of_rows(found: Spread, taken: ReadParams, X: Table) -> Iterator[str]:
+def _of_rows(found: MultiGpuClass, taken: ReadParams, X: Table) -> Iterator[str]:
     if hasattr(X, "columns") or frames.is_sparse(X._meta) or X.dtype.kind != "f":
         yield f"{found.path} takes a dense matrix of floats"
     elif X.shape[1] < max(found.columns, _components(taken)):
@@ -120,7 +120,7 @@ def _components(taken: ReadParams) -> int:
     return asked if isinstance(asked, int) else 0
 
 
-def _of_target(found: Spread, y: Target) -> Iterator[str]:
+def _of_target(found: MultiGpuClass, y: Target) -> Iterator[str]:
     if not found.y:
         return
     if y is None or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
@@ -129,7 +129,7 @@ def _of_target(found: Spread, y: Target) -> Iterator[str]:
         yield f"{found.path} needs two classes"
 
 
-def train(
+def train_on_gpus(
     estimator: Estimator, taken: ReadParams, X: Table, y: Target, weights: Array = None
 ) -> Any:
     """Return the model of all rows that the workers of the active cluster train together.
@@ -137,7 +137,7 @@ def train(
     Parameters
     ----------
     estimator : estimator
-        Of scikit-learn, without `obstacles`.
+        Of scikit-learn, without `find_unsupported_reasons`.
     taken : mapping
         Parameters of cuML's class.
     X : dask.array.Array, shape (n_rows, n_columns)
@@ -156,7 +156,7 @@ def train(
     """
     cluster = active()
     assert cluster is not None
-    found = SPREAD[public_name(estimator)]
+    found = MULTI_GPU[public_name(estimator)]
     cutoff = CUML[public_name(estimator)].cutoff
     dtype = np.dtype("float64") if cutoff else X.dtype
     rows = partitioned.lengths(X)
@@ -164,7 +164,7 @@ def train(
     classes, target = _target(found, dtype, y)
     weights = None if weights is None else np.asarray(weights, dtype)
     arrays = [target, weights]
-    shares = distributed.share(cluster, X, rows, arrays)
+    shares = distributed.place_rows(cluster, X, rows, arrays)
     table, *columns = distributed.join(shares, X, arrays)
     if any(partitioned.compute_each(has_missing, table)):
         return None
@@ -172,16 +172,16 @@ def train(
     if cutoff:
         centred = taken["fit_intercept"]
         table, factor = least_squares.sized_together(table, tol=estimator.tol, centred=centred)
-    given = (table, *(_uploaded(column, table) for column in columns), classes)
+    given = (table, *(_upload(column, table) for column in columns), classes)
     made = watch(cluster, lambda: asyncio.to_thread(_fit, cluster, found, taken, given))
     model = made.get_combined_model()
     if cutoff:
         model.coef_ = model.coef_ * factor
-    found.supply(model, Learnt(made, table, classes))
+    found.complete(model, Training(made, table, classes))
     return model
 
 
-def _target(found: Spread, dtype: np.dtype[Any], y: Target) -> tuple[Any, Any]:
+def _target(found: MultiGpuClass, dtype: np.dtype[Any], y: Target) -> tuple[Any, Any]:
     """Return the classes and what stands for y; classes of text have no place on a GPU."""
     if not found.y:
         return None, None
@@ -192,7 +192,7 @@ def _target(found: Spread, dtype: np.dtype[Any], y: Target) -> tuple[Any, Any]:
     return classes, codes.astype("int32" if found.y == "codes" else dtype)
 
 
-def _uploaded(column: Column, table: Table) -> Any:
+def _upload(column: Column, table: Table) -> Any:
     if column is None:
         return None
     device = frames.device_of(table)
@@ -201,7 +201,7 @@ def _uploaded(column: Column, table: Table) -> Any:
 
 
 def _fit(
-    cluster: Cluster, found: Spread, taken: ReadParams, given: tuple[Any, Any, Any, Any]
+    cluster: Cluster, found: MultiGpuClass, taken: ReadParams, given: tuple[Any, Any, Any, Any]
 ) -> Any:
     table, column, weights, classes = given
     made = load(found.path)(client=cluster.client, **taken)
@@ -211,17 +211,15 @@ def _fit(
     return made.fit(table, column, **known)
 
 
-def transformed(model: Model, X: Table) -> Any:
+def transform_partitions(model: Model, X: Table) -> Any:
     """Return what a fitted model makes of partitions, as partitions on their device."""
     row = frames.array_module(frames.device_of(X)).zeros((1, X.shape[1]), X.dtype)
     (width,) = model.call("transform", row).shape[1:]
     meta = X._meta[:0, :0]
-    return X.map_blocks(
-        _transformed, model, dtype=X.dtype, chunks=(X.chunks[0], (width,)), meta=meta
-    )
+    return X.map_blocks(_transform, model, dtype=X.dtype, chunks=(X.chunks[0], (width,)), meta=meta)
 
 
-def _transformed(X: Table, model: Model) -> Any:
+def _transform(X: Table, model: Model) -> Any:
     return model.call("transform", X)
 
 
@@ -233,7 +231,7 @@ def has_missing(X: Table) -> bool:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class Training:
     """What a model was learnt from, and by what.
 
     Parameters
@@ -251,26 +249,26 @@ class Learnt:
     classes: Any
 
 
-def _nothing(model: Estimator, learnt: Learnt) -> None:
+def _nothing(model: Estimator, learnt: Training) -> None:
     """Add nothing."""
 
 
-def _classes(model: Estimator, learnt: Learnt) -> None:
+def _classes(model: Estimator, learnt: Training) -> None:
     """Give the classes their own names: the labels were sent as their numbers."""
     model.classes_ = learnt.classes
 
 
-def _samples(model: Estimator, learnt: Learnt) -> None:
+def _samples(model: Estimator, learnt: Training) -> None:
     """Tell how many rows there were, which scikit-learn's PCA knows."""
     model.n_samples_ = learnt.table.shape[0]
 
 
-def _steps(model: Estimator, learnt: Learnt) -> None:
+def _steps(model: Estimator, learnt: Training) -> None:
     """Tell that a closed form takes no steps, as the class for one GPU does."""
     model.n_iter_ = None
 
 
-def _labels(model: Estimator, learnt: Learnt) -> None:
+def _labels(model: Estimator, learnt: Training) -> None:
     """Give the labels and the inertia of all rows: the model has those of one GPU."""
     labels = partitioned.concatenate(partitioned.compute_each(_labelled, learnt.table, model))
     model.labels_ = frames.to_device(labels, frames.device_of(learnt.table))
@@ -282,7 +280,7 @@ def _labelled(X: Table, model: Estimator) -> Any:
 
 
 @dataclass(frozen=True)
-class Spread:
+class MultiGpuClass:
     """How a class of cuml.dask stands in for the one that learns on one GPU.
 
     Its constructors swallow keywords that they do not know, so those it takes are here.
@@ -291,7 +289,7 @@ class Spread:
     ----------
     path : str
         Dotted name of the class.
-    takes : mapping
+    supported_params : mapping
         Parameter of cuML's class -> whether a value means the same there.
     y : {"", "values", "codes", "numbers"}
         What its `fit` takes as y: nothing, values of the table's type, classes as integers from
@@ -302,17 +300,17 @@ class Spread:
         Its `fit` takes `sample_weight`.
     columns : int
         The least number of columns that it learns from.
-    supply : callable
+    complete : callable
         Adds to the combined model what it lacks.
     """
 
     path: str
-    takes: Mapping[str, Check]
+    supported_params: Mapping[str, Check]
     y: Literal["", "values", "codes", "numbers"] = ""
     told: bool = False
     weights: bool = False
     columns: int = 1
-    supply: Callable[[Any, Learnt], None] = _nothing
+    complete: Callable[[Any, Training], None] = _nothing
 
 
 def _any(value: Array) -> bool:
@@ -345,8 +343,8 @@ _TREES: dict[str, Check] = {
     "oob_score": one_of(False),
 }
 
-SPREAD = {
-    "sklearn.cluster.KMeans": Spread(
+MULTI_GPU = {
+    "sklearn.cluster.KMeans": MultiGpuClass(
         "cuml.dask.cluster.KMeans",
         {
             "n_clusters": whole,
@@ -357,9 +355,9 @@ SPREAD = {
             "random_state": whole_or_none,
         },
         weights=True,
-        supply=_labels,
+        complete=_labels,
     ),
-    "sklearn.decomposition.PCA": Spread(
+    "sklearn.decomposition.PCA": MultiGpuClass(
         "cuml.dask.decomposition.PCA",
         {
             "n_components": whole_or_none,
@@ -367,9 +365,9 @@ SPREAD = {
             "svd_solver": one_of("auto", "full"),
             **dict.fromkeys(("copy", "tol", "iterated_power"), _any),
         },
-        supply=_samples,
+        complete=_samples,
     ),
-    "sklearn.decomposition.TruncatedSVD": Spread(
+    "sklearn.decomposition.TruncatedSVD": MultiGpuClass(
         "cuml.dask.decomposition.TruncatedSVD",
         {
             "n_components": whole,
@@ -377,23 +375,23 @@ SPREAD = {
             **dict.fromkeys(("n_iter", "tol"), _any),
         },
     ),
-    "sklearn.ensemble.RandomForestClassifier": Spread(
+    "sklearn.ensemble.RandomForestClassifier": MultiGpuClass(
         "cuml.dask.ensemble.RandomForestClassifier",
         {**_TREES, "class_weight": only_none},
         y="codes",
-        supply=_classes,
+        complete=_classes,
     ),
-    "sklearn.ensemble.RandomForestRegressor": Spread(
+    "sklearn.ensemble.RandomForestRegressor": MultiGpuClass(
         "cuml.dask.ensemble.RandomForestRegressor", _TREES, y="values"
     ),
     # Of one column it would need a singular value decomposition, which is not there.
-    "sklearn.linear_model.LinearRegression": Spread(
+    "sklearn.linear_model.LinearRegression": MultiGpuClass(
         "cuml.dask.linear_model.LinearRegression",
         {"fit_intercept": _any, "copy_X": _any},
         y="values",
         columns=2,
     ),
-    "sklearn.linear_model.LogisticRegression": Spread(
+    "sklearn.linear_model.LogisticRegression": MultiGpuClass(
         "cuml.dask.linear_model.LogisticRegression",
         {
             "penalty": one_of("l2", None),
@@ -403,9 +401,9 @@ SPREAD = {
             **dict.fromkeys(("C", "fit_intercept", "tol", "max_iter"), _any),
         },
         y="numbers",
-        supply=_classes,
+        complete=_classes,
     ),
-    "sklearn.linear_model.Ridge": Spread(
+    "sklearn.linear_model.Ridge": MultiGpuClass(
         "cuml.dask.linear_model.Ridge",
         {
             "alpha": scalar,
@@ -414,14 +412,14 @@ SPREAD = {
         },
         y="values",
         columns=2,
-        supply=_steps,
+        complete=_steps,
     ),
-    "sklearn.naive_bayes.MultinomialNB": Spread(
+    "sklearn.naive_bayes.MultinomialNB": MultiGpuClass(
         "cuml.dask.naive_bayes.MultinomialNB",
         dict.fromkeys(("alpha", "fit_prior", "class_prior"), _any),
         y="codes",
         told=True,
-        supply=_classes,
+        complete=_classes,
     ),
 }
 """Name of the estimator -> cuML's class for several GPUs, in the order of the names."""

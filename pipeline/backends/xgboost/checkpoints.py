@@ -50,7 +50,7 @@ CHUNK = 2**17
 """Rows of a table that are brought to the host and hashed at once."""
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TrainingInputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a training depends on."""
 
     seed: str
@@ -63,7 +63,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The first line of the file; what follows are the trees."""
 
     schema: Literal["pipeline.checkpoint/2"]
-    origin: Origin
+    inputs: TrainingInputs
     rounds: int
     sha256: str
 
@@ -95,7 +95,7 @@ class Checkpoints:
     trees: bytes = b""
     rounds: int = 0
     remark: str = ""
-    _origin: Origin | None = None
+    _inputs: TrainingInputs | None = None
 
     def read(self, data: Callable[[], str]) -> None:
         """Read what the folder holds; an attempt after the first has it in memory.
@@ -112,14 +112,14 @@ class Checkpoints:
         DataError
             The file is damaged.
         """
-        if self.folder is None or self._origin is not None:
+        if self.folder is None or self._inputs is not None:
             return
-        self._origin = Origin(
+        self._inputs = TrainingInputs(
             seed=self.seed, estimator=self.estimator, data=data(), versions=self.versions
         )
         if (path := self.folder / FILE).exists():
             header, trees = _parse(path)
-            _check(self._origin, header.origin, self.folder)
+            _check(self._inputs, header.inputs, self.folder)
             self.trees, self.rounds = trees, header.rounds
 
     def keep(self, trees: bytes, rounds: int) -> None:
@@ -127,9 +127,9 @@ class Checkpoints:
         if rounds <= self.rounds:
             return
         self.trees, self.rounds = trees, rounds
-        if self.folder is None or self._origin is None:
+        if self.folder is None or self._inputs is None:
             return
-        header = Header(schema=SCHEMA, origin=self._origin, rounds=rounds, sha256=sha256(trees))
+        header = Header(schema=SCHEMA, inputs=self._inputs, rounds=rounds, sha256=sha256(trees))
         write_bytes(self.folder / FILE, msgspec.json.encode(header) + b"\n" + trees)
 
     def end(self) -> None:
@@ -151,7 +151,7 @@ def _parse(path: Path) -> tuple[Header, bytes]:
     return header, trees
 
 
-def _check(now: Origin, then: Origin, folder: Path) -> None:
+def _check(now: TrainingInputs, then: TrainingInputs, folder: Path) -> None:
     reasons = {
         "versions": f"by {then.versions}, and this is {now.versions}",
         "seed": f"with {then.seed or 'no seed'}, and now it is {now.seed or 'none'}",
@@ -234,7 +234,7 @@ def _find_random(estimator: XGBModel) -> str:
 
 
 @contextmanager
-def resume(
+def continue_training(
     estimator: XGBModel,
     kept: Checkpoints | None,
     take: Callable[[bytes, int], None] | None = None,
@@ -351,7 +351,7 @@ async def _ask(client: Client, worker: str) -> tuple[bytes, int]:
     return answers[worker]
 
 
-def fingerprint(*tables: Any) -> str:
+def hash_rows(*tables: Any) -> str:
     """Return what changes when a value of a table or an array does, or the order of the rows.
 
     Parameters

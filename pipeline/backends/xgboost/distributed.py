@@ -35,7 +35,7 @@ SUPPORTED_PARAMS = {"sample_weight"}
 
 
 @dataclass(frozen=True)
-class Share:
+class WorkerRows:
     """What one worker trains on.
 
     Parameters
@@ -66,7 +66,9 @@ def trains_distributed(estimator: Estimator, params: Params) -> bool:
     )
 
 
-def train(estimator: XGBModel, X: Table, y: np.ndarray, sample_weight: Array = None) -> Booster:
+def train_on_workers(
+    estimator: XGBModel, X: Table, y: np.ndarray, sample_weight: Array = None
+) -> Booster:
     """Return the booster that the workers of the active cluster train together.
 
     Partitions stay in order and go to the workers in equal shares, so that the same partitions
@@ -88,15 +90,15 @@ def train(estimator: XGBModel, X: Table, y: np.ndarray, sample_weight: Array = N
     """
     cluster = active()
     assert cluster is not None
-    X = categorize(X) if hasattr(X, "columns") else X
+    X = share_categories(X) if hasattr(X, "columns") else X
     rows = partitioned.lengths(X)
     for array in (y, sample_weight):
         partitioned.check_rows(array, sum(rows))
-    shares = share(cluster, X, rows, [y, sample_weight])
-    fingerprint = partial(checkpoints.fingerprint, X, y, sample_weight)
-    kept = checkpoints.begin(estimator, {"sample_weight": sample_weight}, fingerprint)
+    shares = place_rows(cluster, X, rows, [y, sample_weight])
+    digest = partial(checkpoints.hash_rows, X, y, sample_weight)
+    kept = checkpoints.begin(estimator, {"sample_weight": sample_weight}, digest)
     params = training.find_params(estimator, y)
-    with checkpoints.resume(estimator, kept, checkpoints.hold) as more:
+    with checkpoints.continue_training(estimator, kept, checkpoints.hold) as more:
         work = partial(_train, cluster, estimator, params, shares, kept, more)
         return watch(cluster, work, {share.worker for share in shares})
 
@@ -105,7 +107,7 @@ async def _train(
     cluster: Cluster,
     estimator: XGBModel,
     params: Params,
-    shares: Sequence[Share],
+    shares: Sequence[WorkerRows],
     kept: checkpoints.Checkpoints | None,
     more: Params,
 ) -> Booster:
@@ -116,7 +118,7 @@ async def _train(
     async with (
         load("distributed.MultiLock")(workers, client),  # Two trainings would wait for each other.
         checkpoints.collect(client, workers, kept),
-        tracker.run(client, workers[0], len(workers), patience) as address,
+        tracker.run_tracker(client, workers[0], len(workers), patience) as address,
     ):
         meeting = {**address, "dmlc_timeout": patience, "dmlc_retry": 1}
         asked = [
@@ -147,14 +149,14 @@ def _train_share(
     xgb_model: Booster | None = None,
 ) -> Booster | None:
     """Train with the other workers; of all of them, the first returns the booster."""
-    pool.take(estimator.device)
+    pool.use_memory_pool(estimator.device)
     threads = params.get("nthread") or params.get("n_jobs")
     threads = threads or load("distributed.get_worker")().state.nthreads
     collective = load("xgboost.collective")
     with collective.CommunicatorContext(**meeting):
         matrix = _matrix(estimator, parts, labels, weights, threads)
         params = params | {"nthread": threads, "n_jobs": threads}
-        booster = training.train(estimator, params, matrix, xgb_model)
+        booster = training.train_booster(estimator, params, matrix, xgb_model)
         return booster if collective.get_rank() == 0 else None
 
 
@@ -189,7 +191,9 @@ def _batch(part: Table, y: np.ndarray, weight: np.ndarray | None) -> Batch:
     return Batch(lambda: part, y, weight)
 
 
-def share(cluster: Cluster, X: Table, rows: Sequence[int], arrays: Sequence[Array]) -> list[Share]:
+def place_rows(
+    cluster: Cluster, X: Table, rows: Sequence[int], arrays: Sequence[Array]
+) -> list[WorkerRows]:
     """Put each part of a table and of arrays on the worker that will train on it.
 
     Parameters
@@ -203,7 +207,7 @@ def share(cluster: Cluster, X: Table, rows: Sequence[int], arrays: Sequence[Arra
 
     Returns
     -------
-    list of Share
+    list of WorkerRows
         Of the workers that have rows.
     """
     kept = [(part, n) for part, n in zip(partitioned.partitions_of(X), rows, strict=True) if n]
@@ -219,7 +223,7 @@ def share(cluster: Cluster, X: Table, rows: Sequence[int], arrays: Sequence[Arra
         parts = [own(kept[i][0]) for i in mine]
         cuts = [[] if a is None else [a[edges[i] : edges[i + 1]] for i in mine] for a in arrays]
         shares.append(
-            Share(
+            WorkerRows(
                 worker,
                 _compute_on(cluster.client, worker, parts),
                 [kept[i][1] for i in mine],
@@ -244,7 +248,7 @@ def _send(client: Client, worker: str, arrays: Sequence[np.ndarray]) -> list[Fut
     return futures
 
 
-def join(shares: Sequence[Share], X: Table, arrays: Sequence[Array]) -> list[Any]:
+def join(shares: Sequence[WorkerRows], X: Table, arrays: Sequence[Array]) -> list[Any]:
     """Return what workers share as one Dask table, and as one Dask array for each array."""
     sizes = [n for each in shares for n in each.rows]
     parts = [part for each in shares for part in each.parts]
@@ -257,7 +261,7 @@ def join(shares: Sequence[Share], X: Table, arrays: Sequence[Array]) -> list[Any
     return [_blocks(parts, [(n, X.shape[1]) for n in sizes], X), *columns]
 
 
-def _chain(shares: Sequence[Share], column: int) -> list[Future]:
+def _chain(shares: Sequence[WorkerRows], column: int) -> list[Future]:
     return [piece for each in shares for piece in each.columns[column]]
 
 
@@ -271,7 +275,7 @@ def _blocks(parts: Sequence[Future], shapes: Sequence[tuple[int, ...]], like: Ar
     )
 
 
-def categorize(X: Table) -> Any:
+def share_categories(X: Table) -> Any:
     """Return a Dask frame whose text columns have the same categories in every partition."""
     meta = output.categorize(X._meta)
     names = [name for name, dtype in meta.dtypes.items() if str(dtype) == "category"]

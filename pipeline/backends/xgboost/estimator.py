@@ -52,16 +52,16 @@ class XGBoostModel(Model):
         DeviceUnavailable
             XGBoost trained on another device than it was told to.
         """
-        pool.take(self.device)
+        pool.use_memory_pool(self.device)
         if frames.is_partitioned(X):
             return self._fit_partitions(X, y, params)
         if ranking.is_ranker(self.estimator):
             X, y, params = ranking.sort_queries(X, y, params)
         X = _readable(X)
-        data = partial(checkpoints.fingerprint, X, y, params.get("sample_weight"))
+        data = partial(checkpoints.hash_rows, X, y, params.get("sample_weight"))
         kept = checkpoints.begin(self.native, params, data)
         try:
-            with checkpoints.resume(self.native, kept) as more:
+            with checkpoints.continue_training(self.native, kept) as more:
                 super().fit(X, self._beside(X, y), **params, **more)
         except ValueError:  # XGBoostError is one
             self._check_rows(X, y)
@@ -70,8 +70,9 @@ class XGBoostModel(Model):
 
     def _fit_partitions(self, X: Table, y: np.ndarray, params: Params) -> None:
         training.check_labels(self.native, y)
-        how = distributed if active() is not None else external_memory
-        booster = how.train(self.native, X, y, **params)
+        on_cluster = active() is not None
+        train = distributed.train_on_workers if on_cluster else external_memory.train_from_disk
+        booster = train(self.native, X, y, **params)
         self._check_device(booster)
         self.native = self._with(booster)
         self.native.set_params(device=self.device)
@@ -108,7 +109,7 @@ class XGBoostModel(Model):
             return super().call(method, X, **params)
         if method == "score" and ranking.is_ranker(self.estimator):
             raise ConfigError("a ranking is scored by query: give ndcg_score what predict returns")
-        pool.take(self.device)
+        pool.use_memory_pool(self.device)
         X = _readable(X)
         # It refuses infinite numbers when it trains, and takes them when it predicts.
         if not frames.is_sparse(X):

@@ -26,7 +26,9 @@ OVERHEAD = 2**20
 """Bytes that XGBoost holds for a batch while it trains, however few rows it has."""
 
 
-def train(estimator: XGBModel, X: Table, y: np.ndarray, sample_weight: Array = None) -> Booster:
+def train_from_disk(
+    estimator: XGBModel, X: Table, y: np.ndarray, sample_weight: Array = None
+) -> Booster:
     """Return the booster of an estimator, trained on partitions that are read in turn.
 
     Every partition is made once and kept in a temporary folder; XGBoost keeps its bins of them
@@ -47,10 +49,10 @@ def train(estimator: XGBModel, X: Table, y: np.ndarray, sample_weight: Array = N
         folder = Path(name)
         batches = incremental.read_batches(X, y, sample_weight, folder, _batch_rows(X, len(y)))
         given = {"sample_weight": sample_weight}
-        kept = checkpoints.begin(estimator, given, partial(_fingerprint, batches))
+        kept = checkpoints.begin(estimator, given, partial(_hash_batches, batches))
         memory.give_back()
         # What reads the folder is let go inside, before the folder is.
-        with checkpoints.resume(estimator, kept) as more:
+        with checkpoints.continue_training(estimator, kept) as more:
             params = training.find_params(estimator, y)
             return _train(estimator, params, batches, folder, **more)
 
@@ -65,8 +67,8 @@ def _batch_rows(X: Table, rows: int) -> int:
     return math.isqrt(OVERHEAD * rows * width) // width
 
 
-def _fingerprint(batches: Sequence[Batch]) -> str:
-    found = (checkpoints.fingerprint(each.read(), each.y, each.sample_weight) for each in batches)
+def _hash_batches(batches: Sequence[Batch]) -> str:
+    found = (checkpoints.hash_rows(each.read(), each.y, each.sample_weight) for each in batches)
     return atomic.sha256("".join(found).encode())
 
 
@@ -88,7 +90,7 @@ def _train(
     )
     memory.give_back()  # what finding the bins has left
     try:
-        return training.train(estimator, params, matrix, xgb_model)
+        return training.train_booster(estimator, params, matrix, xgb_model)
     except BaseException as error:
         # What is behind the error would hold the matrix, and with it files of the folder.
         clear_frames(error.__traceback__)

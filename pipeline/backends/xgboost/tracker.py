@@ -30,7 +30,7 @@ _running: dict[int, Process] = {}
 
 
 @asynccontextmanager
-async def run(
+async def run_tracker(
     client: Client, worker: str, n_workers: int, timeout: int
 ) -> AsyncIterator[dict[str, str | int]]:
     """Run a tracker beside a worker; yield the arguments of XGBoost's communicator.

@@ -60,7 +60,7 @@ def _move(table: Table, estimator: XGBModel) -> Any:
     return None if table is None else frames.to_device(table, estimator.device)
 
 
-def train(
+def train_booster(
     estimator: XGBModel, params: Params, matrix: DMatrix, xgb_model: Booster | None = None
 ) -> Booster:
     """Return the booster that an estimator's `fit` would train on a matrix.

@@ -18,7 +18,7 @@ import pipeline
 from pipeline.backends.base import Placement
 from pipeline.backends.cuml import multi_gpu
 from pipeline.backends.cuml.estimator import Cuml
-from pipeline.backends.cuml.multi_gpu import SPREAD
+from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import Rule
 from pipeline.distributed.cluster import active
 from pipeline.distributed.retry import retry
@@ -45,10 +45,12 @@ def workers() -> Iterator[Any]:
 @pytest.fixture
 def together(workers: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Take the two workers for GPUs, and classes of ours for those of cuML."""
-    monkeypatch.setattr(multi_gpu, "gpus", lambda cluster: 2)
+    monkeypatch.setattr(multi_gpu, "count_gpus", lambda cluster: 2)
     monkeypatch.setattr(multi_gpu, "available", lambda package: True)
     for name, twin in fakes.TOGETHER.items():
-        monkeypatch.setitem(SPREAD, name, replace(SPREAD[name], path=f"{fakes.__name__}.{twin}"))
+        monkeypatch.setitem(
+            MULTI_GPU, name, replace(MULTI_GPU[name], path=f"{fakes.__name__}.{twin}")
+        )
     return workers
 
 
@@ -106,7 +108,7 @@ def test_where_there_are_not_several_gpus_nothing_is_said_of_them(workers: Any) 
     X = numbers()
     made = step(LogisticRegression())
     made.learn("fit", parted(X), (X[:, 0] > 0).astype(int))
-    assert multi_gpu.gpus(workers) == 0
+    assert multi_gpu.count_gpus(workers) == 0
     assert note(made).startswith("gathered to one process")
     assert "cuml.dask" not in note(made)
 
@@ -226,10 +228,10 @@ def test_batches_learn_on_one_gpu() -> None:
 def test_a_training_that_loses_a_worker_does_not_wait_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(multi_gpu, "gpus", lambda cluster: 2)
+    monkeypatch.setattr(multi_gpu, "count_gpus", lambda cluster: 2)
     monkeypatch.setattr(multi_gpu, "available", lambda package: True)
-    losing = replace(SPREAD[LOGISTIC], path="tests.backends.fakes.LosingLogistic")
-    monkeypatch.setitem(SPREAD, LOGISTIC, losing)
+    losing = replace(MULTI_GPU[LOGISTIC], path="tests.backends.fakes.LosingLogistic")
+    monkeypatch.setitem(MULTI_GPU, LOGISTIC, losing)
     X = numbers()
     y = (X[:, 0] > 0).astype(int)
     with pipeline.cluster("local", workers=2):
@@ -250,13 +252,13 @@ TWO = np.arange(ROWS) % 2
     ("estimator", "taken", "X", "y", "why"),
     [
         (LogisticRegression(), {"class_weight": "balanced"}, TABLE, TWO, "class_weight='balanced'"),
-        (LogisticRegression(), {"colour": 1}, TABLE, TWO, "does not honour colour=1"),
-        (KMeans(), {"init": np.zeros((8, 3))}, TABLE, None, "does not honour init="),
-        (KMeans(), {"n_init": 10}, TABLE, None, "does not honour n_init=10"),
-        (PCA(), {"n_components": 0.5}, TABLE, None, "does not honour n_components=0.5"),
-        (PCA(), {"n_components": True}, TABLE, None, "does not honour n_components=True"),
+        (LogisticRegression(), {"colour": 1}, TABLE, TWO, "does not support colour=1"),
+        (KMeans(), {"init": np.zeros((8, 3))}, TABLE, None, "does not support init="),
+        (KMeans(), {"n_init": 10}, TABLE, None, "does not support n_init=10"),
+        (PCA(), {"n_components": 0.5}, TABLE, None, "does not support n_components=0.5"),
+        (PCA(), {"n_components": True}, TABLE, None, "does not support n_components=True"),
         (PCA(), {"n_components": 4}, TABLE, None, "does not take 3 column"),
-        (Ridge(), {"alpha": [1.0, 2.0]}, TABLE, TWO, "does not honour alpha="),
+        (Ridge(), {"alpha": [1.0, 2.0]}, TABLE, TWO, "does not support alpha="),
         (LinearRegression(), {}, TABLE[:, :1], TWO, "does not take 1 column"),
         (LinearRegression(), {}, TABLE, np.zeros((ROWS, 2)), "learns one target"),
         (LogisticRegression(), {}, TABLE, np.zeros(ROWS), "needs two classes"),
@@ -269,13 +271,13 @@ def test_what_the_classes_for_several_gpus_do_not_do_is_found(
     monkeypatch: pytest.MonkeyPatch, estimator: Any, taken: dict[str, Any], X: Any, y: Any, why: str
 ) -> None:
     monkeypatch.setattr(multi_gpu, "available", lambda package: True)
-    (found,) = multi_gpu.obstacles(estimator, taken, (X, y), {})
+    (found,) = multi_gpu.find_unsupported_reasons(estimator, taken, (X, y), {})
     assert why in found
 
 
 def test_packages_that_are_not_there_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multi_gpu, "available", lambda package: package != "raft_dask")
-    found = multi_gpu.obstacles(LogisticRegression(), TAKEN, (TABLE, TWO), {})
+    found = multi_gpu.find_unsupported_reasons(LogisticRegression(), TAKEN, (TABLE, TWO), {})
     assert found == ["raft_dask is not installed"]
 
 
@@ -291,4 +293,4 @@ def test_packages_that_are_not_there_are_named(monkeypatch: pytest.MonkeyPatch) 
 def test_workers_count_as_gpus_if_each_has_its_own(devices: dict[str, str], wanted: int) -> None:
     client = SimpleNamespace(sync=lambda function, cluster: devices)
     cluster: Any = SimpleNamespace(client=client, workers=lambda: {"a": {}, "b": {}})
-    assert multi_gpu.gpus(cluster) == wanted
+    assert multi_gpu.count_gpus(cluster) == wanted

@@ -23,7 +23,7 @@ from xgboost.callback import TrainingCallback
 import pipeline
 from pipeline import Accelerated, CheckpointDiffers, DataError
 from pipeline.backends.xgboost import checkpoints
-from pipeline.backends.xgboost.checkpoints import fingerprint
+from pipeline.backends.xgboost.checkpoints import hash_rows
 from pipeline.errors import OutputLocked
 from pipeline.system.atomic import locked
 from tests.clusters import in_process
@@ -257,6 +257,6 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.Categorical(["x", "y", "x"])
         (None, np.zeros(0)),
     ],
 )
-def test_a_fingerprint_tells_tables_apart(one: Any, other: Any) -> None:
-    assert fingerprint(one) == fingerprint(one)
-    assert fingerprint(one) != fingerprint(other)
+def test_a_hash_tells_tables_apart(one: Any, other: Any) -> None:
+    assert hash_rows(one) == hash_rows(one)
+    assert hash_rows(one) != hash_rows(other)

@@ -120,7 +120,9 @@ def test_what_was_trained_elsewhere_from_partitions_is_an_error(
     """The estimator that takes the booster is told the device, so the booster itself is asked."""
     da = pytest.importorskip("dask.array")
     monkeypatch.setattr(
-        xgboost_estimator.external_memory, "train", lambda *args, **params: Elsewhere("cpu")
+        xgboost_estimator.external_memory,
+        "train_from_disk",
+        lambda *args, **params: Elsewhere("cpu"),
     )
     model = XGBoostModel(XGBClassifier(), "cuda")
     with pytest.raises(DeviceUnavailable, match="'cuda' and trained on 'cpu'"):

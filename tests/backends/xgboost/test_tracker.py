@@ -31,7 +31,7 @@ def run(client: Any, work: Any) -> Any:
     (worker,) = client.scheduler_info()["workers"]
 
     async def done() -> Any:
-        async with tracker.run(client, worker, 2, 20) as address:
+        async with tracker.run_tracker(client, worker, 2, 20) as address:
             return await asyncio.to_thread(work, address)
 
     return client.sync(done)
