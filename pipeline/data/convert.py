@@ -163,7 +163,8 @@ def settle(X: pd.DataFrame) -> pd.DataFrame:
     Text becomes ``str``; whole numbers ``int64`` or, with missing ones, ``Int64``; dates
     ``datetime64``. Objects of several types stay, and so does every other column.
     """
-    settled = {j: _settled(X.iloc[:, j]) for j, dtype in enumerate(X.dtypes) if _unsettled(dtype)}
+    unsettled = [j for j, dtype in enumerate(X.dtypes) if _is_unsettled(dtype)]
+    settled = {j: _settled(X.iloc[:, j]) for j in unsettled}
     if all(series is None for series in settled.values()):
         return X
     frame = X.copy(deep=False)
@@ -173,7 +174,7 @@ def settle(X: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _unsettled(dtype: DType) -> bool:
+def _is_unsettled(dtype: DType) -> bool:
     return str(dtype) == "object" or isinstance(dtype, pd.ArrowDtype) and dtype.kind not in _PLAIN
 
 
@@ -221,7 +222,7 @@ def _origin_of_nulls(column: pd.Series) -> Origin | None:
 
 
 def _origin(given: pd.Series, converted: pd.Series) -> Origin | None:
-    if not _unsettled(given.dtype):
+    if not _is_unsettled(given.dtype):
         return None
     missing, kind = converted.isna().to_numpy(), converted.dtype.kind
     if kind == "M":

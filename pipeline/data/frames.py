@@ -81,6 +81,11 @@ def array_module(device: str) -> Any:
     return load("cupy") if device == "cuda" else np
 
 
+def xp(X: Table) -> Any:
+    """Return NumPy or CuPy, whichever computes with a table or an array."""
+    return np if _DEVICE.get(_LIBRARIES[type(X)], "cpu") == "cpu" else load("cupy")
+
+
 def is_frame(obj: object) -> bool:
     """Return whether an object is a pandas or cuDF data frame."""
     return _LIBRARIES[type(obj)] in FRAMES and hasattr(obj, "columns")
@@ -133,16 +138,17 @@ def numbers(X: Table, name: Name) -> Any:
         The column does not hold numbers, or some are infinite.
     """
     values = unchecked(X, name)
-    refuse_infinite(values, name, array_module(device_of(values)))
+    refuse_infinite(values, name, xp(values))
     return values
 
 
 def unchecked(X: Table, name: Name) -> Any:
     """Return what `numbers` does, where some may be infinite."""
-    series = column(X, name)
+    framed = is_frame(X)
+    series = X[name] if framed else X[:, name]
     if series.dtype.kind not in "iufb":
         raise no_numbers(name, series.dtype)
-    return values_of(series) if is_frame(X) else series
+    return values_of(series) if framed else series
 
 
 def values_of(series: Column) -> Any:
@@ -150,7 +156,7 @@ def values_of(series: Column) -> Any:
     # cuDF has no way from pandas' nullable types to CuPy.
     if not isinstance(series.dtype, np.dtype) or (series.dtype.kind != "f" and series.hasnans):
         series = series.astype("float64")
-    return getattr(series, _TO_ARRAY[library(series)])(na_value=np.nan)
+    return getattr(series, _TO_ARRAY[_LIBRARIES[type(series)]])(na_value=np.nan)
 
 
 def datetimes(X: Table, name: Name) -> Any:
@@ -163,7 +169,7 @@ def datetimes(X: Table, name: Name) -> Any:
     DataError
         The column holds no dates, or some outside the years that nanoseconds reach.
     """
-    return wall_clock(column(X, name), name, array_module(device_of(X)))
+    return wall_clock(column(X, name), name, xp(X))
 
 
 def categories(X: Table, name: Name) -> Coded:
@@ -208,7 +214,7 @@ def _categories(X: Table, name: Name) -> Coded:
     values = host_index(series.cat.categories)
     if declared:
         if values.dtype.kind == "f" and np.isinf(values).any():
-            refuse_infinite(values_of(series.astype("float64")), name, array_module(device_of(X)))
+            refuse_infinite(values_of(series.astype("float64")), name, xp(X))
         return Coded(codes, as_seen(values, name, has_missing=bool(series.hasnans)))
     return Coded(codes, values.astype(object))
 
@@ -252,7 +258,7 @@ def _distinct(array: Array) -> Coded:
     if array.dtype.kind not in "iufb":
         codes, values = pd.factorize(array, sort=True)
         return Coded(codes, np.asarray(values, dtype=object))
-    values, codes = array_module(device_of(array)).unique(sortable(array), return_inverse=True)
+    values, codes = xp(array).unique(sortable(array), return_inverse=True)
     if device_of(array) == "cpu":
         return Coded(codes, values)
     # Those of all columns are there at once, so they are as small as they can be.
@@ -263,8 +269,8 @@ def _distinct(array: Array) -> Coded:
 def _without_nan(codes: Array, values: np.ndarray) -> Coded:
     if values.dtype.kind != "f" or not np.isnan(values[-1:]).any():
         return Coded(codes, values)
-    xp = array_module(device_of(codes))
-    return Coded(xp.where(codes == len(values) - 1, codes.dtype.type(-1), codes), values[:-1])
+    known = xp(codes).where(codes == len(values) - 1, codes.dtype.type(-1), codes)
+    return Coded(known, values[:-1])
 
 
 def sortable(array: Array) -> Any:
@@ -274,8 +280,8 @@ def sortable(array: Array) -> Any:
     """
     if array.dtype.kind != "f" or device_of(array) == "cpu":
         return array
-    xp = array_module("cuda")
-    return xp.where(xp.isnan(array), xp.nan, array)
+    cupy = array_module("cuda")
+    return cupy.where(cupy.isnan(array), cupy.nan, array)
 
 
 def host_index(index: Column) -> np.ndarray:
@@ -303,6 +309,8 @@ def to_host(array: Array) -> np.ndarray:
 def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
     """Return arrays as `to_host` does, those of a GPU by one copy: each waits until it is done."""
     away = [array for array in arrays if library(array) == "cupy"]
+    if not away:
+        return [np.asarray(array) for array in arrays]
     if len(away) < 2:
         return [to_host(array) for array in arrays]
     flat = to_host(array_module("cuda").concatenate([each.ravel().view("uint8") for each in away]))
@@ -373,7 +381,7 @@ def matrix(X: Table, order: str = "C", dtype: str = "auto") -> Any:
             return X
         return X.astype(dtype) if is_partitioned(X) else X.astype(dtype, order=order)
     kind = "float64" if dtype == "auto" else dtype
-    array = array_module(device_of(X)).empty(X.shape, dtype=kind, order=order)
+    array = xp(X).empty(X.shape, dtype=kind, order=order)
     for j, name in enumerate(X.columns):
         array[:, j] = numbers(X, name)
     return array

@@ -132,7 +132,6 @@ def check_finite(X: Table) -> None:
     if frames.is_frame(X):
         names = [name for name in X.columns if getattr(X[name].dtype, "kind", "") == "f"]
     else:
-        xp = frames.array_module(frames.device_of(X))
-        names = [] if is_finite(X, xp) else list(range(X.shape[1]))
+        names = [] if is_finite(X, frames.xp(X)) else list(range(X.shape[1]))
     for name in names:
         frames.numbers(X, name)

@@ -181,18 +181,20 @@ fitted on numbers; convert it (pandas.to_numeric)
         X = self._named(X)
         extra = [name for name in X.columns if name not in self.columns]
         X = frames.select(X, list(self.columns))
-        changed = {}
+        changed: dict[Name, Series] = {}
         for name, fitted in self.columns.items():
             series = X[name]
-            if (column := self._column(series, name, fitted)) is not series:
+            given = Column.of(series)
+            if given == fitted and given.kind != "other":
+                continue
+            if (column := self._column(series, name, given, fitted)) is not series:
                 changed[name] = column
         return Validated(_replaced(X, changed), extra, [])
 
-    def _column(self, series: Series, name: Name, fitted: Column) -> Series:
-        given = Column.of(series)
+    def _column(self, series: Series, name: Name, given: Column, fitted: Column) -> Series:
         if given.kind == "other":
             return self._idle(series, name)
-        if given == fitted or self.used is not None and name not in self.used:
+        if self.used is not None and name not in self.used:
             return series
         return _as_fitted(series, name, given, fitted)
 

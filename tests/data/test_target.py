@@ -9,8 +9,7 @@ import pytest
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.backends.xgboost.distributed import check_labels
-from pipeline.backends.xgboost.external_memory import _params
+from pipeline.backends.xgboost.training import check_labels, find_params
 from pipeline.data.target import classes
 from pipeline.errors import DataError
 
@@ -57,7 +56,7 @@ def test_classes_of_several_targets_are_apart() -> None:
 
 def test_labels_of_boosted_trees_are_not_sorted_row_by_row(sorted_sizes: list[int]) -> None:
     check_labels(XGBClassifier(), ROW)
-    assert _params(XGBClassifier(), ROW)["num_class"] == 3
+    assert find_params(XGBClassifier(), ROW)["num_class"] == 3
     with pytest.raises(DataError, match=r"y holds \[1, 2, 3\]"):
         check_labels(XGBClassifier(), ROW + 1)
     assert set(sorted_sizes) == {3}
