@@ -202,11 +202,6 @@ def test_missing_values_in_new_rows_are_refused(numbers: pd.DataFrame) -> None:
         program.transform(numbers.assign(int=np.nan))
 
 
-def test_infinity_is_refused_like_in_sklearn(numbers: pd.DataFrame) -> None:
-    message = assert_both_refuse(KBinsDiscretizer(), numbers.assign(b=np.inf))
-    assert "column 'b' holds infinite values" in message
-
-
 def test_values_too_near_to_each_other_for_any_bin() -> None:
     X = pd.DataFrame({"x": [0.0, 1e-9, 2e-9], "y": [0.0, 1.0, 2.0]})
     program = assert_parity(KBinsDiscretizer(2, encode="ordinal"), X)

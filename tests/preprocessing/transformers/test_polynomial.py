@@ -7,19 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import PolynomialFeatures
 
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine import table
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.polynomial import PolynomialFeaturesTwin, products, terms
-from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import (
     assert_both_refuse,
-    assert_handed_over,
     assert_parity,
     close,
     sklearn_fit,
@@ -80,10 +75,6 @@ def test_float32_output(numbers: pd.DataFrame) -> None:
     assert_parity(PolynomialFeatures(3), numbers, dtype="float32")
 
 
-def test_one_row(numbers: pd.DataFrame) -> None:
-    assert_parity(PolynomialFeatures(3), numbers[:1], new=numbers)
-
-
 def test_order_does_not_matter(numbers: pd.DataFrame) -> None:
     assert_parity(PolynomialFeatures(2, order="F"), numbers)
 
@@ -98,33 +89,9 @@ def test_large_offset(numbers: pd.DataFrame, offset: float) -> None:
     assert_parity(PolynomialFeatures(2), numbers + offset)
 
 
-@pytest.mark.parametrize("kind", [k for k in NUMBERS | BOOLEANS if "missing" not in k])
-def test_kinds_of_columns(kind: str) -> None:
-    assert_parity(PolynomialFeatures(3), frame(kind))
-
-
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "bool"])
 def test_arrays_are_multiplied_as_floats(numbers: pd.DataFrame, dtype: str) -> None:
     assert_parity(PolynomialFeatures(4), (numbers.abs() * 9).to_numpy().astype(dtype))
-
-
-def test_float32_is_computed_in_float64(numbers: pd.DataFrame) -> None:
-    X = numbers.to_numpy("float32")
-    program = Program(PolynomialFeatures(3), "float64")
-    ours = program.fit_transform(X)
-    reference, exact = sklearn_fit(PolynomialFeatures(3), X.astype("float64"))
-    np.testing.assert_array_equal(ours, exact)
-    assert_handed_over(program.to_sklearn(), reference, X.astype("float64"))
-
-
-@pytest.mark.parametrize("n_blocks", [1, 2, 7, 64])
-@pytest.mark.parametrize("estimator", SPECS[::5], ids=repr)
-def test_result_does_not_depend_on_the_blocks(
-    estimator: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = Program(estimator, "float64").fit_transform(numbers)
-    monkeypatch.setattr(table, "CHUNK_ROWS", -(-ROWS // n_blocks))
-    np.testing.assert_array_equal(assert_parity(estimator, numbers).transform(numbers), whole)
 
 
 def test_block_is_not_changed(numbers: pd.DataFrame) -> None:
@@ -146,11 +113,6 @@ def test_missing_values_are_refused_like_in_sklearn(numbers: pd.DataFrame) -> No
         Program(PolynomialFeatures()).fit(numbers[:50]).transform(numbers)
 
 
-def test_infinity_is_refused_like_in_sklearn(numbers: pd.DataFrame) -> None:
-    numbers.loc[3, "b"] = np.inf
-    assert "column 'b' holds infinite" in assert_both_refuse(PolynomialFeatures(), numbers)
-
-
 @pytest.mark.parametrize(
     "params",
     [
@@ -169,12 +131,6 @@ def test_infinity_is_refused_like_in_sklearn(numbers: pd.DataFrame) -> None:
 def test_bad_parameters_are_refused(params: dict[str, Any], numbers: pd.DataFrame) -> None:
     message = assert_both_refuse(PolynomialFeatures(**params), numbers)
     assert message.startswith("PolynomialFeatures on the columns ['a', 'b', 'int']: ")
-
-
-def test_inside_a_pipeline(numbers: pd.DataFrame) -> None:
-    numbers.loc[::3, "a"] = np.nan
-    estimator = make_pipeline(SimpleImputer(), PolynomialFeatures(3), StandardScaler())
-    assert_parity(estimator, numbers)
 
 
 def test_every_product_uses_what_is_there_already() -> None:

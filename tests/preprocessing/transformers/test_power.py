@@ -265,11 +265,6 @@ def test_frame_without_string_names(positive: pd.DataFrame) -> None:
     assert_near(PowerTransformer(), positive.set_axis(range(4), axis=1))
 
 
-def test_infinity_is_refused_like_in_sklearn(positive: pd.DataFrame) -> None:
-    message = assert_both_refuse(PowerTransformer(), positive.assign(int=np.inf))
-    assert "column 'int' holds infinite values" in message
-
-
 def test_bad_parameters_are_refused_in_the_words_of_sklearn(positive: pd.DataFrame) -> None:
     message = assert_both_refuse(PowerTransformer(standardize="yes"), positive)
     assert message.startswith("PowerTransformer on the columns ['skewed', 'cubed'")

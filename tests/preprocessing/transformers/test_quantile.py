@@ -7,15 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer
 
 from pipeline.errors import Unsupported
 from pipeline.preprocessing.engine import table
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.quantile import table_of
-from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, close, quiet, sklearn_fit
 from tests.strategies import bounded, tables
 
@@ -51,21 +48,6 @@ def test_equals_sklearn(estimator: Any, numbers: pd.DataFrame, dtype: str) -> No
     assert_parity(estimator, numbers, new=new, dtype=dtype)
 
 
-@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
-def test_missing_values_stay_missing(estimator: Any, numbers: pd.DataFrame) -> None:
-    numbers.loc[::3, "a"] = np.nan
-    numbers.loc[::4, "int"] = np.nan
-    out = assert_parity(estimator, numbers).transform(numbers)
-    assert np.isnan(out[::3, 0]).all()
-    assert np.isfinite(out[:, 1]).all()
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_column_without_values(shape: str, numbers: pd.DataFrame) -> None:
-    estimator = QuantileTransformer(n_quantiles=9, output_distribution=shape)
-    assert_parity(estimator, numbers.assign(b=np.nan), new=numbers)
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_fewer_rows_than_quantiles(shape: str, numbers: pd.DataFrame) -> None:
     estimator = QuantileTransformer(output_distribution=shape)
@@ -93,18 +75,6 @@ def test_generator_draws_as_in_sklearn_and_is_not_used_up(numbers: pd.DataFrame)
     assert generator.random_sample() == np.random.RandomState(3).random_sample()
 
 
-@pytest.mark.parametrize("n_blocks", [1, 2, 7, 64])
-@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
-def test_result_does_not_depend_on_the_blocks(
-    estimator: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    numbers.loc[:100, "a"] = np.nan
-    whole = Program(estimator, "float64").fit_transform(numbers)
-    monkeypatch.setattr(table, "CHUNK_ROWS", -(-ROWS // n_blocks))
-    cut = assert_parity(estimator, numbers).transform(numbers)
-    np.testing.assert_array_equal(cut, whole)
-
-
 def test_shared_value_gets_the_middle_of_its_ranks() -> None:
     X = np.array([[0.0], [1.0], [1.0], [1.0], [2.0]])
     out = assert_parity(QuantileTransformer(n_quantiles=5), X).transform(X)
@@ -130,36 +100,12 @@ def test_large_offset(shape: str, numbers: pd.DataFrame) -> None:
     assert_parity(estimator, numbers + 1e9)
 
 
-@pytest.mark.parametrize("kind", sorted((NUMBERS | BOOLEANS).keys() - {"float32, missing"}))
-def test_kinds_of_columns(kind: str) -> None:
-    assert_parity(QuantileTransformer(n_quantiles=7), frame(kind))
-
-
-@pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
-def test_arrays(numbers: pd.DataFrame, dtype: str) -> None:
-    assert_parity(QuantileTransformer(n_quantiles=7), numbers.to_numpy().astype(dtype))
-
-
 def test_float32_is_computed_in_float64(numbers: pd.DataFrame) -> None:
     X = numbers.to_numpy("float32")
     X[::7, 0] = np.nan
     estimator = QuantileTransformer(n_quantiles=20)
     ours = Program(estimator, "float64").fit_transform(X)
     np.testing.assert_allclose(ours, estimator.fit_transform(X.copy()), rtol=1e-5, atol=1e-6)
-
-
-def test_after_another_step(numbers: pd.DataFrame) -> None:
-    numbers.loc[::3, "a"] = np.nan
-    assert_parity(make_pipeline(SimpleImputer(), QuantileTransformer(n_quantiles=9)), numbers)
-
-
-def test_frame_without_string_names(numbers: pd.DataFrame) -> None:
-    assert_parity(QuantileTransformer(n_quantiles=9), numbers.set_axis(range(6), axis=1))
-
-
-def test_infinity_is_refused_like_in_sklearn(numbers: pd.DataFrame) -> None:
-    message = assert_both_refuse(QuantileTransformer(), numbers.assign(b=np.inf))
-    assert "column 'b' holds infinite values" in message
 
 
 def test_implicit_zeros_are_refused(numbers: pd.DataFrame) -> None:

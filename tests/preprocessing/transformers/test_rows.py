@@ -5,13 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Binarizer, Normalizer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import Binarizer, Normalizer, OneHotEncoder
 
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine import table
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.scalers import (
@@ -19,14 +16,10 @@ from pipeline.preprocessing.transformers.scalers import (
     NormalizerTwin,
     require_finite,
 )
-from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import (
     assert_both_refuse,
-    assert_handed_over,
     assert_parity,
-    sklearn_fit,
 )
-from tests.strategies import bounded, tables
 
 SPECS: list[Any] = [
     Normalizer(),
@@ -87,22 +80,6 @@ def test_values_at_the_threshold(threshold: Any, dtype: str) -> None:
     assert_parity(Binarizer(threshold=threshold), X)
 
 
-@pytest.mark.parametrize("kind", [k for k in NUMBERS | BOOLEANS if "missing" not in k])
-@pytest.mark.parametrize("estimator", SPECS, ids=repr)
-def test_kinds_of_columns(estimator: Any, kind: str) -> None:
-    assert_parity(estimator, frame(kind))
-
-
-@pytest.mark.parametrize("estimator", NORMS, ids=repr)
-def test_float32_is_computed_in_float64(estimator: Any, numbers: pd.DataFrame) -> None:
-    X = numbers.to_numpy("float32")
-    program = Program(estimator, "float64")
-    ours = program.fit_transform(X)
-    reference, exact = sklearn_fit(estimator, X.astype("float64"))
-    np.testing.assert_allclose(ours, exact, rtol=1e-12)
-    assert_handed_over(program.to_sklearn(), reference, X.astype("float64"))
-
-
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
 def test_zeros_and_ones_have_the_type_of_the_block(dtype: str) -> None:
     twin = BinarizerTwin(Binarizer())
@@ -115,17 +92,6 @@ def test_an_encoder_after_the_binarizer_sees_what_it_sees_in_sklearn(
 ) -> None:
     assert_parity(make_pipeline(Binarizer(), OneHotEncoder()), numbers)
     assert_parity(make_pipeline(Binarizer(), OneHotEncoder()), numbers[["int"]])
-
-
-@pytest.mark.parametrize("n_blocks", [1, 2, 7, 64])
-@pytest.mark.parametrize("estimator", SPECS, ids=repr)
-def test_result_does_not_depend_on_the_blocks(
-    estimator: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = Program(estimator, "float64").fit_transform(numbers)
-    monkeypatch.setattr(table, "CHUNK_ROWS", -(-ROWS // n_blocks))
-    cut = assert_parity(estimator, numbers).transform(numbers)
-    np.testing.assert_array_equal(cut, whole)
 
 
 @pytest.mark.parametrize("estimator", SPECS, ids=repr)
@@ -141,12 +107,6 @@ def test_missing_values_are_refused_like_in_sklearn(estimator: Any, numbers: pd.
     with pytest.raises(DataError, match="column 'b' holds missing values"):
         Program(estimator).fit(numbers[:50]).transform(numbers)
     assert "column 1 holds" in assert_both_refuse(estimator, numbers.to_numpy())
-
-
-@pytest.mark.parametrize("estimator", SPECS, ids=repr)
-def test_infinity_is_refused_like_in_sklearn(estimator: Any, numbers: pd.DataFrame) -> None:
-    numbers.loc[3, "b"] = np.inf
-    assert "column 'b' holds infinite values" in assert_both_refuse(estimator, numbers)
 
 
 def test_infinity_made_by_an_earlier_step_is_refused() -> None:
@@ -167,16 +127,3 @@ def test_bad_parameter_is_refused(estimator: Any, parameter: str, numbers: pd.Da
     message = assert_both_refuse(estimator, numbers)
     assert message.startswith(f"{type(estimator).__name__} on the columns ['a', 'b', 'c', 'int']: ")
     assert f"{parameter!r} parameter" in message
-
-
-@pytest.mark.parametrize("estimator", SPECS, ids=repr)
-def test_inside_a_pipeline(estimator: Any, numbers: pd.DataFrame) -> None:
-    numbers.loc[::3, "a"] = np.nan
-    assert_parity(make_pipeline(SimpleImputer(), estimator, StandardScaler()), numbers)
-
-
-@bounded
-@given(X=tables("numbers"))
-def test_any_table_of_numbers(X: pd.DataFrame) -> None:
-    for estimator in SPECS:
-        assert_parity(estimator, X.fillna(1.5))

@@ -9,16 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import BSpline
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
 from pipeline.errors import DataError, Unsupported
-from pipeline.preprocessing.engine import table
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.splines import Basis, splines
-from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
-from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet, sklearn_fit
+from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet
 from tests.strategies import bounded, tables
 
 ROWS = 150
@@ -104,19 +100,6 @@ def test_missing_values_in_new_rows_are_refused(numbers: pd.DataFrame) -> None:
         program.transform(numbers.assign(int=np.nan))
 
 
-@pytest.mark.parametrize("n_blocks", [1, 2, 7, 64])
-@pytest.mark.parametrize("estimator", CASES[-8:], ids=name)
-def test_result_does_not_depend_on_the_blocks(
-    estimator: Any, n_blocks: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    numbers.loc[:100, "a"] = np.nan
-    estimator = estimator.set_params(handle_missing="zeros")
-    whole = Program(estimator, "float64").fit_transform(numbers)
-    monkeypatch.setattr(table, "CHUNK_ROWS", -(-ROWS // n_blocks))
-    cut = assert_parity(estimator, numbers).transform(numbers)
-    np.testing.assert_array_equal(cut, whole)
-
-
 def test_given_knots(numbers: pd.DataFrame) -> None:
     knots = np.stack([np.array([-9.0, 0.0, 1.0, 4.0, 10.0]) + j for j in range(5)], axis=1)
     for beyond in BEYOND:
@@ -193,43 +176,12 @@ def test_sklearn_still_extrapolates_low_degrees_wrongly() -> None:
     assert not np.allclose(left, right)
 
 
-@pytest.mark.parametrize("kind", sorted((NUMBERS | BOOLEANS).keys() - {"huge int"}))
-def test_kinds_of_columns(kind: str) -> None:
-    estimator = SplineTransformer(handle_missing="zeros")
-    if kind == "float32, missing":
-        ours = Program(estimator, "float64").fit_transform(frame(kind))
-        np.testing.assert_allclose(
-            ours, sklearn_fit(estimator, frame(kind))[1], rtol=1e-5, atol=1e-6
-        )
-    else:
-        assert_parity(estimator, frame(kind))
-
-
-@pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
-def test_arrays(numbers: pd.DataFrame, dtype: str) -> None:
-    assert_parity(SplineTransformer(), numbers.to_numpy().astype(dtype))
-
-
 @pytest.mark.parametrize("knots", KNOTS)
 def test_float32_is_computed_in_float64(knots: str, numbers: pd.DataFrame) -> None:
     X = numbers.to_numpy("float32")
     estimator = SplineTransformer(knots=knots)
     ours = Program(estimator, "float64").fit_transform(X)
     np.testing.assert_allclose(ours, estimator.fit_transform(X), rtol=1e-5, atol=1e-6)
-
-
-def test_after_another_step(numbers: pd.DataFrame) -> None:
-    numbers.loc[::3, "a"] = np.nan
-    assert_parity(make_pipeline(SimpleImputer(), SplineTransformer()), numbers)
-
-
-def test_frame_without_string_names(numbers: pd.DataFrame) -> None:
-    assert_parity(SplineTransformer(), numbers.set_axis(range(5), axis=1))
-
-
-def test_infinity_is_refused_like_in_sklearn(numbers: pd.DataFrame) -> None:
-    message = assert_both_refuse(SplineTransformer(), numbers.assign(b=np.inf))
-    assert "column 'b' holds infinite values" in message
 
 
 @pytest.mark.parametrize(
