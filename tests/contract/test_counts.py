@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
 from pipeline import Accelerated
-from pipeline.preprocessing.statistics.categories import SPREAD, count, tally
+from pipeline.preprocessing.statistics.categories import SPREAD, count_codes, tally
 from tests.contract.recorder import Recorder
 from tests.contract.test_accelerated import dense
 from tests.contract.verify import faults
@@ -46,7 +46,7 @@ def test_tallies_are_those_of_the_host(size: int, weighted: bool, device: Record
 
 def test_nothing_is_counted_as_nothing(device: Recorder) -> None:
     cupy = sys.modules["cupy"]
-    assert count(cupy.empty(0, dtype="int32"), 2, cupy).get().tolist() == [0, 0, 0]
+    assert count_codes(cupy.empty(0, dtype="int32"), 2, cupy).get().tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("estimator", SPECS, ids=str)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pipeline.data import frames
-from pipeline.preprocessing.statistics.quantiles import gather, merge, quantile
+from pipeline.preprocessing.statistics.quantiles import collect, quantile
+from pipeline.preprocessing.statistics.sketch import QuantileSketch
 from pipeline.system.devices import obstacle
 
 NO_GPU = obstacle()
@@ -23,7 +24,9 @@ def test_quantiles_are_those_of_the_cpu(dtype: str, n_parts: int) -> None:
         X[::3, 0] = np.nan
     parts = np.array_split(X.astype(dtype), n_parts)
     on_gpu, on_cpu = (
-        reduce(merge, [gather(frames.to_device(part, device), 0.01) for part in parts])
+        reduce(
+            QuantileSketch.merge, [collect(frames.to_device(part, device), 0.01) for part in parts]
+        )
         for device in ("cuda", "cpu")
     )
     levels = np.linspace(0, 1, 101)

@@ -13,9 +13,9 @@ from pipeline.data import frames
 from pipeline.data.output import categorize
 from pipeline.optional import load
 from pipeline.preprocessing.engine.blocks import Indicators, filled
-from pipeline.preprocessing.statistics.categories import SPREAD, count, tally
+from pipeline.preprocessing.statistics.categories import SPREAD, count_codes, tally
 from pipeline.preprocessing.statistics.moments import moments
-from pipeline.preprocessing.statistics.quantiles import Rows, quantile
+from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
 from pipeline.system.devices import obstacle
 
 NO_GPU = obstacle()
@@ -139,7 +139,11 @@ def test_a_nan_with_its_sign_set_is_missing(dtype: str) -> None:
     values = array(2.0, -np.nan, 1.0, np.nan, 4.0, dtype=dtype)
     codes, distinct = frames.coded(values)
     assert (codes.get().tolist(), distinct.tolist()) == ([1, -1, 0, -1, 2], [1.0, 2.0, 4.0])
-    assert quantile(Rows([values[:, None]]), [0.0, 0.5, 1.0]).ravel().tolist() == [1.0, 2.0, 4.0]
+    assert quantile(RowBlocks([values[:, None]]), [0.0, 0.5, 1.0]).ravel().tolist() == [
+        1.0,
+        2.0,
+        4.0,
+    ]
 
 
 def test_a_nan_that_the_device_makes_is_missing() -> None:
@@ -155,13 +159,13 @@ def test_unique_takes_bools() -> None:
 
 
 def test_missing_is_counted_last() -> None:
-    counts = count(array(0, -1, 2, 2, -1, dtype="int8"), 4, load("cupy"))
+    counts = count_codes(array(0, -1, 2, 2, -1, dtype="int8"), 4, load("cupy"))
     assert counts.get().tolist() == [1, 0, 2, 0, 2]
 
 
 def test_no_rows_are_counted_as_zero() -> None:
     cupy = load("cupy")
-    assert count(cupy.empty(0, dtype="int64"), 2, cupy).get().tolist() == [0, 0, 0]
+    assert count_codes(cupy.empty(0, dtype="int64"), 2, cupy).get().tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("size", [1, 3, SPREAD - 1, SPREAD, SPREAD + 1, 2_000_000])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ from pipeline.preprocessing.engine.nodes import (
 )
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator
+
+CONTAINERS = (Pipeline, ColumnTransformer, FeatureUnion)
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def _node(estimator: Estimator, head: pd.DataFrame, step: str, options: Options)
                     weights.get(name),
                 )
                 for name, how, names in branches
-                if names and not dropped(how)
+                if names and how != "drop"
             ],
             head,
         )
@@ -125,7 +127,7 @@ def _union(
         [
             Branch(name, _node(how, head, under(step, name), options), None, weights.get(name))
             for name, how in estimator.transformer_list
-            if not dropped(how)
+            if how != "drop"
         ],
     )
 
@@ -169,7 +171,7 @@ def columns_read(estimator: Estimator, head: pd.DataFrame) -> list[Any] | None:
         for name, how, key in estimator.transformers
     ]
     branches = _branches(estimator, transformers, head, "")
-    read = {name for _, how, names in branches if not dropped(how) for name in names}
+    read = {name for _, how, names in branches if how != "drop" for name in names}
     return [name for name in head.columns if name in read]
 
 
@@ -191,36 +193,32 @@ def selected(head: pd.DataFrame, key: Any, step: str) -> list[Any]:
     """
     key = key(head) if callable(key) else key
     if isinstance(key, str | int | range):
-        raise ConfigError(f"{step}: the columns {key!r} are not a list; write {_listed(key)!r}")
+        listed = list(key) if isinstance(key, range) else [key]
+        raise ConfigError(f"{step}: the columns {key!r} are not a list; write {listed!r}")
+    columns = head.columns
     try:
-        return list(_picked(head.columns, key))
+        if isinstance(key, slice):
+            return list(columns[_by_position(key, list(columns))])
+        index = pd.Index(key)
+        if index.dtype.kind in "iub":
+            return list(columns[index.to_numpy()])
+        missing = [name for name in index if name not in columns]
+        if missing:
+            raise KeyError(f"there is no {missing}")
     except (LookupError, TypeError, ValueError) as error:
-        known = list(head.columns)
         raise ConfigError(
             f"{step}: the columns {key!r} cannot be selected ({error.args[0]}); the table has the "
-            f"columns {known}"
+            f"columns {list(columns)}"
         ) from error
+    return list(index)
 
 
-def _picked(columns: pd.Index, key: Any) -> Iterable[Any]:
-    if isinstance(key, slice):
-        if isinstance(key.start, str) or isinstance(key.stop, str):
-            known = list(columns)
-            start, stop = (e if e is None else known.index(e) for e in (key.start, key.stop))
-            # By name, the last column is included.
-            key = slice(start, None if stop is None else stop + 1, key.step)
-        return columns[key]
-    index = pd.Index(key)
-    if index.dtype.kind in "iub":
-        return columns[index.to_numpy()]
-    missing = [name for name in index if name not in columns]
-    if missing:
-        raise KeyError(f"there is no {missing}")
-    return index
-
-
-def _listed(key: Any) -> list[Any]:
-    return list(key) if isinstance(key, range) else [key]
+def _by_position(key: slice, columns: list[Any]) -> slice:
+    """Return a slice of positions for one of names, in which the last column is included."""
+    if not (isinstance(key.start, str) or isinstance(key.stop, str)):
+        return key
+    start, stop = (end if end is None else columns.index(end) for end in (key.start, key.stop))
+    return slice(start, None if stop is None else stop + 1, key.step)
 
 
 def under(step: str, name: str) -> str:
@@ -240,9 +238,13 @@ def leaves(estimator: Estimator, step: str) -> list[tuple[str, Any]]:
     >>> [path for path, _ in leaves(make_pipeline(StandardScaler()), "numbers")]
     ['numbers.standardscaler']
     """
-    if type(estimator) not in (Pipeline, ColumnTransformer, FeatureUnion):
+    if type(estimator) not in CONTAINERS:
         return [(step, estimator)]
-    return [leaf for name, how in parts(estimator) for leaf in leaves(how, under(step, name))]
+    found = []
+    for name, how in parts(estimator):
+        path = under(step, name)
+        found += leaves(how, path) if type(how) in CONTAINERS else [(path, how)]
+    return found
 
 
 def parts(estimator: Estimator) -> list[tuple[str, Any]]:
@@ -285,8 +287,13 @@ def reasons(estimator: Estimator, step: str, *, first: bool = True) -> list[Reas
         first = True
     elif kind is FeatureUnion:
         found = _weight_reasons(estimator, step)
+    elif left_out(estimator) or dropped(estimator):
+        return []
+    elif kind not in TWINS:
+        known = ", ".join(sorted(sklearn_class.__name__ for sklearn_class in TWINS))
+        return [Reason(step, f"{kind.__name__} has no twin yet", f"there are: {known}")]
     else:
-        return _leaf_reasons(estimator, step)
+        return TWINS[kind].unsupported_reasons(estimator, step)
     for name, how in parts(estimator):
         found += reasons(how, under(step, name), first=first)
     return found
@@ -295,16 +302,6 @@ def reasons(estimator: Estimator, step: str, *, first: bool = True) -> list[Reas
 def must_come_first(estimator: Estimator) -> bool:
     """Return whether a transformer selects columns, which only a table has."""
     return bool(reasons(estimator, "", first=False)) and not reasons(estimator, "")
-
-
-def _leaf_reasons(leaf: Estimator, step: str) -> list[Reason]:
-    if left_out(leaf) or dropped(leaf):
-        return []
-    twin = TWINS.get(type(leaf))
-    if twin is None:
-        known = ", ".join(sorted(sklearn_class.__name__ for sklearn_class in TWINS))
-        return [Reason(step, f"{type(leaf).__name__} has no twin yet", f"there are: {known}")]
-    return twin.unsupported_reasons(leaf, step)
 
 
 def _selector_reasons(estimator: ColumnTransformer, step: str) -> list[Reason]:

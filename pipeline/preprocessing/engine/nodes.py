@@ -46,7 +46,7 @@ from pipeline.preprocessing.engine.blocks import (
 from pipeline.preprocessing.engine.table import Data, Part, Read
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.statistics.moments import Moments
-from pipeline.preprocessing.statistics.quantiles import Rows
+from pipeline.preprocessing.statistics.quantiles import RowBlocks
 from pipeline.typing import Array, Estimator, Target
 
 Keeps = Literal["none", "small", "all"]
@@ -87,16 +87,16 @@ class Columns:
             return methodcaller("read", self.names, form)
         return lambda part: convert(blocks(part), part)
 
-    def first(self, table: Data) -> Block:
-        """Return the first row of what comes in; columns of the table stay unread."""
+    def width(self, table: Data) -> int:
+        """Return the number of columns."""
         if self.blocks is not None:
-            return self.blocks(table.first())
-        assert self.names is not None
-        return Kept(self.names)
+            return self.blocks(table.first()).width
+        return len(self.names or ())
 
     def numeric(self, table: Data) -> bool:
         """Return whether all columns are numbers."""
-        return not any(holds_others(block, table.like) for block in flat(self.first(table)))
+        first = Kept(self.names or ()) if self.blocks is None else self.blocks(table.first())
+        return not any(holds_others(block, table.like) for block in flat(first))
 
 
 CONVERT: dict[type, Callable[[Block, Part], Any]] = {
@@ -184,7 +184,7 @@ class TransformerNode(Node):
         twin.names = source.names if source.framed else None
         twin.origins = [] if source.names is None else list(map(source.origins.get, source.names))
         self.form = twin.form(partial(source.numeric, table))
-        width = source.first(table).width
+        width = source.width(table)
         if not width:
             raise DataError(f"{type(twin.estimator).__name__}: the steps before it left no column")
         table.widest = max(table.widest, width)
@@ -194,7 +194,8 @@ class TransformerNode(Node):
         stats = None if moments is None else twin.from_moments(moments)
         if stats is None:
             stats = table.reduce(
-                lambda part: twin.statistics(read(part), *part.of(aligned)), twin.merge
+                lambda part: twin.statistics(read(part), *(part.of(aligned) if aligned else ())),
+                twin.merge,
             )
         self._finish(stats)
         return partial(self._training_block, read, aligned), twin.moments_behind(stats)
@@ -210,7 +211,8 @@ class TransformerNode(Node):
 
     def _training_block(self, read: Read, aligned: Sequence[Any], part: Part) -> Block:
         block = read(part)
-        return self._narrowed(block, self.twin.apply_training(block, *part.of(aligned)))
+        own = part.of(aligned) if aligned else ()
+        return self._narrowed(block, self.twin.apply_training(block, *own))
 
     def _finish(self, stats: Any) -> None:
         if self.stats is not None:
@@ -272,10 +274,10 @@ class TransformerNode(Node):
 def holds_rows(stats: Any) -> bool:
     """Return whether a statistic, or a part of it, holds the rows themselves.
 
-    >>> holds_rows(Rows([])), holds_rows((1, Rows([]))), holds_rows(1)
+    >>> holds_rows(RowBlocks([])), holds_rows((1, RowBlocks([]))), holds_rows(1)
     (True, True, False)
     """
-    return Rows in map(type, stats if isinstance(stats, tuple) else (stats,))
+    return RowBlocks in map(type, stats if isinstance(stats, tuple) else (stats,))
 
 
 @contextmanager
@@ -380,25 +382,22 @@ class _SideBySide(Node):
             rows, columns = table, source
             if branch.names is not None:
                 rows, columns = table.narrowed(branch.names), replace(source, names=branch.names)
-            reads.append((branch.node.fit(rows, columns, y)[0], branch.weight))
-        return partial(_training_blocks, reads), None
+            reads.append(branch.node.fit(rows, columns, y)[0])
+        return lambda part: self._side_by_side([read(part) for read in reads], part), None
 
     def apply(self, block: Block, part: Part) -> Block:
         """Apply every branch to its columns."""
         made = []
         for branch in self.branches:
             given = block if branch.names is None else Kept(branch.names)
-            made.append(weighed(branch.node.apply(given, part), branch.weight, part))
-        return join(made)
+            made.append(branch.node.apply(given, part))
+        return self._side_by_side(made, part)
 
-
-def _training_blocks(reads: Sequence[tuple[Read, float | None]], part: Part) -> Block:
-    return join([weighed(read(part), weight, part) for read, weight in reads])
-
-
-def weighed(block: Block, weight: float | None, part: Part) -> Block:
-    """Return a block times the weight of its branch; None leaves it as it is."""
-    return block if weight is None else scaled(as_read(block, part), weight)
+    def _side_by_side(self, blocks: Sequence[Block], part: Part) -> Block:
+        """Join the branches' blocks, each times its weight where it has one."""
+        weights = [branch.weight for branch in self.branches]
+        pairs = zip(blocks, weights, strict=True)
+        return join([b if w is None else scaled(as_read(b, part), w) for b, w in pairs])
 
 
 class ColumnTransformerNode(_SideBySide):
@@ -438,7 +437,7 @@ class FeatureUnionNode(_SideBySide):
 
     def fit(self, table: Data, source: Columns, y: Target) -> Training:
         """Fit the branches one after the other."""
-        self.row = np.zeros((1, source.first(table).width))
+        self.row = np.zeros((1, source.width(table)))
         if source.framed and source.names is not None:
             self.row = pd.DataFrame(self.row, columns=list(source.names))
         return super().fit(table, source, y)

@@ -86,9 +86,11 @@ class Twin(ABC, Generic[S]):
     def statistics(self, block: Any, *aligned: Any) -> S:
         """Return the statistic of one block, on the host."""
 
-    @abstractmethod
     def merge(self, a: S, b: S) -> S:
         """Return the statistic of two blocks' rows together."""
+        first: Any = a
+        both: S = first.merge(b)
+        return both
 
     def moments_behind(self, stats: S) -> Moments | None:
         """Return the moments of what `apply` makes, where they follow from the statistic."""

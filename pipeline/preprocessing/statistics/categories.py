@@ -1,4 +1,4 @@
-"""Tallies per distinct value of a column, mergeable across blocks and dictionaries."""
+"""Sums per category of a column, mergeable across blocks and dictionaries."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SPREAD = 2**14
 """Sums that the threads of a GPU add to, so that few of them meet at one."""
 
 
-class Distinct(NamedTuple):
-    """Sums per distinct value of one column, on the host.
+class CategorySums(NamedTuple):
+    """Sums per category of one column, on the host.
 
     Parameters
     ----------
@@ -36,14 +36,26 @@ class Distinct(NamedTuple):
     def present(self) -> np.ndarray:
         """Return the values that occur, with NaN or None last if any is missing."""
         counts = self.sums[0]
-        found = self.values[counts[:-1] > 0]
+        occurring = self.values[counts[:-1] > 0]
         if not counts[-1]:
-            return found
-        missing = nothing(found.dtype) if self.missing is not None else np.array([None])
-        return np.concatenate([found.astype(missing.dtype), missing])
+            return occurring
+        missing = missing_value(occurring.dtype) if self.missing is not None else np.array([None])
+        return np.concatenate([occurring.astype(missing.dtype), missing])
+
+    def merge(self, other: CategorySums) -> CategorySums:
+        """Return the sums of both sets of rows together."""
+        if self.values is other.values:
+            return CategorySums(self.values, self.sums + other.sums)
+        unseen = other.values[positions(self.values, other.values) < 0]
+        values = np.concatenate([self.values, unseen])
+        sums = np.zeros((len(self.sums), len(values) + 1), dtype=self.sums.dtype)
+        for part in (self, other):
+            sums[:, positions(values, part.values)] += part.sums[:, :-1]
+            sums[:, -1] += part.sums[:, -1]
+        return CategorySums(values, sums)
 
 
-def nothing(dtype: np.dtype[Any]) -> np.ndarray:
+def missing_value(dtype: np.dtype[Any]) -> np.ndarray:
     """Return a missing value as an array of one entry, of a type near the given one."""
     return np.array([np.nan], dtype=dtype if dtype.kind == "f" else object)
 
@@ -54,44 +66,33 @@ def positions(dictionary: np.ndarray, values: np.ndarray) -> np.ndarray:
     >>> positions(np.array(["a", "b"], dtype=object), np.array(["b", "z", np.nan], dtype=object))
     array([ 1, -1, -1])
     """
-    # Told the type, pandas does not look for a better one.
+    # Given the type, pandas does not look for a better one.
     known, wanted = (pd.Index(array, dtype=array.dtype) for array in (dictionary, values))
     return known.get_indexer(wanted)
 
 
-def merge(a: Distinct, b: Distinct) -> Distinct:
-    """Return the sums of both sets of rows together."""
-    if a.values is b.values:
-        return Distinct(a.values, a.sums + b.sums)
-    unseen = b.values[positions(a.values, b.values) < 0]
-    values = np.concatenate([a.values, unseen])
-    sums = np.zeros((len(a.sums), len(values) + 1), dtype=a.sums.dtype)
-    for part in (a, b):
-        sums[:, positions(values, part.values)] += part.sums[:, :-1]
-        sums[:, -1] += part.sums[:, -1]
-    return Distinct(values, sums)
-
-
-def merge_columns(a: Sequence[Distinct], b: Sequence[Distinct]) -> list[Distinct]:
+def merge_columns(a: Sequence[CategorySums], b: Sequence[CategorySums]) -> list[CategorySums]:
     """Merge column by column."""
-    return [merge(x, y) for x, y in zip(a, b, strict=True)]
+    return [x.merge(y) for x, y in zip(a, b, strict=True)]
 
 
-def tallies(columns: Sequence[frames.Coded], sums_of: Callable[[Any], Any]) -> list[Distinct]:
+def tally_columns(
+    columns: Sequence[frames.Coded], sums_of: Callable[[Any], Any]
+) -> list[CategorySums]:
     """Return the sums of each column, which one copy brings to the host: each waits for a GPU."""
     sums = frames.all_to_host([sums_of(column) for column in columns])
-    return [Distinct(column.values, each) for column, each in zip(columns, sums, strict=True)]
+    return [CategorySums(column.values, each) for column, each in zip(columns, sums, strict=True)]
 
 
-def rows_of(column: frames.Coded) -> Any:
+def count_rows(column: frames.Coded) -> Any:
     """Return how many rows have each value, as the one row of sums."""
     xp = frames.array_module(frames.device_of(column.codes))
-    return count(column.codes, len(column.values), xp)[None].astype("float64")
+    return count_codes(column.codes, len(column.values), xp)[None].astype("float64")
 
 
-def count(codes: Array, n_values: int, xp: ModuleType) -> Any:
+def count_codes(codes: Array, n_values: int, xp: ModuleType) -> Any:
     """Return how often each code occurs, the missing ones (-1) last; on the codes' device."""
-    return tally(place(codes, n_values, xp), n_values + 1, xp)
+    return tally(place_codes(codes, n_values, xp), n_values + 1, xp)
 
 
 def tally(places: Any, size: int, xp: ModuleType, weights: Array = None) -> Any:
@@ -120,10 +121,10 @@ def tally(places: Any, size: int, xp: ModuleType, weights: Array = None) -> Any:
     return sums.reshape(copies, size).sum(axis=0)
 
 
-def place(codes: Array, n_values: int, xp: ModuleType) -> Any:
+def place_codes(codes: Array, n_values: int, xp: ModuleType) -> Any:
     """Return codes as positions of which the last one is for the missing ones.
 
-    >>> place(np.array([1, -1, 0]), 2, np).tolist()
+    >>> place_codes(np.array([1, -1, 0]), 2, np).tolist()
     [1, 2, 0]
     """
     codes = codes.astype("int64")
@@ -136,6 +137,6 @@ def table_of(columns: Sequence[np.ndarray], names: Sequence[Any] | None) -> Any:
     >>> table_of([np.array([3, 4])], None).tolist()
     [[3], [4]]
     """
-    # Told the type, pandas does not make NaN of None.
+    # Given the type, pandas does not make NaN of None.
     table = pd.DataFrame({j: pd.Series(held, dtype=held.dtype) for j, held in enumerate(columns)})
     return table.to_numpy() if names is None else table.set_axis(list(names), axis=1)

@@ -1,8 +1,8 @@
 """F-tests of columns against a target, from sums that can be merged.
 
-The sums are `moments`, of each class of rows or of all. Origins come from values
+The sums are `Moments`, of each class of rows or of all. Origins come from values
 of the column, so the deviations of a constant are exactly zero, however the rows
-are cut: it is never mistaken for rounding that tells something.
+are cut: rounding never passes for a difference.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import numpy as np
 from scipy import special
 
 from pipeline.data import frames
-from pipeline.preprocessing.statistics import moments
 from pipeline.preprocessing.statistics.categories import tally
-from pipeline.preprocessing.statistics.moments import Moments
+from pipeline.preprocessing.statistics.moments import Moments, mean_step, share_of
 from pipeline.typing import Array, Target
 
 Test = tuple[np.ndarray, np.ndarray]
@@ -35,6 +34,13 @@ class Joint(NamedTuple):
 
     moments: Moments
     products: np.ndarray
+
+    def merge(self, other: Joint) -> Joint:
+        """Return the sums of both sets of rows together."""
+        a, b = self.moments, other.moments
+        step = mean_step(a, b)
+        products = self.products + other.products + step * step[:, -1:] * (a.rows * share_of(a, b))
+        return Joint(a.merge(b), products)
 
 
 def by_class(values: Array, codes: Array, n_classes: int) -> Moments:
@@ -63,8 +69,8 @@ def by_class(values: Array, codes: Array, n_classes: int) -> Moments:
     off = values - origin[codes]
     rest = total(off) / xp.maximum(rows, 1)
     off -= rest[codes]
-    found = xp.stack([xp.broadcast_to(rows, rest.shape), origin, rest, total(off * off)])
-    return Moments(*frames.to_host(found))
+    parts = xp.stack([xp.broadcast_to(rows, rest.shape), origin, rest, total(off * off)])
+    return Moments(*frames.to_host(parts))
 
 
 def jointly(values: Array, y: Target) -> Joint:
@@ -86,22 +92,6 @@ def jointly(values: Array, y: Target) -> Joint:
     rows = xp.full_like(rest, both.shape[0])
     *deviations, products = frames.to_host(xp.stack([rows, origin, rest, squares, products]))
     return Joint(Moments(*deviations), products)
-
-
-def merge(a: Array, b: Array) -> Any:
-    """Return the `Moments`, or the `Joint`, of both sets of rows together.
-
-    >>> one, two = (by_class(np.array([[x]]), np.array([0]), 1) for x in (1.0, 4.0))
-    >>> both = merge(one, two)
-    >>> (both.origin + both.rest).item(), both.squares.item()
-    (2.5, 4.5)
-    """
-    if isinstance(a, Moments):
-        return moments.merge(a, b)
-    step = moments.between(a.moments, b.moments)
-    weight = a.moments.rows * moments.share_of(a.moments, b.moments)
-    products = a.products + b.products + step * step[:, -1:] * weight
-    return Joint(moments.merge(a.moments, b.moments), products)
 
 
 def analysis(classes: Moments) -> Test:

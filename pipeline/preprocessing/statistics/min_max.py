@@ -1,4 +1,4 @@
-"""Number of rows and bounds of columns; exact, and mergeable."""
+"""Number of rows, least and greatest values of columns; exact, and mergeable."""
 
 from __future__ import annotations
 
@@ -31,17 +31,22 @@ class MinMax(NamedTuple):
         """Which columns have no values, shape (n_columns,)."""
         return self.low > self.high
 
+    def merge(self, other: MinMax) -> MinMax:
+        """Return the bounds of both sets of rows together."""
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return MinMax(self.n_rows + other.n_rows, low, high)
 
-def extent(values: Array) -> MinMax:
+
+def min_max(values: Array) -> MinMax:
     """Return the bounds of a matrix with NaN for missing, shape (n_rows, n_columns).
 
-    >>> extent(np.array([[1.0, np.nan], [4.0, np.nan]]))
+    >>> min_max(np.array([[1.0, np.nan], [4.0, np.nan]]))
     MinMax(n_rows=2, low=array([ 1., inf]), high=array([  4., -inf]))
     """
-    return extents([values])[0]
+    return min_maxes([values])[0]
 
 
-def extents(blocks: Sequence[Any]) -> list[MinMax]:
+def min_maxes(blocks: Sequence[Any]) -> list[MinMax]:
     """Return the bounds of each of some matrices; a GPU is waited for once."""
     bounds = frames.all_to_host([_bounds(values) for values in blocks])
     return [MinMax(len(values), *each) for values, each in zip(blocks, bounds, strict=True)]
@@ -55,8 +60,3 @@ def _bounds(values: Array) -> Any:
         missing = xp.isnan(values)
         low, high = xp.where(missing, np.inf, values), xp.where(missing, -np.inf, values)
     return xp.stack([low.min(axis=0), high.max(axis=0)])
-
-
-def merge(a: MinMax, b: MinMax) -> MinMax:
-    """Return the bounds of both sets of rows together."""
-    return MinMax(a.n_rows + b.n_rows, np.minimum(a.low, b.low), np.maximum(a.high, b.high))

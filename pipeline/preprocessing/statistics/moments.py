@@ -54,9 +54,24 @@ class Moments(NamedTuple):
 
         The bound is scikit-learn's, from Chan, Golub and LeVeque (1983).
         """
-        eps = np.finfo("float64").eps
-        bound = self.rows * eps * self.variance + (self.rows * self.mean * eps) ** 2
-        return self.variance <= bound
+        eps, variance = np.finfo("float64").eps, self.variance
+        bound = self.rows * eps * variance + (self.rows * self.mean * eps) ** 2
+        return variance <= bound
+
+    def merge(self, other: Moments) -> Moments:
+        """Return the moments of both sets of rows together.
+
+        >>> both = moments(np.array([[1.0], [2.0]]), np).merge(moments(np.array([[6.0]]), np))
+        >>> both.rows.item(), both.mean.item(), both.squares.item()
+        (3.0, 3.0, 14.0)
+        """
+        step, share, empty = mean_step(self, other), share_of(self, other), self.rows == 0
+        return Moments(
+            self.rows + other.rows,
+            np.where(empty, other.origin, self.origin),
+            np.where(empty, other.rest, self.rest + step * share),
+            self.squares + other.squares + step * step * self.rows * share,
+        )
 
 
 def moments(values: Array, xp: ModuleType, weights: Array = None) -> Moments:
@@ -64,10 +79,10 @@ def moments(values: Array, xp: ModuleType, weights: Array = None) -> Moments:
 
     Where rows are weighted, their number is the sum of the weights.
     """
-    return Moments(*frames.to_host(stacked(values, xp, weights)))
+    return Moments(*frames.to_host(stack_moments(values, xp, weights)))
 
 
-def stacked(values: Array, xp: ModuleType, weights: Array = None) -> Any:
+def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
     """Return the four of `moments` as an array on the device, without waiting for it."""
 
     def total(array: Array) -> Any:
@@ -84,28 +99,12 @@ def stacked(values: Array, xp: ModuleType, weights: Array = None) -> Any:
     return xp.stack([count, origin, rest, squares])
 
 
-def merge(a: Moments, b: Moments) -> Moments:
-    """Return the moments of both sets of rows together.
-
-    >>> both = merge(moments(np.array([[1.0], [2.0]]), np), moments(np.array([[6.0]]), np))
-    >>> both.rows.item(), both.mean.item(), both.squares.item()
-    (3.0, 3.0, 14.0)
-    """
-    step, share, empty = between(a, b), share_of(a, b), a.rows == 0
-    return Moments(
-        a.rows + b.rows,
-        np.where(empty, b.origin, a.origin),
-        np.where(empty, b.rest, a.rest + step * share),
-        a.squares + b.squares + step * step * a.rows * share,
-    )
-
-
 def share_of(a: Moments, b: Moments) -> np.ndarray:
     """Return the share of all rows that `b` holds."""
     both = a.rows + b.rows
     return b.rows / (both + (both == 0))
 
 
-def between(a: Moments, b: Moments) -> np.ndarray:
+def mean_step(a: Moments, b: Moments) -> np.ndarray:
     """Return how far the means of `b` lie from those of `a`."""
     return (b.origin - a.origin) + (b.rest - a.rest)

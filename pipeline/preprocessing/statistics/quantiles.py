@@ -3,12 +3,12 @@
 They are exact: blocks are only put aside, so joining them costs nothing, and
 each column is then gathered once and partitioned at the ranks that are needed;
 for many ranks it is sorted. Or, where the user allows for a `rank_error`, they
-are those of a `summary`, which takes little room.
+are those of a `QuantileSketch`, which takes little room.
 
 The interpolation between two ranks is NumPy's, for all nine methods of Hyndman
-and Fan, "Sample Quantiles in Statistical Packages" (1996). In a summary either
+and Fan, "Sample Quantiles in Statistical Packages" (1996). In a sketch either
 of the two values may be off by the bound, so the method is a convention there
-and no gain in accuracy; where the summary is exact, so is the quantile.
+and no gain in accuracy; where the sketch is exact, so is the quantile.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from sklearn.utils import resample
 from pipeline import trace
 from pipeline.data import frames
 from pipeline.optional import load
-from pipeline.preprocessing.statistics import min_max
-from pipeline.preprocessing.statistics.min_max import MinMax
-from pipeline.preprocessing.statistics.sketch import QuantileSketch, size_for, summary
+from pipeline.preprocessing.statistics.min_max import MinMax, min_maxes
+from pipeline.preprocessing.statistics.sketch import QuantileSketch, size_for, sketch
 from pipeline.system import threads
 from pipeline.typing import Array, Column
 
@@ -47,25 +46,25 @@ _OFFSETS = {
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowBlocks:
     """All values seen, on their device.
 
     Parameters
     ----------
     blocks : list of array, each of shape (n_block_rows, n_columns)
         In the order of the rows.
-    owed : list of int
+    unrecorded : list of int
         Bytes that came to the host between two processes, and are in no log yet.
     """
 
     blocks: list[Any]
-    owed: list[int] = field(default_factory=list)
+    unrecorded: list[int] = field(default_factory=list)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Tell the process that reads them, for arrays on a device cross the host on their way."""
+        """Note for the process that reads them what crosses the host: arrays on a device do."""
         device = frames.device_of(self.blocks[0])
         moved = sum(block.nbytes for block in self.blocks) if device == "cuda" else 0
-        return Rows, (self.blocks, [moved])
+        return RowBlocks, (self.blocks, [moved])
 
     @property
     def n_rows(self) -> int:
@@ -93,25 +92,25 @@ class Rows:
         return frames.to_host(sum((~self.xp.isnan(block)).sum(axis=0) for block in self.blocks))
 
     @property
-    def extent(self) -> MinMax:
+    def min_max(self) -> MinMax:
         """Number of rows, least and greatest values."""
-        return reduce(min_max.merge, min_max.extents(self.blocks))
+        return reduce(MinMax.merge, min_maxes(self.blocks))
 
     def column(self, j: int) -> Any:
         """Return a copy of one column, shape (n_rows,)."""
         return self.xp.concatenate([block[:, j] for block in self.blocks])
 
-    def merge(self, other: Rows) -> Rows:
+    def merge(self, other: RowBlocks) -> RowBlocks:
         """Return the rows of both, in this order; the values stay where they are."""
-        return Rows(self.blocks + other.blocks, self.owed + other.owed)
+        return RowBlocks(self.blocks + other.blocks, self.unrecorded + other.unrecorded)
 
-    def book(self) -> None:
-        """Book what came to the host between two processes, once."""
-        while self.owed:
-            trace.record_transfer(to_host=self.owed.pop())
+    def record_transfers(self) -> None:
+        """Record what came to the host between two processes, once."""
+        while self.unrecorded:
+            trace.record_transfer(to_host=self.unrecorded.pop())
 
     def at(self, wanted: np.ndarray) -> np.ndarray:
-        """Return the values of the wanted ranks, as `Summary.at` does."""
+        """Return the values of the wanted ranks, as `QuantileSketch.at` does."""
 
         def found(j: int) -> Any:
             return _at_ranks(self.column(j), wanted[j])
@@ -119,12 +118,12 @@ class Rows:
         return frames.to_host(self.xp.stack(each(found, range(self.n_columns), self.blocks[0])))
 
 
-Values = Rows | QuantileSketch
+Values = RowBlocks | QuantileSketch
 """What quantiles can be learnt from."""
 
 
-def gather(values: Array, rank_error: float) -> Values:
-    """Return what quantiles can be learnt from: the rows, or a summary of bounded size.
+def collect(values: Array, rank_error: float) -> Values:
+    """Return what quantiles can be learnt from: the rows, or a sketch of bounded size.
 
     Parameters
     ----------
@@ -138,29 +137,24 @@ def gather(values: Array, rank_error: float) -> Values:
     ConfigError
         `rank_error` is no share of the rows.
     """
-    return summary(values, size_for(rank_error)) if rank_error else Rows([values])
+    return sketch(values, size_for(rank_error)) if rank_error else RowBlocks([values])
 
 
-def merge(a: Array, b: Array) -> Values:
-    """Return the values of both, which are of the same kind."""
-    return a.merge(b)
-
-
-def drawn(stat: Values, size: int | None, random_state: Any, *, replace: bool) -> Values:
+def draw_rows(stat: Values, size: int | None, random_state: Any, *, replace: bool) -> Values:
     """Return the rows that scikit-learn draws where there are more than `size`.
 
-    A summary stands for all rows: nothing is drawn from it.
+    A sketch stands for all rows: nothing is drawn from it.
     """
     if size is None or stat.n_rows <= size or isinstance(stat, QuantileSketch):
         return stat
     options = {"n_samples": size, "random_state": random_state}
-    return take(stat, resample(np.arange(stat.n_rows), replace=replace, **options))
+    return take_rows(stat, resample(np.arange(stat.n_rows), replace=replace, **options))
 
 
-def take(stat: Rows, chosen: np.ndarray) -> Rows:
+def take_rows(stat: RowBlocks, chosen: np.ndarray) -> RowBlocks:
     """Return the rows at the given positions, in ascending order; some may occur repeatedly.
 
-    >>> take(Rows([np.array([[5], [6], [7]])]), np.array([2, 0, 2])).column(0).tolist()
+    >>> take_rows(RowBlocks([np.array([[5], [6], [7]])]), np.array([2, 0, 2])).column(0).tolist()
     [5, 7, 7]
     """
     chosen = np.sort(chosen)
@@ -168,7 +162,7 @@ def take(stat: Rows, chosen: np.ndarray) -> Rows:
     cuts = np.searchsorted(chosen, edges)
     parts = zip(stat.blocks, edges, pairwise(cuts), strict=False)
     rows = [block[stat.xp.asarray(chosen[a:b] - start)] for block, start, (a, b) in parts if a < b]
-    return Rows(rows, stat.owed)
+    return RowBlocks(rows, stat.unrecorded)
 
 
 def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
@@ -176,7 +170,7 @@ def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
 
     Parameters
     ----------
-    stat : Rows or Summary
+    stat : RowBlocks or QuantileSketch
     q : array-like of float, shape (n_quantiles,)
         Between 0 and 1.
     method : str
@@ -189,23 +183,24 @@ def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
 
     Examples
     --------
-    >>> quantile(Rows([np.array([[1.0], [2.0], [np.nan], [4.0]])]), [0.5, 0.75]).ravel().tolist()
+    >>> rows = RowBlocks([np.array([[1.0], [2.0], [np.nan], [4.0]])])
+    >>> quantile(rows, [0.5, 0.75]).ravel().tolist()
     [2.0, 3.0]
     """
     levels = np.asarray(q, dtype="float64")
-    if isinstance(stat, Rows):
-        stat.book()
-    places = [ranks(int(n), levels, method) for n in stat.counts]
+    if isinstance(stat, RowBlocks):
+        stat.record_transfers()
+    places = [quantile_ranks(int(n), levels, method) for n in stat.counts]
     found = stat.at(np.stack([place[:2] for place in places]))
     values = found if found.dtype.kind == "f" else found.astype("float64")
     pairs = zip(values, places, strict=True)
     return np.stack([_between(low, high, share) for (low, high), (*_, share) in pairs], axis=1)
 
 
-def ranks(n: int, q: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def quantile_ranks(n: int, q: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the two ranks that each quantile lies between, and how far it is to the second.
 
-    >>> [array.tolist() for array in ranks(4, np.array([0.5]), "linear")]
+    >>> [array.tolist() for array in quantile_ranks(4, np.array([0.5]), "linear")]
     [[1], [2], [0.5]]
     """
     place = _place(n, q, method)
@@ -259,17 +254,17 @@ def each(function: Callable[[T], R], items: Sequence[T], like: Array) -> list[R]
     return list((threads.each if frames.device_of(like) == "cpu" else map)(function, items))
 
 
-def special(name: str, like: Array) -> Any:
+def special_function(name: str, like: Array) -> Any:
     """Return a function of SciPy or CuPy's equal, whichever takes the array `like`."""
     prefix = "cupyx.scipy.special" if frames.device_of(like) == "cuda" else "scipy.special"
     return load(f"{prefix}.{name}")
 
 
-def blamed(twin: Any, bad: np.ndarray) -> str:
+def name_columns(twin: Any, bad: np.ndarray) -> str:
     """Return the start of a message on the columns marked in `bad`.
 
     >>> from types import SimpleNamespace
-    >>> blamed(SimpleNamespace(estimator=1, names=["a", "b"]), np.array([False, True]))
+    >>> name_columns(SimpleNamespace(estimator=1, names=["a", "b"]), np.array([False, True]))
     "int: the columns ['b'] hold"
     """
     positions = np.flatnonzero(bad).tolist()

@@ -1,4 +1,4 @@
-"""Quantiles of columns from summaries of bounded size, with a proven bound on their ranks.
+"""Quantiles of columns from sketches of bounded size, with a proven bound on their ranks.
 
 A column is kept as buffers of `size` sorted values. In a buffer of level l each
 value stands for 2**l values. Two buffers of a level are put together and sorted,
@@ -23,7 +23,7 @@ nothing collapses before there are ``2 * size`` values,
 
 It holds for any order of the rows, any partitions, and any order of merging; the
 value itself may depend on them, within the bound. Below ``2 * size`` values a
-summary is exact.
+sketch is exact.
 
 The buffers are those of Munro and Paterson, "Selection and sorting with limited
 storage" (1980); the analysis follows Manku, Rajagopalan and Lindsay, "Approximate
@@ -43,8 +43,7 @@ import numpy as np
 
 from pipeline.data import frames
 from pipeline.errors import ConfigError
-from pipeline.preprocessing.statistics import min_max as extent
-from pipeline.preprocessing.statistics.min_max import MinMax
+from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.typing import Array
 
 MOST_ROWS = 2**40
@@ -106,7 +105,7 @@ class Buffers:
 
     @property
     def error(self) -> int:
-        """Greatest distance between the rank asked for and that of the value found."""
+        """Greatest distance between the rank asked for and that of the value returned."""
         return (self.slack + 1) // 2
 
     def merge(self, other: Buffers) -> Buffers:
@@ -144,7 +143,7 @@ def buffers(values: Array, size: int) -> Buffers:
     for level in reversed(range(n_full.bit_length())):
         if n_full >> level & 1:
             step, stop = 1 << level, start + (size << level)
-            # A copy, or all values would be kept behind these.
+            # A copy, or all values would stay in memory behind these.
             levels[level] = _sorted(values[start:stop])[step - 1 :: step].copy()
             slack, start = slack + step - 1, stop
     return Buffers(size, values[start:].copy(), levels, slack)
@@ -179,21 +178,21 @@ class QuantileSketch:
 
     Parameters
     ----------
-    extent : Extent
+    min_max : MinMax
         Number of rows, least and greatest values; exact.
     columns : sequence of Buffers
     dtype : numpy.dtype
         Of the rows.
     """
 
-    extent: MinMax
+    min_max: MinMax
     columns: Sequence[Buffers]
     dtype: np.dtype[Any]
 
     @property
     def n_rows(self) -> int:
         """Number of rows, missing values included."""
-        return self.extent.n_rows
+        return self.min_max.n_rows
 
     @property
     def n_columns(self) -> int:
@@ -206,10 +205,10 @@ class QuantileSketch:
         return np.array([column.count for column in self.columns])
 
     def merge(self, other: QuantileSketch) -> QuantileSketch:
-        """Return the summary of both sets of rows together."""
+        """Return the sketch of both sets of rows together."""
         pairs = zip(self.columns, other.columns, strict=True)
         return QuantileSketch(
-            extent.merge(self.extent, other.extent),
+            self.min_max.merge(other.min_max),
             [a.merge(b) for a, b in pairs],
             np.result_type(self.dtype, other.dtype),
         )
@@ -233,13 +232,13 @@ class QuantileSketch:
         column = self.columns[j]
         if not column.count:
             return np.full(wanted.shape, np.nan)
-        found = column.at(wanted)
-        found = np.where(wanted - column.slack // 2 < 0, self.extent.low[j], found)
-        return np.where(wanted == column.count - 1, self.extent.high[j], found)
+        values = column.at(wanted)
+        values = np.where(wanted - column.slack // 2 < 0, self.min_max.low[j], values)
+        return np.where(wanted == column.count - 1, self.min_max.high[j], values)
 
 
-def summary(values: Array, size: int) -> QuantileSketch:
-    """Return the summary of a matrix with NaN for missing.
+def sketch(values: Array, size: int) -> QuantileSketch:
+    """Return the sketch of a matrix with NaN for missing.
 
     Parameters
     ----------
@@ -249,4 +248,4 @@ def summary(values: Array, size: int) -> QuantileSketch:
     """
     known = ~_module(values).isnan(values)
     columns = [buffers(values[:, j][known[:, j]], size) for j in range(values.shape[1])]
-    return QuantileSketch(extent.extent(values), columns, values.dtype)
+    return QuantileSketch(min_max(values), columns, values.dtype)

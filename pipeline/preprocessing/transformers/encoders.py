@@ -21,12 +21,12 @@ from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.blocks import Categories
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.statistics.categories import (
-    Distinct,
+    CategorySums,
+    count_rows,
     merge_columns,
     positions,
-    rows_of,
     table_of,
-    tallies,
+    tally_columns,
 )
 from pipeline.typing import Array, Estimator
 
@@ -61,20 +61,20 @@ class Tables:
         return table
 
 
-class EncoderTwin(Twin[list[Distinct]]):
+class EncoderTwin(Twin[list[CategorySums]]):
     """What the encoders share: categories are tallied, sorted by scikit-learn, looked up."""
 
     reads = Categories
 
-    def statistics(self, block: Categories, *aligned: Any) -> list[Distinct]:
+    def statistics(self, block: Categories, *aligned: Any) -> list[CategorySums]:
         """Count the rows of each value."""
-        return tallies(block.columns, rows_of)
+        return tally_columns(block.columns, count_rows)
 
-    def merge(self, a: list[Distinct], b: list[Distinct]) -> list[Distinct]:
+    def merge(self, a: list[CategorySums], b: list[CategorySums]) -> list[CategorySums]:
         """Add the counts."""
         return merge_columns(a, b)
 
-    def finalize(self, stats: list[Distinct]) -> None:
+    def finalize(self, stats: list[CategorySums]) -> None:
         """Fit scikit-learn's encoder on a table of the values that occur."""
         if self.origins:
             stats = [as_given(*pair) for pair in zip(stats, self.origins, strict=True)]
@@ -97,7 +97,7 @@ class EncoderTwin(Twin[list[Distinct]]):
             # pandas fills its hash table when first asked, which is no work for two threads.
             index.get_indexer(index[[-1, -1]] if len(index) else index)
 
-    def fit_original(self, stats: list[Distinct]) -> Any:
+    def fit_original(self, stats: list[CategorySums]) -> Any:
         """Return the estimator fitted by scikit-learn on the distinct values of each column."""
         encoder = self.prepared()
         return fit_counted(encoder, stats, self.names, encoder.fit)
@@ -114,7 +114,7 @@ class EncoderTwin(Twin[list[Distinct]]):
         lists = enumerate(estimator.categories)
         return estimator.set_params(categories=[c if j in none else with_nan(c) for j, c in lists])
 
-    def _check_lists(self, stats: list[Distinct]) -> None:
+    def _check_lists(self, stats: list[CategorySums]) -> None:
         if isinstance(self.estimator.categories, str):
             return
         for j, listed in enumerate(self.estimator.categories[: len(stats)]):
@@ -125,7 +125,7 @@ class EncoderTwin(Twin[list[Distinct]]):
                     f"of the column {self._name(j)!r}, or leave the column out"
                 )
 
-    def _blame_unlisted(self, stats: list[Distinct], error: ValueError) -> None:
+    def _blame_unlisted(self, stats: list[CategorySums], error: ValueError) -> None:
         """Name the first column and value that are not in the lists of categories."""
         for j, (column, listed) in enumerate(zip(stats, self.estimator.categories, strict=True)):
             occurs = column.sums[0] > 0
@@ -181,7 +181,7 @@ def shown(values: np.ndarray, code: int) -> str:
     return "a missing value" if missing else repr(values.tolist()[code])
 
 
-def as_given(column: Distinct, origin: Origin | None) -> Distinct:
+def as_given(column: CategorySums, origin: Origin | None) -> CategorySums:
     """Return a tally by values as they were in the column that the user passed."""
     if origin is None:
         return column
@@ -190,7 +190,7 @@ def as_given(column: Distinct, origin: Origin | None) -> Distinct:
         values = as_dates(values)
     elif origin.kind is not None:
         values = np.array([*map(origin.kind, values.tolist())], dtype=object)
-    return Distinct(values, column.sums, origin.missing)
+    return CategorySums(values, column.sums, origin.missing)
 
 
 def as_dates(values: np.ndarray) -> np.ndarray:
@@ -239,7 +239,7 @@ def stand(index: pd.Index[Any], values: np.ndarray, missing: int) -> np.ndarray:
     return np.append(np.where(found < 0, UNKNOWN, found), missing)
 
 
-def sums_at(column: Distinct, learnt: np.ndarray) -> np.ndarray:
+def sums_at(column: CategorySums, learnt: np.ndarray) -> np.ndarray:
     """Return the columns of `sums` for categories; zeros for those that do not occur."""
     found = find(learnt, column.values)
     sums = np.zeros((len(column.sums), len(learnt)))
@@ -249,7 +249,7 @@ def sums_at(column: Distinct, learnt: np.ndarray) -> np.ndarray:
 
 def fit_counted(
     encoder: Any,
-    stats: Sequence[Distinct],
+    stats: Sequence[CategorySums],
     names: Sequence[Any] | None,
     fit: Callable[[Any], Any],
 ) -> Any:

@@ -1,4 +1,4 @@
-"""VarianceThreshold and SelectKBest on blocks: columns are judged once, then picked."""
+"""VarianceThreshold and SelectKBest: columns are scored once, then picked."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from pipeline.data import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
-from pipeline.preprocessing.statistics import f_tests, moments
-from pipeline.preprocessing.statistics import min_max as extent
+from pipeline.preprocessing.statistics import f_tests
 from pipeline.preprocessing.statistics.f_tests import Joint
-from pipeline.preprocessing.statistics.min_max import MinMax
-from pipeline.preprocessing.statistics.moments import Moments
+from pipeline.preprocessing.statistics.min_max import MinMax, min_max
+from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.transformers.scalers import require_finite
 from pipeline.preprocessing.transformers.target_encoder import labels
-from pipeline.typing import Array, Target
+from pipeline.typing import Target
 
 S = TypeVar("S")
 
@@ -48,7 +47,11 @@ class Spread(NamedTuple):
     """What `VarianceThreshold` looks at."""
 
     moments: Moments
-    extent: MinMax
+    min_max: MinMax
+
+    def merge(self, other: Spread) -> Spread:
+        """Merge both parts."""
+        return Spread(self.moments.merge(other.moments), self.min_max.merge(other.min_max))
 
 
 class VarianceThresholdTwin(_SelectorTwin[Spread]):
@@ -65,11 +68,7 @@ class VarianceThresholdTwin(_SelectorTwin[Spread]):
     def statistics(self, block: Numbers, *aligned: Any) -> Spread:
         """Return moments and bounds of the block."""
         xp = frames.array_module(frames.device_of(block.values))
-        return Spread(moments.moments(block.values, xp), extent.extent(block.values))
-
-    def merge(self, a: Spread, b: Spread) -> Spread:
-        """Merge both parts."""
-        return Spread(moments.merge(a.moments, b.moments), extent.merge(a.extent, b.extent))
+        return Spread(moments(block.values, xp), min_max(block.values))
 
     def finalize(self, stats: Spread) -> None:
         """Set `variances_`.
@@ -79,7 +78,7 @@ class VarianceThresholdTwin(_SelectorTwin[Spread]):
         DataError
             No column would be left, or a column holds infinite values.
         """
-        n_columns = len(stats.extent.low)
+        n_columns = len(stats.min_max.low)
         # scikit-learn checks the threshold; two rows so far apart pass it.
         self.fitted = clone(self.estimator).fit([[0.0] * n_columns, [WIDE] * n_columns])
         self.fitted.variances_ = _variances(stats, exact=self.estimator.threshold == 0)
@@ -95,7 +94,7 @@ class VarianceThresholdTwin(_SelectorTwin[Spread]):
 
 def _variances(stats: Spread, *, exact: bool) -> np.ndarray:
     """Return the variances; `exact`: or the range where that is less, as scikit-learn does."""
-    low, high = (bound.astype("float64") for bound in stats.extent[1:])
+    low, high = (bound.astype("float64") for bound in stats.min_max[1:])
     if np.isneginf(low).any() or np.isposinf(high).any():
         raise DataError("VarianceThreshold: a column holds infinite values; leave it out")
     variance = stats.moments.variance
@@ -103,7 +102,9 @@ def _variances(stats: Spread, *, exact: bool) -> np.ndarray:
         return variance
     span = high - low
     variance = np.where(span == 0, 0.0, variance)
-    return np.where(stats.moments.rows == stats.extent.n_rows, np.minimum(variance, span), variance)
+    return np.where(
+        stats.moments.rows == stats.min_max.n_rows, np.minimum(variance, span), variance
+    )
 
 
 class SelectKBestTwin(_SelectorTwin[Any]):
@@ -144,10 +145,6 @@ class SelectKBestTwin(_SelectorTwin[Any]):
             return f_tests.by_class(values, aligned[0], self._n_classes)
         return f_tests.jointly(values, aligned[0])
 
-    def merge(self, a: Array, b: Array) -> Any:
-        """Merge the statistics of two blocks."""
-        return f_tests.merge(a, b)
-
     def finalize(self, stats: Moments | Joint) -> None:
         """Set `scores_` and `pvalues_`."""
         if isinstance(stats, Joint):
@@ -168,5 +165,5 @@ class SelectKBestTwin(_SelectorTwin[Any]):
         return self.apply_training(block)
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
-        """Return the selected columns, which `partial` has looked at."""
+        """Return the selected columns, which `statistics` has checked."""
         return super().apply(block)

@@ -44,6 +44,10 @@ class Checked(NamedTuple):
     inverse: bool
     """Whether the inverse gave the rows back, where that is asked for."""
 
+    def merge(self, other: Checked) -> Checked:
+        """Return what is known of both."""
+        return Checked(self.width, self.inverse and other.inverse)
+
 
 class FunctionTransformerTwin(Twin[Checked]):
     """Apply a NumPy ufunc of one array, or nothing, to every value.
@@ -109,10 +113,6 @@ class FunctionTransformerTwin(Twin[Checked]):
         back = _applied(estimator, estimator.inverse_func, estimator.inv_kw_args, there)
         xp = frames.array_module(frames.device_of(values))
         return bool(xp.allclose(values, back, rtol=1e-7, atol=1e-9, equal_nan=True))
-
-    def merge(self, a: Checked, b: Checked) -> Checked:
-        """Return what is known of both."""
-        return Checked(a.width, a.inverse and b.inverse)
 
     def finalize(self, stats: Checked) -> None:
         """Note the columns; warn as scikit-learn does where the inverse is none."""

@@ -1,7 +1,4 @@
-"""SimpleImputer on blocks of numbers and of categories.
-
-MissingIndicator on blocks of numbers and of categories.
-"""
+"""SimpleImputer and MissingIndicator, on numbers and on categories."""
 
 from __future__ import annotations
 
@@ -17,18 +14,17 @@ from pipeline.data import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Categories, Numbers, filled
 from pipeline.preprocessing.engine.twin import ANY, Twin
-from pipeline.preprocessing.statistics import quantiles
 from pipeline.preprocessing.statistics.categories import (
-    Distinct,
+    CategorySums,
+    count_rows,
     merge_columns,
-    nothing,
+    missing_value,
     positions,
-    rows_of,
     table_of,
-    tallies,
+    tally_columns,
 )
-from pipeline.preprocessing.statistics.moments import Moments, merge, moments
-from pipeline.preprocessing.statistics.quantiles import Values, gather, quantile
+from pipeline.preprocessing.statistics.moments import Moments, moments
+from pipeline.preprocessing.statistics.quantiles import Values, collect, quantile
 from pipeline.typing import Array
 
 AVERAGES = ("mean", "median")
@@ -48,7 +44,7 @@ class SimpleImputerTwin(Twin[Seen]):
     """Replace missing values by a statistic of each column.
 
     The statistic of a block depends on the strategy: `Moments` for the mean,
-    `Distinct` for the most frequent value and for a constant, and the values
+    `CategorySums` for the most frequent value and for a constant, and the values
     themselves for the median. It is exact, or within `rank_error` of the middle.
     """
 
@@ -76,25 +72,22 @@ class SimpleImputerTwin(Twin[Seen]):
 
     def _values(self, block: Numbers | Categories) -> Any:
         if isinstance(block, Categories):
-            return tallies(block.columns, rows_of)
+            return tally_columns(block.columns, count_rows)
         xp = frames.array_module(frames.device_of(block.values))
         if self.estimator.strategy == "mean":
             return moments(floats(block.values), xp)
         if self.estimator.strategy == "median":
-            return gather(block.values, self.rank_error)
-        return tallies(frames.all_coded(block.values.T), rows_of)
+            return collect(block.values, self.rank_error)
+        return tally_columns(frames.all_coded(block.values.T), count_rows)
 
     def merge(self, a: Seen, b: Seen) -> Seen:
         """Merge the statistics of two blocks."""
-        values = self._merged(a.values, b.values)
+        values = (
+            merge_columns(a.values, b.values)
+            if isinstance(a.values, list)
+            else a.values.merge(b.values)
+        )
         return Seen(values, a.missing | b.missing, a.n_rows + b.n_rows)
-
-    def _merged(self, a: Array, b: Array) -> Any:
-        if isinstance(a, Moments):
-            return merge(a, b)
-        if isinstance(a, Values):
-            return quantiles.merge(a, b)
-        return merge_columns(a, b)
 
     def moments_behind(self, stats: Seen) -> Moments | None:
         """Return the moments of columns whose missing values have become the mean."""
@@ -102,7 +95,7 @@ class SimpleImputerTwin(Twin[Seen]):
         if not isinstance(known, Moments) or self.estimator.add_indicator:
             return None
         fill, none = np.where(known.rows > 0, known.mean, 0.0), np.zeros_like(known.rows)
-        every = merge(known, Moments(stats.n_rows - known.rows, fill, none, none))
+        every = known.merge(Moments(stats.n_rows - known.rows, fill, none, none))
         kept = (known.rows > 0) | self.estimator.keep_empty_features
         return Moments(*(array[kept] for array in every))
 
@@ -172,10 +165,10 @@ def floats(values: Array) -> Any:
     return values if values.dtype.kind == "f" else values.astype("float64")
 
 
-def _most_frequent(column: Distinct) -> np.ndarray:
+def _most_frequent(column: CategorySums) -> np.ndarray:
     counts = column.sums[0, :-1]
     if not counts.any():
-        return nothing(column.values.dtype)
+        return missing_value(column.values.dtype)
     return np.array([min(column.values[counts == counts.max()])], dtype=column.values.dtype)
 
 

@@ -13,7 +13,7 @@ from pipeline.data import frames
 from pipeline.errors import ConfigError
 from pipeline.preprocessing.engine.blocks import Block, Categories, Indicators
 from pipeline.preprocessing.engine.twin import ANY
-from pipeline.preprocessing.statistics.categories import Distinct
+from pipeline.preprocessing.statistics.categories import CategorySums
 from pipeline.preprocessing.transformers.encoders import (
     UNKNOWN,
     EncoderTwin,
@@ -53,7 +53,7 @@ class OneHotEncoderTwin(EncoderTwin):
         self._unknown = Tables(self.known, self.unknown_of)
         self._warned: dict[int, np.ndarray] = {}
 
-    def fit_original(self, stats: list[Distinct]) -> Any:
+    def fit_original(self, stats: list[CategorySums]) -> Any:
         """Fit, and word scikit-learn's refusal to drop one of the infrequent categories."""
         try:
             return super().fit_original(stats)

@@ -18,11 +18,14 @@ from pipeline.data import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
-from pipeline.preprocessing.statistics import min_max as extent
-from pipeline.preprocessing.statistics import moments
-from pipeline.preprocessing.statistics.min_max import MinMax
-from pipeline.preprocessing.statistics.moments import Moments
-from pipeline.preprocessing.statistics.quantiles import Rows, blamed, each, special
+from pipeline.preprocessing.statistics.min_max import MinMax, min_max
+from pipeline.preprocessing.statistics.moments import Moments, moments, stack_moments
+from pipeline.preprocessing.statistics.quantiles import (
+    RowBlocks,
+    each,
+    name_columns,
+    special_function,
+)
 from pipeline.preprocessing.transformers.scalers import StandardScalerTwin
 from pipeline.system.threads import in_step
 from pipeline.typing import Array
@@ -45,22 +48,30 @@ class Logs(NamedTuple):
 
     Parameters
     ----------
-    extent, moments : Extent, Moments
+    min_max, moments : MinMax, Moments
         Of the values.
-    rows : Rows
+    rows : RowBlocks
         Their logarithms, as `signed_logs` makes them; the columns of a block are contiguous.
     """
 
-    extent: MinMax
+    min_max: MinMax
     moments: Moments
-    rows: Rows
+    rows: RowBlocks
+
+    def merge(self, other: Logs) -> Logs:
+        """Put the rows one after the other."""
+        return Logs(
+            self.min_max.merge(other.min_max),
+            self.moments.merge(other.moments),
+            self.rows.merge(other.rows),
+        )
 
 
 class PowerTransformerTwin(Twin[Logs]):
     """Bring each column near to a normal distribution by the most likely power of it.
 
     SciPy's optimisers find the power with some 30 evaluations of the likelihood
-    of all rows. So the logarithms are kept on the device until `finish`,
+    of all rows. So the logarithms are kept on the device until `finalize`,
     whatever `rank_error` allows for: no row is left out. The searches of all
     columns go in step, and what they ask for in a round comes to the host in
     one copy. The optimum is flat, so rows in another order, added up with
@@ -75,18 +86,10 @@ class PowerTransformerTwin(Twin[Logs]):
         """Take the logarithms, and what only the values tell."""
         values = block.values.astype("float64", copy=False)
         xp = frames.array_module(frames.device_of(values))
-        # `finish` refuses values that have no logarithm.
+        # `finalize` refuses values that have no logarithm.
         with np.errstate(all="ignore"):
             logs = signed_logs(values, self.estimator.method)
-        return Logs(extent.extent(values), moments.moments(values, xp), Rows([logs]))
-
-    def merge(self, a: Logs, b: Logs) -> Logs:
-        """Put the rows one after the other."""
-        return Logs(
-            extent.merge(a.extent, b.extent),
-            moments.merge(a.moments, b.moments),
-            a.rows.merge(b.rows),
-        )
+        return Logs(min_max(values), moments(values, xp), RowBlocks([logs]))
 
     def finalize(self, stats: Logs) -> None:
         """Set `lambdas_` and the scaler of the transformed columns."""
@@ -95,15 +98,15 @@ class PowerTransformerTwin(Twin[Logs]):
         fitted = self.fitted = clone(self.estimator).fit(
             np.repeat([[1.0], [2.0]], n_columns, axis=1)
         )
-        self._check_values(stats.extent)
-        stats.rows.book()
+        self._check_values(stats.min_max)
+        stats.rows.record_transfers()
         size = AT_ONCE if frames.device_of(like) == "cuda" else 1
         groups = [slice(start, start + size) for start in range(0, n_columns, size)]
         with np.errstate(all="ignore"):
-            found = each(
-                lambda group: Columns(stats, group, self.estimator.method).learnt(), groups, like
+            parts = each(
+                lambda group: Columns(stats, group, self.estimator.method).search(), groups, like
             )
-        fitted.lambdas_, *learnt = np.concatenate(found, axis=1)
+        fitted.lambdas_, *learnt = np.concatenate(parts, axis=1)
         if self.estimator.standardize:
             twin = StandardScalerTwin(StandardScaler(copy=False))
             twin.finalize(Moments(*learnt))
@@ -112,13 +115,13 @@ class PowerTransformerTwin(Twin[Logs]):
 
     def _check_values(self, bounds: MinMax) -> None:
         if bounds.empty.any():
-            raise DataError(f"{blamed(self, bounds.empty)} no values; leave them out")
+            raise DataError(f"{name_columns(self, bounds.empty)} no values; leave them out")
         self._check_positive(bounds.low[None])
         constant = bounds.low == bounds.high
         if constant.any() and self.estimator.method == "box-cox":
             raise DataError(
-                f"{blamed(self, constant)} one value only, from which Box-Cox can learn no power; "
-                "leave them out or use method='yeo-johnson'"
+                f"{name_columns(self, constant)} one value only, from which Box-Cox can learn no "
+                "power; leave them out or use method='yeo-johnson'"
             )
 
     def _check_positive(self, values: Array) -> None:
@@ -126,8 +129,8 @@ class PowerTransformerTwin(Twin[Logs]):
             bad = frames.to_host((values <= 0).any(axis=0))
             if bad.any():
                 raise DataError(
-                    f"{blamed(self, bad)} values that are not positive, and Box-Cox needs positive "
-                    "ones; use method='yeo-johnson'"
+                    f"{name_columns(self, bad)} values that are not positive, and Box-Cox needs "
+                    "positive ones; use method='yeo-johnson'"
                 )
 
     def apply(self, block: Numbers) -> Numbers:
@@ -143,7 +146,7 @@ class PowerTransformerTwin(Twin[Logs]):
     def _powered(self, values: Array) -> Any:
         xp, powers = frames.array_module(frames.device_of(values)), self.fitted.lambdas_
         if self.estimator.method == "box-cox":
-            return special("boxcox", values)(values, xp.asarray(powers))
+            return special_function("boxcox", values)(values, xp.asarray(powers))
         logs = signed_logs(values, self.estimator.method)
         return powered(logs, *map(xp.asarray, factors(powers, self.estimator.method)))
 
@@ -201,11 +204,11 @@ class Columns:
 
     def __init__(self, stats: Logs, group: slice, method: str) -> None:
         self.xp, self.method, yeo_johnson = stats.rows.xp, method, method == "yeo-johnson"
-        self.low, self.high = low, high = stats.extent.low[group], stats.extent.high[group]
+        self.low, self.high = low, high = stats.min_max.low[group], stats.min_max.high[group]
         self.known = stats.moments.rows[group]
         self.ends = signed_logs(np.stack([low, high]), method)
         self.in_logs = ((low < 0) == (high < 0)) & (ONE_SIGN_IN_LOGS or not yeo_johnson)
-        whole = self.known == stats.extent.n_rows
+        whole = self.known == stats.min_max.n_rows
         # To scikit-learn a column is constant, too, where the variance overflows.
         constant = (stats.moments.constant | np.isnan(stats.moments.variance))[group] & whole
         self.sought = np.flatnonzero(~(constant | (low == 0) & (high == 0)) | (not yeo_johnson))
@@ -214,7 +217,7 @@ class Columns:
             column = np.concatenate(self.blocks, axis=1)
             self.blocks = [column if whole.all() else column[:, ~np.isnan(column[0])]]
 
-    def learnt(self) -> np.ndarray:
+    def search(self) -> np.ndarray:
         """Return the most likely powers, 1 for constants, and the moments of what they make."""
         powers, totals = np.ones(len(self.known)), frames.to_host(sum(map(_total, self.blocks)))
         searches = {j: partial(self._search, j, totals[j].item()) for j in self.sought.tolist()}
@@ -222,8 +225,8 @@ class Columns:
             powers[j] = power
         columns = np.arange(len(powers))
         made = self._powered(columns, self._factors(columns, powers))
-        blocks = frames.to_host(self.xp.stack([moments.stacked(part.T, self.xp) for part in made]))
-        return np.array([powers, *reduce(moments.merge, (Moments(*block) for block in blocks))])
+        blocks = frames.to_host(self.xp.stack([stack_moments(part.T, self.xp) for part in made]))
+        return np.array([powers, *reduce(Moments.merge, (Moments(*block) for block in blocks))])
 
     def _search(self, j: int, total: float, log_variance: Callable[[float], float]) -> float:
         def unlikelihood(power: float) -> float:

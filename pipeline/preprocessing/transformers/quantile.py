@@ -19,12 +19,11 @@ from pipeline.preprocessing.engine.blocks import Block, Indicators, Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.quantiles import (
     Values,
-    blamed,
-    drawn,
-    gather,
-    merge,
+    collect,
+    draw_rows,
+    name_columns,
     quantile,
-    special,
+    special_function,
 )
 from pipeline.preprocessing.transformers.scalers import FiniteTwin, require_finite
 from pipeline.typing import Array, DType, Estimator
@@ -54,11 +53,7 @@ class QuantileTransformerTwin(Twin[Values]):
 
     def statistics(self, block: Numbers, *aligned: object) -> Values:
         """Keep the values, or a summary of them."""
-        return gather(block.values, self.rank_error)
-
-    def merge(self, a: Values, b: Values) -> Values:
-        """Put the rows, or what is known of them, together."""
-        return merge(a, b)
+        return collect(block.values, self.rank_error)
 
     def finalize(self, stats: Values) -> None:
         """Fit scikit-learn's transformer on the quantiles themselves."""
@@ -68,7 +63,7 @@ class QuantileTransformerTwin(Twin[Values]):
         )
         n_quantiles = min(self.estimator.n_quantiles, stats.n_rows)
         levels = np.linspace(0, 1, n_quantiles) * 100 / 100
-        learnt_from = drawn(
+        learnt_from = draw_rows(
             stats, self.estimator.subsample, self.estimator.random_state, replace=False
         )
         found = quantile(learnt_from, levels)
@@ -138,7 +133,9 @@ def _normal(x: Array, quantiles: Array, *tables: Any) -> Any:
     ranks = xp.where(x + NEAR_BOUND > quantiles[-1], 1.0, ranks)
     ranks = xp.where(x - NEAR_BOUND < quantiles[0], 0.0, ranks)
     nearest = NEAR_BOUND - np.spacing(1)
-    return xp.clip(special("ndtri", x)(ranks), float(ndtri(nearest)), float(ndtri(1 - nearest)))
+    return xp.clip(
+        special_function("ndtri", x)(ranks), float(ndtri(nearest)), float(ndtri(1 - nearest))
+    )
 
 
 NARROW = 1e-8
@@ -171,24 +168,20 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
     def statistics(self, block: Numbers, *aligned: object) -> Values:
         """Keep the values, or a summary of them."""
         require_finite(self, block.values)
-        return gather(block.values, self.rank_error)
-
-    def merge(self, a: Values, b: Values) -> Values:
-        """Put the rows, or what is known of them, together."""
-        return merge(a, b)
+        return collect(block.values, self.rank_error)
 
     def finalize(self, stats: Values) -> None:
         """Set `bin_edges_`, `n_bins_` and the encoder of one-hot output."""
         estimator, dtype = self.estimator, stats.dtype
         _fit_quietly(estimator, np.zeros((1, stats.n_columns), dtype=dtype))
-        learnt_from = drawn(stats, estimator.subsample, estimator.random_state, replace=True)
+        learnt_from = draw_rows(stats, estimator.subsample, estimator.random_state, replace=True)
         edges = self._edges(learnt_from, np.broadcast_to(estimator.n_bins, stats.n_columns))
         self._check_bins(edges)
         self.fitted = self._fit_to(edges, dtype)
         self.record_names(stats.n_columns)
 
     def _edges(self, stats: Values, bins: np.ndarray) -> list[np.ndarray]:
-        bounds = stats.extent
+        bounds = stats.min_max
         ends = list(zip(bounds.low, bounds.high, bins, strict=True))
         if self.estimator.strategy == "uniform":
             found = [np.linspace(low, high, n + 1) for low, high, n in ends]
@@ -211,8 +204,8 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
         none = np.array([len(e) < 2 for e in edges])
         if none.any() and self.estimator.encode != "ordinal":
             raise DataError(
-                f"{blamed(self, none)} values within {NARROW} of each other, so no bin is left; "
-                "scale them first (StandardScaler), leave them out, or use encode='ordinal'"
+                f"{name_columns(self, none)} values within {NARROW} of each other, so no bin is "
+                "left; scale them first (StandardScaler), leave them out, or use encode='ordinal'"
             )
 
     def _fit_to(self, edges: list[np.ndarray], dtype: DType) -> Any:

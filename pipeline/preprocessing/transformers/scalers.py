@@ -1,10 +1,7 @@
-"""StandardScaler on blocks.
+"""Scalers of columns and rows.
 
-MinMaxScaler and MaxAbsScaler on blocks.
-
-RobustScaler on blocks.
-
-Steps that look at one row at a time and learn nothing: Normalizer and Binarizer.
+`StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler` learn a statistic of each
+column; `Normalizer` and `Binarizer` learn nothing, and only check what they are given.
 """
 
 from __future__ import annotations
@@ -30,10 +27,9 @@ from pipeline.data import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Block, Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
-from pipeline.preprocessing.statistics import min_max, quantiles
-from pipeline.preprocessing.statistics.min_max import MinMax
-from pipeline.preprocessing.statistics.moments import Moments, merge, moments
-from pipeline.preprocessing.statistics.quantiles import Values, gather, quantile
+from pipeline.preprocessing.statistics.min_max import MinMax, min_max
+from pipeline.preprocessing.statistics.moments import Moments, moments
+from pipeline.preprocessing.statistics.quantiles import Values, collect, quantile
 from pipeline.typing import Array
 
 
@@ -57,10 +53,6 @@ class StandardScalerTwin(Twin[Moments]):
     def from_moments(self, moments: Moments) -> Moments:
         """Return the moments: there is nothing else to learn."""
         return moments
-
-    def merge(self, a: Moments, b: Moments) -> Moments:
-        """Merge two moments."""
-        return merge(a, b)
 
     def finalize(self, stats: Moments) -> None:
         """Set `mean_`, `var_`, `scale_` and `n_samples_seen_` as scikit-learn does."""
@@ -94,11 +86,7 @@ class _RangeTwin(Twin[MinMax]):
 
     def statistics(self, block: Numbers, *aligned: Any) -> MinMax:
         """Return the bounds of the block."""
-        return min_max.extent(block.values)
-
-    def merge(self, a: MinMax, b: MinMax) -> MinMax:
-        """Merge the bounds of two blocks."""
-        return min_max.merge(a, b)
+        return min_max(block.values)
 
     def finalize(self, stats: MinMax) -> None:
         """Fit scikit-learn's scaler on two rows, the bounds; they are all it looks for."""
@@ -169,12 +157,8 @@ class RobustScalerTwin(Twin[Values]):
     reads = Numbers
 
     def statistics(self, block: Numbers, *aligned: object) -> Values:
-        """Keep the values, or a summary of them."""
-        return gather(block.values, self.rank_error)
-
-    def merge(self, a: Values, b: Values) -> Values:
-        """Put the rows, or what is known of them, together."""
-        return quantiles.merge(a, b)
+        """Keep the values, or a sketch of them."""
+        return collect(block.values, self.rank_error)
 
     def finalize(self, stats: Values) -> None:
         """Set `center_` and `scale_` as scikit-learn does."""
@@ -248,7 +232,7 @@ def require_finite(twin: Twin[Any], values: Array) -> None:
 
 
 class FiniteTwin(Twin[S]):
-    """A step that takes finite numbers only; `partial` has looked at those it is fitted on."""
+    """A step that takes finite numbers only; `statistics` has checked those it is fitted on."""
 
     reads = Numbers
 

@@ -14,9 +14,8 @@ from pipeline.data import frames
 from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
-from pipeline.preprocessing.statistics import min_max
-from pipeline.preprocessing.statistics.min_max import MinMax
-from pipeline.preprocessing.statistics.quantiles import Values, blamed, gather, merge, quantile
+from pipeline.preprocessing.statistics.min_max import MinMax, min_max
+from pipeline.preprocessing.statistics.quantiles import Values, collect, name_columns, quantile
 from pipeline.typing import Array
 
 LEAST_DEGREE = {"constant": 1, "linear": 2}
@@ -94,11 +93,11 @@ class SplineTransformerTwin(Twin[Any]):
         return reasons
 
     def statistics(self, block: Numbers, *aligned: object) -> Values | MinMax:
-        """Keep the values for quantiles, or a summary of them, and else their bounds."""
+        """Keep the values for quantiles, or a sketch of them, and else their bounds."""
         self._check_missing(block.values)
         if self._by_quantiles():
-            return gather(block.values, self.rank_error)
-        return min_max.extent(block.values)
+            return collect(block.values, self.rank_error)
+        return min_max(block.values)
 
     def _by_quantiles(self) -> bool:
         return isinstance(self.estimator.knots, str) and self.estimator.knots == "quantile"
@@ -109,13 +108,9 @@ class SplineTransformerTwin(Twin[Any]):
             missing = frames.to_host(xp.isnan(values).any(axis=0))
             if missing.any():
                 raise DataError(
-                    f"{blamed(self, missing)} missing values (NaN); impute them first "
+                    f"{name_columns(self, missing)} missing values (NaN); impute them first "
                     "(SimpleImputer) or set handle_missing='zeros'"
                 )
-
-    def merge(self, a: Array, b: Array) -> Values | MinMax:
-        """Merge the statistics of two blocks."""
-        return min_max.merge(a, b) if isinstance(a, MinMax) else merge(a, b)
 
     def finalize(self, stats: Values | MinMax) -> None:
         """Fit scikit-learn's transformer on a table with the same bounds or quantiles."""
@@ -182,15 +177,15 @@ class SplineTransformerTwin(Twin[Any]):
         xp = frames.array_module(frames.device_of(values))
         if self.estimator.extrapolation == "periodic":
             period = upper - lower
-            round_trip = (values - lower) % xp.where(period > 0, period, 1.0)
-            return xp.where(period > 0, lower + round_trip, 0.0)
+            along = (values - lower) % xp.where(period > 0, period, 1.0)
+            return xp.where(period > 0, lower + along, 0.0)
         if self.estimator.extrapolation == "error":
             outside = ~((lower <= values) & (values <= upper)) & ~xp.isnan(values)
             bad = frames.to_host(outside.any(axis=0))
             if bad.any():
                 raise DataError(
-                    f"{blamed(self, bad)} values beyond the limits of the knots; set extrapolation "
-                    "to 'constant', 'linear', 'continue' or 'periodic'"
+                    f"{name_columns(self, bad)} values beyond the limits of the knots; set "
+                    "extrapolation to 'constant', 'linear', 'continue' or 'periodic'"
                 )
         return values
 

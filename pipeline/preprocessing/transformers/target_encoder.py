@@ -30,7 +30,12 @@ from pipeline.data import frames
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.blocks import Categories, Numbers
 from pipeline.preprocessing.engine.twin import ANY
-from pipeline.preprocessing.statistics.categories import Distinct, place, tallies, tally
+from pipeline.preprocessing.statistics.categories import (
+    CategorySums,
+    place_codes,
+    tally,
+    tally_columns,
+)
 from pipeline.preprocessing.transformers.encoders import (
     UNKNOWN,
     EncoderTwin,
@@ -64,16 +69,16 @@ class TargetEncoderTwin(EncoderTwin):
         self.n_folds, self.n_counted = target.n_folds, target.n_counted
         return target.folds, target.values
 
-    def statistics(self, block: Categories, *aligned: Any) -> list[Distinct]:
+    def statistics(self, block: Categories, *aligned: Any) -> list[CategorySums]:
         """Sum the target by value and fold."""
-        return tallies(block.columns, partial(self._sums, aligned))
+        return tally_columns(block.columns, partial(self._sums, aligned))
 
     def _sums(self, aligned: tuple[Any, ...], column: frames.Coded) -> Any:
         """Count rows; then per fold those of each class, or rows, sum and squares of the target."""
         folds, values = aligned
         xp = frames.array_module(frames.device_of(column.codes))
         size = len(column.values) + 1
-        places = place(column.codes, size - 1, xp)
+        places = place_codes(column.codes, size - 1, xp)
         if self.n_counted:
             n = self.n_folds * self.n_counted
             keys = values.astype("int64") * size + places
@@ -86,7 +91,7 @@ class TargetEncoderTwin(EncoderTwin):
         rows = sums[:n].sum(axis=0, keepdims=True)
         return xp.concatenate([rows, sums])
 
-    def finalize(self, stats: list[Distinct]) -> None:
+    def finalize(self, stats: list[CategorySums]) -> None:
         """Set `encodings_` from all rows, and keep those of each fold for the training rows."""
         super().finalize(stats)
         fitted = self.fitted
@@ -105,7 +110,7 @@ class TargetEncoderTwin(EncoderTwin):
         )
         self._held_out_tables = Tables(self.known, self.held_out_table_of)
 
-    def _by_fold(self, column: Distinct, learnt: np.ndarray) -> np.ndarray:
+    def _by_fold(self, column: CategorySums, learnt: np.ndarray) -> np.ndarray:
         """Return sums of shape (1 + 2 n_targets, n_folds, n_categories)."""
         sums = sums_at(column, learnt)[1:]
         # scikit-learn counts the rows of values that are not listed to the first category.
@@ -130,7 +135,7 @@ class TargetEncoderTwin(EncoderTwin):
             for table in sums
         ]
 
-    def fit_original(self, stats: list[Distinct]) -> Any:
+    def fit_original(self, stats: list[CategorySums]) -> Any:
         """Let scikit-learn sort the categories; `finish` sets the encodings."""
         encoder = self.prepared()
 
@@ -252,8 +257,8 @@ _begun: ContextVar[Mapping[Hashable, Future[Target]]] = ContextVar("begun")
 def ahead(estimators: Iterable[Any], y: Any) -> Iterator[None]:
     """Draw the folds of target encoders in another thread, once for those that draw alike.
 
-    Only what none but the encoder draws from is drawn ahead, and what nothing is said of: errors
-    and warnings come, and a generator that is shared is used, where the target is needed.
+    Folds are drawn ahead only where that raises and warns of nothing and no generator is shared;
+    otherwise where the target is needed.
 
     Parameters
     ----------

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.preprocessing.statistics.categories import (
-    Distinct,
-    count,
-    merge,
+    CategorySums,
+    count_codes,
     merge_columns,
-    nothing,
-    place,
+    missing_value,
+    place_codes,
     positions,
     table_of,
 )
@@ -25,14 +24,14 @@ texts = st.lists(st.one_of(words, st.none()), min_size=1, max_size=20)
 numbers = st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=20)
 
 
-def tally(values: list[Any]) -> Distinct:
+def tally(values: list[Any]) -> CategorySums:
     """Every block has the dictionary of its own values, in the order of their appearance."""
     dtype = "int64" if isinstance(values[0], int) else object
     codes, found = pd.factorize(np.array(values, dtype=dtype))
-    return Distinct(found, count(codes, len(found), np)[None].astype("float64"))
+    return CategorySums(found, count_codes(codes, len(found), np)[None].astype("float64"))
 
 
-def as_dict(counts: Distinct) -> dict[Any, float]:
+def as_dict(counts: CategorySums) -> dict[Any, float]:
     known = zip(counts.values.tolist(), counts.sums[0, :-1].tolist(), strict=True)
     return {value: n for value, n in [*known, (None, counts.sums[0, -1])] if n}
 
@@ -40,15 +39,15 @@ def as_dict(counts: Distinct) -> dict[Any, float]:
 @bounded
 @given(a=texts, b=texts)
 def test_merge_commutes(a: list[Any], b: list[Any]) -> None:
-    ours = merge(tally(a), tally(b))
-    assert as_dict(ours) == as_dict(merge(tally(b), tally(a)))
+    ours = tally(a).merge(tally(b))
+    assert as_dict(ours) == as_dict(tally(b).merge(tally(a)))
 
 
 @bounded
 @given(a=texts, b=texts, c=texts)
 def test_merge_associates(a: list[Any], b: list[Any], c: list[Any]) -> None:
-    left = merge(merge(tally(a), tally(b)), tally(c))
-    right = merge(tally(a), merge(tally(b), tally(c)))
+    left = tally(a).merge(tally(b)).merge(tally(c))
+    right = tally(a).merge(tally(b).merge(tally(c)))
     assert as_dict(left) == as_dict(right)
 
 
@@ -56,20 +55,20 @@ def test_merge_associates(a: list[Any], b: list[Any], c: list[Any]) -> None:
 @given(data=st.data(), values=st.one_of(texts, numbers))
 def test_merged_blocks_are_the_whole(data: st.DataObject, values: list[Any]) -> None:
     parts = [tally(values[rows]) for rows in data.draw(cuts(len(values)))]
-    assert as_dict(reduce(merge, parts)) == as_dict(tally(values))
+    assert as_dict(reduce(CategorySums.merge, parts)) == as_dict(tally(values))
 
 
 def test_one_dictionary_is_added_without_looking_up() -> None:
     a = tally(["x", "y", None])
-    both = merge(a, Distinct(a.values, a.sums * 2))
+    both = a.merge(CategorySums(a.values, a.sums * 2))
     assert both.values is a.values
     assert both.sums.tolist() == [[3.0, 3.0, 3.0]]
 
 
 def test_integers_and_floats_are_one_value() -> None:
-    a = Distinct(np.array([1, 2]), np.array([[1.0, 1.0, 0.0]]))
-    b = Distinct(np.array([2.0, 3.0]), np.array([[5.0, 5.0, 0.0]]))
-    assert as_dict(merge(a, b)) == {1.0: 1.0, 2.0: 6.0, 3.0: 5.0}
+    a = CategorySums(np.array([1, 2]), np.array([[1.0, 1.0, 0.0]]))
+    b = CategorySums(np.array([2.0, 3.0]), np.array([[5.0, 5.0, 0.0]]))
+    assert as_dict(a.merge(b)) == {1.0: 1.0, 2.0: 6.0, 3.0: 5.0}
 
 
 def test_columns_are_merged_one_by_one() -> None:
@@ -79,7 +78,7 @@ def test_columns_are_merged_one_by_one() -> None:
 
 
 def test_present_leaves_out_what_does_not_occur() -> None:
-    counts = Distinct(np.array(["a", "b"], dtype=object), np.array([[0.0, 2.0, 0.0]]))
+    counts = CategorySums(np.array(["a", "b"], dtype=object), np.array([[0.0, 2.0, 0.0]]))
     assert counts.present().tolist() == ["b"]
 
 
@@ -87,15 +86,15 @@ def test_present_leaves_out_what_does_not_occur() -> None:
     ("dtype", "expected"), [("float32", "float32"), ("float64", "float64"), (object, "object")]
 )
 def test_present_puts_missing_last_and_keeps_the_type(dtype: Any, expected: str) -> None:
-    found = Distinct(np.array([2, 1], dtype=dtype), np.array([[1.0, 1.0, 4.0]])).present()
+    found = CategorySums(np.array([2, 1], dtype=dtype), np.array([[1.0, 1.0, 4.0]])).present()
     assert found.dtype == expected
     assert found[:2].tolist() == [2, 1]
     assert np.isnan(found[2])
 
 
 def test_nothing_is_one_missing_value() -> None:
-    assert np.isnan(nothing(np.dtype("float32"))).tolist() == [True]
-    assert nothing(np.dtype("int64")).dtype == object
+    assert np.isnan(missing_value(np.dtype("float32"))).tolist() == [True]
+    assert missing_value(np.dtype("int64")).dtype == object
 
 
 def test_positions_of_large_integers_are_exact() -> None:
@@ -104,11 +103,11 @@ def test_positions_of_large_integers_are_exact() -> None:
 
 
 def test_count_puts_missing_last() -> None:
-    assert count(np.array([0, -1, 2, 0, -1], dtype="int8"), 4, np).tolist() == [2, 0, 1, 0, 2]
+    assert count_codes(np.array([0, -1, 2, 0, -1], dtype="int8"), 4, np).tolist() == [2, 0, 1, 0, 2]
 
 
 def test_places_do_not_overflow_small_codes() -> None:
-    assert place(np.array([127, -1], dtype="int8"), 128, np).tolist() == [127, 128]
+    assert place_codes(np.array([127, -1], dtype="int8"), 128, np).tolist() == [127, 128]
 
 
 def test_a_table_keeps_the_types_of_named_columns() -> None:

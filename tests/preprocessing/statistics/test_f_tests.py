@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.preprocessing.statistics.f_tests import analysis, by_class, jointly, merge, regression
+from pipeline.preprocessing.statistics.f_tests import Joint, analysis, by_class, jointly, regression
+from pipeline.preprocessing.statistics.moments import Moments
 from tests.strategies import bounded, cuts, tables
 
 
 def test_scores_of_columns_that_equal_the_target_are_perfect_in_any_block() -> None:
     y = np.random.default_rng(0).normal(3, 9, 50)
     parts = [jointly(np.stack([y, -y], axis=1)[rows], y[rows]) for rows in (slice(9), slice(9, 50))]
-    scores, pvalues = regression(reduce(merge, parts))
+    scores, pvalues = regression(reduce(Joint.merge, parts))
     assert scores.tolist() == [np.finfo("float64").max] * 2
     assert pvalues.tolist() == [0.0, 0.0]
 
@@ -23,7 +24,7 @@ def test_scores_of_columns_that_equal_the_target_are_perfect_in_any_block() -> N
 def test_classes_that_a_block_lacks_count_nothing() -> None:
     X, y = np.array([[1e9 + 1], [1e9 + 2], [5.0], [7.0]]), np.array([0, 0, 2, 2])
     for parts in ([slice(2), slice(2, 4)], [slice(2, 4), slice(2)]):
-        found = reduce(merge, [by_class(X[rows], y[rows], 3) for rows in parts])
+        found = reduce(Moments.merge, [by_class(X[rows], y[rows], 3) for rows in parts])
         assert found.rows.ravel().tolist() == [2, 0, 2]
         assert (found.origin + found.rest)[[0, 2]].ravel().tolist() == [1e9 + 1.5, 6.0]
         assert found.squares.ravel().tolist() == [0.5, 0.0, 2.0]
@@ -50,7 +51,7 @@ def test_analysis_of_any_table_is_exact(data: st.DataObject) -> None:
     y = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(X), max_size=len(X))))
     labels, codes = np.unique(y, return_inverse=True)
     parts = [by_class(X[rows], codes[rows], len(labels)) for rows in data.draw(cuts(len(X)))]
-    scores, _ = analysis(reduce(merge, parts))
+    scores, _ = analysis(reduce(Moments.merge, parts))
     for j in range(X.shape[1]):
         column = [Fraction(x) for x in X[:, j]]
         groups = [[x for x, c in zip(column, y, strict=True) if c == label] for label in labels]
@@ -73,7 +74,7 @@ def test_regression_on_any_table_is_exact(data: st.DataObject) -> None:
     X = data.draw(tables("numbers")).fillna(1.5).to_numpy("float64")
     y = np.array(data.draw(st.lists(st.integers(-9, 9), min_size=len(X), max_size=len(X))))
     parts = [jointly(X[rows], y[rows].astype("float64")) for rows in data.draw(cuts(len(X)))]
-    scores, pvalues = regression(reduce(merge, parts))
+    scores, pvalues = regression(reduce(Joint.merge, parts))
     target = [Fraction(int(value)) for value in y]
     for j in range(X.shape[1]):
         column = [Fraction(x) for x in X[:, j]]

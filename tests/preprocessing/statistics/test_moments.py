@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.preprocessing.statistics.moments import Moments, merge, moments
+from pipeline.preprocessing.statistics.moments import Moments, moments
 from tests.strategies import bounded, cuts, exact
 
 columns = st.lists(st.one_of(exact, st.just(np.nan)), min_size=1, max_size=20)
@@ -25,20 +25,20 @@ def assert_same(a: Moments, b: Moments) -> None:
 @bounded
 @given(a=columns, b=columns)
 def test_merge_commutes(a: list[float], b: list[float]) -> None:
-    assert_same(merge(of(a), of(b)), merge(of(b), of(a)))
+    assert_same(of(a).merge(of(b)), of(b).merge(of(a)))
 
 
 @bounded
 @given(a=columns, b=columns, c=columns)
 def test_merge_associates(a: list[float], b: list[float], c: list[float]) -> None:
-    assert_same(merge(merge(of(a), of(b)), of(c)), merge(of(a), merge(of(b), of(c))))
+    assert_same(of(a).merge(of(b)).merge(of(c)), of(a).merge(of(b).merge(of(c))))
 
 
 @bounded
 @given(data=st.data(), values=columns)
 def test_merged_blocks_are_the_whole(data: st.DataObject, values: list[float]) -> None:
     parts = [of(values[rows]) for rows in data.draw(cuts(len(values)))]
-    assert_same(reduce(merge, parts), of(values))
+    assert_same(reduce(Moments.merge, parts), of(values))
 
 
 def test_values_of_known_columns() -> None:
@@ -65,7 +65,7 @@ def test_variance_beside_a_large_mean() -> None:
     values = np.array([[1e9], [1e9 + 1], [1e9 + 2]])
     assert moments(values, np).variance[0] == pytest.approx(2 / 3, rel=1e-12)
     blocks = [moments(values[i : i + 1], np) for i in range(3)]
-    assert reduce(merge, blocks).variance[0] == pytest.approx(2 / 3, rel=1e-15)
+    assert reduce(Moments.merge, blocks).variance[0] == pytest.approx(2 / 3, rel=1e-15)
 
 
 @pytest.mark.parametrize("n_blocks", [2, 7, 64])
@@ -74,7 +74,7 @@ def test_shuffled_blocks_beside_a_large_mean(n_blocks: int) -> None:
     values = 1e9 + rng.normal(0, 1, (6400, 1))
     blocks = [moments(block, np) for block in np.array_split(values, n_blocks)]
     rng.shuffle(blocks)
-    whole, found = moments(values, np), reduce(merge, blocks)
+    whole, found = moments(values, np), reduce(Moments.merge, blocks)
     np.testing.assert_allclose(found.variance, whole.variance, rtol=1e-13)
     np.testing.assert_allclose(found.mean, whole.mean, rtol=1e-15)
 
@@ -91,7 +91,7 @@ def test_weighted_rows_may_be_cut_anywhere(data: st.DataObject, values: list[flo
     weights = np.array(data.draw(st.lists(shares, min_size=len(values), max_size=len(values))))
     X = np.array(values)[:, None]
     parts = [moments(X[rows], np, weights[rows]) for rows in data.draw(cuts(len(values)))]
-    assert_same(reduce(merge, parts), moments(X, np, weights))
+    assert_same(reduce(Moments.merge, parts), moments(X, np, weights))
 
 
 def test_weights_of_whole_numbers_are_rows() -> None:

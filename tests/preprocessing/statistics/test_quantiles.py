@@ -13,16 +13,15 @@ from sklearn.utils import resample
 from pipeline.errors import ConfigError
 from pipeline.preprocessing.statistics.quantiles import (
     MANY,
-    Rows,
-    blamed,
-    drawn,
+    RowBlocks,
+    collect,
+    draw_rows,
     each,
-    gather,
-    merge,
+    name_columns,
     quantile,
-    ranks,
-    special,
-    take,
+    quantile_ranks,
+    special_function,
+    take_rows,
 )
 from pipeline.preprocessing.statistics.sketch import QuantileSketch
 from tests.strategies import bounded, cuts, exact
@@ -51,8 +50,8 @@ def matrix(n_rows: int = 200) -> np.ndarray:
     return X
 
 
-def cut(X: np.ndarray, n_blocks: int) -> Rows:
-    return reduce(merge, [Rows([part]) for part in np.array_split(X, n_blocks)])
+def cut(X: np.ndarray, n_blocks: int) -> RowBlocks:
+    return reduce(RowBlocks.merge, [RowBlocks([part]) for part in np.array_split(X, n_blocks)])
 
 
 @pytest.mark.parametrize("n_blocks", BLOCKS)
@@ -71,7 +70,7 @@ def test_equals_numpy_for_any_values(method: str, values: list[float], data: st.
     # Simple fractions of small counts are ranks to the last bit, or not.
     parts = data.draw(st.integers(1, 30))
     X = np.array(values)
-    stat = reduce(merge, [Rows([X[rows, None]]) for rows in data.draw(cuts(len(X)))])
+    stat = reduce(RowBlocks.merge, [RowBlocks([X[rows, None]]) for rows in data.draw(cuts(len(X)))])
     q = np.linspace(0, 1, parts + 1)
     found = quantile(stat, q, method)[:, 0]
     if np.isnan(X).all():
@@ -86,23 +85,23 @@ def test_types_of_columns(dtype: str, method: str) -> None:
     X = np.array([[0], [1], [1], [0], [1], [0], [1]]).astype(dtype)
     q = [0.0, 0.3, 0.5, 1.0]
     expected = np.nanquantile(X if dtype == "float32" else X.astype("float64"), q, 0, method=method)
-    np.testing.assert_allclose(quantile(Rows([X]), q, method), expected, rtol=1e-7)
+    np.testing.assert_allclose(quantile(RowBlocks([X]), q, method), expected, rtol=1e-7)
 
 
 def test_difference_of_small_integers_does_not_overflow() -> None:
-    stat = Rows([np.array([[-100], [100]], dtype="int8")])
+    stat = RowBlocks([np.array([[-100], [100]], dtype="int8")])
     assert quantile(stat, [0.25]).tolist() == [[-50.0]]
 
 
 def test_more_ranks_than_are_partitioned_are_sorted() -> None:
     X = matrix(4 * MANY)
     q = np.linspace(0, 1, 2 * MANY)
-    np.testing.assert_array_equal(quantile(Rows([X]), q), np.nanquantile(X, q, axis=0))
+    np.testing.assert_array_equal(quantile(RowBlocks([X]), q), np.nanquantile(X, q, axis=0))
 
 
 def test_blocks_are_not_changed() -> None:
     X = matrix()
-    quantile(Rows([X]), [0.5])
+    quantile(RowBlocks([X]), [0.5])
     np.testing.assert_array_equal(X, matrix())
 
 
@@ -113,65 +112,65 @@ def test_column_without_values() -> None:
 
 def test_ranks_stay_inside_the_column() -> None:
     for method in METHODS:
-        lower, upper, _ = ranks(3, np.array([0.0, 1e-9, 1 - 1e-9, 1.0]), method)
+        lower, upper, _ = quantile_ranks(3, np.array([0.0, 1e-9, 1 - 1e-9, 1.0]), method)
         assert min(lower) >= 0
         assert max(upper) <= 2
 
 
 def test_equal_infinities_have_themselves_for_a_median() -> None:
-    stat = Rows([np.array([[-np.inf], [np.inf], [np.inf], [np.inf]])])
+    stat = RowBlocks([np.array([[-np.inf], [np.inf], [np.inf], [np.inf]])])
     assert quantile(stat, [0.5, 0.7, 1.0]).ravel().tolist() == [np.inf] * 3
 
 
 def test_values_are_gathered_as_the_user_wants() -> None:
-    assert isinstance(gather(matrix(), 0.0), Rows)
-    assert isinstance(gather(matrix(), 0.01), QuantileSketch)
+    assert isinstance(collect(matrix(), 0.0), RowBlocks)
+    assert isinstance(collect(matrix(), 0.01), QuantileSketch)
 
 
 @pytest.mark.parametrize("rank_error", [-0.1, 1, 2.0, np.nan, 1e-20])
 def test_bounds_that_are_no_share_of_the_rows_are_refused(rank_error: float) -> None:
     with pytest.raises(ConfigError, match="use 0 for exact quantiles"):
-        gather(matrix(), rank_error)
+        collect(matrix(), rank_error)
 
 
 @pytest.mark.parametrize("n_blocks", BLOCKS)
-def test_rows_know_counts_type_and_extent(n_blocks: int) -> None:
+def test_rows_know_counts_type_and_bounds(n_blocks: int) -> None:
     stat = cut(matrix(), n_blocks)
     assert stat.counts.tolist() == [200, 200, 200, 133]
     assert stat.dtype == "float64"
-    assert stat.extent.n_rows == 200
-    np.testing.assert_array_equal(stat.extent.low, np.nanmin(matrix(), axis=0))
+    assert stat.min_max.n_rows == 200
+    np.testing.assert_array_equal(stat.min_max.low, np.nanmin(matrix(), axis=0))
 
 
 def test_type_is_that_of_all_blocks() -> None:
     blocks = [np.zeros((1, 1), dtype="int64"), np.zeros((1, 1), dtype="float32")]
-    assert Rows(blocks).dtype == "float64"
-    assert Rows(blocks[1:]).dtype == "float32"
+    assert RowBlocks(blocks).dtype == "float64"
+    assert RowBlocks(blocks[1:]).dtype == "float32"
 
 
 @pytest.mark.parametrize("replace", [False, True])
 def test_rows_are_drawn_where_there_are_more(replace: bool) -> None:
     stat = cut(matrix(), 7)
     chosen = resample(np.arange(200), replace=replace, n_samples=30, random_state=5)
-    found = drawn(stat, 30, 5, replace=replace)
-    assert isinstance(found, Rows)
+    found = draw_rows(stat, 30, 5, replace=replace)
+    assert isinstance(found, RowBlocks)
     np.testing.assert_array_equal(found.column(2), matrix()[np.sort(chosen), 2])
-    assert drawn(stat, 200, 5, replace=replace) is stat
-    assert drawn(stat, None, 5, replace=replace) is stat
+    assert draw_rows(stat, 200, 5, replace=replace) is stat
+    assert draw_rows(stat, None, 5, replace=replace) is stat
 
 
-def test_nothing_is_drawn_from_a_summary() -> None:
-    stat = gather(matrix(), 0.01)
-    assert drawn(stat, 30, 5, replace=False) is stat
+def test_nothing_is_drawn_from_a_sketch() -> None:
+    stat = collect(matrix(), 0.01)
+    assert draw_rows(stat, 30, 5, replace=False) is stat
 
 
 @bounded
 @given(data=st.data(), n_rows=st.integers(1, 20))
 def test_taken_rows_are_those_asked_for(data: st.DataObject, n_rows: int) -> None:
     X = np.arange(n_rows)[:, None]
-    stat = reduce(merge, [Rows([X[rows]]) for rows in data.draw(cuts(n_rows))])
+    stat = reduce(RowBlocks.merge, [RowBlocks([X[rows]]) for rows in data.draw(cuts(n_rows))])
     chosen = data.draw(st.lists(st.integers(0, n_rows - 1), min_size=1, max_size=30))
-    found = take(stat, np.array(chosen))
+    found = take_rows(stat, np.array(chosen))
     assert found.column(0).tolist() == sorted(chosen)
     assert found.n_rows == len(chosen)
 
@@ -187,10 +186,10 @@ def test_each_returns_results_in_order() -> None:
 
 
 def test_special_functions_are_those_of_the_array() -> None:
-    assert special("ndtri", np.zeros(1))(0.5) == 0.0
+    assert special_function("ndtri", np.zeros(1))(0.5) == 0.0
 
 
 @pytest.mark.parametrize(("names", "said"), [(None, "[1]"), (["a", "b"], "['b']")])
 def test_blamed_columns_are_named(names: Any, said: str) -> None:
     twin = SimpleNamespace(estimator=1.5, names=names)
-    assert blamed(twin, np.array([False, True])) == f"float: the columns {said} hold"
+    assert name_columns(twin, np.array([False, True])) == f"float: the columns {said} hold"

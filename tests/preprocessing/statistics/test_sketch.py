@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import ConfigError
-from pipeline.preprocessing.statistics.quantiles import Rows, quantile
-from pipeline.preprocessing.statistics.sketch import MOST_ROWS, QuantileSketch, size_for, summary
+from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
+from pipeline.preprocessing.statistics.sketch import MOST_ROWS, QuantileSketch, size_for, sketch
 from tests.preprocessing.statistics.test_quantiles import METHODS
 from tests.strategies import bounded, exact
 
@@ -49,7 +49,7 @@ def merged(parts: list[QuantileSketch], how: str) -> QuantileSketch:
 
 def of(values: np.ndarray, n_parts: int, how: str = "in turn", size: int = SIZE) -> QuantileSketch:
     X = values[:, None] if values.ndim == 1 else values
-    return merged([summary(part, size) for part in np.array_split(X, n_parts)], how)
+    return merged([sketch(part, size) for part in np.array_split(X, n_parts)], how)
 
 
 def rank_errors(stat: QuantileSketch, values: np.ndarray) -> np.ndarray:
@@ -97,7 +97,7 @@ def test_bound_is_not_wide_of_the_mark() -> None:
 def test_bound_holds_for_any_values_and_partitions(data: st.DataObject, size: int) -> None:
     values = np.array(data.draw(st.lists(exact | st.just(np.nan), min_size=1, max_size=120)))
     edges = sorted(data.draw(st.sets(st.integers(1, len(values)), max_size=30)) - {len(values)})
-    parts = [summary(part[:, None], size) for part in np.split(values, edges)]
+    parts = [sketch(part[:, None], size) for part in np.split(values, edges)]
     parts = data.draw(st.permutations(parts))
     while len(parts) > 1:
         at = data.draw(st.integers(0, len(parts) - 2))
@@ -132,7 +132,7 @@ def test_exact_below_twice_the_size(n_parts: int, method: str) -> None:
     X = np.stack([ORDERS["random"], ORDERS["holes"], ORDERS["saw"]], axis=1)[:199]
     q = np.linspace(0, 1, 31)
     found = quantile(of(X, n_parts, "shuffled", 100), q, method)
-    np.testing.assert_array_equal(found, quantile(Rows([X]), q, method))
+    np.testing.assert_array_equal(found, quantile(RowBlocks([X]), q, method))
     np.testing.assert_array_equal(found, np.nanquantile(X, q, axis=0, method=method))
 
 
@@ -154,7 +154,7 @@ def test_same_partitions_in_the_same_order_give_the_same_values() -> None:
 
 
 def test_merging_changes_neither() -> None:
-    a, b = (summary(part[:, None], 4) for part in np.array_split(ORDERS["random"], 2))
+    a, b = (sketch(part[:, None], 4) for part in np.array_split(ORDERS["random"], 2))
     before = pickle.dumps((a, b))
     a.merge(b)
     assert pickle.dumps((a, b)) == before
@@ -195,14 +195,14 @@ def test_large_integers_stay_apart() -> None:
 
 
 def test_types_of_partitions_may_differ() -> None:
-    stat = summary(np.array([[1], [2]]), 4).merge(summary(np.array([[np.nan], [0.5]]), 4))
+    stat = sketch(np.array([[1], [2]]), 4).merge(sketch(np.array([[np.nan], [0.5]]), 4))
     assert stat.dtype == "float64"
     assert quantile(stat, [0.5]).tolist() == [[1.0]]
 
 
 def test_partition_of_nothing_but_holes() -> None:
-    nothing = summary(np.full((5, 1), np.nan), 4)
-    stat = nothing.merge(summary(np.array([[3.0]]), 4)).merge(nothing)
+    nothing = sketch(np.full((5, 1), np.nan), 4)
+    stat = nothing.merge(sketch(np.array([[3.0]]), 4)).merge(nothing)
     assert (stat.n_rows, stat.counts.tolist()) == (11, [1])
     assert quantile(stat, [0.0, 0.5, 1.0]).ravel().tolist() == [3.0] * 3
 
