@@ -7,11 +7,10 @@ from importlib import invalidate_caches
 from pathlib import Path
 from typing import Any
 
-from pipeline.benchmark import new_task as adoption
 from pipeline.benchmark import results
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.new_task import NewTask
-from pipeline.benchmark.prepare import prepared
+from pipeline.benchmark.new_task import NewTask, create
+from pipeline.benchmark.prepare import prepare
 from pipeline.benchmark.publish import PublishOptions, publish
 from pipeline.benchmark.task import FOLDER
 
@@ -34,8 +33,8 @@ def new_task(
 
     Returns
     -------
-    Adopted
-        Its ``name``; ``lines()`` says what became of each column.
+    NewTask
+        Its ``name``; ``lines()`` says how each column is used.
 
     Raises
     ------
@@ -46,9 +45,9 @@ def new_task(
     """
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "__init__.py").touch()
-    made = adoption.new_task(Path(file), target, Path(home), name)
+    created = create(Path(file), target, Path(home), name)
     invalidate_caches()  # or Python may not see that there is a new file to import
-    return made
+    return created
 
 
 def report(
@@ -61,7 +60,7 @@ def report(
     out: str | Path | None = None,
     **choices: Any,
 ) -> results.Results:
-    """Compare the programs of a task and write the pages of the report.
+    """Compare the pipelines of a task and write the pages of the report.
 
     Every variant runs in a process of its own, which imports the script anew: call it below
     ``if __name__ == "__main__":``.
@@ -72,9 +71,9 @@ def report(
         Name of a file in the folder `tasks` of the working directory.
     device : {"auto", "cpu", "cuda"}
     repeats : int
-        Timed runs of each program by each variant.
+        Timed runs of each pipeline by each variant.
     pipelines : sequence of str
-        Programs; all by default.
+        All by default.
     home : str or Path
         Folder of the data.
     out : str or Path, optional
@@ -96,7 +95,7 @@ def report(
     """
     folder = Path(out) if out is not None else Path("reports") / task
     given = {"seed": 0, "split": None, "changes": ()} | choices
-    what, job, chosen = prepared(
+    what, job, chosen = prepare(
         task, device=device, pipelines=",".join(pipelines), home=Path(home), **given
     )
     publish(Comparison(what, job, chosen, device, repeats), folder, PublishOptions(pages=True))

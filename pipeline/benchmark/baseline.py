@@ -28,12 +28,12 @@ def require_comparable(new: Results, old: Results) -> None:
     DataError
         They did not; every difference is named.
     """
-    found = list(obstacles(new, old))
+    found = list(why_not_comparable(new, old))
     if found:
         raise DataError("the two results are not comparable: " + "; ".join(found))
 
 
-def obstacles(new: Results, old: Results) -> Iterator[str]:
+def why_not_comparable(new: Results, old: Results) -> Iterator[str]:
     """Yield what two records did not have in common, so that they cannot be compared."""
     pairs = {
         "task": (new.task.name, old.task.name),
@@ -56,8 +56,8 @@ def obstacles(new: Results, old: Results) -> Iterator[str]:
             yield f"pipeline {pipeline.name}: its parameters are others"
 
 
-def differences(new: Results, old: Results) -> list[str]:
-    """Return what differs between the circumstances of two records, a sentence each."""
+def other_differences(new: Results, old: Results) -> list[str]:
+    """Return what else differs between two records, a sentence each."""
     here, there = new.machine, old.machine
     pairs = {
         "processor": (f"{here.cpu}, {here.cores} cores", f"{there.cpu}, {there.cores} cores"),
@@ -66,12 +66,14 @@ def differences(new: Results, old: Results) -> list[str]:
         "seed": (new.protocol.seed, old.protocol.seed),
         "Python": (here.python, there.python),
     }
-    told = [f"{what}: {now} now, {then} then" for what, (now, then) in pairs.items() if now != then]
+    found = [
+        f"{what}: {now} now, {then} then" for what, (now, then) in pairs.items() if now != then
+    ]
     for name in sorted(here.packages.keys() | there.packages.keys()):
         now, then = (machine.packages.get(name, "none") for machine in (here, there))
         if now != then:
-            told.append(f"{name}: {now} now, {then} then")
-    return told
+            found.append(f"{name}: {now} now, {then} then")
+    return found
 
 
 def _gpus(results: Results) -> str:
@@ -93,7 +95,7 @@ def table(new: Results, old: Results) -> Table:
         for cell in new.cells
         if cell.runs and (cell.pipeline, cell.variant) in then
     ]
-    told = differences(new, old)
+    told = other_differences(new, old)
     return Table(
         f"Now ({new.created[:10]}) beside then ({old.created[:10]})",
         ("Pipeline", "Variant", "Then, s", "Now, s", "Ratio", "Interval", "Verdict"),

@@ -1,10 +1,6 @@
-"""Measuring variants side by side: own processes, random order, a warm-up apart.
+"""A comparison: variants measured side by side, at the size of the table and at others.
 
-The same contest at other sizes of the table.
-
-The sizes of a sweep: shares of a table's rows, in files of their own.
-
-What must be the same for runs of two commands to belong to one comparison.
+The runs of an interrupted command are used by the next one only if their `fingerprint` is the same.
 """
 
 from __future__ import annotations
@@ -24,7 +20,7 @@ from msgspec import structs
 
 from pipeline.benchmark import agreement, metrics, provenance, results, task
 from pipeline.benchmark.measure import CLOCK, Job
-from pipeline.benchmark.resume import Journal
+from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.rounds import CellRuns, Schedule, as_run
 from pipeline.benchmark.task import Task
 from pipeline.benchmark.variants import variants
@@ -74,7 +70,7 @@ class Comparison:
         return len(self.pipelines) * (len(able) * (self.repeats + 1) * tables + self.seeds)
 
     def measure(
-        self, say: Say, journal: Journal | None = None, pages: Path | None = None
+        self, say: Say, finished: FinishedRuns | None = None, pages: Path | None = None
     ) -> results.Results:
         """Run everything and return the record.
 
@@ -82,16 +78,16 @@ class Comparison:
         ----------
         say : callable
             Gets a line of text for every run.
-        journal : Journal, optional
+        finished : FinishedRuns, optional
             Has the runs that need not be repeated, and takes those that are made.
         pages : Path, optional
             Takes pages of where the time of one more run of each cell goes.
         """
-        journal = journal or Journal()
+        finished = finished or FinishedRuns()
         load = environment.load_average()
-        field_ = variants(self.device)
-        names = [variant.name for variant in field_ if variant.status == "ok"]
-        rounds = Schedule(self.repeats, self.seeds, journal, say, pages)
+        entries = variants(self.device)
+        names = [variant.name for variant in entries if variant.status == "ok"]
+        rounds = Schedule(self.repeats, self.seeds, finished, say, pages)
         found = [
             rounds.run(replace(self.job, pipeline=pipeline), names, self.task.kind)
             for pipeline in self.pipelines
@@ -104,14 +100,14 @@ class Comparison:
             self.sizes,
             replace(rounds, seeds=0, pages=None),
         )
-        contests = [contest for contests, _ in found for contest in contests]
+        cells = [runs for cells, _ in found for runs in cells]
         order = [name for _, names in found for name in names]
-        made = self._record(field_, contests, order, load)
-        protocol = structs.replace(made.protocol, resumed=journal.taken)
+        made = self._record(entries, cells, order, load)
+        protocol = structs.replace(made.protocol, resumed=finished.resumed)
         return structs.replace(made, protocol=protocol, points=points, profiles=rounds.profiles)
 
     def fingerprint(self) -> dict[str, str]:
-        """Return what must be the same for runs of another command to be taken up."""
+        """Return what must be the same for runs of an earlier command to be used."""
         plan = {
             "repeats": str(self.repeats),
             "seeds": str(self.seeds),
@@ -123,15 +119,15 @@ class Comparison:
 
     def _record(
         self,
-        field_: list[results.Variant],
-        contests: list[CellRuns],
+        entries: list[results.Variant],
+        cells: list[CellRuns],
         order: list[str],
         load: float,
     ) -> results.Results:
-        reports = [c.reports[-1] for c in contests if c.reports]
+        reports = [c.reports[-1] for c in cells if c.reports]
         if not reports:
-            raise PipelineError("no run succeeded: " + "; ".join(c.why for c in contests))
-        references = {c.pipeline: c.reports[-1] for c in contests if c.is_reference}
+            raise PipelineError("no run succeeded: " + "; ".join(c.why for c in cells))
+        references = {c.pipeline: c.reports[-1] for c in cells if c.is_reference}
         return results.Results(
             schema=results.SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -147,11 +143,11 @@ class Comparison:
                 clock=CLOCK,
                 isolation=ISOLATION,
             ),
-            variants=field_,
+            variants=entries,
             pipelines=[self._describe(pipeline) for pipeline in self.pipelines],
             cells=[
-                contest.cell(references.get(contest.pipeline), metrics.judges(self.task))
-                for contest in contests
+                runs.cell(references.get(runs.pipeline), metrics.judges(self.task))
+                for runs in cells
             ],
         )
 
@@ -211,7 +207,7 @@ def sweep(
     job : Job
         Its pipeline, variant and path are replaced.
     pipelines, names : sequence of str
-        Of the programs and of the variants.
+        Of the pipelines and of the variants.
     sizes : sequence of float
         In ascending order.
     rounds : Rounds
@@ -220,11 +216,11 @@ def sweep(
     return [
         point
         for pipeline in pipelines
-        for point in _pipeline(task, job, pipeline, names, files, rounds)
+        for point in _sweep_pipeline(task, job, pipeline, names, files, rounds)
     ]
 
 
-def _pipeline(
+def _sweep_pipeline(
     task: Task, job: Job, pipeline: str, names: Sequence[str], files: Sequence[tuple[float, Path]],
     rounds: Schedule,
 ) -> Iterator[results.Point]:  # fmt: skip
@@ -233,23 +229,23 @@ def _pipeline(
         found, _ = rounds.run(
             replace(job, pipeline=pipeline, path=path), able, task.kind, label=(f"size {size:g}",)
         )
-        yield from (_point(contest, size) for contest in found)
-        able = [contest.variant for contest in found if not contest.why]
+        yield from (_point(runs, size) for runs in found)
+        able = [runs.variant for runs in found if not runs.why]
         if names[0] not in able:
             return
 
 
-def _point(contest: CellRuns, size: float) -> results.Point:
-    last = contest.reports[-1] if contest.reports else contest.warmup
+def _point(runs: CellRuns, size: float) -> results.Point:
+    last = runs.reports[-1] if runs.reports else runs.warmup
     return results.Point(
-        pipeline=contest.pipeline,
-        variant=contest.variant,
+        pipeline=runs.pipeline,
+        variant=runs.variant,
         size=size,
         rows_train=last.rows_train if last else 0,
         rows_test=len(last.y_true) if last else 0,
-        status="failed" if contest.why else "ok",
-        why=contest.why,
-        runs=[as_run(report) for report in contest.reports],
+        status="failed" if runs.why else "ok",
+        why=runs.why,
+        runs=[as_run(report) for report in runs.reports],
     )
 
 
@@ -356,7 +352,7 @@ _CODE = {".py", ".json"}
 def fingerprint(
     what: Task, job: Job, pipelines: Iterable[str], plan: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return task, data, programs, protocol, versions, code and machine, in words.
+    """Return task, data, pipelines, protocol, versions, code and machine, in words.
 
     Parameters
     ----------
@@ -368,7 +364,7 @@ def fingerprint(
         The protocol: repeats, seeds, variants and the like.
     """
     here, found = hardware.describe(), gpu.probe()
-    programs = [source_code.code(what.pipeline(name, job.seed, job.changes)) for name in pipelines]
+    code = [source_code.code(what.pipeline(name, job.seed, job.changes)) for name in pipelines]
     settings = (f"{name}={os.environ[name]}" for name in environment.SETTINGS if name in os.environ)
     return {
         "task": what.name,
@@ -376,7 +372,7 @@ def fingerprint(
         "split": str(what.split(job.split)),
         "columns": _brief([*what.columns, what.target]),
         "metrics": ", ".join([*what.metrics, *map(str, what.margins.items())]),
-        "programs": _brief(programs),
+        "pipelines": _brief(code),
         "seed": str(job.seed),
         "clock": CLOCK,
         "code": _code(what.name),

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.benchmark import results
-from pipeline.benchmark.baseline import obstacles
+from pipeline.benchmark.baseline import why_not_comparable
 from pipeline.benchmark.results import Past, Results
 from pipeline.errors import DataError
 
@@ -29,7 +29,7 @@ def earlier(now: Results, path: Path) -> list[Past]:
         then = results.load(path)
     except DataError:
         return []
-    if any(obstacles(now, then)):
+    if any(why_not_comparable(now, then)):
         return []
     return [*then.history, brief(then)][-MOST:]
 

@@ -1,8 +1,7 @@
-"""A table of one's own made a task: its data as Parquet, its programs as a file to edit.
+"""A task made of your own table: its data as Parquet, its pipelines as a file to edit.
 
-What the columns of a table can be used for; what cannot be used is named, with the reason.
-
-What a target column asks for: a class of two, one of several, or a number.
+Columns that cannot be used are named, with the reason; the target decides the kind of the task: a
+class of two, one of several, or a number.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from pipeline.data.read import read_table
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
 
-__all__ = ["NewTask", "new_task", "stored"]
+__all__ = ["NewTask", "create", "find_table"]
 
 FOLD, TARGET = "(fold)", "(target)"
 """Columns that are added; no table has them by chance."""
@@ -81,8 +80,8 @@ def _listed(what: str, names: list[str]) -> Iterator[str]:
         yield f"  {what}: " + ", ".join(map(repr, names))
 
 
-def new_task(file: Path, label: str, home: Path, name: str = "") -> NewTask:
-    """Write a table's usable columns as Parquet and a task with programs for them.
+def create(file: Path, label: str, home: Path, name: str = "") -> NewTask:
+    """Write a table's usable columns as Parquet and a task with pipelines for them.
 
     Parameters
     ----------
@@ -123,7 +122,7 @@ def new_task(file: Path, label: str, home: Path, name: str = "") -> NewTask:
     return made
 
 
-def stored(home: Path, name: str) -> Path:
+def find_table(home: Path, name: str) -> Path:
     """Return the Parquet file of a table of your own.
 
     Raises

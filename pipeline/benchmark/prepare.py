@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.errors import ConfigError
 
 
-def prepared(
+def prepare(
     task: str,
     *,
     device: str,
@@ -30,19 +30,19 @@ def prepared(
     choice = devices.choose(device)
     what = load(task)
     what.split(split)
-    chosen = listed(pipelines, what.pipelines)
-    parsed = dict(change(text) for text in changes)
+    chosen = choose_pipelines(pipelines, what.pipelines)
+    parameters = dict(parse_change(text) for text in changes)
     for name in chosen:
         lower.lower(
-            what.pipeline(name, seed, parsed),
+            what.pipeline(name, seed, parameters),
             choice.name,
             lower.LoweringOptions(fallback=device == "auto"),
         )
     path = what.data(home, **asked)
-    return what, Job(task, chosen[0], device, path, seed, split, parsed), chosen
+    return what, Job(task, chosen[0], device, path, seed, split, parameters), chosen
 
 
-def listed(text: str, known: Any) -> list[str]:
+def choose_pipelines(text: str, known: Any) -> list[str]:
     """Return the names in a list with commas; all that are known for an empty one."""
     from pipeline.benchmark.task import pick
 
@@ -50,7 +50,7 @@ def listed(text: str, known: Any) -> list[str]:
     return list(dict.fromkeys(pick(name, known, "pipeline") for name in names)) or list(known)
 
 
-def change(text: str) -> tuple[str, Any]:
+def parse_change(text: str) -> tuple[str, Any]:
     """Return name and value of ``STEP__PARAM=VALUE``; what is no literal is text."""
     name, equals, value = text.partition("=")
     if not equals:

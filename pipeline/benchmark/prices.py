@@ -23,7 +23,7 @@ _FIELDS: dict[str, Any] = {
 }
 
 
-def given(text: str) -> Price:
+def parse_price(text: str) -> Price:
     """Return a price that the user named.
 
     Parameters
@@ -38,7 +38,7 @@ def given(text: str) -> Price:
 
     Examples
     --------
-    >>> given("1.20 EUR").per_hour
+    >>> parse_price("1.20 EUR").per_hour
     1.2
     """
     found = _PRICE.fullmatch(text)
@@ -53,7 +53,7 @@ def given(text: str) -> Price:
     )
 
 
-def listed(machine: str, path: Path | None = None) -> Price:
+def find_price(machine: str, path: Path | None = None) -> Price:
     """Return a machine's price from a table.
 
     Parameters

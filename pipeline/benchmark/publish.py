@@ -13,7 +13,7 @@ from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.history import earlier
 from pipeline.benchmark.report import html, markdown
 from pipeline.benchmark.report.terminal import table
-from pipeline.benchmark.resume import Journal
+from pipeline.benchmark.resume import FinishedRuns
 from pipeline.system.atomic import publishing, write_text
 from pipeline.system.progress import progress
 
@@ -40,31 +40,31 @@ class PublishOptions:
     price: results.Price | None = None
 
 
-def publish(duel: Comparison, folder: Path, options: PublishOptions) -> None:
+def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> None:
     """Measure and keep ``results.json``, with the pages of the report if asked.
 
     Parameters
     ----------
-    duel : Comparison
+    comparison : Comparison
         What to compare.
     folder : Path
         Takes the results; what was there is replaced once all is written.
     options : PublishOptions
     """
     with publishing(folder) as draft:
-        journal = _journal(duel, folder.resolve(), resume=options.resume)
+        finished = _find_finished(comparison, folder.resolve(), resume=options.resume)
         try:
-            with progress("runs", duel.runs) as line:
-                measured = duel.measure(line, journal, draft if options.profile else None)
+            with progress("runs", comparison.runs) as line:
+                measured = comparison.measure(line, finished, draft if options.profile else None)
         except BaseException:
-            _tell_kept(journal)
+            _report_kept(finished)
             raise
         history = earlier(measured, folder / "results.json")
         measured = structs.replace(measured, price=options.price, history=history)
         (draft / "results.json").write_bytes(results.dumps(measured))
         if options.pages:
             render(measured, draft)
-    journal.drop()
+    finished.drop()
     Console().print(table(measured))
 
 
@@ -92,18 +92,21 @@ def kept(folder: Path) -> Path:
     return folder.parent / f".{folder.name}.runs"
 
 
-def _journal(duel: Comparison, folder: Path, *, resume: bool) -> Journal:
-    """Return the journal, and say whether there are runs to take up."""
+def _find_finished(comparison: Comparison, folder: Path, *, resume: bool) -> FinishedRuns:
+    """Return the finished runs, and say whether the command resumes from them."""
     if not resume or _published(folder, kept(folder)):
-        Journal(kept(folder)).drop()
-    journal, console = Journal(kept(folder), duel.fingerprint()), Console(soft_wrap=True)
-    if journal.refused:
-        said = "; ".join(journal.refused)
-        console.print(f"earlier runs are not taken up: {said}", markup=False, highlight=False)
-    elif journal.count():
-        said = f"resuming after {journal.count()} finished runs of an earlier command"
+        FinishedRuns(kept(folder)).drop()
+    finished, console = (
+        FinishedRuns(kept(folder), comparison.fingerprint()),
+        Console(soft_wrap=True),
+    )
+    if finished.refused:
+        said = "; ".join(finished.refused)
+        console.print(f"earlier runs are not used: {said}", markup=False, highlight=False)
+    elif finished.count():
+        said = f"resuming after {finished.count()} finished runs of an earlier command"
         console.print(said, markup=False, highlight=False)
-    return journal
+    return finished
 
 
 def _published(folder: Path, runs: Path) -> bool:
@@ -113,7 +116,7 @@ def _published(folder: Path, runs: Path) -> bool:
     return bool(times) and record.exists() and record.stat().st_mtime_ns > max(times)
 
 
-def _tell_kept(journal: Journal) -> None:
-    if journal.count():
-        said = f"{journal.count()} finished runs are kept; the same command takes them up"
+def _report_kept(finished: FinishedRuns) -> None:
+    if finished.count():
+        said = f"{finished.count()} finished runs are kept; the same command resumes from them"
         Console(stderr=True, soft_wrap=True).print(said, markup=False, highlight=False)

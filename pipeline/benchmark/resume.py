@@ -1,8 +1,8 @@
 """Finished runs, kept on the disk until the comparison they belong to is published.
 
-A comparison that was ended before its end is taken up by the next one in the same circumstances:
-what has run is read instead of run again. Each run is a file that is written aside, flushed and
-renamed, so that it is there as a whole or not at all; equal predictions are kept once.
+A comparison that was interrupted is resumed by the next one with the same fingerprint: what has
+run is read instead of run again. Each run is a file that is written aside, flushed and renamed, so
+that it is there as a whole or not at all; equal predictions are kept once.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ import pyarrow as pa
 from pipeline.benchmark.worker import Report
 from pipeline.system.atomic import flush, sha256
 
-CIRCUMSTANCES = "circumstances.json"
+FINGERPRINT = "fingerprint.json"
 _ARRAYS = ("y_true", "predicted")
 
 
-class Journal:
+class FinishedRuns:
     """The finished runs of one comparison.
 
     Parameters
     ----------
     folder : Path or None
         Made when the first run is kept; None keeps nothing.
-    circumstances : mapping of str to str
+    fingerprint : mapping of str to str
         What must be the same for a run to count; see `pipeline.benchmark.compare`.
 
     Attributes
     ----------
     refused : list of str
-        Why earlier runs are not taken up; empty where they are, or where there are none.
-    taken : int
-        Earlier runs that have been taken up so far.
+        Why earlier runs are not used; empty where they are, or where there are none.
+    resumed : int
+        Earlier runs that have been used so far.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class Journal:
     ) -> None:
         self.folder, self.fingerprint = folder, dict(fingerprint or {})
         self.refused: list[str] = []
-        self.taken = 0
+        self.resumed = 0
         if folder is not None and folder.is_dir():
-            self.refused = _differences(self.fingerprint, _kept_circumstances(folder))
+            self.refused = _differences(self.fingerprint, _read_fingerprint(folder))
             if self.refused:
                 self.drop()
 
@@ -67,7 +67,7 @@ class Journal:
             found = self._read(_file(name))
         except (OSError, ValueError, msgspec.MsgspecError, pa.ArrowException):
             return None  # never written, or damaged: it is run again
-        self.taken += 1
+        self.resumed += 1
         return found
 
     def keep(self, report: Report | str, *name: str) -> None:
@@ -76,7 +76,7 @@ class Journal:
             return
         if not self.folder.is_dir():
             self.folder.mkdir(parents=True)
-            _write(self.folder / CIRCUMSTANCES, msgspec.json.encode(self.fingerprint))
+            _write(self.folder / FINGERPRINT, msgspec.json.encode(self.fingerprint))
         if isinstance(report, str):
             _write(self.folder / _file(name), msgspec.json.encode({"error": report}))
             return
@@ -86,7 +86,7 @@ class Journal:
                 plain[array] = self._keep_array(plain[array])
         except pa.ArrowException:
             return  # of a form that cannot be kept: the run would be made again
-        # A parameter may be anything, and is only told.
+        # A parameter may be anything, and is only reported.
         encoded = msgspec.json.encode({"report": plain}, enc_hook=repr)
         _write(self.folder / _file(name), encoded)
 
@@ -118,7 +118,7 @@ class Journal:
     def _array(self, name: Any) -> np.ndarray:
         assert self.folder is not None
         if isinstance(name, dict):
-            return _joined({field: self._array(each) for field, each in name.items()})
+            return _join_fields({field: self._array(each) for field, each in name.items()})
         content = (self.folder / name).read_bytes()
         recorded, _, suffix = name.partition(".")
         if sha256(content) != recorded:
@@ -129,7 +129,7 @@ class Journal:
         return np.asarray(table["values"].to_numpy())
 
 
-def _joined(parts: Mapping[str, np.ndarray]) -> np.ndarray:
+def _join_fields(parts: Mapping[str, np.ndarray]) -> np.ndarray:
     fields_ = [(name, part.dtype, part.shape[1:]) for name, part in parts.items()]
     joined = np.empty(len(next(iter(parts.values()))), dtype=fields_)
     for name, part in parts.items():
@@ -164,12 +164,12 @@ def _write(path: Path, content: Any) -> None:
     flush(path.parent)
 
 
-def _kept_circumstances(folder: Path) -> dict[str, str]:
+def _read_fingerprint(folder: Path) -> dict[str, str]:
     try:
-        text = (folder / CIRCUMSTANCES).read_bytes()
+        text = (folder / FINGERPRINT).read_bytes()
         return msgspec.json.decode(text, type=dict[str, str])
     except (OSError, msgspec.MsgspecError):
-        return {"circumstances": "not readable"}
+        return {"fingerprint": "not readable"}
 
 
 def _differences(now: Mapping[str, str], then: Mapping[str, str]) -> list[str]:

@@ -1,10 +1,7 @@
-"""All variants of one pipeline: a warm-up each, then rounds in a random order.
+"""The runs of a comparison: a warm-up each, then rounds in a random order.
 
-One variant of one pipeline on its way through a comparison: its process, its runs, its record.
-
-The runs of one pipeline by one variant, and the cell of the record that they make.
-
-The order of timed runs: everything once a round, shuffled in each.
+A `VariantRunner` runs one variant of one pipeline in a process of its own, and fills the `CellRuns`
+of which a cell of the record is made.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from pipeline.benchmark import agreement, provenance, results
 from pipeline.benchmark.integrity import objection
 from pipeline.benchmark.measure import Job
 from pipeline.benchmark.results import Profile
-from pipeline.benchmark.resume import Journal
+from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.statistics import REFERENCE, Score, differences
 from pipeline.benchmark.task import Kind
 from pipeline.benchmark.worker import Report, Worker, WorkerFailed, WorkerGone
@@ -32,7 +29,7 @@ from pipeline.typing import Estimator
 
 @dataclass(frozen=True)
 class Schedule:
-    """How often variants run, and where what they did is kept and told.
+    """How often variants run, and where what they did is kept and reported.
 
     Parameters
     ----------
@@ -40,7 +37,7 @@ class Schedule:
         Timed runs of each variant, after one warm-up.
     seeds : int
         Runs of the reference with other seeds.
-    journal : Journal
+    finished : FinishedRuns
     say : callable
         Gets a line of text for every run.
     pages : Path, optional
@@ -51,7 +48,7 @@ class Schedule:
 
     repeats: int
     seeds: int
-    journal: Journal
+    finished: FinishedRuns
     say: Say
     pages: Path | None = None
     profiles: list[Profile] = field(default_factory=list)
@@ -69,88 +66,88 @@ class Schedule:
             Of the variants.
         kind : {"binary", "multiclass", "regression"}
         label : sequence of str
-            Stands before the names of the pipeline and the variant in what is told and kept.
+            Stands before the names of the pipeline and the variant in what is reported and kept.
 
         Returns
         -------
         tuple of list of CellRuns and list of str
             The runs, and ``"pipeline/variant"`` in the order of the timed ones.
         """
-        contests, order = [CellRuns(job.pipeline, name, kind) for name in names], list[str]()
+        cells, order = [CellRuns(job.pipeline, name, kind) for name in names], list[str]()
         with ExitStack() as stack:
-            lanes = [
+            runners = [
                 stack.enter_context(
-                    VariantRunner(c, replace(job, variant=c.variant), self.journal, label)
+                    VariantRunner(c, replace(job, variant=c.variant), self.finished, label)
                 )
-                for c in contests
+                for c in cells
             ]
-            for lane in lanes:
-                lane.warm(self.say)
-            for lane in turns(lanes, self.repeats, job.seed):
-                if not lane.contest.why:
-                    order.append(f"{job.pipeline}/{lane.contest.variant}")
-                    lane.time(self.repeats, self.say)
-            for lane in lanes:
-                self._profile(lane)
-            self._reseed(next(lane for lane in lanes if lane.contest.variant == REFERENCE))
-        _hold_to(contests)
-        return contests, order
+            for runner in runners:
+                runner.warm(self.say)
+            for runner in turns(runners, self.repeats, job.seed):
+                if not runner.runs.why:
+                    order.append(f"{job.pipeline}/{runner.runs.variant}")
+                    runner.time(self.repeats, self.say)
+            for runner in runners:
+                self._profile(runner)
+            self._reseed(next(runner for runner in runners if runner.runs.variant == REFERENCE))
+        _hold_to(cells)
+        return cells, order
 
-    def _profile(self, lane: VariantRunner) -> None:
+    def _profile(self, runner: VariantRunner) -> None:
         """Run once more for a page of where the time goes, if there is a folder for it."""
-        if self.pages is None or lane.contest.why:
+        if self.pages is None or runner.runs.why:
             return
-        why, pipeline, variant = obstacle(), lane.contest.pipeline, lane.contest.variant
+        why, pipeline, variant = obstacle(), runner.runs.pipeline, runner.runs.variant
         name = f"profile-{len(self.profiles) + 1}.html"  # pipelines may have any name
-        why = why or lane.profile(self.pages / name, self.say)
+        why = why or runner.profile(self.pages / name, self.say)
         self.profiles.append(
             Profile(pipeline=pipeline, variant=variant, file="" if why else name, why=why)
         )
 
-    def _reseed(self, lane: VariantRunner) -> None:
-        first = lane.job.seed + 1
+    def _reseed(self, runner: VariantRunner) -> None:
+        first = runner.job.seed + 1
         for seed in range(first, first + self.seeds):
-            if not lane.contest.why:
-                lane.reseed(seed, self.say)
+            if not runner.runs.why:
+                runner.reseed(seed, self.say)
 
 
-def _hold_to(contests: list[CellRuns]) -> None:
+def _hold_to(cells: list[CellRuns]) -> None:
     """Let fail what did not do the reference's work on the reference's rows."""
-    reference = next((c.reports[-1] for c in contests if c.is_reference), None)
-    for contest in contests if reference else []:
-        for report in contest.reports:
-            contest.why = contest.why or objection(report, reference)
+    reference = next((c.reports[-1] for c in cells if c.is_reference), None)
+    for runs in cells if reference else []:
+        for report in runs.reports:
+            runs.why = runs.why or objection(report, reference)
 
 
 WARM_UP = "warm-up"
 
 
 class VariantRunner:
-    """Runs a job when it is its turn; what has run before is taken from the journal.
+    """Runs a job when it is its turn; what has run before is taken from `finished`.
 
     The process starts with the first run that is left to do. If that is not the warm-up, it
     warms up once more, which counts for nothing.
 
     Parameters
     ----------
-    contest : CellRuns
+    runs : CellRuns
         Takes the reports.
     job : Job
-    journal : Journal
+    finished : FinishedRuns
     name : sequence of str
-        Of the lane, in the journal.
+        Of this runner, among the finished runs.
     """
 
     def __init__(
-        self, contest: CellRuns, job: Job, journal: Journal, name: Sequence[str] = ()
+        self, runs: CellRuns, job: Job, finished: FinishedRuns, name: Sequence[str] = ()
     ) -> None:
-        self.contest, self.job, self.journal = contest, job, journal
-        self.name = (*name, contest.pipeline, contest.variant)
+        self.runs, self.job, self.finished = runs, job, finished
+        self.name = (*name, runs.pipeline, runs.variant)
         self._worker: Worker | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> VariantRunner:
-        """Return the lane."""
+        """Return the runner."""
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -159,33 +156,33 @@ class VariantRunner:
 
     @property
     def title(self) -> str:
-        """Return the name, as it is told."""
+        """Return the name, as it is reported."""
         return "  ".join(self.name)
 
     def warm(self, say: Say) -> None:
         """Run for the first time."""
         try:
-            self.contest.warmup = self._run(WARM_UP, say)
-            say(f"{self.title}  warm-up  {self.contest.warmup.total:.2f} s")
+            self.runs.warmup = self._run(WARM_UP, say)
+            say(f"{self.title}  warm-up  {self.runs.warmup.total:.2f} s")
         except WorkerFailed as error:
-            self.contest.why = str(error)
+            self.runs.why = str(error)
             say(f"{self.title}  failed: {error}")
 
     def time(self, repeats: int, say: Say) -> None:
         """Run once more; this run counts."""
-        number = len(self.contest.reports) + 1
+        number = len(self.runs.reports) + 1
         try:
-            self.contest.reports.append(self._run(str(number), say))
-            seconds = self.contest.reports[-1].total
+            self.runs.reports.append(self._run(str(number), say))
+            seconds = self.runs.reports[-1].total
             say(f"{self.title}  {number}/{repeats}  {seconds:.2f} s")
         except WorkerFailed as error:
-            self.contest.why = str(error)
+            self.runs.why = str(error)
             say(f"{self.title}  failed in run {number}: {error}")
 
     def reseed(self, seed: int, say: Say) -> None:
-        """Run with another seed; what fails is told and counts for nothing."""
+        """Run with another seed; what fails is reported and counts for nothing."""
         try:
-            self.contest.seeds.append(self._run(f"seed {seed}", say, seed))
+            self.runs.seeds.append(self._run(f"seed {seed}", say, seed))
             say(f"{self.title}  seed {seed}")
         except WorkerFailed as error:
             say(f"{self.title}  seed {seed} failed: {error}")
@@ -200,7 +197,7 @@ class VariantRunner:
         return ""
 
     def _run(self, turn: str, say: Say, seed: int | None = None) -> Report:
-        kept = self.journal.find(*self.name, turn)
+        kept = self.finished.find(*self.name, turn)
         if isinstance(kept, Report):
             return kept
         if isinstance(kept, str):
@@ -208,12 +205,12 @@ class VariantRunner:
         try:
             report = self._ready(turn, say).run(seed)
         except WorkerGone:
-            # It may have been ended with the comparison, so another one tries again.
+            # It may have been terminated with the comparison, so another one tries again.
             raise
         except WorkerFailed as error:
-            self.journal.keep(str(error), *self.name, turn)
+            self.finished.keep(str(error), *self.name, turn)
             raise
-        self.journal.keep(report, *self.name, turn)
+        self.finished.keep(report, *self.name, turn)
         return report
 
     def _ready(self, turn: str, say: Say) -> Worker:
@@ -295,7 +292,7 @@ def _noise(reports: Sequence[Report]) -> dict[str, float]:
 T = TypeVar("T")
 
 
-def turns(lanes: Sequence[T], rounds: int, seed: int) -> Iterator[T]:
+def turns(items: Sequence[T], rounds: int, seed: int) -> Iterator[T]:
     """Yield everything once a round, in a random order that the seed fixes.
 
     So a machine that grows slower or busier does so for all, and nobody always follows the same
@@ -303,7 +300,7 @@ def turns(lanes: Sequence[T], rounds: int, seed: int) -> Iterator[T]:
 
     Parameters
     ----------
-    lanes : sequence
+    items : sequence
     rounds, seed : int
 
     Examples
@@ -312,7 +309,7 @@ def turns(lanes: Sequence[T], rounds: int, seed: int) -> Iterator[T]:
     >>> [sorted(order[i : i + 2]) for i in (0, 2, 4)]
     [['a', 'b'], ['a', 'b'], ['a', 'b']]
     """
-    shuffler, order = random.Random(seed), list(lanes)
+    shuffler, order = random.Random(seed), list(items)
     for _ in range(rounds):
         shuffler.shuffle(order)
         yield from order

@@ -12,8 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.benchmark import measure, provenance
-from pipeline.benchmark import metrics as judging
+from pipeline.benchmark import measure, metrics, provenance
 from pipeline.benchmark.measure import Job, Outcome
 from pipeline.benchmark.task import Kind, Task
 from pipeline.data import files, parquet, partitioned
@@ -128,10 +127,10 @@ class Batch:
         )
         if outcome.reading and outcome.reading.how != "in memory":
             say(f"{name}: {outcome.reading}")
-        metrics = measure.judge(self.task, outcome)
-        scores = "  ".join(f"{key} {value:.4f}" for key, value in metrics.items())
+        values = measure.judge(self.task, outcome)
+        scores = "  ".join(f"{key} {value:.4f}" for key, value in values.items())
         say(f"{name}: {outcome.total:.2f} s on {outcome.model.device_}  {scores}")
-        about = About(metrics, provenance.data(self.task, self.job.path).sha256)
+        about = About(values, provenance.data(self.task, self.job.path).sha256)
         return PipelineRun(
             pipeline=name,
             code=source_code.code(pipeline),
@@ -141,7 +140,7 @@ class Batch:
             rows_test=len(outcome.y_true),
             total=outcome.total,
             stages=outcome.stages,
-            metrics=metrics,
+            metrics=values,
             placement=placement_records(outcome.placements),
             execution_log=provenance.movements(outcome.execution_log),
             model=self._save(outcome, folder / f"{name}.model", about),
@@ -171,8 +170,8 @@ def _save_predictions(outcome: Outcome, folder: Path, name: str, kind: Kind) -> 
     binary = "probability" if hasattr(outcome.model, "predict_proba") else "anomaly"
     said = binary if kind == "binary" else "prediction"
     fields = {"prediction": said, "probability": "probability", "embedding": "embedding"}
-    columns = judging.columns(outcome.y_true, {"target": "truth", "query": "query"})
-    columns |= judging.columns(outcome.predicted, fields)
+    columns = metrics.columns(outcome.y_true, {"target": "truth", "query": "query"})
+    columns |= metrics.columns(outcome.predicted, fields)
     pq.write_table(pa.table(columns), path, write_page_checksum=True)
     return _part(path)
 

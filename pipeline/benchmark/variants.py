@@ -2,50 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from msgspec import structs
 
-from pipeline.benchmark import results
+from pipeline.benchmark.results import Variant
 from pipeline.benchmark.statistics import REFERENCE
 from pipeline.optional import available
 from pipeline.system import devices
 
 
-class Entrant(NamedTuple):
-    """A variant that may take part.
-
-    Parameters
-    ----------
-    name, title : str
-    device : {"cpu", "cuda"}
-    missing : callable
-        Returns which package is missing, or an empty string.
-    """
-
-    name: str
-    title: str
-    device: str
-    missing: Callable[[], str] = str
+def _declare(name: str, title: str, device: str) -> Variant:
+    return Variant(name=name, title=title, device=device, status="ok", why="")
 
 
-def _intelex() -> str:
-    return "" if available("sklearnex") else "scikit-learn-intelex is not installed"
-
-
-def _accel() -> str:
-    return "" if available("cuml") else "cuml is not installed (`make setup`)"
-
-
-ENTRANTS = (
-    Entrant(REFERENCE, "plain scikit-learn", "cpu"),
-    Entrant("cpu", "Accelerated on the CPU", "cpu"),
-    Entrant("cuda", "Accelerated on a GPU", "cuda"),
-    Entrant("intelex", "plain scikit-learn patched by scikit-learn-intelex", "cpu", _intelex),
-    Entrant("accel", "plain scikit-learn under cuml.accel on a GPU", "cuda", _accel),
+VARIANTS = (
+    _declare(REFERENCE, "plain scikit-learn", "cpu"),
+    _declare("cpu", "Accelerated on the CPU", "cpu"),
+    _declare("cuda", "Accelerated on a GPU", "cuda"),
+    _declare("intelex", "plain scikit-learn patched by scikit-learn-intelex", "cpu"),
+    _declare("accel", "plain scikit-learn under cuml.accel on a GPU", "cuda"),
 )
+NEEDED = {
+    "intelex": ("sklearnex", "scikit-learn-intelex is not installed"),
+    "accel": ("cuml", "cuml is not installed (`make setup`)"),
+}
+"""Variant -> the package that it needs, and what to say where it is missing."""
 
 
-def variants(device: str) -> list[results.Variant]:
+def variants(device: str) -> list[Variant]:
     """Return the variants for a device, with the reason where one cannot run.
 
     Raises
@@ -55,15 +38,12 @@ def variants(device: str) -> list[results.Variant]:
     """
     devices.choose(device)
     no_gpu = "device='cpu' was asked for" if device == "cpu" else devices.obstacle()
-    return [_variant(entrant, no_gpu) for entrant in ENTRANTS]
+    return [_skip(variant, no_gpu) for variant in VARIANTS]
 
 
-def _variant(entrant: Entrant, no_gpu: str) -> results.Variant:
-    why = (no_gpu if entrant.device == "cuda" else "") or entrant.missing()
-    return results.Variant(
-        name=entrant.name,
-        title=entrant.title,
-        device=entrant.device,
-        status="skipped" if why else "ok",
-        why=why,
-    )
+def _skip(variant: Variant, no_gpu: str) -> Variant:
+    """Return the variant, skipped if there is a reason."""
+    package, missing = NEEDED.get(variant.name, ("", ""))
+    why = no_gpu if variant.device == "cuda" else ""
+    why = why or (missing if package and not available(package) else "")
+    return structs.replace(variant, status="skipped", why=why) if why else variant

@@ -256,8 +256,8 @@ def caveats(results: Results) -> Iterator[str]:
         )
     if resumed := results.protocol.resumed:
         yield (
-            f"The comparison was ended before its end and taken up again: {resumed} runs are of "
-            "the processes before, and those after them are of new ones."
+            f"The comparison was interrupted and resumed: {resumed} runs are of the processes "
+            "before, and those after them are of new ones."
         )
     if results.source.dirty:
         yield "The code had changes that no commit holds."

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pipeline.benchmark.prepare import prepared
+from pipeline.benchmark.prepare import prepare
 from pipeline.cli.options import shared
 from pipeline.errors import ConfigError
 
@@ -103,10 +103,10 @@ def _compare(
     from pipeline.benchmark.publish import PublishOptions, publish
 
     others, price = parse(sizes), _price(*(options.pop(o) for o in ("price", "machine", "prices")))
-    wish = PublishOptions(pages, options.pop("resume"), options.pop("profile"), price)
-    what, job, pipelines = prepared(task, **options)
-    duel = Comparison(what, job, pipelines, options["device"], repeats, sizes=others)
-    publish(duel, out or Path("reports") / task, wish)
+    publishing = PublishOptions(pages, options.pop("resume"), options.pop("profile"), price)
+    what, job, pipelines = prepare(task, **options)
+    comparison = Comparison(what, job, pipelines, options["device"], repeats, sizes=others)
+    publish(comparison, out or Path("reports") / task, publishing)
 
 
 def _price(price: str, machine: str, table: Path | None) -> Any:
@@ -117,5 +117,5 @@ def _price(price: str, machine: str, table: Path | None) -> Any:
     if table and not machine:
         raise ConfigError("--prices needs --machine, the name of this machine in the table")
     if price:
-        return prices.given(price)
-    return prices.listed(machine, table) if machine else None
+        return prices.parse_price(price)
+    return prices.find_price(machine, table) if machine else None

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from pipeline import __version__
-from pipeline.benchmark.prepare import listed, prepared
+from pipeline.benchmark.prepare import choose_pipelines, prepare
 from pipeline.cli.benchmark import compare, gallery, report
 from pipeline.cli.options import count, on_cluster, shared
 from pipeline.system.threads import keep_freed_memory
@@ -39,7 +39,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="pipeline")
 def commands() -> None:
-    """Run scikit-learn programs for tables on the CPU or on an NVIDIA GPU."""
+    """Run scikit-learn pipelines for tables on the CPU or on an NVIDIA GPU."""
 
 
 @commands.command()
@@ -56,14 +56,14 @@ def run(
     task: str, out: Path | None, cluster: str | None, workers: int | None, profile: bool,
     checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
-    """Train and judge each program of TASK once; keep models and predictions."""
+    """Train and judge each pipeline of TASK once; keep models and predictions."""
     from pipeline.benchmark.run import Batch
     from pipeline.distributed.cluster import optional_cluster
     from pipeline.system import profiler
     from pipeline.system.atomic import publishing
     from pipeline.system.progress import progress
 
-    what, job, pipelines = prepared(task, **options)
+    what, job, pipelines = prepare(task, **options)
     folder = out or Path("runs") / task
     batch = Batch(what, replace(job, checkpoint=checkpoint), pipelines)
     with (
@@ -99,17 +99,17 @@ def predict(
 ) -> None:  # fmt: skip
     """Predict the rows of IN (Parquet, CSV) with a saved MODEL, into OUT (Parquet)."""
     from pipeline.distributed.cluster import optional_cluster
-    from pipeline.serving import predict as predicting
+    from pipeline.serving.predict import Job, batches, run
     from pipeline.system.progress import progress
 
     keep, may = ([n.strip() for n in options.pop(name).split(",") if n.strip()]
                  for name in ("copy_columns", "allow_empty"))  # fmt: skip
-    job = predicting.Job(model, source, target, keep=keep, allow_empty=may, **options)
+    job = Job(model, source, target, keep=keep, allow_empty=may, **options)
     with (
         optional_cluster(cluster, workers=workers),
-        progress("batches", predicting.batches(job)) as line,
+        progress("batches", batches(job)) as line,
     ):
-        record = predicting.run(job, line)
+        record = run(job, line)
     rate = record.rows / record.seconds
     click.echo(f"predictions: {target} ({record.rows:,} rows, {rate:,.0f} a second)")
 
@@ -151,9 +151,9 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 )
 def new_task(file: Path, target: str, name: str, home: Path) -> None:
     """Make a task of your own CSV or Parquet FILE; name the columns it cannot use."""
-    from pipeline.benchmark import new_task as adoption
+    from pipeline.benchmark.new_task import create
 
-    click.echo("\n".join(adoption.new_task(file, target, home, name).lines()))
+    click.echo("\n".join(create(file, target, home, name).lines()))
 
 
 @commands.command("list")
@@ -168,25 +168,25 @@ def list_() -> None:
         click.echo(f"{name:18} {about}")
 
 
-@commands.command()
+@commands.command("explain")
 @click.argument("task")
 @click.option("--device", default="auto", show_default=True)
-@click.option("--pipelines", default="", help="Programs, with commas; all by default.")
+@click.option("--pipelines", default="", help="Names, with commas; all by default.")
 @click.option("--json", is_flag=True, help="As JSON.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write a page with tables.")
-def explain(task: str, device: str, pipelines: str, json: bool, html: Path | None) -> None:
-    """Say where each step of TASK's programs would run, and why; run nothing."""
+def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | None) -> None:
+    """Say where each step of TASK's pipelines would run, and why; run nothing."""
     from json import dumps
 
     from pipeline.benchmark.task import load
-    from pipeline.planning import explain as explaining
+    from pipeline.planning.explain import explain
     from pipeline.planning.html import render_page
     from pipeline.system import atomic
 
     what = load(task)
     found = {
-        name: explaining.explain(what.pipeline(name, 0), device)
-        for name in listed(pipelines, what.pipelines)
+        name: explain(what.pipeline(name, 0), device)
+        for name in choose_pipelines(pipelines, what.pipelines)
     }
     if json:
         click.echo(dumps({name: each.to_dict() for name, each in found.items()}, indent=2))
@@ -201,9 +201,9 @@ def explain(task: str, device: str, pipelines: str, json: bool, html: Path | Non
 @click.option("--json", is_flag=True, help="As JSON.")
 def doctor(json: bool) -> None:
     """Say which device will be used and why, and what to fix."""
-    from pipeline.system import doctor as health
+    from pipeline.system.doctor import main
 
-    sys.exit(health.main(json=json))
+    sys.exit(main(json=json))
 
 
 @contextmanager

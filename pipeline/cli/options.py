@@ -1,4 +1,4 @@
-"""What the commands were given, checked before any data are read."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def shared(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True),
         click.option("--seed", default=0, type=click.IntRange(0, 2**32 - 1),
                      help="For everything random.", show_default=True),
-        click.option("--pipelines", default="", help="Programs, with commas; all by default."),
+        click.option("--pipelines", default="", help="Names, with commas; all by default."),
         click.option("--split", default=None, help="A split of the task; its first by default."),
         click.option("--out", type=click.Path(path_type=Path), help="Folder for the results."),
         click.option("--data-home", "home", type=click.Path(path_type=Path), default=Path("data"),

@@ -213,7 +213,7 @@ def test_a_text_that_csv_cannot_hold_is_told(tmp_path: Path) -> None:
 def test_a_csv_with_a_field_too_many_is_not_adopted(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("a,b\n" + "1,2,3\n" * 30)
     with pytest.raises(DataError, match="Expected 2 columns, got 3"):
-        new_task.new_task(tmp_path / "mine.csv", "b", tmp_path / "data", "mine")
+        new_task.create(tmp_path / "mine.csv", "b", tmp_path / "data", "mine")
 
 
 def test_huge_ids_beside_a_gap_stay_as_they_are(tmp_path: Path) -> None:

@@ -12,10 +12,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
 from pipeline.benchmark import results
+from pipeline.benchmark.run import RunRecord
+from pipeline.data.files import digest
+from pipeline.serving import manifest
 from pipeline.system.atomic import publishing
 from tests.commands import (
     OLD,
@@ -207,6 +211,28 @@ def test_what_fails_or_is_killed_is_recorded_and_the_rest_runs(
         "narrow/cpu": ("ValueError: a plan is too narrow for me", 0),
     }
     assert [cell.status for cell in cells.values()] == ["failed", "ok", "ok", "failed"]
+
+
+def test_a_run_killed_at_any_moment_leaves_whole_results_of_one_run(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run = ("-m", "pipeline", "run", "breast_cancer", "--device", "cpu", "--pipelines", "logistic",
+           "--data-home", tmp_path / "data", "--out", out, "--seed")  # fmt: skip
+    assert python(*run, 0).code == 0
+    start = time.perf_counter()
+    assert python(*run, 1).code == 0
+    seconds, shown = time.perf_counter() - start, [1]
+    # Most often where results are written and take their name.
+    for seed, share in enumerate((0.1, 0.6, 0.8, 0.9, 0.95, 1.0), start=2):
+        with started(*run, seed) as process:
+            time.sleep(seconds * share)
+            process.kill()
+        record = msgspec.json.decode((out / "record.json").read_bytes(), type=RunRecord)
+        assert record.seed in (shown[-1], seed)
+        shown.append(record.seed)
+        for part in (record.pipelines[0].model, record.pipelines[0].predictions):
+            assert digest(out / part.file) == part.sha256
+        manifest.read(out / "logistic.model")
+    assert len(set(shown)) < len(shown), "the first was killed before it published"
 
 
 def test_a_folder_that_another_run_holds_ends_with_75(

@@ -58,7 +58,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def adopted(workspace: Path, label: str, file: str = "My houses.csv") -> new_task.NewTask:
-    return new_task.new_task(workspace / file, label, workspace / "data")
+    return new_task.create(workspace / file, label, workspace / "data")
 
 
 def pipeline(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -206,12 +206,12 @@ def test_a_task_that_is_there_is_never_written_over(workspace) -> None:
 @pytest.mark.parametrize("name", ["my houses", "class", "../up", "1"])
 def test_a_name_that_is_none_is_corrected(workspace, name) -> None:
     with pytest.raises(ConfigError, match="write it as "):
-        new_task.new_task(workspace / "My houses.csv", "price", workspace / "data", name)
+        new_task.create(workspace / "My houses.csv", "price", workspace / "data", name)
 
 
 def test_data_that_is_gone_is_named(workspace) -> None:
     with pytest.raises(DataError, match=r"gone\.parquet: no such file"):
-        new_task.stored(workspace, "gone")
+        new_task.find_table(workspace, "gone")
 
 
 def guide(kind: str) -> str:

@@ -29,21 +29,21 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_a_price_is_read_from_a_table(table: Path) -> None:
-    found = prices.listed("large", table)
+    found = prices.find_price("large", table)
     assert (found.per_hour, found.currency) == (0.5, "USD")
     assert (found.date, found.source) == ("2026-11-21", "a bill")
 
 
 def test_the_table_that_comes_along_is_empty_and_says_how_to_fill_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'large' is not in prices.toml, which has: none; add it"):
-        prices.listed("large")
+        prices.find_price("large")
     example = [
         line.removeprefix("#     ")
         for line in prices.TABLE.read_text().splitlines()
         if line.startswith("#     ") and ("=" in line or "[[" in line)
     ]
     (tmp_path / "prices.toml").write_text("\n".join(example))
-    assert prices.listed("m7i.xlarge", tmp_path / "prices.toml").currency == "USD"
+    assert prices.find_price("m7i.xlarge", tmp_path / "prices.toml").currency == "USD"
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_the_table_that_comes_along_is_empty_and_says_how_to_fill_it(tmp_path: P
 def test_a_table_that_is_wrong_is_told(table: Path, old: str, new: str, why: str) -> None:
     table.write_text(ROW.replace(old, new, 1))
     with pytest.raises(ConfigError, match=why):
-        prices.listed("large", table)
+        prices.find_price("large", table)
 
 
 @pytest.mark.parametrize("text", ["1.20", "EUR", "1,20 EUR", "-1 EUR", "1 euro", "nan EUR"])
 def test_a_price_that_is_not_one_is_told(text: str) -> None:
     with pytest.raises(ConfigError, match="write the price of an hour as '1.20 EUR'"):
-        prices.given(text)
+        prices.parse_price(text)
 
 
 def test_a_run_costs_its_share_of_an_hour() -> None:

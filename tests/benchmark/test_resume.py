@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pipeline.backends.base import Placement
-from pipeline.benchmark.resume import Journal
+from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.worker import Report
 from pipeline.trace import Event
 from tests.benchmark import fixtures
@@ -45,23 +45,23 @@ def report(values: np.ndarray = ARRAYS["numbers"]) -> Report:
     )
 
 
-def kept(folder: Path) -> Journal:
-    journal = Journal(folder, HERE)
-    journal.keep(report(), "forest", "cpu", "1")
-    return journal
+def kept(folder: Path) -> FinishedRuns:
+    finished = FinishedRuns(folder, HERE)
+    finished.keep(report(), "forest", "cpu", "1")
+    return finished
 
 
 def test_nothing_is_written_before_the_first_run(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "runs", HERE)
-    assert journal.find("forest", "cpu", "1") is None
+    finished = FinishedRuns(tmp_path / "runs", HERE)
+    assert finished.find("forest", "cpu", "1") is None
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ARRAYS)
 def test_a_run_is_read_back_as_it_was(tmp_path: Path, name: str) -> None:
     given = report(ARRAYS[name])
-    Journal(tmp_path / "runs", HERE).keep(given, "a", "b")
-    found = Journal(tmp_path / "runs", HERE).find("a", "b")
+    FinishedRuns(tmp_path / "runs", HERE).keep(given, "a", "b")
+    found = FinishedRuns(tmp_path / "runs", HERE).find("a", "b")
     assert isinstance(found, Report)
     assert found.predicted.dtype == ARRAYS[name].dtype
     np.testing.assert_array_equal(found.predicted, given.predicted)
@@ -73,28 +73,28 @@ def test_a_run_is_read_back_as_it_was(tmp_path: Path, name: str) -> None:
 
 
 def test_an_error_is_kept_as_one(tmp_path: Path) -> None:
-    Journal(tmp_path / "runs", HERE).keep("ValueError: no", "a")
-    assert Journal(tmp_path / "runs", HERE).find("a") == "ValueError: no"
+    FinishedRuns(tmp_path / "runs", HERE).keep("ValueError: no", "a")
+    assert FinishedRuns(tmp_path / "runs", HERE).find("a") == "ValueError: no"
 
 
 def test_equal_predictions_are_kept_once(tmp_path: Path) -> None:
-    journal = kept(tmp_path / "runs")
-    journal.keep(report(), "forest", "cpu", "2")
-    assert journal.count() == 2
+    finished = kept(tmp_path / "runs")
+    finished.keep(report(), "forest", "cpu", "2")
+    assert finished.count() == 2
     assert len(list((tmp_path / "runs").glob("*.npy"))) == 2, "predictions and truth"
 
 
-def test_runs_taken_up_are_counted(tmp_path: Path) -> None:
+def test_runs_that_are_resumed_are_counted(tmp_path: Path) -> None:
     kept(tmp_path / "runs")
-    again = Journal(tmp_path / "runs", HERE)
-    assert (again.find("forest", "cpu", "2"), again.taken) == (None, 0)
+    again = FinishedRuns(tmp_path / "runs", HERE)
+    assert (again.find("forest", "cpu", "2"), again.resumed) == (None, 0)
     assert again.find("forest", "cpu", "1") is not None
-    assert (again.taken, again.refused) == (1, [])
+    assert (again.resumed, again.refused) == (1, [])
 
 
-def test_runs_of_other_circumstances_are_refused_with_what_differs(tmp_path: Path) -> None:
+def test_runs_with_another_fingerprint_are_refused_with_what_differs(tmp_path: Path) -> None:
     kept(tmp_path / "runs")
-    other = Journal(tmp_path / "runs", {"seed": "1", "packages": "numpy 2", "device": "cpu"})
+    other = FinishedRuns(tmp_path / "runs", {"seed": "1", "packages": "numpy 2", "device": "cpu"})
     assert other.refused == ["device cpu now, none then", "seed 1 now, 0 then"]
     assert other.find("forest", "cpu", "1") is None
     assert not (tmp_path / "runs").exists()
@@ -109,24 +109,24 @@ def test_a_damaged_run_is_run_again(tmp_path: Path, what: str, damage: str) -> N
         flipped = content[:8] + bytes([content[8] ^ 1]) + content[9:]
         half = content[: len(content) // 2]
         path.write_bytes({"": b"", "half": half, "flip": flipped}[damage])
-    assert Journal(tmp_path / "runs", HERE).find("forest", "cpu", "1") is None
+    assert FinishedRuns(tmp_path / "runs", HERE).find("forest", "cpu", "1") is None
 
 
-def test_circumstances_that_cannot_be_read_are_others(tmp_path: Path) -> None:
+def test_a_fingerprint_that_cannot_be_read_is_another(tmp_path: Path) -> None:
     kept(tmp_path / "runs")
-    (tmp_path / "runs" / "circumstances.json").write_text("{")
-    assert Journal(tmp_path / "runs", HERE).refused
+    (tmp_path / "runs" / "fingerprint.json").write_text("{")
+    assert FinishedRuns(tmp_path / "runs", HERE).refused
 
 
 def test_answers_that_cannot_be_kept_are_made_again(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "runs", HERE)
-    journal.keep(report(np.array([object(), 1], dtype=object)), "a")
-    assert journal.find("a") is None
-    assert journal.taken == 0
+    finished = FinishedRuns(tmp_path / "runs", HERE)
+    finished.keep(report(np.array([object(), 1], dtype=object)), "a")
+    assert finished.find("a") is None
+    assert finished.resumed == 0
 
 
 def test_a_journal_without_a_folder_keeps_nothing() -> None:
-    journal = Journal()
-    journal.keep(report(), "a")
-    journal.drop()
-    assert (journal.find("a"), journal.count()) == (None, 0)
+    finished = FinishedRuns()
+    finished.keep(report(), "a")
+    finished.drop()
+    assert (finished.find("a"), finished.count()) == (None, 0)

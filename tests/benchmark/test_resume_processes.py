@@ -84,12 +84,12 @@ def test_what_had_run_before_a_kill_is_not_run_again(
     workspace: Path, small_home: Path, moment: int
 ) -> None:
     compare(workspace, small_home, end_after=moment)
-    journal = kept(workspace / "r")
-    finished = len(list(journal.glob("run-*.json")))
+    folder = kept(workspace / "r")
+    finished = len(list(folder.glob("run-*.json")))
     assert finished >= moment
     before = fits(workspace)
     said = compare(workspace, small_home)
-    assert f"{finished} finished runs of an earlier command are taken up" in said
+    assert f"resuming after {finished} finished runs of an earlier command" in said
     extra = said.count("a new process warms up, which does not count")
     assert fits(workspace) - before == RUNS - finished + extra
     found = results.load(workspace / "r" / "results.json")
@@ -97,14 +97,14 @@ def test_what_had_run_before_a_kill_is_not_run_again(
     assert [(c.status, len(c.runs)) for c in found.cells] == [("ok", 3), ("ok", 3)]
     assert Counter(found.protocol.order) == {"told/reference": 3, "told/cpu": 3}
     assert set(found.cells[0].noise) == {"roc_auc"}
-    assert not journal.exists(), "they are in the results"
+    assert not folder.exists(), "they are in the results"
 
 
 def test_after_a_whole_comparison_the_next_one_starts_anew(
     workspace: Path, small_home: Path
 ) -> None:
     compare(workspace, small_home)
-    assert "taken up" not in compare(workspace, small_home)
+    assert "resuming" not in compare(workspace, small_home)
     assert fits(workspace) == 2 * RUNS
     assert results.load(workspace / "r" / "results.json").protocol.resumed == 0
 
@@ -112,7 +112,7 @@ def test_after_a_whole_comparison_the_next_one_starts_anew(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--set", "told__C=0.5"), "earlier runs are not taken up: programs "),
+        (("--set", "told__C=0.5"), "earlier runs are not used: pipelines "),
         (("--no-resume",), ""),
     ],
 )
@@ -123,7 +123,7 @@ def test_runs_of_other_work_are_not_taken_up(
     before = fits(workspace)
     found = compare(workspace, small_home, *options)
     assert said in found
-    assert "are taken up" not in found
+    assert "resuming" not in found
     assert fits(workspace) - before == RUNS
 
 

@@ -105,9 +105,9 @@ def swept(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[...,
         monkeypatch.setattr(FakeWorker, "failures", failures)
         job = Job("flights", "", "", small_flights)
         lines: list[str] = []
-        duel = Comparison(task, job, ["forest"], repeats=3, seeds=0, sizes=sizes)
-        found = duel.measure(lines.append)
-        lines_of[len(lines)] = duel.runs
+        comparison = Comparison(task, job, ["forest"], repeats=3, seeds=0, sizes=sizes)
+        found = comparison.measure(lines.append)
+        lines_of[len(lines)] = comparison.runs
         return found
 
     return run

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.benchmark import variants as entrants
+from pipeline.benchmark import variants as module
 from pipeline.benchmark.variants import variants
 from pipeline.system import devices
 
@@ -10,7 +10,7 @@ from pipeline.system import devices
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     found: set[str] = set()
-    monkeypatch.setattr(entrants, "available", found.__contains__)
+    monkeypatch.setattr(module, "available", found.__contains__)
     monkeypatch.setattr(devices, "obstacle", lambda: "no driver")
     return found
 

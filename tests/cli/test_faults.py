@@ -39,11 +39,11 @@ BAD_INPUT = {
     "task of data": (["data", "fligths"], ["did you mean 'flights'?"]),
     "device": (["run", "flights", "--device", "gpu"], ["device='gpu'", "'auto', 'cpu', 'cuda'"]),
     "device to explain": (["explain", "flights", "--device", "tpu"], ["device='tpu'"]),
-    "estimator": (
+    "pipeline": (
         ["run", "flights", "--pipelines", "logistik"],
-        ["estimator 'logistik'", "'logistic'?"],
+        ["pipeline 'logistik'", "'logistic'?"],
     ),
-    "one estimator of two": (
+    "one pipeline of two": (
         ["compare", "flights", "--pipelines", "forest,bosting"],
         ["'boosting'?"],
     ),
@@ -63,7 +63,7 @@ BAD_CHANGES = {
         ["--pipelines", "logistic", "--set", "logisticregresion__C=1"],
         ["did you mean 'logisticregression__C'?"],
     ),
-    "unknown to one of the programs": (
+    "unknown to one of the pipelines": (
         ["--set", "xgbclassifier__max_depth=3"],
         ["parameter of logistic 'xgbclassifier__max_depth'"],
     ),

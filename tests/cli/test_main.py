@@ -281,7 +281,7 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
     ],
 )
 def test_values_are_python_literals_or_else_text(text: str, expected: tuple[str, object]) -> None:
-    assert prepare.change(text) == expected
+    assert prepare.parse_change(text) == expected
 
 
 def test_data_downloaded_by_hand_is_taken(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_estimators_are_read_or_refused(data: bytes) -> None:
 @given(st.text(max_size=60))
 def test_settings_of_the_command_line_are_read_or_refused(text: str) -> None:
     try:
-        name, _ = prepare.change(text)
+        name, _ = prepare.parse_change(text)
     except ConfigError:
         return
     assert isinstance(name, str)

@@ -9,7 +9,6 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from pipeline.benchmark import results, rounds
-from pipeline.benchmark import rounds as lane
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.measure import Job
 from pipeline.errors import ConfigError
@@ -112,12 +111,12 @@ def test_a_comparison_profiles_each_cell_once_more(
     why: str, tmp_path: Path, small_flights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    monkeypatch.setattr(lane, "Worker", Profiled)
+    monkeypatch.setattr(rounds, "Worker", Profiled)
     monkeypatch.setattr(rounds, "obstacle", lambda: why)
-    duel = Comparison(
+    comparison = Comparison(
         TASK, Job("flights", "", "", small_flights), ["logistic", "forest"], repeats=3
     )
-    found = duel.measure(lambda line: None, pages=tmp_path).profiles
+    found = comparison.measure(lambda line: None, pages=tmp_path).profiles
     cells = [
         ("logistic", "reference"),
         ("logistic", "cpu"),
