@@ -103,22 +103,6 @@ def test_no_room_ends_with_73_and_leaves_nothing(tmp_path: Path, raw_folder: Pat
     assert [path.name for path in tmp_path.iterdir()] == [".flights.lock"]
 
 
-def test_a_full_disk_ends_with_73_and_leaves_nothing(
-    tmp_path: Path, raw_folder: Path, python
-) -> None:
-    disk = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(tmp_path)]
-    if subprocess.run(disk, capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount a small disk")
-    try:
-        done = python("-m", "datasets", "flights", "--data-home", tmp_path)
-        assert done.returncode == 73, done.stderr
-        assert "No space left on device" in done.stderr
-        assert "Traceback" not in done.stderr
-        assert [path.name for path in tmp_path.iterdir()] == [".flights.lock"]
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
-
-
 def test_an_interrupt_ends_with_130_and_leaves_nothing(tmp_path: Path, start) -> None:
     process = start(tmp_path)
     wait_for(lambda: MOMENTS["reading"](tmp_path), process)
