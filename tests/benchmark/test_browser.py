@@ -15,7 +15,10 @@ from pipeline.benchmark.results import Results
 from tests.benchmark import fixtures, fuller
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="not installed: chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="not installed: chromium"),
+]
 MEASURE = """
 <script>
 const wide = document.documentElement.scrollWidth - innerWidth;

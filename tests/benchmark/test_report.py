@@ -71,10 +71,15 @@ class Batch(HTMLParser):
         return [attrs[name] or "" for _, attrs in self.tags if name in attrs]
 
 
-@pytest.fixture(params=EVERY, ids=lambda make: make.__name__)
+@pytest.fixture(scope="module", params=EVERY, ids=lambda make: make.__name__)
 def results(request: pytest.FixtureRequest) -> Results:
     made: Results = request.param()
     return made
+
+
+@pytest.fixture(scope="module")
+def source(results: Results) -> str:
+    return html.page(results)
 
 
 def test_the_record_survives_its_file(results: Results, tmp_path: Path) -> None:
@@ -83,8 +88,8 @@ def test_the_record_survives_its_file(results: Results, tmp_path: Path) -> None:
     assert record.load(path) == results
 
 
-def test_tags_are_balanced_and_ids_unique(results: Results) -> None:
-    page = Batch(html.page(results))
+def test_tags_are_balanced_and_ids_unique(source: str) -> None:
+    page = Batch(source)
     assert page.open == []
     ids = page.values("id")
     assert len(ids) == len(set(ids))
@@ -92,22 +97,21 @@ def test_tags_are_balanced_and_ids_unique(results: Results) -> None:
     assert set(named) <= set(ids)
 
 
-def test_panels_come_in_order_in_both_files(results: Results) -> None:
-    page = Batch(html.page(results))
+def test_panels_come_in_order_in_both_files(results: Results, source: str) -> None:
+    page = Batch(source)
     assert [attrs["id"] for tag, attrs in page.tags if tag == "section"] == list(PANELS)
     lines = markdown.page(results).splitlines()
     assert [line[3:] for line in lines if line.startswith("## ")] == list(PANELS.values())
 
 
-def test_headings_skip_no_level(results: Results) -> None:
-    levels = [int(tag[1]) for tag, _ in Batch(html.page(results)).tags if re.match("h[1-6]$", tag)]
+def test_headings_skip_no_level(source: str) -> None:
+    levels = [int(tag[1]) for tag, _ in Batch(source).tags if re.match("h[1-6]$", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False))
 
 
-def test_nothing_is_loaded_and_no_script_runs(results: Results) -> None:
-    source = html.page(results)
+def test_nothing_is_loaded_and_no_script_runs(results: Results, source: str) -> None:
     page = Batch(source)
     assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"}
     assert page.values("src") == []
@@ -120,8 +124,8 @@ def test_nothing_is_loaded_and_no_script_runs(results: Results) -> None:
     assert len(source.encode()) < 500_000
 
 
-def test_every_figure_and_table_is_described(results: Results) -> None:
-    page = Batch(html.page(results))
+def test_every_figure_and_table_is_described(source: str) -> None:
+    page = Batch(source)
     count = [tag for tag, _ in page.tags].count
     outer = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("role") == "img"]
     assert len(outer) == count("figure") == count("figcaption") == count("desc")
@@ -129,8 +133,8 @@ def test_every_figure_and_table_is_described(results: Results) -> None:
     assert all("scope" in attrs for tag, attrs in page.tags if tag == "th")
 
 
-def test_rows_of_each_html_table_are_as_wide_as_its_head(results: Results) -> None:
-    for body in re.findall(r"<table>.*?</table>", html.page(results), flags=re.DOTALL):
+def test_rows_of_each_html_table_are_as_wide_as_its_head(source: str) -> None:
+    for body in re.findall(r"<table>.*?</table>", source, flags=re.DOTALL):
         width, spanned = len(re.findall(r'scope="col"', body)), 0
         for line in re.findall(r"<tr>(.*?)</tr>", body.split("</thead>")[1], flags=re.DOTALL):
             span = re.search(r'rowspan="(\d+)"', line)
@@ -170,8 +174,8 @@ def test_markdown_tables_have_constant_columns(results: Results) -> None:
         assert len(widths) == 1
 
 
-def test_both_files_hold_the_derived_numbers_and_sentences(results: Results) -> None:
-    page, plain = Batch(html.page(results)).text, markdown.page(results)
+def test_both_files_hold_the_derived_numbers_and_sentences(results: Results, source: str) -> None:
+    page, plain = Batch(source).text, markdown.page(results)
     found = verdict(results)
     for said in (found.badge, *(line.text for line in found.headlines), *found.caveats):
         assert " ".join(said.replace("\x1b", "\ufffd").split()) in page

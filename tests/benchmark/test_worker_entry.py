@@ -48,6 +48,7 @@ def test_the_program_gets_the_other_classes(stand_in: Path, small_flights: Path)
     assert report.placements[-1].implementation == "sklearnex.LogisticRegression"
 
 
+@pytest.mark.slow
 def test_other_variants_keep_scikit_learn(stand_in: Path, small_flights: Path) -> None:
     with Worker(Job("flights", "logistic", "reference", small_flights)) as worker:
         report = worker.run()
@@ -55,6 +56,7 @@ def test_other_variants_keep_scikit_learn(stand_in: Path, small_flights: Path) -
     assert report.placements[-1].implementation == "sklearn.LogisticRegression"
 
 
+@pytest.mark.slow
 def test_classes_that_cannot_be_replaced_fail_the_variant(
     stand_in: Path, small_flights: Path
 ) -> None:

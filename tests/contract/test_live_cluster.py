@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pipeline.distributed import cluster as clusters
-from pipeline.distributed.cluster import Options
+from pipeline.distributed.cluster import ClusterOptions
 from pipeline.optional import load
 
 pytestmark = pytest.mark.contract_live
@@ -74,7 +74,7 @@ def test_cudf_spills_as_before_when_the_cluster_has_ended(
     cudf.set_option("spill", before)
     try:
         with ExitStack() as stack:
-            clusters._cuda("cuda", Options(), stack)
+            clusters._cuda("cuda", ClusterOptions(), stack)
             assert cudf.get_option("spill")
         assert cudf.get_option("spill") == before
     finally:
@@ -82,7 +82,7 @@ def test_cudf_spills_as_before_when_the_cluster_has_ended(
 
 
 def test_one_worker_a_gpu_on_loopback(made: Callable[..., Any]) -> None:
-    cluster = made(**clusters.cuda_arguments(Options()))
+    cluster = made(**clusters.cuda_arguments(ClusterOptions()))
     workers = [worker["options"] for worker in cluster.worker_spec.values()]
     assert [each["env"]["CUDA_VISIBLE_DEVICES"] for each in workers] == ["0,1", "1,0"]
     listening = [*workers, cluster.scheduler_spec["options"]]
@@ -92,14 +92,14 @@ def test_one_worker_a_gpu_on_loopback(made: Callable[..., Any]) -> None:
 
 
 def test_by_default_the_allocator_is_asynchronous_and_cudf_spills(made: Callable[..., Any]) -> None:
-    cluster = made(**clusters.cuda_arguments(Options(workers=2)))
+    cluster = made(**clusters.cuda_arguments(ClusterOptions(workers=2)))
     rmm = plugins(cluster)["RMMSetup"]
     assert (rmm.async_alloc, rmm.initial_pool_size) == (True, None)
     assert plugins(cluster)["CUDFSetup"].spill
 
 
 def test_a_pool_and_a_limit_take_their_place(made: Callable[..., Any]) -> None:
-    options = Options(workers=2, rmm_pool_size="10GB", device_memory_limit=0.5)
+    options = ClusterOptions(workers=2, rmm_pool_size="10GB", device_memory_limit=0.5)
     cluster = made(**clusters.cuda_arguments(options))
     rmm = plugins(cluster)["RMMSetup"]
     assert (rmm.async_alloc, rmm.initial_pool_size) == (False, "10GB")
@@ -111,5 +111,5 @@ def test_a_pool_and_a_limit_take_their_place(made: Callable[..., Any]) -> None:
 def test_an_option_that_is_gone_would_reach_workers_that_do_not_know_it(
     made: Callable[..., Any],
 ) -> None:
-    cluster = made(**clusters.cuda_arguments(Options(workers=2)), jit_unspill=True)
+    cluster = made(**clusters.cuda_arguments(ClusterOptions(workers=2)), jit_unspill=True)
     assert unknown(cluster) == {"jit_unspill"}
