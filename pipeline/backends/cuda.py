@@ -8,7 +8,7 @@ from pipeline.backends.cpu import is_xgboost
 from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml import text
 from pipeline.backends.cuml.tables import SUBSTITUTES, XGBOOST, rule
-from pipeline.backends.xgboost.estimator import XGBoostModel, on_host_only
+from pipeline.backends.xgboost.estimator import XGBoostModel, find_host_only_params
 from pipeline.errors import Reason, Unsupported
 from pipeline.typing import Estimator
 
@@ -32,7 +32,7 @@ class XGBoostBackend(Backend):
 
 
 def _refuse_on_gpu(estimator: Estimator, step: str) -> None:
-    if reasons := on_host_only(estimator, step):
+    if reasons := find_host_only_params(estimator, step):
         raise Unsupported(*reasons)
 
 

@@ -98,14 +98,14 @@ def fit_incrementally(
         `y` has another length than X.
     """
     params = estimator.get_params(deep=False)
-    changed = _taken(params, y)
+    changed = _find_params(params, y)
     estimator.set_params(**changed)
     try:
         if type(estimator).__name__ in ONCE:
-            _once(estimator, read_batches(X, y, sample_weight), y)
+            _fit_once(estimator, read_batches(X, y, sample_weight), y)
         else:
             with TemporaryDirectory(prefix="incremental-") as folder:
-                _epochs(estimator, read_batches(X, y, sample_weight, Path(folder)), y)
+                _fit_epochs(estimator, read_batches(X, y, sample_weight, Path(folder)), y)
     finally:
         estimator.set_params(**{name: params[name] for name in changed})
 
@@ -133,13 +133,15 @@ def read_batches(
     for array in (y, sample_weight):
         partitioned.check_rows(array, sum(rows))
     reads = [
-        partial(_made, part) if folder is None else _kept(part, folder / f"{number}.npy")
+        partial(_compute_part, part)
+        if folder is None
+        else _keep_on_disk(part, folder / f"{number}.npy")
         for number, part in enumerate(partitioned.partitions_of(X))
     ]
     groups = _groups(rows, least_rows)
     sizes = [sum(rows[group]) for group in groups]
     found = zip(groups, _cut(y, sizes), _cut(sample_weight, sizes), sizes, strict=True)
-    return [Batch(_joined(reads[g], n), label, weight) for g, label, weight, n in found if n]
+    return [Batch(_join_reads(reads[g], n), label, weight) for g, label, weight, n in found if n]
 
 
 def _groups(rows: Sequence[int], most: int) -> list[slice]:
@@ -157,11 +159,11 @@ def _groups(rows: Sequence[int], most: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise([*starts, len(rows)])]
 
 
-def _joined(reads: Sequence[Callable[[], Any]], rows: int) -> Callable[[], Any]:
-    return reads[0] if len(reads) == 1 else partial(_stacked, reads, rows)
+def _join_reads(reads: Sequence[Callable[[], Any]], rows: int) -> Callable[[], Any]:
+    return reads[0] if len(reads) == 1 else partial(_stack, reads, rows)
 
 
-def _stacked(reads: Sequence[Callable[[], Any]], rows: int) -> Any:
+def _stack(reads: Sequence[Callable[[], Any]], rows: int) -> Any:
     """Return partitions as one matrix, of which no more than one is in memory twice."""
     whole, start = None, 0
     for read in reads:
@@ -173,13 +175,13 @@ def _stacked(reads: Sequence[Callable[[], Any]], rows: int) -> Any:
     return whole
 
 
-def _made(part: Any) -> Any:
+def _compute_part(part: Any) -> Any:
     (made,) = partitioned.compute([part])
     return frames.to_device(made, "cpu")
 
 
-def _kept(part: Any, file: Path) -> Callable[[], Any]:
-    np.save(file, _made(part))
+def _keep_on_disk(part: Any, file: Path) -> Callable[[], Any]:
+    np.save(file, _compute_part(part))
     return partial(np.load, file)
 
 
@@ -189,7 +191,7 @@ def _cut(array: Array, rows: Sequence[int]) -> list[Any]:
     return np.split(array, np.cumsum(rows)[:-1])
 
 
-def _taken(params: Params, y: Target) -> dict[str, Any]:
+def _find_params(params: Params, y: Target) -> dict[str, Any]:
     """Return the parameters that `partial_fit` refuses, as what comes to the same."""
     changed: dict[str, Any] = {}
     if params.get("early_stopping"):
@@ -201,20 +203,20 @@ def _taken(params: Params, y: Target) -> dict[str, Any]:
     return changed
 
 
-def _classes(estimator: Estimator, y: Target) -> dict[str, Any]:
+def _find_classes(estimator: Estimator, y: Target) -> dict[str, Any]:
     """Return what a classifier has to know of all rows before it sees the first."""
     return {"classes": np.unique(y)} if is_classifier(estimator) else {}
 
 
-def _once(estimator: Estimator, table: Sequence[Batch], y: Target) -> None:
-    known = _classes(estimator, y)
+def _fit_once(estimator: Estimator, table: Sequence[Batch], y: Target) -> None:
+    known = _find_classes(estimator, y)
     for batch in table:
         X = batch.read()
-        for rows in _batches(estimator, *X.shape):
+        for rows in _split_rows(estimator, *X.shape):
             estimator.partial_fit(X[rows], **batch.given(rows), **known)
 
 
-def _batches(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[slice]:
+def _split_rows(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[slice]:
     """Yield the rows of a partition that are learnt from together."""
     name = type(estimator).__name__
     if name not in BATCHED:
@@ -225,12 +227,12 @@ def _batches(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[slic
     return gen_batches(n_rows, size, min_batch_size=least)
 
 
-def _epochs(estimator: Estimator, table: Sequence[Batch], y: Target) -> None:
-    known = _classes(estimator, y)
+def _fit_epochs(estimator: Estimator, table: Sequence[Batch], y: Target) -> None:
+    known = _find_classes(estimator, y)
     order = check_random_state(estimator.random_state)
     tol, best, waited = estimator.tol, -np.inf, 0
     for _ in range(estimator.max_iter):
-        score = _epoch(estimator, [table[i] for i in order.permutation(len(table))], known)
+        score = _fit_epoch(estimator, [table[i] for i in order.permutation(len(table))], known)
         waited = waited + 1 if tol is not None and score < best + tol else 0
         best = max(best, score)
         if waited >= estimator.n_iter_no_change:
@@ -244,7 +246,7 @@ def _epochs(estimator: Estimator, table: Sequence[Batch], y: Target) -> None:
         )
 
 
-def _epoch(estimator: Estimator, table: Sequence[Batch], known: Params) -> float:
+def _fit_epoch(estimator: Estimator, table: Sequence[Batch], known: Params) -> float:
     """Learn from every partition; return the mean score of those that were met by a model."""
     scores, sizes = [], []
     for batch in table:

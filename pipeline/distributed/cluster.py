@@ -68,7 +68,7 @@ class ClusterOptions:
             raise ConfigError(f"retries={self.retries!r} is less than 0")
 
 
-_OF = {
+_OPTIONS_OF = {
     "local": {"workers", "memory_limit", "host", "dashboard", "timeout", "retries"},
     "cuda": {each.name for each in fields(ClusterOptions)},
     "address": {"workers", "timeout", "retries"},
@@ -182,12 +182,14 @@ def optional_cluster(where: str | None, **options: Any) -> AbstractContextManage
 
 def _check_options(where: str, options: Params) -> tuple[str, ClusterOptions]:
     kind = "address" if where.startswith(SCHEMES) else where
-    if kind not in _OF:
+    if kind not in _OPTIONS_OF:
         raise ConfigError(f"cluster {where!r} is not 'local', 'cuda' or tcp://HOST:PORT")
     for name in options:
-        if name not in _OF[kind]:
-            close = get_close_matches(name, _OF[kind], n=1)
-            guess = f"did you mean {close[0]!r}?" if close else f"there are {sorted(_OF[kind])}"
+        if name not in _OPTIONS_OF[kind]:
+            close = get_close_matches(name, _OPTIONS_OF[kind], n=1)
+            guess = (
+                f"did you mean {close[0]!r}?" if close else f"there are {sorted(_OPTIONS_OF[kind])}"
+            )
             raise ConfigError(f"cluster {where!r} has no option {name!r}; {guess}")
     return kind, ClusterOptions(**options)
 
@@ -215,7 +217,7 @@ def local_arguments(options: ClusterOptions) -> dict[str, Any]:
         "n_workers": workers,
         "threads_per_worker": max(1, cores // workers),
         "memory_limit": options.memory_limit,
-        **_listening(options),
+        **_find_addresses(options),
     }
 
 
@@ -232,7 +234,7 @@ def cuda_arguments(options: ClusterOptions) -> dict[str, Any]:
         **memory,
         **({"rmm_async": True} if pool is None else {"rmm_pool_size": pool}),
         "protocol": choose_protocol(options)[0],
-        **_listening(options),
+        **_find_addresses(options),
     }
 
 
@@ -251,7 +253,7 @@ def choose_protocol(options: ClusterOptions) -> tuple[str, str]:
     return "ucx", "it moves rows between GPUs without the host where the hardware can"
 
 
-def _listening(options: ClusterOptions) -> dict[str, Any]:
+def _find_addresses(options: ClusterOptions) -> dict[str, Any]:
     # Without addresses of their own, the pages of scheduler and workers are open to the network.
     return {
         "host": options.host,
@@ -260,7 +262,7 @@ def _listening(options: ClusterOptions) -> dict[str, Any]:
     }
 
 
-def _closed_by(stack: ExitStack, made: Any) -> Any:
+def _close_with(stack: ExitStack, made: Any) -> Any:
     def close() -> None:
         with suppress(TimeoutError):  # Workers that are slow to end are being killed.
             made.close()
@@ -269,18 +271,18 @@ def _closed_by(stack: ExitStack, made: Any) -> Any:
     return made
 
 
-def _local(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
+def _start_local(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     arguments = local_arguments(options)
-    made = _closed_by(stack, load("distributed.LocalCluster")(**arguments))
+    made = _close_with(stack, load("distributed.LocalCluster")(**arguments))
     client = stack.enter_context(load("distributed.Client")(made))
     return Cluster(client, options, f"{arguments['n_workers']} worker(s) on this machine")
 
 
-def _cuda(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
+def _start_cuda(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     if not available("dask_cuda"):
         raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
     stack.enter_context(_cudf_options_restored())
-    made = _closed_by(stack, load("dask_cuda.LocalCUDACluster")(**cuda_arguments(options)))
+    made = _close_with(stack, load("dask_cuda.LocalCUDACluster")(**cuda_arguments(options)))
     client = stack.enter_context(load("distributed.Client")(made))
     said = "{}: {}".format(*choose_protocol(options))
     return Cluster(client, options, f"{len(made.workers)} GPU worker(s) on this machine; {said}")
@@ -298,7 +300,7 @@ def _cudf_options_restored() -> Iterator[None]:
             load("cudf.set_option")(name, before[name])
 
 
-def _address(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
+def _connect(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     wanted = options.workers or 1
     try:
         client = stack.enter_context(load("distributed.Client")(where, timeout=options.timeout))
@@ -311,4 +313,4 @@ def _address(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     return Cluster(client, options, f"the workers of {where}")
 
 
-_STARTS = {"local": _local, "cuda": _cuda, "address": _address}
+_STARTS = {"local": _start_local, "cuda": _start_cuda, "address": _connect}

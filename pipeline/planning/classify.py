@@ -21,7 +21,7 @@ from pipeline.backends.base import Backend, Placement
 from pipeline.backends.cpu import HOST, is_xgboost
 from pipeline.backends.cuml import text
 from pipeline.backends.text_input import reads_text
-from pipeline.backends.xgboost.estimator import bad_parameters
+from pipeline.backends.xgboost.estimator import find_bad_params
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.preprocessing.engine import build
 from pipeline.typing import Estimator
@@ -225,7 +225,7 @@ def _validate_parameters(leaf: Estimator, path: str) -> None:
             clone(leaf)._validate_params()
         except ValueError as error:
             raise ConfigError(f"{path}: {error}") from error
-    if is_xgboost(leaf) and (reasons := bad_parameters(leaf, path)):
+    if is_xgboost(leaf) and (reasons := find_bad_params(leaf, path)):
         raise Unsupported(*reasons)
 
 

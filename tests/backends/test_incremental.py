@@ -168,10 +168,10 @@ def test_what_was_prepared_is_gone_afterwards(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     X, y = table()
     seen: list[int] = []
-    epoch = incremental._epoch
+    epoch = incremental._fit_epoch
     monkeypatch.setattr(
         incremental,
-        "_epoch",
+        "_fit_epoch",
         lambda *a: (seen.append(len([*tmp_path.rglob("*.npy")])), epoch(*a))[1],
     )
     with pytest.warns(ConvergenceWarning, match="still growing after max_iter=2 epochs"):

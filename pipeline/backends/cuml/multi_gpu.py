@@ -165,7 +165,7 @@ def train_on_gpus(
     weights = None if weights is None else np.asarray(weights, dtype)
     arrays = [target, weights]
     shares = distributed.place_rows(cluster, X, rows, arrays)
-    table, *columns = distributed.join(shares, X, arrays)
+    table, *columns = distributed.join_rows(shares, X, arrays)
     if any(partitioned.compute_each(has_missing, table)):
         return None
     factor = 1.0

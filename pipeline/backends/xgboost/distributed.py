@@ -248,7 +248,7 @@ def _send(client: Client, worker: str, arrays: Sequence[np.ndarray]) -> list[Fut
     return futures
 
 
-def join(shares: Sequence[WorkerRows], X: Table, arrays: Sequence[Array]) -> list[Any]:
+def join_rows(shares: Sequence[WorkerRows], X: Table, arrays: Sequence[Array]) -> list[Any]:
     """Return what workers share as one Dask table, and as one Dask array for each array."""
     sizes = [n for each in shares for n in each.rows]
     parts = [part for each in shares for part in each.parts]

@@ -57,12 +57,12 @@ class XGBoostModel(Model):
             return self._fit_partitions(X, y, params)
         if ranking.is_ranker(self.estimator):
             X, y, params = ranking.sort_queries(X, y, params)
-        X = _readable(X)
+        X = _convert(X)
         data = partial(checkpoints.hash_rows, X, y, params.get("sample_weight"))
         kept = checkpoints.begin(self.native, params, data)
         try:
             with checkpoints.continue_training(self.native, kept) as more:
-                super().fit(X, self._beside(X, y), **params, **more)
+                super().fit(X, self._place_target(X, y), **params, **more)
         except ValueError:  # XGBoostError is one
             self._check_rows(X, y)
             raise
@@ -74,7 +74,7 @@ class XGBoostModel(Model):
         train = distributed.train_on_workers if on_cluster else external_memory.train_from_disk
         booster = train(self.native, X, y, **params)
         self._check_device(booster)
-        self.native = self._with(booster)
+        self.native = self._copy_with(booster)
         self.native.set_params(device=self.device)
 
     def _check_rows(self, X: Table, y: np.ndarray) -> None:
@@ -110,15 +110,15 @@ class XGBoostModel(Model):
         if method == "score" and ranking.is_ranker(self.estimator):
             raise ConfigError("a ranking is scored by query: give ndcg_score what predict returns")
         pool.use_memory_pool(self.device)
-        X = _readable(X)
+        X = _convert(X)
         # It refuses infinite numbers when it trains, and takes them when it predicts.
         if not frames.is_sparse(X):
             output.check_finite(X)
-        result = self._answer(method, X, params)
-        self._moved(to_host=result.nbytes, answer=True)
+        result = self._predict(method, X, params)
+        self._record_transfer(to_host=result.nbytes, answer=True)
         return result
 
-    def _answer(self, method: str, X: Table, params: Params) -> Any:
+    def _predict(self, method: str, X: Table, params: Params) -> Any:
         try:
             return super().call(method, X, **params)
         except ValueError as error:
@@ -127,23 +127,23 @@ class XGBoostModel(Model):
                 raise
             name, value = X.columns[int(found[1])], found[2]
             # XGBoost judges by the categories that are declared, be they in a row or not.
-            used = _used(X) if frames.library(X) == "pandas" else X
+            used = _drop_unused_categories(X) if frames.library(X) == "pandas" else X
             if len(used[name].cat.categories) != len(X[name].cat.categories):
-                return self._answer(method, used, params)
+                return self._predict(method, used, params)
             raise DataError(
                 f"column {name!r} holds {value!r}, which was not there at fit; clean the column"
             ) from error
 
-    def _beside(self, X: Table, y: np.ndarray) -> Any:
+    def _place_target(self, X: Table, y: np.ndarray) -> Any:
         """Return a target where the rows are: on a GPU, XGBoost looks for its classes there."""
         if frames.device_of(X) == "cuda" and y.dtype.kind in "iuf":
             return frames.to_device(y, "cuda")
-        self._moved(to_device=y.nbytes)
+        self._record_transfer(to_device=y.nbytes)
         return y
 
-    def _moved(self, **booked: Any) -> None:
+    def _record_transfer(self, **transferred: Any) -> None:
         if self.device == "cuda":
-            trace.record_transfer(**booked)
+            trace.record_transfer(**transferred)
 
     def resume(self, trees: bytes) -> None:
         """Take a trained booster, written as UBJSON, for that of the estimator.
@@ -162,9 +162,9 @@ class XGBoostModel(Model):
 
     def to_sklearn(self) -> Any:
         """Return the user's estimator with the trained booster, free of any device."""
-        return self._with(self.native.get_booster())
+        return self._copy_with(self.native.get_booster())
 
-    def _with(self, booster: Estimator) -> Any:
+    def _copy_with(self, booster: Estimator) -> Any:
         with deprecated.heard():
             lifted = clone(self.estimator)
         lifted.load_model(bytearray(booster.save_raw("ubj")))
@@ -174,17 +174,17 @@ class XGBoostModel(Model):
         return lifted
 
 
-def on_host_only(estimator: Estimator, step: str) -> list[Reason]:
+def find_host_only_params(estimator: Estimator, step: str) -> list[Reason]:
     """Return a reason for each parameter that XGBoost has on the CPU alone."""
     if estimator.tree_method != "exact":
         return []
     why = "XGBoost has no exact trees on the GPU"
-    way_out = "use tree_method='hist', or device='auto' to run this step on the CPU"
-    return [Reason(step, why, way_out, "tree_method")]
+    suggestion = "use tree_method='hist', or device='auto' to run this step on the CPU"
+    return [Reason(step, why, suggestion, "tree_method")]
 
 
-def bad_parameters(estimator: Estimator, step: str) -> list[Reason]:
-    """Return a reason for each parameter that XGBoost refuses, or ignores with a mere warning.
+def find_bad_params(estimator: Estimator, step: str) -> list[Reason]:
+    """Return a reason for each parameter that XGBoost refuses, or ignores with a warning only.
 
     XGBoost's classes take any keyword and any value; XGBoost itself is asked,
     by training nothing on one row.
@@ -200,13 +200,13 @@ def bad_parameters(estimator: Estimator, step: str) -> list[Reason]:
     if unknown:
         return [Reason(step, "nan is no number", "leave it out", name) for name in unknown]
     judged = {name: value for name, value in params.items() if _is_judged(name, value)}
-    told = _trial({**judged, "verbosity": 1, "device": "cpu"})
-    if isinstance(told, ValueError):
-        return [Reason(step, f"XGBoost: {_first_line(told)}", "mend the value")]
-    unused = re.findall(r"Parameters: \{ (.*?) \} are not used", told)
+    answer = _try_params({**judged, "verbosity": 1, "device": "cpu"})
+    if isinstance(answer, ValueError):
+        return [Reason(step, f"XGBoost: {_first_line(answer)}", "fix the value")]
+    unused = re.findall(r"Parameters: \{ (.*?) \} are not used", answer)
     names = [name for group in unused for name in re.findall(r'"(\w+)"', group)]
     return [
-        Reason(step, "XGBoost has no such parameter", _suggestion(name, estimator), name)
+        Reason(step, "XGBoost has no such parameter", _suggest(name, estimator), name)
         for name in names
         if name in _keywords(estimator)
     ]
@@ -228,7 +228,7 @@ def _keywords(estimator: Estimator) -> dict[str, Any]:
     return getattr(estimator, "kwargs", None) or {}
 
 
-def _trial(params: Params) -> str | ValueError:
+def _try_params(params: Params) -> str | ValueError:
     """Return XGBoost's warnings about parameters, or its error."""
     xgboost = load("xgboost")
     matrix = xgboost.DMatrix(np.zeros((1, 1)), label=np.zeros(1))
@@ -243,7 +243,7 @@ def _trial(params: Params) -> str | ValueError:
     return " ".join(str(warning.message) for warning in caught)
 
 
-def _readable(X: Table) -> Any:
+def _convert(X: Table) -> Any:
     """Return a table as XGBoost reads it."""
     return output.with_own_nulls(output.categorize(X)) if frames.is_frame(X) else X
 
@@ -254,7 +254,7 @@ def _first_line(error: Exception) -> str:
     return re.sub(r"^\[[\d:]+\] \S+: ", "", text)
 
 
-def _used(X: Table) -> Any:
+def _drop_unused_categories(X: Table) -> Any:
     """Return a pandas frame without the categories that no row has."""
     made = X.copy(deep=False)
     for name in X.columns:
@@ -283,7 +283,7 @@ def _check_reach(X: Table) -> None:
             )
 
 
-def _suggestion(name: str, estimator: Estimator) -> str:
+def _suggest(name: str, estimator: Estimator) -> str:
     from difflib import get_close_matches
 
     known = set(estimator.get_params()) - set(_keywords(estimator))

@@ -36,7 +36,7 @@ def sort_queries(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[st
     Raises
     ------
     DataError
-        The queries are not told, or not those of the rows.
+        There are no queries, or not those of the rows.
     """
     given = {name for name in ("qid", "group") if params.get(name) is not None}
     if not given and not (frames.is_frame(X) and "qid" in X.columns):
@@ -45,33 +45,33 @@ def sort_queries(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[st
         raise DataError("both qid and group are given, which say the same; pass one")
     if "group" in given:
         _check_group(params["group"], X.shape[0])
-    order = _order(params.get("qid"), X.shape[0])
+    order = _find_order(params.get("qid"), X.shape[0])
     if order is not None:
         if params.get("sample_weight") is not None:
             raise DataError(f"sample_weight: {WEIGHTS}")
-        X, y = _taken(X, order), y[order]
-        params = params | {n: _taken(params[n], order) for n in ("qid", "base_margin")
+        X, y = _take_rows(X, order), y[order]
+        params = params | {n: _take_rows(params[n], order) for n in ("qid", "base_margin")
                            if params.get(n) is not None}  # fmt: skip
-    return X, y, _with_sorted_sets(params)
+    return X, y, _sort_eval_sets(params)
 
 
-def _with_sorted_sets(params: Params) -> dict[str, Any]:
+def _sort_eval_sets(params: Params) -> dict[str, Any]:
     """Sort the tables that are judged while it learns as those that it learns from."""
     sets, queries = params.get("eval_set"), params.get("eval_qid")
     if not sets or queries is None:
         return params
     if len(queries) != len(sets):
         raise DataError(f"eval_qid has {len(queries)} entries and eval_set {len(sets)}")
-    made, numbers = [], []
+    sets_sorted, numbers = [], []
     for (X, y), qid in zip(sets, queries, strict=True):
-        if (order := _order(qid, X.shape[0])) is not None:
-            X, y, qid = _taken(X, order), _taken(y, order), _taken(qid, order)
-        made.append((X, y))
+        if (order := _find_order(qid, X.shape[0])) is not None:
+            X, y, qid = _take_rows(X, order), _take_rows(y, order), _take_rows(qid, order)
+        sets_sorted.append((X, y))
         numbers.append(qid)
-    return params | {"eval_set": made, "eval_qid": numbers}
+    return params | {"eval_set": sets_sorted, "eval_qid": numbers}
 
 
-def _order(qid: Any, n_rows: int) -> np.ndarray | None:
+def _find_order(qid: Any, n_rows: int) -> np.ndarray | None:
     """Return the order that sorts by query; None where it is sorted already."""
     if qid is None:
         return None
@@ -91,7 +91,7 @@ def _check_group(group: Array, n_rows: int) -> None:
         raise DataError(f"group has {total} rows in all and X has {n_rows}")
 
 
-def _taken(values: Array, order: np.ndarray) -> Any:
+def _take_rows(values: Array, order: np.ndarray) -> Any:
     if hasattr(values, "iloc"):
         return values.iloc[order]
     return (values if hasattr(values, "dtype") else np.asarray(values))[order]

@@ -11,7 +11,7 @@ from xgboost import XGBClassifier, XGBRanker, XGBRegressor
 
 from pipeline import Accelerated, explain
 from pipeline.backends.xgboost import estimator as xgboost_estimator
-from pipeline.backends.xgboost.estimator import XGBoostModel, bad_parameters
+from pipeline.backends.xgboost.estimator import XGBoostModel, find_bad_params
 from pipeline.errors import DataError, DeviceUnavailable
 
 ROWS = 200
@@ -158,14 +158,14 @@ def test_keywords_that_xgboost_would_ignore_are_found(
     params: dict[str, Any], unknown: list[str]
 ) -> None:
     for estimator in (XGBClassifier(**params), XGBRegressor(**params)):
-        found = bad_parameters(estimator, "model")
+        found = find_bad_params(estimator, "model")
         assert [reason.parameter for reason in found] == unknown
         assert all(reason.why == "XGBoost has no such parameter" for reason in found)
         assert all(reason.step == "model" for reason in found)
 
 
 def test_a_misspelt_keyword_is_answered_with_the_right_one() -> None:
-    (reason,) = bad_parameters(XGBClassifier(max_dpth=3), "model")
+    (reason,) = find_bad_params(XGBClassifier(max_dpth=3), "model")
     assert reason.instead == "did you mean 'max_depth'?"
 
 
@@ -197,7 +197,7 @@ def test_unseen_categories_are_an_error_in_plain_words(
     ],
 )
 def test_bad_values_are_found_before_training(params: dict, said: str) -> None:
-    (reason,) = bad_parameters(XGBClassifier(**params), "boosting")
+    (reason,) = find_bad_params(XGBClassifier(**params), "boosting")
     assert said in str(reason)
     assert "Stack trace" not in str(reason)
 
@@ -229,7 +229,7 @@ def test_bad_values_are_found_before_training(params: dict, said: str) -> None:
     ],
 )
 def test_good_values_pass(estimator: XGBClassifier) -> None:
-    assert bad_parameters(estimator, "boosting") == []
+    assert find_bad_params(estimator, "boosting") == []
 
 
 @pytest.mark.parametrize("alphas", [[0.1, 0.9], np.array([0.1, 0.9])], ids=["list", "array"])
@@ -248,6 +248,26 @@ def test_labels_that_xgboost_cannot_take_are_named_with_the_way_out(table: pd.Da
 
 
 def test_a_ranker_is_judged_on_a_query(table: pd.DataFrame) -> None:
-    assert bad_parameters(XGBRanker(objective="rank:ndcg"), "rank") == []
-    (found,) = bad_parameters(XGBRanker(objective="rank:ndgc"), "rank")
+    assert find_bad_params(XGBRanker(objective="rank:ndcg"), "rank") == []
+    (found,) = find_bad_params(XGBRanker(objective="rank:ndgc"), "rank")
     assert "rank:ndgc" in found.why
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (pd.DataFrame({"a[0]": np.arange(ROWS)}), r"names hold \[, \] or <: \['a\[0\]'\]; rename"),
+        (np.full((ROWS, 2), 1e39), "column 0 holds numbers that float32 does not reach"),
+        (pd.DataFrame({"a": np.full(ROWS, np.inf)}), "column 'a' holds numbers that float32"),
+    ],
+)
+def test_rows_that_xgboost_does_not_learn_from_are_named(
+    X: Any, message: str, labels: np.ndarray
+) -> None:
+    with pytest.raises(DataError, match=message):
+        XGBoostModel(native(), "cpu").fit(X, labels)
+
+
+def test_an_error_that_is_not_of_the_rows_is_left_as_it_is(labels: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="validation dataset for early stopping"):
+        XGBoostModel(native(early_stopping_rounds=2), "cpu").fit(np.zeros((ROWS, 1)), labels)
