@@ -13,7 +13,7 @@ from pipeline.typing import Array, DType, Name
 SAMPLE = 1_000
 """Rows by which it is judged whether numbers merge."""
 _ENCODE = "convert it (astype), encode it (OneHotEncoder, OrdinalEncoder, TargetEncoder)"
-_WAYS = {
+_SUGGESTIONS = {
     "M": "take its parts (CalendarFeatures), count the time from a day (subtract it)",
     "m": "count it in a unit (.dt.total_seconds())",
 }
@@ -25,10 +25,8 @@ def no_numbers(name: Name, dtype: DType) -> DataError:
     >>> str(no_numbers("gap", np.dtype("timedelta64[s]")))[:59]
     "column 'gap' holds timedelta64[s] values where numbers are "
     """
-    way_out = _WAYS.get(dtype.kind, _ENCODE)
-    return DataError(
-        f"column {name!r} holds {dtype} values where numbers are needed; {way_out} or leave it out"
-    )
+    suggestion = f"{_SUGGESTIONS.get(dtype.kind, _ENCODE)} or leave it out"
+    return DataError(f"column {name!r} holds {dtype} values where numbers are needed; {suggestion}")
 
 
 def missing_dates(name: Name) -> DataError:

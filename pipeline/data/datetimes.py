@@ -1,10 +1,8 @@
-"""Dates and durations as whole numbers, by the same lines for pandas, NumPy and cuDF.
+"""Dates and durations as whole numbers, and the clocks of time zones, the same on every device.
 
-What the clocks of a time zone show, from one table for every library and device.
-
-Others disagree far from today: cuDF looks times up in a table that is not in order after the
-last change in the system's files (2037), and PyArrow knows no daylight saving time there. The
-table here is read off pandas, whose clocks follow the rules of `zoneinfo` for all years.
+The libraries' own `tz_convert` disagree far from today: cuDF looks times up in a table that is not
+in order after the last change in the system's files (2037), and PyArrow knows no daylight saving
+time there. The table here is read off pandas, which follows the rules of `zoneinfo` for all years.
 """
 
 from __future__ import annotations
@@ -113,7 +111,6 @@ def dates_of(counts: np.ndarray, unit: str, dtype: DType) -> np.ndarray:
     return pd.DatetimeIndex(values, tz="UTC").tz_convert(zone(dtype)).astype(object).to_numpy()
 
 
-_MISSING = np.iinfo("int64").min
 _DAY = 86_400
 _DAYS = (-106_751, 106_751)
 """Of the nanoseconds of int64."""
@@ -194,4 +191,4 @@ def local(counts: Array, per_second: int, zone: Any, xp: ModuleType) -> Any:
         trace.record_transfer(to_device=starts.nbytes + offsets.nbytes)
     place = xp.searchsorted(xp.asarray(starts), counts, side="right")
     shown = counts + xp.take(xp.asarray(offsets), place)
-    return xp.where(counts == _MISSING, _MISSING, shown)
+    return xp.where(counts == MISSING, MISSING, shown)

@@ -1,11 +1,8 @@
-"""Parquet read to cuDF, with what its reader leaves out.
+"""Parquet files, read to pandas or to cuDF with the same values.
 
 `cudf.read_parquet` gives dictionaries as the values they stand for, dates without their zone,
-and, where it cannot test a condition, all rows with a warning. The Arrow schema says what was
-there, so it is put back here; and conditions choose row groups by their statistics, and rows here.
-
-
-Reading tables to where they will be used.
+and, where it cannot test a condition, all rows with a warning. What the Arrow schema says was
+there is put back here, and conditions choose first row groups by their statistics, then rows.
 """
 
 from __future__ import annotations

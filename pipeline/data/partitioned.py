@@ -85,8 +85,8 @@ def gather(X: Table, step: str) -> tuple[Any, str]:
     enough, sizes = fits(X)
     if not enough:
         why = f"it learns from all rows in one process: {sizes}, and {COPIES} times the rows needed"
-        way_out = "use an XGBoost estimator, which trains where the rows are, or fewer rows"
-        raise Unsupported(Reason(step, why, way_out))
+        suggestion = "use an XGBoost estimator, which trains where the rows are, or fewer rows"
+        raise Unsupported(Reason(step, why, suggestion))
     (whole,) = compute([X])
     return whole, f"gathered to one process: {sizes}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,11 @@ from pipeline.errors import DataError, PipelineError
 
 _BUFFER = 1024**2
 """Bytes of a column that are read ahead."""
+_BROKEN = (
+    *(pa.ArrowException, OSError, MemoryError, OverflowError),
+    *(AttributeError, LookupError, TypeError, ValueError),
+)
+"""A damaged footer may be anything, to Arrow or to the JSON that pandas left in it."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class TableFile:
         DataError
             The file is missing or cannot be read.
         """
-        with reading(self.path):
+        with name_file(self.path):
             if self.is_csv:
                 return list(csv.CsvFile.open(self.path).names)
             return list(pq.read_schema(self.path).names)
@@ -58,14 +64,14 @@ class TableFile:
         """Return the number of rows; None for CSV, which would have to be read."""
         if self.is_csv:
             return None
-        with reading(self.path):
+        with name_file(self.path):
             return int(pq.read_metadata(self.path).num_rows)
 
     def index(self) -> list[str]:
         """Return the columns in which pandas keeps the labels of the rows."""
         if self.is_csv:
             return []
-        with reading(self.path):
+        with name_file(self.path):
             stored = (pq.read_schema(self.path).pandas_metadata or {}).get("index_columns", [])
         return [name for name in stored if isinstance(name, str)]
 
@@ -77,7 +83,7 @@ class TableFile:
         DataError
             The file is damaged, or a value is not of the column's type.
         """
-        with reading(self.path):
+        with name_file(self.path):
             if self.is_csv:
                 yield from self._csv(size, skip)
             else:
@@ -105,29 +111,22 @@ class TableFile:
         file.warn_open_end()
 
 
-class reading:  # noqa: N801 - a context
-    """Word the errors of a file that cannot be read."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        """Begin."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Raise `DataError` in the place of Arrow's errors."""
-        if isinstance(error, FileNotFoundError):
-            raise DataError(f"{self.path}: no such file") from error
-        # A damaged footer may be anything, to Arrow or to the JSON that pandas left in it.
-        broken = (
-            *(pa.ArrowException, OSError, MemoryError, OverflowError),
-            *(AttributeError, LookupError, TypeError, ValueError),
-        )
-        if isinstance(error, DataError) and str(self.path) not in str(error):
-            raise DataError(f"{self.path}: {error}") from error
-        if isinstance(error, broken) and not isinstance(error, PipelineError):
-            cause = str(error).partition("\n")[0]
-            raise DataError(f"{self.path}: cannot be read: {cause}") from error
+@contextmanager
+def name_file(path: Path) -> Iterator[None]:
+    """Raise `DataError`, with the file's name, in the place of what cannot be read."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file") from error
+    except DataError as error:
+        if str(path) in str(error):
+            raise
+        raise DataError(f"{path}: {error}") from error
+    except PipelineError:
+        raise
+    except _BROKEN as error:
+        cause = str(error).partition("\n")[0]
+        raise DataError(f"{path}: cannot be read: {cause}") from error
 
 
 def _cut(batches: Iterator[pa.RecordBatch], size: int, skip: int) -> Iterator[pa.Table]:
