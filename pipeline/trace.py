@@ -153,7 +153,7 @@ def record(step: str, call: str, device: str, why: str = "") -> Iterator[Event]:
     token = _entry.set(entry)
     start = time.perf_counter()
     try:
-        with named(step, call, device):
+        with mark_range(step, call, device):
             yield entry
     finally:
         entry.seconds = time.perf_counter() - start
@@ -197,7 +197,7 @@ def record_transfer(
 DOMAIN = "pipeline"
 
 
-def named(step: str, call: str, device: str) -> AbstractContextManager[Any]:
+def mark_range(step: str, call: str, device: str) -> AbstractContextManager[Any]:
     """Return a range with the name of a step and its call, on a GPU; elsewhere nothing.
 
     Parameters
@@ -207,7 +207,7 @@ def named(step: str, call: str, device: str) -> AbstractContextManager[Any]:
 
     Examples
     --------
-    >>> with named("scaler", "fit", "cpu"):
+    >>> with mark_range("scaler", "fit", "cpu"):
     ...     pass
     """
     nvtx = _nvtx() if device.startswith("cuda") else None

@@ -57,7 +57,7 @@ def estimators() -> str:
 
 
 def _groups() -> Iterator[tuple[str, list[str]]]:
-    ours = {name for name, rule in CUML.items() if rule.own}
+    ours = {name for name, rule in CUML.items() if rule.translation}
     yield "cuML, parameters translated by cuML", _rules(CUML.keys() - ours - APART.keys())
     yield "cuML, parameters translated by us", _rules(ours)
     for name, package in APART.items():

@@ -42,7 +42,7 @@ ESTIMATORS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 """Name of the estimator -> the values of parameters with which it stays on the device."""
 
 
-def handles(estimator: Estimator) -> bool:
+def runs_on_cupy(estimator: Estimator) -> bool:
     """Return whether scikit-learn itself computes such an estimator on CuPy."""
     return public_name(estimator) in ESTIMATORS
 

@@ -92,10 +92,10 @@ class Model:
         """Return rows as a matrix to learn from, and remember what they were."""
         made = frames.matrix(X, order, self.dtype)
         if self.dtype != "auto" and not frames.is_sparse(X):
-            self.row = casting.zeros(X)
+            self.row = casting.make_zero_row(X)
             if not frames.is_partitioned(X):
                 exact = "" if self.narrow else ", or pass dtype='float64'"
-                casting.tell_merged(X, made, type(self.estimator).__name__, exact)
+                casting.warn_of_merged(X, made, type(self.estimator).__name__, exact)
         return made
 
     def to_sklearn(self) -> Any:
@@ -110,7 +110,7 @@ class Model:
         """
         needed = self.row is not None and not reads_float32(self.estimator)
         answers = any(hasattr(self.estimator, method) for method in (*METHODS, "score"))
-        return casting.step(self.row, self.dtype) if needed and answers else None
+        return casting.make_cast(self.row, self.dtype) if needed and answers else None
 
 
 def reads_float32(estimator: Estimator) -> bool:

@@ -20,10 +20,10 @@ ROUNDING = 2.0**-40
 """Share of a number by which arithmetic in float64 may have set two apart that are one."""
 
 
-def zeros(X: Table) -> Any:
+def make_zero_row(X: Table) -> Any:
     """Return a row of zeros with the type and the names of a frame or an array.
 
-    >>> zeros(pd.DataFrame({"a": [1], "b": [2.0]})).dtypes.tolist()
+    >>> make_zero_row(pd.DataFrame({"a": [1], "b": [2.0]})).dtypes.tolist()
     [dtype('float64'), dtype('float64')]
     """
     if not frames.is_frame(X):
@@ -34,12 +34,12 @@ def zeros(X: Table) -> Any:
     return pd.DataFrame(row, columns=list(X.columns)) if named else row
 
 
-def step(row: Any, dtype: str) -> tuple[str, Any] | None:
+def make_cast(row: Any, dtype: str) -> tuple[str, Any] | None:
     """Return the step that makes of rows like this one a matrix of a type; None if they are one.
 
     It takes what scikit-learn's estimators take: frames, lists, numbers as text.
 
-    >>> name, cast = step(np.zeros((1, 2)), "float32")
+    >>> name, cast = make_cast(np.zeros((1, 2)), "float32")
     >>> name, cast.transform([[0.1, 2]]).dtype.name
     ('to_float32', 'float32')
     """
@@ -54,7 +54,7 @@ def step(row: Any, dtype: str) -> tuple[str, Any] | None:
     return f"to_{dtype}", how.fit(row)
 
 
-def tell_merged(X: Table, made: Any, reader: str, way_out: str = "") -> None:
+def warn_of_merged(X: Table, made: Any, reader: str, suggestion: str = "") -> None:
     """Warn where numbers that differ are one number in the float32 matrix that is made of them.
 
     Parameters
@@ -64,7 +64,7 @@ def tell_merged(X: Table, made: Any, reader: str, way_out: str = "") -> None:
         Their matrix, on the same device; some rows of both are compared there.
     reader : str
         What reads the matrix.
-    way_out : str
+    suggestion : str
         What else helps.
     """
     if made is X or made.dtype != "float32":
@@ -76,7 +76,7 @@ def tell_merged(X: Table, made: Any, reader: str, way_out: str = "") -> None:
             name, a, b = found
             warnings.warn(
                 f"column {name!r}: {reader} reads float32, in which numbers such as {a} and {b} "
-                f"are one; subtract a base, or encode them as categories{way_out}",
+                f"are one; subtract a base, or encode them as categories{suggestion}",
                 UserWarning,
                 stacklevel=2,
             )

@@ -43,18 +43,18 @@ def find_backend(estimator: Estimator) -> Backend | None:
     """Return what runs an estimator on the GPU, by its exact class; None where nothing does."""
     if is_xgboost(estimator):
         return XGBOOST_BACKEND if type(estimator).__name__ in XGBOOST else None
-    if text.handles(estimator):
+    if text.is_vectorizer(estimator):
         return text.TEXT_BACKEND
     if found := rule(estimator):
         return cuml_estimator.CumlBackend(found)
-    return array_api.ARRAY_API_BACKEND if array_api.handles(estimator) else None
+    return array_api.ARRAY_API_BACKEND if array_api.runs_on_cupy(estimator) else None
 
 
 def knows(estimator: Estimator) -> bool:
     """Return whether an estimator is in a table here, with a twin (PCA) or without (FastICA)."""
     return (
         rule(estimator) is not None
-        or array_api.handles(estimator)
+        or array_api.runs_on_cupy(estimator)
         or _substitute(estimator) is not None
     )
 

@@ -16,16 +16,16 @@ from pipeline.preprocessing.transformers.target_encoder import labels
 from pipeline.typing import Estimator, Table, Target
 
 
-def handles(estimator: Estimator) -> bool:
+def is_label_encoder(estimator: Estimator) -> bool:
     """Return whether an estimator encodes labels rather than a table.
 
-    >>> handles(LabelEncoder()), handles("passthrough")
+    >>> is_label_encoder(LabelEncoder()), is_label_encoder("passthrough")
     (True, False)
     """
     return type(estimator) is LabelEncoder
 
 
-def column(y: Target) -> np.ndarray:
+def validate_labels(y: Target) -> np.ndarray:
     """Return labels as a host array, shape (n_labels,).
 
     Raises

@@ -20,11 +20,11 @@ from pipeline.estimator import inputs
 from pipeline.estimator.fitted import Answers, retry_if_distributed, spec_has
 from pipeline.estimator.routing import (
     WEIGHTS,
-    Asked,
+    Requested,
     forget,
     hand_over,
-    led,
-    refuse,
+    refuse_metadata,
+    route,
     router,
     runs_on_blocks,
 )
@@ -33,7 +33,7 @@ from pipeline.planning.choose import choose_for
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import Plan
 from pipeline.planning.source_code import code
-from pipeline.preprocessing.engine.build import leaves, obstacles_to_batches
+from pipeline.preprocessing.engine.build import obstacles_to_batches
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.target_encoder import ahead
 from pipeline.system.devices import prepare
@@ -176,7 +176,7 @@ class Accelerated(Answers):
         """
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
-        asked, params = led(self, "fit", params)
+        asked, params = route(self, "fit", params)
         inputs.check_queries(params, X)
 
         self._learn("fit", X, y, params, asked)
@@ -188,7 +188,7 @@ class Accelerated(Answers):
 
         `params` go to the transformers, as those of `fit` do; the last step takes none here.
         """
-        asked = self._led_before("fit_predict", params)
+        asked = self._route_before_last("fit_predict", params)
 
         return np.asarray(self._on_host(self._learn("fit_predict", X, y, {}, asked)[1]))
 
@@ -199,13 +199,13 @@ class Accelerated(Answers):
         A `TargetEncoder` encodes each of them by the other folds. `params` go to the
         transformers, as those of `fit` do.
         """
-        asked = self._led_before("fit_transform", params)
+        asked = self._route_before_last("fit_transform", params)
         taken, made = self._learn("fit_transform", X, y, {}, asked)
         return self._contained(self._on_host(made), taken)
 
-    def _led_before(self, method: str, params: Params) -> Sequence[Asked]:
+    def _route_before_last(self, method: str, params: Params) -> Sequence[Requested]:
         """Return what transformers ask for, where the last step takes X and y alone."""
-        asked, last = led(self, method, params)
+        asked, last = route(self, method, params)
         if last:
             raise ConfigError(f"{method} takes X and y alone: {[*last]} given; use fit")
         return asked
@@ -218,8 +218,8 @@ class Accelerated(Answers):
         column passes through one step only and none needs the target of all rows; others do not
         have it. All batches together give what `fit` gives.
         """
-        asked, params = led(self, "partial_fit", params)
-        refuse(asked, "a batch has no weights")
+        asked, params = route(self, "partial_fit", params)
+        refuse_metadata(asked, "a batch has no weights")
         if not hasattr(self, "plan_"):
             self._learn("partial_fit", X, y, params)
             return self
@@ -231,20 +231,20 @@ class Accelerated(Answers):
         return self
 
     def _learn(
-        self, method: str, X: Table, y: Target, params: Params, asked: Sequence[Asked] = ()
+        self, method: str, X: Table, y: Target, params: Params, asked: Sequence[Requested] = ()
     ) -> tuple[Any, Any]:
         """Lower the estimator, call a method of the plan, and keep it all if that succeeds."""
         self._check_parameters()
         choice = choose_for(self.device, self.estimator, X)
         prepare(choice.name)
         plan = lower(self.estimator, choice.name, self._lowering_options())
-        takes, X = inputs.learn(plan.nodes[0], X)
+        takes, X = inputs.fit_input(plan.nodes[0], X)
         params = _validate_eval_set(params, takes)
         remember(plan, takes)
         hand_over(plan, asked, X)
         y = target.check_target(y, X)
         target.check_classes(self.estimator, y)
-        encoders = (how for _, how in leaves(self.estimator, ""))
+        encoders = (leaf for node in plan.nodes for _, leaf in node.leaves)
         with keeping(checkpoints_of(self)) as trees, self._log(X) as log, ahead(encoders, y):
             made = retry_if_distributed(
                 X,

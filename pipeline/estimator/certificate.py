@@ -40,7 +40,7 @@ class Tolerance:
                 raise ConfigError(f"{name}={value!r} is not from 0 to {most}")
 
 
-class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MethodAgreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One method's answers, the device's beside the lifted model's."""
 
     method: str
@@ -78,7 +78,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     atol: float
     differing: float
     packages: dict[str, str]
-    agreements: list[Agreement]
+    agreements: list[MethodAgreement]
     left_out: dict[str, str]
     """Method -> why the device does not answer it, so that there was nothing to compare."""
 
@@ -110,7 +110,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         lines = [self._line(each) for each in self.agreements]
         return "\n".join([*lines, *(f"{m:18} left out: {why}" for m, why in self.left_out.items())])
 
-    def _line(self, each: Agreement) -> str:
+    def _line(self, each: MethodAgreement) -> str:
         if each.failure is not None:
             return f"{each.method:18} FAILS    {each.failure}"
         far = "" if each.largest is None else f", at most by {each.largest:.3g}"
@@ -131,12 +131,12 @@ def answer_all(lifted: Estimator, methods: Iterable[str], X: Table) -> dict[str,
     return answers
 
 
-def compare(
+def compare_answers(
     answers: Mapping[str, Any],
     lifted: Mapping[str, Any],
     rows: np.ndarray,
     tolerance: Tolerance,
-) -> list[Agreement]:
+) -> list[MethodAgreement]:
     """Compare the answers of a model on a device with those of the lifted one.
 
     Parameters
@@ -167,7 +167,7 @@ def compare(
 
 def _agreement(
     method: str, ours: Any, lifted: Estimator, rows: np.ndarray, tolerance: Tolerance
-) -> Agreement:
+) -> MethodAgreement:
     if isinstance(lifted, Exception):
         return _failure(method, f"raises {type(lifted).__name__}: {lifted}", rows)
     ours, lifted = _matrix(ours, len(rows)), _matrix(lifted, len(rows))
@@ -182,7 +182,7 @@ def _agreement(
         close = ours == lifted
         apart = (~close).astype("float64")
     differing = float((~close).any(axis=1).mean())
-    return Agreement(
+    return MethodAgreement(
         method=method,
         differing=differing,
         largest=float(apart.max(initial=0.0)) if numbers else None,
@@ -191,9 +191,9 @@ def _agreement(
     )
 
 
-def _failure(method: str, why: str, rows: np.ndarray) -> Agreement:
+def _failure(method: str, why: str, rows: np.ndarray) -> MethodAgreement:
     first = int(rows[0])
-    return Agreement(
+    return MethodAgreement(
         method=method, differing=1.0, largest=None, row=first, holds=False, failure=why
     )
 
@@ -215,7 +215,7 @@ def _matrix(answer: Any, n_rows: int) -> np.ndarray:
 
 
 def certificate(
-    agreements: list[Agreement],
+    agreements: list[MethodAgreement],
     left_out: dict[str, str],
     *,
     device: str,

@@ -18,11 +18,17 @@ from pipeline.backends.base import METHODS
 from pipeline.data import frames
 from pipeline.distributed.retry import retry
 from pipeline.errors import Unsupported
-from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, certificate, compare
+from pipeline.estimator.certificate import (
+    Certificate,
+    Tolerance,
+    answer_all,
+    certificate,
+    compare_answers,
+)
 from pipeline.estimator.inputs import Input, as_passed, refuse_partitions
 from pipeline.estimator.routing import METHODS as METADATA
-from pipeline.estimator.routing import WEIGHTS, led, refuse
-from pipeline.planning.classify import Kind
+from pipeline.estimator.routing import WEIGHTS, refuse_metadata, route
+from pipeline.planning.classify import Kind, kind_of_step
 from pipeline.planning.explain import Explanation, explain
 from pipeline.planning.plan import Plan
 from pipeline.system.environment import packages
@@ -89,7 +95,7 @@ class Answers(BaseEstimator):
     def _call(self, method: str, X: Table, **params: Any) -> tuple[Any, Any]:
         """Return the rows as they were taken, and the result on the host."""
         self._check_fitted()
-        params = self._led(method, params) if method in METADATA else params
+        params = self._route(method, params) if method in METADATA else params
         X = self.inputs_.take(X)
         with self._log(X) as log:
             there = self._bring(X, self.plan_.entrance)
@@ -99,12 +105,12 @@ class Answers(BaseEstimator):
         self.execution_log_.last = log
         return X, result
 
-    def _led(self, method: str, params: Params) -> dict[str, Any]:
+    def _route(self, method: str, params: Params) -> dict[str, Any]:
         """Return what the last step is given; the transformers before it take rows alone."""
         if not params:
             return params
-        asked, last = led(self, method, params)
-        refuse(asked, f"transformers take X alone in {method}")
+        asked, last = route(self, method, params)
+        refuse_metadata(asked, f"transformers take X alone in {method}")
         return last
 
     def _on_host(self, result: Any) -> Any:
@@ -196,7 +202,7 @@ class Answers(BaseEstimator):
             return float(self._call("score", X, **params)[1])
         measure = accuracy_score if is_classifier(self.estimator) else r2_score
         y = np.asarray(frames.to_device(y, "cpu"))
-        return float(measure(y, self.predict(X), **self._led("score", params)))
+        return float(measure(y, self.predict(X), **self._route("score", params)))
 
     def certify(
         self,
@@ -241,13 +247,13 @@ class Answers(BaseEstimator):
         rows = np.unique(np.linspace(0, len(taken) - 1, min(n_rows, len(taken))).astype(int))
         sample = frames.at(taken, rows)
         # Of XGBoost alone, the lifted model takes categories in the place of text.
-        text = self.plan_.nodes[0].kind is not Kind.XGBOOST
+        text = kind_of_step(self.estimator) is not Kind.XGBOOST
         given, passed = as_passed(X, rows, sample, text=text)
         methods = [name for name in METHODS if hasattr(self, name)]
         device, left_out = self._answer_all(methods, sample)
         lifted = answer_all(self.to_sklearn(), device, given)
         self.certificate_ = certificate(
-            compare(device, lifted, rows, tolerance),
+            compare_answers(device, lifted, rows, tolerance),
             left_out,
             device=self.device_,
             rows=len(rows),

@@ -42,7 +42,7 @@ class Input(Protocol):
         """Return rows as the model expects them, or raise `DataError`."""
 
 
-def learn(first: Node, X: Table) -> tuple[Input, Any]:
+def fit_input(first: Node, X: Table) -> tuple[Input, Any]:
     """Return the input of a model that is fitted on X, and X as the model expects it.
 
     Parameters
@@ -59,7 +59,7 @@ def learn(first: Node, X: Table) -> tuple[Input, Any]:
     if first.reads_text:
         return TextInput(), documents(X)
     if first.kind is Kind.LABELS:
-        return LabelInput(), label_encoder.column(X)
+        return LabelInput(), label_encoder.validate_labels(X)
     if frames.is_partitioned(X):
         return DaskInput(X), X
     try:
@@ -191,7 +191,7 @@ class LabelInput:
 
     def take(self, X: Table) -> Any:
         """Return the labels as a host array."""
-        return label_encoder.column(X)
+        return label_encoder.validate_labels(X)
 
 
 def refuse_partitions(X: Table, step: str) -> None:

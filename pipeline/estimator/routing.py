@@ -25,10 +25,10 @@ METHODS = (
 )
 """Methods of which scikit-learn leads metadata."""
 WEIGHTS = "sample_weight"
-_WAY_OUT = "give it none (set_fit_request(sample_weight=False)), or fit it with scikit-learn"
+_SUGGESTION = "give it none (set_fit_request(sample_weight=False)), or fit it with scikit-learn"
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """What a transformer asks for, or is given by its name."""
 
     path: str
@@ -36,10 +36,10 @@ class Asked(NamedTuple):
     params: Mapping[str, Any]
 
 
-class Led(NamedTuple):
+class Routed(NamedTuple):
     """Where metadata go."""
 
-    asked: Sequence[Asked]
+    asked: Sequence[Requested]
     """To the transformers that run on blocks, and to all before the last step."""
     last: dict[str, Any]
     """To the last step, where it is an estimator."""
@@ -53,7 +53,7 @@ def router(model: Estimator) -> MetadataRouter:
     return MetadataRouter(owner=model).add(estimator=model.estimator, method_mapping=mapping)
 
 
-def led(model: Estimator, method: str, params: ReadParams) -> Led:
+def route(model: Estimator, method: str, params: ReadParams) -> Routed:
     """Return where the metadata of a call of a model go.
 
     With scikit-learn's routing, by what the steps ask for; without it, by the names of the
@@ -73,7 +73,7 @@ def led(model: Estimator, method: str, params: ReadParams) -> Led:
     if own and runs_on_blocks(last):
         before, own = [*before, (name, last, own)], {}
     asked = [each for step in before for each in _asked(*step)]
-    return Led(asked, own)
+    return Routed(asked, own)
 
 
 def runs_on_blocks(estimator: Estimator) -> bool:
@@ -81,7 +81,7 @@ def runs_on_blocks(estimator: Estimator) -> bool:
     return classify_step(estimator, "estimator", "cpu").runs_on_blocks
 
 
-def refuse(asked: Sequence[Asked], why: str) -> None:
+def refuse_metadata(asked: Sequence[Requested], why: str) -> None:
     """Refuse what transformers ask for where they are given nothing.
 
     Raises
@@ -89,12 +89,12 @@ def refuse(asked: Sequence[Asked], why: str) -> None:
     Unsupported
         Some ask for something.
     """
-    found = [Reason(a.path, why, _WAY_OUT, name) for a in asked for name in a.params]
+    found = [Reason(a.path, why, _SUGGESTION, name) for a in asked for name in a.params]
     if found:
         raise Unsupported(*found)
 
 
-def hand_over(plan: Plan, asked: Sequence[Asked], X: Table) -> None:
+def hand_over(plan: Plan, asked: Sequence[Requested], X: Table) -> None:
     """Give the programs of a plan the weights that their transformers ask for.
 
     Raises
@@ -105,7 +105,7 @@ def hand_over(plan: Plan, asked: Sequence[Asked], X: Table) -> None:
         Weights match no rows.
     """
     programs = [step.worker for step in plan.steps if isinstance(step.worker, Program)]
-    refused: list[Asked] = []
+    refused: list[Requested] = []
     for each in asked:
         program = next((p for p in programs if _has(p, each.transformer)), None)
         twin = TWINS.get(type(each.transformer))
@@ -115,7 +115,7 @@ def hand_over(plan: Plan, asked: Sequence[Asked], X: Table) -> None:
             continue
         weights = target.check_weights(each.params[WEIGHTS], X, each.path)
         program.weights.append((each.transformer, weights))
-    refuse(refused, "it takes X and y alone here")
+    refuse_metadata(refused, "it takes X and y alone here")
 
 
 def forget(plan: Plan) -> None:
@@ -173,13 +173,13 @@ def _joined(by_method: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {name: value for held in by_method.values() for name, value in held.items()}
 
 
-def _asked(path: str, part: Any, params: ReadParams) -> Iterator[Asked]:
+def _asked(path: str, part: Any, params: ReadParams) -> Iterator[Requested]:
     """Return what the transformers inside a step are given."""
     params = {name: value for name, value in params.items() if value is not None}
     if not params:
         return
     if type(part) not in (Pipeline, ColumnTransformer, FeatureUnion):
-        yield Asked(path, part, params)
+        yield Requested(path, part, params)
         return
     for name, how, own in _inside(part, params):
         yield from _asked(f"{path}.{name}", how, own)

@@ -110,7 +110,7 @@ FAMILY = {name: family for names, family in FAMILIES.items() for name in names.s
 
 
 @dataclass(frozen=True)
-class Job:
+class _Job:
     """One step that has a rule for the GPU.
 
     Parameters
@@ -232,14 +232,14 @@ def _least_rows(estimator: BaseEstimator, columns: int) -> int | None:
     return int(float(f"{1 / share:.1e}")) if share else None
 
 
-def _jobs(estimator: BaseEstimator, rows: int, columns: int) -> Iterator[Job]:
+def _jobs(estimator: BaseEstimator, rows: int, columns: int) -> Iterator[_Job]:
     for step, part in named_steps(estimator):
         kind = kind_of_step(part)
         blocks = kind is Kind.PREPROCESSING
         if family := PREPROCESSING if blocks else FAMILY.get(public_name(part)):
             least = family.least_rows(columns) * TREES / _trees(part)
             share = _at_a_time(part, rows, columns) / least
-            yield Job(step, share, family.bytes(rows, columns))
+            yield _Job(step, share, family.bytes(rows, columns))
         columns = WORDS if kind is Kind.TEXT else columns
 
 

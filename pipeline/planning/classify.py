@@ -7,7 +7,7 @@ the inputs share what it finds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 from typing import Any, Literal
@@ -31,6 +31,9 @@ BLOCKS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessi
 
 Rows = Literal["dense", "sparse", "unknown"]
 """What a step is given by the one before it; text vectorizers make sparse rows."""
+
+
+Leaves = Sequence[tuple[str, Any]]
 
 
 class Kind(Enum):
@@ -59,6 +62,8 @@ class Node:
         Why it cannot run on the device; empty where it can.
     placements : tuple of Placement
         Where it and the steps inside it run; empty where it cannot.
+    leaves : sequence of (str, transformer)
+        The transformers inside it with their paths, or itself.
     """
 
     path: str
@@ -67,6 +72,7 @@ class Node:
     rule: Backend | None = None
     reasons: tuple[Reason, ...] = ()
     placements: tuple[Placement, ...] = ()
+    leaves: Leaves = ()
 
     @property
     def runs_on_blocks(self) -> bool:
@@ -80,12 +86,17 @@ class Node:
 
 
 def classify(estimator: BaseEstimator, device: str) -> tuple[Node, ...]:
-    """Return the steps of a valid estimator, in order.
+    """Return the steps of an estimator, in order.
 
     Parameters
     ----------
     estimator : estimator
     device : {"cpu", "cuda"}
+
+    Raises
+    ------
+    ConfigError
+        A parameter of the estimator is invalid; see `validate`.
 
     Examples
     --------
@@ -101,8 +112,8 @@ def classify(estimator: BaseEstimator, device: str) -> tuple[Node, ...]:
 
 def _classify_steps(estimator: BaseEstimator, device: str) -> Iterator[Node]:
     rows: Rows = "dense"
-    for path, part in named_steps(estimator):
-        node = classify_step(part, path, device, rows)
+    for path, part, leaves in validate(estimator):
+        node = replace(_classify(part, path, device, rows, leaves), leaves=leaves)
         yield node
         rows = _rows_made(node, rows)
 
@@ -120,9 +131,9 @@ def named_steps(estimator: BaseEstimator) -> list[tuple[str, Any]]:
 
 def kind_of_step(part: Any) -> Kind:
     """Return what a step is; subclasses are other algorithms than what they inherit from."""
-    if label_encoder.handles(part):
+    if label_encoder.is_label_encoder(part):
         return Kind.LABELS
-    if text.handles(part):
+    if text.is_vectorizer(part):
         return Kind.TEXT
     if is_xgboost(part):
         return Kind.XGBOOST
@@ -135,9 +146,13 @@ def _only_transforms(part: Any) -> bool:
 
 def classify_step(part: Any, path: str, device: str, rows: Rows = "dense") -> Node:
     """Return one step, which is given such rows."""
+    return _classify(part, path, device, rows, build.leaves(part, path))
+
+
+def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> Node:
     kind = kind_of_step(part)
     if kind is Kind.PREPROCESSING:
-        return _classify_preprocessing(part, path, device, rows)
+        return _classify_preprocessing(part, path, device, rows, leaves)
     rule = _find_backend(part, kind, device)
     if rule is None:
         return Node(path, part, kind, reasons=(cuda.no_twin(part, path),))
@@ -156,8 +171,7 @@ def _find_backend(part: Any, kind: Kind, device: str) -> Backend | None:
     return HOST if device == "cpu" else cuda.find_backend(part)
 
 
-def _classify_preprocessing(part: Any, path: str, device: str, rows: Rows) -> Node:
-    leaves = build.leaves(part, path)
+def _classify_preprocessing(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> Node:
     if reasons := _reasons_against_blocks(part, path, leaves, rows):
         return Node(path, part, Kind.PREPROCESSING, reasons=tuple(reasons))
     kept = (inner for inner, leaf in leaves if not build.dropped(leaf))
@@ -165,14 +179,12 @@ def _classify_preprocessing(part: Any, path: str, device: str, rows: Rows) -> No
     return Node(path, part, Kind.PREPROCESSING, placements=places)
 
 
-def _reasons_against_blocks(
-    part: Any, path: str, leaves: Sequence[tuple[str, Any]], rows: Rows
-) -> list[Reason]:
+def _reasons_against_blocks(part: Any, path: str, leaves: Leaves, rows: Rows) -> list[Reason]:
     if rows != "dense":
         suggestion = "leave it out, or run it with scikit-learn: device='auto'"
         why = "it follows text, whose rows are sparse, and blocks are dense"
         return [Reason(path, why, suggestion)]
-    texts = {inner: leaf for inner, leaf in leaves if text.handles(leaf)}
+    texts = {inner: leaf for inner, leaf in leaves if text.is_vectorizer(leaf)}
     return [
         text.inside(texts[reason.step], reason.step) if reason.step in texts else reason
         for reason in build.reasons(part, path)
@@ -185,7 +197,7 @@ def _rows_made(node: Node, rows: Rows) -> Rows:
         return "sparse"
     if not node.reasons or _makes_dense(node):
         return "dense"
-    texts = any(text.handles(leaf) for _, leaf in build.leaves(node.estimator, node.path))
+    texts = any(text.is_vectorizer(leaf) for _, leaf in node.leaves)
     return "unknown" if texts or rows != "dense" else "dense"
 
 
@@ -194,8 +206,13 @@ def _makes_dense(node: Node) -> bool:
     return cuda.knows(node.estimator) and not projects
 
 
-def validate(estimator: BaseEstimator) -> None:
+def validate(estimator: BaseEstimator) -> list[tuple[str, Any, Leaves]]:
     """Let scikit-learn and XGBoost judge the parameters before any data is read.
+
+    Returns
+    -------
+    list of (str, estimator, list of (str, transformer))
+        The steps with their names, and the transformers inside them with their paths.
 
     Raises
     ------
@@ -206,17 +223,20 @@ def validate(estimator: BaseEstimator) -> None:
         if type(estimator) is Pipeline:
             build.check_names(estimator, estimator.steps, "pipeline")
         steps = named_steps(estimator)
-        leaves = [build.leaves(part, name) for name, part in steps]
+        inside: list[tuple[str, Any, Leaves]] = [
+            (name, part, build.leaves(part, name)) for name, part in steps
+        ]
     except TypeError as error:
         raise ConfigError(f"the steps are not lists of names and estimators: {error}") from error
     if not steps:
         raise ConfigError("the pipeline has no step left: all are 'passthrough'")
-    for (name, part), inside in zip(steps, leaves, strict=True):
+    for name, part, leaves in inside:
         if not isinstance(part, BaseEstimator):
             raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
-        for path, leaf in inside:
+        for path, leaf in leaves:
             _validate_parameters(leaf, path)
     _validate_rows(steps)
+    return inside
 
 
 def _validate_parameters(leaf: Estimator, path: str) -> None:
@@ -233,7 +253,7 @@ def _validate_rows(steps: Sequence[tuple[str, Any]]) -> None:
     """Refuse what scikit-learn would refuse only after it has read all texts."""
     for (before, maker), (name, taker) in pairwise(steps):
         known = type(taker).__module__.startswith("sklearn.") and not reads_text(taker)
-        if text.handles(maker) and known and not get_tags(taker).input_tags.sparse:
+        if text.is_vectorizer(maker) and known and not get_tags(taker).input_tags.sparse:
             why = f"{type(taker).__name__} takes no sparse rows, which {before} makes"
             suggestion = "put a TruncatedSVD before it, or use one that does, as LogisticRegression"
             raise Unsupported(Reason(name, why, suggestion))

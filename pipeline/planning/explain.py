@@ -12,7 +12,7 @@ from pipeline.backends.base import Placement
 from pipeline.data import frames
 from pipeline.planning import html
 from pipeline.planning.choose import choose_for, describe_sizes
-from pipeline.planning.classify import DEVICES, Node, classify, validate
+from pipeline.planning.classify import DEVICES, Node, classify
 from pipeline.planning.forecast import forecast
 from pipeline.planning.lower import make_host_step
 from pipeline.system import devices
@@ -113,7 +113,6 @@ def explain(
     >>> print(explain(LogisticRegression(C=0.5), device="cpu"))
     logisticregression  cpu   sklearn.LogisticRegression
     """
-    validate(estimator)
     auto = device not in DEVICES
     choice = _choose(device, estimator, X) if auto else Choice(device, "asked for")
     nodes = classify(estimator, choice.name)

@@ -19,7 +19,6 @@ from pipeline.data.read import CODE, STRING
 from pipeline.distributed.cluster import active
 from pipeline.planning.classify import Kind, Node
 from pipeline.planning.lower import find_last_dtype
-from pipeline.preprocessing.engine import build
 from pipeline.preprocessing.engine.build import columns_read
 from pipeline.system import devices
 from pipeline.typing import DType, Estimator, Table
@@ -28,7 +27,7 @@ IN_TURN = "one partition after another"
 
 
 @dataclass(frozen=True)
-class Rows:
+class PartitionRows:
     """The rows that a step is given, as far as they are known before the run.
 
     Parameters
@@ -81,7 +80,7 @@ def forecast(nodes: Sequence[Node], device: str, X: Table, dtype: str) -> dict[s
 def _forecast_steps(
     nodes: Sequence[Node], device: str, X: Table, dtype: str
 ) -> Iterator[tuple[str, str]]:
-    table: Rows | None = describe_rows(X)
+    table: PartitionRows | None = describe_rows(X)
     columns = _count_columns(nodes[0].estimator, X)
     known = find_last_dtype(dtype, device, nodes[-1].estimator)
     handed_on = "float64" if known == "auto" else known
@@ -100,18 +99,20 @@ def _forecast_steps(
             table = table if sentence.startswith(IN_TURN) else None
 
 
-def describe_rows(X: Table) -> Rows:
+def describe_rows(X: Table) -> PartitionRows:
     """Return what is known of a Dask frame or array.
 
     Its rows are known of tables in memory and of Parquet files that are read without conditions.
     """
     if not hasattr(X, "columns"):
         known = not np.isnan(X.shape[0])
-        return Rows(int(X.shape[0]) if known else None, X.shape[1] * X.dtype.itemsize, framed=False)
+        return PartitionRows(
+            int(X.shape[0]) if known else None, X.shape[1] * X.dtype.itemsize, framed=False
+        )
     widths = [_width(dtype) for dtype in X.dtypes]
     width = sum(STRING if each is None else each for each in widths)
     beside = " and what their texts take" if None in widths else ""
-    return Rows(count_rows(X), width, framed=True, beside=beside)
+    return PartitionRows(find_row_count(X), width, framed=True, beside=beside)
 
 
 def _width(dtype: DType) -> int | None:
@@ -122,7 +123,7 @@ def _width(dtype: DType) -> int | None:
     return None if text else int(dtype.itemsize)
 
 
-def count_rows(X: Table) -> int | None:
+def find_row_count(X: Table) -> int | None:
     """Return the rows of a Dask frame; None where partitions would have to be made for it."""
     if not len(X.columns):
         return None
@@ -138,16 +139,16 @@ def _count_columns(first: Estimator, X: Table) -> int:
     return int(X.shape[1]) if read is None else len(read)
 
 
-def _transform_rows(node: Node, table: Rows, columns: int, dtype: str) -> Rows:
+def _transform_rows(node: Node, table: PartitionRows, columns: int, dtype: str) -> PartitionRows:
     """Return what a transformer makes: as many columns as it reads, as far as is known."""
-    inside = [leaf for _, leaf in build.leaves(node.estimator, "") if not isinstance(leaf, str)]
+    inside = [leaf for _, leaf in node.leaves if not isinstance(leaf, str)]
     same = all(isinstance(leaf, OneToOneFeatureMixin) for leaf in inside)
     beside = "" if same else " if there are as many columns as before"
     width = columns * np.dtype(dtype).itemsize
     return replace(table, width=width, beside=beside, framed=container(node.estimator) != "default")
 
 
-def _forecast_model(node: Node, table: Rows, device: str) -> str:
+def _forecast_model(node: Node, table: PartitionRows, device: str) -> str:
     """Return how an estimator learns from partitions, as its rule will decide."""
     part = node.estimator
     boosts = node.kind is Kind.XGBOOST and distributed.trains_distributed(part, {})

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from pipeline.backends.base import HostModel, Model, reads_float32
 from pipeline.backends.cpu import HOST
 from pipeline.errors import Reason, Unsupported
-from pipeline.planning.classify import Node, classify, validate
+from pipeline.planning.classify import Node, classify
 from pipeline.planning.plan import Plan, Step
 from pipeline.preprocessing.engine.build import must_come_first
 from pipeline.preprocessing.engine.program import Program
@@ -60,7 +60,6 @@ def lower(estimator: BaseEstimator, device: str, options: LoweringOptions = DEFA
     ConfigError
         A parameter of the estimator is invalid.
     """
-    validate(estimator)
     nodes = classify(estimator, device)
     reasons = [reason for node in nodes for reason in node.reasons]
     if reasons and device != "cpu" and not options.fallback:

@@ -184,6 +184,10 @@ class Plan:
     ) -> None:
         self.estimator, self.steps, self.nodes = estimator, steps, nodes
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the nodes behind: their rules hold functions that cannot be pickled."""
+        return {**vars(self), "nodes": ()}
+
     @property
     def entrance(self) -> str:
         """The device of the first step."""

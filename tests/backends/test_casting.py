@@ -32,7 +32,7 @@ KEPT: dict[str, Any] = {
 def told(X: Any) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        casting.tell_merged(X, np.asarray(X, "float32"), "KMeans", ", or wait")
+        casting.warn_of_merged(X, np.asarray(X, "float32"), "KMeans", ", or wait")
     return [str(each.message) for each in caught]
 
 
@@ -53,14 +53,14 @@ def test_of_numbers_that_are_only_rounded_nothing_is_said(name: str) -> None:
 
 
 def test_rows_that_have_the_type_need_no_step() -> None:
-    assert casting.step(np.zeros((1, 2), "float32"), "float32") is None
-    row = casting.zeros(pd.DataFrame({"a": [1.5], "b": [2.5]}, dtype="float32"))
-    assert casting.step(row, "float32") is None
-    name, how = casting.step(row, "float64") or ("", None)
+    assert casting.make_cast(np.zeros((1, 2), "float32"), "float32") is None
+    row = casting.make_zero_row(pd.DataFrame({"a": [1.5], "b": [2.5]}, dtype="float32"))
+    assert casting.make_cast(row, "float32") is None
+    name, how = casting.make_cast(row, "float64") or ("", None)
     assert (name, how.feature_names_in_.tolist()) == ("to_float64", ["a", "b"])
 
 
 def test_columns_whose_names_are_no_text_are_taken_by_position() -> None:
-    row = casting.zeros(pd.DataFrame({0: [1], 1: [2.5]}))
-    _, how = casting.step(row, "float32") or ("", None)
+    row = casting.make_zero_row(pd.DataFrame({0: [1], 1: [2.5]}))
+    _, how = casting.make_cast(row, "float32") or ("", None)
     assert how.transform(pd.DataFrame({0: [0.1], 1: [3]})).dtype == "float32"

@@ -119,7 +119,7 @@ def asked() -> Iterator[BaseEstimator]:
     used = [case.estimator for case in CASES]
     used += [case.estimator.steps[-1][1] for case in cases.CLASSIFIERS.values()]
     for estimator in [*used, *HONOURED, *(each for each, _ in [*REFUSED, *LOST])]:
-        if rule(estimator) and not rule(estimator).own:
+        if rule(estimator) and not rule(estimator).translation:
             yield from _with_defaults(estimator)
 
 

@@ -15,9 +15,9 @@ import msgspec
 from pipeline.backends.cuml.translations import (
     SCHEMA,
     Case,
+    FrozenTranslation,
+    FrozenTranslations,
     Outcome,
-    Record,
-    Translation,
     holds,
     same,
 )
@@ -48,14 +48,14 @@ class Nothing:
     """In the place of a reason or of a parameter that there is not."""
 
 
-def take() -> Record:
+def take() -> FrozenTranslations:
     """Return what the installed cuML does, of every estimator that it translates itself."""
     versions = {name: str(load(name).__version__) for name in ("cuml", "sklearn")}
     found = {name: learnt(name) for name in probes.translated()}
-    return Record(SCHEMA, versions, found)
+    return FrozenTranslations(SCHEMA, versions, found)
 
 
-def learnt(name: str) -> Translation:
+def learnt(name: str) -> FrozenTranslation:
     """Return what cuML does with the parameters of an estimator."""
     answers = list(probes.pairs(name))
     whys = [Row(each.changed, each.params, each.why or Nothing) for each in answers]
@@ -63,7 +63,7 @@ def learnt(name: str) -> Translation:
     names = list(dict.fromkeys(param for each in taken for param in each.given or {}))
     constants = [value for value in probes.constants(name) if number(value)]
     takes = {param: cases([*_given(param, taken)], outcomes, constants) for param in names}
-    return Translation(cases(whys, reasons, constants), takes)
+    return FrozenTranslation(cases(whys, reasons, constants), takes)
 
 
 def _given(param: str, answers: list[Answer]) -> Iterator[Row]:
@@ -238,7 +238,7 @@ def _in_json(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
-def render(record: Record) -> str:
+def render(record: FrozenTranslations) -> str:
     """Return JSON with one line a question, so that a change of cuML reads as a diff."""
     lines = ["{", f' "schema": {json.dumps(record.schema)},']
     lines += [f' "versions": {json.dumps(record.versions)},', ' "estimators": {']
@@ -246,7 +246,7 @@ def render(record: Record) -> str:
     return "\n".join([*lines, ",\n".join(blocks), " }", "}", ""])
 
 
-def _block(name: str, found: Translation) -> str:
+def _block(name: str, found: FrozenTranslation) -> str:
     plain = msgspec.to_builtins(found)
     refused = [f"    {json.dumps(_short(case))}" for case in plain["refused"]]
     takes = [

@@ -48,15 +48,17 @@ class _Model:
 
     def __getattr__(self, name: str) -> Any:
         """Return a fitted attribute, where a rule of ours reads it."""
-        if self.rule.own is None or not name.endswith("_") or "_fitted" not in vars(self):
+        if self.rule.translation is None or not name.endswith("_") or "_fitted" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         with RECORDER.paused():
             return _attribute(self._fitted, name)
 
     def _unfitted(self) -> BaseEstimator:
-        if self.rule.own is None:
+        if self.rule.translation is None:
             return self._as_told(estimators.spec_of(self.sklearn_class, self.params))
-        return self.sklearn_class(**{name: self.params[name] for name in self.rule.own.same})
+        return self.sklearn_class(
+            **{name: self.params[name] for name in self.rule.translation.same}
+        )
 
     def _as_told(self, estimator: BaseEstimator) -> BaseEstimator:
         """Return an estimator with what was changed after the translation, and a halved loss.
@@ -135,7 +137,7 @@ def _attribute(fitted: BaseEstimator, name: str) -> Any:
 
 def _params_from_cpu(cls: type[_Model], model: BaseEstimator) -> dict[str, Any]:
     try:
-        return translations.translate(public_name(model), model.get_params(deep=False))
+        return translations.translate_frozen(public_name(model), model.get_params(deep=False))
     except ValueError as error:
         raise UnsupportedOnGPU(str(error)) from error
 

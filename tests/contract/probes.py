@@ -113,7 +113,7 @@ class Absent(BaseEstimator):
 
 def translated() -> list[str]:
     """Return the estimators that cuML translates itself."""
-    return [name for name, row in CUML.items() if not row.own]
+    return [name for name, row in CUML.items() if not row.translation]
 
 
 def make(name: str, **params: Any) -> Any:

@@ -54,7 +54,7 @@ def _parameters(row: Rule, twin: Any, estimator: BaseEstimator) -> Iterator[str]
     if lost:
         yield f"parameters that clone loses: {lost}"
     unread = set(estimator.get_params(deep=False)) - set(params) - NO_MATTER
-    if row.own and (unread := unread - set(row.own.only)):
+    if row.translation and (unread := unread - set(row.translation.only)):
         yield f"parameters that nobody looks at: {sorted(unread)}"
 
 
@@ -63,8 +63,8 @@ def _methods(row: Rule, twin: Any, estimator: BaseEstimator) -> Iterator[str]:
     missing = {name for name in public if not hasattr(twin, name)}
     if unknown := missing - ABSENT.get(type(estimator).__name__, set()):
         yield f"methods: {sorted(unknown)}"
-    if hasattr(twin, "as_sklearn") == bool(row.own):
-        yield "lift: cuML has one" if row.own else "lift: cuML has none"
+    if hasattr(twin, "as_sklearn") == bool(row.translation):
+        yield "lift: cuML has one" if row.translation else "lift: cuML has none"
 
 
 def _tags(row: Rule, twin: Any, estimator: BaseEstimator) -> Iterator[str]:
@@ -92,9 +92,9 @@ def _but(estimator: BaseEstimator, objection: str, **changes: Any) -> Seeded:
 
 
 def _own(estimator: BaseEstimator, objection: str, **changes: Any) -> Seeded:
-    own = CUML[public_name(estimator)].own
+    own = CUML[public_name(estimator)].translation
     assert own is not None
-    return _but(estimator, objection, own=replace(own, **changes))
+    return _but(estimator, objection, translation=replace(own, **changes))
 
 
 FAULTY = {
@@ -127,8 +127,8 @@ FAULTY = {
     "weights that it takes": _but(Ridge(), "weights", weights=False),
     "sparse rows that it does not take": _but(GaussianNB(), "sparse", sparse=True),
     "sparse rows that it takes": _but(LogisticRegression(), "sparse", sparse=False),
-    "no translation where cuML has none": _but(MultinomialNB(), "parameters", own=None),
+    "no translation where cuML has none": _but(MultinomialNB(), "parameters", translation=None),
     "a translation where cuML has its own": _but(
-        Ridge(), "lift", own=CUML["sklearn.naive_bayes.GaussianNB"].own
+        Ridge(), "lift", translation=CUML["sklearn.naive_bayes.GaussianNB"].translation
     ),
 }

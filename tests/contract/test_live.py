@@ -141,7 +141,7 @@ def test_forests_ask_python_for_whole_numbers(name: str) -> None:
     assert f"isinstance(self.{name}, int)" in source or f"isinstance({name}, int)" in source
     estimator = RandomForestClassifier(**{name: np.int64(4)})
     assert type(cuml_estimator.translate(rule(estimator), estimator, "step")[name]) is int
-    assert cuml_estimator.dropped(rule(estimator), estimator, "step") == []
+    assert cuml_estimator.list_dropped(rule(estimator), estimator, "step") == []
 
 
 def test_svc_trains_as_its_decisions_are_named_and_through_the_host() -> None:
@@ -172,7 +172,7 @@ def test_the_softmax_of_cuml_takes_no_weights() -> None:
 
 @pytest.mark.parametrize(("estimator", "lost"), LOST, ids=names(LOST))
 def test_value_that_cuml_drops_is_told(estimator: BaseEstimator, lost: list[str]) -> None:
-    assert cuml_estimator.dropped(rule(estimator), estimator, "step") == lost
+    assert cuml_estimator.list_dropped(rule(estimator), estimator, "step") == lost
 
 
 def test_cupy_knows_no_nullable_types() -> None:

@@ -235,6 +235,6 @@ def test_preparing_estimators_come_back_too(estimator: Any) -> None:
 
 def test_every_class_that_cuml_converts_is_tried_or_named() -> None:
     tried = {f"sklearn.preprocessing.{type(estimator).__name__}" for estimator in PREPARING}
-    ruled = {load(row.twin)._cpu_class_path for row in CUML.values() if not row.own}
+    ruled = {load(row.twin)._cpu_class_path for row in CUML.values() if not row.translation}
     accelerated = {"sklearn.cluster.HDBSCAN"}
     assert set(convertible()) | accelerated == tried | ruled | set(WITHOUT_RULE)

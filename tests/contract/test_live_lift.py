@@ -31,9 +31,9 @@ ONE_WAY = {
 """Classes that cuML hands over but does not take, with what it says: they have to be fitted on
 a GPU to be lifted."""
 
-TRANSLATED = [case for case in CASES if (found := rule(case.estimator)) and not found.own]
+TRANSLATED = [case for case in CASES if (found := rule(case.estimator)) and not found.translation]
 BOTH_WAYS = [case for case in TRANSLATED if public_name(case.estimator) not in ONE_WAY]
-OURS = [case for case in CASES if (found := rule(case.estimator)) and found.own]
+OURS = [case for case in CASES if (found := rule(case.estimator)) and found.translation]
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ class Asked:
 @pytest.mark.parametrize("case", OURS, ids=named)
 def test_the_attributes_that_we_read_are_those_that_cuml_sets(case: Case) -> None:
     asked = Asked()
-    rule(case.estimator).own.attributes(asked)
+    rule(case.estimator).translation.attributes(asked)
     text = "".join(map(source, load(rule(case.estimator).twin).__mro__))
     optional = {"density_"}  # of sparse projections only, and asked for by hasattr
     assert asked.names

@@ -30,7 +30,7 @@ pytestmark = [
 NAMES = probes.translated()
 HERE = [name for name in NAMES if name not in probes.USUAL]
 """Whose packages are installed."""
-OURS = [name for name, row in CUML.items() if row.own]
+OURS = [name for name, row in CUML.items() if row.translation]
 """What we translate ourselves."""
 OF_TESTS = [*HONOURED, *(estimator for estimator, _ in [*REFUSED, *LOST])]
 
@@ -55,7 +55,7 @@ def differing(name: str, answers: Iterator[probes.Answer]) -> tuple[int, list[An
         compared += 1
         ours: Any
         try:
-            ours = translations.translate(name, each.params), None
+            ours = translations.translate_frozen(name, each.params), None
         except ValueError as error:
             ours = None, str(error)
         if in_order(*ours) != in_order(each.given, each.why):
@@ -118,21 +118,23 @@ def test_the_frozen_translation_is_what_is_learnt_from_the_packages() -> None:
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_refusal_that_is_forgotten_shows(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     name = "sklearn.linear_model.Ridge"
-    record = translations.load()
+    record = translations.load_frozen()
     found = record.estimators[name]
     refused = [case for number, case in enumerate(found.refused) if number != at]
     changed = {name: msgspec.structs.replace(found, refused=refused)}
     damaged = msgspec.structs.replace(record, estimators={**record.estimators, **changed})
-    monkeypatch.setattr(translations, "load", lambda: damaged)
+    monkeypatch.setattr(translations, "load_frozen", lambda: damaged)
     assert differing(name, probes.singles(name))[1]
 
 
 def test_cumls_own_answer_counts_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     (estimator, _), *_ = ((estimator, why) for estimator, why in REFUSED if "positive" in why)
     refuses_nothing = msgspec.structs.replace(
-        translations.load().estimators[public_name(estimator)], refused=[Case(None)]
+        translations.load_frozen().estimators[public_name(estimator)], refused=[Case(None)]
     )
-    monkeypatch.setitem(translations.load().estimators, public_name(estimator), refuses_nothing)
+    monkeypatch.setitem(
+        translations.load_frozen().estimators, public_name(estimator), refuses_nothing
+    )
     assert "positive=True" in str(placed(estimator))
     monkeypatch.setattr(cuml_estimator, "available", lambda package: False)
     assert isinstance(placed(estimator), Placement)

@@ -20,7 +20,11 @@ from pipeline.optional import available, load
 from pipeline.preprocessing.engine import table
 from tests.contract import cases
 
-DENSE = {path: rule for path, rule in CUML.items() if path.startswith("sklearn.") and not rule.own}
+DENSE = {
+    path: rule
+    for path, rule in CUML.items()
+    if path.startswith("sklearn.") and not rule.translation
+}
 CLASSES = dict(all_estimators())
 ELSEWHERE = {
     "ElasticNet": "solvers/cd.pyx",

@@ -21,8 +21,8 @@ from tests.names import one_in
 
 METHODS = ("predict_proba", "decision_function", "predict", "transform", "score_samples")
 ON_CUML = [case for case in CASES if rule(case.estimator)]
-TAKEN_OVER = [case for case in ON_CUML if rule(case.estimator).own is None]
-OWN = [case for case in ON_CUML if rule(case.estimator).own]
+TAKEN_OVER = [case for case in ON_CUML if rule(case.estimator).translation is None]
+OWN = [case for case in ON_CUML if rule(case.estimator).translation]
 
 
 def answer(model: Accelerated, X: np.ndarray) -> np.ndarray | None:

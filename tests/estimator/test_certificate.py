@@ -34,7 +34,7 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
 from pipeline.errors import ConfigError, DataError, ParityError, Reason, Unsupported
-from pipeline.estimator.certificate import Certificate, Tolerance, compare
+from pipeline.estimator.certificate import Certificate, Tolerance, compare_answers
 
 ROWS = 1_000
 CLASSIFIED = ["predict", "predict_proba"]
@@ -143,10 +143,10 @@ def test_a_tolerance_that_bounds_nothing_is_refused(bound: dict[str, float]) -> 
 def test_missing_answers_agree_with_missing_ones_only() -> None:
     both = np.array([1.0, np.nan, 3.0])
     rows = np.arange(3)
-    (same,) = compare({"transform": both}, {"transform": both.copy()}, rows, Tolerance())
+    (same,) = compare_answers({"transform": both}, {"transform": both.copy()}, rows, Tolerance())
     assert (same.differing, same.largest, same.holds) == (0.0, 0.0, True)
     one = np.array([1.0, 2.0, 3.0])
-    (other,) = compare({"transform": both}, {"transform": one}, rows, Tolerance())
+    (other,) = compare_answers({"transform": both}, {"transform": one}, rows, Tolerance())
     assert (other.row, other.largest, other.holds) == (1, np.inf, False)
 
 
@@ -193,7 +193,7 @@ def test_partitions_are_refused() -> None:
 
 def test_another_shape_does_not_agree() -> None:
     answers, lifted = {"transform": X[:, :2]}, {"transform": X}
-    (found,) = compare(answers, lifted, np.arange(ROWS), Tolerance())
+    (found,) = compare_answers(answers, lifted, np.arange(ROWS), Tolerance())
     assert not found.holds
     assert found.failure == "answers in the shape (1000, 6), not (1000, 2)"
 

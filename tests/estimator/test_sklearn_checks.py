@@ -113,6 +113,12 @@ SPECS: dict[str, BaseEstimator] = {
     "first column": make_column_transformer((StandardScaler(), [0])),
 }
 
+FEW = (
+    *("logistic", "ridge", "k-means", "forest", "PCA", "XGBoost", "standard scaler", "one-hot"),
+    *("quantiles", "target encoder", "scale and classify", "first column"),
+)
+"""One of each sort, in every run; the others are slow."""
+
 _WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 _LABELS = "XGBoost takes only labels from 0 to the number of classes, less one"
 _ZEROS = {"check_all_zero_sample_weights_error": "XGBoost's message does not name the weights"}
@@ -159,12 +165,23 @@ def expected(model: Any) -> dict[str, str]:
 
 
 @parametrize_with_checks(
-    [wrapped(name) for name in SPECS], expected_failed_checks=expected, xfail_strict=True
+    [wrapped(name) for name in FEW], expected_failed_checks=expected, xfail_strict=True
 )
 def test_sklearn_is_content(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
+@pytest.mark.slow
+@parametrize_with_checks(
+    [wrapped(name) for name in SPECS if name not in FEW],
+    expected_failed_checks=expected,
+    xfail_strict=True,
+)
+def test_sklearn_is_content_with_the_others(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPECTED)
 def test_what_is_expected_to_fail_fails_without_us_too(name: str) -> None:
     results = check_estimator(SPECS[name], on_skip=None, on_fail=None)

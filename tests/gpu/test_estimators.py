@@ -59,7 +59,7 @@ AS_GOOD = 0.03
 
 
 def skip_if_switched_off(case: Case) -> None:
-    if array_api.handles(case.estimator) and os.environ.get(array_api.SWITCH) != "1":
+    if array_api.runs_on_cupy(case.estimator) and os.environ.get(array_api.SWITCH) != "1":
         pytest.skip(f"needs {array_api.SWITCH}=1 in the environment")
 
 

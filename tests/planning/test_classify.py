@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA, FastICA
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import LabelEncoder, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import LabelEncoder, MaxAbsScaler, OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline.backends.cpu import HOST
@@ -64,7 +64,7 @@ def test_one_walk_says_what_runs_each_step_or_why_nothing_does() -> None:
     [
         (LogisticRegression(), ""),
         (XGBClassifier(), "takes no sparse rows on the GPU, which text makes"),
-        (StandardScaler(), "it follows text, whose rows are sparse"),
+        (MaxAbsScaler(), "it follows text, whose rows are sparse"),
     ],
 )
 def test_what_follows_text_is_given_sparse_rows(taker: Any, why: str) -> None:

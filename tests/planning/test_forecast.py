@@ -97,15 +97,15 @@ def test_rows_of_files_are_known_from_their_footers(tmp_path: Path) -> None:
     table().to_parquet(tmp_path / "x.parquet", row_group_size=100)
     table().to_csv(tmp_path / "x.csv")
     read = dd.read_parquet(tmp_path / "x.parquet")
-    assert forecast.count_rows(read) == ROWS
-    assert forecast.count_rows(read[["b"]]) == ROWS
-    assert forecast.count_rows(read[read["a"] > 0]) is None
-    assert forecast.count_rows(dd.read_csv(tmp_path / "x.csv")) is None
+    assert forecast.find_row_count(read) == ROWS
+    assert forecast.find_row_count(read[["b"]]) == ROWS
+    assert forecast.find_row_count(read[read["a"] > 0]) is None
+    assert forecast.find_row_count(dd.read_csv(tmp_path / "x.csv")) is None
 
 
 def test_rows_of_arrays_are_known_where_their_blocks_are() -> None:
     array = da.zeros((ROWS, 3), chunks=(100, 3), dtype="float32")
-    assert forecast.describe_rows(array) == forecast.Rows(ROWS, 12, framed=False)
+    assert forecast.describe_rows(array) == forecast.PartitionRows(ROWS, 12, framed=False)
     assert forecast.describe_rows(array[array[:, 0] > 0]).rows is None
 
 
@@ -162,7 +162,7 @@ def test_a_model_explains_itself_with_its_own_type_and_device() -> None:
 
 def test_what_several_gpus_train_together_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitioned, "room", lambda device: 10**12)
-    rows = forecast.Rows(ROWS, 16, framed=False)
+    rows = forecast.PartitionRows(ROWS, 16, framed=False)
     logistic, bayes = classify(make_pipeline(LogisticRegression(), GaussianNB()), "cuda")
     assert forecast._forecast_model(logistic, rows, "cuda").startswith("gathered")
     monkeypatch.setattr(multi_gpu, "has_several_gpus", lambda: True)

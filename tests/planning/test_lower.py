@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
@@ -21,8 +23,9 @@ from xgboost import XGBClassifier
 from pipeline import explain
 from pipeline.backends.base import HostModel
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.planning.classify import named_steps
+from pipeline.planning.classify import classify, named_steps
 from pipeline.planning.lower import LoweringOptions, lower
+from pipeline.planning.plan import Plan
 from pipeline.preprocessing.engine.program import Program
 
 OURS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
@@ -155,6 +158,13 @@ def test_subclasses_are_not_taken_for_what_they_inherit_from() -> None:
     assert [p.implementation.rpartition(".")[2] for p in whole.placements] == ["OwnPipeline"]
     with pytest.raises(Unsupported, match="OwnScaler has no twin yet"):
         lower(make_pipeline(OwnScaler(), XGBClassifier()), "cuda")
+
+
+def test_a_plan_is_pickled_without_the_rules_which_hold_functions() -> None:
+    plan = Plan(GaussianNB(), [], classify(GaussianNB(), "cuda"))
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        pickle.dumps(plan.nodes)
+    assert pickle.loads(pickle.dumps(plan)).nodes == ()
 
 
 def test_steps_left_out_are_left_out() -> None:

@@ -19,7 +19,7 @@ from pipeline import trace
 from pipeline.backends.base import Backend, Model, Placement, list_changes
 from pipeline.backends.cuml import least_squares, multi_gpu, translations, trees, weights
 from pipeline.backends.cuml.tables import Rule, public_name
-from pipeline.backends.cuml.translations import refuse
+from pipeline.backends.cuml.translations import refuse_values
 from pipeline.data import frames
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import available, load
@@ -51,7 +51,7 @@ class CumlBackend(Backend):
         takes = list_changes(given, translate(self.rule, estimator, step))
         takes |= {"dtype": "float64"} if self.rule.cutoff else {}
         takes |= {"dtype": "float32"} if self.rule.narrow else {}
-        lost = tuple(dropped(self.rule, estimator, step))
+        lost = tuple(list_dropped(self.rule, estimator, step))
         notes = [f"without effect in cuML: {', '.join(lost)}"] if lost else []
         notes += [PAIRS] if self.rule.pairs else []
         return Placement(step, self.rule.twin, "cuda", "; ".join(notes), takes, lost)
@@ -111,7 +111,7 @@ class Cuml(Model):
 
     def _fit_sized(self, X: Table, y: Target, params: Params) -> None:
         """Fit on a matrix of a size for cuML's cutoff, which may be overwritten."""
-        X, factor = least_squares.sized(
+        X, factor = least_squares.scale_matrix(
             X,
             params.get("sample_weight"),
             tol=self.estimator.tol,
@@ -134,7 +134,7 @@ class Cuml(Model):
             return params
         given = params.get("sample_weight")
         mean = 2.0 if self.rule.halved and self.taken["loss"] == self.rule.halved else 1.0
-        given, changed = weights.scaled(self.taken, self.rule.strength, y, given, mean)
+        given, changed = weights.scale_weights(self.taken, self.rule.strength, y, given, mean)
         self.native.set_params(**changed)
         return params if given is None else {**params, "sample_weight": given}
 
@@ -209,7 +209,7 @@ class Cuml(Model):
         given, X = X, frames.matrix(X, self.rule.order, self.dtype)
         if multi_gpu.has_missing(X):
             raise self._missing()
-        if self.rule.own and (unknown := self.rule.own.unknown(self.native, X)):
+        if self.rule.translation and (unknown := self.rule.translation.unknown(self.native, X)):
             raise DataError(f"{self.step}: {unknown}")
         X = self._spared(X, given)
         self._through_the_host(X)
@@ -225,8 +225,8 @@ class Cuml(Model):
         try:
             return super().call("radius_neighbors_graph", X, **params)
         except (TypeError, ValueError) as error:  # of other metrics than Euclid's, of sparse rows
-            way_out = "use to_sklearn().radius_neighbors_graph(X)"
-            raise Unsupported(Reason(self.step, f"cuML: {error}", way_out)) from error
+            suggestion = "use to_sklearn().radius_neighbors_graph(X)"
+            raise Unsupported(Reason(self.step, f"cuML: {error}", suggestion)) from error
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn estimator, with the parameters of the estimator.
@@ -236,8 +236,8 @@ class Cuml(Model):
         Unsupported
             cuML has no way to do so.
         """
-        if self.rule.own:
-            return _at_home(self.rule.own.lift(self.native, self.estimator))
+        if self.rule.translation:
+            return _at_home(self.rule.translation.lift(self.native, self.estimator))
         if self.in_pairs:
             name = type(self.estimator).__name__
             raise Unsupported(
@@ -262,7 +262,7 @@ class Cuml(Model):
         Unsupported
             cuML has no way to do so.
         """
-        if self.rule.own:
+        if self.rule.translation:
             why = f"cuML takes no fitted {type(self.estimator).__name__} over from scikit-learn"
             raise Unsupported(Reason(self.step, why, f"fit it on the GPU, or {ON_HOST}"))
         try:
@@ -281,8 +281,8 @@ class Cuml(Model):
         if multi_gpu.has_missing(X):
             if not get_tags(self.estimator).input_tags.allow_nan:
                 raise self._missing()
-            way_out = f"impute them in a step before, or {ON_HOST}"
-            found.append(Reason(self.step, "cuML does not take missing values (NaN)", way_out))
+            suggestion = f"impute them in a step before, or {ON_HOST}"
+            found.append(Reason(self.step, "cuML does not take missing values (NaN)", suggestion))
         if found:
             raise Unsupported(*found)
         moving = [each for each in (y, params.get("sample_weight")) if each is not None]
@@ -325,8 +325,8 @@ class Cuml(Model):
             and self.estimator.decision_function_shape == "ovo"
         ):
             why = f"cuML's {name} has no decisions of each pair of classes"
-            way_out = f"use decision_function_shape='ovr', or {ON_HOST}"
-            yield Reason(self.step, why, way_out)
+            suggestion = f"use decision_function_shape='ovr', or {ON_HOST}"
+            yield Reason(self.step, why, suggestion)
 
     def _in_pairs(self, y: Target) -> bool:
         """Return whether a model is made of one for each pair of these classes."""
@@ -375,15 +375,15 @@ def translate(rule: Rule, estimator: BaseEstimator, step: str) -> dict[str, Any]
         cuML has no equivalent of some parameter value.
     """
     estimator = in_python(estimator)
-    if rule.own:
-        return rule.own.translate(estimator, step)
+    if rule.translation:
+        return rule.translation.translate(estimator, step)
     try:
         taken = _of_cuml(rule, estimator)
     except ValueError as error:
         raise Unsupported(
             Reason(step, f"cuML: {error}", f"change the parameter, or {ON_HOST}")
         ) from error
-    refuse(rule.only, estimator, step)
+    refuse_values(rule.only, estimator, step)
     return taken | dict(rule.fixed)
 
 
@@ -391,10 +391,10 @@ def _of_cuml(rule: Rule, estimator: BaseEstimator) -> dict[str, Any]:
     """Return what the installed cuML answers; where there is none, what one release did."""
     if available(rule.twin.partition(".")[0]):
         return dict(load(rule.twin)._params_from_cpu(estimator))
-    return translations.translate(public_name(estimator), estimator.get_params(deep=False))
+    return translations.translate_frozen(public_name(estimator), estimator.get_params(deep=False))
 
 
-def dropped(rule: Rule, estimator: BaseEstimator, step: str) -> list[str]:
+def list_dropped(rule: Rule, estimator: BaseEstimator, step: str) -> list[str]:
     """Return the parameters that differ from their default and make no difference to cuML."""
     estimator, defaults = in_python(estimator), type(estimator)().get_params(deep=False)
     whole = translate(rule, estimator, step)

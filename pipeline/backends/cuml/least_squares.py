@@ -21,7 +21,7 @@ Divisors = Literal["eigenvalues", "their roots", "singular values"]
 """What it divides by on one GPU, on several, and of several targets or one column."""
 
 
-def sized(
+def scale_matrix(
     X: Table,
     weights: Array = None,
     *,
@@ -32,7 +32,7 @@ def sized(
     """Return rows in float64, column by column, and the factor that they were multiplied by.
 
     >>> import numpy as np
-    >>> made, factor = sized(np.float32([[1, 2], [3, 4]]))
+    >>> made, factor = scale_matrix(np.float32([[1, 2], [3, 4]]))
     >>> made.dtype.name, bool(np.allclose(made / factor, [[1, 2], [3, 4]]))
     ('float64', True)
     """

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.backends.cuml import translations
-from pipeline.backends.cuml.translations import Check, Own, whole_or_none
+from pipeline.backends.cuml.translations import Check, Translation, whole_or_none
 from pipeline.typing import Estimator
 
 
@@ -53,7 +53,7 @@ class Rule:
         Parameter -> whether cuML's class takes a value that its translation lets pass.
     fixed : mapping
         Parameters of cuML's own without which it would solve another problem.
-    own : Own, optional
+    translation : Translation, optional
         Our translation, where cuML has none.
     """
 
@@ -72,13 +72,13 @@ class Rule:
     overwrites: bool = False
     only: Mapping[str, Check] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    own: Own | None = None
+    translation: Translation | None = None
 
 
 CUML = {
     "hdbscan.hdbscan_.HDBSCAN": Rule("cuml.cluster.HDBSCAN", narrow=True),
     "sklearn.cluster.AgglomerativeClustering": Rule(
-        "cuml.cluster.AgglomerativeClustering", narrow=True, own=translations.AGGLOMERATIVE
+        "cuml.cluster.AgglomerativeClustering", narrow=True, translation=translations.AGGLOMERATIVE
     ),
     "sklearn.cluster.DBSCAN": Rule("cuml.cluster.DBSCAN", weights=True),
     # cuML's public HDBSCAN speaks for the package hdbscan, whose min_samples is one less.
@@ -150,19 +150,19 @@ CUML = {
     "sklearn.manifold.SpectralEmbedding": Rule("cuml.manifold.SpectralEmbedding", narrow=True),
     "sklearn.manifold.TSNE": Rule("cuml.manifold.TSNE", narrow=True, order="F"),
     "sklearn.naive_bayes.BernoulliNB": Rule(
-        "cuml.naive_bayes.BernoulliNB", sparse=True, own=translations.BERNOULLI
+        "cuml.naive_bayes.BernoulliNB", sparse=True, translation=translations.BERNOULLI
     ),
     "sklearn.naive_bayes.CategoricalNB": Rule(
-        "cuml.naive_bayes.CategoricalNB", own=translations.CATEGORICAL
+        "cuml.naive_bayes.CategoricalNB", translation=translations.CATEGORICAL
     ),
     "sklearn.naive_bayes.ComplementNB": Rule(
-        "cuml.naive_bayes.ComplementNB", sparse=True, own=translations.COMPLEMENT
+        "cuml.naive_bayes.ComplementNB", sparse=True, translation=translations.COMPLEMENT
     ),
     "sklearn.naive_bayes.GaussianNB": Rule(
-        "cuml.naive_bayes.GaussianNB", weights=True, own=translations.GAUSSIAN
+        "cuml.naive_bayes.GaussianNB", weights=True, translation=translations.GAUSSIAN
     ),
     "sklearn.naive_bayes.MultinomialNB": Rule(
-        "cuml.naive_bayes.MultinomialNB", sparse=True, own=translations.MULTINOMIAL
+        "cuml.naive_bayes.MultinomialNB", sparse=True, translation=translations.MULTINOMIAL
     ),
     "sklearn.neighbors.KNeighborsClassifier": Rule(
         "cuml.neighbors.KNeighborsClassifier", narrow=True, sparse=True, targets=True
@@ -177,12 +177,12 @@ CUML = {
     "sklearn.random_projection.GaussianRandomProjection": Rule(
         "cuml.random_projection.GaussianRandomProjection",
         sparse=True,
-        own=translations.GAUSSIAN_PROJECTION,
+        translation=translations.GAUSSIAN_PROJECTION,
     ),
     "sklearn.random_projection.SparseRandomProjection": Rule(
         "cuml.random_projection.SparseRandomProjection",
         sparse=True,
-        own=translations.SPARSE_PROJECTION,
+        translation=translations.SPARSE_PROJECTION,
     ),
     # liblinear's penalty is on the intercept too, and always L2 in LinearSVR; cuML's own
     # translation leaves out the first and makes the second L1. Of several classes liblinear

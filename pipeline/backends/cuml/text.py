@@ -50,10 +50,10 @@ ON_CPU = "or run the step on the CPU with device='auto'"
 Unsupportable = tuple[str, str, str]
 
 
-def handles(estimator: Estimator) -> bool:
+def is_vectorizer(estimator: Estimator) -> bool:
     """Return whether a step is one of the text vectorizers.
 
-    >>> handles(TfidfVectorizer()), handles("passthrough")
+    >>> is_vectorizer(TfidfVectorizer()), is_vectorizer("passthrough")
     (True, False)
     """
     return type(estimator) in CUML

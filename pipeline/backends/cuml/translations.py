@@ -64,19 +64,19 @@ class Case(
         return not self.parameter or holds(self.test, self.against, params[self.parameter])
 
 
-class Translation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FrozenTranslation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of one estimator: what cuML refuses, and what each parameter of its class is given."""
 
     refused: list[Case]
     takes: dict[str, list[Case]]
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FrozenTranslations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All of it, with the releases that were asked."""
 
     schema: Literal["pipeline.translations/1"]
     versions: dict[str, str]
-    estimators: dict[str, Translation]
+    estimators: dict[str, FrozenTranslation]
     """By the public name of the estimator."""
 
 
@@ -123,7 +123,7 @@ def first(cases: list[Case], params: ReadParams) -> Any:
 
 
 @lru_cache(maxsize=1)
-def load(path: Path = PATH) -> Record:
+def load_frozen(path: Path = PATH) -> FrozenTranslations:
     """Read and validate what was learnt.
 
     Raises
@@ -131,10 +131,10 @@ def load(path: Path = PATH) -> Record:
     DataError
         The file is missing, is not JSON, or does not have the schema.
     """
-    return records.load(path, Record, schema=SCHEMA, command="make contract-snapshot")
+    return records.load(path, FrozenTranslations, schema=SCHEMA, command="make contract-snapshot")
 
 
-def translate(name: str, params: ReadParams) -> dict[str, Any]:
+def translate_frozen(name: str, params: ReadParams) -> dict[str, Any]:
     """Return cuML's parameters for those of an estimator, as cuML itself would.
 
     Parameters
@@ -149,7 +149,7 @@ def translate(name: str, params: ReadParams) -> dict[str, Any]:
     ValueError
         cuML has no equivalent of some value; the reason in cuML's words.
     """
-    found = load().estimators[name]
+    found = load_frozen().estimators[name]
     if why := first(found.refused, params):
         raise ValueError(why.format(**params))
     outcomes = {taken: first(cases, params) for taken, cases in found.takes.items()}
@@ -160,7 +160,7 @@ Check = Callable[[Any], bool]
 
 
 @dataclass(frozen=True)
-class Own:
+class Translation:
     """The translation of one class, in both directions.
 
     Parameters
@@ -193,7 +193,7 @@ class Own:
         Unsupported
             Values that cuML cannot honour.
         """
-        refuse(self.only, estimator, step)
+        refuse_values(self.only, estimator, step)
         return {name: _array(getattr(estimator, name)) for name in self.same} | dict(self.extra)
 
     def lift(self, fitted: Estimator, estimator: BaseEstimator) -> Any:
@@ -205,11 +205,11 @@ class Own:
         return lifted
 
 
-def refuse(only: Mapping[str, Check], estimator: BaseEstimator, step: str) -> None:
+def refuse_values(only: Mapping[str, Check], estimator: BaseEstimator, step: str) -> None:
     """Raise `Unsupported` for values of parameters that cannot be honoured."""
-    way_out = "change it, or run the step on the CPU with device='auto'"
+    suggestion = "change it, or run the step on the CPU with device='auto'"
     refused = [
-        Reason(step, f"cuML has no equivalent of {getattr(estimator, name)!r}", way_out, name)
+        Reason(step, f"cuML has no equivalent of {getattr(estimator, name)!r}", suggestion, name)
         for name, honoured in only.items()
         if not honoured(getattr(estimator, name))
     ]
@@ -297,12 +297,14 @@ _METRICS = one_of("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
 _PROJECTED = ("n_components", "eps", "random_state")
 _NO_INVERSE = {"compute_inverse_components": one_of(False)}
 
-MULTINOMIAL = Own(_PRIOR, _SMOOTHED, _named(*_COUNTED))
-BERNOULLI = Own((*_PRIOR, "binarize"), _SMOOTHED, _named(*_COUNTED))
-COMPLEMENT = Own((*_PRIOR, "norm"), _SMOOTHED, _named(*_COUNTED, "feature_all_"))
-CATEGORICAL = Own(_PRIOR, {**_SMOOTHED, "min_categories": only_none}, _categorical, unknown=_unseen)
-GAUSSIAN = Own(("priors", "var_smoothing"), {}, _gaussian)
-AGGLOMERATIVE = Own(
+MULTINOMIAL = Translation(_PRIOR, _SMOOTHED, _named(*_COUNTED))
+BERNOULLI = Translation((*_PRIOR, "binarize"), _SMOOTHED, _named(*_COUNTED))
+COMPLEMENT = Translation((*_PRIOR, "norm"), _SMOOTHED, _named(*_COUNTED, "feature_all_"))
+CATEGORICAL = Translation(
+    _PRIOR, {**_SMOOTHED, "min_categories": only_none}, _categorical, unknown=_unseen
+)
+GAUSSIAN = Translation(("priors", "var_smoothing"), {}, _gaussian)
+AGGLOMERATIVE = Translation(
     ("n_clusters", "metric", "linkage"),
     {
         "linkage": one_of("single"),
@@ -314,5 +316,5 @@ AGGLOMERATIVE = Own(
     _named("labels_", "children_", "n_clusters_", "n_leaves_", "n_connected_components_"),
     {"connectivity": "pairwise"},
 )
-GAUSSIAN_PROJECTION = Own(_PROJECTED, _NO_INVERSE, _projection)
-SPARSE_PROJECTION = Own((*_PROJECTED, "density", "dense_output"), _NO_INVERSE, _projection)
+GAUSSIAN_PROJECTION = Translation(_PROJECTED, _NO_INVERSE, _projection)
+SPARSE_PROJECTION = Translation((*_PROJECTED, "density", "dense_output"), _NO_INVERSE, _projection)

@@ -17,7 +17,7 @@ from pipeline.preprocessing.transformers.target_encoder import labels
 from pipeline.typing import ReadParams, Target
 
 
-def scaled(
+def scale_weights(
     taken: ReadParams, strength: tuple[str, ...], y: Target, given: Any, mean: float = 1.0
 ) -> tuple[Any, dict[str, Any]]:
     """Return weights of the rows with another mean, and what goes with them.
@@ -43,7 +43,7 @@ def scaled(
 
     Examples
     --------
-    >>> scaled({"C": 1.0}, ("C",), None, np.array([0.125, 0.375]))
+    >>> scale_weights({"C": 1.0}, ("C",), None, np.array([0.125, 0.375]))
     (array([0.5, 1.5]), {'C': 0.25})
     """
     of_classes = taken.get("class_weight")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from pipeline.backends.cuml.estimator import Cuml, dropped, translate
+from pipeline.backends.cuml.estimator import Cuml, list_dropped, translate
 from pipeline.backends.cuml.tables import Rule
 from pipeline.errors import DataError, Unsupported
 from tests.backends.fakes import PATH
@@ -29,9 +29,9 @@ def test_refused_values_become_a_reason_with_the_way_out() -> None:
 
 def test_what_cuml_drops_in_silence_is_found() -> None:
     estimator = LogisticRegression(C=0.5, solver="saga", random_state=7, warm_start=True)
-    found = dropped(RULE, estimator, "s")
+    found = list_dropped(RULE, estimator, "s")
     assert sorted(found) == ["random_state=7", "solver='saga'", "warm_start=True"]
-    assert dropped(RULE, LogisticRegression(), "s") == []
+    assert list_dropped(RULE, LogisticRegression(), "s") == []
 
 
 def test_numbers_of_numpy_are_those_of_python() -> None:
@@ -41,7 +41,7 @@ def test_numbers_of_numpy_are_those_of_python() -> None:
     given = translate(RULE, estimator, "s")
     assert given == {"C": 0.5, "fit_intercept": False}
     assert [type(value) for value in given.values()] == [float, bool]
-    assert dropped(RULE, estimator, "s") == []
+    assert list_dropped(RULE, estimator, "s") == []
     assert type(estimator.C) is np.float32
     with pytest.raises(Unsupported, match="dual=True"):
         translate(RULE, LogisticRegression(dual=np.bool_(True)), "s")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from pipeline.backends.cuml.least_squares import sized
+from pipeline.backends.cuml.least_squares import scale_matrix
 from tests.contract.least_squares import solve
 
 
@@ -38,7 +38,7 @@ def test_matrix_of_the_right_size_has_the_optimum_of_scikit_learn(
 ) -> None:
     X, y = redundant(2000)
     weights = np.random.default_rng(1).uniform(0, 2, len(y)) if weighted else None
-    rows, factor = sized(X, weights, centred=intercept)
+    rows, factor = scale_matrix(X, weights, centred=intercept)
     if intercept:  # or else the rounding happens to fall short of the cutoff
         assert difference(X, y, X, 1.0, weights=weights) > 0.01
     assert difference(X, y, rows, factor, weights=weights, intercept=intercept) < 1e-6
@@ -48,7 +48,7 @@ def test_of_millions_of_rows_float64_alone_is_not_enough() -> None:
     X, y = redundant(20_000)
     as_many = X.astype("float64") * 1000**0.5  # as a thousand rows of each kind have it
     assert difference(X, y, as_many, 1000**0.5) > 1e-3
-    rows, factor = sized(as_many)
+    rows, factor = scale_matrix(as_many)
     assert difference(X, y, rows, factor * 1000**0.5) < 1e-6
 
 
@@ -57,7 +57,7 @@ def test_of_millions_of_rows_float64_alone_is_not_enough() -> None:
 def test_any_unit_will_do(scale: float, n_targets: int) -> None:
     X, y = redundant(2000)
     X, y = X * np.float32(scale), np.column_stack([y, -y])[:, :n_targets].squeeze()
-    rows, factor = sized(X, one_target=n_targets == 1)
+    rows, factor = scale_matrix(X, one_target=n_targets == 1)
     assert difference(X, y, rows, factor) < 1e-6
 
 
@@ -77,7 +77,7 @@ def test_what_is_small_beside_another_column_is_nothing_where_it_is_to_scikit_le
 ) -> None:
     X, y = seconds(span)
     y = np.column_stack([y, -y])[:, :n_targets].squeeze()
-    rows, factor = sized(X, tol=tol, one_target=n_targets == 1)
+    rows, factor = scale_matrix(X, tol=tol, one_target=n_targets == 1)
     found, intercept = solve(rows, y)
     wanted = LinearRegression(tol=tol).fit(X, y)
     far = np.abs(X @ (found * factor).T + intercept - wanted.predict(X)).max()
@@ -87,6 +87,6 @@ def test_what_is_small_beside_another_column_is_nothing_where_it_is_to_scikit_le
 @pytest.mark.parametrize("X", [np.ones((3, 2)), np.full((3, 2), 1e200)], ids=["same", "too large"])
 def test_what_has_no_size_stays_as_it_is(X: np.ndarray) -> None:
     with np.errstate(over="ignore"):
-        made, factor = sized(X, centred=X[0, 0] == 1)
+        made, factor = scale_matrix(X, centred=X[0, 0] == 1)
     assert factor == 1.0
     np.testing.assert_array_equal(made, X)

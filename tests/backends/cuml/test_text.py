@@ -169,7 +169,7 @@ def test_subclasses_are_other_algorithms() -> None:
     class OwnVectorizer(CountVectorizer):
         pass
 
-    assert not text.handles(OwnVectorizer())
+    assert not text.is_vectorizer(OwnVectorizer())
     (placed,) = explain(OwnVectorizer(), "cpu").placements
     assert placed.note.startswith("as it is: OwnVectorizer has no twin")
     found = Accelerated(OwnVectorizer(), device="cpu").fit(TEXTS).transform(TEXTS)

@@ -21,24 +21,26 @@ RIDGE = {
 
 
 def test_a_spec_is_given_what_cuml_takes() -> None:
-    found = translations.translate("sklearn.linear_model.Ridge", RIDGE)
+    found = translations.translate_frozen("sklearn.linear_model.Ridge", RIDGE)
     taken = ("alpha", "fit_intercept", "solver", "tol", "max_iter", "copy_X")
     assert found == {name: RIDGE[name] for name in taken}
 
 
 def test_a_refusal_is_in_cumls_words_with_the_value() -> None:
     with pytest.raises(ValueError, match=r"^`solver='lbfgs'` is not supported$"):
-        translations.translate("sklearn.linear_model.Ridge", {**RIDGE, "solver": "lbfgs"})
+        translations.translate_frozen("sklearn.linear_model.Ridge", {**RIDGE, "solver": "lbfgs"})
 
 
 def test_the_first_refusal_counts() -> None:
     both = {**RIDGE, "solver": "lbfgs", "positive": True}
     with pytest.raises(ValueError, match=r"^`positive=True` is not supported$"):
-        translations.translate("sklearn.linear_model.Ridge", both)
+        translations.translate_frozen("sklearn.linear_model.Ridge", both)
 
 
 def test_every_estimator_that_cuml_translates_itself_is_frozen() -> None:
-    assert set(translations.load().estimators) == {n for n, row in CUML.items() if not row.own}
+    assert set(translations.load_frozen().estimators) == {
+        n for n, row in CUML.items() if not row.translation
+    }
 
 
 @pytest.mark.parametrize(

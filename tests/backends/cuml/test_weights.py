@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 
 from pipeline.backends.cuml.estimator import Cuml
 from pipeline.backends.cuml.tables import rule
-from pipeline.backends.cuml.weights import scaled
+from pipeline.backends.cuml.weights import scale_weights
 from pipeline.errors import Unsupported
 from tests.backends import quasi_newton
 from tests.estimators import binary, classes, numbers
@@ -88,7 +88,7 @@ def test_without_weights_the_optimum_is_that_of_scikit_learn(estimator: Any) -> 
 def test_lasso_on_sparse_rows_needs_the_mean_1_and_no_other_strength(estimator: Any) -> None:
     X, y = numbers()
     X = X.astype("float64")
-    weights, changed = scaled({}, rule(estimator).strength, y, WEIGHTS["that sum to 1"])
+    weights, changed = scale_weights({}, rule(estimator).strength, y, WEIGHTS["that sum to 1"])
     assert changed == {}
     fitted = clone(estimator).fit(sparse.csr_matrix(X), y, sample_weight=WEIGHTS["that sum to 1"])
     of = quasi_newton.Objective(
@@ -145,18 +145,18 @@ def test_liblinear_weighs_one_class_and_not_the_rest() -> None:
 
 def test_labels_of_text_have_weights_by_name() -> None:
     y = np.array(["no", "no", "no", "yes"])
-    given, changed = scaled({"C": 2.0, "class_weight": {"yes": 5.0}}, ("C",), y, None)
+    given, changed = scale_weights({"C": 2.0, "class_weight": {"yes": 5.0}}, ("C",), y, None)
     assert given is None
     assert changed == {"C": 4.0, "class_weight": {"no": 0.5, "yes": 2.5}}
 
 
 def test_a_label_without_a_weight_is_the_error_of_scikit_learn() -> None:
     with pytest.raises(ValueError, match="are not in class_weight"):
-        scaled({"class_weight": {"other": 5.0}}, (), np.array(["no", "yes"]), None)
+        scale_weights({"class_weight": {"other": 5.0}}, (), np.array(["no", "yes"]), None)
 
 
 @pytest.mark.parametrize("given", [np.zeros(4), None])
 def test_weights_without_a_mean_stay_as_they_are(given: Any) -> None:
-    made, changed = scaled({"C": 1.0}, ("C",), np.arange(4), given)
+    made, changed = scale_weights({"C": 1.0}, ("C",), np.arange(4), given)
     assert changed == {"C": 1.0}
     np.testing.assert_array_equal(made, given)
