@@ -12,7 +12,7 @@ import pytest
 from pipeline.data import frames
 from pipeline.data.output import categorize
 from pipeline.optional import load
-from pipeline.preprocessing.engine.blocks import Indicators, filled
+from pipeline.preprocessing.engine.blocks import Indicators, fill_missing
 from pipeline.preprocessing.statistics.categories import SPREAD, count_codes, tally
 from pipeline.preprocessing.statistics.moments import moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
@@ -209,7 +209,7 @@ def test_ones_are_written_into_a_slice() -> None:
 def test_holes_are_filled_column_by_column() -> None:
     cupy = load("cupy")
     values = cupy.asfortranarray(cupy.asarray([[1.0, cupy.nan], [cupy.nan, 4.0]]))
-    made = filled(values, cupy.isnan(values), array(7.0, 8.0))
+    made = fill_missing(values, cupy.isnan(values), array(7.0, 8.0))
     assert made.get().tolist() == [[1.0, 8.0], [7.0, 4.0]]
     assert bool(cupy.isnan(values).any())
 

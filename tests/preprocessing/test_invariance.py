@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from pipeline.preprocessing.engine.blocks import Kept, holds_others
+from pipeline.preprocessing.engine.blocks import Unread, holds_others
 from pipeline.preprocessing.engine.table import Part, Table
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.transformers import TWINS
@@ -161,7 +161,7 @@ def fit(case: Case, parts: list[slice], merging: Callable[..., Any] = in_turn) -
     """Fit a twin on tables of its own for each part, so that each has dictionaries of its own."""
     twin = TWINS[type(case.estimator)](case.estimator)
     names = twin.names = list(case.X.columns)
-    form = twin.form(lambda: not holds_others(Kept(names), case.X))
+    form = twin.form(lambda: not holds_others(Unread(names), case.X))
     aligned = twin.aligned(case.y)
     stats = []
     for rows in parts:

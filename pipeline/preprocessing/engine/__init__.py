@@ -1,1 +1,1 @@
-"""Blocks of rows, the twins' interface, and the programs that pass over a table once."""
+"""Blocks of rows, the interface of twins, the tree that they stand in, and what fits it."""

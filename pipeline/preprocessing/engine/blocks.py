@@ -3,7 +3,7 @@
 `Numbers` is a matrix with NaN for missing; `Categories` is codes beside their
 distinct values; `Dates` is points in time; `Indicators` is the positions of the
 ones in a one-hot matrix, kept unexpanded until it is written; `Joined` is blocks
-side by side; `Scaled` is a block times a number; `Kept` is columns of the table
+side by side; `Scaled` is a block times a number; `Unread` is columns of the table
 that nothing has read yet.
 """
 
@@ -102,7 +102,7 @@ class Dates:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Unread:
     """Columns of the table as they are: the next twin reads them in its own form."""
 
     names: Sequence[Any]
@@ -188,7 +188,7 @@ class Joined:
 def join(blocks: Sequence[Block]) -> Joined:
     """Return blocks side by side.
 
-    >>> len(join([Kept(["a"]), join([Kept(["b"]), Kept(["c"])])]).blocks)
+    >>> len(join([Unread(["a"]), join([Unread(["b"]), Unread(["c"])])]).blocks)
     3
     """
     apart: list[Block] = []
@@ -225,11 +225,11 @@ class Scaled:
         out[:, start : start + self.width] *= self.weight
 
 
-def scaled(block: Block, weight: float | None) -> Block:
+def scale(block: Block, weight: float | None) -> Block:
     """Return a block times a weight; None leaves it as it is.
 
     >>> import numpy as np
-    >>> scaled(Numbers(np.array([[1, 2]])), 3).values.tolist()
+    >>> scale(Numbers(np.array([[1, 2]])), 3).values.tolist()
     [[3, 6]]
     """
     if weight is None:
@@ -237,15 +237,15 @@ def scaled(block: Block, weight: float | None) -> Block:
     if isinstance(block, Numbers):
         return Numbers(block.values * weight)
     if isinstance(block, Joined):
-        return join([scaled(part, weight) for part in block.blocks])
+        return join([scale(part, weight) for part in block.blocks])
     return Scaled(block, weight)
 
 
-def filled(values: Array, missing: Array, fill: Any) -> Any:
+def fill_missing(values: Array, missing: Array, fill: Any) -> Any:
     """Return a matrix with a value, or one a column, where it is missing.
 
     >>> import numpy as np
-    >>> filled(np.array([[1.0, 2.0]]), np.array([[False, True]]), 0.5).tolist()
+    >>> fill_missing(np.array([[1.0, 2.0]]), np.array([[False, True]]), 0.5).tolist()
     [[1.0, 0.5]]
     """
     if frames.device_of(values) == "cuda":
@@ -258,7 +258,7 @@ def filled(values: Array, missing: Array, fill: Any) -> Any:
     return values
 
 
-class Rows(Protocol):
+class _Rows(Protocol):
     """The rows of the table that a block was made of: `engine.table.Part`."""
 
     @property
@@ -286,11 +286,11 @@ def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
     return common if common.kind in "iufb" else np.dtype("float64")
 
 
-def as_numbers(block: Block, rows: Rows) -> Numbers:
+def as_numbers(block: Block, rows: _Rows) -> Numbers:
     """Return a block as one matrix, in the type that its columns have together."""
     if isinstance(block, Numbers):
         return block
-    if isinstance(block, Kept):
+    if isinstance(block, Unread):
         numbers: Numbers = rows.read(block.names, Numbers)
         return numbers
     read = as_read(block, rows)
@@ -299,18 +299,18 @@ def as_numbers(block: Block, rows: Rows) -> Numbers:
     return Numbers(values)
 
 
-def as_read(block: Block, rows: Rows) -> Block:
+def as_read(block: Block, rows: _Rows) -> Block:
     """Return a block with columns of the table read as numbers."""
     if isinstance(block, Joined):
         return Joined([as_read(part, rows) for part in block.blocks])
-    return as_numbers(block, rows) if isinstance(block, Kept) else block
+    return as_numbers(block, rows) if isinstance(block, Unread) else block
 
 
-def as_categories(block: Block, rows: Rows) -> Categories:
+def as_categories(block: Block, rows: _Rows) -> Categories:
     """Return a block as codes; each column of numbers is coded by its distinct values."""
     if isinstance(block, Categories):
         return block
-    if isinstance(block, Kept):
+    if isinstance(block, Unread):
         read: Categories = rows.read(block.names, Categories)
         return read
     if isinstance(block, Joined):
@@ -320,7 +320,7 @@ def as_categories(block: Block, rows: Rows) -> Categories:
     return Categories(frames.all_coded(values.T))
 
 
-def as_dates(block: Block, rows: Rows) -> Dates:
+def as_dates(block: Block, rows: _Rows) -> Dates:
     """Return a block of dates.
 
     Raises
@@ -330,7 +330,7 @@ def as_dates(block: Block, rows: Rows) -> Dates:
     """
     if isinstance(block, Dates):
         return block
-    if isinstance(block, Kept):
+    if isinstance(block, Unread):
         read: Dates = rows.read(block.names, Dates)
         return read
     raise ConfigError("CalendarFeatures reads dates; put it first in its pipeline")
@@ -338,6 +338,6 @@ def as_dates(block: Block, rows: Rows) -> Dates:
 
 def holds_others(block: Block, X: Table) -> bool:
     """Return whether a block holds anything but numbers."""
-    if isinstance(block, Kept):
+    if isinstance(block, Unread):
         return any(frames.column(X, name).dtype.kind not in "iufb" for name in block.names)
     return isinstance(block, Categories | Dates)

@@ -29,7 +29,7 @@ CONTAINERS = (Pipeline, ColumnTransformer, FeatureUnion)
 
 
 @dataclass(frozen=True)
-class Options:
+class BuildOptions:
     """How a tree is built.
 
     Parameters
@@ -52,7 +52,7 @@ class Options:
 
 
 def build(
-    estimator: BaseEstimator, head: pd.DataFrame, step: str, options: Options | None = None
+    estimator: BaseEstimator, head: pd.DataFrame, step: str, options: BuildOptions | None = None
 ) -> Node:
     """Return the unfitted tree for a transformer.
 
@@ -64,7 +64,7 @@ def build(
         A row of the table: its columns, for selectors.
     step : str
         Path of the transformer in the whole estimator.
-    options : Options, optional
+    options : BuildOptions, optional
 
     Raises
     ------
@@ -74,16 +74,16 @@ def build(
     against = reasons(estimator, step)
     if against:
         raise Unsupported(*against)
-    return _node(estimator, head, step, options or Options())
+    return _node(estimator, head, step, options or BuildOptions())
 
 
-def _node(estimator: Estimator, head: pd.DataFrame, step: str, options: Options) -> Node:
+def _node(estimator: Estimator, head: pd.DataFrame, step: str, options: BuildOptions) -> Node:
     if left_out(estimator):
         return Passthrough()
-    kind = type(estimator)
+    kind, prefix = type(estimator), under(step, "")
     if kind is Pipeline:
         check_names(estimator, estimator.steps, step)
-        nodes = [_node(how, head, under(step, name), options) for name, how in estimator.steps]
+        nodes = [_node(how, head, prefix + name, options) for name, how in estimator.steps]
         return PipelineNode(estimator, nodes)
     if kind is ColumnTransformer:
         check_names(estimator, estimator.transformers, step)
@@ -94,7 +94,7 @@ def _node(estimator: Estimator, head: pd.DataFrame, step: str, options: Options)
             [
                 Branch(
                     name,
-                    _node(how, head[names], under(step, name), options),
+                    _node(how, head[names], prefix + name, options),
                     names,
                     weights.get(name),
                 )
@@ -112,7 +112,7 @@ def _node(estimator: Estimator, head: pd.DataFrame, step: str, options: Options)
 
 
 def _union(
-    estimator: FeatureUnion, head: pd.DataFrame, step: str, options: Options
+    estimator: FeatureUnion, head: pd.DataFrame, step: str, options: BuildOptions
 ) -> FeatureUnionNode:
     check_names(estimator, estimator.transformer_list, step)
     if not estimator.transformer_list:
@@ -121,11 +121,11 @@ def _union(
         estimator._validate_transformer_weights()
     except ValueError as error:
         raise ConfigError(f"{step}: {error}") from error
-    weights = estimator.transformer_weights or {}
+    weights, prefix = estimator.transformer_weights or {}, under(step, "")
     return FeatureUnionNode(
         estimator,
         [
-            Branch(name, _node(how, head, under(step, name), options), None, weights.get(name))
+            Branch(name, _node(how, head, prefix + name, options), None, weights.get(name))
             for name, how in estimator.transformer_list
             if how != "drop"
         ],
@@ -136,9 +136,8 @@ def _branches(
     estimator: ColumnTransformer, transformers: Sequence[Any], head: pd.DataFrame, step: str
 ) -> list[tuple[str, Any, list[Any]]]:
     """Return the names, transformers and columns of the branches, the remainder last."""
-    chosen = [
-        (name, how, selected(head, key, under(step, name))) for name, how, key in transformers
-    ]
+    prefix = under(step, "")
+    chosen = [(name, how, selected(head, key, prefix + name)) for name, how, key in transformers]
     used = {column for _, _, names in chosen for column in names}
     rest = [column for column in head.columns if column not in used]
     return [*chosen, ("remainder", estimator.remainder, rest)]
@@ -240,11 +239,11 @@ def leaves(estimator: Estimator, step: str) -> list[tuple[str, Any]]:
     """
     if type(estimator) not in CONTAINERS:
         return [(step, estimator)]
-    found = []
+    inside, prefix = [], under(step, "")
     for name, how in parts(estimator):
-        path = under(step, name)
-        found += leaves(how, path) if type(how) in CONTAINERS else [(path, how)]
-    return found
+        path = prefix + name
+        inside += leaves(how, path) if type(how) in CONTAINERS else [(path, how)]
+    return inside
 
 
 def parts(estimator: Estimator) -> list[tuple[str, Any]]:
@@ -271,32 +270,30 @@ def reasons(estimator: Estimator, step: str, *, first: bool = True) -> list[Reas
         The table itself comes in, and not what another step has made of it.
     """
     kind = type(estimator)
-    if kind is Pipeline:
-        found = []
-        for name, how in parts(estimator):
-            found += reasons(how, under(step, name), first=first)
-            first = first and left_out(how)
-        return found
+    if kind in CONTAINERS:
+        return _container_reasons(estimator, step, first=first)
+    if left_out(estimator) or dropped(estimator):
+        return []
+    if kind in TWINS:
+        return TWINS[kind].unsupported_reasons(estimator, step)
+    known = ", ".join(sorted(sklearn_class.__name__ for sklearn_class in TWINS))
+    return [Reason(step, f"{kind.__name__} has no twin yet", f"there are: {known}")]
+
+
+def _container_reasons(estimator: Estimator, step: str, *, first: bool) -> list[Reason]:
+    against, kind, prefix = [], type(estimator), under(step, "")
     if kind is ColumnTransformer:
-        found = (
-            []
-            if first
-            else [Reason(step, "a ColumnTransformer must come first in its pipeline", "reorder it")]
-        )
-        found += _weight_reasons(estimator, step) + _selector_reasons(estimator, step)
+        if not first:
+            why = "a ColumnTransformer must come first in its pipeline"
+            against.append(Reason(step, why, "reorder it"))
+        against += _weight_reasons(estimator, step) + _selector_reasons(estimator, step)
         first = True
     elif kind is FeatureUnion:
-        found = _weight_reasons(estimator, step)
-    elif left_out(estimator) or dropped(estimator):
-        return []
-    elif kind not in TWINS:
-        known = ", ".join(sorted(sklearn_class.__name__ for sklearn_class in TWINS))
-        return [Reason(step, f"{kind.__name__} has no twin yet", f"there are: {known}")]
-    else:
-        return TWINS[kind].unsupported_reasons(estimator, step)
+        against += _weight_reasons(estimator, step)
     for name, how in parts(estimator):
-        found += reasons(how, under(step, name), first=first)
-    return found
+        against += reasons(how, prefix + name, first=first)
+        first = first and (kind is not Pipeline or left_out(how))
+    return against
 
 
 def must_come_first(estimator: Estimator) -> bool:
@@ -339,11 +336,11 @@ def needs_all_rows(estimator: Estimator, step: str) -> list[Reason]:
     if twin is not None and twin.needs_target:
         why = f"{type(estimator).__name__} needs the target of all rows"
         return [Reason(step, why, "fit on all rows at once")]
-    below = parts(estimator)
-    found = []
+    below, prefix = parts(estimator), under(step, "")
+    against = []
     if type(estimator) is Pipeline and sum(not left_out(how) for _, how in below) > 1:
         why = "a step learns from what the one before makes, which changes with every batch"
-        found.append(Reason(step, why, "fit on all rows at once"))
+        against.append(Reason(step, why, "fit on all rows at once"))
     for name, how in below:
-        found += needs_all_rows(how, under(step, name))
-    return found
+        against += needs_all_rows(how, prefix + name)
+    return against

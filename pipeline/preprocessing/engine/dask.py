@@ -21,10 +21,10 @@ from pipeline.preprocessing.engine.table import (
     Part,
     Read,
     Table,
-    frame,
-    matrix,
-    numeric,
-    once,
+    blocks_to_write,
+    bring_once,
+    write_frame,
+    write_matrix,
 )
 from pipeline.system.threads import alone
 
@@ -107,7 +107,7 @@ class Partitions:
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
         """Return what stands for the arrays: each partition is sent its own entries."""
-        return once(self._brought, self._cut, aligned)
+        return bring_once(self._brought, self._cut, aligned)
 
     def _cut(self, array: Any) -> Cut:
         partitioned.check_rows(array, sum(self.lengths))
@@ -145,10 +145,10 @@ class Partitions:
         if names:
             framed = partial(table_frame, read, dtype, names, self.widest)
             head = self.first().table
-            meta = frame(head, read, dtype, names)[:0]
+            meta = write_frame(head, read, dtype, names)[:0]
             return load("dask.dataframe.from_delayed")(self.each(framed), meta=meta)
         first = self.first()
-        blocks = numeric(read, first, beside=False)
+        blocks = blocks_to_write(read, first, beside=False)
         width = sum(block.width for block in blocks)
         dtype = str(self._common_type(common_type(blocks) if dtype == "auto" else np.dtype(dtype)))
         made = self.each(partial(table_matrix, read, dtype, self.widest))
@@ -193,7 +193,7 @@ def merged(merge: Callable[[T, T], T], stats: Sequence[T | None]) -> T | None:
 def table_matrix(read: Read, dtype: str, widest: int, X: Any, own: Sequence[Any]) -> Any:
     """Return the matrix of a partition."""
     with alone():
-        return matrix(_table(X, own, widest), read, dtype)
+        return write_matrix(_table(X, own, widest), read, dtype)
 
 
 def table_frame(
@@ -201,7 +201,7 @@ def table_frame(
 ) -> Any:
     """Return the frame of a partition."""
     with alone():
-        return frame(_table(X, own, widest), read, dtype, names)
+        return write_frame(_table(X, own, widest), read, dtype, names)
 
 
 def _table(X: Any, own: Sequence[Any], widest: int) -> Table:

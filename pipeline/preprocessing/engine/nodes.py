@@ -32,8 +32,8 @@ from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
     Dates,
-    Kept,
     Numbers,
+    Unread,
     as_categories,
     as_dates,
     as_numbers,
@@ -41,7 +41,7 @@ from pipeline.preprocessing.engine.blocks import (
     flat,
     holds_others,
     join,
-    scaled,
+    scale,
 )
 from pipeline.preprocessing.engine.table import Data, Part, Read
 from pipeline.preprocessing.engine.twin import Twin
@@ -57,7 +57,7 @@ Training = tuple[Read, Moments | None]
 
 
 @dataclass(frozen=True)
-class Columns:
+class Source:
     """Where a node's input comes from: columns of the table, or the blocks of the node before.
 
     Parameters
@@ -95,7 +95,7 @@ class Columns:
 
     def numeric(self, table: Data) -> bool:
         """Return whether all columns are numbers."""
-        first = Kept(self.names or ()) if self.blocks is None else self.blocks(table.first())
+        first = Unread(self.names or ()) if self.blocks is None else self.blocks(table.first())
         return not any(holds_others(block, table.like) for block in flat(first))
 
 
@@ -115,7 +115,7 @@ class Node(ABC):
     """The nodes below, in the order of the estimator."""
 
     @abstractmethod
-    def fit(self, table: Data, source: Columns, y: Target) -> Training:
+    def fit(self, table: Data, source: Source, y: Target) -> Training:
         """Learn from all rows of the source; return what becomes of them."""
 
     @abstractmethod
@@ -140,14 +140,14 @@ class Node(ABC):
         """The most columns that one of the fitted transformers reads."""
         return max(map(attrgetter("widest"), self.children), default=0)
 
-    def then(self, source: Columns, blocks: Read, moments: Moments | None) -> Columns:
+    def then(self, source: Source, blocks: Read, moments: Moments | None) -> Source:
         """Return the source of the node after this one.
 
         scikit-learn hands on an array, or where `set_output` asks for it a frame.
         """
         if container(self.estimator) == "default":
-            return Columns(None, source.framed, blocks, moments)
-        return Columns(self.to_sklearn().get_feature_names_out(), True, blocks, moments)
+            return Source(None, source.framed, blocks, moments)
+        return Source(self.to_sklearn().get_feature_names_out(), True, blocks, moments)
 
 
 class TransformerNode(Node):
@@ -178,7 +178,7 @@ class TransformerNode(Node):
         self.float32 = float32
         self.stats: Any = None
 
-    def fit(self, table: Data, source: Columns, y: Target) -> Training:
+    def fit(self, table: Data, source: Source, y: Target) -> Training:
         """Reduce the twin's statistic over all blocks."""
         twin = self.twin
         twin.names = source.names if source.framed else None
@@ -222,7 +222,7 @@ class TransformerNode(Node):
         with blame(self.twin):
             self.twin.finalize(stats)
 
-    def then(self, source: Columns, blocks: Read, moments: Moments | None) -> Columns:
+    def then(self, source: Source, blocks: Read, moments: Moments | None) -> Source:
         """Return the source's columns where the twin keeps them."""
         if self.twin.keeps_names():
             return replace(source, blocks=blocks, moments=moments)
@@ -301,15 +301,15 @@ def blame(twin: Twin[Any]) -> Iterator[None]:
 class Passthrough(Node):
     """Columns as they are."""
 
-    def fit(self, table: Data, source: Columns, y: Target) -> Training:
+    def fit(self, table: Data, source: Source, y: Target) -> Training:
         """Learn nothing."""
         if source.blocks is not None:
             return source.blocks, source.moments
         assert source.names is not None
-        kept = Kept(source.names)
+        kept = Unread(source.names)
         return lambda part: kept, source.moments
 
-    def then(self, source: Columns, blocks: Read, moments: Moments | None) -> Columns:
+    def then(self, source: Source, blocks: Read, moments: Moments | None) -> Source:
         """Return the source's columns."""
         return replace(source, blocks=blocks, moments=moments)
 
@@ -328,7 +328,7 @@ class PipelineNode(Node):
     def __init__(self, estimator: Pipeline, nodes: Sequence[Node]) -> None:
         self.estimator, self.children = estimator, nodes
 
-    def fit(self, table: Data, source: Columns, y: Target) -> Training:
+    def fit(self, table: Data, source: Source, y: Target) -> Training:
         """Fit each node on what the one before made of the training rows."""
         *before, last = self.children
         for node in before:
@@ -341,7 +341,7 @@ class PipelineNode(Node):
             block = node.apply(block, part)
         return block
 
-    def then(self, source: Columns, blocks: Read, moments: Moments | None) -> Columns:
+    def then(self, source: Source, blocks: Read, moments: Moments | None) -> Source:
         """Return the source as node after node hands it on."""
         for node in self.children:
             source = node.then(source, blocks, moments)
@@ -375,7 +375,7 @@ class _SideBySide(Node):
         self.estimator, self.branches = estimator, branches
         self.children = [branch.node for branch in branches]
 
-    def fit(self, table: Data, source: Columns, y: Target) -> Training:
+    def fit(self, table: Data, source: Source, y: Target) -> Training:
         """Fit the branches one after the other."""
         reads = []
         for branch in self.branches:
@@ -389,7 +389,7 @@ class _SideBySide(Node):
         """Apply every branch to its columns."""
         made = []
         for branch in self.branches:
-            given = block if branch.names is None else Kept(branch.names)
+            given = block if branch.names is None else Unread(branch.names)
             made.append(branch.node.apply(given, part))
         return self._side_by_side(made, part)
 
@@ -397,7 +397,7 @@ class _SideBySide(Node):
         """Join the branches' blocks, each times its weight where it has one."""
         weights = [branch.weight for branch in self.branches]
         pairs = zip(blocks, weights, strict=True)
-        return join([b if w is None else scaled(as_read(b, part), w) for b, w in pairs])
+        return join([b if w is None else scale(as_read(b, part), w) for b, w in pairs])
 
 
 class ColumnTransformerNode(_SideBySide):
@@ -435,7 +435,7 @@ class FeatureUnionNode(_SideBySide):
     row: Any = None
     """Zeros with the columns that came in: a frame where they have names."""
 
-    def fit(self, table: Data, source: Columns, y: Target) -> Training:
+    def fit(self, table: Data, source: Source, y: Target) -> Training:
         """Fit the branches one after the other."""
         self.row = np.zeros((1, source.width(table)))
         if source.framed and source.names is not None:

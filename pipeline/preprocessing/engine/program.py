@@ -17,15 +17,15 @@ from pipeline.data.convert import Origin
 from pipeline.data.output import container
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.preprocessing.engine import table as tables
-from pipeline.preprocessing.engine.blocks import Kept
+from pipeline.preprocessing.engine.blocks import Unread
 from pipeline.preprocessing.engine.build import (
-    Options,
+    BuildOptions,
     build,
     needs_all_rows,
     obstacles_to_batches,
 )
 from pipeline.preprocessing.engine.dask import Partitions
-from pipeline.preprocessing.engine.nodes import Columns, Keeps, Node
+from pipeline.preprocessing.engine.nodes import Keeps, Node, Source
 from pipeline.preprocessing.engine.table import Read, Table
 
 
@@ -114,7 +114,7 @@ class Program:
             return self
         if self.forgotten:
             raise ConfigError(self.forgotten)
-        table = data(X)
+        table = as_table(X)
         self.node.fit(table, self._source(table), y)
         return self
 
@@ -138,37 +138,37 @@ class Program:
     def transform(self, X: Any) -> Any:
         """Return the matrix of a table, shape (n_rows, width), on its device."""
         assert self.node is not None
-        table = data(X)
+        table = as_table(X)
         table.widest = max(table.widest, self.node.widest)
-        return self._write(table, partial(self.node.apply, Kept(names_of(table.like))))
+        return self._write(table, partial(self.node.apply, Unread(names_of(table.like))))
 
     def _small(self) -> Keeps:
         """Return what a `fit` keeps of its statistics, for a `partial_fit` after it."""
         return "none" if needs_all_rows(self.estimator, self.step) else "small"
 
     def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Table | Partitions, Read]:
-        table = data(X)
+        table = as_table(X)
         self.head, self.resumed = frames.head(table.first().table.X), False
         self.node = build(self.estimator, self.head, self.step, self.options(keeps=keeps))
         return table, self.node.fit(table, self._source(table), y)[0]
 
-    def _source(self, table: Table | Partitions) -> Columns:
+    def _source(self, table: Table | Partitions) -> Source:
         X = table.like
-        return Columns(names_of(X), frames.is_frame(X), origins=self.origins)
+        return Source(names_of(X), frames.is_frame(X), origins=self.origins)
 
-    def options(self, *, keeps: Keeps = "none") -> Options:
+    def options(self, *, keeps: Keeps = "none") -> BuildOptions:
         """Return how the tree of this program is built."""
-        return Options(keeps, self.dtype == "auto", self.rank_error, self.weights)
+        return BuildOptions(keeps, self.dtype == "auto", self.rank_error, self.weights)
 
     def _write(self, table: Table | Partitions, read: Read) -> Any:
         if isinstance(table, Partitions):
             made = table.write(read, self.dtype, self._names())
         elif self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
-            made = tables.mixed(table, read, self._names())
+            made = tables.write_mixed(table, read, self._names())
         elif self.framed:
-            made = tables.frame(table, read, self.dtype, self._names())
+            made = tables.write_frame(table, read, self.dtype, self._names())
         else:
-            made = tables.matrix(table, read, self.dtype, order=self.order)
+            made = tables.write_matrix(table, read, self.dtype, order=self.order)
         self.width = int(made.shape[1])
         return made
 
@@ -214,12 +214,12 @@ class Program:
     def _made(self, names: list[Any]) -> list[Any]:
         """Return the names of the columns that are made, and not passed on as they were."""
         assert self.node is not None
-        table = data(self.head)
-        block = self.node.apply(Kept(names_of(table.like)), table.first())
-        return tables.named(block, names)[0]
+        table = as_table(self.head)
+        block = self.node.apply(Unread(names_of(table.like)), table.first())
+        return tables.split_names(block, names)[0]
 
 
-def data(X: Any) -> Table | Partitions:
+def as_table(X: Any) -> Table | Partitions:
     """Return a table, or the partitions of a Dask frame, as programs read them."""
     if frames.is_partitioned(X):
         return Partitions(X)

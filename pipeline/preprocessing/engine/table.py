@@ -24,8 +24,8 @@ from pipeline.preprocessing.engine.blocks import (
     Categories,
     Dates,
     Indicators,
-    Kept,
     Numbers,
+    Unread,
     as_numbers,
     common_type,
     flat,
@@ -64,11 +64,11 @@ Brought = dict[int, tuple[Any, Any]]
 """What stands for arrays elsewhere, by their ids; an array is held, lest another gets its id."""
 
 
-def once(brought: Brought, bring: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
+def bring_once(brought: Brought, bring: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
     """Return what stands for arrays elsewhere; one that several steps share is brought once.
 
     >>> brought, array = {}, [1]
-    >>> once(brought, list, [array])[0] is once(brought, list, [array])[0]
+    >>> bring_once(brought, list, [array])[0] is bring_once(brought, list, [array])[0]
     True
     """
     for array in arrays:
@@ -192,7 +192,9 @@ class Table:
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
         """Return host arrays with one entry a row where the table is."""
-        return once(self._brought, lambda array: frames.to_device(array, self.device), aligned)
+        return bring_once(
+            self._brought, lambda array: frames.to_device(array, self.device), aligned
+        )
 
     def reduce(self, function: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
         """Merge the statistics of all blocks, in order, whatever thread made them.
@@ -276,7 +278,7 @@ def side_by_side(columns: Sequence[Any], xp: Any) -> Any:
     return values.T
 
 
-def matrix(table: Table, read: Read, dtype: str, *, order: str = "C") -> Any:
+def write_matrix(table: Table, read: Read, dtype: str, *, order: str = "C") -> Any:
     """Return the blocks of a table as one matrix, shape (n_rows, width).
 
     Parameters
@@ -289,7 +291,7 @@ def matrix(table: Table, read: Read, dtype: str, *, order: str = "C") -> Any:
         "F" is for a GPU: columns are contiguous.
     """
     seen = _seen(table)
-    first = numeric(read, seen, beside=False)
+    first = blocks_to_write(read, seen, beside=False)
     kind = common_type(first) if dtype == "auto" else np.dtype(dtype)
     written = _write(table, read, seen, first, [kind] * len(first), order=order)
     return written[kind] if first else table.xp.zeros((table.n_rows, 0), dtype=kind)
@@ -327,7 +329,7 @@ def _write(
     }
 
     def fill(part: Part, blocks: Sequence[Block] | None = None) -> None:
-        blocks = numeric(read, part, beside=beside) if blocks is None else blocks
+        blocks = blocks_to_write(read, part, beside=beside) if blocks is None else blocks
         for block, kind, start in zip(blocks, kinds, starts, strict=True):
             block.write(out[kind][part.rows], start)
 
@@ -341,12 +343,12 @@ def _write(
     return out
 
 
-def numeric(read: Read, part: Part, *, beside: bool) -> list[Block]:
+def blocks_to_write(read: Read, part: Part, *, beside: bool) -> list[Block]:
     """Return the blocks of a part that have a place in a matrix."""
     blocks = flat(read(part))
     if beside:
-        return [block for block in blocks if not isinstance(block, Kept)]
-    return [as_numbers(block, part) if isinstance(block, Kept) else block for block in blocks]
+        return [block for block in blocks if not isinstance(block, Unread)]
+    return [as_numbers(block, part) if isinstance(block, Unread) else block for block in blocks]
 
 
 def holds_text(table: Table, read: Read) -> bool:
@@ -354,7 +356,7 @@ def holds_text(table: Table, read: Read) -> bool:
     return any(holds_others(block, table.X) for block in flat(read(table.first())))
 
 
-def mixed(table: Table, read: Read, names: Names) -> pd.DataFrame:
+def write_mixed(table: Table, read: Read, names: Names) -> pd.DataFrame:
     """Return numbers and text as a frame of the host, for a program that selects from it.
 
     Parameters
@@ -368,7 +370,7 @@ def mixed(table: Table, read: Read, names: Names) -> pd.DataFrame:
     whole = Part(table, slice(0, table.n_rows))
     columns: list[Any] = []
     for block in flat(read(whole)):
-        if isinstance(block, Kept):
+        if isinstance(block, Unread):
             columns += [frames.column(table.X, name) for name in block.names]
         elif isinstance(block, Categories):
             columns += [np.append(column.values, np.nan)[column.codes] for column in block.columns]
@@ -380,16 +382,16 @@ def mixed(table: Table, read: Read, names: Names) -> pd.DataFrame:
     return made.set_axis(list(names) or range(len(series)), axis=1)
 
 
-def frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
+def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
     """Return the blocks of a table as a frame with the given column names.
 
     Numbers have the type that is asked for, or each the one that scikit-learn's transformer gives
     it; columns that were passed on are as they were, but that text is categorical, as XGBoost
     wants it.
     """
-    made, kept = named(read(table.first()), names)
+    made, kept = split_names(read(table.first()), names)
     seen = _seen(table)
-    first = numeric(read, seen, beside=True)
+    first = blocks_to_write(read, seen, beside=True)
     kinds = [common_type([each]) if dtype == "auto" else np.dtype(dtype) for each in first]
     of_columns = np.repeat(np.arange(len(first)), [block.width for block in first])
     matrices = {
@@ -400,7 +402,7 @@ def frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
     return output.beside(list(matrices.values()) or [nothing], table.X, kept)[list(names)]
 
 
-def named(block: Block, names: Names) -> tuple[list[Any], dict[Any, Any]]:
+def split_names(block: Block, names: Names) -> tuple[list[Any], dict[Any, Any]]:
     """Return the names of the columns that are made, and of those passed on with what they were."""
     made: list[Any] = []
     kept: dict[Any, Any] = {}
@@ -408,7 +410,7 @@ def named(block: Block, names: Names) -> tuple[list[Any], dict[Any, Any]]:
     for part in flat(block):
         here = names[start : start + part.width]
         start += part.width
-        if isinstance(part, Kept):
+        if isinstance(part, Unread):
             kept.update(zip(here, part.names, strict=True))
         else:
             made += list(here)

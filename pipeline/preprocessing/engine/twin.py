@@ -1,6 +1,6 @@
 """What a twin is: a scikit-learn transformer's arithmetic, on blocks.
 
-A twin holds the *unfitted* original and, once fitted, the *fitted* one with
+A twin holds the *unfitted* scikit-learn transformer and, once fitted, the *fitted* one with
 scikit-learn's own attributes. So the state is scikit-learn's, parity is checked
 attribute by attribute, and handing the model over is returning that object.
 """

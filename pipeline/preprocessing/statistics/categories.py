@@ -86,7 +86,7 @@ def tally_columns(
 
 def count_rows(column: frames.Coded) -> Any:
     """Return how many rows have each value, as the one row of sums."""
-    xp = frames.array_module(frames.device_of(column.codes))
+    xp = frames.xp(column.codes)
     return count_codes(column.codes, len(column.values), xp)[None].astype("float64")
 
 
@@ -131,10 +131,10 @@ def place_codes(codes: Array, n_values: int, xp: ModuleType) -> Any:
     return xp.where(codes < 0, n_values, codes)
 
 
-def table_of(columns: Sequence[np.ndarray], names: Sequence[Any] | None) -> Any:
+def make_table(columns: Sequence[np.ndarray], names: Sequence[Any] | None) -> Any:
     """Return columns of one length as a frame with these names, or without names as an array.
 
-    >>> table_of([np.array([3, 4])], None).tolist()
+    >>> make_table([np.array([3, 4])], None).tolist()
     [[3], [4]]
     """
     # Given the type, pandas does not make NaN of None.

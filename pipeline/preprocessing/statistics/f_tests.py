@@ -53,7 +53,7 @@ def by_class(values: Array, codes: Array, n_classes: int) -> Moments:
         The class of each row.
     n_classes : int
     """
-    xp = frames.array_module(frames.device_of(values))
+    xp = frames.xp(values)
     n_rows, n_columns = values.shape
     cells = (codes[:, None] * n_columns + xp.arange(n_columns)).ravel()
     rows = tally(codes, n_classes, xp)[:, None].astype("float64")
@@ -81,7 +81,7 @@ def jointly(values: Array, y: Target) -> Joint:
     values : array of float64, shape (n_rows, n_columns)
     y : array of float64, shape (n_rows,)
     """
-    xp = frames.array_module(frames.device_of(values))
+    xp = frames.xp(values)
     both = xp.concatenate([values, y[:, None]], axis=1)
     origin = both[:1] + (both - both[:1]).mean(axis=0)
     off = both - origin

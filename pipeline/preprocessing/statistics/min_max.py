@@ -54,7 +54,7 @@ def min_maxes(blocks: Sequence[Any]) -> list[MinMax]:
 
 def _bounds(values: Array) -> Any:
     """Return the least and the greatest value of each column, shape (2, n_columns)."""
-    xp = frames.array_module(frames.device_of(values))
+    xp = frames.xp(values)
     low = high = values
     if values.dtype.kind == "f":
         missing = xp.isnan(values)

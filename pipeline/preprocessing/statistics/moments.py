@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.data import frames
-from pipeline.preprocessing.engine.blocks import filled
+from pipeline.preprocessing.engine.blocks import fill_missing
 from pipeline.typing import Array
 
 
@@ -92,8 +92,8 @@ def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
     missing = xp.isnan(values)
     count = total(~missing)
     known = count + (count == 0)
-    origin = total(filled(values, missing, 0.0)) / known
-    off = filled(values - origin, missing, 0.0)
+    origin = total(fill_missing(values, missing, 0.0)) / known
+    off = fill_missing(values - origin, missing, 0.0)
     rest = total(off) / known
     squares = xp.maximum(total(off * off) - count * rest * rest, 0.0)
     return xp.stack([count, origin, rest, squares])

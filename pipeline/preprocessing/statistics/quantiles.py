@@ -79,7 +79,7 @@ class RowBlocks:
     @property
     def xp(self) -> Any:
         """The module of the arrays."""
-        return frames.array_module(frames.device_of(self.blocks[0]))
+        return frames.xp(self.blocks[0])
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -112,10 +112,11 @@ class RowBlocks:
     def at(self, wanted: np.ndarray) -> np.ndarray:
         """Return the values of the wanted ranks, as `QuantileSketch.at` does."""
 
-        def found(j: int) -> Any:
+        def select(j: int) -> Any:
             return _at_ranks(self.column(j), wanted[j])
 
-        return frames.to_host(self.xp.stack(each(found, range(self.n_columns), self.blocks[0])))
+        columns = on_all_cores(select, range(self.n_columns), self.blocks[0])
+        return frames.to_host(self.xp.stack(columns))
 
 
 Values = RowBlocks | QuantileSketch
@@ -191,8 +192,8 @@ def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
     if isinstance(stat, RowBlocks):
         stat.record_transfers()
     places = [quantile_ranks(int(n), levels, method) for n in stat.counts]
-    found = stat.at(np.stack([place[:2] for place in places]))
-    values = found if found.dtype.kind == "f" else found.astype("float64")
+    values = stat.at(np.stack([place[:2] for place in places]))
+    values = values if values.dtype.kind == "f" else values.astype("float64")
     pairs = zip(values, places, strict=True)
     return np.stack([_between(low, high, share) for (low, high), (*_, share) in pairs], axis=1)
 
@@ -238,7 +239,7 @@ def _at_ranks(column: Column, wanted: np.ndarray) -> Any:
         column.sort()
     else:
         column.partition(distinct.tolist())
-    xp = frames.array_module(frames.device_of(column))
+    xp = frames.xp(column)
     return column[xp.asarray(wanted)]
 
 
@@ -249,7 +250,7 @@ def _between(lower: np.ndarray, upper: np.ndarray, share: np.ndarray) -> np.ndar
         return np.where(share >= 0.5, upper - step * (1 - share), lower + step * share)
 
 
-def each(function: Callable[[T], R], items: Sequence[T], like: Array) -> list[R]:
+def on_all_cores(function: Callable[[T], R], items: Sequence[T], like: Array) -> list[R]:
     """Call a function for each item, on all cores where the array `like` is on the CPU."""
     return list((threads.each if frames.device_of(like) == "cpu" else map)(function, items))
 

@@ -161,7 +161,7 @@ def _put(levels: dict[int, Any], level: int, buffer: Any) -> int:
 
 
 def _module(array: Array) -> Any:
-    return frames.array_module(frames.device_of(array))
+    return frames.xp(array)
 
 
 def _sorted(values: Array) -> Any:

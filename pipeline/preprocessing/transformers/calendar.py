@@ -3,9 +3,7 @@
 Scikit-learn has no transformer of dates. This one keeps to its conventions and
 needs nothing of the rest of this package but the arithmetic, so a pipeline that
 holds it is an ordinary pipeline; to load a saved one, this package must be there.
-
-
-CalendarFeatures on blocks of dates.
+On blocks of dates its twin computes the same.
 """
 
 from __future__ import annotations
@@ -65,8 +63,8 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> X = pd.DataFrame({"sold": pd.to_datetime(["2024-02-29 18:30", None])})
-    >>> made = CalendarFeatures(["month", "weekday"]).set_output(transform="pandas")
-    >>> made.fit_transform(X)
+    >>> calendar = CalendarFeatures(["month", "weekday"]).set_output(transform="pandas")
+    >>> calendar.fit_transform(X)
        sold_month  sold_weekday
     0         2.0           3.0
     1         NaN           NaN
@@ -213,7 +211,7 @@ def nanoseconds(X: Table, read: Callable[[Any, Any], Any] = frames.datetimes) ->
         What makes a column of integers.
     """
     names = X.columns if frames.is_frame(X) else range(X.shape[1])
-    xp = frames.array_module(frames.device_of(X))
+    xp = frames.xp(X)
     return side_by_side([read(X, name) for name in names], xp)
 
 
@@ -221,7 +219,7 @@ def _or_missing(X: Table, name: Name) -> Any:
     # A table of few rows may hold no date at all, and then its column is no column of dates.
     column = frames.column(X, name)
     if column.dtype.kind == "f" and bool((column != column).all()):
-        xp = frames.array_module(frames.device_of(X))
+        xp = frames.xp(X)
         return xp.full(len(column), MISSING, dtype="int64")
     return frames.datetimes(X, name)
 
@@ -229,7 +227,7 @@ def _or_missing(X: Table, name: Name) -> Any:
 class CalendarFeaturesTwin(Twin[int]):
     """The estimator's own arithmetic; nothing is learned but the number of columns.
 
-    The fitted original is the `CalendarFeatures` itself, so a pipeline that is handed over
+    What is fitted is the `CalendarFeatures` itself, so a pipeline that is handed over
     needs this package where it is loaded.
     """
 

@@ -23,9 +23,9 @@ from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.statistics.categories import (
     CategorySums,
     count_rows,
+    make_table,
     merge_columns,
     positions,
-    table_of,
     tally_columns,
 )
 from pipeline.typing import Array, Estimator
@@ -80,7 +80,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
             stats = [as_given(*pair) for pair in zip(stats, self.origins, strict=True)]
         self._check_lists(stats)
         try:
-            fitted = self.fit_original(stats)
+            fitted = self.fit_sklearn(stats)
         except ValueError as error:
             if "Found unknown categories" in str(error):
                 self._blame_unlisted(stats, error)
@@ -97,7 +97,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
             # pandas fills its hash table when first asked, which is no work for two threads.
             index.get_indexer(index[[-1, -1]] if len(index) else index)
 
-    def fit_original(self, stats: list[CategorySums]) -> Any:
+    def fit_sklearn(self, stats: list[CategorySums]) -> Any:
         """Return the estimator fitted by scikit-learn on the distinct values of each column."""
         encoder = self.prepared()
         return fit_counted(encoder, stats, self.names, encoder.fit)
@@ -121,16 +121,15 @@ class EncoderTwin(Twin[list[CategorySums]]):
             if np.ndim(listed) != 1 or not len(listed):
                 raise ConfigError(
                     f"{type(self.estimator).__name__}: categories[{j}] is {listed!r}; list the "
-                    f"values "
-                    f"of the column {self._name(j)!r}, or leave the column out"
+                    f"values of the column {self._name(j)!r}, or leave the column out"
                 )
 
     def _blame_unlisted(self, stats: list[CategorySums], error: ValueError) -> None:
         """Name the first column and value that are not in the lists of categories."""
         for j, (column, listed) in enumerate(zip(stats, self.estimator.categories, strict=True)):
             occurs = column.sums[0] > 0
-            found = find(np.array(with_nan(listed), dtype=object), column.values)
-            bad = np.flatnonzero(occurs & (found == UNKNOWN))
+            places = find(np.array(with_nan(listed), dtype=object), column.values)
+            bad = np.flatnonzero(occurs & (places == UNKNOWN))
             if len(bad):
                 value = shown(column.values, int(bad[0]))
                 raise DataError(
@@ -154,19 +153,27 @@ class EncoderTwin(Twin[list[CategorySums]]):
         """Return the positions of a dictionary's entries as `table_of` takes them."""
         return stand(self._indexes[j], values, self._missing[j])
 
-    def check_known(
-        self, columns: Sequence[frames.Coded], found: Sequence[Any], unknown: Any
-    ) -> None:
-        """Raise if a row of a column was found to be what stands for an unknown value."""
-        bad = [places == unknown for places in found]
+    def look_up(self, columns: Sequence[frames.Coded], unknown: float | None = None) -> list[Any]:
+        """Return what each row becomes.
+
+        Raises
+        ------
+        DataError
+            A row becomes `unknown`, and the estimator has ``handle_unknown="error"``.
+        """
+        rows = [self.tables.of(j, column)[column.codes] for j, column in enumerate(columns)]
+        if unknown is not None and self.estimator.handle_unknown == "error":
+            self._refuse(columns, [places == unknown for places in rows])
+        return rows
+
+    def _refuse(self, columns: Sequence[frames.Coded], bad: Sequence[Any]) -> None:
         for j in frames.any_of(bad):
             column = columns[j]
             value = shown(column.values, int(column.codes[int(bad[j].argmax())]))
             raise DataError(
                 f"column {self._name(j)!r} holds {value}, which was not there at fit "
                 f"({type(self.estimator).__name__} has handle_unknown='error'); clean the "
-                f"column, or "
-                "set handle_unknown to let unknown values pass"
+                "column, or set handle_unknown to let unknown values pass"
             )
 
 
@@ -187,16 +194,16 @@ def as_given(column: CategorySums, origin: Origin | None) -> CategorySums:
         return column
     values = column.values
     if origin.kind is datetime.date:
-        values = as_dates(values)
+        values = to_python_dates(values)
     elif origin.kind is not None:
         values = np.array([*map(origin.kind, values.tolist())], dtype=object)
     return CategorySums(values, column.sums, origin.missing)
 
 
-def as_dates(values: np.ndarray) -> np.ndarray:
+def to_python_dates(values: np.ndarray) -> np.ndarray:
     """Return points in time as Python has them: dates, where they are midnights.
 
-    >>> as_dates(np.array(["2020-01-01T00", "2020-01-01T01"], dtype="M8[h]")).tolist()
+    >>> to_python_dates(np.array(["2020-01-01T00", "2020-01-01T01"], dtype="M8[h]")).tolist()
     [datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 1, 0)]
     """
     days = values.astype("M8[D]")
@@ -227,23 +234,23 @@ def index_of(learnt: np.ndarray) -> pd.Index[Any]:
     """Return categories in a form in which values are found."""
     # pandas finds no truth value among numbers, which they are where some are missing.
     learnt = learnt.astype("uint8") if learnt.dtype.kind == "b" else learnt
-    # Told the type, pandas does not look for a better one.
+    # Given the type, pandas does not look for a better one.
     return pd.Index(learnt, dtype=learnt.dtype)
 
 
 def stand(index: pd.Index[Any], values: np.ndarray, missing: int) -> np.ndarray:
     """Return where a dictionary's entries, and then missing, stand in an index of categories."""
     if values.dtype.kind == "M" and index.dtype == object:
-        values = as_dates(values)
-    found = index.get_indexer(index_of(values))
-    return np.append(np.where(found < 0, UNKNOWN, found), missing)
+        values = to_python_dates(values)
+    places = index.get_indexer(index_of(values))
+    return np.append(np.where(places < 0, UNKNOWN, places), missing)
 
 
 def sums_at(column: CategorySums, learnt: np.ndarray) -> np.ndarray:
     """Return the columns of `sums` for categories; zeros for those that do not occur."""
-    found = find(learnt, column.values)
+    places = find(learnt, column.values)
     sums = np.zeros((len(column.sums), len(learnt)))
-    sums[:, found[found != UNKNOWN]] = column.sums[:, found != UNKNOWN]
+    sums[:, places[places != UNKNOWN]] = column.sums[:, places != UNKNOWN]
     return sums
 
 
@@ -262,7 +269,7 @@ def fit_counted(
     group = encoder._fit_infrequent_category_mapping
     present = [column.present() for column in stats]
     alone = [None] * len(present) if names is None else [[name] for name in names]
-    tables = map(table_of, ([values] for values in present), alone)
+    tables = map(make_table, ([values] for values in present), alone)
     apart = [encoder._check_X(table, ensure_all_finite="allow-nan")[0][0] for table in tables]
 
     def by_true_counts(n_samples: int, counts: Array, missing_indices: dict[int, int]) -> None:
@@ -272,7 +279,7 @@ def fit_counted(
 
     encoder._fit_infrequent_category_mapping = by_true_counts
     encoder._check_X = lambda X, **options: (apart, 1, len(apart))
-    fit(table_of([values[:1] for values in present], names))
+    fit(make_table([values[:1] for values in present], names))
     del encoder._fit_infrequent_category_mapping, encoder._check_X
     return encoder
 
@@ -293,7 +300,7 @@ def grouped(fitted: Estimator, j: int, learnt: np.ndarray) -> np.ndarray:
     return np.where(rare, (~rare).sum(), np.cumsum(~rare) - 1)
 
 
-def look_up(of_categories: np.ndarray, known: np.ndarray, unknown: Any) -> np.ndarray:
+def entries_for(of_categories: np.ndarray, known: np.ndarray, unknown: Any) -> np.ndarray:
     """Return what a dictionary's entries become."""
     rows = np.where(known == UNKNOWN, len(of_categories), known)
     return np.append(of_categories, unknown)[rows]

@@ -43,18 +43,18 @@ class _SelectorTwin(Twin[S]):
         return Numbers(frames.array_module(device).take(block.values, columns, axis=1))
 
 
-class Spread(NamedTuple):
+class VarianceStats(NamedTuple):
     """What `VarianceThreshold` looks at."""
 
     moments: Moments
     min_max: MinMax
 
-    def merge(self, other: Spread) -> Spread:
+    def merge(self, other: VarianceStats) -> VarianceStats:
         """Merge both parts."""
-        return Spread(self.moments.merge(other.moments), self.min_max.merge(other.min_max))
+        return VarianceStats(self.moments.merge(other.moments), self.min_max.merge(other.min_max))
 
 
-class VarianceThresholdTwin(_SelectorTwin[Spread]):
+class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
     """Drop columns whose variance is not above `threshold`; NaN counts for nothing.
 
     With the threshold 0 a column of one value is dropped, whatever rounding
@@ -65,12 +65,12 @@ class VarianceThresholdTwin(_SelectorTwin[Spread]):
     sklearn_class = VarianceThreshold
     supported_params = {"threshold": ANY}
 
-    def statistics(self, block: Numbers, *aligned: Any) -> Spread:
+    def statistics(self, block: Numbers, *aligned: Any) -> VarianceStats:
         """Return moments and bounds of the block."""
-        xp = frames.array_module(frames.device_of(block.values))
-        return Spread(moments(block.values, xp), min_max(block.values))
+        xp = frames.xp(block.values)
+        return VarianceStats(moments(block.values, xp), min_max(block.values))
 
-    def finalize(self, stats: Spread) -> None:
+    def finalize(self, stats: VarianceStats) -> None:
         """Set `variances_`.
 
         Raises
@@ -92,7 +92,7 @@ class VarianceThresholdTwin(_SelectorTwin[Spread]):
             )
 
 
-def _variances(stats: Spread, *, exact: bool) -> np.ndarray:
+def _variances(stats: VarianceStats, *, exact: bool) -> np.ndarray:
     """Return the variances; `exact`: or the range where that is less, as scikit-learn does."""
     low, high = (bound.astype("float64") for bound in stats.min_max[1:])
     if np.isneginf(low).any() or np.isposinf(high).any():

@@ -111,7 +111,7 @@ class FunctionTransformerTwin(Twin[Checked]):
         estimator, values = self.estimator, block.values
         there = _applied(estimator, estimator.func, estimator.kw_args, values)
         back = _applied(estimator, estimator.inverse_func, estimator.inv_kw_args, there)
-        xp = frames.array_module(frames.device_of(values))
+        xp = frames.xp(values)
         return bool(xp.allclose(values, back, rtol=1e-7, atol=1e-9, equal_nan=True))
 
     def finalize(self, stats: Checked) -> None:
@@ -173,7 +173,7 @@ def _plain(function: Any, keywords: Any) -> bool:
 def _applied(estimator: Estimator, function: Any, keywords: Any, values: Array) -> Any:
     if function is None:
         return values
-    xp = frames.array_module(frames.device_of(values))
+    xp = frames.xp(values)
     try:
         return getattr(xp, function.__name__)(values, **(keywords or {}))
     except TypeError as error:

@@ -226,7 +226,7 @@ def encode(nanoseconds: Array, outputs: Sequence[Output], epoch: int = 0) -> Any
     >>> encode(np.array([[0], [MISSING]]), [("year", ""), ("month", "cos")]).round(3).tolist()
     [[1970.0, 0.866], [nan, nan]]
     """
-    xp = frames.array_module(frames.device_of(nanoseconds))
+    xp = frames.xp(nanoseconds)
     n_rows, n_columns = nanoseconds.shape
     fields = Fields(nanoseconds, epoch)
     missing = nanoseconds == MISSING

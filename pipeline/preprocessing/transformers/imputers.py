@@ -12,15 +12,15 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 
 from pipeline.data import frames
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine.blocks import Categories, Numbers, filled
+from pipeline.preprocessing.engine.blocks import Categories, Numbers, fill_missing
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.categories import (
     CategorySums,
     count_rows,
+    make_table,
     merge_columns,
     missing_value,
     positions,
-    table_of,
     tally_columns,
 )
 from pipeline.preprocessing.statistics.moments import Moments, moments
@@ -73,7 +73,7 @@ class SimpleImputerTwin(Twin[Seen]):
     def _values(self, block: Numbers | Categories) -> Any:
         if isinstance(block, Categories):
             return tally_columns(block.columns, count_rows)
-        xp = frames.array_module(frames.device_of(block.values))
+        xp = frames.xp(block.values)
         if self.estimator.strategy == "mean":
             return moments(floats(block.values), xp)
         if self.estimator.strategy == "median":
@@ -102,7 +102,7 @@ class SimpleImputerTwin(Twin[Seen]):
     def finalize(self, stats: Seen) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""
         row = [self._marked(found) for found in self._statistics(stats.values)]
-        self.fitted = clone(self.estimator).fit(table_of(row, self.names))
+        self.fitted = clone(self.estimator).fit(make_table(row, self.names))
         if self.estimator.add_indicator:
             self.fitted.indicator_._fit(stats.missing[None], precomputed=True)
 
@@ -142,11 +142,11 @@ class SimpleImputerTwin(Twin[Seen]):
         kept = np.flatnonzero(there).tolist()
         if isinstance(block, Categories):
             return Categories([_fill(block.columns[j], statistics[j]) for j in kept])
-        xp = frames.array_module(frames.device_of(block.values))
+        xp = frames.xp(block.values)
         values = block.values if len(kept) == len(statistics) else block.values[:, kept]
         values = floats(values) if self.estimator.strategy in AVERAGES else values
         fill = frames.to_device(statistics[kept].astype(values.dtype), frames.device_of(values))
-        return Numbers(filled(values, xp.isnan(values), fill))
+        return Numbers(fill_missing(values, xp.isnan(values), fill))
 
 
 def _beside(block: Numbers | Categories, mask: Array) -> Numbers | Categories:
@@ -155,7 +155,7 @@ def _beside(block: Numbers | Categories, mask: Array) -> Numbers | Categories:
         flags = np.array([False, True], dtype=object)
         columns = [frames.Coded(column.astype("int32"), flags) for column in mask.T]
         return Categories([*block.columns, *columns])
-    xp = frames.array_module(frames.device_of(mask))
+    xp = frames.xp(mask)
     values = block.values
     return Numbers(xp.concatenate([values, mask.astype(values.dtype)], axis=1))
 
@@ -173,7 +173,7 @@ def _most_frequent(column: CategorySums) -> np.ndarray:
 
 
 def _fill(column: frames.Coded, value: Array) -> frames.Coded:
-    xp = frames.array_module(frames.device_of(column.codes))
+    xp = frames.xp(column.codes)
     values = column.values
     if isinstance(value, str) and values.dtype.kind != "O":
         values = values.astype(object)
@@ -262,6 +262,6 @@ class MissingIndicatorTwin(Twin[Holes]):
 def is_missing(block: Numbers | Categories) -> Any:
     """Return which values of a block are missing, shape (n_rows, width), on its device."""
     if isinstance(block, Numbers):
-        return frames.array_module(frames.device_of(block.values)).isnan(block.values)
-    xp = frames.array_module(frames.device_of(block.columns[0].codes))
+        return frames.xp(block.values).isnan(block.values)
+    xp = frames.xp(block.columns[0].codes)
     return xp.stack([column.codes < 0 for column in block.columns], axis=1)

@@ -18,9 +18,9 @@ from pipeline.preprocessing.transformers.encoders import (
     UNKNOWN,
     EncoderTwin,
     Tables,
+    entries_for,
     grouped,
     infrequent,
-    look_up,
 )
 
 NO_COLUMN = -1
@@ -53,18 +53,17 @@ class OneHotEncoderTwin(EncoderTwin):
         self._unknown = Tables(self.known, self.unknown_of)
         self._warned: dict[int, np.ndarray] = {}
 
-    def fit_original(self, stats: list[CategorySums]) -> Any:
+    def fit_sklearn(self, stats: list[CategorySums]) -> Any:
         """Fit, and word scikit-learn's refusal to drop one of the infrequent categories."""
         try:
-            return super().fit_original(stats)
+            return super().fit_sklearn(stats)
         except AttributeError as error:
             if self.estimator.drop is None or isinstance(self.estimator.drop, str):
                 raise
             # scikit-learn calls a method that text lacks while it makes its message.
             raise ConfigError(
                 f"OneHotEncoder: drop={self.estimator.drop!r} names a category that is "
-                f"infrequent and "
-                "so has no column of its own; name another one, or drop='first'"
+                "infrequent and so has no column of its own; name another one, or drop='first'"
             ) from error
 
     def _places_of(self, j: int) -> np.ndarray:
@@ -85,7 +84,7 @@ class OneHotEncoderTwin(EncoderTwin):
     def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
         """Return the output column of each entry."""
         places = self._places[j]
-        return look_up(places[:-1], known, places[-1]).astype("int32")
+        return entries_for(places[:-1], known, places[-1]).astype("int32")
 
     def unknown_of(self, j: int, known: np.ndarray) -> np.ndarray:
         """Return which entries are unknown."""
@@ -93,12 +92,10 @@ class OneHotEncoderTwin(EncoderTwin):
 
     def apply(self, block: Categories) -> Block:
         """Return the positions of the ones."""
-        found = [self.tables.of(j, c)[c.codes] for j, c in enumerate(block.columns)]
-        if self.estimator.handle_unknown == "error":
-            self.check_known(block.columns, found, UNKNOWN)
+        places = self.look_up(block.columns, UNKNOWN)
         self._warn(block.columns)
         widths = [int(places[:-1].max()) + 1 for places in self._places]
-        return Indicators(found, widths, self.estimator.dtype)
+        return Indicators(places, widths, self.estimator.dtype)
 
     def _warn(self, columns: Sequence[frames.Coded]) -> None:
         """Warn of columns with unknown values, where scikit-learn does."""

@@ -8,7 +8,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from pipeline.data import frames
 from pipeline.preprocessing.engine.blocks import Block, Categories, Numbers
 from pipeline.preprocessing.engine.twin import ANY
-from pipeline.preprocessing.transformers.encoders import EncoderTwin, grouped, has_nan, look_up
+from pipeline.preprocessing.transformers.encoders import EncoderTwin, entries_for, grouped, has_nan
 
 
 class OrdinalEncoderTwin(EncoderTwin):
@@ -32,15 +32,13 @@ class OrdinalEncoderTwin(EncoderTwin):
         )
         learnt = self.fitted.categories_[j]
         if not has_nan(learnt):
-            return look_up(grouped(self.fitted, j, learnt).astype("float64"), known, unknown)
+            return entries_for(grouped(self.fitted, j, learnt).astype("float64"), known, unknown)
         numbers = grouped(self.fitted, j, learnt[:-1])
         numbers = np.append(numbers.astype("float64"), self.estimator.encoded_missing_value)
-        return look_up(numbers, known, unknown)
+        return entries_for(numbers, known, unknown)
 
     def apply(self, block: Categories) -> Block:
         """Return a matrix of positions."""
-        found = [self.tables.of(j, c)[c.codes] for j, c in enumerate(block.columns)]
-        if self.estimator.handle_unknown == "error":
-            self.check_known(block.columns, found, -np.inf)
-        xp = frames.array_module(frames.device_of(block.columns[0].codes))
-        return Numbers(xp.stack(found, axis=1).astype(self.estimator.dtype, copy=False))
+        numbers = self.look_up(block.columns, -np.inf)
+        matrix = frames.xp(numbers[0]).stack(numbers, axis=1)
+        return Numbers(matrix.astype(self.estimator.dtype, copy=False))

@@ -53,15 +53,15 @@ class PolynomialFeaturesTwin(StatelessTwin):
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
         """Return the bias, the columns and their products."""
-        xp = frames.array_module(frames.device_of(block.values))
+        xp = frames.xp(block.values)
         n_rows = block.values.shape[0]
-        made = xp.empty((len(self._terms), n_rows + PADDING), dtype="float64")[:, :n_rows]
+        columns = xp.empty((len(self._terms), n_rows + PADDING), dtype="float64")[:, :n_rows]
         for position, term in enumerate(self._terms):
             if len(term) < 2:
-                made[position] = block.values[:, term[0]] if term else 1.0
+                columns[position] = block.values[:, term[0]] if term else 1.0
         for factor, source, target in self._products:
-            xp.multiply(made[source], made[factor], out=made[target])
-        return Numbers(made[self._hidden :].T)
+            xp.multiply(columns[source], columns[factor], out=columns[target])
+        return Numbers(columns[self._hidden :].T)
 
 
 def terms(estimator: PolynomialFeatures, n_features: int) -> tuple[list[Term], int]:
@@ -95,10 +95,10 @@ def products(order: Sequence[Term]) -> Iterator[Product]:
     position = {term: i for i, term in enumerate(order)}
     longer = (term for term in order if len(term) > 1)
     for (_, factor), group in groupby(longer, key=lambda term: (len(term), term[0])):
-        found = list(group)
-        source, target = position[found[0][1:]], position[found[0]]
+        together = list(group)
+        source, target = position[together[0][1:]], position[together[0]]
         yield Product(
             position[factor,],
-            slice(source, source + len(found)),
-            slice(target, target + len(found)),
+            slice(source, source + len(together)),
+            slice(target, target + len(together)),
         )

@@ -22,8 +22,8 @@ from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments, stack_moments
 from pipeline.preprocessing.statistics.quantiles import (
     RowBlocks,
-    each,
     name_columns,
+    on_all_cores,
     special_function,
 )
 from pipeline.preprocessing.transformers.scalers import StandardScalerTwin
@@ -83,9 +83,9 @@ class PowerTransformerTwin(Twin[Logs]):
     reads = Numbers
 
     def statistics(self, block: Numbers, *aligned: object) -> Logs:
-        """Take the logarithms, and what only the values tell."""
+        """Take the logarithms, and what only the values show."""
         values = block.values.astype("float64", copy=False)
-        xp = frames.array_module(frames.device_of(values))
+        xp = frames.xp(values)
         # `finalize` refuses values that have no logarithm.
         with np.errstate(all="ignore"):
             logs = signed_logs(values, self.estimator.method)
@@ -103,8 +103,10 @@ class PowerTransformerTwin(Twin[Logs]):
         size = AT_ONCE if frames.device_of(like) == "cuda" else 1
         groups = [slice(start, start + size) for start in range(0, n_columns, size)]
         with np.errstate(all="ignore"):
-            parts = each(
-                lambda group: Columns(stats, group, self.estimator.method).search(), groups, like
+            parts = on_all_cores(
+                lambda group: PowerSearch(stats, group, self.estimator.method).search(),
+                groups,
+                like,
             )
         fitted.lambdas_, *learnt = np.concatenate(parts, axis=1)
         if self.estimator.standardize:
@@ -138,13 +140,13 @@ class PowerTransformerTwin(Twin[Logs]):
         self._check_positive(block.values)
         values = self._powered(block.values.astype("float64", copy=False))
         if self.estimator.standardize:
-            xp, scaler = frames.array_module(frames.device_of(values)), self.fitted._scaler
+            xp, scaler = frames.xp(values), self.fitted._scaler
             values -= xp.asarray(scaler.mean_)
             values /= xp.asarray(scaler.scale_)
         return Numbers(values)
 
     def _powered(self, values: Array) -> Any:
-        xp, powers = frames.array_module(frames.device_of(values)), self.fitted.lambdas_
+        xp, powers = frames.xp(values), self.fitted.lambdas_
         if self.estimator.method == "box-cox":
             return special_function("boxcox", values)(values, xp.asarray(powers))
         logs = signed_logs(values, self.estimator.method)
@@ -159,7 +161,7 @@ def signed_logs(values: Array, method: str) -> Any:
     >>> signed_logs(np.array([[-1.0, 1.0]]), "yeo-johnson").round(3).tolist()
     [[-0.693, 0.693]]
     """
-    xp = frames.array_module(frames.device_of(values))
+    xp = frames.xp(values)
     logs = xp.empty(values.shape, dtype="float64", order="F")
     if method == "box-cox":
         return xp.log(values, out=logs)
@@ -179,7 +181,7 @@ def powered(logs: Any, below: Any, above: Any) -> Any:
     >>> powered(np.log([[3.0, 5.0]]), 2.0, 2.0).round(9).tolist()
     [[4.0, 12.0]]
     """
-    xp = frames.array_module(frames.device_of(logs))
+    xp = frames.xp(logs)
     factor = above if below is above else xp.where(logs < 0, below, above)
     grown = logs * factor
     xp.expm1(grown, out=grown)
@@ -187,7 +189,7 @@ def powered(logs: Any, below: Any, above: Any) -> Any:
     return grown
 
 
-class Columns:
+class PowerSearch:
     """The logarithms of some columns, each of which is a row here, and how likely powers are.
 
     On a GPU they come in blocks, and nothing waits for it but one copy a round. On the CPU a
@@ -303,13 +305,13 @@ class Columns:
 
 def _total(values: Array) -> Any:
     """Return the sums of rows, shape (n_rows, 1); on the CPU nothing is missing."""
-    xp = frames.array_module(frames.device_of(values))
+    xp = frames.xp(values)
     return (xp.sum if xp is np else xp.nansum)(values, axis=1, keepdims=True)
 
 
 def _deviations(values: Array) -> Any:
     """Return number, mean and squared deviations of rows, shape (3, n_rows); the rows are lost."""
-    xp = frames.array_module(frames.device_of(values))
+    xp = frames.xp(values)
     n = (~xp.isnan(values)).sum(axis=1, keepdims=True)
     mean = _total(values) / xp.maximum(n, 1)
     values -= mean

@@ -52,7 +52,7 @@ class QuantileTransformerTwin(Twin[Values]):
     reads = Numbers
 
     def statistics(self, block: Numbers, *aligned: object) -> Values:
-        """Keep the values, or a summary of them."""
+        """Keep the values, or a sketch of them."""
         return collect(block.values, self.rank_error)
 
     def finalize(self, stats: Values) -> None:
@@ -75,11 +75,11 @@ class QuantileTransformerTwin(Twin[Values]):
     def prepare(self) -> None:
         """Make the tables that interpolation reads."""
         references = self.fitted.references_
-        self._tables = [table_of(column, references) for column in self.fitted.quantiles_.T]
+        self._tables = [quantile_table(column, references) for column in self.fitted.quantiles_.T]
 
     def apply(self, block: Numbers) -> Numbers:
         """Interpolate between the quantiles."""
-        xp = frames.array_module(frames.device_of(block.values))
+        xp = frames.xp(block.values)
         columns = xp.ascontiguousarray(block.values.T.astype("float64"))
         shape = _normal if self.estimator.output_distribution == "normal" else _uniform
         pairs = zip(columns, self._tables, strict=True)
@@ -94,13 +94,13 @@ class QuantileTransformerTwin(Twin[Values]):
         self.fitted = fitted.set_params(**self.estimator.get_params())
 
 
-def table_of(quantiles: np.ndarray, references: np.ndarray) -> np.ndarray:
+def quantile_table(quantiles: np.ndarray, references: np.ndarray) -> np.ndarray:
     """Return what interpolation needs at each quantile, shape (4, n_quantiles).
 
     The rows are the quantile, the rank right of it, the slope up to the next
     one, and the rank at it: the middle of the ranks that share its value.
 
-    >>> table_of(np.array([1.0, 1.0, 3.0]), np.array([0.0, 0.5, 1.0]))[2:].tolist()
+    >>> quantile_table(np.array([1.0, 1.0, 3.0]), np.array([0.0, 0.5, 1.0]))[2:].tolist()
     [[0.0, 0.25, 0.0], [0.25, 0.25, 1.0]]
     """
     steps = np.diff(quantiles, append=quantiles[-1:])
@@ -113,7 +113,7 @@ def table_of(quantiles: np.ndarray, references: np.ndarray) -> np.ndarray:
 
 def _ranks(x: Array, quantiles: Array, *tables: Any) -> Any:
     """Return ranks from 0 to 1; beyond the quantiles, that of the nearest one."""
-    xp = frames.array_module(frames.device_of(x))
+    xp = frames.xp(x)
     at = xp.maximum(xp.searchsorted(quantiles, x, side="right") - 1, 0)
     base, slope, middle = (table[at] for table in tables)
     beyond = x - quantiles[at]
@@ -121,14 +121,14 @@ def _ranks(x: Array, quantiles: Array, *tables: Any) -> Any:
 
 
 def _uniform(x: Array, quantiles: Array, *tables: Any) -> Any:
-    xp = frames.array_module(frames.device_of(x))
+    xp = frames.xp(x)
     ranks = _ranks(x, quantiles, *tables)
     ranks = xp.where(x == quantiles[-1], 1.0, ranks)
     return xp.where(x == quantiles[0], 0.0, ranks)
 
 
 def _normal(x: Array, quantiles: Array, *tables: Any) -> Any:
-    xp = frames.array_module(frames.device_of(x))
+    xp = frames.xp(x)
     ranks = _ranks(x, quantiles, *tables)
     ranks = xp.where(x + NEAR_BOUND > quantiles[-1], 1.0, ranks)
     ranks = xp.where(x - NEAR_BOUND < quantiles[0], 0.0, ranks)
@@ -150,7 +150,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
     all rows, the quantiles within this bound, and nothing is drawn.
 
     Indicators are written to the dense output matrix for both ``encode="onehot"``
-    and ``"onehot-dense"``. ``strategy="kmeans"`` is not honoured: values half-way
+    and ``"onehot-dense"``. ``strategy="kmeans"`` is not supported: values half-way
     between two centres go to either by rounding, and the bins with them.
     """
 
@@ -166,7 +166,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
     }
 
     def statistics(self, block: Numbers, *aligned: object) -> Values:
-        """Keep the values, or a summary of them."""
+        """Keep the values, or a sketch of them."""
         require_finite(self, block.values)
         return collect(block.values, self.rank_error)
 
@@ -209,7 +209,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
             )
 
     def _fit_to(self, edges: list[np.ndarray], dtype: DType) -> Any:
-        """Let scikit-learn fit as many bins per column; the edges are then ours.
+        """Let scikit-learn fit as many bins per column; the edges are then set to those given.
 
         A column of zeros gets one bin, any other as many as asked for.
         """
@@ -227,7 +227,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
 
     def apply_training(self, block: Numbers, *aligned: object) -> Block:
         """Return the bin of each value."""
-        xp = frames.array_module(frames.device_of(block.values))
+        xp = frames.xp(block.values)
         # float32 values may round to the other side of an edge; scikit-learn's do.
         values = (
             block.values

@@ -48,7 +48,7 @@ class StandardScalerTwin(Twin[Moments]):
             if aligned and (self.estimator.with_mean or self.estimator.with_std)
             else None
         )
-        return moments(block.values, frames.array_module(frames.device_of(block.values)), weights)
+        return moments(block.values, frames.xp(block.values), weights)
 
     def from_moments(self, moments: Moments) -> Moments:
         """Return the moments: there is nothing else to learn."""
@@ -182,7 +182,7 @@ class RobustScalerTwin(Twin[Values]):
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block in float64."""
-        xp = frames.array_module(frames.device_of(block.values))
+        xp = frames.xp(block.values)
         values = block.values.astype("float64")
         if self.estimator.with_centering:
             values -= xp.asarray(self.fitted.center_)
@@ -219,16 +219,16 @@ def require_finite(twin: Twin[Any], values: Array) -> None:
     DataError
         Some value is no finite number; the first such column is in the message.
     """
-    xp = frames.array_module(frames.device_of(values))
+    xp = frames.xp(values)
     if values.dtype.kind != "f" or bool((finite := xp.isfinite(values)).all()):
         return
     j = int(xp.nonzero(~finite.all(axis=0))[0][0])
     name = j if twin.names is None else twin.names[j]
-    what, way_out = "infinite values", "scale the column down, or leave it out"
+    what, suggestion = "infinite values", "scale the column down, or leave it out"
     if bool(xp.isnan(values[:, j]).any()):
-        what, way_out = "missing values (NaN)", "impute them before this step (SimpleImputer)"
+        what, suggestion = "missing values (NaN)", "impute them before this step (SimpleImputer)"
     step = type(twin.estimator).__name__
-    raise DataError(f"{step}: column {name!r} holds {what}, which it does not take; {way_out}")
+    raise DataError(f"{step}: column {name!r} holds {what}, which it does not take; {suggestion}")
 
 
 class FiniteTwin(Twin[S]):
@@ -277,7 +277,7 @@ class NormalizerTwin(StatelessTwin):
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
         """Return the block with rows of norm one, in float64."""
-        xp = frames.array_module(frames.device_of(block.values))
+        xp = frames.xp(block.values)
         values = block.values.astype("float64", copy=False)
         norms = _norms(values, self.estimator.norm, xp)
         return Numbers(values / xp.where(norms < 10 * EPS, 1.0, norms)[:, None])

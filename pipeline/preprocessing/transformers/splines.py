@@ -104,7 +104,7 @@ class SplineTransformerTwin(Twin[Any]):
 
     def _check_missing(self, values: Array) -> None:
         if self.estimator.handle_missing == "error":
-            xp = frames.array_module(frames.device_of(values))
+            xp = frames.xp(values)
             missing = frames.to_host(xp.isnan(values).any(axis=0))
             if missing.any():
                 raise DataError(
@@ -129,9 +129,9 @@ class SplineTransformerTwin(Twin[Any]):
         self._edges = self._lower_edge(), self._upper_edge()
 
     def _quantiles(self, stats: Values) -> np.ndarray:
-        found = quantile(stats, np.linspace(0, 1, self.estimator.n_knots) * 100 / 100)
+        knots = quantile(stats, np.linspace(0, 1, self.estimator.n_knots) * 100 / 100)
         # Three times each, so that no rounding of a rank mixes two of them.
-        return np.repeat(found, 3, axis=0)[1:-1] if stats.n_rows > 1 else found[:1]
+        return np.repeat(knots, 3, axis=0)[1:-1] if stats.n_rows > 1 else knots[:1]
 
     def _lower_edge(self) -> Edge:
         kept = np.arange(self._basis.width) < self._basis.degree
@@ -157,7 +157,7 @@ class SplineTransformerTwin(Twin[Any]):
     def apply_training(self, block: Numbers, *aligned: object) -> Numbers:
         """Return the values of the splines, those of one column side by side."""
         values = block.values.astype("float64")
-        xp = frames.array_module(frames.device_of(values))
+        xp = frames.xp(values)
         lower, upper = (xp.asarray(edge.at) for edge in self._edges)
         out = splines(self._basis, self._moved_inside(values, lower, upper))
         continued = self.estimator.extrapolation in LEAST_DEGREE
@@ -174,7 +174,7 @@ class SplineTransformerTwin(Twin[Any]):
 
     def _moved_inside(self, values: Array, lower: Array, upper: Array) -> Any:
         """Return where the splines are to be computed; what `_continue` replaces does not count."""
-        xp = frames.array_module(frames.device_of(values))
+        xp = frames.xp(values)
         if self.estimator.extrapolation == "periodic":
             period = upper - lower
             along = (values - lower) % xp.where(period > 0, period, 1.0)
@@ -236,7 +236,7 @@ def splines(basis: Basis, x: Array) -> Any:
     >>> splines(hats, np.array([[0.25]])).tolist()
     [[[0.75, 0.25]]]
     """
-    xp = frames.array_module(frames.device_of(x))
+    xp = frames.xp(x)
     degree, width = basis.degree, basis.width
     out = xp.zeros(x.size * width)
     start = xp.arange(len(x)) * (x.shape[1] * width)
@@ -252,16 +252,16 @@ def splines(basis: Basis, x: Array) -> Any:
 
 def _recursion(knots: Array, at: Any, x: Array, degree: int) -> list[Any]:
     """Return the ``degree + 1`` splines that are not zero between knot `at` and the next one."""
-    xp = frames.array_module(frames.device_of(x))
+    xp = frames.xp(x)
     near = {i: knots[at + i] for i in range(1 - degree, degree + 1)}
-    found = [xp.ones_like(x)]
+    parts = [xp.ones_like(x)]
     for order in range(1, degree + 1):
         raised = [xp.zeros_like(x)]
-        for i, lower in enumerate(found, start=1):
+        for i, lower in enumerate(parts, start=1):
             right, left = near[i], near[i - order]
             # Between knots that coincide there is nothing, and infinity makes it zero.
             share = lower / xp.where(right == left, xp.inf, right - left)
             raised[-1] = raised[-1] + share * (right - x)
             raised.append(share * (x - left))
-        found = raised
-    return found
+        parts = raised
+    return parts

@@ -76,7 +76,7 @@ class TargetEncoderTwin(EncoderTwin):
     def _sums(self, aligned: tuple[Any, ...], column: frames.Coded) -> Any:
         """Count rows; then per fold those of each class, or rows, sum and squares of the target."""
         folds, values = aligned
-        xp = frames.array_module(frames.device_of(column.codes))
+        xp = frames.xp(column.codes)
         size = len(column.values) + 1
         places = place_codes(column.codes, size - 1, xp)
         if self.n_counted:
@@ -135,8 +135,8 @@ class TargetEncoderTwin(EncoderTwin):
             for table in sums
         ]
 
-    def fit_original(self, stats: list[CategorySums]) -> Any:
-        """Let scikit-learn sort the categories; `finish` sets the encodings."""
+    def fit_sklearn(self, stats: list[CategorySums]) -> Any:
+        """Let scikit-learn sort the categories; `finalize` sets the encodings."""
         encoder = self.prepared()
 
         def fit(row: Any) -> Any:
@@ -169,17 +169,15 @@ class TargetEncoderTwin(EncoderTwin):
 
     def apply(self, block: Categories) -> Numbers:
         """Return the encodings learnt from all rows."""
-        xp = frames.array_module(frames.device_of(block.columns[0].codes))
-        found = [self.tables.of(j, c)[c.codes] for j, c in enumerate(block.columns)]
-        return Numbers(xp.concatenate(found, axis=1))
+        encodings = self.look_up(block.columns)
+        return Numbers(frames.xp(encodings[0]).concatenate(encodings, axis=1))
 
     def apply_training(self, block: Categories, *aligned: Any) -> Numbers:
         """Return for each row the encodings learnt from the rows outside its fold."""
         folds = aligned[0]
-        xp = frames.array_module(frames.device_of(folds))
         tables = self._held_out_tables
-        found = [tables.of(j, c)[c.codes, folds] for j, c in enumerate(block.columns)]
-        return Numbers(xp.concatenate(found, axis=1))
+        encodings = [tables.of(j, c)[c.codes, folds] for j, c in enumerate(block.columns)]
+        return Numbers(frames.xp(folds).concatenate(encodings, axis=1))
 
 
 def shrink(sums: np.ndarray, totals: np.ndarray, smooth: float | str) -> np.ndarray:
@@ -211,7 +209,7 @@ def shrink(sums: np.ndarray, totals: np.ndarray, smooth: float | str) -> np.ndar
         return np.where(np.isnan(weight), mean, shrunk)
 
 
-class Target(NamedTuple):
+class EncodedTarget(NamedTuple):
     """y as numbers, with its folds.
 
     Parameters
@@ -250,7 +248,7 @@ class _Seen(NamedTuple):
     strata: np.ndarray
 
 
-_begun: ContextVar[Mapping[Hashable, Future[Target]]] = ContextVar("begun")
+_begun: ContextVar[Mapping[Hashable, Future[EncodedTarget]]] = ContextVar("begun")
 
 
 @contextmanager
@@ -267,7 +265,7 @@ def ahead(estimators: Iterable[Any], y: Any) -> Iterator[None]:
     y : numpy.ndarray or None
         The target, which they are given.
     """
-    begun: dict[Hashable, Future[Target]] = {}
+    begun: dict[Hashable, Future[EncodedTarget]] = {}
     pool, token = ThreadPoolExecutor(1), _begun.set(begun)
     try:
         for estimator in estimators:
@@ -280,7 +278,10 @@ def ahead(estimators: Iterable[Any], y: Any) -> Iterator[None]:
 
 
 def _begin(
-    estimator: TargetEncoder, y: np.ndarray, begun: dict[Hashable, Future[Target]], pool: Executor
+    estimator: TargetEncoder,
+    y: np.ndarray,
+    begun: dict[Hashable, Future[EncodedTarget]],
+    pool: Executor,
 ) -> None:
     key = _alike(estimator, y)
     if key is None or key in begun:
@@ -303,7 +304,7 @@ def _alike(estimator: TargetEncoder, y: np.ndarray) -> Hashable:
     return None
 
 
-def read_target(estimator: TargetEncoder, y: np.ndarray) -> Target:
+def read_target(estimator: TargetEncoder, y: np.ndarray) -> EncodedTarget:
     """Return the target as numbers, and the folds that scikit-learn's encoder would make.
 
     Raises
@@ -347,7 +348,7 @@ def _is_quiet(seen: _Seen) -> bool:
     return type(seen.splitter) is KFold or _sizes(seen.splitter, seen.strata) is not None
 
 
-def _drawn(seen: _Seen) -> Target:
+def _drawn(seen: _Seen) -> EncodedTarget:
     kind, classes, values, splitter, strata = seen
     folds = _folds(splitter, strata)
     n_folds = int(folds.max()) + 1
@@ -355,10 +356,10 @@ def _drawn(seen: _Seen) -> Target:
     if classes is not None and (kind == "multiclass" or len(classes) == 2):
         kinds = np.min_scalar_type(n_folds * len(classes))
         keys = folds.astype(kinds) * len(classes) + values
-        return Target(kind, classes, folds, n_folds, keys, len(classes))
+        return EncodedTarget(kind, classes, folds, n_folds, keys, len(classes))
     # Centred sums keep the digits of the variance when the mean is large.
     centre = float(values.mean()) if kind == "continuous" else 0.0
-    return Target(kind, classes, folds, n_folds, values - centre, centre=centre)
+    return EncodedTarget(kind, classes, folds, n_folds, values - centre, centre=centre)
 
 
 def _type(y: np.ndarray) -> str:

@@ -13,7 +13,7 @@ from pipeline.preprocessing.engine.blocks import (
     Numbers,
     as_categories,
     as_numbers,
-    scaled,
+    scale,
 )
 from pipeline.preprocessing.engine.table import Part, Table
 
@@ -53,22 +53,22 @@ def test_nothing_joined_has_no_width() -> None:
 
 def test_scaled_multiplies_each_form_and_leaves_the_block_as_it_is() -> None:
     both = Joined([ONE_HOT, NUMBERS])
-    times_two = scaled(both, 2)
+    times_two = scale(both, 2)
     assert times_two.width == 7
     assert written(times_two)[0].tolist() == [0, 0, 2, 2, 0, 3, 4]
     assert written(both)[0].tolist() == [0, 0, 1, 1, 0, 1.5, 2]
-    assert scaled(both, None) is both
+    assert scale(both, None) is both
 
 
 def test_scaled_keeps_whole_numbers_whole() -> None:
-    whole = scaled(Numbers(np.array([[2**62]])), -1)
+    whole = scale(Numbers(np.array([[2**62]])), -1)
     assert as_numbers(whole, rows(1)).values.tolist() == [[-(2**62)]]
-    assert as_numbers(scaled(ONE_HOT, 0.5), rows(2)).values[0].tolist() == [0, 0, 0.5, 0.5, 0]
+    assert as_numbers(scale(ONE_HOT, 0.5), rows(2)).values[0].tolist() == [0, 0, 0.5, 0.5, 0]
 
 
 def test_categories_cannot_be_scaled() -> None:
     with pytest.raises(ConfigError, match="put OneHotEncoder"):
-        as_categories(scaled(TEXT, 2.0), rows(2))
+        as_categories(scale(TEXT, 2.0), rows(2))
 
 
 def test_categories_have_no_place_in_a_matrix() -> None:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from pipeline.preprocessing.statistics.categories import (
     CategorySums,
     count_codes,
+    make_table,
     merge_columns,
     missing_value,
     place_codes,
     positions,
-    table_of,
 )
 from tests.strategies import bounded, cuts, words
 
@@ -111,6 +111,6 @@ def test_places_do_not_overflow_small_codes() -> None:
 
 
 def test_a_table_keeps_the_types_of_named_columns() -> None:
-    table = table_of([np.array([1]), np.array(["a"], dtype=object)], ["x", "y"])
+    table = make_table([np.array([1]), np.array(["a"], dtype=object)], ["x", "y"])
     assert table["x"].dtype == "int64"
     assert table["y"].tolist() == ["a"]

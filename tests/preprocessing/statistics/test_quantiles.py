@@ -16,8 +16,8 @@ from pipeline.preprocessing.statistics.quantiles import (
     RowBlocks,
     collect,
     draw_rows,
-    each,
     name_columns,
+    on_all_cores,
     quantile,
     quantile_ranks,
     special_function,
@@ -182,7 +182,7 @@ def test_merged_rows_keep_their_order() -> None:
 
 
 def test_each_returns_results_in_order() -> None:
-    assert each(lambda i: i * i, range(20), np.zeros(1)) == [i * i for i in range(20)]
+    assert on_all_cores(lambda i: i * i, range(20), np.zeros(1)) == [i * i for i in range(20)]
 
 
 def test_special_functions_are_those_of_the_array() -> None:

@@ -12,7 +12,7 @@ from sklearn.preprocessing import QuantileTransformer
 from pipeline.errors import Unsupported
 from pipeline.preprocessing.engine import table
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers.quantile import table_of
+from pipeline.preprocessing.transformers.quantile import quantile_table
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, close, quiet, sklearn_fit
 from tests.strategies import bounded, tables
 
@@ -133,7 +133,7 @@ def test_bad_parameters_are_refused_in_the_words_of_sklearn(
 
 
 def test_table_gives_slope_and_middle() -> None:
-    found = table_of(np.array([0.0, 2.0, 2.0, 3.0]), np.array([0.0, 0.25, 0.75, 1.0]))
+    found = quantile_table(np.array([0.0, 2.0, 2.0, 3.0]), np.array([0.0, 0.25, 0.75, 1.0]))
     assert found[2].tolist() == [0.125, 0.0, 0.25, 0.0]
     assert found[3].tolist() == [0.0, 0.5, 0.5, 1.0]
 
