@@ -1,7 +1,7 @@
 """scikit-learn's own estimators on CuPy arrays, where cuML has no such class.
 
 They follow the array API standard, see scikit-learn's user guide. SciPy must
-have been told of it in the environment before it was imported.
+know of it from the environment before it was imported.
 """
 
 from __future__ import annotations

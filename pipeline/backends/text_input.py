@@ -1,4 +1,4 @@
-"""Text at the door: which estimators read documents, and what counts as documents.
+"""Text as input: which estimators read documents, and what counts as documents.
 
 A vectorizer takes one-dimensional input, a sequence of texts, where every other
 estimator takes a table. The policy is the same on every device: text only, none
@@ -101,7 +101,7 @@ def _host_text(X: pd.Series) -> pd.Series:
     try:
         return X.astype("str")
     except UnicodeEncodeError as error:
-        raise DataError(f"a text in X cannot be written as UTF-8: {error}; mend it") from error
+        raise DataError(f"a text in X cannot be written as UTF-8: {error}; fix it") from error
 
 
 def _no_text(found: str, instead: str = "convert them (astype('str')) or leave them out") -> str:

@@ -326,7 +326,7 @@ class Accelerated(Answers):
         return router(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags of the estimator; sparse tables are refused at the door."""
+        """Return the tags of the estimator; sparse tables are refused."""
         tags = get_tags(self.estimator)
         tags.input_tags.sparse, tags.requires_fit = False, True
         if tags.transformer_tags is not None:
@@ -370,11 +370,11 @@ def checkpoints_of(model: Estimator) -> Checkpoints:
         for name, value in model.estimator.get_params(deep=True).items()
         if name.rpartition("__")[2] == "random_state" and value is not None
     }
-    told = [f"{name}={code(value)}" for name, value in sorted(seeds.items())]
+    seed = [f"{name}={code(value)}" for name, value in sorted(seeds.items())]
     settings = f"dtype={model.dtype}, rank_error={model.rank_error}"
     return Checkpoints(
         Path(folder),
-        seed=", ".join(told),
+        seed=", ".join(seed),
         estimator=f"{code(model.estimator)}, {settings}",
         versions=f"XGBoost {load('xgboost.__version__')}",
     )

@@ -54,7 +54,7 @@ class MethodAgreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     failure: str | None = None
     """What the lifted model does in place of an answer that could be compared."""
 
-    def told(self, device: str, rows: int) -> str:
+    def describe(self, device: str, rows: int) -> str:
         """Return how the answers differ, as part of a sentence."""
         if self.failure is not None:
             return self.failure
@@ -98,7 +98,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         for each in self.agreements:
             if not each.holds:
                 raise ParityError(
-                    f"{each.method}: the lifted model {each.told(self.device, self.rows)}, and "
+                    f"{each.method}: the lifted model {each.describe(self.device, self.rows)}, and "
                     f"{self.differing:.2%} may differ by more than rtol={self.rtol:g}, atol="
                     f"{self.atol:g} (given: {self.passed}); keep the model on its device, pass "
                     "rows as scikit-learn takes them, or state a wider tolerance"

@@ -146,7 +146,7 @@ def _limited(estimator: Estimator) -> bool:
 
 
 def _differences(estimator: Estimator) -> Iterator[str]:
-    """Return what is told because it cannot be seen from the parameters."""
+    """Return what has to be said because it cannot be seen from the parameters."""
     if not isinstance(estimator, TfidfTransformer):
         yield "letters beyond U+FFFF and the Greek final sigma differ, see docs/gpu.md"
         if not _held(estimator.dtype):

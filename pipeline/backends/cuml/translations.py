@@ -1,10 +1,8 @@
-"""cuML's own translation of parameters, frozen: what one release takes, changes and refuses.
+"""What cuML takes for the parameters of scikit-learn, and what it refuses.
 
-``translations.json`` is learnt from the installed cuML by ``make contract-snapshot``, and answers
-where cuML is not installed. Each question is a list of cases, the first of which that holds counts.
-
-
-cuML classes that scikit-learn's parameters and fitted state have no translation for in cuML.
+``translations.json`` holds cuML's own translation as ``make contract-snapshot`` learns it from one
+release; it answers where cuML is not installed. Each question is a list of cases, the first of
+which that holds counts. For classes that cuML has no translation of, a `Translation` is ours.
 """
 
 from __future__ import annotations
