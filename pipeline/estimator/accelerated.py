@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from pipeline.backends.xgboost.checkpoints import Checkpoints, keeping
 from pipeline.data import frames, target
+from pipeline.data.drift import ColumnProfile
 from pipeline.data.output import CONTAINERS, contained, container
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator import inputs
@@ -36,7 +37,8 @@ from pipeline.planning.source_code import code
 from pipeline.preprocessing.engine.build import obstacles_to_batches
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.target_encoder import ahead
-from pipeline.system.devices import prepare
+from pipeline.system.devices import Choice, prepare
+from pipeline.trace import ExecutionLog
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
 
@@ -272,7 +274,33 @@ class Accelerated(Answers):
         fallback = self.device == "auto" if self.fallback is None else self.fallback
         return LoweringOptions(fallback, self.dtype, self.rank_error)
 
+    def resume(
+        self,
+        plan: Plan,
+        takes: inputs.Input,
+        choice: Choice,
+        *,
+        classes: Array,
+        profile: dict[str, ColumnProfile],
+    ) -> Accelerated:
+        """Become the fitted model that was saved; `pipeline.load` calls it."""
+        self.device_, self.device_why_ = choice.name, choice.why
+        self.plan_, self.inputs_, self.profile_ = plan, takes, profile
+        self.execution_log_ = ExecutionLog([])
+        self._set_columns()
+        if classes is not None:
+            self.classes_ = classes
+        return self
+
     def _set_attributes(self, y: Target) -> None:
+        self._set_columns()
+        if is_classifier(self.estimator) and y is not None:
+            fitted = getattr(self.plan_.steps[-1].worker, "native", None)
+            known = getattr(fitted, "classes_", None)
+            same = isinstance(known, np.ndarray) and known.dtype == y.dtype
+            self.classes_ = known if same else target.classes(y)
+
+    def _set_columns(self) -> None:
         for name in ("n_features_in_", "feature_names_in_", "certificate_"):
             self.__dict__.pop(name, None)
         names = self.inputs_.names
@@ -280,11 +308,6 @@ class Accelerated(Answers):
             self.n_features_in_ = self.inputs_.n_features
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
-        if is_classifier(self.estimator) and y is not None:
-            fitted = getattr(self.plan_.steps[-1].worker, "native", None)
-            known = getattr(fitted, "classes_", None)
-            same = isinstance(known, np.ndarray) and known.dtype == y.dtype
-            self.classes_ = known if same else target.classes(y)
 
     @spec_has("transform")
     def transform(self, X: Table) -> Any:

@@ -24,7 +24,7 @@ from pipeline.data.target import aligned, check_target
 from pipeline.errors import DataError
 from pipeline.planning.classify import Kind, Node
 from pipeline.preprocessing.engine.build import columns_read
-from pipeline.typing import Estimator, ReadParams, Table, Target
+from pipeline.typing import Estimator, Name, ReadParams, Table, Target
 
 
 class Input(Protocol):
@@ -61,7 +61,7 @@ def fit_input(first: Node, X: Table) -> tuple[Input, Any]:
     if first.kind is Kind.LABELS:
         return LabelInput(), label_encoder.validate_labels(X)
     if frames.is_partitioned(X):
-        return DaskInput(X), X
+        return DaskInput.of(X), X
     try:
         schema, table = Schema.fit(X, partial(columns_read, first.estimator))
     except DataError as error:
@@ -149,10 +149,18 @@ class TableInput:
 class DaskInput:
     """Partitions of a table; what their columns hold is judged where they are."""
 
-    def __init__(self, X: Table) -> None:
-        self.columns = list(X.columns) if hasattr(X, "columns") else None
-        self.n_features: int | None = int(X.shape[1])
-        self.kinds = {str(name): kind_of(X._meta[name]) for name in self.columns or ()}
+    def __init__(
+        self, columns: list[Name] | None, n_features: int, kinds: Mapping[str, str]
+    ) -> None:
+        self.columns, self.kinds = columns, kinds
+        self.n_features: int | None = n_features
+
+    @classmethod
+    def of(cls, X: Table) -> DaskInput:
+        """Return what is remembered of partitions."""
+        columns = list(X.columns) if hasattr(X, "columns") else None
+        kinds = {str(name): kind_of(X._meta[name]) for name in columns or ()}
+        return cls(columns, int(X.shape[1]), kinds)
 
     @property
     def names(self) -> list[Any] | None:

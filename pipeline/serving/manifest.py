@@ -23,7 +23,7 @@ from pipeline.system.atomic import sha256
 
 MANIFEST: Final = "model.manifest.json"
 SUMS: Final = "SHA256SUMS"
-FORMAT: Final = "pipeline.model/1"
+FORMAT: Final = "pipeline.model/2"
 LARGEST_TEXT: Final = 64 * 1024**2
 """Largest manifest or list of sums that is read, in bytes."""
 
@@ -58,11 +58,11 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``model.manifest.json``."""
 
-    format: Literal["pipeline.model/1"]
+    format: Literal["pipeline.model/2"]
     created: str
     """UTC, ISO 8601."""
     versions: dict[str, str]
-    estimator: str = msgspec.field(name="spec")
+    estimator: str
     """The estimator as Python would write it."""
     device: str
     """Where it was fitted."""
@@ -173,8 +173,8 @@ def _manifest(data: bytes, folder: Path) -> Manifest:
         kind = msgspec.json.decode(data, type=_Kind).format
         if kind != FORMAT:
             raise DataError(
-                f"{path}: format {kind!r}, and this version reads {FORMAT!r}; "
-                "save the model again, or use the version that saved it"
+                f"{path}: format {kind!r}, and this version reads {FORMAT!r}; fit the model again "
+                "and save it, or load it with the version that saved it"
             )
         return msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from pipeline.errors import ConfigError
@@ -16,13 +19,9 @@ from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.inputs import DaskInput, TableInput
 from pipeline.planning import source_code
 from pipeline.planning.plan import placement_records
-from pipeline.serving import manifest, state
+from pipeline.serving import manifest, state, steps
 from pipeline.serving.manifest import Field, Manifest
-from pipeline.serving.steps import Packer
 from pipeline.system.atomic import publishing
-
-ATTRIBUTES = ("classes_", "feature_names_in_", "n_features_in_")
-SETTINGS = ("dtype", "fallback", "host_bytes", "profile", "rank_error")
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ class About:
 def save(model: Accelerated, path: str | Path, about: About | None = None) -> Path:
     """Write a fitted model into a folder, whole or not at all.
 
-    No file of it is a pickle: preprocessing is arrays and JSON, XGBoost its own UBJSON,
-    everything else skops.
+    No file of it is a pickle: estimators are skops, boosters of XGBoost their own UBJSON, and
+    everything else is JSON.
 
     Parameters
     ----------
@@ -95,19 +94,71 @@ def save(model: Accelerated, path: str | Path, about: About | None = None) -> Pa
 
 def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
     """Return the parts of a fitted model, and the manifest that describes them."""
-    packer = Packer()
-    encode = packer.encoder.encode
-    attributes = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
-    held = state.ModelState(
-        estimator=encode(model.estimator, "estimator"),
-        settings=encode({name: getattr(model, name) for name in SETTINGS}, "estimator"),
-        inputs=state.pack_inputs(model.inputs_, packer.encoder),
-        attributes=encode(attributes, "estimator"),
+    packed = [steps.pack(step.worker, number) for number, step in enumerate(model.plan_.steps)]
+    names = [step.name for step in model.plan_.steps]
+    settings = {name: getattr(model, name) for name in state.Settings.__struct_fields__}
+    saved = state.SavedState(
+        settings=state.Settings(**settings),
+        inputs=state.pack_inputs(model.inputs_),
+        steps=list(zip(names, [each.state for each in packed], strict=True)),
         profile=model.profile_,
-        steps=packer.plan(model.plan_),
     )
-    files = {**state.files(held, packer.encoder.arrays), **packer.files}
+    objects = state.SavedObjects(
+        estimator=without_memory(model.estimator),
+        classes=getattr(model, "classes_", None),
+        names=model.inputs_.names,
+        used=state.used(model.inputs_),
+        steps=[(each.names, each.fitted) for each in packed],
+    )
+    estimators = [objects.estimator, *(each.fitted for each in packed if each.fitted is not None)]
+    if replaced := {key: value for each in estimators for key, value in mappings(each).items()}:
+        objects = deepcopy(objects, replaced)
+    files = state.encode(saved, objects)
+    for each in packed:
+        files |= each.files
     return files, _manifest(model, about, files)
+
+
+def without_memory(estimator: BaseEstimator) -> BaseEstimator:
+    """Return an estimator without the folder of its `memory`, which is of this machine alone."""
+    params = estimator.get_params(deep=True)
+    folders = [name for name in params if name.rpartition("__")[2] == "memory"]
+    if all(params[name] is None for name in folders):
+        return estimator
+    return clone(estimator).set_params(**dict.fromkeys(folders))
+
+
+def mappings(estimator: BaseEstimator) -> dict[int, dict[Any, Any]]:
+    """Return, by identity, what to write for parameters whose keys skops would not keep.
+
+    A class weight of True and False is one of 1 and 0, which are equal to them.
+
+    Raises
+    ------
+    ConfigError
+        A key is neither text nor a number, or two are the same as text.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> list(mappings(LogisticRegression(class_weight={True: 2, False: 1})).values())
+    [{1: 2, 0: 1}]
+    """
+    params = estimator.get_params(deep=True)
+    held = {path: value for path, value in params.items() if isinstance(value, dict)}
+    for path, value in held.items():
+        known = all(isinstance(key, str | int | float | np.generic) for key in value)
+        if not known or len({str(key) for key in value}) < len(value):
+            name = path.replace("__", ".")
+            raise ConfigError(
+                f"estimator.{name}: a mapping with the keys {[*value]} cannot be saved; use keys "
+                "that are all text, or all numbers"
+            )
+    return {
+        id(value): {int(key) if isinstance(key, bool) else key: v for key, v in value.items()}
+        for value in held.values()
+        if any(isinstance(key, bool) for key in value)
+    }
 
 
 def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> Manifest:

@@ -1,139 +1,156 @@
-"""``state.json`` and ``arrays.npz``: everything of a model but its estimators' own files."""
+"""``model.skops`` and ``state.json``: a fitted model but for boosters.
+
+The first holds the estimators, and what else is of Python: names of columns, and the classes. The
+second holds what has a type that can be checked before it is used.
+"""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping
-from typing import Any, Final
-from zipfile import BadZipFile
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
 
 import msgspec
-import numpy as np
+from sklearn.base import BaseEstimator
 
 from pipeline.data.drift import ColumnProfile
 from pipeline.data.schema import Column, Schema
 from pipeline.errors import DataError
 from pipeline.estimator.inputs import DaskInput, Input, LabelInput, TableInput, TextInput
-from pipeline.serving.codec import Decoder, Document, Encoder
-from pipeline.serving.steps import State
-from pipeline.typing import ReadParams
+from pipeline.serving import allowlist
+from pipeline.serving.steps import BoosterState, Packed, State
 
+MODEL: Final = "model.skops"
 STATE: Final = "state.json"
-ARRAYS: Final = "arrays.npz"
 
 
-class ModelState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``state.json``; what it refers to is in ``arrays.npz``."""
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Parameters of `Accelerated` but the estimator, the device and the checkpoint."""
 
-    estimator: Document = msgspec.field(name="spec")
-    settings: Document
-    """Parameters of `Accelerated` but the estimator and the device."""
-    inputs: Document = msgspec.field(name="intake")
-    attributes: Document
-    """Those that scikit-learn's conventions ask for, as ``classes_``."""
+    dtype: Literal["auto", "float32", "float64"]
+    fallback: bool | None
+    host_bytes: int | None
+    profile: bool
+    rank_error: float
+
+
+class InputState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a model takes in; the names of the columns are in ``model.skops``."""
+
+    kind: Literal["table", "partitions", "texts", "labels"]
+    n_features: int | None = None
+    columns: list[Column] | None = None
+
+
+class SavedState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``state.json``."""
+
+    settings: Settings
+    inputs: InputState
     steps: list[tuple[str, State]]
     profile: dict[str, ColumnProfile]
     """Of the training rows, by name of the column."""
 
 
-def files(state: ModelState, arrays: Mapping[str, np.ndarray]) -> dict[str, bytes]:
-    """Return the two files."""
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
-    text = msgspec.json.format(msgspec.json.encode(state), indent=1) + b"\n"
-    return {STATE: text, ARRAYS: buffer.getvalue()}
+class SavedObjects(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``model.skops``."""
+
+    estimator: Any
+    """Unfitted."""
+    classes: Any
+    """An array, a list of arrays, or None."""
+    names: list[Any] | None
+    """Of the columns that the model takes."""
+    used: list[Any] | None
+    """Those that some step reads."""
+    steps: list[tuple[list[Any] | None, Any]]
+    """Names of the columns and fitted estimator of each step."""
 
 
-def read(files: Mapping[str, bytes]) -> tuple[ModelState, Decoder]:
-    """Return the state and what decodes its documents.
+def encode(state: SavedState, objects: SavedObjects) -> dict[str, bytes]:
+    """Return the two files.
 
     Raises
     ------
-    DataError
-        A file is missing, or is not what `files` makes.
+    ConfigError
+        A part of the model, as a function of your own, cannot be kept without pickle.
     """
-    lost = [name for name in (STATE, ARRAYS) if name not in files]
+    text = msgspec.json.format(msgspec.json.encode(state), indent=1) + b"\n"
+    held = {name: getattr(objects, name) for name in objects.__struct_fields__}
+    return {STATE: text, MODEL: allowlist.dumps(held, objects.estimator)}
+
+
+def decode(files: Mapping[str, bytes]) -> tuple[SavedState, SavedObjects]:
+    """Return what the two files hold.
+
+    Raises
+    ------
+    ConfigError
+        A file holds types that are not trusted.
+    DataError
+        A file is missing, or is not what `encode` makes.
+    """
+    lost = [name for name in (STATE, MODEL) if name not in files]
     if lost:
         raise DataError(f"the model has no {', '.join(lost)}")
     try:
-        state = msgspec.json.decode(files[STATE], type=ModelState)
+        state = msgspec.json.decode(files[STATE], type=SavedState)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"{STATE}: not the state of a model: {error}") from error
-    return state, Decoder(_arrays(files[ARRAYS]))
-
-
-def _arrays(data: bytes) -> dict[str, np.ndarray]:
+        raise DataError(
+            f"{STATE}: not the state of a model that this version knows: {error}; load it with "
+            "the version that saved it, or a later one"
+        ) from error
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-            return dict(stored)
-    except (BadZipFile, ValueError, OSError, EOFError, KeyError, NotImplementedError) as error:
-        raise DataError(f"{ARRAYS}: not a file of arrays: {error}") from error
-    except (MemoryError, RuntimeError, SyntaxError, TypeError) as error:
-        raise DataError(f"{ARRAYS}: damaged: {type(error).__name__}: {error}") from error
+        objects = msgspec.convert(allowlist.loads(files[MODEL], MODEL), SavedObjects)
+    except msgspec.ValidationError as error:
+        raise DataError(f"{MODEL}: not a model: {error}") from error
+    if not isinstance(objects.estimator, BaseEstimator):
+        raise DataError(f"{MODEL}: the estimator is no estimator")
+    return state, objects
 
 
-def pack_inputs(inputs: Input, encoder: Encoder) -> Document:
-    """Return the document of what a model takes in."""
-    held: dict[str, Any] = {"kind": _KINDS[type(inputs)]}
-    if isinstance(inputs, TableInput):
-        held |= _schema(inputs.schema)
-    elif isinstance(inputs, DaskInput):
-        held |= {"columns": inputs.columns, "n_features": inputs.n_features, "kinds": inputs.kinds}
-    return encoder.encode(held, "the columns")
-
-
-def _schema(schema: Schema) -> dict[str, Any]:
-    columns = schema.columns
-    return {
-        "columns": None
-        if columns is None
-        else [(name, c.kind, c.zone, c.categorical) for name, c in columns.items()],
-        "n_features": schema.n_features,
-        "used": None if schema.used is None else list(schema.used),
-    }
-
-
-def unpack_inputs(document: Document, decoder: Decoder) -> Input:
-    """Return what a model takes in.
+def packed_steps(
+    state: SavedState, objects: SavedObjects, files: Mapping[str, bytes]
+) -> list[tuple[str, Packed]]:
+    """Return the names of the steps, and what was kept of them.
 
     Raises
     ------
     DataError
-        The document is not one of `pack_inputs`.
+        The parts do not belong together.
     """
-    try:
-        held = decoder.decode(document)
-        return _INPUTS[held["kind"]](held)
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{STATE}: the columns of the model are damaged: {error}") from error
+    boosters = [step.file for _, step in state.steps if isinstance(step, BoosterState)]
+    if {*boosters, STATE, MODEL} != set(files) or len(state.steps) != len(objects.steps):
+        raise DataError(f"{STATE}: is not of the same model as the other parts, {sorted(files)}")
+    pairs = zip(state.steps, objects.steps, strict=True)
+    return [(name, Packed(step, names, fitted, files)) for (name, step), (names, fitted) in pairs]
 
 
-def _rows(held: ReadParams) -> TableInput:
-    columns = held["columns"]
-    if columns is not None:
-        columns = {name: Column(*rest) for name, *rest in columns}
-    return TableInput(Schema(columns, held["n_features"], held["used"]))
+def pack_inputs(inputs: Input) -> InputState:
+    """Return the state of what a model takes in, without the names."""
+    if isinstance(inputs, TextInput | LabelInput):
+        return InputState(kind="texts" if isinstance(inputs, TextInput) else "labels")
+    if isinstance(inputs, TableInput):
+        named = inputs.schema.columns
+        held = None if named is None else [*named.values()]
+        return InputState(kind="table", n_features=inputs.n_features, columns=held)
+    assert isinstance(inputs, DaskInput)
+    columns = [Column(kind) for kind in inputs.kinds.values()]
+    return InputState(kind="partitions", n_features=inputs.n_features, columns=columns)
 
 
-def _partitioned(held: ReadParams) -> DaskInput:
-    made = DaskInput.__new__(DaskInput)
-    made.columns, made.n_features = held["columns"], held["n_features"]
-    # Earlier files have no kinds.
-    made.kinds = held.get("kinds") or {str(name): "other" for name in made.columns or ()}
-    return made
+def used(inputs: Input) -> list[Any] | None:
+    """Return the names of the columns that some step reads, None for all."""
+    found = inputs.schema.used if isinstance(inputs, TableInput) else None
+    return None if found is None else list(found)
 
 
-_KINDS = {
-    TableInput: "Rows",
-    DaskInput: "Partitioned",
-    TextInput: "Documents",
-    LabelInput: "Labels",
-}
-"""What files call them."""
-
-_INPUTS: Mapping[str, Any] = {
-    "Rows": _rows,
-    "Partitioned": _partitioned,
-    "Documents": lambda held: TextInput(),
-    "Labels": lambda held: LabelInput(),
-}
+def unpack_inputs(state: InputState, names: Sequence[Any] | None, used: list[Any] | None) -> Input:
+    """Return what a model takes in."""
+    if state.kind in ("texts", "labels"):
+        return TextInput() if state.kind == "texts" else LabelInput()
+    assert state.n_features is not None
+    columns = None if names is None else dict(zip(names, state.columns or (), strict=True))
+    if state.kind == "table":
+        return TableInput(Schema(columns, state.n_features, used))
+    kinds = {str(name): column.kind for name, column in (columns or {}).items()}
+    return DaskInput(None if names is None else list(names), state.n_features, kinds)

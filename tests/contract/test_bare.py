@@ -353,9 +353,9 @@ def test_a_saved_model_answers_in_the_type_that_it_learnt_from(
 
 @pytest.mark.parametrize(
     "changed",
-    [{"columns": n} for n in (2, -1, 10**14)]
-    + [{"columns": ["a", "b"]}]
-    + [{"given": kind} for kind in ("O", "M8[ns]", "nonsense", "(99,)f8")],
+    [{"width": n} for n in (2, -1, 10**14)]
+    + [{"width": ["a", "b"]}]
+    + [{"rows": kind} for kind in ("O", "M8[ns]", "nonsense", "(99,)f8")],
     ids=str,
 )
 def test_what_a_model_learnt_from_is_held_to_the_model(
@@ -365,7 +365,7 @@ def test_what_a_model_learnt_from_is_held_to_the_model(
     _, files = manifest.read(save(model, tmp_path / "model"))
     state = json.loads(files["state.json"])
     (name, step), *_ = state["steps"]
-    assert step["learnt"]["columns"] == TENTHS.shape[1]
-    step["learnt"] |= changed
+    assert step["width"] == TENTHS.shape[1]
+    step |= changed
     with pytest.raises(DataError):
         unpack({**files, "state.json": json.dumps(state).encode()}, "cpu")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import struct
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
@@ -54,7 +56,7 @@ def no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_manifest_says_what_there_is(saved: Path) -> None:
     found, files = manifest.read(saved)
-    assert found.format == "pipeline.model/1"
+    assert found.format == "pipeline.model/2"
     assert (found.metrics, found.certificate) == ({"auc": 0.75}, {"passed": True})
     assert found.data_sha256 == "ab" * 32
     assert [(f.name, f.kind) for f in found.columns or ()] == [
@@ -63,7 +65,7 @@ def test_the_manifest_says_what_there_is(saved: Path) -> None:
         ("c1", "text"),
         ("c2", "text"),
     ]
-    assert {"state.json", "arrays.npz", "step-0.ubj"} == set(files)
+    assert {"state.json", "model.skops", "step-1.ubj"} == set(files)
     assert found.versions["scikit-learn"]
     assert [p.step for p in found.plan][-1] == "xgbclassifier"
 
@@ -95,19 +97,19 @@ def test_files_that_are_lost_cut_or_added_are_found(folder: Path) -> None:
     with pytest.raises(DataError, match=r"missing \[\], not recorded \['extra'\]"):
         load(folder)
     (folder / "extra").unlink()
-    part = folder / "arrays.npz"
+    part = folder / "model.skops"
     part.write_bytes(part.read_bytes()[:-1])
-    with pytest.raises(DataError, match=r"arrays\.npz: damaged or replaced"):
+    with pytest.raises(DataError, match=r"model\.skops: damaged or replaced"):
         load(folder)
     part.unlink()
-    with pytest.raises(DataError, match=r"missing \['arrays\.npz'\]"):
+    with pytest.raises(DataError, match=r"missing \['model\.skops'\]"):
         load(folder)
 
 
 @pytest.mark.usefixtures("no_parser")
 def test_a_link_is_no_part(folder: Path, tmp_path: Path) -> None:
-    (folder / "arrays.npz").rename(tmp_path / "elsewhere")
-    (folder / "arrays.npz").symlink_to(tmp_path / "elsewhere")
+    (folder / "model.skops").rename(tmp_path / "elsewhere")
+    (folder / "model.skops").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DataError, match="not a regular file"):
         load(folder)
 
@@ -137,14 +139,14 @@ def test_the_manifest_and_the_parts_must_agree(folder: Path) -> None:
 
 def test_another_format_is_told_with_the_way_out(folder: Path) -> None:
     found, files = manifest.read(folder)
-    text = json.loads(msgspec.json.encode(found)) | {"format": "pipeline.model/2", "new": 1}
+    text = json.loads(msgspec.json.encode(found)) | {"format": "pipeline.model/3", "new": 1}
     path = folder / "model.manifest.json"
     path.write_text(json.dumps(text))
     sums = {name: sha256(data) for name, data in files.items()}
     sums[path.name] = sha256(path.read_bytes())
     lines = "".join(f"{digest}  {name}\n" for name, digest in sums.items())
     (folder / "SHA256SUMS").write_text(lines)
-    with pytest.raises(DataError, match=r"format 'pipeline\.model/2', and this version reads"):
+    with pytest.raises(DataError, match=r"format 'pipeline\.model/3', and this version reads"):
         load(folder)
 
 
@@ -177,15 +179,23 @@ def test_a_model_replaces_a_model_and_nothing_else(saved: Path, tmp_path: Path) 
     assert (other / "thesis.txt").read_text() == "mine"
 
 
-def test_no_training_row_is_kept_where_a_made_one_serves(tmp_path: Path) -> None:
-    X = programs.TABLE.assign(n1=123456.75, c2="x")
+def test_no_training_row_is_kept(tmp_path: Path) -> None:
+    X = programs.TABLE.assign(n1=123456.75, c2="secret")
     X.loc[1:, "n1"] = 2.0
-    estimator = programs.program(RandomForestClassifier(2))
+    X.loc[1:, "c2"] = "x"
+    estimator = make_pipeline(
+        make_column_transformer((SimpleImputer(), ["n1", "n2"]), (OneHotEncoder(), ["c1"])),
+        RandomForestClassifier(2),
+    )
     model = Accelerated(estimator, device="cpu").fit(X, programs.NUMBERS)
-    assert "123456" not in (save(model, tmp_path / "model") / "state.json").read_text()
+    for path in save(model, tmp_path / "model").iterdir():
+        data = path.read_bytes()
+        assert b"123456" not in data
+        assert struct.pack("<d", 123456.75) not in data
+        assert b"secret" not in data
 
 
-def test_the_made_row_is_one_that_strict_encoders_know(tmp_path: Path) -> None:
+def test_a_transformer_of_strict_encoders_comes_back(tmp_path: Path) -> None:
     estimator = make_column_transformer(
         (OneHotEncoder(), ["c1", "n2"]), (SimpleImputer(), ["n1"]), sparse_threshold=1.0
     )

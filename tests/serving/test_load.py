@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import shutil
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,7 @@ from sklearn.ensemble import RandomForestClassifier
 from xgboost import XGBClassifier
 
 from pipeline.errors import ConfigError, DataError
-from pipeline.serving import manifest
+from pipeline.serving import allowlist, manifest
 from pipeline.serving.load import load
 from pipeline.serving.save import save
 from tests import programs
@@ -43,6 +44,11 @@ class Marker:
 @pytest.fixture
 def marker(tmp_path: Path) -> Path:
     return tmp_path / "marker"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return save(programs.on_cpu().fit(programs.TABLE, programs.NUMBERS), tmp_path / "model")
 
 
 FOREIGN: dict[str, Callable[[Path], object]] = {
@@ -71,15 +77,16 @@ def test_a_pickle_is_refused_and_does_not_run(tmp_path: Path, marker: Path) -> N
     assert marker.exists(), "the pickle was harmless, so the test showed nothing"
 
 
-def test_a_pickle_inside_a_file_of_arrays_does_not_run(tmp_path: Path, marker: Path) -> None:
-    folder = save(programs.on_cpu().fit(programs.TABLE, programs.NUMBERS), tmp_path / "model")
+def test_a_pickle_inside_a_file_of_arrays_does_not_run(folder: Path, marker: Path) -> None:
     buffer = io.BytesIO()
-    np.savez(buffer, a0=np.array([Marker(marker)], dtype=object))
-    _replace(folder, "arrays.npz", buffer.getvalue())
-    with pytest.raises(DataError, match="not a file of arrays: Object arrays"):
+    np.save(buffer, np.array([Marker(marker)], dtype=object))
+    parts = members((folder / "model.skops").read_bytes())
+    array = next(name for name in parts if name.endswith(".npy"))
+    _replace(folder, "model.skops", zipped({**parts, array: buffer.getvalue()}))
+    with pytest.raises(DataError, match="not a model: ValueError: Object arrays"):
         load(folder)
     assert not marker.exists()
-    np.load(io.BytesIO(buffer.getvalue()), allow_pickle=True)["a0"]
+    np.load(io.BytesIO(buffer.getvalue()), allow_pickle=True)
     assert marker.exists(), "the pickle was harmless, so the test showed nothing"
 
 
@@ -93,10 +100,23 @@ def _replace(folder: Path, name: str, data: bytes) -> None:
     manifest.write(folder, files, msgspec.structs.replace(found, parts=parts))
 
 
+def members(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(parts: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
 def _renamed(data: bytes, name: str) -> bytes:
     """Return a skops file in which a function of NumPy is one of the system."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        schema = json.loads(archive.read("schema.json"))
+    parts = members(data)
+    schema = json.loads(parts["schema.json"])
 
     def rename(node: Any) -> None:
         for each in node.values() if isinstance(node, dict) else node:
@@ -106,27 +126,47 @@ def _renamed(data: bytes, name: str) -> bytes:
             node.update(__class__=name, __module__="os")
 
     rename(schema)
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("schema.json", json.dumps(schema))
-    return buffer.getvalue()
+    return zipped({"schema.json": json.dumps(schema).encode()})
 
 
 @pytest.mark.parametrize("name", ["system", "mkdir"])
-def test_a_skops_file_that_names_a_function_is_refused(
-    tmp_path: Path, marker: Path, name: str
-) -> None:
+def test_a_file_that_names_a_function_is_refused(folder: Path, marker: Path, name: str) -> None:
     evil = _renamed(skops.io.dumps(functools.partial(np.sort, str(marker))), name)
-    model = programs.on_cpu().fit(programs.TABLE, programs.NUMBERS)
-    folder = save(model, tmp_path / "model")
-    _replace(folder, "step-0.skops", evil)
+    _replace(folder, "model.skops", evil)
     with pytest.raises(ConfigError, match=f"not trusted: .*{name}"):
         load(folder)
     assert not marker.exists()
 
 
-def test_a_part_may_not_hold_another_estimator(tmp_path: Path) -> None:
-    folder = save(programs.on_cpu().fit(programs.TABLE, programs.NUMBERS), tmp_path / "model")
-    _replace(folder, "step-0.skops", skops.io.dumps(RandomForestClassifier(1).fit(X, Y)))
-    with pytest.raises(ConfigError, match="Tree"):
+def test_a_module_that_is_not_on_the_list_is_not_imported(folder: Path) -> None:
+    parts = members(skops.io.dumps(Marker(folder)))
+    schema = parts["schema.json"].replace(b"tests.serving.test_load", b"antigravity")
+    assert schema != parts["schema.json"]
+    _replace(folder, "model.skops", zipped({**parts, "schema.json": schema}))
+    with pytest.raises(ConfigError, match="not trusted: .*antigravity"):
+        load(folder)
+    assert "antigravity" not in sys.modules
+
+
+def test_what_is_compressed_is_not_unpacked(folder: Path) -> None:
+    parts = {"schema.json": b"[" * 50_000_000}
+    _replace(folder, "model.skops", zipped(parts, zipfile.ZIP_DEFLATED))
+    with pytest.raises(DataError, match="its parts are compressed"):
+        load(folder)
+
+
+def test_a_part_of_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
+    other = programs.on_cpu(programs.program(RandomForestClassifier(1)))
+    save(other.fit(programs.TABLE, programs.NUMBERS), tmp_path / "other")
+    _replace(folder, "state.json", (tmp_path / "other" / "state.json").read_bytes())
+    with pytest.raises(DataError, match="are not those of the estimator"):
+        load(folder)
+
+
+def test_a_fitted_estimator_of_another_class_is_refused(folder: Path) -> None:
+    held = allowlist.loads((folder / "model.skops").read_bytes(), "model.skops")
+    names, _ = held["steps"][1]
+    held["steps"][1] = (names, RandomForestClassifier(1).fit(X, Y))
+    _replace(folder, "model.skops", skops.io.dumps(held))
+    with pytest.raises(DataError, match="holds RandomForestClassifier, not LogisticRegression"):
         load(folder)

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.special
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.decomposition import IncrementalPCA, TruncatedSVD
 from sklearn.ensemble import StackingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectKBest, mutual_info_classif
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     LabelEncoder,
+    Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     StandardScaler,
+    TargetEncoder,
 )
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
 from pipeline.errors import ConfigError
 from pipeline.serving.load import load
-from pipeline.serving.save import save
+from pipeline.serving.save import About, pack, save
+from pipeline.serving.state import decode
 from tests import estimators, programs
 from tests.names import one_in
 from tests.preprocessing.test_invariance import CASES
@@ -107,8 +116,20 @@ def test_a_loaded_model_is_saved_as_it_was(tmp_path: Path) -> None:
     second = save(load(first, "cpu"), tmp_path / "second")
     names = {path.name for path in first.iterdir()}
     assert names == {path.name for path in second.iterdir()}
-    for name in names - {"model.manifest.json", "SHA256SUMS"}:
+    for name in names - {"model.manifest.json", "SHA256SUMS", "model.skops"}:
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
+    assert objects(first / "model.skops") == objects(second / "model.skops")
+
+
+def objects(path: Path) -> list[bytes]:
+    """Return what a skops file holds, with objects numbered in order and not by their address."""
+    with zipfile.ZipFile(path) as archive:
+        schema = archive.read("schema.json").decode()
+        order = list(dict.fromkeys(re.findall(r'"__id__": (\d+)|"file": "(\d+)\.npy"', schema)))
+        numbers = {each: str(i) for i, pair in enumerate(order) for each in pair if each}
+        files = re.findall(r'"file": "(.*?)"', schema)
+        text = re.sub(r"\b\d{9,}\b", lambda found: numbers.get(found[0], found[0]), schema)
+        return [text.encode(), *(archive.read(file) for file in files)]
 
 
 SPECS = {
@@ -200,6 +221,70 @@ def test_a_function_of_ones_own_is_refused_with_the_step(tmp_path: Path) -> None
     ):
         save(model, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+PARAMETERS: dict[str, Any] = {
+    "weights by bool": LogisticRegression(class_weight={True: 5.0, False: 1.0}),
+    "weights by number": LogisticRegression(class_weight={0: 1.0, 1: 5.0}),
+    "nested weights": StackingClassifier([("a", LogisticRegression(class_weight={True: 2}))]),
+    "pandas.NA": SimpleImputer(missing_values=pd.NA),
+    "a date": SimpleImputer(fill_value=datetime.date(2024, 1, 2)),
+    "a scalar": SimpleImputer(fill_value=np.float32(3)),
+    "slices": make_column_transformer(
+        (StandardScaler(), slice("a", None)), (Normalizer(), [("b", 1)])
+    ),
+    "a selector": make_column_transformer(
+        (StandardScaler(), make_column_selector("n", dtype_include=[np.number, "category", object]))
+    ),
+    "categories": OneHotEncoder(categories=[[None, "b", 3.5, pd.NA, pd.NaT]], dtype=np.float32),
+    "a type": OrdinalEncoder(dtype=np.dtype("int8")),
+    "random numbers": SGDClassifier(random_state=np.random.RandomState(3)),
+    "functions": FunctionTransformer(np.log1p, scipy.special.expm1, kw_args={"where": True}),
+    "a splitter": TargetEncoder(cv=StratifiedKFold(3, shuffle=True, random_state=1)),
+    "a score": SelectKBest(mutual_info_classif, k=1),
+    "boosting": XGBClassifier(missing=-1.0, monotone_constraints={"n1": 1}),
+}
+
+
+def value_of(held: Any) -> Any:
+    """Return what two parameters that are the same have in common."""
+    if hasattr(held, "get_params"):
+        return type(held), {name: value_of(each) for name, each in held.get_params(False).items()}
+    if isinstance(held, np.random.RandomState):
+        return repr(held.get_state())
+    if isinstance(held, dict):
+        return {key: value_of(value) for key, value in held.items()}
+    if isinstance(held, list | tuple):
+        return type(held), [value_of(each) for each in held]
+    if isinstance(held, make_column_selector | StratifiedKFold):
+        return type(held), value_of(vars(held))
+    return repr(held)
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_parameters_come_back(name: str) -> None:
+    model = Accelerated(StandardScaler(), device="cpu").fit(np.eye(3))
+    model.estimator = PARAMETERS[name]
+    files, _ = pack(model, About())
+    found = decode(files)[1].estimator
+    assert value_of(found) == value_of(PARAMETERS[name])
+
+
+def test_keys_that_would_be_one_are_refused(tmp_path: Path) -> None:
+    model = Accelerated(StandardScaler(), device="cpu").fit(np.eye(3))
+    model.estimator = make_pipeline(LogisticRegression(class_weight={"1": 1.0, 1: 5.0}))
+    says = r"estimator\.logisticregression\.class_weight: a mapping with the keys \['1', 1\] cannot"
+    with pytest.raises(ConfigError, match=says):
+        save(model, tmp_path / "model")
+
+
+def test_the_folder_of_a_memory_stays_where_it_is(tmp_path: Path) -> None:
+    estimator = Pipeline([("scale", StandardScaler())], memory=str(tmp_path / "cache"))
+    model = Accelerated(estimator, device="cpu").fit(np.eye(3))
+    loaded = again(model, tmp_path)
+    assert loaded.estimator.memory is None
+    assert model.estimator.memory == str(tmp_path / "cache")
+    assert b"cache" not in (tmp_path / "model" / "model.skops").read_bytes()
 
 
 def test_what_is_no_model_of_ours_is_refused(tmp_path: Path) -> None:

@@ -39,18 +39,13 @@ COLUMNS = make_column_transformer(
     (SplineTransformer(4), ["n2"]),
     (OrdinalEncoder(), ["c1", "c2"]),
 )
-SPECS: dict[str, Any] = {
+DAYS = pd.DataFrame({"day": pd.date_range("2024-02-01", periods=len(programs.TABLE), freq="7h")})
+PIPELINES: dict[str, Any] = {
     "linear": programs.program(),
     "boosting": programs.program(XGBClassifier(n_estimators=2, max_depth=2)),
     "forest": programs.program(RandomForestClassifier(2, max_depth=2, random_state=0)),
     "regression": make_pipeline(COLUMNS, Ridge()),
     "texts": make_pipeline(TfidfVectorizer(), Ridge()),
-}
-
-
-DAYS = pd.DataFrame({"day": pd.date_range("2024-02-01", periods=len(programs.TABLE), freq="7h")})
-LATER_SPECS: dict[str, Any] = {
-    **SPECS,
     "matrix": make_pipeline(StandardScaler(), LogisticRegression()),
     "dates": make_pipeline(CalendarFeatures(["weekday", "hour"]), Ridge()),
 }
@@ -65,8 +60,8 @@ def rows(name: str) -> Any:
 
 def answers(model: Any, name: str) -> list[float]:
     """Return what a model says of the rows."""
-    made = getattr(model, "predict_proba" if hasattr(model, "predict_proba") else "predict")
-    return [float(value) for value in np.asarray(made(rows(name))).ravel()]
+    method = "predict_proba" if hasattr(model, "predict_proba") else "predict"
+    return [float(value) for value in np.asarray(getattr(model, method)(rows(name))).ravel()]
 
 
 def main() -> None:
@@ -74,17 +69,16 @@ def main() -> None:
     folder = FIXTURES / sys.argv[1]
     if folder.exists():
         sys.exit(f"{folder}: is there, and files that were written stay as they are")
-    told = {}
-    for name, estimator in LATER_SPECS.items():
+    said = {}
+    for name, estimator in PIPELINES.items():
         y = np.arange(4.0) if name == "texts" else programs.NUMBERS
-        model = Accelerated(estimator, device="cpu", profile=True, host_bytes=10**6).fit(
-            rows(name), y
-        )
+        model = Accelerated(estimator, device="cpu", profile=True, host_bytes=10**6)
+        model.fit(rows(name), y)
         if name == "linear":
             model.certify(rows(name))
         save(model, folder / name)
-        told[name] = answers(model, name)
-    (folder / "answers.json").write_text(json.dumps(told, indent=1) + "\n")
+        said[name] = answers(model, name)
+    (folder / "answers.json").write_text(json.dumps(said, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -107,6 +107,20 @@ CONVERT: dict[type, Callable[[Block, Part], Any]] = {
 """Form of a block -> what brings any block into it."""
 
 
+def check_type(fitted: Estimator, estimator: Estimator) -> Any:
+    """Return the fitted form of an estimator.
+
+    Raises
+    ------
+    DataError
+        It is that of another class.
+    """
+    held, wanted = type(fitted), type(estimator)
+    if held is not wanted:
+        raise DataError(f"the saved model holds {held.__name__}, not {wanted.__name__}")
+    return fitted
+
+
 class Node(ABC):
     """A part of the tree."""
 
@@ -125,6 +139,24 @@ class Node(ABC):
     @abstractmethod
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn transformer."""
+
+    @abstractmethod
+    def resume(self, fitted: Estimator, source: Source, forms: Iterator[type]) -> None:
+        """Take what `to_sklearn` returned for what was learnt.
+
+        Parameters
+        ----------
+        fitted : estimator
+        source : Source
+            What came in; of its blocks, nothing is read.
+        forms : iterator of type
+            The form of block that each transformer, in order, reads.
+
+        Raises
+        ------
+        DataError
+            It is an estimator of another class.
+        """
 
     def known(self) -> Cells:
         """Return a cell of each column of the table that an encoder reads, which it knows."""
@@ -252,6 +284,13 @@ class TransformerNode(Node):
         """Return the twin's fitted scikit-learn transformer."""
         return self.twin.fitted
 
+    def resume(self, fitted: Estimator, source: Source, forms: Iterator[type]) -> None:
+        """Let the twin take its fitted transformer."""
+        check_type(fitted, self.estimator)
+        self.twin.names = source.names if source.framed else None
+        self.form = next(forms)
+        self.twin.resume(fitted)
+
     @cached_property
     def _keeps_float32(self) -> bool:
         """Whether scikit-learn's transformer makes float32 of float32: its tags do not say."""
@@ -321,6 +360,9 @@ class Passthrough(Node):
         """Return the word that scikit-learn's containers use for it."""
         return "passthrough"
 
+    def resume(self, fitted: Estimator, source: Source, forms: Iterator[type]) -> None:
+        """Take nothing."""
+
 
 class PipelineNode(Node):
     """A `Pipeline` of transformers."""
@@ -356,6 +398,13 @@ class PipelineNode(Node):
         steps = zip(self.estimator.steps, self.children, strict=True)
         return Pipeline([(name, node.to_sklearn()) for (name, _), node in steps])
 
+    def resume(self, fitted: Estimator, source: Source, forms: Iterator[type]) -> None:
+        """Let each node take its step."""
+        check_type(fitted, self.estimator)
+        for node, (_, part) in zip(self.children, fitted.steps, strict=True):
+            node.resume(part, source, forms)
+            source = node.then(source, source.reader(Numbers), None)
+
 
 @dataclass
 class Branch:
@@ -370,6 +419,9 @@ class Branch:
 
 class _SideBySide(Node):
     """Branches whose blocks stand side by side."""
+
+    resumed: Any = None
+    """The fitted container of a saved model."""
 
     def __init__(self, estimator: Estimator, branches: Sequence[Branch]) -> None:
         self.estimator, self.branches = estimator, branches
@@ -399,6 +451,18 @@ class _SideBySide(Node):
         pairs = zip(blocks, weights, strict=True)
         return join([b if w is None else scale(as_read(b, part), w) for b, w in pairs])
 
+    def resume(self, fitted: Estimator, source: Source, forms: Iterator[type]) -> None:
+        """Keep the whole, and let each branch take its transformer."""
+        self.resumed = check_type(fitted, self.estimator)
+        parts = self._parts(fitted)
+        for branch in self.branches:
+            columns = source if branch.names is None else replace(source, names=branch.names)
+            branch.node.resume(parts[branch.name], columns, forms)
+
+    @abstractmethod
+    def _parts(self, fitted: Estimator) -> dict[str, Any]:
+        """Return the fitted transformers of a container by name."""
+
 
 class ColumnTransformerNode(_SideBySide):
     """A `ColumnTransformer`: branches over the table's columns.
@@ -421,8 +485,13 @@ class ColumnTransformerNode(_SideBySide):
 
     def to_sklearn(self) -> ColumnTransformer:
         """Return a fitted `ColumnTransformer`, whose attributes scikit-learn itself has set."""
+        if self.resumed is not None:
+            return self.resumed
         fitted = {b.name: (b.node.to_sklearn(), b.node.known()) for b in self.branches}
         return freeze_fit_thaw(self.estimator, fitted, self.head)
+
+    def _parts(self, fitted: ColumnTransformer) -> dict[str, Any]:
+        return {name: part for name, part, _ in fitted.transformers_}
 
 
 class FeatureUnionNode(_SideBySide):
@@ -444,9 +513,14 @@ class FeatureUnionNode(_SideBySide):
 
     def to_sklearn(self) -> FeatureUnion:
         """Return a `FeatureUnion` of fitted transformers."""
+        if self.resumed is not None:
+            return self.resumed
         fitted = {branch.name: self._fitted(branch.node) for branch in self.branches}
         parts = [(name, fitted.get(name, "drop")) for name, _ in self.estimator.transformer_list]
         return clone(self.estimator).set_params(transformer_list=parts)
+
+    def _parts(self, fitted: FeatureUnion) -> dict[str, Any]:
+        return dict(fitted.transformer_list)
 
     def _fitted(self, node: Node) -> Any:
         # What scikit-learn's own fit puts in the place of the word.

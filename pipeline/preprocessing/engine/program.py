@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import methodcaller
 from typing import Any
@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from pipeline.data import frames
 from pipeline.data.convert import Origin
 from pipeline.data.output import container
-from pipeline.errors import ConfigError, Unsupported
+from pipeline.errors import ConfigError, DataError, Unsupported
 from pipeline.preprocessing.engine import table as tables
 from pipeline.preprocessing.engine.blocks import Unread
 from pipeline.preprocessing.engine.build import (
@@ -27,6 +27,7 @@ from pipeline.preprocessing.engine.build import (
 from pipeline.preprocessing.engine.dask import Partitions
 from pipeline.preprocessing.engine.nodes import Keeps, Node, Source
 from pipeline.preprocessing.engine.table import Read, Table
+from pipeline.typing import Estimator, Names
 
 
 class Program:
@@ -142,6 +143,39 @@ class Program:
         table.widest = max(table.widest, self.node.widest)
         return self._write(table, partial(self.node.apply, Unread(names_of(table.like))))
 
+    def resume(
+        self,
+        fitted: Estimator,
+        names: Names,
+        dtypes: Sequence[str],
+        forms: Sequence[type],
+        *,
+        framed: bool,
+    ) -> None:
+        """Take the fitted scikit-learn transformer of a saved model for what `fit` learnt.
+
+        Parameters
+        ----------
+        fitted : estimator
+            What `to_sklearn` returned.
+        names, dtypes : sequence
+            Of the columns of the table that it was fitted on.
+        forms : sequence of type
+            The form of block that each transformer reads, in order.
+        framed : bool
+            Whether the table had names for its columns.
+
+        Raises
+        ------
+        DataError
+            It is not the fitted form of this program.
+        """
+        self.node = build(self.estimator, header(names, dtypes, {}), self.step, self.options())
+        if len(list(self.node.leaves())) != len(forms):
+            raise DataError(f"{self.step}: the saved model is not one of this program")
+        self.node.resume(fitted, Source(list(names), framed), iter(forms))
+        self.head, self.resumed = header(names, dtypes, self.node.known()), True
+
     def _small(self) -> Keeps:
         """Return what a `fit` keeps of its statistics, for a `partial_fit` after it."""
         return "none" if needs_all_rows(self.estimator, self.step) else "small"
@@ -229,3 +263,28 @@ def as_table(X: Any) -> Table | Partitions:
 def names_of(X: Any) -> list[Any]:
     """Return the names of a frame's columns, or the positions of an array's."""
     return list(X.columns) if frames.is_frame(X) else list(range(X.shape[1]))
+
+
+def header(names: Names, dtypes: Sequence[str], known: Mapping[Any, np.ndarray]) -> pd.DataFrame:
+    """Return a row of columns of these types, of cells that encoders know, or any.
+
+    >>> header(["n", "t"], ["float32", "category"], {"t": np.array(["a"])}).iloc[0].tolist()
+    [1.0, 'a']
+    """
+    cells = [
+        _cell(known.get(name, (None,))[0], dtype) for name, dtype in zip(names, dtypes, strict=True)
+    ]
+    row = pd.concat(cells, axis=1)
+    row.columns = pd.Index(names, tupleize_cols=False)
+    return row
+
+
+def _cell(value: Any, dtype: Any) -> pd.Series:
+    if dtype == "category":
+        return pd.Series(["" if value is None else value]).astype("category")
+    for candidate in (value, 1, "", None):
+        try:
+            return pd.Series([candidate]).astype(dtype)
+        except (TypeError, ValueError, ImportError):
+            continue
+    return pd.Series([None], dtype=object)

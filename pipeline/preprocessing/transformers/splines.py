@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.interpolate import BSpline
 from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import SplineTransformer
 
@@ -16,7 +17,7 @@ from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.quantiles import Values, collect, name_columns, quantile
-from pipeline.typing import Array
+from pipeline.typing import Array, Estimator
 
 LEAST_DEGREE = {"constant": 1, "linear": 2}
 """Below these degrees, scikit-learn extrapolates wrongly or not at all."""
@@ -122,6 +123,14 @@ class SplineTransformerTwin(Twin[Any]):
         self.record_names(table.shape[1])
         self.prepare()
 
+    def resume(self, fitted: Estimator) -> None:
+        """Take a transformer whose splines are parts, as a saved model has them."""
+        fitted.bsplines_ = [
+            BSpline(knots, coefficients, degree, extrapolate=extrapolate)
+            for knots, coefficients, degree, extrapolate in fitted.bsplines_
+        ]
+        super().resume(fitted)
+
     def prepare(self) -> None:
         """Put the knots of all columns side by side, and note the edges."""
         splines, degree = self.fitted.bsplines_, int(self.estimator.degree)
@@ -188,6 +197,11 @@ class SplineTransformerTwin(Twin[Any]):
                     "extrapolation to 'constant', 'linear', 'continue' or 'periodic'"
                 )
         return values
+
+
+def spline_parts(spline: BSpline) -> tuple[np.ndarray, np.ndarray, int, bool | str]:
+    """Return what SciPy makes a spline of, in any version."""
+    return spline.t, spline.c, int(spline.k), spline.extrapolate
 
 
 def _bounds(stats: MinMax) -> np.ndarray:
