@@ -214,6 +214,7 @@ def test_several_classes_and_random_forests_are_trained_together(two: None) -> N
     assert (forest.num_boosted_rounds(), len(forest.get_dump())) == (1, 12)
 
 
+@pytest.mark.filterwarnings("ignore:.*gblinear.* is deprecated:UserWarning")  # by XGBoost 3.4
 def test_a_booster_that_no_cluster_trains_learns_from_gathered_rows(two: None) -> None:
     X = da.from_array(table()[["a"]].to_numpy(), chunks=(150, 1))
     model = Accelerated(XGBRegressor(n_estimators=2, booster="gblinear"), device="cpu")
