@@ -1,15 +1,9 @@
-"""A process of its own for one variant of one pipeline, which runs when it is told to.
-
-Where a worker's process begins: what replaces scikit-learn's classes must come before them.
-
-Only the standard library is imported at the top.
-"""
+"""A process of its own for one variant, which runs whenever it is told to."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
-import importlib
 import multiprocessing
 import os
 import pickle
@@ -22,9 +16,10 @@ from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pipeline.backends.base import Placement
+from pipeline.benchmark.entry import enter
 from pipeline.benchmark.measure import ON_GPU, Job
 from pipeline.records import Trace
 from pipeline.system.profiler import sampled
@@ -63,26 +58,40 @@ class Report:
     """See `pipeline.benchmark.integrity`."""
 
 
+class HasVariant(Protocol):
+    """A job of any kind."""
+
+    @property
+    def variant(self) -> str:
+        """Return the name of what runs it."""
+
+
+Answer = Callable[[Any, Any], object]
+"""Gets a job and a request, and returns what the worker sends back."""
+
+
 class Worker:
-    """A spawned process that runs one job again and again.
+    """A spawned process that works on one job again and again.
 
     Parameters
     ----------
     job : Job
+    answer : callable, optional
+        ``answer(job, request)`` returns what is sent back; by default a `Report` of a run.
 
     Examples
     --------
     ``with Worker(job) as worker: worker.run()`` returns a `Report` a call.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: HasVariant, answer: Answer | None = None) -> None:
         context = multiprocessing.get_context("spawn")
         self._channel, other = context.Pipe()
         self._process = context.Process(
             target=enter,
-            args=(job.variant, pickle.dumps((serve, job)), other),
+            args=(job.variant, pickle.dumps((serve, (answer or report_run, job))), other),
             daemon=True,
-            name=f"{job.pipeline}/{job.variant}",
+            name=job.variant,
         )
         with _undisturbed():
             self._process.start()
@@ -114,16 +123,26 @@ class Worker:
         WorkerFailed
             The run failed; the message is the error's.
         """
+        report: Report = self.ask((seed, profile))
+        return report
+
+    def ask(self, request: object) -> Any:
+        """Return the answer to a request.
+
+        Raises
+        ------
+        WorkerFailed
+            It failed; the message is the error's.
+        """
         try:
-            self._channel.send((seed, profile))
+            self._channel.send(request)
             answer = self._channel.recv()
         except (EOFError, OSError):
             self._process.join(timeout=5)
             raise WorkerGone(_cause(self._process.exitcode)) from None
         if isinstance(answer, str):
             raise WorkerFailed(answer)
-        report: Report = answer
-        return report
+        return answer
 
 
 @contextmanager
@@ -153,25 +172,32 @@ def _cause(exit_code: int | None) -> str:
     return f"the process ended with exit code {exit_code}"
 
 
-def serve(channel: Connection, job: Job) -> None:
-    """Answer each seed and file, or None, on the channel with a report or an error in words."""
+def serve(channel: Connection, task: tuple[Answer, Any]) -> None:
+    """Answer each request on the channel, or send an error in words."""
+    answer, job = task
+    keep_freed_memory()
     _die_with_parent()
     warnings.simplefilter("ignore")
     while True:
         try:
-            seed, profile = channel.recv()
-            channel.send(_answer(job if seed is None else replace(job, seed=seed), profile))
+            channel.send(_try(answer, job, channel.recv()))
         except (EOFError, OSError):
             return
         gc.collect()
 
 
-def _answer(job: Job, profile: Path | None) -> Report | str:
+def _try(answer: Answer, job: Any, request: object) -> object:
     try:
-        with sampled(profile) if profile else nullcontext():
-            return once(job)
+        return answer(job, request)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
+
+
+def report_run(job: Job, request: tuple[int | None, Path | None]) -> Report:
+    """Run a job once, with another seed or under a profiler where the request has one."""
+    seed, profile = request
+    with sampled(profile) if profile else nullcontext():
+        return once(job if seed is None else replace(job, seed=seed))
 
 
 def _die_with_parent() -> None:
@@ -223,52 +249,3 @@ def peak_rss() -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     return 0
-
-
-PATCHES = {
-    "intelex": ("sklearnex", "patch_sklearn"),
-    "accel": ("cuml.accel", "install"),
-}
-"""Variant -> module and function that put other classes in the place of scikit-learn's."""
-
-
-def enter(variant: str, payload: bytes, channel: Connection) -> None:
-    """Put a variant's classes in place, then call what is in the payload.
-
-    Parameters
-    ----------
-    variant : str
-    payload : bytes
-        A pickled pair of a function and its second argument; the first is the channel.
-    channel : Connection
-    """
-    keep_freed_memory()
-    failed = patch(variant)
-    serve, argument = pickle.loads(payload)
-    if failed:
-        serve = _refuse(failed)
-    serve(channel, argument)
-
-
-def patch(variant: str) -> str:
-    """Put a variant's classes in place; return why that failed, or nothing."""
-    if variant not in PATCHES:
-        return ""
-    module, function = PATCHES[variant]
-    try:
-        getattr(importlib.import_module(module), function)()
-    except Exception as error:
-        return f"{module}.{function}() failed: {type(error).__name__}: {error}"
-    return ""
-
-
-def _refuse(why: str) -> Callable[[Connection, object], None]:
-    def serve(channel: Connection, argument: object) -> None:
-        while True:
-            try:
-                channel.recv()
-                channel.send(why)
-            except (EOFError, OSError):
-                return
-
-    return serve

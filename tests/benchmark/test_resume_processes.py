@@ -145,5 +145,5 @@ def test_ctrl_c_says_how_to_go_on(workspace: Path, small_home: Path) -> None:
         _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     first, second = filter(None, err.splitlines())
-    assert first.endswith("finished runs are kept; the same command takes them up")
+    assert first.endswith("finished runs are kept; the same command resumes from them")
     assert second == "interrupted; nothing was published"

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 PARENT = """
 import multiprocessing, sys, time
 from pathlib import Path
-from pipeline.compare.worker import Worker
+from pipeline.benchmark.worker import Worker
 from pipeline.benchmark.measure import Job
 worker = Worker(Job("flights", "logistic", "cpu", Path(sys.argv[1])))
 print(multiprocessing.active_children()[0].pid, flush=True)

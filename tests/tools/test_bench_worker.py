@@ -9,13 +9,12 @@ import sys
 import numpy as np
 import pytest
 
-from pipeline.benchmark.worker import WorkerFailed
+from pipeline.benchmark.worker import Worker, WorkerFailed
 from tools.bench import memory, rss, schema, verdicts, work
 from tools.bench.__main__ import main
 from tools.bench.contest import CellRuns
 from tools.bench.preprocessing import Bench
 from tools.bench.work import Ask, Job
-from tools.bench.worker import Worker
 
 pytestmark = pytest.mark.slow
 
@@ -65,14 +64,14 @@ def test_another_shape_has_no_difference(tmp_path) -> None:
 
 
 def test_a_worker_runs_again_and_again_until_it_is_killed(tmp_path) -> None:
-    with Worker(job(tmp_path)) as worker:
-        assert worker.run().shape == worker.run().shape
+    with Worker(job(tmp_path), work.serve) as worker:
+        assert worker.ask(Ask()).shape == worker.ask(Ask()).shape
         with pytest.raises(WorkerFailed, match="FileNotFoundError"):
-            worker.run(Ask(folder=str(tmp_path / "nowhere")))
-        assert worker.run().run is not None
+            worker.ask(Ask(folder=str(tmp_path / "nowhere")))
+        assert worker.ask(Ask()).run is not None
         os.kill(worker._process.pid, signal.SIGKILL)
-        with pytest.raises(WorkerFailed, match="exit code -9"):
-            worker.run()
+        with pytest.raises(WorkerFailed, match="killed"):
+            worker.ask(Ask())
 
 
 def test_a_whole_measurement_is_recorded(tmp_path) -> None:
@@ -104,7 +103,7 @@ def test_a_variant_that_fails_is_recorded_and_runs_no_more(tmp_path) -> None:
 class Broken:
     """A worker whose runs fail."""
 
-    def run(self, ask: Ask) -> None:
+    def ask(self, ask: Ask) -> None:
         raise WorkerFailed("no room")
 
 

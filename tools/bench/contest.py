@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pipeline.benchmark.worker import WorkerFailed
+from pipeline.benchmark.worker import Worker, WorkerFailed
 from tools.bench import schema
 from tools.bench.work import Answer, Ask, Job
-from tools.bench.worker import Worker
 
 Say = Callable[[str], None]
 
@@ -58,7 +57,8 @@ class CellRuns:
 
     def _ask(self, worker: Worker, ask: Ask, say: Say) -> Answer | None:
         try:
-            return worker.run(ask)
+            answer: Answer = worker.ask(ask)
+            return answer
         except WorkerFailed as error:
             self.why = str(error)
             say(f"{self.name}  failed: {error}")

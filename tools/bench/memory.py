@@ -21,8 +21,8 @@ from tools.bench.cases import CACHE
 from tools.bench.schema import Memory
 from tools.bench.variants import VARIANTS
 from tools.bench.work import Job, nbytes
-from tools.bench.worker import ROOT
 
+ROOT = Path(__file__).resolve().parents[2]
 FEW_ROWS = 1_000
 ALLOCATOR = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 """Arrow's own allocators keep what reading has freed; the system's gives it back."""

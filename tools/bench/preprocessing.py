@@ -16,6 +16,7 @@ import msgspec
 
 from pipeline.benchmark.results import Protocol
 from pipeline.benchmark.rounds import turns
+from pipeline.benchmark.worker import Worker
 from pipeline.data.files import digest
 from pipeline.errors import PipelineError
 from pipeline.planning import source_code
@@ -24,8 +25,7 @@ from pipeline.system import environment
 from tools.bench import cases, memory, schema
 from tools.bench.contest import CellRuns, Say
 from tools.bench.variants import TRUTH, VARIANTS
-from tools.bench.work import Answer, Ask, Job
-from tools.bench.worker import Worker
+from tools.bench.work import Answer, Ask, Job, serve
 
 CLOCK = "fit_transform and transform of the same rows, each by itself; reading apart"
 ISOLATION = "one process per variant and case, idle while another one runs; all cores for each"
@@ -98,9 +98,9 @@ class Bench:
         with ExitStack() as stack:
             scratch = tempfile.TemporaryDirectory(dir=self.home / cases.CACHE)
             folder = stack.enter_context(scratch)
-            with Worker(self._job(name, TRUTH)) as y_true:
-                y_true.run(Ask(folder=folder, save=True))
-            workers = {c.job.variant: stack.enter_context(Worker(c.job)) for c in lane}
+            with Worker(self._job(name, TRUTH), serve) as y_true:
+                y_true.ask(Ask(folder=folder, save=True))
+            workers = {c.job.variant: stack.enter_context(Worker(c.job, serve)) for c in lane}
             for contest in chain(lane, self._turns(lane, order)):
                 contest.run(workers[contest.job.variant], say)
             for contest in lane:

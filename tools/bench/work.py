@@ -46,7 +46,6 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker says after a run."""
 
-    why: str = ""
     run: Run | None = None
     shape: tuple[int, int, int] = (0, 0, 0)
     """Rows and columns of the table, columns of the result."""
@@ -55,6 +54,14 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     difference: Difference | None = None
     peaks: rss.Peaks = "each phase"
     threads: dict[str, str] = {}
+
+
+def serve(job: Job, ask: Ask) -> Answer:
+    """Answer, and give back what is no longer needed: it would only be in the next one's way."""
+    try:
+        return answer(job, ask)
+    finally:
+        rss.give_back()
 
 
 def answer(job: Job, ask: Ask) -> Answer:

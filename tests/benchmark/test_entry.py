@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.benchmark.entry import PATCHES
 from pipeline.benchmark.measure import Job
-from pipeline.benchmark.worker import PATCHES, Worker, WorkerFailed
+from pipeline.benchmark.worker import Worker, WorkerFailed
 from pipeline.optional import available
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +35,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_nothing_is_imported_before_the_classes_are_replaced() -> None:
     code = (
-        "import pipeline.benchmark.worker, sys; "
+        "import pipeline.benchmark.entry, sys; "
         "print([n for n in ('sklearn', 'numpy', 'pandas') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
