@@ -22,7 +22,7 @@ from pipeline.data import frames
 from pipeline.errors import BudgetExceeded
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.statistics.quantiles import collect, quantile
+from pipeline.preprocessing.statistics.quantiles import collect_values, quantile
 from pipeline.preprocessing.statistics.sketch import QuantileSketch
 from pipeline.preprocessing.transformers.power import PowerTransformerTwin
 from tests.contract.recorder import Recorder
@@ -47,7 +47,7 @@ def matrix(n_rows: int = 3000) -> np.ndarray:
 
 def summarized(device: str, n_parts: int) -> Any:
     parts = [frames.to_device(part, device) for part in np.array_split(matrix(), n_parts)]
-    return reduce(QuantileSketch.merge, [collect(part, RANK_ERROR) for part in parts])
+    return reduce(QuantileSketch.merge, [collect_values(part, RANK_ERROR) for part in parts])
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 7, 64])
@@ -87,7 +87,7 @@ def test_rows_that_came_from_another_process_are_booked_once(
 ) -> None:
     there = frames.to_device(matrix(), "cuda")
     with trace.execution_log() as book, trace.record("scaler", "fit", "cuda"):
-        came = pickle.loads(pickle.dumps(collect(there, rank_error)))
+        came = pickle.loads(pickle.dumps(collect_values(there, rank_error)))
         once, again = quantile(came, [0.5]), quantile(came, [0.5])
     np.testing.assert_array_equal(once, again)
     rows = there.nbytes if rank_error == 0 else 0
@@ -107,7 +107,7 @@ def test_powers_book_rows_that_came_from_another_process(method: str, device: Re
 
 def test_rows_that_came_from_another_process_break_a_budget_of_nothing(device: Recorder) -> None:
     there = frames.to_device(matrix(10_000), "cuda")
-    came = pickle.loads(pickle.dumps(collect(there, 0.0).merge(collect(there, 0.0))))
+    came = pickle.loads(pickle.dumps(collect_values(there, 0.0).merge(collect_values(there, 0.0))))
     with (
         trace.execution_log(host_bytes=0, n_rows=20_000),
         trace.record("x", "fit", "cuda"),
@@ -118,7 +118,7 @@ def test_rows_that_came_from_another_process_break_a_budget_of_nothing(device: R
 
 def test_rows_that_stay_in_their_process_cost_their_quantiles(device: Recorder) -> None:
     there = frames.to_device(matrix(10_000), "cuda")
-    stat = collect(there, 0.0).merge(collect(there, 0.0))
+    stat = collect_values(there, 0.0).merge(collect_values(there, 0.0))
     with (
         trace.execution_log(host_bytes=0, n_rows=10_000) as book,
         trace.record("x", "fit", "cuda"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipeline.data import frames
-from pipeline.preprocessing.statistics.quantiles import collect, quantile
+from pipeline.preprocessing.statistics.quantiles import collect_values, quantile
 from pipeline.preprocessing.statistics.sketch import QuantileSketch
 from pipeline.system.devices import obstacle
 
@@ -25,7 +25,8 @@ def test_quantiles_are_those_of_the_cpu(dtype: str, n_parts: int) -> None:
     parts = np.array_split(X.astype(dtype), n_parts)
     on_gpu, on_cpu = (
         reduce(
-            QuantileSketch.merge, [collect(frames.to_device(part, device), 0.01) for part in parts]
+            QuantileSketch.merge,
+            [collect_values(frames.to_device(part, device), 0.01) for part in parts],
         )
         for device in ("cuda", "cpu")
     )

@@ -57,7 +57,7 @@ Training = tuple[Read, Moments | None]
 
 
 @dataclass(frozen=True)
-class Source:
+class NodeInput:
     """Where a node's input comes from: columns of the table, or the blocks of the node before.
 
     Parameters
@@ -129,7 +129,7 @@ class Node(ABC):
     """The nodes below, in the order of the estimator."""
 
     @abstractmethod
-    def fit(self, table: Data, source: Source, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
         """Learn from all rows of the source; return what becomes of them."""
 
     @abstractmethod
@@ -141,13 +141,13 @@ class Node(ABC):
         """Return the fitted scikit-learn transformer."""
 
     @abstractmethod
-    def resume(self, fitted: Estimator, source: Source, forms: Iterator[type]) -> None:
+    def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Take what `to_sklearn` returned for what was learnt.
 
         Parameters
         ----------
         fitted : estimator
-        source : Source
+        source : NodeInput
             What came in; of its blocks, nothing is read.
         forms : iterator of type
             The form of block that each transformer, in order, reads.
@@ -172,14 +172,14 @@ class Node(ABC):
         """The most columns that one of the fitted transformers reads."""
         return max(map(attrgetter("widest"), self.children), default=0)
 
-    def then(self, source: Source, blocks: Read, moments: Moments | None) -> Source:
+    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
         """Return the source of the node after this one.
 
         scikit-learn hands on an array, or where `set_output` asks for it a frame.
         """
         if container(self.estimator) == "default":
-            return Source(None, source.framed, blocks, moments)
-        return Source(self.to_sklearn().get_feature_names_out(), True, blocks, moments)
+            return NodeInput(None, source.framed, blocks, moments)
+        return NodeInput(self.to_sklearn().get_feature_names_out(), True, blocks, moments)
 
 
 class TransformerNode(Node):
@@ -210,7 +210,7 @@ class TransformerNode(Node):
         self.float32 = float32
         self.stats: Any = None
 
-    def fit(self, table: Data, source: Source, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
         """Reduce the twin's statistic over all blocks."""
         twin = self.twin
         twin.names = source.names if source.framed else None
@@ -254,7 +254,7 @@ class TransformerNode(Node):
         with blame(self.twin):
             self.twin.finalize(stats)
 
-    def then(self, source: Source, blocks: Read, moments: Moments | None) -> Source:
+    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
         """Return the source's columns where the twin keeps them."""
         if self.twin.keeps_names():
             return replace(source, blocks=blocks, moments=moments)
@@ -284,7 +284,7 @@ class TransformerNode(Node):
         """Return the twin's fitted scikit-learn transformer."""
         return self.twin.fitted
 
-    def resume(self, fitted: Estimator, source: Source, forms: Iterator[type]) -> None:
+    def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Let the twin take its fitted transformer."""
         check_type(fitted, self.estimator)
         self.twin.names = source.names if source.framed else None
@@ -340,7 +340,7 @@ def blame(twin: Twin[Any]) -> Iterator[None]:
 class Passthrough(Node):
     """Columns as they are."""
 
-    def fit(self, table: Data, source: Source, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
         """Learn nothing."""
         if source.blocks is not None:
             return source.blocks, source.moments
@@ -348,7 +348,7 @@ class Passthrough(Node):
         kept = Unread(source.names)
         return lambda part: kept, source.moments
 
-    def then(self, source: Source, blocks: Read, moments: Moments | None) -> Source:
+    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
         """Return the source's columns."""
         return replace(source, blocks=blocks, moments=moments)
 
@@ -360,7 +360,7 @@ class Passthrough(Node):
         """Return the word that scikit-learn's containers use for it."""
         return "passthrough"
 
-    def resume(self, fitted: Estimator, source: Source, forms: Iterator[type]) -> None:
+    def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Take nothing."""
 
 
@@ -370,7 +370,7 @@ class PipelineNode(Node):
     def __init__(self, estimator: Pipeline, nodes: Sequence[Node]) -> None:
         self.estimator, self.children = estimator, nodes
 
-    def fit(self, table: Data, source: Source, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
         """Fit each node on what the one before made of the training rows."""
         *before, last = self.children
         for node in before:
@@ -383,7 +383,7 @@ class PipelineNode(Node):
             block = node.apply(block, part)
         return block
 
-    def then(self, source: Source, blocks: Read, moments: Moments | None) -> Source:
+    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
         """Return the source as node after node hands it on."""
         for node in self.children:
             source = node.then(source, blocks, moments)
@@ -398,7 +398,7 @@ class PipelineNode(Node):
         steps = zip(self.estimator.steps, self.children, strict=True)
         return Pipeline([(name, node.to_sklearn()) for (name, _), node in steps])
 
-    def resume(self, fitted: Estimator, source: Source, forms: Iterator[type]) -> None:
+    def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Let each node take its step."""
         check_type(fitted, self.estimator)
         for node, (_, part) in zip(self.children, fitted.steps, strict=True):
@@ -427,7 +427,7 @@ class _SideBySide(Node):
         self.estimator, self.branches = estimator, branches
         self.children = [branch.node for branch in branches]
 
-    def fit(self, table: Data, source: Source, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
         """Fit the branches one after the other."""
         reads = []
         for branch in self.branches:
@@ -451,7 +451,7 @@ class _SideBySide(Node):
         pairs = zip(blocks, weights, strict=True)
         return join([b if w is None else scale(as_read(b, part), w) for b, w in pairs])
 
-    def resume(self, fitted: Estimator, source: Source, forms: Iterator[type]) -> None:
+    def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Keep the whole, and let each branch take its transformer."""
         self.resumed = check_type(fitted, self.estimator)
         parts = self._parts(fitted)
@@ -504,7 +504,7 @@ class FeatureUnionNode(_SideBySide):
     row: Any = None
     """Zeros with the columns that came in: a frame where they have names."""
 
-    def fit(self, table: Data, source: Source, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
         """Fit the branches one after the other."""
         self.row = np.zeros((1, source.width(table)))
         if source.framed and source.names is not None:

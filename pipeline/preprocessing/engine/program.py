@@ -25,7 +25,7 @@ from pipeline.preprocessing.engine.build import (
     obstacles_to_batches,
 )
 from pipeline.preprocessing.engine.dask import Partitions
-from pipeline.preprocessing.engine.nodes import Keeps, Node, Source
+from pipeline.preprocessing.engine.nodes import Keeps, Node, NodeInput
 from pipeline.preprocessing.engine.table import Read, Table
 from pipeline.typing import Estimator, Names
 
@@ -173,7 +173,7 @@ class Program:
         self.node = build(self.estimator, header(names, dtypes, {}), self.step, self.options())
         if len(list(self.node.leaves())) != len(forms):
             raise DataError(f"{self.step}: the saved model is not one of this program")
-        self.node.resume(fitted, Source(list(names), framed), iter(forms))
+        self.node.resume(fitted, NodeInput(list(names), framed), iter(forms))
         self.head, self.resumed = header(names, dtypes, self.node.known()), True
 
     def _small(self) -> Keeps:
@@ -186,9 +186,9 @@ class Program:
         self.node = build(self.estimator, self.head, self.step, self.options(keeps=keeps))
         return table, self.node.fit(table, self._source(table), y)[0]
 
-    def _source(self, table: Table | Partitions) -> Source:
+    def _source(self, table: Table | Partitions) -> NodeInput:
         X = table.like
-        return Source(names_of(X), frames.is_frame(X), origins=self.origins)
+        return NodeInput(names_of(X), frames.is_frame(X), origins=self.origins)
 
     def options(self, *, keeps: Keeps = "none") -> BuildOptions:
         """Return how the tree of this program is built."""

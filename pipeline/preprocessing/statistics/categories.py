@@ -84,7 +84,7 @@ def tally_columns(
     return [CategorySums(column.values, each) for column, each in zip(columns, sums, strict=True)]
 
 
-def count_rows(column: frames.Coded) -> Any:
+def count_category_rows(column: frames.Coded) -> Any:
     """Return how many rows have each value, as the one row of sums."""
     xp = frames.xp(column.codes)
     return count_codes(column.codes, len(column.values), xp)[None].astype("float64")

@@ -123,7 +123,7 @@ Values = RowBlocks | QuantileSketch
 """What quantiles can be learnt from."""
 
 
-def collect(values: Array, rank_error: float) -> Values:
+def collect_values(values: Array, rank_error: float) -> Values:
     """Return what quantiles can be learnt from: the rows, or a sketch of bounded size.
 
     Parameters

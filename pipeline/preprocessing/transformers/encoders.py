@@ -22,7 +22,7 @@ from pipeline.preprocessing.engine.blocks import Categories
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.statistics.categories import (
     CategorySums,
-    count_rows,
+    count_category_rows,
     make_table,
     merge_columns,
     positions,
@@ -68,7 +68,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
 
     def statistics(self, block: Categories, *aligned: Any) -> list[CategorySums]:
         """Count the rows of each value."""
-        return tally_columns(block.columns, count_rows)
+        return tally_columns(block.columns, count_category_rows)
 
     def merge(self, a: list[CategorySums], b: list[CategorySums]) -> list[CategorySums]:
         """Add the counts."""

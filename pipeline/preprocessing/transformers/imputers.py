@@ -16,7 +16,7 @@ from pipeline.preprocessing.engine.blocks import Categories, Numbers, fill_missi
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.categories import (
     CategorySums,
-    count_rows,
+    count_category_rows,
     make_table,
     merge_columns,
     missing_value,
@@ -24,7 +24,7 @@ from pipeline.preprocessing.statistics.categories import (
     tally_columns,
 )
 from pipeline.preprocessing.statistics.moments import Moments, moments
-from pipeline.preprocessing.statistics.quantiles import Values, collect, quantile
+from pipeline.preprocessing.statistics.quantiles import Values, collect_values, quantile
 from pipeline.typing import Array
 
 AVERAGES = ("mean", "median")
@@ -72,13 +72,13 @@ class SimpleImputerTwin(Twin[Seen]):
 
     def _values(self, block: Numbers | Categories) -> Any:
         if isinstance(block, Categories):
-            return tally_columns(block.columns, count_rows)
+            return tally_columns(block.columns, count_category_rows)
         xp = frames.xp(block.values)
         if self.estimator.strategy == "mean":
             return moments(floats(block.values), xp)
         if self.estimator.strategy == "median":
-            return collect(block.values, self.rank_error)
-        return tally_columns(frames.all_coded(block.values.T), count_rows)
+            return collect_values(block.values, self.rank_error)
+        return tally_columns(frames.all_coded(block.values.T), count_category_rows)
 
     def merge(self, a: Seen, b: Seen) -> Seen:
         """Merge the statistics of two blocks."""

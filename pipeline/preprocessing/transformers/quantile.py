@@ -19,7 +19,7 @@ from pipeline.preprocessing.engine.blocks import Block, Indicators, Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.quantiles import (
     Values,
-    collect,
+    collect_values,
     draw_rows,
     name_columns,
     quantile,
@@ -53,7 +53,7 @@ class QuantileTransformerTwin(Twin[Values]):
 
     def statistics(self, block: Numbers, *aligned: object) -> Values:
         """Keep the values, or a sketch of them."""
-        return collect(block.values, self.rank_error)
+        return collect_values(block.values, self.rank_error)
 
     def finalize(self, stats: Values) -> None:
         """Fit scikit-learn's transformer on the quantiles themselves."""
@@ -168,7 +168,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
     def statistics(self, block: Numbers, *aligned: object) -> Values:
         """Keep the values, or a sketch of them."""
         require_finite(self, block.values)
-        return collect(block.values, self.rank_error)
+        return collect_values(block.values, self.rank_error)
 
     def finalize(self, stats: Values) -> None:
         """Set `bin_edges_`, `n_bins_` and the encoder of one-hot output."""

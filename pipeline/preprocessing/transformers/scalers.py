@@ -29,7 +29,7 @@ from pipeline.preprocessing.engine.blocks import Block, Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
-from pipeline.preprocessing.statistics.quantiles import Values, collect, quantile
+from pipeline.preprocessing.statistics.quantiles import Values, collect_values, quantile
 from pipeline.typing import Array
 
 
@@ -158,7 +158,7 @@ class RobustScalerTwin(Twin[Values]):
 
     def statistics(self, block: Numbers, *aligned: object) -> Values:
         """Keep the values, or a sketch of them."""
-        return collect(block.values, self.rank_error)
+        return collect_values(block.values, self.rank_error)
 
     def finalize(self, stats: Values) -> None:
         """Set `center_` and `scale_` as scikit-learn does."""

@@ -16,7 +16,12 @@ from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
-from pipeline.preprocessing.statistics.quantiles import Values, collect, name_columns, quantile
+from pipeline.preprocessing.statistics.quantiles import (
+    Values,
+    collect_values,
+    name_columns,
+    quantile,
+)
 from pipeline.typing import Array, Estimator
 
 LEAST_DEGREE = {"constant": 1, "linear": 2}
@@ -97,7 +102,7 @@ class SplineTransformerTwin(Twin[Any]):
         """Keep the values for quantiles, or a sketch of them, and else their bounds."""
         self._check_missing(block.values)
         if self._by_quantiles():
-            return collect(block.values, self.rank_error)
+            return collect_values(block.values, self.rank_error)
         return min_max(block.values)
 
     def _by_quantiles(self) -> bool:

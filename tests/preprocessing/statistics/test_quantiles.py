@@ -14,7 +14,7 @@ from pipeline.errors import ConfigError
 from pipeline.preprocessing.statistics.quantiles import (
     MANY,
     RowBlocks,
-    collect,
+    collect_values,
     draw_rows,
     name_columns,
     on_all_cores,
@@ -123,14 +123,14 @@ def test_equal_infinities_have_themselves_for_a_median() -> None:
 
 
 def test_values_are_gathered_as_the_user_wants() -> None:
-    assert isinstance(collect(matrix(), 0.0), RowBlocks)
-    assert isinstance(collect(matrix(), 0.01), QuantileSketch)
+    assert isinstance(collect_values(matrix(), 0.0), RowBlocks)
+    assert isinstance(collect_values(matrix(), 0.01), QuantileSketch)
 
 
 @pytest.mark.parametrize("rank_error", [-0.1, 1, 2.0, np.nan, 1e-20])
 def test_bounds_that_are_no_share_of_the_rows_are_refused(rank_error: float) -> None:
     with pytest.raises(ConfigError, match="use 0 for exact quantiles"):
-        collect(matrix(), rank_error)
+        collect_values(matrix(), rank_error)
 
 
 @pytest.mark.parametrize("n_blocks", BLOCKS)
@@ -160,7 +160,7 @@ def test_rows_are_drawn_where_there_are_more(replace: bool) -> None:
 
 
 def test_nothing_is_drawn_from_a_sketch() -> None:
-    stat = collect(matrix(), 0.01)
+    stat = collect_values(matrix(), 0.01)
     assert draw_rows(stat, 30, 5, replace=False) is stat
 
 
