@@ -166,7 +166,7 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], workers: Set[str] 
         raise
     except Exception:
         _cancel(cluster, known)
-        _free(cluster)
+        _free(cluster, len(needed))
         raise
 
 
@@ -210,20 +210,24 @@ def _guarded(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str
     return result
 
 
-def _free(cluster: Cluster) -> None:
+def _free(cluster: Cluster, n_workers: int) -> None:
     """Restart the workers whose threads run what nobody wants any more, and do not end it soon.
 
     A training that waits for a worker that is gone may do so for ever, and can be neither
-    cancelled nor interrupted; the next task of that worker would wait behind it.
+    cancelled nor interrupted; the next task of that worker would wait behind it. On a busy machine
+    one that would end takes long too: as long as lost workers are not yet replaced, it may.
 
     Raises
     ------
     WorkerLost
         Such a worker has no nanny, which would restart it.
     """
-    end = time.monotonic() + SETTLE
+    end = time.monotonic() + cluster.options.timeout
+    settled = time.monotonic() + SETTLE
     time.sleep(POLL)  # Workers have yet to hear of what was cancelled.
-    while (held := cluster.client.sync(_held, cluster)) and time.monotonic() < end:
+    while (held := cluster.client.sync(_held, cluster)) and time.monotonic() < min(settled, end):
+        if len(cluster.workers()) < n_workers:
+            settled = time.monotonic() + SETTLE
         time.sleep(POLL)
     if not held:
         return

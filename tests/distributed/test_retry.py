@@ -170,6 +170,41 @@ def test_a_worker_that_was_full_is_reported_as_such() -> None:
     assert "memory limit" not in retry._explain({"w"}, {"w": HALF}, 3)
 
 
+class Holding:
+    """A cluster that is whole again after some time, with a thread that ends some time later."""
+
+    def __init__(self, clock: Clock, replaced: float, free: float, timeout: float = 60) -> None:
+        self.clock, self.replaced, self.free = clock, replaced, free
+        self.options, self.client = ClusterOptions(timeout=timeout), self
+        self.restarted: list[float] = []
+
+    def workers(self) -> dict[str, Any]:
+        return {"0": HALF, "1": HALF} if self.clock.now >= self.replaced else {"0": HALF}
+
+    def sync(self, *_: Any) -> list[str]:
+        return ["0"] if self.clock.now < self.free else []
+
+    def restart_workers(self, *_: Any, **__: Any) -> None:
+        self.restarted.append(self.clock.now)
+
+
+@pytest.mark.parametrize(
+    ("replaced", "free", "restarted"),
+    [
+        (0, 3, []),  # It ends soon.
+        (20, 18, []),  # It ends before another worker has so much as started: the machine is busy.
+        (20, 1e9, [25]),
+        (1e9, 1e9, [60]),  # No nanny brings a worker back: the timeout counts.
+    ],
+)
+def test_a_worker_that_is_slow_to_let_go_is_not_restarted_while_others_are_slow_too(
+    clock: Clock, replaced: float, free: float, restarted: list[float]
+) -> None:
+    cluster: Any = Holding(clock, replaced, free)
+    retry._free(cluster, 2)
+    assert cluster.restarted == pytest.approx(restarted, abs=1)
+
+
 ROWS = 4000
 IMPORTED = ["pipeline.estimator.accelerated"]
 """A worker says nothing while it imports: it does so before it is asked for anything."""
