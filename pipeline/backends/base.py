@@ -113,6 +113,20 @@ class Model:
         return casting.make_cast(self.row, self.dtype) if needed and answers else None
 
 
+def find_last_dtype(dtype: str, device: str, last: Estimator) -> str:
+    """Return the type of the matrix for the last estimator of a pipeline, where it is float32.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> find_last_dtype("auto", "cpu", Ridge())
+    'auto'
+    >>> find_last_dtype("auto", "cpu", DecisionTreeRegressor())
+    'float32'
+    """
+    narrow = device == "cuda" or reads_float32(last)
+    return "float32" if dtype == "auto" and narrow else dtype
+
+
 def reads_float32(estimator: Estimator) -> bool:
     """Return whether an estimator of the host reads its table as float32: trees do.
 

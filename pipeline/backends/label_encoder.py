@@ -11,8 +11,8 @@ from sklearn.preprocessing import LabelEncoder
 
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.data import frames
+from pipeline.data.target import encode_labels
 from pipeline.errors import DataError
-from pipeline.preprocessing.transformers.target_encoder import labels
 from pipeline.typing import Estimator, Table, Target
 
 
@@ -60,7 +60,7 @@ class Labels(Model):
 
     def fit_transform(self, X: Table, y: Target = None) -> np.ndarray:
         """Learn the classes, and return the position of each label."""
-        codes, self.native.classes_ = labels(X)
+        codes, self.native.classes_ = encode_labels(X)
         return codes.astype("int64", copy=False)
 
     def call(self, method: str, X: Table, **params: Any) -> Any:

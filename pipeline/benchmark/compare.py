@@ -19,10 +19,9 @@ import pyarrow.parquet as pq
 from msgspec import structs
 
 from pipeline.benchmark import agreement, metrics, provenance, results, task
-from pipeline.benchmark.measure import CLOCK, Job
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.rounds import CellRuns, Schedule, as_run
-from pipeline.benchmark.task import Task
+from pipeline.benchmark.task import CLOCK, Job, Task
 from pipeline.benchmark.variants import variants
 from pipeline.benchmark.worker import Report
 from pipeline.data.files import digest, parquet_files

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from pipeline.estimator.accelerated import Accelerated
 from pipeline.typing import Estimator
 
 NODES = 2.0
@@ -33,7 +32,7 @@ def work(model: Estimator) -> dict[str, str]:
         Each ``parameter NAME`` of the last step, ``trees`` and ``nodes`` where it has any, and the
         number of columns that it was fitted on.
     """
-    lifted = model.to_sklearn() if isinstance(model, Accelerated) else model
+    lifted = model.to_sklearn() if hasattr(model, "to_sklearn") else model
     last = lifted[-1] if isinstance(lifted, Pipeline) else lifted
     params = {name: value for name, value in last.get_params().items() if name not in _FREE}
     found = {f"parameter {name}": repr(value) for name, value in params.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from pipeline.backends.base import Placement
 from pipeline.backends.cpu import HOST
 from pipeline.benchmark import metrics
-from pipeline.benchmark.task import Split, Task
+from pipeline.benchmark.task import Job, Split, Task
 from pipeline.data import parquet
 from pipeline.data.files import parquet_files
 from pipeline.data.read import Preflight, preflight, read
@@ -31,42 +31,11 @@ from pipeline.system.devices import choose, prepare
 from pipeline.trace import Event
 from pipeline.typing import Estimator, Table, Target
 
-CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
 PLAIN = ("reference", "intelex", "accel")
 """Variants that run the program as it is; the last two with others in place of its classes."""
-ON_GPU = ("cuda", "accel")
 _STAGE = {"fit_transform": "preprocess", "transform": "preprocess", "copy": "copy", "fit": "fit"}
 _WHOLE = {"fit_transform", "fit_predict"}
 """Calls of the last step that learn and answer in one; they count as its fit."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to run; plain data, so that another process can be told.
-
-    Parameters
-    ----------
-    task, pipeline, variant : str
-        Names; the variant is a device of `Accelerated`, or one of `PLAIN`.
-    path : Path
-        The prepared Parquet file.
-    seed : int
-    split : str or None
-        None is the task's default.
-    changes : mapping
-        Nested parameter name -> value, laid over the pipeline.
-    checkpoint : Path or None
-        Folder for the trees of a training that may be broken off.
-    """
-
-    task: str
-    pipeline: str
-    variant: str
-    path: Path
-    seed: int = 0
-    split: str | None = None
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    checkpoint: Path | None = None
 
 
 @dataclass

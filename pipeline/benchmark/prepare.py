@@ -22,8 +22,7 @@ def prepare(
     **asked: Any,
 ) -> tuple[Any, Any, list[str]]:
     """Check everything that can be checked before data is read; then verify the data."""
-    from pipeline.benchmark.measure import Job
-    from pipeline.benchmark.task import load
+    from pipeline.benchmark.task import Job, load
     from pipeline.planning import lower
     from pipeline.system import devices
 

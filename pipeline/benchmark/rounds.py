@@ -15,11 +15,10 @@ from typing import Any, TypeVar
 
 from pipeline.benchmark import agreement, provenance, results
 from pipeline.benchmark.integrity import objection
-from pipeline.benchmark.measure import Job
 from pipeline.benchmark.results import Profile
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.statistics import REFERENCE, Score, differences
-from pipeline.benchmark.task import Kind
+from pipeline.benchmark.task import Job, Kind
 from pipeline.benchmark.worker import Report, Worker, WorkerFailed, WorkerGone
 from pipeline.planning.plan import placement_records
 from pipeline.system.profiler import obstacle

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.benchmark import measure, metrics, provenance
-from pipeline.benchmark.measure import Job, Outcome
-from pipeline.benchmark.task import Kind, Task
+from pipeline.benchmark.measure import Outcome
+from pipeline.benchmark.task import Job, Kind, Task
 from pipeline.data import files, parquet, partitioned
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.inputs import TableInput

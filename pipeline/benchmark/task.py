@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
@@ -17,6 +17,8 @@ from pipeline.errors import ConfigError
 FOLDER = Path("tasks")
 _LISTED = 30
 Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]
+CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
+ON_GPU = ("cuda", "accel")
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,35 @@ class Task:
         for parameter in changes or {}:
             pick(parameter, pipeline.get_params(), f"parameter of {name}")
         return pipeline.set_params(**(changes or {}))
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run; plain data, so that another process can be told.
+
+    Parameters
+    ----------
+    task, pipeline, variant : str
+        Names; the variant is a device of `Accelerated`, or one of `PLAIN`.
+    path : Path
+        The prepared Parquet file.
+    seed : int
+    split : str or None
+        None is the task's default.
+    changes : mapping
+        Nested parameter name -> value, laid over the pipeline.
+    checkpoint : Path or None
+        Folder for the trees of a training that may be broken off.
+    """
+
+    task: str
+    pipeline: str
+    variant: str
+    path: Path
+    seed: int = 0
+    split: str | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: Path | None = None
 
 
 def pick(name: str, known: Any, what: str) -> str:

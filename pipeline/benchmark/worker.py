@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from pipeline.backends.base import Placement
 from pipeline.benchmark.entry import enter
-from pipeline.benchmark.measure import ON_GPU, Job
+from pipeline.benchmark.task import ON_GPU, Job
 from pipeline.records import Trace
 from pipeline.system.profiler import sampled
 from pipeline.system.threads import keep_freed_memory

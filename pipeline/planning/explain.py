@@ -14,7 +14,7 @@ from pipeline.planning import html
 from pipeline.planning.choose import choose_for, describe_sizes
 from pipeline.planning.classify import DEVICES, Node, classify
 from pipeline.planning.forecast import forecast
-from pipeline.planning.lower import make_host_step
+from pipeline.planning.plan import make_host_step
 from pipeline.system import devices
 from pipeline.system.devices import Choice
 from pipeline.typing import Table

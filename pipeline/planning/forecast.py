@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 
 from pipeline.backends import incremental
+from pipeline.backends.base import find_last_dtype
 from pipeline.backends.cuml import multi_gpu
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import public_name
@@ -18,7 +19,6 @@ from pipeline.data.output import container
 from pipeline.data.read import CODE, STRING
 from pipeline.distributed.cluster import active
 from pipeline.planning.classify import Kind, Node
-from pipeline.planning.lower import find_last_dtype
 from pipeline.preprocessing.engine.build import columns_read
 from pipeline.system import devices
 from pipeline.typing import DType, Estimator, Table

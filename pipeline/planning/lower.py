@@ -9,14 +9,12 @@ from functools import partial
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from pipeline.backends.base import HostModel, Model, reads_float32
-from pipeline.backends.cpu import HOST
-from pipeline.errors import Reason, Unsupported
+from pipeline.backends.base import Model, find_last_dtype
+from pipeline.errors import Unsupported
 from pipeline.planning.classify import Node, classify
-from pipeline.planning.plan import Plan, Step
+from pipeline.planning.plan import Plan, Step, make_host_step
 from pipeline.preprocessing.engine.build import must_come_first
 from pipeline.preprocessing.engine.program import Program
-from pipeline.typing import Estimator
 
 
 @dataclass(frozen=True)
@@ -68,20 +66,6 @@ def lower(estimator: BaseEstimator, device: str, options: LoweringOptions = DEFA
     steps = _make_steps(_group(nodes), device, replace(options, dtype=final))
     _prepare_models(steps, final)
     return Plan(estimator, steps, nodes)
-
-
-def find_last_dtype(dtype: str, device: str, last: Estimator) -> str:
-    """Return the type of the matrix for the last estimator of a pipeline, where it is float32.
-
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> find_last_dtype("auto", "cpu", Ridge())
-    'auto'
-    >>> find_last_dtype("auto", "cpu", DecisionTreeRegressor())
-    'float32'
-    """
-    narrow = device == "cuda" or reads_float32(last)
-    return "float32" if dtype == "auto" and narrow else dtype
 
 
 def _group(nodes: Sequence[Node]) -> list[list[Node]]:
@@ -149,14 +133,6 @@ def _make_model(node: Node, device: str, options: LoweringOptions) -> Step:
     host = partial(make_host_step, node.path, node.estimator, asked=device)
     may_fall = options.fallback and place.device != "cpu"
     return Step(node.path, model, place.device, [place], host if may_fall else None)
-
-
-def make_host_step(path: str, part: Estimator, reasons: Sequence[Reason], *, asked: str) -> Step:
-    """Return a step that runs on the host, as the user wrote it, and says why."""
-    why = "; ".join(f"{r.parameter}: {r.why}" if r.parameter else r.why for r in reasons)
-    note = f"on the host: {why}" if asked != "cpu" else f"as it is: {why}"
-    place = replace(HOST.describe(part, path), note=note, reasons=tuple(reasons))
-    return Step(path, HostModel(part), "cpu", [place])
 
 
 def _prepare_models(steps: Sequence[Step], dtype: str) -> None:

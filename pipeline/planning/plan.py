@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from sklearn.pipeline import Pipeline
 
 from pipeline import records
-from pipeline.backends.base import Model, Placement, reads_float32
+from pipeline.backends.base import HostModel, Model, Placement, reads_float32
+from pipeline.backends.cpu import HOST
 from pipeline.data import frames, partitioned
 from pipeline.errors import OutOfMemory, Reason, Unsupported
 from pipeline.planning.classify import Node
@@ -282,3 +283,11 @@ def placement_records(placements: Sequence[Placement]) -> list[records.Placement
         )
         for p in placements
     ]
+
+
+def make_host_step(path: str, part: Estimator, reasons: Sequence[Reason], *, asked: str) -> Step:
+    """Return a step that runs on the host, as the user wrote it, and says why."""
+    why = "; ".join(f"{r.parameter}: {r.why}" if r.parameter else r.why for r in reasons)
+    note = f"on the host: {why}" if asked != "cpu" else f"as it is: {why}"
+    place = replace(HOST.describe(part, path), note=note, reasons=tuple(reasons))
+    return Step(path, HostModel(part), "cpu", [place])

@@ -21,8 +21,7 @@ from pipeline.backends.label_encoder import Labels
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.planning.classify import named_steps
-from pipeline.planning.lower import make_host_step
-from pipeline.planning.plan import Plan, Step, Worker
+from pipeline.planning.plan import Plan, Step, Worker, make_host_step
 from pipeline.preprocessing.engine.blocks import Categories, Dates, Numbers
 from pipeline.preprocessing.engine.nodes import TransformerNode, check_type
 from pipeline.preprocessing.engine.program import Program

@@ -11,8 +11,8 @@ from sklearn.metrics import roc_auc_score
 
 from pipeline.benchmark import compare, measure, results, rounds, variants
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.measure import Job
 from pipeline.benchmark.results import Results
+from pipeline.benchmark.task import Job
 from pipeline.benchmark.worker import Report, WorkerFailed
 from pipeline.errors import DeviceUnavailable, PipelineError
 from pipeline.system import devices

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.benchmark.entry import PATCHES
-from pipeline.benchmark.measure import Job
+from pipeline.benchmark.task import Job
 from pipeline.benchmark.worker import Worker, WorkerFailed
 from pipeline.optional import available
 

@@ -13,8 +13,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 from pipeline.benchmark import integrity, worker
 from pipeline.benchmark.integrity import objection
-from pipeline.benchmark.measure import Job
 from pipeline.benchmark.statistics import cell_parity, differences
+from pipeline.benchmark.task import Job
 from pipeline.benchmark.verdict import verdict
 from pipeline.benchmark.worker import Report
 from pipeline.estimator.accelerated import Accelerated

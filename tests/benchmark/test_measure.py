@@ -13,9 +13,9 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from pipeline.backends.base import Placement
 from pipeline.benchmark import measure
-from pipeline.benchmark.measure import Job, Outcome
+from pipeline.benchmark.measure import Outcome
 from pipeline.benchmark.results import STAGES
-from pipeline.benchmark.task import Split
+from pipeline.benchmark.task import Job, Split
 from pipeline.errors import DataError, DeviceUnavailable
 from tasks.flights import TASK
 

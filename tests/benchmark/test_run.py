@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.benchmark import measure
-from pipeline.benchmark.measure import Job
 from pipeline.benchmark.results import STAGES
 from pipeline.benchmark.run import Batch, RunRecord
+from pipeline.benchmark.task import Job
 from pipeline.errors import ConfigError
 from pipeline.serving import manifest
 from pipeline.serving.load import load

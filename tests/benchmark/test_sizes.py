@@ -12,8 +12,8 @@ import pytest
 
 from pipeline.benchmark import rounds, variants
 from pipeline.benchmark.compare import Comparison, cut, parse
-from pipeline.benchmark.measure import Job
 from pipeline.benchmark.results import Point, Results
+from pipeline.benchmark.task import Job
 from pipeline.errors import ConfigError, OutputError
 from tasks.flights import TASK
 from tests.benchmark.test_compare import FakeWorker

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from datasets import synthetic
 from pipeline import CalendarFeatures
 from pipeline.benchmark import measure, metrics, task
-from pipeline.benchmark.measure import Job
+from pipeline.benchmark.task import Job
 from pipeline.data.files import parquet_files
 from pipeline.planning import explain, lower
 from tests.names import one_in

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from pipeline.benchmark import measure, worker
-from pipeline.benchmark.measure import Job
 from pipeline.benchmark.results import STAGES
+from pipeline.benchmark.task import Job
 from pipeline.benchmark.worker import Report, Worker, WorkerFailed
 from tasks.flights import TASK
 
@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[2]
 PARENT = """
 import multiprocessing, sys, time
 from pathlib import Path
+from pipeline.benchmark.task import Job
 from pipeline.benchmark.worker import Worker
-from pipeline.benchmark.measure import Job
 worker = Worker(Job("flights", "logistic", "cpu", Path(sys.argv[1])))
 print(multiprocessing.active_children()[0].pid, flush=True)
 time.sleep(60)

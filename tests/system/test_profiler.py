@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.benchmark import results, rounds
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.measure import Job
+from pipeline.benchmark.task import Job
 from pipeline.errors import ConfigError
 from pipeline.system import profiler
 from tasks.flights import TASK

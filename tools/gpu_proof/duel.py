@@ -41,7 +41,7 @@ def duel(pipeline: str, path: Path, rows: int, device: str, repeats: int, seed: 
     """Run both ways in turns of random order, after a warm-up of each."""
     found, stages = task.load("synthetic"), list[dict[str, float]]()
     _, split = found.split(None)
-    job = measure.Job(task=found.name, pipeline=pipeline, variant=device, path=path, seed=seed)
+    job = task.Job(task=found.name, pipeline=pipeline, variant=device, path=path, seed=seed)
 
     def ours() -> tuple[Any, Any]:
         outcome = measure.run(found, found.pipeline(pipeline, seed), job)

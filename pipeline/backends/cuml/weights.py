@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
-from pipeline.preprocessing.transformers.target_encoder import labels
+from pipeline.data.target import encode_labels
 from pipeline.typing import ReadParams, Target
 
 
@@ -62,7 +62,7 @@ def scale_weights(
 
 def _of_classes(asked: Any, y: np.ndarray, given: Any) -> tuple[dict[Any, float], float]:
     """Return the weight of each class, and the mean weight of a row."""
-    codes, classes = labels(y)
+    codes, classes = encode_labels(y)
     counts = np.bincount(codes)
     each = _balanced(counts) if asked == "balanced" else _named(asked, classes)
     mean = np.bincount(codes, given) @ each / len(codes)

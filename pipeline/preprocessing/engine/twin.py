@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from pipeline.errors import Reason
 from pipeline.preprocessing.engine.blocks import Block, Categories, Dates, Numbers
-from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.typing import Array, Estimator, Target
+
+if TYPE_CHECKING:
+    from pipeline.preprocessing.statistics.moments import Moments
 
 S = TypeVar("S")
 

@@ -11,6 +11,7 @@ from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif,
 from sklearn.utils import check_X_y
 
 from pipeline.data import frames
+from pipeline.data.target import encode_labels
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
@@ -19,7 +20,6 @@ from pipeline.preprocessing.statistics.f_tests import Joint
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.transformers.scalers import require_finite
-from pipeline.preprocessing.transformers.target_encoder import labels
 from pipeline.typing import Target
 
 S = TypeVar("S")
@@ -127,7 +127,7 @@ class SelectKBestTwin(_SelectorTwin[Any]):
         if self.estimator.score_func is f_classif:
             # Objects may be text and numbers, which nothing sorts: refused, as by scikit-learn.
             mixed = y.dtype.kind == "O"
-            codes, classes = np.unique(y, return_inverse=True)[::-1] if mixed else labels(y)
+            codes, classes = np.unique(y, return_inverse=True)[::-1] if mixed else encode_labels(y)
             self._n_classes = len(classes)
             return (codes.astype("int64"),)
         if y.dtype.kind not in "iufb":

@@ -27,6 +27,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
 from pipeline.data import frames
+from pipeline.data.target import encode_labels
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.blocks import Categories, Numbers
 from pipeline.preprocessing.engine.twin import ANY
@@ -329,7 +330,7 @@ def _seen(estimator: TargetEncoder, y: np.ndarray) -> _Seen:
     y = y.reshape(len(y))
     if kind == "continuous":
         return _Seen(kind, None, y.astype("float64"), _splitter(estimator, y, kind), y)
-    codes, classes = labels(y)
+    codes, classes = encode_labels(y)
     codes = codes.astype(np.min_scalar_type(len(classes)))
     if kind == "multiclass" and len(classes) < 3:
         raise DataError(
@@ -383,27 +384,6 @@ def _repeats(y: np.ndarray) -> bool:
     if y.dtype.kind == "f":
         return bool((np.trunc(first := y[:100]) == first).all())
     return isinstance(y.flat[0], str)
-
-
-def labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each label's position, and the sorted labels, as `LabelEncoder` does.
-
-    >>> codes, classes = labels(np.array(["no", "yes", "no"]))
-    >>> codes.tolist(), classes.tolist()
-    ([0, 1, 0], ['no', 'yes'])
-    """
-    if y.dtype.kind in "biu" and len(y) and _are_near(low := int(y.min()), int(y.max())):
-        # Counted in their places, which no hash table does as fast.
-        places = np.subtract(y, low, dtype="int64")
-        present = np.bincount(places) > 0
-        codes = (np.cumsum(present) - 1).astype("uint16")
-        return codes[places], (np.flatnonzero(present) + low).astype(y.dtype)
-    codes, classes = pd.factorize(y, sort=True)
-    return codes, np.asarray(classes).astype(y.dtype)
-
-
-def _are_near(low: int, high: int) -> bool:
-    return high - low < 2**16 and high < 2**63
 
 
 def _folds(splitter: Any, y: np.ndarray) -> np.ndarray:

@@ -15,9 +15,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import LabelEncoder, StandardScaler, TargetEncoder
 from sklearn.utils.multiclass import type_of_target
 
+from pipeline.data.target import encode_labels
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.transformers import target_encoder
-from pipeline.preprocessing.transformers.target_encoder import ahead, labels, read_target
+from pipeline.preprocessing.transformers.target_encoder import ahead, read_target
 
 DTYPES = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float64")
 
@@ -157,7 +158,7 @@ LABELS = {
 def test_labels_are_those_of_sklearn(name: str) -> None:
     y = np.array(LABELS[name])
     encoder = LabelEncoder().fit(y)
-    codes, classes = labels(y)
+    codes, classes = encode_labels(y)
     np.testing.assert_array_equal(codes, encoder.transform(y))
     np.testing.assert_array_equal(classes, encoder.classes_)
     assert classes.dtype == y.dtype
@@ -168,7 +169,7 @@ def test_labels_are_those_of_sklearn(name: str) -> None:
     "y", [np.array([True, False]), np.array([2**64 - 1, 2**64 - 2], dtype="uint64")]
 )
 def test_bools_and_the_greatest_integers_are_labels(y: np.ndarray) -> None:
-    codes, classes = labels(y)
+    codes, classes = encode_labels(y)
     np.testing.assert_array_equal(classes[codes], y)
     assert (classes.dtype, classes.tolist()) == (y.dtype, sorted(y.tolist()))
 
