@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as Shown
 
 from pipeline.benchmark.report.format import MISSING, seconds
-from pipeline.benchmark.report.tables import Row, Table, outcome, row, span
+from pipeline.benchmark.report.tables import ReportTable, Row, outcome, row, span
 from pipeline.benchmark.results import Cell, Results
 from pipeline.benchmark.statistics import ratio
 from pipeline.errors import DataError
@@ -80,7 +80,7 @@ def _gpus(results: Results) -> str:
     return ", ".join(gpu.name for gpu in results.machine.gpus) or "none"
 
 
-def table(new: Results, old: Results) -> Table:
+def baseline_table(new: Results, old: Results) -> ReportTable:
     """Return the times of both records, and their ratio, new over old.
 
     Raises
@@ -96,7 +96,7 @@ def table(new: Results, old: Results) -> Table:
         if cell.runs and (cell.pipeline, cell.variant) in then
     ]
     told = other_differences(new, old)
-    return Table(
+    return ReportTable(
         f"Now ({new.created[:10]}) beside then ({old.created[:10]})",
         ("Pipeline", "Variant", "Then, s", "Now, s", "Ratio", "Interval", "Verdict"),
         "llrrrrl",
@@ -119,7 +119,7 @@ def _row(now: Cell, then: Cell) -> Row:
 
 def show(new: Results, old: Results) -> None:
     """Print the table; see `table` for what is raised."""
-    made = table(new, old)
+    made = baseline_table(new, old)
     result = Shown(title=made.caption, caption=made.note)
     for name, side in zip(made.head, made.align, strict=True):
         result.add_column(name, justify="right" if side == "r" else "left")

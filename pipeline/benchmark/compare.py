@@ -131,7 +131,7 @@ class Comparison:
             schema=results.SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             task=self._task(reports[0]),
-            data=provenance.data(self.task, self.job.path),
+            data=provenance.describe_data(self.task, self.job.path),
             machine=environment.machine(reports[0].threads, load),
             source=environment.source(),
             protocol=results.Protocol(

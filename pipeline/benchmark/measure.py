@@ -27,7 +27,7 @@ from pipeline.estimator.accelerated import Accelerated
 from pipeline.planning.choose import choose_by_size
 from pipeline.planning.classify import named_steps
 from pipeline.preprocessing.engine.build import leaves
-from pipeline.system.devices import choose, prepare
+from pipeline.system.devices import choose, prepare_memory
 from pipeline.trace import Event
 from pipeline.typing import Estimator, Table, Target
 
@@ -77,7 +77,7 @@ class Outcome:
         self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start
 
 
-def run(task: Task, pipeline: Estimator, job: Job) -> Outcome:
+def measure_once(task: Task, pipeline: Estimator, job: Job) -> Outcome:
     """Read, fit, predict; return the times and the predictions."""
     _, split = task.split(job.split)
     outcome = Outcome()
@@ -93,7 +93,7 @@ def run(task: Task, pipeline: Estimator, job: Job) -> Outcome:
     return outcome
 
 
-def judge(task: Task, outcome: Outcome) -> dict[str, float]:
+def judge_outcome(task: Task, outcome: Outcome) -> dict[str, float]:
     """Return the task's metrics of an outcome; see `judging.judge`."""
     return metrics.judge(task, outcome.y_true, outcome.predicted)
 
@@ -102,12 +102,12 @@ def _accelerated(
     task: Task, model: Accelerated, split: Split, path: Path, outcome: Outcome
 ) -> None:
     device = _device(task, model, path)
-    prepare(device)
+    prepare_memory(device)
 
     def read_rows(rows: Table) -> Any:
         with outcome.stage("read"):
             if active() is None and _in_one_process(task):
-                return parquet.read(path, task.features, _targets(task), rows, device)
+                return parquet.read_parquet(path, task.features, _targets(task), rows, device)
             outcome.reading = preflight(path, [*_table(task), task.target], device=device)
             return read(path, _table(task), task.target, rows=rows, device=device)
 
@@ -160,7 +160,7 @@ def _truth(task: Task, y: Target) -> np.ndarray:
 
 def _with_rows(task: Task, split: Split, path: Path, target: np.ndarray) -> np.ndarray:
     """Return the known clusters with the rows as numbers, a missing one the mean of its column."""
-    frame, _ = parquet.read(path, task.columns, task.target, split.train, "cpu")
+    frame, _ = parquet.read_parquet(path, task.columns, task.target, split.train, "cpu")
     rows = frame.astype("float32")
     return metrics.fields(target=target, row=rows.fillna(rows.mean()).to_numpy())
 

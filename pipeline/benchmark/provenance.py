@@ -12,7 +12,7 @@ from pipeline.records import DataInfo, Movement
 from pipeline.trace import Event
 
 
-def data(task: Task, path: Path) -> DataInfo:
+def describe_data(task: Task, path: Path) -> DataInfo:
     """Return the record of the data file, or of the folder of files."""
     return DataInfo(
         path=str(path),

@@ -12,7 +12,7 @@ from pipeline.benchmark import results
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.history import earlier
 from pipeline.benchmark.report import html, markdown
-from pipeline.benchmark.report.terminal import table
+from pipeline.benchmark.report.terminal import terminal_table
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.system.atomic import publishing, write_text
 from pipeline.system.progress import progress
@@ -65,7 +65,7 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
         if options.pages:
             render(measured, draft)
     finished.drop()
-    Console().print(table(measured))
+    Console().print(terminal_table(measured))
 
 
 def render(measured: results.Results, folder: Path) -> None:
@@ -83,7 +83,10 @@ def render(measured: results.Results, folder: Path) -> None:
     OutputError
         The folder is not writable, the disk is full, or a file is in the way.
     """
-    for name, write in {"index.html": html.page, "report.md": markdown.page}.items():
+    for name, write in {
+        "index.html": html.render_html,
+        "report.md": markdown.render_markdown,
+    }.items():
         write_text(folder / name, write(measured))
 
 

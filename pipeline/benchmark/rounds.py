@@ -21,7 +21,7 @@ from pipeline.benchmark.statistics import REFERENCE, Score, differences
 from pipeline.benchmark.task import Job, Kind
 from pipeline.benchmark.worker import Report, Worker, WorkerFailed, WorkerGone
 from pipeline.planning.plan import placement_records
-from pipeline.system.profiler import obstacle
+from pipeline.system.profiler import why_not_sampled
 from pipeline.system.progress import Say
 from pipeline.typing import Estimator
 
@@ -96,7 +96,7 @@ class Schedule:
         """Run once more for a page of where the time goes, if there is a folder for it."""
         if self.pages is None or runner.runs.why:
             return
-        why, pipeline, variant = obstacle(), runner.runs.pipeline, runner.runs.variant
+        why, pipeline, variant = why_not_sampled(), runner.runs.pipeline, runner.runs.variant
         name = f"profile-{len(self.profiles) + 1}.html"  # pipelines may have any name
         why = why or runner.profile(self.pages / name, self.say)
         self.profiles.append(

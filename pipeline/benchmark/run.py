@@ -29,7 +29,7 @@ from pipeline.system.progress import Say
 SCHEMA: Final = "pipeline.run/2"
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FilePart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file of the run folder."""
 
     file: str
@@ -51,9 +51,9 @@ class PipelineRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     metrics: dict[str, float]
     placement: list[Placement]
     execution_log: list[Movement]
-    model: Part
+    model: FilePart
     """The list of sums of the folder that `pipeline.load` and ``predict`` take."""
-    predictions: Part
+    predictions: FilePart
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,7 +71,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 @dataclass(frozen=True)
-class Batch:
+class PredictedBatch:
     """What to run.
 
     Parameters
@@ -109,7 +109,7 @@ class Batch:
             task=self.task.name,
             split=self.task.split(self.job.split)[0],
             seed=self.job.seed,
-            data=provenance.data(self.task, self.job.path),
+            data=provenance.describe_data(self.task, self.job.path),
             machine=environment.machine(environment.threads(), load),
             source=environment.source(),
             pipelines=runs,
@@ -122,15 +122,15 @@ class Batch:
         say(f"{name}: reading, training, predicting")
         pipeline = self.task.pipeline(name, self.job.seed, self.job.changes)
         kept = self.job.checkpoint and self.job.checkpoint / name
-        outcome = measure.run(
+        outcome = measure.measure_once(
             self.task, pipeline, replace(self.job, pipeline=name, checkpoint=kept)
         )
         if outcome.reading and outcome.reading.how != "in memory":
             say(f"{name}: {outcome.reading}")
-        values = measure.judge(self.task, outcome)
+        values = measure.judge_outcome(self.task, outcome)
         scores = "  ".join(f"{key} {value:.4f}" for key, value in values.items())
         say(f"{name}: {outcome.total:.2f} s on {outcome.model.device_}  {scores}")
-        about = About(values, provenance.data(self.task, self.job.path).sha256)
+        about = About(values, provenance.describe_data(self.task, self.job.path).sha256)
         return PipelineRun(
             pipeline=name,
             code=source_code.code(pipeline),
@@ -147,25 +147,25 @@ class Batch:
             predictions=_save_predictions(outcome, folder, name, self.task.kind),
         )
 
-    def _save(self, outcome: Outcome, folder: Path, about: About) -> Part:
+    def _save(self, outcome: Outcome, folder: Path, about: About) -> FilePart:
         """Save a model, with the profile of its training rows if they fit; no clock sees that."""
         model = outcome.model
         if outcome.reading is None or outcome.reading.need <= partitioned.room("cpu"):
             self._profile(model)
         folder.mkdir()
-        manifest.write(folder, *pack(model, about))
+        manifest.write_manifest(folder, *pack(model, about))
         sums = _part(folder / manifest.SUMS)
         return msgspec.structs.replace(sums, file=f"{folder.name}/{sums.file}")
 
     def _profile(self, model: Accelerated) -> None:
         _, split = self.task.split(self.job.split)
         task = self.task
-        X, _ = parquet.read(self.job.path, task.features, task.target, split.train, "cpu")
+        X, _ = parquet.read_parquet(self.job.path, task.features, task.target, split.train, "cpu")
         if isinstance(model.inputs_, TableInput):
             model.profile_ = model.inputs_.profile(model.inputs_.take(X))
 
 
-def _save_predictions(outcome: Outcome, folder: Path, name: str, kind: Kind) -> Part:
+def _save_predictions(outcome: Outcome, folder: Path, name: str, kind: Kind) -> FilePart:
     path = folder / f"{name}.predictions.parquet"
     binary = "probability" if hasattr(outcome.model, "predict_proba") else "anomaly"
     said = binary if kind == "binary" else "prediction"
@@ -176,5 +176,5 @@ def _save_predictions(outcome: Outcome, folder: Path, name: str, kind: Kind) -> 
     return _part(path)
 
 
-def _part(path: Path) -> Part:
-    return Part(file=path.name, sha256=files.digest(path), bytes=path.stat().st_size)
+def _part(path: Path) -> FilePart:
+    return FilePart(file=path.name, sha256=files.digest(path), bytes=path.stat().st_size)

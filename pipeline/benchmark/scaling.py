@@ -56,7 +56,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Model:
+class TimeModel:
     """Seconds as a + b·n^c of n training rows.
 
     Parameters
@@ -136,7 +136,7 @@ def curve(results: Results, pipeline: str, variant: str) -> Curve | None:
     return Curve(tuple(rows), tuple(found[n] for n in rows)) if rows else None
 
 
-def model(found: Curve) -> Model | None:
+def model(found: Curve) -> TimeModel | None:
     """Return the cost model; None with fewer than three sizes."""
     if len(found.rows) < FEWEST:
         return None
@@ -187,10 +187,10 @@ def overtaking(results: Results, pipeline: str, variant: str) -> BreakEven | Non
     return break_even(ours, reference)
 
 
-def _model(rows: Floats, medians: Floats, exponents: Floats) -> Model:
+def _model(rows: Floats, medians: Floats, exponents: Floats) -> TimeModel:
     a, b, c = (float(found[0]) for found in _fit(rows, medians, exponents))
     miss = np.abs((a + b * rows**c) / medians[0] - 1).max()
-    return Model(a, b, c, float(miss))
+    return TimeModel(a, b, c, float(miss))
 
 
 def _fit(rows: Floats, medians: Floats, exponents: Floats) -> tuple[Floats, Floats, Floats]:
@@ -223,7 +223,7 @@ def _crossings(grid: Floats, apart: Floats) -> tuple[Floats, npt.NDArray[np.bool
 
 
 def _resampled(
-    pair: Sequence[Curve], fitted: Sequence[Model], grid: Floats
+    pair: Sequence[Curve], fitted: Sequence[TimeModel], grid: Floats
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Return the crossings of models that are fitted to runs drawn anew at each size."""
     ours = len(pair[0].runs)
@@ -250,7 +250,7 @@ def _resampled(
     return drawn[0], drawn[1] > 0
 
 
-def _log_times(found: Curve, shape: Model, medians: Floats, grid: Floats) -> Floats:
+def _log_times(found: Curve, shape: TimeModel, medians: Floats, grid: Floats) -> Floats:
     """Return the logarithms of the modelled times on a grid, one row for each row of medians."""
     exponents = np.array([1.0]) if shape.c == 1 else EXPONENTS
     a, b, c = _fit(np.array(found.rows, float), medians, exponents)

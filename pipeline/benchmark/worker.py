@@ -218,12 +218,14 @@ def once(job: Job) -> Report:
     what = task.load(job.task)
     start = time.process_time()
     with watching(gpu=job.variant in ON_GPU) as seen:
-        outcome = measure.run(what, what.pipeline(job.pipeline, job.seed, job.changes), job)
+        outcome = measure.measure_once(
+            what, what.pipeline(job.pipeline, job.seed, job.changes), job
+        )
     cpu_seconds = time.process_time() - start
     return Report(
         total=outcome.total,
         stages=outcome.stages,
-        metrics=measure.judge(what, outcome),
+        metrics=measure.judge_outcome(what, outcome),
         rows_train=outcome.rows_train,
         y_true=outcome.y_true,
         predicted=outcome.predicted,

@@ -88,9 +88,9 @@ def report(task: str, out: Path | None, from_results: bool, **options: Any) -> N
 )
 def gallery(device: str, repeats: int, home: Path, out: Path, from_results: bool) -> None:
     """Report on every task whose data is there, and write an index page."""
-    from pipeline.benchmark.report.gallery_page import build
+    from pipeline.benchmark.report.gallery_page import build_gallery
 
-    index = build(
+    index = build_gallery(
         out, home, ["--device", device, "--repeats", str(repeats)], from_results=from_results
     )
     click.echo(f"gallery: {index.resolve().as_uri()}")

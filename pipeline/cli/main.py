@@ -57,7 +57,7 @@ def run(
     checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
     """Train and judge each pipeline of TASK once; keep models and predictions."""
-    from pipeline.benchmark.run import Batch
+    from pipeline.benchmark.run import PredictedBatch
     from pipeline.distributed.cluster import optional_cluster
     from pipeline.system import profiler
     from pipeline.system.atomic import publishing
@@ -65,7 +65,7 @@ def run(
 
     what, job, pipelines = prepare(task, **options)
     folder = out or Path("runs") / task
-    batch = Batch(what, replace(job, checkpoint=checkpoint), pipelines)
+    batch = PredictedBatch(what, replace(job, checkpoint=checkpoint), pipelines)
     with (
         publishing(folder) as draft,
         optional_cluster(cluster, workers=workers),
@@ -99,17 +99,17 @@ def predict(
 ) -> None:  # fmt: skip
     """Predict the rows of IN (Parquet, CSV) with a saved MODEL, into OUT (Parquet)."""
     from pipeline.distributed.cluster import optional_cluster
-    from pipeline.serving.predict import Job, batches, run
+    from pipeline.serving.predict import PredictionJob, batches, predict_file
     from pipeline.system.progress import progress
 
     keep, may = ([n.strip() for n in options.pop(name).split(",") if n.strip()]
                  for name in ("copy_columns", "allow_empty"))  # fmt: skip
-    job = Job(model, source, target, keep=keep, allow_empty=may, **options)
+    job = PredictionJob(model, source, target, keep=keep, allow_empty=may, **options)
     with (
         optional_cluster(cluster, workers=workers),
         progress("batches", batches(job)) as line,
     ):
-        record = run(job, line)
+        record = predict_file(job, line)
     rate = record.rows / record.seconds
     click.echo(f"predictions: {target} ({record.rows:,} rows, {rate:,.0f} a second)")
 
@@ -201,9 +201,9 @@ def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | No
 @click.option("--json", is_flag=True, help="As JSON.")
 def doctor(json: bool) -> None:
     """Say which device will be used and why, and what to fix."""
-    from pipeline.system.doctor import main
+    from pipeline.system.doctor import print_diagnosis
 
-    sys.exit(main(json=json))
+    sys.exit(print_diagnosis(json=json))
 
 
 @contextmanager

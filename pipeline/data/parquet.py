@@ -176,7 +176,7 @@ def _read_as(kind: pa.DataType) -> pa.DataType:
     return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
 
 
-def read(
+def read_parquet(
     path: Path,
     features: Sequence[str] | str,
     target: str | Sequence[str],

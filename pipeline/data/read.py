@@ -131,7 +131,7 @@ def read(
     if preflight(path, [*features, target], device=device).how != "in memory":
         return scan(path, features, target, rows=rows, device=device)
     if not is_csv(path):
-        return parquet.read(path, features, target, rows, device)
+        return parquet.read_parquet(path, features, target, rows, device)
     return _csv(path, features, target, rows, device)
 
 

@@ -37,7 +37,7 @@ from pipeline.planning.source_code import code
 from pipeline.preprocessing.engine.build import obstacles_to_batches
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.target_encoder import ahead
-from pipeline.system.devices import Choice, prepare
+from pipeline.system.devices import Choice, prepare_memory
 from pipeline.trace import ExecutionLog
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
@@ -238,7 +238,7 @@ class Accelerated(Answers):
         """Lower the estimator, call a method of the plan, and keep it all if that succeeds."""
         self._check_parameters()
         choice = choose_for(self.device, self.estimator, X)
-        prepare(choice.name)
+        prepare_memory(choice.name)
         plan = lower(self.estimator, choice.name, self._lowering_options())
         takes, X = inputs.fit_input(plan.nodes[0], X)
         params = _validate_eval_set(params, takes)

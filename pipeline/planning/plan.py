@@ -23,7 +23,7 @@ from pipeline.trace import record
 from pipeline.typing import Estimator, Params, Table, Target
 
 
-class Worker(Protocol):
+class StepWorker(Protocol):
     """What a step needs: `Program` and `Model` have it."""
 
     def fit(self, X: Table, y: Target, **params: Any) -> Any:
@@ -65,7 +65,7 @@ class Step:
     """
 
     name: str
-    worker: Worker
+    worker: StepWorker
     device: str
     placements: Sequence[Placement] = field(default_factory=list)
     on_host: Callable[[Sequence[Reason]], Step] | None = None

@@ -72,7 +72,7 @@ def _named(module: str, name: str) -> Callable[[], None]:
 _NA, _NAT = _named("pandas", "NA"), _named("pandas", "NaT")
 
 
-def dumps(value: object, estimator: BaseEstimator) -> bytes:
+def dump_skops(value: object, estimator: BaseEstimator) -> bytes:
     """Return values as the bytes of a skops file.
 
     Parameters

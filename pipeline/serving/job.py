@@ -65,7 +65,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 @dataclass(frozen=True)
-class Job:
+class PredictionJob:
     """What to predict, and how.
 
     Parameters
@@ -166,7 +166,7 @@ def serve_forests(plan: Plan, device: str) -> None:
     plan.steps = [*plan.steps[:-1], Step(last.name, worker, device, [where])]
 
 
-def judge_empty(record: Record, job: Job, profile: Mapping[str, ColumnProfile]) -> None:
+def judge_empty(record: Record, job: PredictionJob, profile: Mapping[str, ColumnProfile]) -> None:
     """Refuse columns without a value that chance does not explain; tell of the others.
 
     Raises
@@ -189,7 +189,7 @@ def judge_empty(record: Record, job: Job, profile: Mapping[str, ColumnProfile]) 
         warnings.warn(f"{what}; all are predicted as missing", UserWarning, stacklevel=3)
 
 
-def tell_marks(job: Job, profile: Mapping[str, ColumnProfile]) -> None:
+def tell_marks(job: PredictionJob, profile: Mapping[str, ColumnProfile]) -> None:
     """Warn of texts at fit that are none in CSV, as far as a profile knows them."""
     known = {
         name: sorted({*(learnt.values or [])} & {*MISSING}) for name, learnt in profile.items()

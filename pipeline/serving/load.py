@@ -12,7 +12,7 @@ from pipeline.errors import DataError, PipelineError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.serving import manifest, state, steps
-from pipeline.system.devices import choose, prepare
+from pipeline.system.devices import choose, prepare_memory
 
 
 def load(path: str | Path, device: str = "auto") -> Accelerated:
@@ -42,7 +42,7 @@ def load(path: str | Path, device: str = "auto") -> Accelerated:
     folder = Path(path)
     if not manifest.is_model(folder):
         raise DataError(_no_model(folder))
-    described, files = manifest.read(folder)
+    described, files = manifest.read_manifest(folder)
     _tell_versions(described.versions, folder)
     return unpack(files, device)
 
@@ -89,14 +89,14 @@ def _model(
 ) -> Accelerated:
     model = Accelerated(objects.estimator, device, **msgspec.structs.asdict(saved.settings))
     choice = choose(device)
-    prepare(choice.name)
+    prepare_memory(choice.name)
     fallback = device == "auto" if model.fallback is None else model.fallback
     plan = lower(
         model.estimator,
         choice.name,
         LoweringOptions(fallback, model.dtype, model.rank_error),
     )
-    steps.unpack(plan, state.packed_steps(saved, objects, files), fallback=fallback)
+    steps.unpack_steps(plan, state.packed_steps(saved, objects, files), fallback=fallback)
     return model.resume(
         plan,
         state.unpack_inputs(saved.inputs, objects.names, objects.used),

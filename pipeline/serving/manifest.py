@@ -32,7 +32,7 @@ XGBOOSTS = ("xgboost", "xgboost-cpu", "xgboost-cu13")
 _SUM = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9][A-Za-z0-9._-]{0,199})")
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ModelPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file of the folder."""
 
     file: str
@@ -74,7 +74,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     data_sha256: str | None
     certificate: dict[str, Any] | None
     """Of parity with scikit-learn, where one was made."""
-    parts: list[Part]
+    parts: list[ModelPart]
 
 
 def versions() -> dict[str, str]:
@@ -88,7 +88,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def write(folder: Path, files: Mapping[str, bytes], manifest: Manifest) -> None:
+def write_manifest(folder: Path, files: Mapping[str, bytes], manifest: Manifest) -> None:
     """Write the parts, the manifest, and the list of all sums, into an empty folder."""
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
     everything = {**files, MANIFEST: text}
@@ -97,12 +97,14 @@ def write(folder: Path, files: Mapping[str, bytes], manifest: Manifest) -> None:
         (folder / name).write_bytes(data)
 
 
-def parts(files: Mapping[str, bytes]) -> list[Part]:
+def list_parts(files: Mapping[str, bytes]) -> list[ModelPart]:
     """Return what the manifest says of files."""
-    return [Part(file=name, sha256=sha256(data), bytes=len(data)) for name, data in files.items()]
+    return [
+        ModelPart(file=name, sha256=sha256(data), bytes=len(data)) for name, data in files.items()
+    ]
 
 
-def read(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
+def read_manifest(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
     """Return the manifest and the bytes of the parts, all of them checked.
 
     Raises

@@ -21,7 +21,7 @@ from pipeline.errors import OutputError, OutputLocked, PipelineError
 from pipeline.system.atomic import flush
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OutputPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is remembered of a batch."""
 
     rows: int
@@ -79,7 +79,7 @@ def _prepare(folder: Path, identity: str) -> None:
         told.write_text(identity)
 
 
-def write(folder: Path, number: int, part: Part, table: pa.Table) -> None:
+def write_part(folder: Path, number: int, part: OutputPart, table: pa.Table) -> None:
     """Write a part; it counts once what is said of it is there too."""
     pq.write_table(table, folder / f"{number:08}.parquet", write_page_checksum=True)
     draft = folder / f"{number:08}.draft"
@@ -88,17 +88,17 @@ def write(folder: Path, number: int, part: Part, table: pa.Table) -> None:
     draft.rename(folder / f"{number:08}.json")
 
 
-def done(folder: Path) -> list[Part]:
+def done(folder: Path) -> list[OutputPart]:
     """Return the parts from the first one on, up to the first that is not there."""
     found = []
     for number, path in enumerate(sorted(folder.glob("*.json"))):
         if path.stem != f"{number:08}":
             break
-        found.append(msgspec.json.decode(path.read_bytes(), type=Part))
+        found.append(msgspec.json.decode(path.read_bytes(), type=OutputPart))
     return found
 
 
-def publish(folder: Path, target: Path, name: str, record: bytes) -> None:
+def publish_parts(folder: Path, target: Path, name: str, record: bytes) -> None:
     """Make one file of all parts, and give it its name.
 
     Parameters

@@ -34,7 +34,7 @@ from pipeline.serving.job import (
     METHODS,
     ROWS,
     SCHEMA,
-    Job,
+    PredictionJob,
     Record,
     judge_empty,
     serve_forests,
@@ -42,12 +42,21 @@ from pipeline.serving.job import (
     tell_marks,
 )
 from pipeline.serving.load import load
-from pipeline.serving.parts import Part
+from pipeline.serving.parts import OutputPart
 from pipeline.system.progress import Say
 from pipeline.system.threads import alone
 from pipeline.typing import Table
 
-__all__ = ["METHODS", "ROWS", "SCHEMA", "Job", "Predictor", "Record", "batches", "run"]
+__all__ = [
+    "METHODS",
+    "ROWS",
+    "SCHEMA",
+    "PredictionJob",
+    "Predictor",
+    "Record",
+    "batches",
+    "predict_file",
+]
 
 FEWEST: Final = 64
 """Rows below which a batch is not halved again for want of memory."""
@@ -55,12 +64,12 @@ _KINDS: Final[Mapping[type, str]] = {TextInput: "text", TableInput: "number"}
 """What a file without names at fit holds."""
 
 
-def run(job: Job, say: Say) -> Record:
+def predict_file(job: PredictionJob, say: Say) -> Record:
     """Write the predictions and their record; inside of `pipeline.cluster`, its workers predict.
 
     Parameters
     ----------
-    job : Job
+    job : PredictionJob
     say : callable
         Gets a line of text for every batch.
 
@@ -88,11 +97,11 @@ def run(job: Job, say: Say) -> Record:
         record = batch.record(folder, before, time.perf_counter() - start)
         judge_empty(record, job, batch.model.profile_)
         text = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
-        parts.publish(folder, job.target, SCHEMA, text)
+        parts.publish_parts(folder, job.target, SCHEMA, text)
     return record
 
 
-def batches(job: Job) -> int:
+def batches(job: PredictionJob) -> int:
     """Return the number of batches there will be; 0 where that is not known beforehand."""
     rows = TableFile(job.source, None, {}).rows()
     return 0 if rows is None else -(-rows // job.rows)
@@ -101,7 +110,7 @@ def batches(job: Job) -> int:
 class Predictor:
     """A model, and how its input is read and its output written."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: PredictionJob) -> None:
         self.job = job
         self.model: Accelerated = load(job.model, job.device)
         if job.forests == "nvforest":
@@ -151,13 +160,15 @@ class Predictor:
             say("made by an earlier run")
         tables = self.source.tables(self.job.rows, seen)
         for number, (part, made) in enumerate(self._batches(tables, seen), len(done)):
-            parts.write(folder, number, part, made)
+            parts.write_part(folder, number, part, made)
             seen += part.rows
             say(f"{seen:,} rows{of}")
         if not seen:
             raise DataError(f"{self.job.source}: has no rows")
 
-    def _batches(self, tables: Iterable[pa.Table], start: int) -> Iterator[tuple[Part, pa.Table]]:
+    def _batches(
+        self, tables: Iterable[pa.Table], start: int
+    ) -> Iterator[tuple[OutputPart, pa.Table]]:
         """Yield what is made of each table, here or by the workers of the cluster, in order."""
         placed = _with_starts(tables, start)
         if active() is not None:
@@ -166,7 +177,7 @@ class Predictor:
             for table, first in placed:
                 yield self._batch(table, first)
 
-    def _batch(self, table: pa.Table, start: int) -> tuple[Part, pa.Table]:
+    def _batch(self, table: pa.Table, start: int) -> tuple[OutputPart, pa.Table]:
         X = self._rows(table)
         try:
             taken = self.model.inputs_.take(X)
@@ -179,7 +190,9 @@ class Predictor:
         copied = {name: table[name] for name in self.copied}
         output = pa.table({**copied, **self._columns(made)})
         valued = [name for name in table.column_names if table[name].null_count < len(table)]
-        part = Part(rows=len(table), counted=counted, casts=casts, valued=valued, halved=pieces > 1)
+        part = OutputPart(
+            rows=len(table), counted=counted, casts=casts, valued=valued, halved=pieces > 1
+        )
         return part, self._indexed(output)
 
     def _made(self, taken: Any) -> tuple[Any, int]:
@@ -286,7 +299,7 @@ class Predictor:
             cluster=cluster.about if (cluster := active()) is not None else "",
         )
 
-    def _empty(self, made: Sequence[Part]) -> list[str]:
+    def _empty(self, made: Sequence[OutputPart]) -> list[str]:
         """Return the columns without a value that some step reads."""
         taken = self.model.inputs_
         used = taken.schema.used if isinstance(taken, TableInput) else None
@@ -302,6 +315,6 @@ def _with_starts(tables: Iterable[pa.Table], start: int) -> Iterator[tuple[pa.Ta
         start += len(table)
 
 
-def _answered(predictor: Predictor, table: pa.Table, start: int) -> tuple[Part, pa.Table]:
+def _answered(predictor: Predictor, table: pa.Table, start: int) -> tuple[OutputPart, pa.Table]:
     with alone():
         return predictor._batch(table, start)

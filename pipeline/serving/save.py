@@ -88,13 +88,15 @@ def save(model: Accelerated, path: str | Path, about: About | None = None) -> Pa
     folder = Path(path)
     files, text = pack(model, about or About())
     with publishing(folder) as draft:
-        manifest.write(draft, files, text)
+        manifest.write_manifest(draft, files, text)
     return folder
 
 
 def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
     """Return the parts of a fitted model, and the manifest that describes them."""
-    packed = [steps.pack(step.worker, number) for number, step in enumerate(model.plan_.steps)]
+    packed = [
+        steps.pack_steps(step.worker, number) for number, step in enumerate(model.plan_.steps)
+    ]
     names = [step.name for step in model.plan_.steps]
     settings = {name: getattr(model, name) for name in state.Settings.__struct_fields__}
     saved = state.SavedState(
@@ -174,7 +176,7 @@ def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> M
         metrics={name: float(value) for name, value in about.metrics.items()},
         data_sha256=about.data_sha256,
         certificate=_certificate(model, about),
-        parts=manifest.parts(files),
+        parts=manifest.list_parts(files),
     )
 
 

@@ -21,7 +21,7 @@ from pipeline.backends.label_encoder import Labels
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.planning.classify import named_steps
-from pipeline.planning.plan import Plan, Step, Worker, make_host_step
+from pipeline.planning.plan import Plan, Step, StepWorker, make_host_step
 from pipeline.preprocessing.engine.blocks import Categories, Dates, Numbers
 from pipeline.preprocessing.engine.nodes import TransformerNode, check_type
 from pipeline.preprocessing.engine.program import Program
@@ -92,7 +92,7 @@ class Packed:
     files: Mapping[str, bytes]
 
 
-def pack(worker: Worker, number: int) -> Packed:
+def pack_steps(worker: StepWorker, number: int) -> Packed:
     """Return what a model folder holds of the fitted step of a number."""
     if isinstance(worker, Program):
         return _pack_program(worker)
@@ -138,7 +138,7 @@ def _without_splines(program: Program, leaves: Sequence[TransformerNode]) -> Any
     return deepcopy(fitted, {id(s): spline_parts(s) for s in splines}) if splines else fitted
 
 
-def unpack(plan: Plan, saved: Sequence[tuple[str, Packed]], *, fallback: bool) -> None:
+def unpack_steps(plan: Plan, saved: Sequence[tuple[str, Packed]], *, fallback: bool) -> None:
     """Make a lowered plan the fitted one that was saved.
 
     Parameters
@@ -204,7 +204,7 @@ def _take_over(step: Step, fitted: Estimator, estimator: Estimator, *, fallback:
         _take_over(step, fitted, estimator, fallback=fallback)
 
 
-def _recall(worker: Worker, state: ModelState, packed: Packed) -> None:
+def _recall(worker: StepWorker, state: ModelState, packed: Packed) -> None:
     """Make a model learn and answer from the type of matrix that the saved one did."""
     assert isinstance(worker, Model)
     worker.dtype, worker.row = "auto", None

@@ -66,14 +66,14 @@ def choose(device: str) -> Choice:
 
 def obstacle() -> str:
     """Return what stands in the way of ``"cuda"``; empty when nothing does."""
-    found = gpu.obstacle(gpu.probe(), os.environ)
+    found = gpu.why_unusable(gpu.probe(), os.environ)
     if found:
         return found
     missing = [package for package in STACK if not available(package)]
     return f"{', '.join(missing)} not installed (`make setup`)" if missing else ""
 
 
-def prepare(device: str) -> None:
+def prepare_memory(device: str) -> None:
     """Let a GPU keep the memory that is freed for the next array; call it before the first one.
 
     RMM, from which cuDF, CuPy and cuML have theirs, starts without a pool: each array is a

@@ -62,7 +62,7 @@ class Package:
 
 
 @dataclass(frozen=True)
-class Report:
+class Diagnosis:
     """All that `python -m pipeline doctor` says."""
 
     device: str
@@ -72,7 +72,7 @@ class Report:
     extra_why: str
     python: str
     disk_free_bytes: int
-    machine: machine.Machine
+    machine: machine.Hardware
     gpu: gpu.Probe
     gpu_test: str
     packages: tuple[Package, ...]
@@ -84,7 +84,7 @@ class Report:
         return all(problem.kind != "error" for problem in self.problems)
 
 
-def report() -> Report:
+def diagnose() -> Diagnosis:
     """Examine this machine and this environment.
 
     Takes under half a second, and up to two minutes where CUDA packages are
@@ -98,9 +98,9 @@ def report() -> Report:
     fits, why, problems = _fitting_extra(found, os.environ)
     problems += [*clashes(versions), *package_problems(packages, installed)]
     problems += mismatch(installed, fits, why)
-    tested, test_problems = _test_gpu(installed, gpu.obstacle(found, os.environ))
+    tested, test_problems = _test_gpu(installed, gpu.why_unusable(found, os.environ))
     choice = devices.choose("auto")
-    return Report(
+    return Diagnosis(
         device=choice.name,
         device_why=choice.why,
         extra_installed=installed,
@@ -246,14 +246,14 @@ def try_program(program: str, timeout: float = TIMEOUT_S) -> tuple[bool, str]:
     return done.returncode != 0, lines[-1] if lines else f"it ended with {done.returncode}"
 
 
-def render(report: Report) -> str:
+def format_diagnosis(report: Diagnosis) -> str:
     """Return a report as plain text."""
     host = report.machine
     rows = [
         ("Device", f"auto would use {report.device} ({report.device_why})"),
         ("Packages", f"{report.extra_installed or 'none'} installed"),
         ("", f"{report.extra_fits} fits this machine ({report.extra_why})"),
-        ("GPU", gpu.explain(report.gpu).replace("\n", "\n" + " " * 11) or "none"),
+        ("GPU", gpu.describe(report.gpu).replace("\n", "\n" + " " * 11) or "none"),
         ("GPU test", report.gpu_test),
         ("System", host.system),
         ("Python", report.python),
@@ -281,8 +281,8 @@ def _gib(size: int) -> str:
     return f"{size / 2**30:.1f} GiB"
 
 
-def main(*, json: bool = False) -> int:
+def print_diagnosis(*, json: bool = False) -> int:
     """Print the report; return 0 when the environment is usable and 1 when it is broken."""
-    found = report()
-    print(dumps(asdict(found), indent=2) if json else render(found))
+    found = diagnose()
+    print(dumps(asdict(found), indent=2) if json else format_diagnosis(found))
     return 0 if found.usable else 1

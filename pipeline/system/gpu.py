@@ -169,7 +169,7 @@ def unsupported(host: Host) -> str:
     return ""
 
 
-def obstacle(probe: Probe, environ: Mapping[str, str]) -> str:
+def why_unusable(probe: Probe, environ: Mapping[str, str]) -> str:
     """Return why no GPU of this machine can be used, or an empty string.
 
     An empty or negative ``CUDA_VISIBLE_DEVICES`` in `environ` hides them all.
@@ -210,7 +210,7 @@ def choose_extra(probe: Probe, environ: Mapping[str, str]) -> tuple[str, str]:
         return asked, f"set by GPU={asked}"
     if asked != "auto":
         raise ValueError(f"GPU={asked} is unknown; use one of auto, {', '.join(EXTRAS)}")
-    why_not = obstacle(probe, environ)
+    why_not = why_unusable(probe, environ)
     if why_not:
         return "cpu", why_not
     oldest = min(_capabilities(probe))
@@ -233,14 +233,14 @@ def _dotted(numbers: tuple[int, ...]) -> str:
     return ".".join(map(str, numbers))
 
 
-def explain(probe: Probe) -> str:
+def describe(probe: Probe) -> str:
     """Return what the driver said, a line for each thing; empty where there is none."""
     lines = [f"driver {probe.driver}, CUDA {probe.cuda or 'unknown'}"] if probe.driver else []
     lines += [f"GPU {index}: {device}" for index, device in enumerate(probe.devices)]
     return "\n".join([*lines, *probe.skipped])
 
 
-def main(arguments: Sequence[str]) -> int:
+def print_extra(arguments: Sequence[str]) -> int:
     """Print the extra on standard output and the reason on standard error."""
     if any(argument != "--explain" for argument in arguments):
         print("usage: python3 pipeline/system/gpu.py [--explain]", file=sys.stderr)
@@ -252,10 +252,10 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     print(extra)
-    details = [explain(found)] if arguments and found.driver else []
+    details = [describe(found)] if arguments and found.driver else []
     print(*details, f"[gpu] {extra}: {why}", sep="\n", file=sys.stderr)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(print_extra(sys.argv[1:]))

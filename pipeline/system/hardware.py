@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Machine:
+class Hardware:
     """Where a program runs.
 
     Parameters
@@ -39,7 +39,7 @@ class Machine:
     memory_free_bytes: int
 
 
-def describe(root: Path = Path("/")) -> Machine:
+def describe(root: Path = Path("/")) -> Hardware:
     """Return the present machine.
 
     Parameters
@@ -50,7 +50,7 @@ def describe(root: Path = Path("/")) -> Machine:
     present = os.cpu_count() or 1
     memory = _meminfo(root)
     limits = [*_group_limits(root), *_own_limits(root)]
-    return Machine(
+    return Hardware(
         system=" ".join([platform.system(), platform.release(), platform.machine()]),
         cpu=_cpu(root),
         cores_present=present,

@@ -40,7 +40,7 @@ def sampled(path: Path) -> Iterator[None]:
     path.write_text(_PAGE.format(text=text), encoding="utf-8")
 
 
-def obstacle(*, cluster: bool = False) -> str:
+def why_not_sampled(*, cluster: bool = False) -> str:
     """Return why there can be no profile here; empty where there can."""
     if cluster:
         return "" if available("bokeh") else NO_BOKEH
@@ -48,7 +48,7 @@ def obstacle(*, cluster: bool = False) -> str:
 
 
 @contextmanager
-def on_cluster(path: Path) -> Iterator[None]:
+def sampled_on_cluster(path: Path) -> Iterator[None]:
     """Write Dask's own report of what its workers do while the block runs."""
     with load("distributed.performance_report")(filename=str(path)):
         yield
@@ -66,7 +66,7 @@ def maybe(folder: Path, *, wanted: bool, cluster: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    if why := obstacle(cluster=cluster):
+    if why := why_not_sampled(cluster=cluster):
         raise ConfigError(f"--profile: {why}")
-    with (on_cluster if cluster else sampled)(folder / "profile.html"):
+    with (sampled_on_cluster if cluster else sampled)(folder / "profile.html"):
         yield

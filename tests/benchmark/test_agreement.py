@@ -39,7 +39,7 @@ def of_kind(kind: str) -> Results:
 
 
 @pytest.mark.parametrize("kind", WORDS)
-@pytest.mark.parametrize("page", [html.page, markdown.page])
+@pytest.mark.parametrize("page", [html.render_html, markdown.render_markdown])
 def test_the_report_says_what_was_compared(kind, page) -> None:
     text = page(of_kind(kind))
     for words in WORDS[kind]:
@@ -72,7 +72,7 @@ def test_probabilities_decide_at_a_half() -> None:
 
 
 def test_a_record_from_before_there_were_kinds_keeps_its_share() -> None:
-    assert "class 1 is 23.7 % of the test rows" in markdown.page(fixtures.with_gpu())
+    assert "class 1 is 23.7 % of the test rows" in markdown.render_markdown(fixtures.with_gpu())
 
 
 def test_classes_with_probabilities_are_compared_by_both() -> None:

@@ -23,7 +23,7 @@ def slower(record: Results, factor: float) -> Results:
 
 def test_times_are_set_beside_those_of_then() -> None:
     now = fixtures.normal()
-    made = baseline.table(now, slower(now, 2.0))
+    made = baseline.baseline_table(now, slower(now, 2.0))
     assert len(made.rows) == len([cell for cell in now.cells if cell.runs]) == 6
     for row in made.rows:
         assert row[4].text == "0.500"
@@ -33,14 +33,16 @@ def test_times_are_set_beside_those_of_then() -> None:
 
 def test_the_same_record_shows_no_difference() -> None:
     now = fixtures.normal()
-    assert {row[6].text for row in baseline.table(now, now).rows} == {"no difference shown"}
+    assert {row[6].text for row in baseline.baseline_table(now, now).rows} == {
+        "no difference shown"
+    }
 
 
 def test_what_else_differs_is_named() -> None:
     now = fixtures.normal()
     machine = replace(now.machine, cpu="Another", packages={**now.machine.packages, "numpy": "9"})
     then = replace(now, machine=machine, source=replace(now.source, commit="abc"))
-    note = baseline.table(now, then).note
+    note = baseline.baseline_table(now, then).note
     for word in ("Another", "numpy: ", " now, 9 then", "abc then"):
         assert word in note
 
@@ -66,7 +68,7 @@ def test_what_else_differs_is_named() -> None:
 def test_results_of_other_work_are_refused(change: Any, why: str) -> None:
     now = fixtures.normal()
     with pytest.raises(DataError, match=r"not comparable") as caught:
-        baseline.table(now, change(now))
+        baseline.baseline_table(now, change(now))
     assert why in str(caught.value)
 
 

@@ -133,8 +133,10 @@ def test_metrics_and_agreement_can_be_recomputed(
 ) -> None:
     record, _ = real
     job = Job("flights", "logistic", "reference", small_flights)
-    reference = measure.run(TASK, TASK.pipeline("logistic", 0), job)
-    cpu = measure.run(TASK, TASK.pipeline("logistic", 0), Job("flights", "", "cpu", small_flights))
+    reference = measure.measure_once(TASK, TASK.pipeline("logistic", 0), job)
+    cpu = measure.measure_once(
+        TASK, TASK.pipeline("logistic", 0), Job("flights", "", "cpu", small_flights)
+    )
     apart = np.abs(cpu.predicted - reference.predicted)
     same = (cpu.predicted > 0.5) == (reference.predicted > 0.5)
     first, second = record.cells
@@ -143,8 +145,8 @@ def test_metrics_and_agreement_can_be_recomputed(
     assert second.agreement.max_difference == pytest.approx(apart.max(), rel=1e-3)
     assert second.agreement.mean_difference == pytest.approx(apart.mean(), rel=1e-3)
     assert second.agreement.same_decision == pytest.approx(same.mean())
-    assert first.metrics == pytest.approx(measure.judge(TASK, reference))
-    assert second.metrics == pytest.approx(measure.judge(TASK, cpu))
+    assert first.metrics == pytest.approx(measure.judge_outcome(TASK, reference))
+    assert second.metrics == pytest.approx(measure.judge_outcome(TASK, cpu))
 
 
 def test_the_record_describes_task_data_and_machine(

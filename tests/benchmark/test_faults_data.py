@@ -222,7 +222,7 @@ def test_huge_ids_beside_a_gap_stay_as_they_are(tmp_path: Path) -> None:
     # Without what pandas says of its own types, as other writers leave it.
     pq.write_table(pa.table(frame).replace_schema_metadata(None), tmp_path / "t.parquet")
     assert pq.read_schema(tmp_path / "t.parquet").field("id").type == "int64"
-    X, _ = parquet.read(tmp_path / "t.parquet", ["id", "n"], "y", [], "cpu")
+    X, _ = parquet.read_parquet(tmp_path / "t.parquet", ["id", "n"], "y", [], "cpu")
     assert X["id"].dropna().tolist() == [HUGE, HUGE + 1]
     assert X["n"].dtype == "float64"
 

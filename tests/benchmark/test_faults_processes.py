@@ -231,7 +231,7 @@ def test_a_run_killed_at_any_moment_leaves_whole_results_of_one_run(tmp_path: Pa
         shown.append(record.seed)
         for part in (record.pipelines[0].model, record.pipelines[0].predictions):
             assert digest(out / part.file) == part.sha256
-        manifest.read(out / "logistic.model")
+        manifest.read_manifest(out / "logistic.model")
     assert len(set(shown)) < len(shown), "the first was killed before it published"
 
 

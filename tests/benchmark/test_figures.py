@@ -21,7 +21,7 @@ from tests.benchmark import fixtures, fuller
 def test_every_timed_run_is_a_dot() -> None:
     figures = run_figures(fixtures.with_gpu())
     assert [[len(mark.dots) for mark in figure.rows] for figure in figures] == [[7, 7, 7]] * 3
-    source = html.page(fixtures.with_gpu())
+    source = html.render_html(fixtures.with_gpu())
     assert source.count('<circle class="dot"') == 63
 
 

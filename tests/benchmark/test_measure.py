@@ -25,7 +25,9 @@ NUMBERS = ["day", "weekday", "sched_dep", "distance"]
 
 @cache
 def outcome(path: Path, pipeline: str, variant: str) -> Outcome:
-    return measure.run(TASK, TASK.pipeline(pipeline, 0), Job("flights", pipeline, variant, path))
+    return measure.measure_once(
+        TASK, TASK.pipeline(pipeline, 0), Job("flights", pipeline, variant, path)
+    )
 
 
 @cache
@@ -53,7 +55,7 @@ def test_the_cpu_variant_judges_like_the_reference(small_flights: Path, pipeline
     reference = outcome(small_flights, pipeline, "reference")
     accelerated = outcome(small_flights, pipeline, "cpu")
     np.testing.assert_array_equal(accelerated.y_true, reference.y_true)
-    ours, theirs = measure.judge(TASK, accelerated), measure.judge(TASK, reference)
+    ours, theirs = measure.judge_outcome(TASK, accelerated), measure.judge_outcome(TASK, reference)
     assert ours["roc_auc"] == pytest.approx(theirs["roc_auc"], abs=0.002)
     assert theirs["roc_auc"] > 0.6, "the programs learn something, so that equality means something"
 
@@ -89,8 +91,8 @@ def test_only_the_accelerated_run_keeps_a_ledger(small_flights: Path) -> None:
 def test_an_estimator_without_a_pipeline_is_measured_too(small_flights: Path) -> None:
     task = replace(TASK, features=NUMBERS, pipelines={"bare": lambda seed: LogisticRegression()})
     job = Job("flights", "bare", "reference", small_flights)
-    reference = measure.run(task, task.pipeline("bare", 0), job)
-    accelerated = measure.run(task, task.pipeline("bare", 0), replace(job, variant="cpu"))
+    reference = measure.measure_once(task, task.pipeline("bare", 0), job)
+    accelerated = measure.measure_once(task, task.pipeline("bare", 0), replace(job, variant="cpu"))
     train, test = halves(small_flights)
     plain = LogisticRegression().fit(train[NUMBERS], train["late"])
     np.testing.assert_array_equal(reference.predicted, plain.predict_proba(test[NUMBERS])[:, 1])
@@ -104,7 +106,7 @@ def test_an_estimator_without_a_pipeline_is_measured_too(small_flights: Path) ->
 def test_another_split_is_other_rows(small_flights: Path) -> None:
     job = Job("flights", "logistic", "cpu", small_flights, split="random")
     frame = pd.read_parquet(small_flights, columns=["fold", "late"])
-    measured = measure.run(TASK, TASK.pipeline("logistic", 0), job)
+    measured = measure.measure_once(TASK, TASK.pipeline("logistic", 0), job)
     np.testing.assert_array_equal(measured.y_true, frame["late"][frame["fold"] >= 75])
 
 
@@ -113,7 +115,7 @@ def test_a_gpu_that_is_not_there_is_an_error(
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     with pytest.raises(DeviceUnavailable):
-        measure.run(
+        measure.measure_once(
             TASK, TASK.pipeline("logistic", 0), Job("flights", "logistic", "cuda", small_flights)
         )
 
@@ -130,7 +132,7 @@ def test_a_stage_adds_up() -> None:
 def test_metrics_are_those_of_scikit_learn() -> None:
     y_true, probability = np.array([0, 1, 1, 0]), np.array([0.2, 0.7, 0.4, 0.5])
     task = replace(TASK, metrics={"roc_auc": roc_auc_score, "log_loss": log_loss})
-    assert measure.judge(task, Outcome(y_true=y_true, predicted=probability)) == {
+    assert measure.judge_outcome(task, Outcome(y_true=y_true, predicted=probability)) == {
         "roc_auc": roc_auc_score(y_true, probability),
         "log_loss": log_loss(y_true, probability),
     }
@@ -141,7 +143,7 @@ def test_a_metric_without_a_value_is_an_error_that_names_it(metric) -> None:
     task = replace(TASK, metrics={"quality": metric})
     one_class = Outcome(y_true=np.zeros(3), predicted=np.full(3, 0.5))
     with pytest.raises(DataError, match="quality of the 3 test rows"):
-        measure.judge(task, one_class)
+        measure.judge_outcome(task, one_class)
 
 
 @pytest.mark.parametrize("variant", ["reference", "cpu"])
@@ -151,4 +153,4 @@ def test_training_rows_of_one_class_are_told(small_flights: Path, variant: str) 
     with pytest.raises(
         DataError, match=r"^flights: the [\d,]+ training rows are all of the class 1"
     ):
-        measure.run(late, TASK.pipeline("logistic", 0), job)
+        measure.measure_once(late, TASK.pipeline("logistic", 0), job)

@@ -138,7 +138,7 @@ def test_the_command_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_data_are_described_by_their_bytes(tmp_path: Path) -> None:
     path = tmp_path / "table.parquet"
     path.write_bytes(b"table")
-    found = provenance.data(TASK, path)
+    found = provenance.describe_data(TASK, path)
     assert (found.path, found.bytes) == (str(path), 5)
     assert found.sha256 == hashlib.sha256(b"table").hexdigest()
     assert (found.licence, found.source) == (TASK.licence, TASK.source)

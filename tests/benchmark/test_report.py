@@ -14,8 +14,8 @@ from pipeline.benchmark.publish import render
 from pipeline.benchmark.report import html, markdown, tables
 from pipeline.benchmark.report.format import seconds
 from pipeline.benchmark.report.markdown import PANELS
-from pipeline.benchmark.report.tables import Table, row
-from pipeline.benchmark.report.terminal import table as terminal_table
+from pipeline.benchmark.report.tables import ReportTable, row
+from pipeline.benchmark.report.terminal import terminal_table as terminal_table
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.statistics import speed, stages
 from pipeline.benchmark.verdict import verdict
@@ -79,7 +79,7 @@ def results(request: pytest.FixtureRequest) -> Results:
 
 @pytest.fixture(scope="module")
 def source(results: Results) -> str:
-    return html.page(results)
+    return html.render_html(results)
 
 
 def test_the_record_survives_its_file(results: Results, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_tags_are_balanced_and_ids_unique(source: str) -> None:
 def test_panels_come_in_order_in_both_files(results: Results, source: str) -> None:
     page = Batch(source)
     assert [attrs["id"] for tag, attrs in page.tags if tag == "section"] == list(PANELS)
-    lines = markdown.page(results).splitlines()
+    lines = markdown.render_markdown(results).splitlines()
     assert [line[3:] for line in lines if line.startswith("## ")] == list(PANELS.values())
 
 
@@ -144,7 +144,7 @@ def test_rows_of_each_html_table_are_as_wide_as_its_head(source: str) -> None:
 
 
 def test_foreign_text_is_shown_as_text_in_html() -> None:
-    source = html.page(fixtures.hostile())
+    source = html.render_html(fixtures.hostile())
     assert "<script" not in source
     assert "\x1b" not in source
     shown = " ".join(fixtures.HOSTILE.replace("\x1b", "\ufffd").split())
@@ -152,11 +152,15 @@ def test_foreign_text_is_shown_as_text_in_html() -> None:
 
 
 def test_foreign_text_does_not_break_markdown() -> None:
-    body = re.sub(r"^(`{3,})\n.*?\n\1$", "", markdown.page(fixtures.hostile()), flags=re.S | re.M)
+    body = re.sub(
+        r"^(`{3,})\n.*?\n\1$", "", markdown.render_markdown(fixtures.hostile()), flags=re.S | re.M
+    )
     assert "<" not in body
     assert "\x1b" not in body
     table = tables.speed_table(fixtures.hostile())
-    rows = [line for line in body.splitlines() if line in markdown.table(table).splitlines()]
+    rows = [
+        line for line in body.splitlines() if line in markdown.markdown_table(table).splitlines()
+    ]
     assert len([line for line in rows if line.startswith("| ") and line.endswith(" |")]) == 2 + 6
     assert not re.search(r"(?<!\\)[`\[]", body)
     assert not re.search(r"(?<!\\)(?<!\*)\*(?!\*)", body)
@@ -167,7 +171,7 @@ def test_a_fence_is_longer_than_any_backticks_within() -> None:
 
 
 def test_markdown_tables_have_constant_columns(results: Results) -> None:
-    blocks = re.findall(r"(?:^\|.*\|$\n?)+", markdown.page(results), flags=re.MULTILINE)
+    blocks = re.findall(r"(?:^\|.*\|$\n?)+", markdown.render_markdown(results), flags=re.MULTILINE)
     assert len(blocks) >= 6
     for block in blocks:
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.strip().splitlines()}
@@ -175,7 +179,7 @@ def test_markdown_tables_have_constant_columns(results: Results) -> None:
 
 
 def test_both_files_hold_the_derived_numbers_and_sentences(results: Results, source: str) -> None:
-    page, plain = Batch(source).text, markdown.page(results)
+    page, plain = Batch(source).text, markdown.render_markdown(results)
     found = verdict(results)
     for said in (found.badge, *(line.text for line in found.headlines), *found.caveats):
         assert " ".join(said.replace("\x1b", "\ufffd").split()) in page
@@ -196,7 +200,7 @@ def test_a_row_of_the_speed_table_reads_as_the_record() -> None:
     assert item.ratio is not None
     line = next(
         line
-        for line in markdown.page(results).splitlines()
+        for line in markdown.render_markdown(results).splitlines()
         if line.startswith("| logistic | cuda | 5.")
     )
     cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -206,13 +210,15 @@ def test_a_row_of_the_speed_table_reads_as_the_record() -> None:
 
 
 def test_slower_and_failed_are_words_as_well_as_red() -> None:
-    assert '<td class="l bad">slower</td>' in html.page(fixtures.with_gpu())
-    assert '<td class="l bad">FAIL</td>' in html.page(fixtures.parity_failed())
-    assert '<td class="l bad">failed: MemoryError: 3 GiB</td>' in html.page(fixtures.failed())
+    assert '<td class="l bad">slower</td>' in html.render_html(fixtures.with_gpu())
+    assert '<td class="l bad">FAIL</td>' in html.render_html(fixtures.parity_failed())
+    assert '<td class="l bad">failed: MemoryError: 3 GiB</td>' in html.render_html(
+        fixtures.failed()
+    )
 
 
 def test_the_page_says_why_no_gpu_was_used() -> None:
-    page = Batch(html.page(fixtures.normal())).text
+    page = Batch(html.render_html(fixtures.normal())).text
     assert page.count(f"No GPU was used: {fixtures.NO_GPU}.") == 2
     assert f"none used: {fixtures.NO_GPU}" in page
 
@@ -239,11 +245,11 @@ def test_an_empty_comparison_is_still_a_page() -> None:
                 placement=[],
                 execution_log=[],
             )
-    page = Batch(html.page(results))
+    page = Batch(html.render_html(results))
     assert page.open == []
     for said in (tables.NO_PLACEMENT, tables.NO_MOVEMENT, tables.NO_QUALITY, "not comparable"):
         assert said in page.text
-        assert markdown.text(said) in markdown.page(results)
+        assert markdown.text(said) in markdown.render_markdown(results)
 
 
 def test_the_same_record_gives_the_same_bytes(results: Results, tmp_path: Path) -> None:
@@ -281,4 +287,4 @@ def test_the_terminal_table_shows_each_cell_and_obeys_no_markup(results: Results
 
 def test_a_ragged_table_is_refused() -> None:
     with pytest.raises(ValueError, match="rows of"):
-        Table("ragged", ("a", "b"), "ll", (row("1"),))
+        ReportTable("ragged", ("a", "b"), "ll", (row("1"),))

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.benchmark import measure
 from pipeline.benchmark.results import STAGES
-from pipeline.benchmark.run import Batch, RunRecord
+from pipeline.benchmark.run import PredictedBatch, RunRecord
 from pipeline.benchmark.task import Job
 from pipeline.errors import ConfigError
 from pipeline.serving import manifest
@@ -23,12 +23,12 @@ SPECS = list(TASK.pipelines)
 
 
 @pytest.fixture(scope="module")
-def batch(small_flights: Path) -> Batch:
-    return Batch(TASK, Job("flights", "logistic", "cpu", small_flights), SPECS)
+def batch(small_flights: Path) -> PredictedBatch:
+    return PredictedBatch(TASK, Job("flights", "logistic", "cpu", small_flights), SPECS)
 
 
 @pytest.fixture(scope="module")
-def folder(batch: Batch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(batch: PredictedBatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a run of all pipelines."""
     folder = tmp_path_factory.mktemp("run")
     lines: list[str] = []
@@ -83,7 +83,7 @@ def test_predictions_are_those_of_the_test_rows(
     probability = table["probability"].to_numpy()
     assert ((probability > 0) & (probability < 1)).all()
     judged = measure.Outcome(y_true=table["truth"].to_numpy(), predicted=probability)
-    assert run.metrics == pytest.approx(measure.judge(TASK, judged))
+    assert run.metrics == pytest.approx(measure.judge_outcome(TASK, judged))
 
 
 @pytest.mark.parametrize("index", range(len(SPECS)))
@@ -99,22 +99,24 @@ def test_the_saved_model_is_the_one_that_ran(
     # scikit-learn works in float64 where we did in float32.
     lifted = model.to_sklearn()
     np.testing.assert_allclose(lifted.predict_proba(test)[:, 1], recorded, atol=1e-5)
-    described, _ = manifest.read(folder / f"{run.pipeline}.model")
+    described, _ = manifest.read_manifest(folder / f"{run.pipeline}.model")
     assert described.metrics == run.metrics
     assert described.data_sha256 == record.data.sha256
     assert described.estimator == run.code
     assert {learnt.rows for learnt in model.profile_.values()} == {run.rows_train}
 
 
-def test_it_says_as_many_lines_as_it_promised(folder: Path, batch: Batch) -> None:
+def test_it_says_as_many_lines_as_it_promised(folder: Path, batch: PredictedBatch) -> None:
     lines = (folder / "lines.txt").read_text().splitlines()
     assert len(lines) == batch.steps == 2 * len(SPECS)
     assert all(any(line.startswith(f"{pipeline}: ") for pipeline in SPECS) for line in lines)
 
 
-def test_changed_parameters_reach_the_model_and_the_record(batch: Batch, tmp_path: Path) -> None:
+def test_changed_parameters_reach_the_model_and_the_record(
+    batch: PredictedBatch, tmp_path: Path
+) -> None:
     job = replace(batch.job, seed=3, split="random", changes={"xgbclassifier__n_estimators": 2})
-    record = Batch(TASK, job, ["boosting"]).run(tmp_path, print)
+    record = PredictedBatch(TASK, job, ["boosting"]).run(tmp_path, print)
     run = record.pipelines[0]
     model = load(tmp_path / "boosting.model", "cpu").to_sklearn()
     assert model[-1].get_booster().num_boosted_rounds() == 2
@@ -123,10 +125,10 @@ def test_changed_parameters_reach_the_model_and_the_record(batch: Batch, tmp_pat
     assert (record.split, record.seed) == ("random", 3)
 
 
-def test_a_change_that_fits_no_spec_is_an_error(batch: Batch, tmp_path: Path) -> None:
+def test_a_change_that_fits_no_spec_is_an_error(batch: PredictedBatch, tmp_path: Path) -> None:
     job = replace(batch.job, changes={"xgbclassifier__n_estimator": 2})
     with pytest.raises(ConfigError, match="did you mean 'xgbclassifier__n_estimators'"):
-        Batch(TASK, job, ["boosting"]).run(tmp_path, print)
+        PredictedBatch(TASK, job, ["boosting"]).run(tmp_path, print)
 
 
 def test_a_record_with_an_unknown_field_is_refused(folder: Path) -> None:

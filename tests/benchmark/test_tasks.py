@@ -167,13 +167,15 @@ def test_a_spec_learns_the_same_each_time_and_as_well_as_the_plain_program(
     name, pipeline = spec
     what = TASKS[name]
     plain, ours, again = (
-        measure.run(what, what.pipeline(pipeline, 0), Job(name, pipeline, variant, data[name]))
+        measure.measure_once(
+            what, what.pipeline(pipeline, 0), Job(name, pipeline, variant, data[name])
+        )
         for variant in ("reference", "cpu", "cpu")
     )
     for field in ours.predicted.dtype.names or ("prediction",):
         one, other = (metrics.part(each.predicted, field) for each in (ours, again))
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
-    expected, found = measure.judge(what, plain), measure.judge(what, ours)
+    expected, found = measure.judge_outcome(what, plain), measure.judge_outcome(what, ours)
     assert any(expected[metric] > BETTER_THAN[metric] for metric in set(BETTER_THAN) & {*expected})
     assert expected.keys() == found.keys()
     for metric, value in expected.items():
@@ -190,6 +192,7 @@ def test_another_seed_is_another_forest(small_flights: Path) -> None:
     what = TASKS["flights"]
     job = Job("flights", "forest", "cpu", small_flights)
     one, other = (
-        measure.run(what, what.pipeline("forest", seed), replace(job, seed=seed)) for seed in (0, 1)
+        measure.measure_once(what, what.pipeline("forest", seed), replace(job, seed=seed))
+        for seed in (0, 1)
     )
     assert np.abs(one.predicted - other.predicted).max() > 1e-3

@@ -61,11 +61,11 @@ def gone(pid: int, *, within: float = 120.0) -> bool:
 def test_it_reports_what_a_run_in_this_process_gives(
     reports: tuple[Report, Report, int], job: Job
 ) -> None:
-    here = measure.run(TASK, TASK.pipeline("logistic", 0), job)
+    here = measure.measure_once(TASK, TASK.pipeline("logistic", 0), job)
     report = reports[0]
     np.testing.assert_allclose(report.predicted, here.predicted, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(report.y_true, here.y_true)
-    assert report.metrics == pytest.approx(measure.judge(TASK, here))
+    assert report.metrics == pytest.approx(measure.judge_outcome(TASK, here))
     assert report.rows_train == here.rows_train
     assert report.placements == here.placements
     assert [(e.step, e.call) for e in report.execution_log] == [

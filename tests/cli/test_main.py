@@ -150,10 +150,10 @@ def test_data_prints_the_path(small_home: Path) -> None:
 def test_doctor_ends_with_what_it_found(
     monkeypatch: pytest.MonkeyPatch, json_: bool, broken: bool
 ) -> None:
-    found = doctor.report()
+    found = doctor.diagnose()
     problem = doctor.Problem("error", "numpy is broken", "make setup")
     found = replace(found, problems=(problem,) if broken else ())
-    monkeypatch.setattr(doctor, "report", lambda: found)
+    monkeypatch.setattr(doctor, "diagnose", lambda: found)
     code, out, _ = call("doctor", *(["--json"] if json_ else []))
     assert code == int(broken)
     assert ("numpy is broken" in out) == broken
@@ -223,7 +223,7 @@ def test_an_unforeseen_error_shows_where_it_was_and_ends_with_70(
     def fail(*, json: bool) -> int:
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr(doctor, "main", fail)
+    monkeypatch.setattr(doctor, "print_diagnosis", fail)
     code, _, err = call("doctor")
     assert code == 70
     assert "Traceback" in err

@@ -17,7 +17,7 @@ from pipeline.backends.cuml.translations import (
     Case,
     FrozenTranslation,
     FrozenTranslations,
-    Outcome,
+    TranslationOutcome,
     holds,
     same,
 )
@@ -30,7 +30,7 @@ PLAIN = [
     for test in ("none", "true", "callable", "integer", "text")
     for turned in ("", "not ")
 ]
-Then = Outcome | str | None
+Then = TranslationOutcome | str | None
 Tiers = list[list[Then]]
 """What may be said, by what is to be said first."""
 Sayable = Callable[[list["Row"], list[str], list[Any]], Tiers]
@@ -124,13 +124,19 @@ def alike(value: Any, other: Any) -> bool:
 def outcomes(rows: list[Row], params: list[str], numbers: list[Any]) -> Tiers:
     """Return what a parameter of cuML's may be given, the plainest first."""
     made = [row.made for row in rows if row.made is not Nothing and _in_json(row.made)]
-    constants = {repr(each): Outcome(constant=each) for each in made}
+    constants = {repr(each): TranslationOutcome(constant=each) for each in made}
     whole = {value for value in numbers if type(value) is int}
-    found: list[Then] = [*(Outcome(of=param) for param in params), *constants.values(), None]
+    found: list[Then] = [
+        *(TranslationOutcome(of=param) for param in params),
+        *constants.values(),
+        None,
+    ]
     for param in params:
-        found.append(Outcome(of=param, first=2))
-        found += [Outcome(of=param, plus=step * value) for value in whole for step in (-1, 1)]
-        found += [Outcome(of=param, times=value) for value in whole if value > 1]
+        found.append(TranslationOutcome(of=param, first=2))
+        found += [
+            TranslationOutcome(of=param, plus=step * value) for value in whole for step in (-1, 1)
+        ]
+        found += [TranslationOutcome(of=param, times=value) for value in whole if value > 1]
     return [found]
 
 

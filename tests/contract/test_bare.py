@@ -362,7 +362,7 @@ def test_what_a_model_learnt_from_is_held_to_the_model(
     changed: dict[str, Any], tmp_path: Path, device: Recorder
 ) -> None:
     model = Accelerated(clone(SPECS["KMeans"]), device="cuda").fit(TENTHS)
-    _, files = manifest.read(save(model, tmp_path / "model"))
+    _, files = manifest.read_manifest(save(model, tmp_path / "model"))
     state = json.loads(files["state.json"])
     (name, step), *_ = state["steps"]
     assert step["width"] == TENTHS.shape[1]

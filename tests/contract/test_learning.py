@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.backends.cuml.translations import Case, Outcome
+from pipeline.backends.cuml.translations import Case, TranslationOutcome
 from tests.contract.learning import Nothing, Row, cases, outcomes, reasons
 
 METRICS = ["l1", "l2", "cosine", "yule", "dice", len]
@@ -45,8 +45,8 @@ def test_a_number_that_the_source_does_not_name_is_no_limit() -> None:
 def test_what_is_given_may_depend_on_two_parameters() -> None:
     found = cases(rows(lambda m, n: m if n is None else n - 1), outcomes, [1])
     assert found == [
-        Case(Outcome(of="size", plus=-1), "size", "not none"),
-        Case(Outcome(of="metric")),
+        Case(TranslationOutcome(of="size", plus=-1), "size", "not none"),
+        Case(TranslationOutcome(of="metric")),
     ]
 
 
@@ -54,4 +54,4 @@ def test_what_is_not_given_and_what_is_given_as_none_are_two_things() -> None:
     left_out = cases(rows(lambda m, n: Nothing if n is None else n), outcomes, [])
     given = cases(rows(lambda m, n: None), outcomes, [])
     assert left_out[-1] == Case(None)
-    assert given == [Case(Outcome(constant=None))]
+    assert given == [Case(TranslationOutcome(constant=None))]

@@ -43,8 +43,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def held_to_the_host(path: Path, rows: Any, columns: Any = COLUMNS) -> None:
-    wanted, y = parquet.read(path, columns, "late", rows, "cpu")
-    found, same = parquet.read(path, columns, "late", rows, "cuda")
+    wanted, y = parquet.read_parquet(path, columns, "late", rows, "cpu")
+    found, same = parquet.read_parquet(path, columns, "late", rows, "cuda")
     assert frames.library(found) == "cudf"
     pd.testing.assert_frame_equal(found.to_pandas(), wanted)
     np.testing.assert_array_equal(same, y)
@@ -74,9 +74,11 @@ def test_rows_are_those_that_meet_the_conditions(rows: Any, path: Path, device: 
 
 
 def test_every_split_has_the_categories_of_the_file(path: Path, device: Recorder) -> None:
-    whole, _ = parquet.read(path, ["carrier", "size"], "late", (), "cpu")
+    whole, _ = parquet.read_parquet(path, ["carrier", "size"], "late", (), "cpu")
     for op in ("<", ">=", ">"):
-        part, y = parquet.read(path, ["carrier", "size"], "late", [("month", op, 12)], "cuda")
+        part, y = parquet.read_parquet(
+            path, ["carrier", "size"], "late", [("month", op, 12)], "cuda"
+        )
         assert part.to_pandas().dtypes.tolist() == whole.dtypes.tolist()
         assert len(y) == len(part) == {"<": 55, ">=": 5, ">": 0}[op]
 
@@ -92,7 +94,7 @@ def test_categories_of_files_that_differ_are_joined(tmp_path: Path, device: Reco
 def test_partitions_are_parts_of_the_same_frame(
     size: int, count: int, path: Path, device: Recorder
 ) -> None:
-    wanted, _ = parquet.read(path, COLUMNS, "late", [("n", ">", 12)], "cpu")
+    wanted, _ = parquet.read_parquet(path, COLUMNS, "late", [("n", ">", 12)], "cpu")
     reader = Reader.of([path], COLUMNS, [("n", ">", 12)])
     parts = [reader.read(piece).to_pandas() for piece in split_row_groups(reader, [path], size)]
     assert len(parts) == count
@@ -103,7 +105,7 @@ def test_partitions_are_parts_of_the_same_frame(
 
 
 def test_target_and_features_come_by_one_read(path: Path, device: Recorder) -> None:
-    parquet.read(path, COLUMNS, ["late", "n"], [("month", "<=", 9)], "cuda")
+    parquet.read_parquet(path, COLUMNS, ["late", "n"], [("month", "<=", 9)], "cuda")
     reads = [call for call in device.calls if call.name == "read_parquet"]
     assert len(reads) == 1
     assert {"late", "n", "month"} < set(reads[0].kwargs["columns"])
@@ -118,8 +120,8 @@ def test_row_groups_without_such_rows_are_not_read(tmp_path: Path, device: Recor
 
 
 def test_a_name_gives_the_column(path: Path, device: Recorder) -> None:
-    found, _ = parquet.read(path, "carrier", "late", (), "cuda")
-    wanted, _ = parquet.read(path, "carrier", "late", (), "cpu")
+    found, _ = parquet.read_parquet(path, "carrier", "late", (), "cuda")
+    wanted, _ = parquet.read_parquet(path, "carrier", "late", (), "cpu")
     pd.testing.assert_series_equal(found.to_pandas(), wanted)
 
 
@@ -132,24 +134,24 @@ def test_labels_that_pandas_wrote_are_left_out(tmp_path: Path, device: Recorder)
 def test_a_condition_that_cannot_be_tested_is_named(path: Path, device: Recorder) -> None:
     for device_name in ("cpu", "cuda"):
         with pytest.raises(DataError, match="month|table.parquet"):
-            parquet.read(path, ["n"], "late", [("month", "<", "June")], device_name)
+            parquet.read_parquet(path, ["n"], "late", [("month", "<", "June")], device_name)
 
 
 def test_a_zone_that_cudf_does_not_know_is_named(tmp_path: Path, device: Recorder) -> None:
     dates = pa.array([0, 1], pa.timestamp("us", "+01:30"))
     pq.write_table(pa.table({"when": dates, "late": [0, 1]}), tmp_path / "t.parquet")
     with pytest.raises(DataError, match=r"column 'when' has the time zone '\+01:30', which cuDF"):
-        parquet.read(tmp_path / "t.parquet", ["when"], "late", (), "cuda")
+        parquet.read_parquet(tmp_path / "t.parquet", ["when"], "late", (), "cuda")
 
 
 @pytest.mark.parametrize("name", ["gone", "late"])
 def test_a_column_that_is_not_there_is_named(name: str, path: Path, device: Recorder) -> None:
     features, target = (["n", "gone"], "late") if name == "gone" else (["n"], "later")
     with pytest.raises(DataError, match=r"table\.parquet.*(gone|later)"):
-        parquet.read(path, features, target, (), "cuda")
+        parquet.read_parquet(path, features, target, (), "cuda")
 
 
 def test_damage_is_told(path: Path, device: Recorder) -> None:
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(DataError, match=r"table\.parquet: cannot be read"):
-        parquet.read(path, ["n"], "late", (), "cuda")
+        parquet.read_parquet(path, ["n"], "late", (), "cuda")

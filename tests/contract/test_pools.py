@@ -69,7 +69,7 @@ def test_a_gpu_without_pools_goes_on_without(
         raise RuntimeError("RMM failure: cudaMallocAsync not supported with this CUDA driver")
 
     monkeypatch.setattr(load("rmm.mr"), "CudaAsyncMemoryResource", refuse)
-    devices.prepare("cuda")
+    devices.prepare_memory("cuda")
     assert type(current()) is pools.CudaMemoryResource
 
 

@@ -35,7 +35,7 @@ def flip_a_bit(path: Path, column: str) -> None:
 
 
 def test_it_reads_what_pandas_reads(small_flights: Path) -> None:
-    X, y = parquet.read(small_flights, FEATURES, "late", LATE, "cpu")
+    X, y = parquet.read_parquet(small_flights, FEATURES, "late", LATE, "cpu")
     frame = pd.read_parquet(small_flights)
     frame = frame[frame["month"] > 9].reset_index(drop=True)
     pd.testing.assert_frame_equal(X, frame[FEATURES])
@@ -44,20 +44,20 @@ def test_it_reads_what_pandas_reads(small_flights: Path) -> None:
 
 
 def test_columns_come_in_the_order_asked_for_and_the_target_is_not_one(small_flights: Path) -> None:
-    X, _ = parquet.read(small_flights, FEATURES[::-1], "late", LATE, "cpu")
+    X, _ = parquet.read_parquet(small_flights, FEATURES[::-1], "late", LATE, "cpu")
     assert list(X.columns) == FEATURES[::-1]
 
 
 def test_categories_have_the_levels_of_the_whole_file(small_flights: Path) -> None:
-    X, _ = parquet.read(small_flights, ["carrier"], "late", [("month", "==", 1)], "cpu")
-    whole, _ = parquet.read(small_flights, ["carrier"], "late", [("month", ">", 0)], "cpu")
+    X, _ = parquet.read_parquet(small_flights, ["carrier"], "late", [("month", "==", 1)], "cpu")
+    whole, _ = parquet.read_parquet(small_flights, ["carrier"], "late", [("month", ">", 0)], "cpu")
     assert X["carrier"].dtype == whole["carrier"].dtype
     assert X["carrier"].nunique() <= whole["carrier"].cat.categories.size
 
 
 def test_conditions_are_joined_by_and(small_flights: Path) -> None:
     rows = [("month", ">", 9), ("fold", "<", 50)]
-    X, y = parquet.read(small_flights, ["month", "fold"], "late", rows, "cpu")
+    X, y = parquet.read_parquet(small_flights, ["month", "fold"], "late", rows, "cpu")
     assert len(X) == len(y) > 0
     assert X["month"].min() == 10
     assert X["fold"].max() < 50
@@ -65,26 +65,26 @@ def test_conditions_are_joined_by_and(small_flights: Path) -> None:
 
 def test_a_missing_file_is_told_with_the_way_out(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.parquet: no such file; make it with `make data`"):
-        parquet.read(tmp_path / "none.parquet", FEATURES, "late", LATE, "cpu")
+        parquet.read_parquet(tmp_path / "none.parquet", FEATURES, "late", LATE, "cpu")
 
 
 @pytest.mark.parametrize("column", [*FEATURES, "late"])
 def test_a_flipped_bit_in_a_page_is_caught(copy: Path, column: str) -> None:
     flip_a_bit(copy, column)
     with pytest.raises(DataError, match=r"copy\.parquet: cannot be read: .*make clean-data"):
-        parquet.read(copy, FEATURES, "late", LATE, "cpu")
+        parquet.read_parquet(copy, FEATURES, "late", LATE, "cpu")
 
 
 @pytest.mark.parametrize("size", [0, 3, 1000, -1])
 def test_a_truncated_file_is_caught(copy: Path, size: int) -> None:
     os.truncate(copy, size if size >= 0 else copy.stat().st_size + size)
     with pytest.raises(DataError, match=r"copy\.parquet: cannot be read.*make data"):
-        parquet.read(copy, FEATURES, "late", LATE, "cpu")
+        parquet.read_parquet(copy, FEATURES, "late", LATE, "cpu")
 
 
 def test_a_column_that_is_not_there_is_named_in_one_line(small_flights: Path) -> None:
     with pytest.raises(DataError, match="altitude") as caught:
-        parquet.read(small_flights, ["day", "altitude"], "late", LATE, "cpu")
+        parquet.read_parquet(small_flights, ["day", "altitude"], "late", LATE, "cpu")
     assert "\n" not in str(caught.value)
 
 
@@ -92,4 +92,4 @@ def test_a_table_of_another_kind_is_not_taken(tmp_path: Path) -> None:
     path = tmp_path / "other.parquet"
     pq.write_table(pa.table({"late": [0, 1]}), path)
     with pytest.raises(DataError, match=r"other\.parquet"):
-        parquet.read(path, [], "late", LATE, "cpu")
+        parquet.read_parquet(path, [], "late", LATE, "cpu")

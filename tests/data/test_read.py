@@ -41,7 +41,7 @@ def left(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
 
 
 def test_the_estimate_is_near_what_the_table_takes(path: Path) -> None:
-    X, y = parquet.read(path, NAMES[:-1], "y", (), "cpu")
+    X, y = parquet.read_parquet(path, NAMES[:-1], "y", (), "cpu")
     table = int(X.memory_usage(index=False, deep=True).sum()) + y.nbytes
     assert pipeline.preflight(path, NAMES).need == pytest.approx(read.TABLES * table, rel=0.3)
 
@@ -50,7 +50,7 @@ def test_a_table_that_fits_is_read_into_memory(path: Path) -> None:
     assert pipeline.preflight(path, NAMES).how == "in memory"
     X, y = pipeline.read(path, NAMES[:-1], "y", rows=[("small", "<", 5)])
     pd.testing.assert_frame_equal(
-        X, parquet.read(path, NAMES[:-1], "y", [("small", "<", 5)], "cpu")[0]
+        X, parquet.read_parquet(path, NAMES[:-1], "y", [("small", "<", 5)], "cpu")[0]
     )
     assert len(y) == len(X)
 
@@ -61,7 +61,7 @@ def test_one_that_does_not_comes_in_partitions(path: Path, monkeypatch: pytest.M
     assert str(found).startswith("streaming: a fit needs about 0.0 GB and 0.0 GB are free")
     assert found.free == 1_000_000 < found.need
     X, y = pipeline.read(path, NAMES[:-1], "y", rows=[("small", "<", 5)])
-    expected = parquet.read(path, NAMES[:-1], "y", [("small", "<", 5)], "cpu")
+    expected = parquet.read_parquet(path, NAMES[:-1], "y", [("small", "<", 5)], "cpu")
     made = X.compute().reset_index(drop=True)
     pd.testing.assert_frame_equal(made, expected[0], check_dtype=False)
     np.testing.assert_array_equal(y, expected[1])

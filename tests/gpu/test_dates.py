@@ -14,7 +14,7 @@ from pipeline.data import frames
 from pipeline.data.datetimes import MISSING
 from pipeline.optional import load
 from pipeline.preprocessing.transformers.calendar import CalendarFeatures
-from pipeline.preprocessing.transformers.gregorian import DAY, FEATURES, Fields, encode
+from pipeline.preprocessing.transformers.gregorian import DAY, FEATURES, Fields, encode_fields
 from pipeline.system.devices import obstacle
 
 NO_GPU = obstacle()
@@ -34,7 +34,7 @@ def test_every_day_has_the_features_it_has_on_the_cpu(feature: str) -> None:
 
 def test_missing_time_is_nan() -> None:
     times = load("cupy").asarray(np.array([[MISSING, 0]]))
-    found = encode(times, [("year", ""), ("hour", "cos")]).get()
+    found = encode_fields(times, [("year", ""), ("hour", "cos")]).get()
     np.testing.assert_array_equal(found, [[np.nan, np.nan, 1970, 1]])
 
 

@@ -159,8 +159,8 @@ CONDITIONS = [
 @pytest.mark.parametrize("rows", CONDITIONS, ids=str)
 def test_parquet_is_read_as_on_the_host(rows: Any, path: Path) -> None:
     columns = ["when", "carrier", "size", "n"]
-    wanted, y = parquet.read(path, columns, "late", rows, "cpu")
-    found, same = parquet.read(path, columns, "late", rows, "cuda")
+    wanted, y = parquet.read_parquet(path, columns, "late", rows, "cpu")
+    found, same = parquet.read_parquet(path, columns, "late", rows, "cuda")
     pd.testing.assert_frame_equal(found.to_pandas(), wanted)
     np.testing.assert_array_equal(same, y)
     assert same.dtype == y.dtype
@@ -168,16 +168,17 @@ def test_parquet_is_read_as_on_the_host(rows: Any, path: Path) -> None:
 
 def test_every_split_has_the_categories_of_the_file(path: Path) -> None:
     parts = [
-        parquet.read(path, ["carrier"], "late", [("n", op, 590)], "cuda")[0] for op in ("<", ">")
+        parquet.read_parquet(path, ["carrier"], "late", [("n", op, 590)], "cuda")[0]
+        for op in ("<", ">")
     ]
     assert parts[0]["carrier"].dtype == parts[1]["carrier"].dtype
-    none, _ = parquet.read(path, ["carrier", "when"], "late", [("month", ">", 12)], "cuda")
+    none, _ = parquet.read_parquet(path, ["carrier", "when"], "late", [("month", ">", 12)], "cuda")
     assert len(none) == 0
 
 
 def test_calendars_of_a_file_are_those_of_the_host(path: Path) -> None:
-    wanted, _ = parquet.read(path, ["when"], "late", (), "cpu")
-    found, _ = parquet.read(path, ["when"], "late", (), "cuda")
+    wanted, _ = parquet.read_parquet(path, ["when"], "late", (), "cpu")
+    found, _ = parquet.read_parquet(path, ["when"], "late", (), "cuda")
     np.testing.assert_array_equal(
         frames.datetimes(found, "when").get(), frames.datetimes(wanted, "when")
     )
@@ -187,7 +188,7 @@ def test_calendars_of_a_file_are_those_of_the_host(path: Path) -> None:
 def test_partitions_of_a_file_are_those_of_the_host(rows: Any, path: Path) -> None:
     pytest.importorskip("dask_cudf")
     columns = ["when", "carrier", "n"]
-    wanted, y = parquet.read(path, columns, "late", rows, "cpu")
+    wanted, y = parquet.read_parquet(path, columns, "late", rows, "cpu")
     X, same = scan(path, columns, "late", rows=rows, device="cuda", partition_bytes=1)
     assert X.npartitions == 6
     found = X.compute().to_pandas().reset_index(drop=True)

@@ -23,7 +23,7 @@ LINEAR = FIXTURES / "pipeline.model-2" / "linear"
 
 
 def test_there_are_files_of_the_present_format_and_version() -> None:
-    found = [manifest.read(folder)[0] for folder in FOLDERS]
+    found = [manifest.read_manifest(folder)[0] for folder in FOLDERS]
     assert {each.format for each in found} == {manifest.FORMAT}
     minor = ".".join(pipeline.__version__.split(".")[:2])
     assert [each for each in found if each.versions["pipeline"].startswith(f"{minor}.")]
@@ -89,7 +89,7 @@ CHANGES: dict[str, tuple[Callable[[Any], object], str]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_state_that_does_not_fit_is_refused(change: str) -> None:
     apply, says = CHANGES[change]
-    files = manifest.read(LINEAR)[1]
+    files = manifest.read_manifest(LINEAR)[1]
     state = json.loads(files["state.json"])
     apply(state)
     with pytest.raises(DataError, match=says):

@@ -30,7 +30,7 @@ BOUNDED = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-CORPUS = [manifest.read(folder)[1] for folder in FOLDERS]
+CORPUS = [manifest.read_manifest(folder)[1] for folder in FOLDERS]
 STATES = [files["state.json"] for files in CORPUS]
 OBJECTS = [files["model.skops"] for files in CORPUS]
 MANIFESTS = [(folder / manifest.MANIFEST).read_bytes() for folder in FOLDERS]

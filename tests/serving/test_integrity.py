@@ -55,7 +55,7 @@ def no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_manifest_says_what_there_is(saved: Path) -> None:
-    found, files = manifest.read(saved)
+    found, files = manifest.read_manifest(saved)
     assert found.format == "pipeline.model/2"
     assert (found.metrics, found.certificate) == ({"auc": 0.75}, {"passed": True})
     assert found.data_sha256 == "ab" * 32
@@ -125,20 +125,20 @@ def test_a_list_of_sums_is_held_to_its_form(folder: Path, line: str) -> None:
 
 
 def test_the_manifest_and_the_parts_must_agree(folder: Path) -> None:
-    found, files = manifest.read(folder)
+    found, files = manifest.read_manifest(folder)
     shutil.rmtree(folder)
     folder.mkdir()
-    manifest.write(folder, files, msgspec.structs.replace(found, parts=found.parts[1:]))
+    manifest.write_manifest(folder, files, msgspec.structs.replace(found, parts=found.parts[1:]))
     with pytest.raises(DataError, match="the manifest lists"):
         load(folder)
     parts = [msgspec.structs.replace(part, bytes=part.bytes + 1) for part in found.parts]
-    manifest.write(folder, files, msgspec.structs.replace(found, parts=parts))
+    manifest.write_manifest(folder, files, msgspec.structs.replace(found, parts=parts))
     with pytest.raises(DataError, match="not the file that the manifest describes"):
         load(folder)
 
 
 def test_another_format_is_told_with_the_way_out(folder: Path) -> None:
-    found, files = manifest.read(folder)
+    found, files = manifest.read_manifest(folder)
     text = json.loads(msgspec.json.encode(found)) | {"format": "pipeline.model/3", "new": 1}
     path = folder / "model.manifest.json"
     path.write_text(json.dumps(text))
@@ -158,9 +158,9 @@ def test_what_is_no_model_is_told(tmp_path: Path) -> None:
 
 
 def test_another_version_of_a_package_is_told(folder: Path) -> None:
-    found, files = manifest.read(folder)
+    found, files = manifest.read_manifest(folder)
     old = msgspec.structs.replace(found, versions={"scikit-learn": "1.2.3"})
-    manifest.write(folder, files, old)
+    manifest.write_manifest(folder, files, old)
     with pytest.warns(UserWarning, match=r"saved with scikit-learn 1\.2\.3"):
         load(folder, "cpu")
 
@@ -170,7 +170,7 @@ def test_a_model_replaces_a_model_and_nothing_else(saved: Path, tmp_path: Path) 
     target = tmp_path / "model"
     first = save(model, target)
     save(model, first, About(metrics={"auc": 1.0}))
-    assert manifest.read(target)[0].metrics == {"auc": 1.0}
+    assert manifest.read_manifest(target)[0].metrics == {"auc": 1.0}
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").write_text("mine")
@@ -209,7 +209,7 @@ def test_a_transformer_of_strict_encoders_comes_back(tmp_path: Path) -> None:
 
 def test_a_state_of_another_program_is_refused(folder: Path, tmp_path: Path) -> None:
     other = Accelerated(LogisticRegression(), device="cpu").fit(np.eye(4), [0, 1, 0, 1])
-    _, files = manifest.read(save(other, tmp_path / "other"))
-    _, ours = manifest.read(folder)
+    _, files = manifest.read_manifest(save(other, tmp_path / "other"))
+    _, ours = manifest.read_manifest(folder)
     with pytest.raises(DataError):
         reading.unpack({**ours, "state.json": files["state.json"]}, "cpu")

@@ -92,12 +92,12 @@ def test_a_pickle_inside_a_file_of_arrays_does_not_run(folder: Path, marker: Pat
 
 def _replace(folder: Path, name: str, data: bytes) -> None:
     """Change a part as somebody would who can compute sums."""
-    found, files = manifest.read(folder)
+    found, files = manifest.read_manifest(folder)
     files[name] = data
     shutil.rmtree(folder)
     folder.mkdir()
-    parts = manifest.parts(files)
-    manifest.write(folder, files, msgspec.structs.replace(found, parts=parts))
+    parts = manifest.list_parts(files)
+    manifest.write_manifest(folder, files, msgspec.structs.replace(found, parts=parts))
 
 
 def members(data: bytes) -> dict[str, bytes]:

@@ -27,7 +27,7 @@ from xgboost import XGBClassifier
 from pipeline import Accelerated, scan
 from pipeline.errors import ConfigError, DataError, OutputLocked
 from pipeline.serving.load import load
-from pipeline.serving.predict import SCHEMA, Job, Record, batches, run
+from pipeline.serving.predict import SCHEMA, PredictionJob, Record, batches, predict_file
 from pipeline.serving.save import save
 from tests import programs
 from tests.commands import ROOT, call
@@ -65,7 +65,9 @@ def wanted(model: Path, X: pd.DataFrame = TABLE) -> np.ndarray:
 def test_batches_of_any_size_give_what_one_call_gives(
     model: Path, table: Path, tmp_path: Path, rows: int
 ) -> None:
-    record = run(Job(model, table, tmp_path / "out.parquet", "cpu", rows=rows), quiet)
+    record = predict_file(
+        PredictionJob(model, table, tmp_path / "out.parquet", "cpu", rows=rows), quiet
+    )
     made = pd.read_parquet(tmp_path / "out.parquet")
     assert list(made) == ["probability"]
     np.testing.assert_array_equal(made["probability"], wanted(model))
@@ -80,7 +82,10 @@ def test_batches_of_any_size_give_what_one_call_gives(
 def test_csv_and_parquet_give_the_same(model: Path, table: Path, tmp_path: Path) -> None:
     TABLE.to_csv(tmp_path / "in.csv", index=False)
     for source in (table, tmp_path / "in.csv"):
-        run(Job(model, source, tmp_path / f"{source.suffix[1:]}.out", "cpu", rows=9), quiet)
+        predict_file(
+            PredictionJob(model, source, tmp_path / f"{source.suffix[1:]}.out", "cpu", rows=9),
+            quiet,
+        )
     a, b = (pd.read_parquet(tmp_path / f"{each}.out") for each in ("parquet", "csv"))
     pd.testing.assert_frame_equal(a, b)
 
@@ -93,8 +98,10 @@ def test_index_order_and_kept_columns_are_those_of_the_input(
     X = TABLE.assign(more=range(len(TABLE))).sample(frac=1, random_state=0)
     X.index = pd.Index([f"row {i}" for i in chance.permutation(len(X))], name=name)
     X.to_parquet(tmp_path / "in.parquet")
-    job = Job(model, tmp_path / "in.parquet", tmp_path / "out", "cpu", keep=["more"], rows=7)
-    record = run(job, quiet)
+    job = PredictionJob(
+        model, tmp_path / "in.parquet", tmp_path / "out", "cpu", keep=["more"], rows=7
+    )
+    record = predict_file(job, quiet)
     made = pd.read_parquet(tmp_path / "out")
     assert list(made) == ["more", "probability"]
     pd.testing.assert_index_equal(made.index, X.index)
@@ -117,23 +124,23 @@ def ending(after: int) -> Any:
 def test_an_ended_run_goes_on_after_its_last_batch(
     model: Path, table: Path, tmp_path: Path
 ) -> None:
-    job = Job(model, table, tmp_path / "out", "cpu", rows=10)
+    job = PredictionJob(model, table, tmp_path / "out", "cpu", rows=10)
     with pytest.raises(Ended):
-        run(job, ending(3))
+        predict_file(job, ending(3))
     assert not (tmp_path / "out").exists()
-    record = run(job, quiet)
+    record = predict_file(job, quiet)
     assert (record.batches_before, record.batches) == (3, len(TABLE) // 10)
     np.testing.assert_array_equal(pd.read_parquet(tmp_path / "out")["probability"], wanted(model))
-    whole = run(job, quiet)
+    whole = predict_file(job, quiet)
     assert whole.batches_before == 0
     assert [c.psi for c in record.columns] == [c.psi for c in whole.columns]
 
 
 def test_other_work_begins_anew(model: Path, table: Path, tmp_path: Path) -> None:
     with pytest.raises(Ended):
-        run(Job(model, table, tmp_path / "out", "cpu", rows=10), ending(2))
-    other = Job(model, table, tmp_path / "out", "cpu", rows=10, method="predict")
-    assert run(other, quiet).batches_before == 0
+        predict_file(PredictionJob(model, table, tmp_path / "out", "cpu", rows=10), ending(2))
+    other = PredictionJob(model, table, tmp_path / "out", "cpu", rows=10, method="predict")
+    assert predict_file(other, quiet).batches_before == 0
     assert list(pd.read_parquet(tmp_path / "out")) == ["prediction"]
 
 
@@ -152,7 +159,7 @@ def test_a_killed_run_leaves_the_old_predictions_and_can_go_on(model: Path, tmp_
     process.wait()
     process.stdout.close()
     assert target.read_text() == "old"
-    record = run(Job(model, source, target, "cpu", rows=50), quiet)
+    record = predict_file(PredictionJob(model, source, target, "cpu", rows=50), quiet)
     assert 5 <= record.batches_before < record.batches
     assert pq.read_metadata(target).num_rows == 60 * len(TABLE)
 
@@ -161,11 +168,11 @@ def test_one_writer_at_a_time(model: Path, table: Path, tmp_path: Path) -> None:
     with (tmp_path / ".out.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(OutputLocked):
-            run(Job(model, table, tmp_path / "out", "cpu"), quiet)
+            predict_file(PredictionJob(model, table, tmp_path / "out", "cpu"), quiet)
 
 
 def test_the_record_is_in_the_file_and_beside_it(model: Path, table: Path, tmp_path: Path) -> None:
-    record = run(Job(model, table, tmp_path / "out", "cpu"), quiet)
+    record = predict_file(PredictionJob(model, table, tmp_path / "out", "cpu"), quiet)
     inside = pq.read_schema(tmp_path / "out").metadata[SCHEMA.encode()]
     assert inside == (tmp_path / "out.record.json").read_bytes()
     assert msgspec.json.decode(inside, type=Record) == record
@@ -177,8 +184,8 @@ def test_the_record_says_what_was_not_there_at_fit(model: Path, tmp_path: Path) 
     X = TABLE.assign(c1=["new"] * 3 + TABLE["c1"].tolist()[3:], n2=TABLE["n2"] + 100, more=1)
     X["c2"] = None
     X.to_parquet(tmp_path / "in.parquet")
-    job = Job(model, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=11)
-    record = run(replace(job, allow_empty=["c2"]), quiet)
+    job = PredictionJob(model, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=11)
+    record = predict_file(replace(job, allow_empty=["c2"]), quiet)
     found = {each.name: each for each in record.columns}
     assert (found["c1"].unseen, found["c1"].examples) == (3, ["new"])
     assert found["n2"].above == len(TABLE)
@@ -200,16 +207,16 @@ def test_bad_columns_are_named(
     model: Path, tmp_path: Path, change: dict[str, Any], says: str
 ) -> None:
     TABLE.assign(**change).to_parquet(tmp_path / "in.parquet")
-    job = Job(model, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=10)
+    job = PredictionJob(model, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=10)
     with pytest.raises(DataError, match=says):
-        run(job, quiet)
+        predict_file(job, quiet)
     assert not (tmp_path / "out").exists()
 
 
 def test_inputs_that_cannot_be_read_are_told(model: Path, table: Path, tmp_path: Path) -> None:
     def refused(source: Path, says: str, kind: type[Exception] = DataError, **more: Any) -> None:
         with pytest.raises(kind, match=says):
-            run(Job(model, source, tmp_path / "out", "cpu", **more), quiet)
+            predict_file(PredictionJob(model, source, tmp_path / "out", "cpu", **more), quiet)
 
     refused(tmp_path / "gone", "gone: no such file")
     refused(table, "has no columns", ConfigError, keep=["zz"])
@@ -237,21 +244,25 @@ def test_models_of_texts_matrices_and_tables(tmp_path: Path) -> None:
     texts = ["red apple", "green pear"] * 4
     path = fitted(make_pipeline(TfidfVectorizer(), Ridge()), texts, np.arange(8.0), tmp_path)
     pd.DataFrame({"t": texts}).to_csv(tmp_path / "in.csv", index=False)
-    run(Job(path, tmp_path / "in.csv", tmp_path / "out", "cpu", rows=3), quiet)
+    predict_file(PredictionJob(path, tmp_path / "in.csv", tmp_path / "out", "cpu", rows=3), quiet)
     np.testing.assert_allclose(
         pd.read_parquet(tmp_path / "out")["prediction"], load(path, "cpu").predict(texts)
     )
     X = np.random.default_rng(0).normal(size=(9, 2))
     path = fitted(LogisticRegression(), X, np.arange(9) % 3, tmp_path)
     pd.DataFrame(X, columns=["a", "b"]).to_parquet(tmp_path / "in.parquet")
-    run(Job(path, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=4), quiet)
+    predict_file(
+        PredictionJob(path, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=4), quiet
+    )
     made = pd.read_parquet(tmp_path / "out")
     assert list(made) == ["probability_0", "probability_1", "probability_2"]
     np.testing.assert_allclose(made.to_numpy(), load(path, "cpu").predict_proba(X))
     estimator = make_column_transformer((SimpleImputer(), ["n1"]), (OneHotEncoder(), ["c1"]))
     path = fitted(estimator, TABLE, None, tmp_path)
     TABLE.to_parquet(tmp_path / "in.parquet")
-    run(Job(path, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=7), quiet)
+    predict_file(
+        PredictionJob(path, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=7), quiet
+    )
     made = pd.read_parquet(tmp_path / "out")
     assert list(made) == load(path, "cpu").get_feature_names_out().tolist()
 
@@ -270,8 +281,8 @@ def test_the_command_says_what_it_did(model: Path, table: Path, tmp_path: Path) 
 def test_the_number_of_batches_is_known_for_parquet_alone(table: Path, tmp_path: Path) -> None:
     csv = tmp_path / "in.csv"
     TABLE.to_csv(csv, index=False)
-    assert batches(Job(tmp_path, table, tmp_path, rows=len(TABLE) - 1)) == 2
-    assert batches(Job(tmp_path, csv, tmp_path)) == 0
+    assert batches(PredictionJob(tmp_path, table, tmp_path, rows=len(TABLE) - 1)) == 2
+    assert batches(PredictionJob(tmp_path, csv, tmp_path)) == 0
 
 
 def test_a_full_disk_is_told(model: Path, table: Path, tmp_path: Path) -> None:
@@ -287,7 +298,7 @@ def test_columns_of_one_name_are_refused(model: Path, tmp_path: Path) -> None:
     table = pa.Table.from_pandas(TABLE)
     pq.write_table(table.append_column("c1", table["c1"]), tmp_path / "in.parquet")
     with pytest.raises(DataError, match=r"same name: \['c1'\]"):
-        run(Job(model, tmp_path / "in.parquet", tmp_path / "out", "cpu"), quiet)
+        predict_file(PredictionJob(model, tmp_path / "in.parquet", tmp_path / "out", "cpu"), quiet)
 
 
 def test_a_model_of_partitions_reads_columns_as_they_were_at_fit(tmp_path: Path) -> None:
@@ -297,7 +308,9 @@ def test_a_model_of_partitions_reads_columns_as_they_were_at_fit(tmp_path: Path)
     encoder = OneHotEncoder(handle_unknown="ignore")
     path = fitted(make_pipeline(encoder, LogisticRegression()), X, y, tmp_path)
     (tmp_path / "in.csv").write_text("more,code\n" + "x,007\ny,01\n" * 9)
-    record = run(Job(path, tmp_path / "in.csv", tmp_path / "out", "cpu", rows=7), quiet)
+    record = predict_file(
+        PredictionJob(path, tmp_path / "in.csv", tmp_path / "out", "cpu", rows=7), quiet
+    )
     found = pd.read_parquet(tmp_path / "out")["probability"]
     texts = pd.DataFrame({"code": ["007", "01"] * 9})
     np.testing.assert_array_equal(found, load(path, "cpu").predict_proba(texts)[:, 1])

@@ -19,7 +19,7 @@ from xgboost import XGBClassifier
 import pipeline
 from pipeline import Accelerated
 from pipeline.errors import DataError
-from pipeline.serving.predict import Job, Record, run
+from pipeline.serving.predict import PredictionJob, Record, predict_file
 from pipeline.serving.save import save
 from tests import programs
 from tests.commands import call
@@ -48,15 +48,15 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return save(fitted, folder / "model"), folder / "in.parquet"
 
 
-def job(files: tuple[Path, Path], target: Path) -> Job:
-    return Job(*files, target, "cpu", keep=["more"], rows=10)
+def job(files: tuple[Path, Path], target: Path) -> PredictionJob:
+    return PredictionJob(*files, target, "cpu", keep=["more"], rows=10)
 
 
-def alone(job: Job) -> Record:
+def alone(job: PredictionJob) -> Record:
     """Run a job in this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipeline.serving.predict.active", lambda: None)
-        return run(job, nothing)
+        return predict_file(job, nothing)
 
 
 def said(record: Record) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def killing(cluster: Any, how_many: int, after: int = 4) -> Callable[[str], None
 
 def test_file_and_record_are_those_of_one_process(files: tuple[Path, Path], tmp_path: Path) -> None:
     ours, theirs = job(files, tmp_path / "here"), job(files, tmp_path / "there")
-    here, there = alone(ours), run(theirs, nothing)
+    here, there = alone(ours), predict_file(theirs, nothing)
     assert held(theirs.target).equals(held(ours.target))
     assert said(there) == said(here)
     assert (here.cluster, there.cluster) == ("", "2 worker(s) on this machine")
@@ -103,7 +103,7 @@ def test_a_killed_worker_changes_nothing(
 ) -> None:
     two.client.wait_for_workers(2, timeout=60)
     alone(job(files, tmp_path / "here"))
-    record = run(job(files, tmp_path / "there"), killing(two, how_many))
+    record = predict_file(job(files, tmp_path / "there"), killing(two, how_many))
     assert (record.rows, record.batches_before) == (len(TABLE), 0)
     assert held(tmp_path / "there").equals(held(tmp_path / "here"))
 
@@ -121,7 +121,7 @@ def test_a_run_that_was_ended_goes_on_with_or_without_a_cluster(
 
     work = job(files, tmp_path / "out")
     with pytest.raises(Ended):
-        run(work, ending)
+        predict_file(work, ending)
     assert not work.target.exists()
     record = alone(work)
     assert (record.batches_before, record.batches) == (1, len(TABLE) // 10)
@@ -135,9 +135,9 @@ def test_an_error_names_the_rows_as_it_does_without(
     X = TABLE.astype({"n2": object})
     X.loc[35, "n2"] = "many"
     X.astype({"n2": str}).to_parquet(tmp_path / "in.parquet")
-    work = Job(files[0], tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=10)
+    work = PredictionJob(files[0], tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=10)
     errors = []
-    for each in (alone, lambda work: run(work, nothing)):
+    for each in (alone, lambda work: predict_file(work, nothing)):
         with pytest.raises(DataError, match="in.parquet") as found:
             each(work)
         errors.append(str(found.value))

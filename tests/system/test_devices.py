@@ -17,13 +17,13 @@ class Probe:
 @pytest.fixture
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "probe", Probe)
-    monkeypatch.setattr(gpu, "obstacle", lambda probe, environ: "no NVIDIA driver")
+    monkeypatch.setattr(gpu, "why_unusable", lambda probe, environ: "no NVIDIA driver")
 
 
 @pytest.fixture
 def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "probe", lambda: Probe("GPU one", "GPU two"))
-    monkeypatch.setattr(gpu, "obstacle", lambda probe, environ: "")
+    monkeypatch.setattr(gpu, "why_unusable", lambda probe, environ: "")
     monkeypatch.setattr(devices, "available", lambda package: True)
 
 

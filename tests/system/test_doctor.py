@@ -18,7 +18,7 @@ REQUIREMENTS = [
     Requirement('cudf-cu13==26.10.*; extra == "cu13"'),
     Requirement('old-thing>=1; python_version < "3"'),
 ]
-HEALTHY = doctor.Report(
+HEALTHY = doctor.Diagnosis(
     device="cpu",
     device_why="no driver",
     extra_installed="cpu",
@@ -26,7 +26,7 @@ HEALTHY = doctor.Report(
     extra_why="no driver",
     python="3.12.1 in somewhere",
     disk_free_bytes=5 * 2**30,
-    machine=hardware.Machine("Linux", "Some Processor 9000", 8, 2, 16 * 2**30, 8 * 2**30),
+    machine=hardware.Hardware("Linux", "Some Processor 9000", 8, 2, 16 * 2**30, 8 * 2**30),
     gpu=gpu.Probe(why_not="no driver"),
     gpu_test="not run: no CUDA packages are installed",
     packages=(doctor.Package("numpy", "2.4.6", ">=2"), doctor.Package("gone", "", ">=1")),
@@ -151,7 +151,7 @@ def test_a_warning_leaves_the_environment_usable_and_an_error_does_not() -> None
 
 
 def test_the_text_tells_device_machine_packages_and_that_all_is_well() -> None:
-    text = doctor.render(HEALTHY)
+    text = doctor.format_diagnosis(HEALTHY)
     for part in (
         "auto would use cpu (no driver)",
         "2 of 8 cores usable",
@@ -164,13 +164,13 @@ def test_the_text_tells_device_machine_packages_and_that_all_is_well() -> None:
 
 def test_the_text_gives_each_problem_its_mend() -> None:
     problem = doctor.Problem("error", "numpy is not installed", "make setup")
-    text = doctor.render(replace(HEALTHY, problems=(problem,)))
+    text = doctor.format_diagnosis(replace(HEALTHY, problems=(problem,)))
     assert text.endswith("error: numpy is not installed\n    to fix it: make setup")
     assert "No problems" not in text
 
 
 def test_this_environment_is_examined(capsys) -> None:
-    code = doctor.main(json=True)
+    code = doctor.print_diagnosis(json=True)
     said = json.loads(capsys.readouterr().out)
     broken = any(problem["kind"] == "error" for problem in said["problems"])
     assert code == int(broken)
@@ -180,18 +180,18 @@ def test_this_environment_is_examined(capsys) -> None:
 
 def test_a_wrong_variable_is_a_problem_of_its_own(monkeypatch) -> None:
     monkeypatch.setenv("GPU", "cu99")
-    problems = doctor.report().problems
+    problems = doctor.diagnose().problems
     assert ("unset GPU", True) in [(p.fix, "cu99" in p.what) for p in problems]
 
 
 def test_with_the_gpu_hidden_nothing_is_tried_on_it_and_the_reason_given(monkeypatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-    assert doctor.report().gpu_test.startswith("not run: ")
+    assert doctor.diagnose().gpu_test.startswith("not run: ")
 
 
 def test_nothing_heavy_is_imported() -> None:
     program = (
-        "import sys; from pipeline.system import doctor; doctor.report();"
+        "import sys; from pipeline.system import doctor; doctor.diagnose();"
         "print(*{'sklearn', 'pandas', 'numpy', 'xgboost', 'cudf', 'cupy'} & set(sys.modules))"
     )
     done = subprocess.run(

@@ -18,7 +18,7 @@ FILES = {
 }
 
 
-def describe(root: Path, **files: str) -> hardware.Machine:
+def describe(root: Path, **files: str) -> hardware.Hardware:
     for name, text in {**FILES, **files}.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

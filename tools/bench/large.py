@@ -241,7 +241,7 @@ def _fitted(todo: Job, parts: dict[str, float]) -> pipeline.Accelerated:
     names, path = [*todo.numbers, *todo.categories], Path(todo.folder)
     with _clock(parts, "read"):
         if todo.way == "memory":
-            X, y = parquet.read(path, names, synthetic.TARGET, (), "cpu")
+            X, y = parquet.read_parquet(path, names, synthetic.TARGET, (), "cpu")
         else:
             X, y = pipeline.scan(path, names, synthetic.TARGET)
     model = pipeline.Accelerated(boosting(todo), device="cpu").fit(X, y)

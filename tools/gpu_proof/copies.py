@@ -37,8 +37,8 @@ def moved(device: str, path: Path, most: int | None, *, count: bool) -> list[Mov
     """Fit each program of the flights and predict; one that fails does not stop the others."""
     found, made = task.load("flights"), list[Moved]()
     _, split = found.split(None)
-    X, y = parquet.read(path, found.features, found.target, split.train, device)
-    rows, _ = parquet.read(path, found.features, found.target, split.test, device)
+    X, y = parquet.read_parquet(path, found.features, found.target, split.train, device)
+    rows, _ = parquet.read_parquet(path, found.features, found.target, split.test, device)
     if most:
         X, y, rows = (table[:most] for table in (X, y, rows))
     for pipeline in found.pipelines:

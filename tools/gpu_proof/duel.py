@@ -44,7 +44,7 @@ def duel(pipeline: str, path: Path, rows: int, device: str, repeats: int, seed: 
     job = task.Job(task=found.name, pipeline=pipeline, variant=device, path=path, seed=seed)
 
     def ours() -> tuple[Any, Any]:
-        outcome = measure.run(found, found.pipeline(pipeline, seed), job)
+        outcome = measure.measure_once(found, found.pipeline(pipeline, seed), job)
         stages.append(outcome.stages)
         return outcome.y_true, outcome.predicted
 

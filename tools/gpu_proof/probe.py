@@ -53,7 +53,7 @@ def after_a_killed_worker(protocol: str) -> list[Any]:
 
 def answers() -> Iterator[dict[str, Any]]:
     """Yield each question with what was found, or with why nothing was."""
-    no_gpu = gpu.obstacle(gpu.probe(), os.environ)
+    no_gpu = gpu.why_unusable(gpu.probe(), os.environ)
     for name, question in QUESTIONS.items():
         start = time.perf_counter()
         found, why = (None, f"could not be asked: {no_gpu}") if no_gpu else asked(name)

@@ -27,7 +27,9 @@ SCHEMA: Final = "pipeline.translations/1"
 PATH = Path(__file__).with_name("translations.json")
 
 
-class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class TranslationOutcome(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """What a parameter of cuML's is given: a constant, or what a parameter of the estimator has."""
 
     of: str = ""
@@ -51,7 +53,7 @@ class Case(
 ):
     """An outcome, and of which value of a parameter; without a parameter, of all that are left."""
 
-    then: Outcome | str | None
+    then: TranslationOutcome | str | None
     """Of a refusal the reason, None for no refusal; of a parameter None where it is not given."""
     parameter: str = ""
     test: str = ""

@@ -13,7 +13,7 @@ from pipeline.errors import PipelineError
 from pipeline.system.atomic import write_text
 
 
-def build(out: Path, home: Path, options: Sequence[str], *, from_results: bool) -> Path:
+def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results: bool) -> Path:
     """Measure what can be measured and write the index; return its path.
 
     Parameters

@@ -18,7 +18,7 @@ from pipeline.benchmark.verdict import verdict
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def page(results: Results) -> str:
+def render_html(results: Results) -> str:
     """Return the page; the same results give the same bytes."""
     template = environment().get_template("index.html.j2")
     return template.render(

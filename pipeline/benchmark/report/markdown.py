@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from pipeline.benchmark.report import tables
 from pipeline.benchmark.report.format import clean
-from pipeline.benchmark.report.tables import Card, Table
+from pipeline.benchmark.report.tables import Card, ReportTable
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.verdict import verdict
 
@@ -16,7 +16,7 @@ _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _SPECIAL = re.compile(r"([\\`*\[\]|~#!$]|(?<![^\W_])_|_(?![^\W_]))")
 
 
-def page(results: Results) -> str:
+def render_markdown(results: Results) -> str:
     """Return the report; the same results give the same bytes."""
     parts = [f"# {text(results.task.title)}: the comparison"]
     bodies = (
@@ -47,7 +47,7 @@ def block(value: str) -> str:
     return f"{fence}\n{clean(value)}\n{fence}"
 
 
-def table(value: Table) -> str:
+def markdown_table(value: ReportTable) -> str:
     """Write a table with its caption above and its note below; nothing if it has no row."""
     if not value.rows:
         return ""
@@ -83,54 +83,56 @@ def _verdict(results: Results) -> list[str]:
 
 
 def _speed(results: Results) -> list[str]:
-    return [table(tables.speed_table(results))]
+    return [markdown_table(tables.speed_table(results))]
 
 
 def _stages(results: Results) -> list[str]:
-    return [table(tables.stage_table(results))]
+    return [markdown_table(tables.stage_table(results))]
 
 
 def _scaling(results: Results) -> list[str]:
     return [
         text(tables.size_note(results)),
-        table(tables.size_table(results)),
-        table(tables.model_table(results)),
+        markdown_table(tables.size_table(results)),
+        markdown_table(tables.model_table(results)),
     ]
 
 
 def _placement(results: Results) -> list[str]:
-    movements = table(tables.movement_table(results)) or tables.NO_MOVEMENT
-    placed = [table(item) for item in tables.placement_tables(results)] or [tables.NO_PLACEMENT]
+    movements = markdown_table(tables.movement_table(results)) or tables.NO_MOVEMENT
+    placed = [markdown_table(item) for item in tables.placement_tables(results)] or [
+        tables.NO_PLACEMENT
+    ]
     return [text(verdict(results).gpu), *placed, movements]
 
 
 def _quality(results: Results) -> list[str]:
-    quality = table(tables.quality_table(results)) or tables.NO_QUALITY
-    return [quality, table(tables.agreement_table(results))]
+    quality = markdown_table(tables.quality_table(results)) or tables.NO_QUALITY
+    return [quality, markdown_table(tables.agreement_table(results))]
 
 
 def _memory(results: Results) -> list[str]:
     return [
-        table(tables.memory_table(results)),
-        table(tables.resource_table(results)),
-        table(tables.cost_table(results)) or text(tables.NOT_PRICED),
+        markdown_table(tables.memory_table(results)),
+        markdown_table(tables.resource_table(results)),
+        markdown_table(tables.cost_table(results)) or text(tables.NOT_PRICED),
         text(tables.ALONE),
     ]
 
 
 def _history(results: Results) -> list[str]:
-    return [table(tables.history_table(results)) or tables.NO_HISTORY]
+    return [markdown_table(tables.history_table(results)) or tables.NO_HISTORY]
 
 
 def _machine(results: Results) -> list[str]:
     return [
         "### The same for all",
         _card(tables.fairness(results)),
-        table(tables.variants_table(results)),
+        markdown_table(tables.variants_table(results)),
         "### How the runs were made",
         _card(tables.protocol(results)),
         "### The machine",
-        _card(tables.machine(results)),
+        _card(tables.machine_rows(results)),
     ]
 
 
@@ -139,7 +141,7 @@ def _reproduce(results: Results) -> list[str]:
         block(results.source.command),
         _card(tables.reproduction(results)),
         _items(_profiles(results)),
-        table(tables.packages_table(results)),
+        markdown_table(tables.packages_table(results)),
     ]
 
 

@@ -90,7 +90,7 @@ Card = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Rows under a head, grouped by their first column.
 
     Parameters
@@ -143,14 +143,14 @@ def _by_pair(
     align: str,
     write: Callable[[str, str], Values | None],
     note: str = "",
-) -> Table:
+) -> ReportTable:
     """Return a table with a row for each pair of a pipeline and a variant that has values."""
     found = [(p, v, values) for p, v in pairs(results) if (values := write(p, v)) is not None]
     rows = tuple(row(pipeline, variant, *values) for pipeline, variant, values in found)
-    return Table(caption, ("Pipeline", "Variant", *head), "ll" + align, rows, note)
+    return ReportTable(caption, ("Pipeline", "Variant", *head), "ll" + align, rows, note)
 
 
-def speed_table(results: Results) -> Table:
+def speed_table(results: Results) -> ReportTable:
     """Return times, ratios and verdicts, one row per pipeline and variant."""
     head = ("Median, s", "Min–max, s", "IQR, s", "n", "Time ratio", "Interval", "Speed-up")
     return _by_pair(
@@ -207,7 +207,7 @@ def absence(results: Results, pipeline: str, variant: str) -> str:
     return f"{cell.status}: {cell.why or 'no reason recorded'}" if cell.status != "ok" else "no run"
 
 
-def stage_table(results: Results) -> Table:
+def stage_table(results: Results) -> ReportTable:
     """Return median seconds per stage; each row adds up to its total."""
     names = (*STAGES, OTHER)
 
@@ -233,7 +233,7 @@ def size_note(results: Results) -> str:
     return "No other sizes were measured; to do so: " + HOW_TO_SCALE.format(task=results.task.name)
 
 
-def size_table(results: Results) -> Table:
+def size_table(results: Results) -> ReportTable:
     """Return the median seconds at each size, one row per pipeline and variant."""
     curves = {pair: found for pair in pairs(results) if (found := curve(results, *pair))}
     sizes = sorted({n for found in curves.values() for n in found.rows})
@@ -260,7 +260,7 @@ def size_table(results: Results) -> Table:
     )
 
 
-def model_table(results: Results) -> Table:
+def model_table(results: Results) -> ReportTable:
     """Return the cost models and the break-even sizes."""
     return _by_pair(
         results,
@@ -298,17 +298,17 @@ def break_evens(results: Results) -> list[str]:
     ]
 
 
-def placement_tables(results: Results) -> list[Table]:
+def placement_tables(results: Results) -> list[ReportTable]:
     """Return one table per pipeline: what runs each step in each variant, on which device."""
     return [table for info in results.pipelines if (table := _placement(results, info.name))]
 
 
-def _placement(results: Results, pipeline: str) -> Table | None:
+def _placement(results: Results, pipeline: str) -> ReportTable | None:
     cells = [c for v in results.variants if (c := results.cell(pipeline, v.name)) and c.placement]
     steps = dict.fromkeys(step.step for cell in cells for step in cell.placement)
     if not steps:
         return None
-    return Table(
+    return ReportTable(
         f"What ran each step of {pipeline}, and where",
         ("Step", *(cell.variant for cell in cells)),
         "l" + "l" * len(cells),
@@ -323,7 +323,7 @@ def _place(cell: Cell, step: str) -> str:
     return (where + (f": {notes}" if notes else "")) or MISSING
 
 
-def movement_table(results: Results) -> Table:
+def movement_table(results: Results) -> ReportTable:
     """Return the bytes that crossed between host and device, per cell."""
 
     def write(pipeline: str, variant: str) -> Values | None:
@@ -338,11 +338,13 @@ def movement_table(results: Results) -> Table:
     return _by_pair(results, caption, head, "rrrr", write)
 
 
-def log_tables(results: Results) -> list[Table]:
+def log_tables(results: Results) -> list[ReportTable]:
     """Return the whole execution log, one table per cell that has one."""
     head = ("Step", "Call", "Device", "Time of the call, s", "To the device", "To the host", "Why")
     return [
-        Table(f"Execution log of {variant} on {pipeline}", head, "lllrrrl", tuple(map(_entry, log)))
+        ReportTable(
+            f"Execution log of {variant} on {pipeline}", head, "lllrrrl", tuple(map(_entry, log))
+        )
         for pipeline, variant in pairs(results)
         if (log := _log(results, pipeline, variant))
     ]
@@ -359,10 +361,10 @@ def _entry(entry: records.Movement) -> Row:
     return row(entry.step, entry.call, entry.device, seconds(entry.seconds), *crossed, why)
 
 
-def quality_table(results: Results) -> Table:
+def quality_table(results: Results) -> ReportTable:
     """Return each metric beside the reference's, with its declared margin."""
     head = ("Pipeline", "Variant", "Metric", "Reference", "Value", "Difference", "95 % interval")
-    return Table(
+    return ReportTable(
         "Metrics on the test rows, against the reference",
         (*head, "Margin", "Seed to seed", "Parity"),
         "lllrrrrrrl",
@@ -388,7 +390,7 @@ def _metric(item: MetricParity) -> Values:
     return item.metric, *values, interval, margin, noise, judged
 
 
-def agreement_table(results: Results) -> Table:
+def agreement_table(results: Results) -> ReportTable:
     """Return how far the answers lie from the reference's."""
     what, head = ANSWERS[results.task.kind]
 
@@ -411,7 +413,7 @@ def _agreement(found: Agreement, names: Iterable[str]) -> Iterator[str]:
             yield f"{value:.2g}" if name in _GAPS else metric(value)
 
 
-def memory_table(results: Results) -> Table:
+def memory_table(results: Results) -> ReportTable:
     """Return the peak resident memory of each worker, and its ratio to the reference's."""
 
     def write(pipeline: str, variant: str) -> Values | None:
@@ -428,7 +430,7 @@ def memory_table(results: Results) -> Table:
     return _by_pair(results, caption, head, "rr", write, note)
 
 
-def resource_table(results: Results) -> Table:
+def resource_table(results: Results) -> ReportTable:
     """Return what the last timed run of each cell took of the machine."""
     traces = {p: cell.trace for p in pairs(results) if (cell := measured(results, *p))}
     head = ("Busy processors", "Read from disk", "GPU in use", "GPU memory", "Energy")
@@ -465,7 +467,7 @@ def _unmeasured(traces: Iterable[records.Trace | None]) -> str:
     return " ".join(sorted(how) + sorted(why))
 
 
-def cost_table(results: Results) -> Table:
+def cost_table(results: Results) -> ReportTable:
     """Return the cost of a run of each cell; no row where there is no price."""
     price = results.price
 
@@ -483,7 +485,7 @@ def cost_table(results: Results) -> Table:
     return _by_pair(results, "Cost of a run", head, "rr", write, note)
 
 
-def history_table(results: Results) -> Table:
+def history_table(results: Results) -> ReportTable:
     """Return the medians of this record and of the latest earlier ones, the newest first."""
     past = [*reversed(results.history)][:EARLIER]
 
@@ -564,7 +566,7 @@ def order(runs: list[str]) -> str:
     return f"{len(runs)} runs, {kind}: {', '.join(runs)}"
 
 
-def machine(results: Results) -> Card:
+def machine_rows(results: Results) -> Card:
     """Return where the comparison ran."""
     host = results.machine
     threads = ", ".join(f"{name} = {value}" for name, value in host.threads.items())
@@ -598,9 +600,9 @@ def reproduction(results: Results) -> Card:
     ]
 
 
-def variants_table(results: Results) -> Table:
+def variants_table(results: Results) -> ReportTable:
     """Return what differs: the variants, their devices and whether they ran."""
-    return Table(
+    return ReportTable(
         "What differs: the variants",
         ("Variant", "What it is", "Device", "Status"),
         "llll",
@@ -611,7 +613,7 @@ def variants_table(results: Results) -> Table:
     )
 
 
-def packages_table(results: Results) -> Table:
+def packages_table(results: Results) -> ReportTable:
     """Return the packages and their versions."""
     rows = tuple(row(*item) for item in results.machine.packages.items())
-    return Table("Packages", ("Package", "Version"), "ll", rows)
+    return ReportTable("Packages", ("Package", "Version"), "ll", rows)

@@ -15,7 +15,7 @@ from pipeline.benchmark.verdict import verdict
 _STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}
 
 
-def table(results: Results) -> Table:
+def terminal_table(results: Results) -> Table:
     """Return a table with one row per pipeline and variant, the badge above, the GPU below.
 
     Words carry every judgement; colours only repeat it.

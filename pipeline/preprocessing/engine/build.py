@@ -13,11 +13,11 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.preprocessing.engine.nodes import (
+    BlockNode,
     Branch,
     ColumnTransformerNode,
     FeatureUnionNode,
     Keeps,
-    Node,
     Passthrough,
     PipelineNode,
     TransformerNode,
@@ -53,7 +53,7 @@ class BuildOptions:
 
 def build(
     estimator: BaseEstimator, head: pd.DataFrame, step: str, options: BuildOptions | None = None
-) -> Node:
+) -> BlockNode:
     """Return the unfitted tree for a transformer.
 
     Parameters
@@ -77,7 +77,7 @@ def build(
     return _node(estimator, head, step, options or BuildOptions())
 
 
-def _node(estimator: Estimator, head: pd.DataFrame, step: str, options: BuildOptions) -> Node:
+def _node(estimator: Estimator, head: pd.DataFrame, step: str, options: BuildOptions) -> BlockNode:
     if left_out(estimator):
         return Passthrough()
     kind, prefix = type(estimator), under(step, "")

@@ -121,11 +121,11 @@ def check_type(fitted: Estimator, estimator: Estimator) -> Any:
     return fitted
 
 
-class Node(ABC):
+class BlockNode(ABC):
     """A part of the tree."""
 
     estimator: Any = None
-    children: Sequence[Node] = ()
+    children: Sequence[BlockNode] = ()
     """The nodes below, in the order of the estimator."""
 
     @abstractmethod
@@ -182,7 +182,7 @@ class Node(ABC):
         return NodeInput(self.to_sklearn().get_feature_names_out(), True, blocks, moments)
 
 
-class TransformerNode(Node):
+class TransformerNode(BlockNode):
     """One transformer: its twin learns and applies.
 
     Parameters
@@ -337,7 +337,7 @@ def blame(twin: Twin[Any]) -> Iterator[None]:
         raise DataError(f"{type(twin.estimator).__name__}{where}: {error}") from error
 
 
-class Passthrough(Node):
+class Passthrough(BlockNode):
     """Columns as they are."""
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
@@ -364,10 +364,10 @@ class Passthrough(Node):
         """Take nothing."""
 
 
-class PipelineNode(Node):
+class PipelineNode(BlockNode):
     """A `Pipeline` of transformers."""
 
-    def __init__(self, estimator: Pipeline, nodes: Sequence[Node]) -> None:
+    def __init__(self, estimator: Pipeline, nodes: Sequence[BlockNode]) -> None:
         self.estimator, self.children = estimator, nodes
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
@@ -411,13 +411,13 @@ class Branch:
     """One entry of a `ColumnTransformer` or a `FeatureUnion`."""
 
     name: str
-    node: Node
+    node: BlockNode
     names: Sequence[Any] | None
     """Columns of the table; None where all that comes in is read."""
     weight: float | None = None
 
 
-class _SideBySide(Node):
+class _SideBySide(BlockNode):
     """Branches whose blocks stand side by side."""
 
     resumed: Any = None
@@ -522,7 +522,7 @@ class FeatureUnionNode(_SideBySide):
     def _parts(self, fitted: FeatureUnion) -> dict[str, Any]:
         return dict(fitted.transformer_list)
 
-    def _fitted(self, node: Node) -> Any:
+    def _fitted(self, node: BlockNode) -> Any:
         # What scikit-learn's own fit puts in the place of the word.
         if isinstance(node, Passthrough):
             return FunctionTransformer(feature_names_out="one-to-one").fit(self.row)

@@ -25,7 +25,7 @@ from pipeline.preprocessing.engine.build import (
     obstacles_to_batches,
 )
 from pipeline.preprocessing.engine.dask import Partitions
-from pipeline.preprocessing.engine.nodes import Keeps, Node, NodeInput
+from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput
 from pipeline.preprocessing.engine.table import Read, Table
 from pipeline.typing import Estimator, Names
 
@@ -72,7 +72,7 @@ class Program:
     ) -> None:
         self.order, self.selected_from = order, selected_from
         self.estimator, self.dtype, self.step, self.rank_error = estimator, dtype, step, rank_error
-        self.node: Node | None = None
+        self.node: BlockNode | None = None
         self.width = 0
         self.head: pd.DataFrame | None = None
         self.resumed = False

@@ -25,7 +25,7 @@ from pipeline.errors import ConfigError
 from pipeline.preprocessing.engine.blocks import Dates, Numbers
 from pipeline.preprocessing.engine.table import side_by_side
 from pipeline.preprocessing.engine.twin import ANY, Twin
-from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS, Output, encode
+from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS, Output, encode_fields
 from pipeline.typing import Array, Name, Table, Target
 
 
@@ -101,7 +101,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         """
         X = convert(X)
         validate_data(self, X, skip_check_array=True)
-        encode(nanoseconds(X[:1]), outputs(self), epoch_of(self))
+        encode_fields(nanoseconds(X[:1]), outputs(self), epoch_of(self))
         return self
 
     def transform(self, X: Table) -> Any:
@@ -124,7 +124,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = convert(X)
         validate_data(self, X, reset=False, skip_check_array=True)
-        return encode(nanoseconds(X, _or_missing), outputs(self), epoch_of(self))
+        return encode_fields(nanoseconds(X, _or_missing), outputs(self), epoch_of(self))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return ``<column>_<feature>`` for every output column, with ``_sin`` or ``_cos``."""
@@ -250,4 +250,4 @@ class CalendarFeaturesTwin(Twin[int]):
 
     def apply(self, block: Dates) -> Numbers:
         """Return the features of each column, in float64."""
-        return Numbers(encode(block.values, outputs(self.fitted), epoch_of(self.fitted)))
+        return Numbers(encode_fields(block.values, outputs(self.fitted), epoch_of(self.fitted)))

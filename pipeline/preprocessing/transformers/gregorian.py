@@ -204,7 +204,7 @@ Output = tuple[str, str]
 """A feature, and ``"sin"``, ``"cos"`` or ``""`` for itself."""
 
 
-def encode(nanoseconds: Array, outputs: Sequence[Output], epoch: int = 0) -> Any:
+def encode_fields(nanoseconds: Array, outputs: Sequence[Output], epoch: int = 0) -> Any:
     """Return features of every column side by side, all of the first column first.
 
     Parameters

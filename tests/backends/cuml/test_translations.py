@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.backends.cuml import translations
 from pipeline.backends.cuml.tables import CUML
-from pipeline.backends.cuml.translations import Case, Outcome, first, holds
+from pipeline.backends.cuml.translations import Case, TranslationOutcome, first, holds
 
 RIDGE = {
     "alpha": 0.5,
@@ -67,10 +67,10 @@ def test_tests_tell_values_apart(test: str, against: list[Any], yes: Any, no: An
 
 def test_outcomes_are_constants_values_and_simple_calculations() -> None:
     params = {"tol": 0.01, "min_samples": 5, "knn": (1, 2, 3)}
-    assert Outcome(constant="qn")(params) == "qn"
-    assert Outcome(of="tol", times=10)(params) == 0.1
-    assert Outcome(of="min_samples", plus=-1)(params) == 4
-    assert Outcome(of="knn", first=2)(params) == (1, 2)
+    assert TranslationOutcome(constant="qn")(params) == "qn"
+    assert TranslationOutcome(of="tol", times=10)(params) == 0.1
+    assert TranslationOutcome(of="min_samples", plus=-1)(params) == 4
+    assert TranslationOutcome(of="knn", first=2)(params) == (1, 2)
 
 
 def test_the_last_case_is_of_all_that_are_left() -> None:

@@ -154,7 +154,7 @@ def test_other_estimators_have_the_rows_gathered_and_say_so(two: None) -> None:
 def test_rows_that_do_not_fit_are_refused_with_their_size(
     two: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = hardware.Machine("", "", 1, 1, 1 << 30, 20_000)
+    small = hardware.Hardware("", "", 1, 1, 1 << 30, 20_000)
     monkeypatch.setattr(partitioned.hardware, "describe", lambda: small)
     X = table()[["a", "b", "c"]]
     with pytest.raises(Unsupported, match=r"14,400 bytes .* 20,000 free.*use an XGBoost estim"):

@@ -23,7 +23,7 @@ ROWS = 6000
 
 @pytest.fixture(autouse=True)
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = hardware.Machine("", "", 1, 1, 1 << 30, 20_000)
+    small = hardware.Hardware("", "", 1, 1, 1 << 30, 20_000)
     monkeypatch.setattr(partitioned.hardware, "describe", lambda: small)
     monkeypatch.setattr(external_memory, "OVERHEAD", 100)  # for pages of one partition
 

@@ -18,7 +18,7 @@ from pipeline.preprocessing.transformers.gregorian import (
     PERIODS,
     Fields,
     date,
-    encode,
+    encode_fields,
     first_of_january,
 )
 from tests.strategies import bounded
@@ -129,12 +129,12 @@ def test_features_have_every_shape() -> None:
 
 def test_columns_come_one_after_the_other() -> None:
     times = np.array([["2024-05-06", "1999-01-02"]], dtype="datetime64[ns]").view("int64")
-    assert encode(times, [("year", ""), ("day", "")]).tolist() == [[2024, 6, 1999, 2]]
+    assert encode_fields(times, [("year", ""), ("day", "")]).tolist() == [[2024, 6, 1999, 2]]
 
 
 def test_sine_and_cosine_go_once_around() -> None:
     hours = np.arange(25)[:, None] * (DAY // 24)
-    matrix = encode(hours, [("hour", "sin"), ("hour", "cos")])
+    matrix = encode_fields(hours, [("hour", "sin"), ("hour", "cos")])
     angles = np.unwrap(np.arctan2(matrix[:, 0], matrix[:, 1]))
     np.testing.assert_allclose(np.diff(angles[:24]), 2 * np.pi / 24)
     np.testing.assert_array_equal(matrix[24], matrix[0])
@@ -143,7 +143,7 @@ def test_sine_and_cosine_go_once_around() -> None:
 def test_missing_time_is_missing_in_every_feature() -> None:
     times = np.array([[0, MISSING], [MISSING, 0]])
     every = [(f, end) for f in FEATURES for end in (("", "sin") if f in PERIODS else ("",))]
-    matrix = encode(times, every).reshape(2, 2, -1)
+    matrix = encode_fields(times, every).reshape(2, 2, -1)
     assert np.isnan(matrix[[0, 1], [1, 0]]).all()
     np.testing.assert_array_equal(matrix[0, 0], matrix[1, 1])
     assert not np.isnan(matrix[0, 0]).any()
@@ -155,11 +155,11 @@ def test_missing_is_what_numpy_and_pandas_hold() -> None:
 
 def test_no_rows_and_one_row() -> None:
     outputs = [("year", ""), ("month", "sin")]
-    assert encode(np.empty((0, 3), dtype="int64"), outputs).shape == (0, 6)
-    assert encode(np.zeros((1, 1), dtype="int64"), outputs)[0, 0] == 1970
+    assert encode_fields(np.empty((0, 3), dtype="int64"), outputs).shape == (0, 6)
+    assert encode_fields(np.zeros((1, 1), dtype="int64"), outputs)[0, 0] == 1970
 
 
 def test_result_is_float64_and_each_column_contiguous() -> None:
-    matrix = encode(EVERY_DAY[:10, None], [("is_weekend", ""), ("year", "")])
+    matrix = encode_fields(EVERY_DAY[:10, None], [("is_weekend", ""), ("year", "")])
     assert matrix.dtype == "float64"
     assert matrix.flags.f_contiguous
