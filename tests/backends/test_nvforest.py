@@ -145,13 +145,17 @@ def test_a_file_is_predicted_by_it_where_it_is_asked_for(
     folder = save(model, tmp_path / "model")
     programs.TABLE.to_parquet(tmp_path / "in.parquet")
     for how in FORESTS:
-        job = predict.PredictionJob(folder, tmp_path / "in.parquet", tmp_path / how, "cpu", forests=how)
+        job = predict.PredictionJob(
+            folder, tmp_path / "in.parquet", tmp_path / how, "cpu", forests=how
+        )
         predict.predict_file(job, lambda _: None)
     own, theirs = (pd.read_parquet(tmp_path / how) for how in FORESTS)
     pd.testing.assert_frame_equal(own, theirs)
     assert library["devices"] == ["cpu"], "only where it was asked for"
     with pytest.raises(ConfigError, match="forests='fil' is not one of own, nvforest"):
-        predict.PredictionJob(folder, tmp_path / "in.parquet", tmp_path / "o", forests="fil").check()
+        predict.PredictionJob(
+            folder, tmp_path / "in.parquet", tmp_path / "o", forests="fil"
+        ).check()
 
 
 @pytest.mark.usefixtures("library")

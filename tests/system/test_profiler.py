@@ -112,7 +112,7 @@ def test_a_comparison_profiles_each_cell_once_more(
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setattr(rounds, "Worker", Profiled)
-    monkeypatch.setattr(rounds, "obstacle", lambda: why)
+    monkeypatch.setattr(rounds, "why_not_sampled", lambda: why)
     comparison = Comparison(
         TASK, Job("flights", "", "", small_flights), ["logistic", "forest"], repeats=3
     )

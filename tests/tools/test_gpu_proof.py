@@ -359,7 +359,7 @@ RUN = process.run
 def test_a_question_that_ends_badly_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe.gpu, "obstacle", lambda *_: "")
+    monkeypatch.setattr(probe.gpu, "why_unusable", lambda *_: "")
     monkeypatch.setattr(sys, "argv", ["probe", "--out", str(tmp_path / "probe.json")])
     probe.main()
     kept = json.loads((tmp_path / "probe.json").read_text())
