@@ -51,8 +51,8 @@ class Outcome:
     rows_train : int
     y_true, predicted : numpy.ndarray, shape (n_test,)
         What is judged of the test rows, see :mod:`pipeline.benchmark.metrics`.
-    placements, residency : list
-        Where the steps ran and what moved; empty for the reference's residency.
+    placements, execution_log : list
+        Where the steps ran and what moved; empty for the reference.
     model : object
         The fitted `Pipeline` or `Accelerated`.
     reading : Preflight or None

@@ -191,7 +191,7 @@ def test_nothing_is_written_over_what_is_read(model: Path, tmp_path: Path) -> No
     assert (source.read_bytes(), sorted(model.iterdir())) == before
 
 
-def test_texts_that_stand_for_missing_values_are_missing_in_an_adopted_table(
+def test_texts_that_stand_for_missing_values_are_missing_in_a_new_task(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "mine.csv"
@@ -210,7 +210,7 @@ def test_a_text_that_csv_cannot_hold_is_told(tmp_path: Path) -> None:
         call("predict", tmp_path / "model", tmp_path / "in.csv", tmp_path / "out")
 
 
-def test_a_csv_with_a_field_too_many_is_not_adopted(tmp_path: Path) -> None:
+def test_a_csv_with_a_field_too_many_makes_no_task(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("a,b\n" + "1,2,3\n" * 30)
     with pytest.raises(DataError, match="Expected 2 columns, got 3"):
         new_task.create(tmp_path / "mine.csv", "b", tmp_path / "data", "mine")

@@ -57,7 +57,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def adopted(workspace: Path, label: str, file: str = "My houses.csv") -> new_task.NewTask:
+def create(workspace: Path, label: str, file: str = "My houses.csv") -> new_task.NewTask:
     return new_task.create(workspace / file, label, workspace / "data")
 
 
@@ -94,7 +94,7 @@ def test_from_the_file_to_the_report_without_a_change(workspace, label, kind, be
 
 
 def test_what_cannot_be_used_is_named_with_the_reason(workspace) -> None:
-    made = adopted(workspace, "price")
+    made = create(workspace, "price")
     assert made.columns.unused == {
         "Unnamed: 0": "numbers the rows",
         "who": "has 399 texts in 399 rows, one or two each",
@@ -108,7 +108,7 @@ def test_what_cannot_be_used_is_named_with_the_reason(workspace) -> None:
 
 
 def test_columns_are_taken_as_what_they_are(workspace) -> None:
-    made = adopted(workspace, "price")
+    made = create(workspace, "price")
     assert made.columns.few == ["town, where\nit is", "grade", "kind"]
     assert made.columns.many == ["street"]
     parts = [f"sold on: {part}" for part in ("year", "month", "day", "weekday", "hour")]
@@ -117,14 +117,14 @@ def test_columns_are_taken_as_what_they_are(workspace) -> None:
 
 
 def test_parts_of_a_date_are_those_of_pandas(workspace) -> None:
-    table = pd.read_parquet(adopted(workspace, "price").data)
+    table = pd.read_parquet(create(workspace, "price").data)
     dates = pd.to_datetime(houses()["sold on"]).drop(5).reset_index(drop=True).dt
     for part, expected in [("year", dates.year), ("weekday", dates.weekday), ("hour", dates.hour)]:
         np.testing.assert_array_equal(table[f"sold on: {part}"], expected)
 
 
 def test_classes_too_rare_are_left_out_and_named(workspace) -> None:
-    made = adopted(workspace, "kind")
+    made = create(workspace, "kind")
     assert made.target.classes == ("big", "middle", "small")
     assert made.target.left_out == ("castle",)
     assert made.rows == ROWS - 3
@@ -147,7 +147,7 @@ def test_parquet_of_many_types_is_taken_or_named(workspace) -> None:
         }
     )
     pq.write_table(table, workspace / "many.parquet")
-    made = adopted(workspace, "y", "many.parquet")
+    made = create(workspace, "y", "many.parquet")
     assert set(made.columns.unused) == {"clock", "while", "list"}
     assert "time64[us]" in made.columns.unused["clock"]
     assert made.columns.few == ["code"]
@@ -162,14 +162,14 @@ def test_times_of_day_and_durations_are_texts_in_csv(workspace) -> None:
     table["exact"] = [f"{hour:02d}:30:00" for hour in hours]
     table["while"] = [f"PT{hour}H" for hour in hours]
     table.to_csv(workspace / "times.csv", index=False)
-    made = adopted(workspace, "y", "times.csv")
+    made = create(workspace, "y", "times.csv")
     assert made.columns.few == ["clock", "exact", "while"]
     assert not made.columns.unused
 
 
 def test_a_semicolon_parts_columns_too(workspace) -> None:
     houses().drop(columns="town, where\nit is").to_csv(workspace / "semi.csv", sep=";", index=False)
-    assert adopted(workspace, "price", "semi.csv").rows == ROWS - 1
+    assert create(workspace, "price", "semi.csv").rows == ROWS - 1
 
 
 @pytest.mark.parametrize(
@@ -192,15 +192,15 @@ def test_what_cannot_be_learnt_from_ends_in_one_message(
 ) -> None:
     (workspace / "bad.csv").write_text(content)
     with pytest.raises(error, match=told):
-        adopted(workspace, label, "bad.csv")
+        create(workspace, label, "bad.csv")
     assert not (workspace / "tasks" / "bad.py").exists()
     assert not (workspace / "data" / "bad").exists()
 
 
 def test_a_task_that_is_there_is_never_written_over(workspace) -> None:
-    adopted(workspace, "price")
+    create(workspace, "price")
     with pytest.raises(ConfigError, match="is there already; remove it, or choose another --name"):
-        adopted(workspace, "price")
+        create(workspace, "price")
 
 
 @pytest.mark.parametrize("name", ["my houses", "class", "../up", "1"])

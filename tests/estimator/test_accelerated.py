@@ -205,7 +205,7 @@ def test_number_of_cores_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found[0] == found[1]
 
 
-def test_residency_tells_of_the_fit_and_of_the_last_call() -> None:
+def test_the_execution_log_tells_of_the_fit_and_of_the_last_call() -> None:
     model = on_cpu().fit(TABLE, WORDS)
     fit = [("columntransformer", "fit_transform"), ("logisticregression", "fit")]
     call = [("columntransformer", "transform"), ("logisticregression", "predict")]
