@@ -25,7 +25,7 @@ NEVER = {
     "unpack_archive",
 }
 """Names of functions that run text or unpack files where these say."""
-TO_ITS_CHILD = {"worker.py"}
+TO_ITS_CHILD = {"entry.py", "worker.py"}
 """Of `pipeline/benchmark`: what a comparison hands to the processes that it starts, over a pipe."""
 PICKLES = {"pickle", "joblib", "dill", "cloudpickle", "marshal", "shelve"}
 

@@ -24,7 +24,7 @@ from pipeline import CalendarFeatures
 from pipeline.benchmark import measure, metrics, task
 from pipeline.benchmark.task import Job
 from pipeline.data.files import parquet_files
-from pipeline.planning import explain, lower
+from pipeline.planning import classify, explain
 from tests.names import one_in
 
 ROOT = Path(__file__).parents[2]
@@ -141,11 +141,11 @@ def test_a_spec_is_plain_scikit_learn_and_says_what_it_is(name: str, pipeline: s
 
 
 @pytest.mark.parametrize(("name", "pipeline"), SPECS)
-def test_a_spec_can_be_cloned_and_is_made_anew_each_time(name: str, pipeline: str) -> None:
+def test_a_pipeline_can_be_cloned_and_is_made_anew_each_time(name: str, pipeline: str) -> None:
     made = TASKS[name].pipeline(pipeline, 3)
     assert repr(clone(made)) == repr(made)
     assert TASKS[name].pipeline(pipeline, 3) is not made
-    lower.validate(made)
+    classify.validate(made)
 
 
 @pytest.mark.parametrize(("name", "pipeline"), SPECS)

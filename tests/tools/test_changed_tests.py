@@ -15,7 +15,7 @@ MODULE, ITS_TESTS = "pipeline/data/frames.py", "tests/data/test_frames.py"
 @pytest.mark.parametrize(
     ("file", "tests"),
     [
-        (MODULE, [ITS_TESTS, "tests/data/test_frames_categories.py"]),
+        (MODULE, [ITS_TESTS]),
         ("tools/layout.py", []),
         ("tools/changed_tests.py", ["tests/tools/test_changed_tests.py"]),
         ("tasks/flights.py", ["tests/benchmark/test_tasks.py"]),
@@ -23,7 +23,7 @@ MODULE, ITS_TESTS = "pipeline/data/frames.py", "tests/data/test_frames.py"
         ("tests/strategies.py", []),
         ("Makefile", ["tests/test_make.py"]),
         (".ci/run", ["tests/test_make.py"]),
-        ("docs/faults.md", []),
+        ("docs/errors.md", []),
     ],
 )
 def test_a_file_has_its_tests(file: str, tests: list[str]) -> None:

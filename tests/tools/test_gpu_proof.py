@@ -65,7 +65,7 @@ def test_the_program_by_hand_is_as_good_as_ours_and_as_scikit_learn(
     what = task.load("synthetic")
     job = duel.task.Job(task=what.name, pipeline=pipeline, variant="reference", path=table)
     plain = duel.measure.measure_once(what, what.pipeline(pipeline, 0), job)
-    wanted = duel.measure.judge(what, plain)["roc_auc"]
+    wanted = duel.measure.judge_outcome(what, plain)["roc_auc"]
     assert runs.auc_hand == pytest.approx(runs.auc_ours, abs=0.005)
     assert runs.auc_hand == pytest.approx(wanted, abs=0.005)
     assert len(runs.ours) == len(runs.hand) == len(runs.stages) == 1
@@ -462,12 +462,12 @@ def test_a_program_that_is_refused_is_named_and_does_not_stop_the_others(
     fit = copies.Accelerated.fit
 
     def refuse(self: Any, X: Any, y: Any) -> Any:
-        if "logistic" in str(self.pipeline).lower():
+        if "logistic" in str(self.estimator).lower():
             raise error("no such luck")
         return fit(self, X, y)
 
     monkeypatch.setattr(copies.Accelerated, "fit", refuse)
-    made = copies.record_transfer("cpu", path, 2_000, count=False)
+    made = copies.moved("cpu", path, 2_000, count=False)
     others = [
         (pipeline, call) for pipeline in ("forest", "boosting") for call in ("fit", "predict_proba")
     ]

@@ -268,8 +268,8 @@ def names_of(X: Any) -> list[Any]:
 def header(names: Names, dtypes: Sequence[str], known: Mapping[Any, np.ndarray]) -> pd.DataFrame:
     """Return a row of columns of these types, of cells that encoders know, or any.
 
-    >>> header(["n", "t"], ["float32", "category"], {"t": np.array(["a"])}).iloc[0].tolist()
-    [1.0, 'a']
+    >>> header(["n", "t"], ["float32", "category"], {"t": np.array(["a"])}).to_dict("list")
+    {'n': [1.0], 't': ['a']}
     """
     cells = [
         _cell(known.get(name, (None,))[0], dtype) for name, dtype in zip(names, dtypes, strict=True)
@@ -282,7 +282,7 @@ def header(names: Names, dtypes: Sequence[str], known: Mapping[Any, np.ndarray])
 def _cell(value: Any, dtype: Any) -> pd.Series:
     if dtype == "category":
         return pd.Series(["" if value is None else value]).astype("category")
-    for candidate in (value, 1, "", None):
+    for candidate in (1, "", None) if value is None else (value, 1, "", None):
         try:
             return pd.Series([candidate]).astype(dtype)
         except (TypeError, ValueError, ImportError):
