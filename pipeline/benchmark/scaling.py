@@ -78,9 +78,9 @@ class TimeModel:
     def __str__(self) -> str:
         """Write the formula.
 
-        >>> print(Model(0.5, 2e-6, 1.0, 0.0))
+        >>> print(TimeModel(0.5, 2e-6, 1.0, 0.0))
         0.500 s + 2 s per million
-        >>> print(Model(0.0, 1e-6, 1.5, 0.0))
+        >>> print(TimeModel(0.0, 1e-6, 1.5, 0.0))
         0.000 s + 1e-06 s · rows^1.5
         """
         if self.c == 1:

@@ -27,7 +27,8 @@ def keep_freed_memory() -> None:
 
     By default it returns large pieces to the system as soon as they are free, and the next block
     needs new pages. Once a piece was freed, glibc keeps those up to its size; other C libraries
-    do not. The process holds somewhat more memory after that.
+    do not, nor does it where a `MALLOC_…` variable is set, as in Dask's workers. The process holds
+    somewhat more memory after that.
     """
     library = ctypes.CDLL(None)
     library.malloc.restype = ctypes.c_void_p

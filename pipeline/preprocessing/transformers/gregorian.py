@@ -223,7 +223,7 @@ def encode_fields(nanoseconds: Array, outputs: Sequence[Output], epoch: int = 0)
     Examples
     --------
     >>> import numpy as np
-    >>> encode(np.array([[0], [MISSING]]), [("year", ""), ("month", "cos")]).round(3).tolist()
+    >>> encode_fields(np.array([[0], [MISSING]]), [("year", ""), ("month", "cos")]).round(3).tolist()
     [[1970.0, 0.866], [nan, nan]]
     """
     xp = frames.xp(nanoseconds)
