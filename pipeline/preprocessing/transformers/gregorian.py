@@ -223,7 +223,8 @@ def encode_fields(nanoseconds: Array, outputs: Sequence[Output], epoch: int = 0)
     Examples
     --------
     >>> import numpy as np
-    >>> encode_fields(np.array([[0], [MISSING]]), [("year", ""), ("month", "cos")]).round(3).tolist()
+    >>> fields = [("year", ""), ("month", "cos")]
+    >>> encode_fields(np.array([[0], [MISSING]]), fields).round(3).tolist()
     [[1970.0, 0.866], [nan, nan]]
     """
     xp = frames.xp(nanoseconds)
