@@ -74,8 +74,9 @@ def test_classes_that_cannot_be_replaced_fail_the_variant(
 @pytest.mark.skipif(not available("cuml"), reason="not installed: cuml")
 def test_cuml_accel_has_what_is_called_and_read() -> None:
     code = (
-        "from pipeline.compare import entry; assert patch('accel') == '';"
-        "from sklearn.linear_model import LogisticRegression as L; from pipeline import measure;"
+        "from pipeline.benchmark.entry import patch; assert patch('accel') == '';"
+        "from sklearn.linear_model import LogisticRegression as L;"
+        "from pipeline.benchmark import measure;"
         "p = measure._placed(L(), 'new');"
         "print(p.implementation, p.device, L()._gpu, L()._cpu_class.__module__)"
     )

@@ -74,7 +74,7 @@ def test_cudf_spills_as_before_when_the_cluster_has_ended(
     cudf.set_option("spill", before)
     try:
         with ExitStack() as stack:
-            clusters._cuda("cuda", ClusterOptions(), stack)
+            clusters._start_cuda("cuda", ClusterOptions(), stack)
             assert cudf.get_option("spill")
         assert cudf.get_option("spill") == before
     finally:
