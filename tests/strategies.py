@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hypothesis import settings
 from hypothesis import strategies as st
 
 MAX_ROWS = 24
-bounded = settings()
-"""As many examples as the profile that `conftest.py` loads has."""
 
 exact = st.integers(-(2**20), 2**20).map(lambda number: number / 64)
 """Sums of these have no rounding, so a constant is a constant for everyone."""

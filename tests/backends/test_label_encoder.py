@@ -9,7 +9,6 @@ from sklearn.preprocessing import LabelEncoder
 
 from pipeline import Accelerated, explain
 from pipeline.errors import DataError
-from tests.strategies import bounded
 
 LABELS = {
     "text": np.array(["b", "a", "c", "b"]),
@@ -34,7 +33,6 @@ def test_equals_sklearn(name: str) -> None:
     np.testing.assert_array_equal(plain.inverse_transform(expected), y)
 
 
-@bounded
 @given(y=st.lists(st.text(max_size=3), min_size=1, max_size=20))
 def test_any_text(y: list[str]) -> None:
     model = Accelerated(LabelEncoder(), device="cpu")

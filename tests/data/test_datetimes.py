@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from pipeline.data import datetimes
 from pipeline.data.datetimes import MISSING, changes, local
 from pipeline.errors import DataError
-from tests.strategies import bounded
 
 TEXT = ["2020-06-01 01:30:00", None, "1969-12-31 23:59:59", "1970-01-01 00:00:00"]
 NAIVE = pd.Series(pd.to_datetime(TEXT))
@@ -74,7 +73,6 @@ def test_what_is_no_date_is_refused(column: Any) -> None:
         wall_clock(column)
 
 
-@bounded
 @given(
     dates=st.lists(
         st.none() | st.datetimes(pd.Timestamp("1678-01-01"), pd.Timestamp("2261-12-31")), min_size=1
@@ -121,7 +119,6 @@ def test_agrees_with_zoneinfo_around_every_change(zone: str) -> None:
     assert local(seconds, 1, zone, np).tolist() == expected
 
 
-@bounded
 @given(
     zone=st.sampled_from(ZONES),
     seconds=st.lists(st.integers(-9_000_000_000, 9_000_000_000), min_size=1, max_size=30),

@@ -24,7 +24,7 @@ from tests.preprocessing.columns import (
     TEXT,
     frame,
 )
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 EVERY = CATEGORICAL | OURS_ALONE
 
@@ -288,7 +288,6 @@ def test_coded_sorts_and_leaves_missing_out(array: Any, codes: Any, values: Any)
     assert found.values.tolist() == values
 
 
-@bounded
 @given(X=tables())
 def test_any_column_is_its_codes(X: pd.DataFrame) -> None:
     for name in X.columns:

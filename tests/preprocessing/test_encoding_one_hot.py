@@ -22,7 +22,7 @@ from tests.preprocessing.parity import (
     quiet,
     sklearn_fit,
 )
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 UNKNOWN = ["error", "ignore", "infrequent_if_exist", "warn"]
 DROPS: list[Any] = [None, "first", "if_binary", ["a", 0, np.nan, True]]
@@ -277,7 +277,6 @@ def test_names_of_grouped_columns(table: pd.DataFrame) -> None:
     assert names.tolist() == ["c=d", "c=infrequent_sklearn"]
 
 
-@bounded
 @given(X=tables(), data=st.data())
 def test_any_table(X: pd.DataFrame, data: st.DataObject) -> None:
     estimator = OneHotEncoder(

@@ -15,7 +15,7 @@ from pipeline.preprocessing.engine import table as tables_module
 from pipeline.preprocessing.engine.program import Program
 from tests.preprocessing.columns import CATEGORICAL, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 GROUPS: list[dict[str, Any]] = [
     {},
@@ -170,7 +170,6 @@ def test_one_row(table: pd.DataFrame, new: pd.DataFrame) -> None:
         assert_parity(OrdinalEncoder(**PASSING[1], **group), table[:1], new=new)
 
 
-@bounded
 @given(X=tables(), data=st.data())
 def test_any_table(X: pd.DataFrame, data: st.DataObject) -> None:
     estimator = OrdinalEncoder(

@@ -15,7 +15,7 @@ from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.feature_selection import VarianceThresholdTwin
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 ROWS = 150
 THRESHOLDS = [0, 0.0, 1e-9, 0.2, np.float64(2.0), 50]
@@ -154,7 +154,6 @@ def test_infinity_made_by_an_earlier_step_is_refused(value: float) -> None:
         twin.finalize(twin.statistics(Numbers(np.array([[1.0, value], [2.0, 3.0]]))))
 
 
-@bounded
 @given(X=tables("numbers"))
 def test_variance_of_any_table(X: pd.DataFrame) -> None:
     # As for StandardScaler: sums of integers near 2**62 round in another order.

@@ -19,7 +19,7 @@ from pipeline.preprocessing.engine import table as blocks
 from pipeline.preprocessing.engine.program import Program
 from pipeline.system.threads import os
 from tests.preprocessing.parity import PRIVATE, assert_parity
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 ROWS = 448
 NUMBERS = ["real", "far", "int"]
@@ -171,7 +171,6 @@ def test_output_is_one_c_ordered_matrix_of_the_type_asked_for() -> None:
         assert out.shape == (ROWS, 7 + 5)
 
 
-@bounded
 @given(X=tables(), n_rows=st.integers(1, 9))
 def test_any_table_in_any_blocks(X: pd.DataFrame, n_rows: int) -> None:
     X = X.loc[:, X.notna().any()]

@@ -18,7 +18,7 @@ from pipeline.preprocessing.statistics.categories import (
     place_codes,
     positions,
 )
-from tests.strategies import bounded, cuts, words
+from tests.strategies import cuts, words
 
 texts = st.lists(st.one_of(words, st.none()), min_size=1, max_size=20)
 numbers = st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=20)
@@ -36,14 +36,12 @@ def as_dict(counts: CategorySums) -> dict[Any, float]:
     return {value: n for value, n in [*known, (None, counts.sums[0, -1])] if n}
 
 
-@bounded
 @given(a=texts, b=texts)
 def test_merge_commutes(a: list[Any], b: list[Any]) -> None:
     ours = tally(a).merge(tally(b))
     assert as_dict(ours) == as_dict(tally(b).merge(tally(a)))
 
 
-@bounded
 @given(a=texts, b=texts, c=texts)
 def test_merge_associates(a: list[Any], b: list[Any], c: list[Any]) -> None:
     left = tally(a).merge(tally(b)).merge(tally(c))
@@ -51,7 +49,6 @@ def test_merge_associates(a: list[Any], b: list[Any], c: list[Any]) -> None:
     assert as_dict(left) == as_dict(right)
 
 
-@bounded
 @given(data=st.data(), values=st.one_of(texts, numbers))
 def test_merged_blocks_are_the_whole(data: st.DataObject, values: list[Any]) -> None:
     parts = [tally(values[rows]) for rows in data.draw(cuts(len(values)))]

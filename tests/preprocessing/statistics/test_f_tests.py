@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.preprocessing.statistics.f_tests import Joint, analysis, by_class, jointly, regression
 from pipeline.preprocessing.statistics.moments import Moments
-from tests.strategies import bounded, cuts, tables
+from tests.strategies import cuts, tables
 
 
 def test_scores_of_columns_that_equal_the_target_are_perfect_in_any_block() -> None:
@@ -44,7 +44,6 @@ def squares(values: list[Fraction], other: list[Fraction] | None = None) -> Frac
     return sum(((a - mean) * (b - other_mean) for a, b in pairs), Fraction(0))
 
 
-@bounded
 @given(data=st.data())
 def test_analysis_of_any_table_is_exact(data: st.DataObject) -> None:
     X = data.draw(tables("numbers")).fillna(1.5).to_numpy("float64")
@@ -68,7 +67,6 @@ def test_analysis_of_any_table_is_exact(data: st.DataObject) -> None:
             assert share == pytest.approx(float(between / (within + between)), abs=1e-12)
 
 
-@bounded
 @given(data=st.data())
 def test_regression_on_any_table_is_exact(data: st.DataObject) -> None:
     X = data.draw(tables("numbers")).fillna(1.5).to_numpy("float64")

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
-from tests.strategies import bounded, cuts, exact
+from tests.strategies import cuts, exact
 
 columns = st.lists(st.one_of(exact, st.just(np.nan)), min_size=1, max_size=20)
 
 
-@bounded
 @given(data=st.data(), values=columns)
 def test_merged_blocks_are_the_whole(data: st.DataObject, values: list[float]) -> None:
     X = np.array(values)[:, None]

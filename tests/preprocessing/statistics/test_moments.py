@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.preprocessing.statistics.moments import Moments, moments
-from tests.strategies import bounded, cuts, exact
+from tests.strategies import cuts, exact
 
 columns = st.lists(st.one_of(exact, st.just(np.nan)), min_size=1, max_size=20)
 
@@ -22,19 +22,16 @@ def assert_same(a: Moments, b: Moments) -> None:
         np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-12, atol=1e-6)
 
 
-@bounded
 @given(a=columns, b=columns)
 def test_merge_commutes(a: list[float], b: list[float]) -> None:
     assert_same(of(a).merge(of(b)), of(b).merge(of(a)))
 
 
-@bounded
 @given(a=columns, b=columns, c=columns)
 def test_merge_associates(a: list[float], b: list[float], c: list[float]) -> None:
     assert_same(of(a).merge(of(b)).merge(of(c)), of(a).merge(of(b).merge(of(c))))
 
 
-@bounded
 @given(data=st.data(), values=columns)
 def test_merged_blocks_are_the_whole(data: st.DataObject, values: list[float]) -> None:
     parts = [of(values[rows]) for rows in data.draw(cuts(len(values)))]
@@ -84,7 +81,6 @@ def test_variance_is_never_negative() -> None:
     assert 0.0 <= found.variance[0] < 1e-30
 
 
-@bounded
 @given(data=st.data(), values=columns)
 def test_weighted_rows_may_be_cut_anywhere(data: st.DataObject, values: list[float]) -> None:
     shares = st.sampled_from([0.0, 1e-3, 0.25, 1.0, 3.0])  # all of a block may be less than one row

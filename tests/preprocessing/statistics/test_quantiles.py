@@ -24,7 +24,7 @@ from pipeline.preprocessing.statistics.quantiles import (
     take_rows,
 )
 from pipeline.preprocessing.statistics.sketch import QuantileSketch
-from tests.strategies import bounded, cuts, exact
+from tests.strategies import cuts, exact
 
 METHODS = [
     "inverted_cdf",
@@ -65,7 +65,6 @@ def test_equals_numpy_for_any_blocks(n_levels: int, method: str, n_blocks: int) 
 
 @pytest.mark.parametrize("method", METHODS)
 @given(values=columns, data=st.data())
-@bounded
 def test_equals_numpy_for_any_values(method: str, values: list[float], data: st.DataObject) -> None:
     # Simple fractions of small counts are ranks to the last bit, or not.
     parts = data.draw(st.integers(1, 30))
@@ -164,7 +163,6 @@ def test_nothing_is_drawn_from_a_sketch() -> None:
     assert draw_rows(stat, 30, 5, replace=False) is stat
 
 
-@bounded
 @given(data=st.data(), n_rows=st.integers(1, 20))
 def test_taken_rows_are_those_asked_for(data: st.DataObject, n_rows: int) -> None:
     X = np.arange(n_rows)[:, None]

@@ -13,7 +13,7 @@ from pipeline.errors import ConfigError
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
 from pipeline.preprocessing.statistics.sketch import MOST_ROWS, QuantileSketch, size_for, sketch
 from tests.preprocessing.statistics.test_quantiles import METHODS
-from tests.strategies import bounded, exact
+from tests.strategies import exact
 
 ROWS = 6000
 SIZE = 16
@@ -92,7 +92,6 @@ def test_bound_is_not_wide_of_the_mark() -> None:
     assert max(shares) > 1 / 3
 
 
-@bounded
 @given(data=st.data(), size=st.integers(1, 5))
 def test_bound_holds_for_any_values_and_partitions(data: st.DataObject, size: int) -> None:
     values = np.array(data.draw(st.lists(exact | st.just(np.nan), min_size=1, max_size=120)))

@@ -26,7 +26,7 @@ from tests.preprocessing.parity import (
     sklearn_fit,
 )
 from tests.preprocessing.statistics.test_quantiles import METHODS
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 ROWS = 150
 ENCODINGS = ["onehot", "onehot-dense", "ordinal"]
@@ -238,7 +238,6 @@ def test_bad_parameters_are_refused_in_the_words_of_sklearn(
     assert said in message
 
 
-@bounded
 @given(X=tables("numbers"), strategy=st.sampled_from(STRATEGIES), n_bins=st.integers(2, 9))
 def test_any_table_of_numbers(X: pd.DataFrame, strategy: str, n_bins: int) -> None:
     # Edges between integers near 2**62 are rounded to floats at another moment.

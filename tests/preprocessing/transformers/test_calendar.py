@@ -23,7 +23,6 @@ from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.transformers.calendar import CalendarFeatures, outputs
 from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS
 from tests.preprocessing.dates import CLOCKS, FORMS, ROWS, frame
-from tests.strategies import bounded
 
 PLAIN = [name for name in FEATURES if name not in ("weekofyear", "is_weekend")][:-2]
 """What pandas' `.dt` has under the same name."""
@@ -264,7 +263,6 @@ def test_input_is_not_changed() -> None:
     pd.testing.assert_frame_equal(X, frame("ns"))
 
 
-@bounded
 @given(
     seconds=st.lists(
         st.one_of(st.none(), st.integers(-9_000_000_000, 9_000_000_000)), min_size=1, max_size=20

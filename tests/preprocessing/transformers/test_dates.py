@@ -23,7 +23,6 @@ from pipeline.preprocessing.transformers.calendar import CalendarFeatures, Calen
 from pipeline.preprocessing.transformers.gregorian import FEATURES
 from tests.preprocessing.dates import FORMS, ROWS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity
-from tests.strategies import bounded
 
 SPECS = [
     CalendarFeatures(),
@@ -146,7 +145,6 @@ def test_block_of_the_least_integer_is_missing() -> None:
     assert twin.fitted.n_features_in_ == 2
 
 
-@bounded
 @given(
     st.lists(
         st.one_of(st.none(), st.datetimes(pd.Timestamp(1700, 1, 1), pd.Timestamp(2200, 1, 1))),

@@ -19,7 +19,7 @@ from tests.preprocessing.parity import (
     quiet,
     sklearn_fit,
 )
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 ONE_HOT = OneHotEncoder(handle_unknown="ignore")
 ORDINAL = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
@@ -228,7 +228,6 @@ def test_codes_follow_sorted_values(kind: str) -> None:
     assert [learnt[int(code)] for code in codes[known]] == values[known].tolist()
 
 
-@bounded
 @given(X=tables())
 def test_any_table(X: pd.DataFrame) -> None:
     for encoder in ENCODERS:

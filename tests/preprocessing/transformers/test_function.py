@@ -28,7 +28,7 @@ from tests.preprocessing.parity import (
     quiet,
     sklearn_fit,
 )
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 ROWS = 130
 SNAPSHOT = Path(__file__).parents[2] / "contract" / "snapshot.json"
@@ -215,7 +215,6 @@ def test_functions_of_bytes_are_not_left_in_half_precision() -> None:
     assert Program(estimator).fit(X).to_sklearn()[-1].mean_.tolist() == [2.0]
 
 
-@bounded
 @given(X=tables("numbers"), func=st.sampled_from([None, np.sign, np.arctan, np.cbrt, np.floor]))
 def test_any_numbers(X: pd.DataFrame, func: Any) -> None:
     X = X.astype("float64")

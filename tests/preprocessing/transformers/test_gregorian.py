@@ -21,7 +21,6 @@ from pipeline.preprocessing.transformers.gregorian import (
     encode_fields,
     first_of_january,
 )
-from tests.strategies import bounded
 
 FIRST, LAST = pd.Timestamp.min.value, pd.Timestamp.max.value
 EVERY_DAY = np.arange(-(-FIRST // DAY), LAST // DAY + 1) * DAY
@@ -73,7 +72,6 @@ def test_every_second_of_a_day(day: str) -> None:
     assert_equals_pandas(pd.Timestamp(day).value + seconds - 1)
 
 
-@bounded
 @given(values=st.lists(st.integers(FIRST, LAST), min_size=1, max_size=50))
 def test_any_times(values: list[int]) -> None:
     assert_equals_pandas(np.array(values))

@@ -15,7 +15,7 @@ from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
 from tests.preprocessing.columns import BOOLEANS, MIXED, NUMBERS, OURS_ALONE, TEXT, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, close, sklearn_fit
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 STRATEGIES = ["mean", "median", "most_frequent", "constant"]
 FREQUENT = ["most_frequent", "constant"]
@@ -280,7 +280,6 @@ def test_indicators_do_not_depend_on_the_blocks(
     assert program.to_sklearn().indicator_.features_.tolist() == [0, 2, 3]
 
 
-@bounded
 @given(X=tables("numbers"), strategy=st.sampled_from(STRATEGIES), keep=st.booleans())
 def test_any_numbers_with_indicators(X: pd.DataFrame, strategy: str, keep: bool) -> None:
     estimator = SimpleImputer(strategy=strategy, add_indicator=True, keep_empty_features=keep)
@@ -288,7 +287,6 @@ def test_any_numbers_with_indicators(X: pd.DataFrame, strategy: str, keep: bool)
         assert_parity(estimator, X.clip(-(2**40), 2**40))
 
 
-@bounded
 @given(X=tables("numbers"), strategy=st.sampled_from(STRATEGIES))
 def test_any_numbers(X: pd.DataFrame, strategy: str) -> None:
     if X.notna().any().all():
@@ -296,7 +294,6 @@ def test_any_numbers(X: pd.DataFrame, strategy: str) -> None:
         assert_parity(SimpleImputer(strategy=strategy), X.clip(-(2**40), 2**40))
 
 
-@bounded
 @given(X=tables("text"), strategy=st.sampled_from(FREQUENT))
 def test_any_text(X: pd.DataFrame, strategy: str) -> None:
     X = X.loc[:, X.notna().any()]

@@ -23,7 +23,7 @@ from tests.preprocessing.parity import (
     assert_parity,
     close,
 )
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 ROWS = 150
 SPECS = [
@@ -232,7 +232,6 @@ def test_bad_parameters_are_refused(params: dict[str, Any], numbers: pd.DataFram
     assert f"{next(iter(params))!r} parameter" in message
 
 
-@bounded
 @given(X=tables())
 def test_any_table(X: pd.DataFrame) -> None:
     for estimator in SPECS[::3]:

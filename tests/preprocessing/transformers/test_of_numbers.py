@@ -29,7 +29,7 @@ from pipeline.preprocessing.engine.program import Program
 from tests.names import one_in
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, close, quiet, sklearn_fit
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 ROWS = 150
 STANDARD = [StandardScaler(), StandardScaler(with_mean=False), StandardScaler(with_std=False)]
@@ -160,7 +160,6 @@ def test_infinity_is_refused_like_in_sklearn(
 
 
 @pytest.mark.parametrize("estimator", [*STANDARD, *RANGES, *ROBUST, *OF_ROWS], ids=repr)
-@bounded
 @given(X=tables("numbers"))
 def test_any_table_of_numbers(estimator: Any, X: pd.DataFrame) -> None:
     if estimator in STANDARD:  # sums of integers near 2**62 round, in another order

@@ -19,7 +19,7 @@ from tests.preprocessing.parity import (
     close,
     sklearn_fit,
 )
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 DEGREES: list[Any] = [0, 1, 2, 3, 5, (0, 2), (1, 1), (2, 2), (2, 4), (3, 3), (0, 0), (4, 4), [1, 2]]
 SPECS = [
@@ -146,7 +146,6 @@ def test_every_product_uses_what_is_there_already() -> None:
     assert made == sum(len(term) > 1 for term in order)
 
 
-@bounded
 @given(X=tables("numbers"))
 def test_any_table_of_numbers(X: pd.DataFrame) -> None:
     for estimator in SPECS[::4]:

@@ -20,7 +20,7 @@ from pipeline.preprocessing.transformers.power import PowerTransformerTwin, fact
 from tests.names import one_in
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet, sklearn_fit
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 SAME_DIGITS = Version(scipy.__version__) < Version("1.18")
 ROWS = 150
@@ -271,7 +271,6 @@ def test_bad_parameters_are_refused_in_the_words_of_sklearn(positive: pd.DataFra
     assert "'standardize' parameter" in message
 
 
-@bounded
 @given(X=tables("numbers"))
 def test_any_table_of_numbers(X: pd.DataFrame) -> None:
     X = X.clip(-1e3, 1e3).dropna(axis=1, how="all")

@@ -14,7 +14,7 @@ from pipeline.preprocessing.engine import table
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.quantile import quantile_table
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, close, quiet, sklearn_fit
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 ROWS = 150
 SHAPES = ["uniform", "normal"]
@@ -138,7 +138,6 @@ def test_table_gives_slope_and_middle() -> None:
     assert found[3].tolist() == [0.0, 0.5, 0.5, 1.0]
 
 
-@bounded
 @given(X=tables("numbers"), n=st.integers(1, 30), shape=st.sampled_from(SHAPES))
 def test_any_table_of_numbers(X: pd.DataFrame, n: int, shape: str) -> None:
     with quiet():

@@ -15,7 +15,7 @@ from pipeline.errors import DataError, Unsupported
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.splines import Basis, splines
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 ROWS = 150
 KNOTS = ["uniform", "quantile"]
@@ -218,7 +218,6 @@ def test_splines_equal_scipy_to_the_last_bit(degree: int) -> None:
         np.testing.assert_array_equal(found[:, j], spline(x[:, j]))
 
 
-@bounded
 @given(
     X=tables("numbers"),
     knots=st.sampled_from(KNOTS),

@@ -28,7 +28,7 @@ from tests.preprocessing.parity import (
     quiet,
     sklearn_fit,
 )
-from tests.strategies import bounded, tables
+from tests.strategies import tables
 
 ROWS = 240
 _rng = np.random.default_rng(3)
@@ -259,7 +259,6 @@ def test_shrink_without_smoothing_is_the_mean_of_the_category() -> None:
     np.testing.assert_allclose(shrink(sums, totals, 0.0), [[0.5, 0.75]])
 
 
-@bounded
 @given(X=tables(), seed=st.integers(0, 9), smooth=st.sampled_from(SMOOTH))
 def test_any_table(X: pd.DataFrame, seed: int, smooth: Any) -> None:
     X = pd.concat([X, X], ignore_index=True)
