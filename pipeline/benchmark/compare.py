@@ -362,9 +362,7 @@ def fingerprint(
     plan : mapping of str to str
         The protocol: repeats, seeds, variants and the like.
     """
-    here, found = hardware.describe(), gpu.probe()
     code = [source_code.code(what.pipeline(name, job.seed, job.changes)) for name in pipelines]
-    settings = (f"{name}={os.environ[name]}" for name in environment.SETTINGS if name in os.environ)
     return {
         "task": what.name,
         "data": digest(job.path),
@@ -374,21 +372,35 @@ def fingerprint(
         "pipelines": _brief(code),
         "seed": str(job.seed),
         "clock": CLOCK,
-        "code": _code(what.name),
+        **circumstances([*code_files(PACKAGE), task.FOLDER / f"{what.name}.py"]),
+        **plan,
+    }
+
+
+def circumstances(code: Iterable[Path]) -> dict[str, str]:
+    """Return code, versions and machine, in words, which must be the same for runs to count.
+
+    Parameters
+    ----------
+    code : iterable of Path
+        Files that decide what is measured.
+    """
+    here, found = hardware.describe(), gpu.probe()
+    settings = (f"{name}={os.environ[name]}" for name in environment.SETTINGS if name in os.environ)
+    return {
+        "code": _brief(digest(path) for path in code if path.exists()),
         "Python": platform.python_version(),
         "packages": ", ".join(f"{name} {v}" for name, v in environment.packages().items()),
         "machine": f"{platform.node()}, {here.cpu}, {here.cores} cores, {here.system}",
         "memory": str(here.memory_bytes),
         "GPU": "; ".join(map(str, found.devices)) + f" {found.driver}",
         "threads": ", ".join(settings),
-        **plan,
     }
 
 
-def _code(name: str) -> str:
-    """Return the digest of the library's files and of the task's."""
-    files = sorted(path for path in PACKAGE.rglob("*") if path.suffix in _CODE)
-    return _brief(digest(path) for path in (*files, task.FOLDER / f"{name}.py") if path.exists())
+def code_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that decide what is measured."""
+    return sorted(path for path in folder.rglob("*") if path.suffix in _CODE)
 
 
 def _brief(parts: Iterable[str]) -> str:

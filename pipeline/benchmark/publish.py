@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 from rich.console import Console
@@ -14,6 +17,7 @@ from pipeline.benchmark.history import earlier
 from pipeline.benchmark.report import html, markdown
 from pipeline.benchmark.report.terminal import terminal_table
 from pipeline.benchmark.resume import FinishedRuns
+from pipeline.benchmark.worker import Report
 from pipeline.system.atomic import publishing, write_text
 from pipeline.system.progress import progress
 
@@ -52,13 +56,9 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
     options : PublishOptions
     """
     with publishing(folder) as draft:
-        finished = _find_finished(comparison, folder.resolve(), resume=options.resume)
-        try:
-            with progress("runs", comparison.runs) as line:
-                measured = comparison.measure(line, finished, draft if options.profile else None)
-        except BaseException:
-            _report_kept(finished)
-            raise
+        finished = find_finished(folder, comparison.fingerprint(), resume=options.resume)
+        with reporting_kept(finished), progress("runs", comparison.runs) as line:
+            measured = comparison.measure(line, finished, draft if options.profile else None)
         history = earlier(measured, folder / "results.json")
         measured = structs.replace(measured, price=options.price, history=history)
         (draft / "results.json").write_bytes(results.dumps(measured))
@@ -95,14 +95,24 @@ def kept(folder: Path) -> Path:
     return folder.parent / f".{folder.name}.runs"
 
 
-def _find_finished(comparison: Comparison, folder: Path, *, resume: bool) -> FinishedRuns:
-    """Return the finished runs, and say whether the command resumes from them."""
+def find_finished(
+    folder: Path, fingerprint: Mapping[str, str], *, resume: bool = True, kind: type[Any] = Report
+) -> FinishedRuns:
+    """Return the finished runs of a command, and say whether it resumes from them.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the results will be.
+    fingerprint : mapping of str to str
+    resume : bool, default=True
+    kind : type, default=Report
+        Of the reports of the runs.
+    """
+    folder, console = folder.resolve(), Console(soft_wrap=True)
     if not resume or _published(folder, kept(folder)):
         FinishedRuns(kept(folder)).drop()
-    finished, console = (
-        FinishedRuns(kept(folder), comparison.fingerprint()),
-        Console(soft_wrap=True),
-    )
+    finished = FinishedRuns(kept(folder), fingerprint, kind)
     if finished.refused:
         said = "; ".join(finished.refused)
         console.print(f"earlier runs are not used: {said}", markup=False, highlight=False)
@@ -119,7 +129,13 @@ def _published(folder: Path, runs: Path) -> bool:
     return bool(times) and record.exists() and record.stat().st_mtime_ns > max(times)
 
 
-def _report_kept(finished: FinishedRuns) -> None:
-    if finished.count():
-        said = f"{finished.count()} finished runs are kept; the same command resumes from them"
-        Console(stderr=True, soft_wrap=True).print(said, markup=False, highlight=False)
+@contextmanager
+def reporting_kept(finished: FinishedRuns) -> Iterator[None]:
+    """Say what is kept of the runs in a block that does not end well."""
+    try:
+        yield
+    except BaseException:
+        if finished.count():
+            said = f"{finished.count()} finished runs are kept; the same command resumes from them"
+            Console(stderr=True, soft_wrap=True).print(said, markup=False, highlight=False)
+        raise

@@ -11,7 +11,6 @@ import io
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,8 @@ from pipeline.benchmark.worker import Report
 from pipeline.system.atomic import flush, sha256
 
 FINGERPRINT = "fingerprint.json"
-_ARRAYS = ("y_true", "predicted")
+_ARRAY = "kept in"
+"""Stands in a report before the name of the file of an array."""
 
 
 class FinishedRuns:
@@ -35,6 +35,8 @@ class FinishedRuns:
         Made when the first run is kept; None keeps nothing.
     fingerprint : mapping of str to str
         What must be the same for a run to count; see `pipeline.benchmark.compare`.
+    kind : type, default=Report
+        Of the reports; its fields that hold arrays are declared as `Any`.
 
     Attributes
     ----------
@@ -45,9 +47,12 @@ class FinishedRuns:
     """
 
     def __init__(
-        self, folder: Path | None = None, fingerprint: Mapping[str, str] | None = None
+        self,
+        folder: Path | None = None,
+        fingerprint: Mapping[str, str] | None = None,
+        kind: type[Any] = Report,
     ) -> None:
-        self.folder, self.fingerprint = folder, dict(fingerprint or {})
+        self.folder, self.fingerprint, self.kind = folder, dict(fingerprint or {}), kind
         self.refused: list[str] = []
         self.resumed = 0
         if folder is not None and folder.is_dir():
@@ -59,7 +64,7 @@ class FinishedRuns:
         """Return how many runs are kept."""
         return len(list(self.folder.glob("run-*.json"))) if self.folder else 0
 
-    def find(self, *name: str) -> Report | str | None:
+    def find(self, *name: str) -> Any:
         """Return the report of a run, the error it ended with, or None where it has not run."""
         if self.folder is None:
             return None
@@ -70,7 +75,7 @@ class FinishedRuns:
         self.resumed += 1
         return found
 
-    def keep(self, report: Report | str, *name: str) -> None:
+    def keep(self, report: object, *name: str) -> None:
         """Keep a report, or the error that a run ended with."""
         if self.folder is None:
             return
@@ -80,14 +85,10 @@ class FinishedRuns:
         if isinstance(report, str):
             _write(self.folder / _file(name), msgspec.json.encode({"error": report}))
             return
-        plain = {f.name: getattr(report, f.name) for f in fields(Report)}
         try:
-            for array in _ARRAYS:
-                plain[array] = self._keep_array(plain[array])
+            encoded = msgspec.json.encode({"report": report}, enc_hook=self._keep_other)
         except pa.ArrowException:
             return  # of a form that cannot be kept: the run would be made again
-        # A parameter may be anything, and is only reported.
-        encoded = msgspec.json.encode({"report": plain}, enc_hook=repr)
         _write(self.folder / _file(name), encoded)
 
     def drop(self) -> None:
@@ -95,14 +96,21 @@ class FinishedRuns:
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _read(self, name: str) -> Report | str:
+    def _read(self, name: str) -> Any:
         assert self.folder is not None
         kept = msgspec.json.decode((self.folder / name).read_bytes(), type=dict[str, Any])
         if "error" in kept:
             return str(kept["error"])
-        report = msgspec.convert(kept["report"], Report)
-        y_true, predicted = self._array(report.y_true), self._array(report.predicted)
-        return replace(report, y_true=y_true, predicted=predicted)
+        plain = {field: self._read_other(value) for field, value in kept["report"].items()}
+        return msgspec.convert(plain, self.kind)
+
+    def _keep_other(self, value: object) -> object:
+        """Return what stands for an array; a parameter may be anything, and is only reported."""
+        return {_ARRAY: self._keep_array(value)} if isinstance(value, np.ndarray) else repr(value)
+
+    def _read_other(self, value: Any) -> Any:
+        is_array = isinstance(value, dict) and value.keys() == {_ARRAY}
+        return self._array(value[_ARRAY]) if is_array else value
 
     def _keep_array(self, values: np.ndarray) -> Any:
         assert self.folder is not None

@@ -7,11 +7,12 @@ of which a cell of the record is made.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pipeline.benchmark import agreement, provenance, results
 from pipeline.benchmark.integrity import objection
@@ -24,6 +25,30 @@ from pipeline.planning.plan import placement_records
 from pipeline.system.profiler import why_not_sampled
 from pipeline.system.progress import Say
 from pipeline.typing import Estimator
+
+
+class HasTotal(Protocol):
+    """What a run gives back, whatever else is in it."""
+
+    @property
+    def total(self) -> float:
+        """Return the seconds that are shown while it is measured."""
+
+
+T = TypeVar("T")
+R = TypeVar("R", bound=HasTotal)
+R_co = TypeVar("R_co", bound=HasTotal, covariant=True)
+
+
+class Runnable(Protocol[R_co]):
+    """What runs a variant again and again, such as a `Worker`."""
+
+    def run(self, seed: int | None = None, profile: Path | None = None) -> R_co:
+        """Run once; a `WorkerFailed` says why it cannot."""
+
+
+Start = Callable[[], AbstractContextManager[Runnable[R]]]
+"""Begins what runs a variant; it is not called where all runs have been made before."""
 
 
 @dataclass(frozen=True)
@@ -72,27 +97,43 @@ class Schedule:
         tuple of list of CellRuns and list of str
             The runs, and ``"pipeline/variant"`` in the order of the timed ones.
         """
-        cells, order = [CellRuns(job.pipeline, name, kind) for name in names], list[str]()
+        cells = [CellRuns(job.pipeline, name, kind=kind) for name in names]
         with ExitStack() as stack:
             runners = [
                 stack.enter_context(
-                    VariantRunner(c, replace(job, variant=c.variant), self.finished, label)
+                    VariantRunner(
+                        c, partial(Worker, replace(job, variant=c.variant)), self.finished, label
+                    )
                 )
                 for c in cells
             ]
-            for runner in runners:
-                runner.warm(self.say)
-            for runner in turns(runners, self.repeats, job.seed):
-                if not runner.runs.why:
-                    order.append(f"{job.pipeline}/{runner.runs.variant}")
-                    runner.time(self.repeats, self.say)
+            order = self.take_turns(runners, job.seed)
             for runner in runners:
                 self._profile(runner)
-            self._reseed(next(runner for runner in runners if runner.runs.variant == REFERENCE))
+            reference = next(runner for runner in runners if runner.runs.variant == REFERENCE)
+            self._reseed(reference, job.seed)
         _hold_to(cells)
         return cells, order
 
-    def _profile(self, runner: VariantRunner) -> None:
+    def take_turns(self, runners: Sequence[VariantRunner[R]], seed: int) -> list[str]:
+        """Warm up each, then let each that has not failed run once a round, in a random order.
+
+        Returns
+        -------
+        list of str
+            ``"pipeline/variant"`` in the order of the timed runs.
+        """
+        order = []
+        for runner in runners:
+            if runner.warms_up:
+                runner.warm(self.say)
+        for runner in turns(runners, self.repeats, seed):
+            if not runner.runs.why:
+                order.append(f"{runner.runs.pipeline}/{runner.runs.variant}")
+                runner.time(self.repeats, self.say)
+        return order
+
+    def _profile(self, runner: VariantRunner[Report]) -> None:
         """Run once more for a page of where the time goes, if there is a folder for it."""
         if self.pages is None or runner.runs.why:
             return
@@ -103,9 +144,8 @@ class Schedule:
             Profile(pipeline=pipeline, variant=variant, file="" if why else name, why=why)
         )
 
-    def _reseed(self, runner: VariantRunner) -> None:
-        first = runner.job.seed + 1
-        for seed in range(first, first + self.seeds):
+    def _reseed(self, runner: VariantRunner[Report], own: int) -> None:
+        for seed in range(own + 1, own + 1 + self.seeds):
             if not runner.runs.why:
                 runner.reseed(seed, self.say)
 
@@ -121,31 +161,40 @@ def _hold_to(cells: list[CellRuns]) -> None:
 WARM_UP = "warm-up"
 
 
-class VariantRunner:
-    """Runs a job when it is its turn; what has run before is taken from `finished`.
+class VariantRunner(Generic[R]):
+    """Runs a variant when it is its turn; what has run before is taken from `finished`.
 
     The process starts with the first run that is left to do. If that is not the warm-up, it
     warms up once more, which counts for nothing.
 
     Parameters
     ----------
-    runs : CellRuns
+    runs : VariantRuns
         Takes the reports.
-    job : Job
+    start : callable
+        Begins what runs the variant.
     finished : FinishedRuns
     name : sequence of str
         Of this runner, among the finished runs.
+    warms_up : bool, default=True
+        Whether the first run does not count; it does where each is a process of its own.
     """
 
     def __init__(
-        self, runs: CellRuns, job: Job, finished: FinishedRuns, name: Sequence[str] = ()
+        self,
+        runs: VariantRuns[R],
+        start: Start[R],
+        finished: FinishedRuns,
+        name: Sequence[str] = (),
+        *,
+        warms_up: bool = True,
     ) -> None:
-        self.runs, self.job, self.finished = runs, job, finished
+        self.runs, self.start, self.finished, self.warms_up = runs, start, finished, warms_up
         self.name = (*name, runs.pipeline, runs.variant)
-        self._worker: Worker | None = None
+        self._worker: Runnable[R] | None = None
         self._stack = ExitStack()
 
-    def __enter__(self) -> VariantRunner:
+    def __enter__(self) -> VariantRunner[R]:
         """Return the runner."""
         return self
 
@@ -195,12 +244,12 @@ class VariantRunner:
         say(f"{self.title}  profiled")
         return ""
 
-    def _run(self, turn: str, say: Say, seed: int | None = None) -> Report:
-        kept = self.finished.find(*self.name, turn)
-        if isinstance(kept, Report):
-            return kept
+    def _run(self, turn: str, say: Say, seed: int | None = None) -> R:
+        kept: R | str | None = self.finished.find(*self.name, turn)
         if isinstance(kept, str):
             raise WorkerFailed(kept)
+        if kept is not None:
+            return kept
         try:
             report = self._ready(turn, say).run(seed)
         except WorkerGone:
@@ -212,27 +261,33 @@ class VariantRunner:
         self.finished.keep(report, *self.name, turn)
         return report
 
-    def _ready(self, turn: str, say: Say) -> Worker:
+    def _ready(self, turn: str, say: Say) -> Runnable[R]:
         if self._worker is None:
-            self._worker = self._stack.enter_context(Worker(self.job))
-            if turn != WARM_UP:
+            self._worker = self._stack.enter_context(self.start())
+            if self.warms_up and turn != WARM_UP:
                 seconds = self._worker.run().total
                 say(f"{self.title}  a new process warms up, which does not count  {seconds:.2f} s")
         return self._worker
 
 
 @dataclass
-class CellRuns:
+class VariantRuns(Generic[R]):
     """The runs of one pipeline by one variant, as they come in."""
 
     pipeline: str
     variant: str
-    kind: Kind = "binary"
     why: str = ""
-    warmup: Report | None = None
-    reports: list[Report] = field(default_factory=list)
-    seeds: list[Report] = field(default_factory=list)
+    warmup: R | None = None
+    reports: list[R] = field(default_factory=list)
+    seeds: list[R] = field(default_factory=list)
     """Runs of the reference with other seeds, not timed."""
+
+
+@dataclass
+class CellRuns(VariantRuns[Report]):
+    """The runs of which a cell of the record is made."""
+
+    kind: Kind = "binary"
 
     @property
     def is_reference(self) -> bool:
@@ -286,9 +341,6 @@ def _noise(reports: Sequence[Report]) -> dict[str, float]:
     """Return how far each metric moves from seed to seed."""
     values = {name: [report.metrics[name] for report in reports] for name in reports[0].metrics}
     return {name: max(found) - min(found) for name, found in values.items()}
-
-
-T = TypeVar("T")
 
 
 def turns(items: Sequence[T], rounds: int, seed: int) -> Iterator[T]:

@@ -109,7 +109,7 @@ class Worker:
             self._process.kill()
             self._process.join()
 
-    def run(self, seed: int | None = None, profile: Path | None = None) -> Report:
+    def run(self, seed: int | None = None, profile: Path | None = None) -> Any:
         """Run the job once, with another seed if one is given, and return its report.
 
         Parameters
@@ -123,8 +123,7 @@ class Worker:
         WorkerFailed
             The run failed; the message is the error's.
         """
-        report: Report = self.ask((seed, profile))
-        return report
+        return self.ask((seed, profile))
 
     def ask(self, request: object) -> Any:
         """Return the answer to a request.
@@ -244,10 +243,13 @@ def peak_rss() -> int:
 
     Not `ru_maxrss`, which a child inherits from the process that started it.
     """
-    status = Path("/proc/self/status")
-    if not status.exists():
+    return status_bytes("VmHWM")
+
+
+def status_bytes(name: str) -> int:
+    """Return a count of this process in bytes, as ``"VmData"``; 0 where there is none."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
         return 0
-    for line in status.read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), 0)
