@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from importlib import metadata
 from typing import Any
 
 from pipeline.errors import ConfigError
@@ -16,6 +17,18 @@ def available(package: str) -> bool:
     (True, False)
     """
     return importlib.util.find_spec(package) is not None
+
+
+def version(distribution: str) -> str:
+    """Return the version of an installed distribution, an empty string where it is not there.
+
+    >>> version("no-such-distribution")
+    ''
+    """
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def load(path: str) -> Any:

@@ -125,7 +125,7 @@ def from_column(column: Column) -> pd.Series:
     if isinstance(kind, pa.BaseExtensionType):
         return from_column(pa.chunked_array([chunk.storage for chunk in column.chunks]))
     if column.null_count and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
-        return column.to_pandas(types_mapper=_NULLABLE.get)
+        return column.to_pandas(types_mapper=NULLABLE.get)
     if pa.types.is_dictionary(kind):
         return _categorical(column)
     if not _is_plain(kind):
@@ -134,7 +134,7 @@ def from_column(column: Column) -> pd.Series:
 
 
 _SIZES = (8, 16, 32, 64)
-_NULLABLE = {
+NULLABLE = {
     pa.bool_(): pd.BooleanDtype(),
     **{getattr(pa, f"int{bits}")(): getattr(pd, f"Int{bits}Dtype")() for bits in _SIZES},
     **{getattr(pa, f"uint{bits}")(): getattr(pd, f"UInt{bits}Dtype")() for bits in _SIZES},

@@ -13,7 +13,6 @@ import csv
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
@@ -25,6 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from pipeline.data.convert import NULLABLE
+from pipeline.data.files import check_columns, check_different, reading
 from pipeline.errors import DataError
 
 Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
@@ -45,11 +46,6 @@ _DATES = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 """Without and with an offset from UTC behind the time."""
 _SAFE = 15
 """Characters up to which every parser finds the same float64: 15 digits have one nearest."""
-_NULLABLE = {
-    pa.bool_(): pd.BooleanDtype(),
-    pa.int64(): pd.Int64Dtype(),
-    pa.uint64(): pd.UInt64Dtype(),
-}
 
 
 @dataclass(frozen=True)
@@ -89,8 +85,7 @@ class CsvFile:
             raise DataError(f"{path}: cannot be read: Empty CSV file")
         if "\ufffd" in "".join(cut.names):
             raise DataError(f"{path}: cannot be read: invalid UTF8 in the names of the columns")
-        if twice := sorted({name for name in cut.names if cut.names.count(name) > 1}):
-            raise DataError(f"{path}: has columns with the same name: {twice}; rename all but one")
+        check_different(path, cut.names)
         return cut
 
     @classmethod
@@ -106,9 +101,7 @@ class CsvFile:
 
     def check(self, columns: Sequence[str]) -> list[str]:
         """Return the names of columns, each once; `DataError` if the file lacks one."""
-        if missing := [name for name in columns if name not in self.names]:
-            there = list(self.names[:20])
-            raise DataError(f"{self.path}: has no column {missing[0]!r}; has {there}")
+        check_columns(self.path, self.names, columns)
         return list(dict.fromkeys(columns))
 
     def spans(self, size: int) -> list[tuple[int, int]]:
@@ -134,7 +127,7 @@ class CsvFile:
             data = file.read(span[1] - span[0])
         if not data:
             return schema.empty_table()
-        with self._name_file():
+        with reading(self.path):
             return self._whole(
                 pyarrow.csv.read_csv(pa.BufferReader(data), *self._options(columns, 0))
             )
@@ -145,7 +138,7 @@ class CsvFile:
             return
         row = 0
         options = self._options(columns, self.lines)
-        with self._name_file(), pyarrow.csv.open_csv(self.path, *options) as reader:
+        with reading(self.path), pyarrow.csv.open_csv(self.path, *options) as reader:
             for batch in reader:
                 yield self._whole(batch, row)
                 row += batch.num_rows
@@ -170,14 +163,6 @@ class CsvFile:
                 UserWarning,
                 stacklevel=2,
             )
-
-    @contextmanager
-    def _name_file(self) -> Iterator[None]:
-        try:
-            yield
-        except (pa.ArrowInvalid, OSError) as error:
-            cause = str(error).partition("\n")[0]
-            raise DataError(f"{self.path}: cannot be read: {cause}") from error
 
     def _whole(self, cells: Cut, row: int | None = None) -> Cut:
         for name in cells.schema.names:
@@ -360,36 +345,10 @@ def _dates(cells: Cells) -> Cells:
         return cells.cast(utc)
 
 
-def read_csv(path: Path) -> pa.Table:
-    """Return all columns of a file, integers with gaps as such.
-
-    Raises
-    ------
-    DataError
-        The file is damaged.
-    """
-    file = CsvFile.open(path)
-    cells = file.cells(file.names)
-    return pa.table({name: infer(cells[name]) for name in cells.column_names})
-
-
-def read_frame(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """Return columns of a file as pandas has them.
-
-    Raises
-    ------
-    DataError
-        The file is damaged, or has no such column.
-    """
-    file = CsvFile.open(path)
-    cells = file.cells(file.check(columns))
-    return to_frame(cells, {name: ColumnType.of(cells[name]) for name in cells.column_names})
-
-
 def to_frame(cells: pa.Table, types: Mapping[str, ColumnType]) -> pd.DataFrame:
     """Return cells of text as a frame, which has the same types for every part of a file."""
     columns = {
-        name: each.values(cells[name]).to_pandas(types_mapper=_NULLABLE.get).astype(each.dtype)
+        name: each.values(cells[name]).to_pandas(types_mapper=NULLABLE.get).astype(each.dtype)
         for name, each in types.items()
     }
     return pd.DataFrame(columns)
@@ -400,49 +359,28 @@ def merge_types(parts: Iterable[Mapping[str, ColumnType]]) -> dict[str, ColumnTy
     return reduce(lambda a, b: {name: a[name].merge(b[name]) for name in a}, map(dict, parts))
 
 
-@dataclass(frozen=True)
-class Converter:
-    """Makes values of the cells of some rows, columns of a known kind as values of this kind.
+def as_kind(cells: Cells, where: str, kind: str, row: int) -> Cells:
+    """Return cells of text as values of a kind that a model was fitted on.
 
     Parameters
     ----------
-    kinds : mapping of str to str
-        Of columns that a model was fitted on.
-    types : mapping of str to ColumnType
-        Of the other columns.
+    cells : array of str
+    where : str
+        File and column, for the message.
+    kind : str
+        One of `NOUNS`.
+    row : int
+        Of the first cell in the file.
+
+    Raises
+    ------
+    DataError
+        A cell is not of the kind; row and value are named.
     """
-
-    kinds: Mapping[str, str]
-    types: Mapping[str, ColumnType]
-
-    @classmethod
-    def of(cls, file: CsvFile, columns: Sequence[str], kinds: Mapping[str, str]) -> Converter:
-        """Look at the columns whose kind is not known."""
-        return cls(kinds, file.types([name for name in columns if kinds.get(name) not in NOUNS]))
-
-    def values(self, cells: pa.Table, row: int) -> pa.Table:
-        """Return the values of rows, of which the first is `row` in the file.
-
-        Raises
-        ------
-        DataError
-            A cell is not of its column's kind; row and value are named.
-        """
-        columns = {
-            name: self.types[name].values(cells[name])
-            if name in self.types
-            else as_kind(cells[name], name, self.kinds[name], row)
-            for name in cells.column_names
-        }
-        return pa.table(columns)
-
-
-def as_kind(cells: Cells, name: str, kind: str, row: int) -> Cells:
-    """Return cells of text as values of a kind; a `DataError` names the first that is none."""
     try:
         return _of_kind(cells, kind)
     except pa.ArrowInvalid as error:
-        raise DataError(_misfit(cells, name, kind, row)) from error
+        raise DataError(_misfit(cells, where, kind, row)) from error
 
 
 def _of_kind(cells: Cells, kind: str) -> Cells:
@@ -462,7 +400,7 @@ def _numbers_or_booleans(cells: Cells) -> Cells:
     return values.cast(pa.float64())
 
 
-def _misfit(cells: Cells, name: str, kind: str, row: int) -> str:
+def _misfit(cells: Cells, where: str, kind: str, row: int) -> str:
     # Where each cell fits by itself, the column holds truth values among numbers, or dates both
     # without and with an offset.
     alike = (lambda cell: cell.cast(_DATES[0])) if kind == "date" else _parse
@@ -471,7 +409,7 @@ def _misfit(cells: Cells, name: str, kind: str, row: int) -> str:
     value = cells[at].as_py()
     point = "; write its comma as a point" if value.replace(",", "", 1).isdigit() else ""
     return (
-        f"column {name!r} holds {value!r} in row {row + at}, and the model was fitted on "
+        f"{where} holds {value!r} in row {row + at}, and the model was fitted on "
         f"{NOUNS[kind]}{point}"
     )
 

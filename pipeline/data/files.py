@@ -1,17 +1,60 @@
-"""What a file, or a folder of Parquet files, is known by: its digest and its size."""
+"""What all readers of files share: which files there are, and the errors that name them."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import DataError
+import pyarrow as pa
+
+from pipeline.errors import DataError, PipelineError
 from pipeline.system.atomic import sha256
 
 Filter = Sequence[tuple[str, str, Any]]
 """Conditions on columns that a Parquet reader pushes down: ``[("month", "<=", 9)]``."""
+
+
+@contextmanager
+def reading(
+    path: Path, *more: type[Exception], missing: str = "", damaged: str = ""
+) -> Iterator[None]:
+    """Raise `DataError`, with the file's name, where a file cannot be read.
+
+    Parameters
+    ----------
+    path : Path
+    *more : exception types
+        What its reader raises beside Arrow's errors and `OSError`.
+    missing, damaged : str
+        What to do then.
+    """
+    try:
+        yield
+    except PipelineError:
+        raise
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file{missing}") from error
+    except (pa.ArrowException, OSError, *more) as error:
+        # Arrow adds the whole schema to some of its messages.
+        cause = str(error).partition("\n")[0]
+        raise DataError(f"{path}: cannot be read: {cause}{damaged}") from error
+
+
+def check_different(path: Path, names: Sequence[str]) -> None:
+    """Refuse a file with two columns of one name."""
+    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
+        raise DataError(f"{path}: has columns with the same name: {twice}; rename all but one")
+
+
+def check_columns(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse a file that lacks a column, or has two of this name."""
+    counts = Counter(names)
+    if lost := [name for name in wanted if counts[name] != 1]:
+        raise DataError(f"{path}: has no column {lost[0]!r}; has {list(names[:20])}")
 
 
 def is_csv(path: Path) -> bool:

@@ -8,8 +8,7 @@ there is put back here, and conditions choose first row groups by their statisti
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -22,10 +21,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.data import frames
-from pipeline.data.files import Filter, parquet_files
+from pipeline.data.convert import NULLABLE
+from pipeline.data.files import Filter, check_columns, parquet_files, reading
 from pipeline.errors import DataError
 from pipeline.optional import load
-from pipeline.system.memory import is_exhausted, told
+from pipeline.system.memory import told
 from pipeline.typing import Array, Column, Table
 
 _TESTS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -72,9 +72,7 @@ class Reader:
             There is no such column, or cuDF does not know its time zone.
         """
         schema = pq.read_schema(files[0])
-        for name in [*names, *(name for name, _, _ in rows)]:
-            if name not in schema.names:
-                raise DataError(f"{files[0]}: has no column {name!r}; has {schema.names[:20]}")
+        check_columns(files[0], schema.names, [*names, *(name for name, _, _ in rows)])
         for name in names:
             _check_zone(files[0], name, getattr(schema.field(name).type, "tz", None))
         coded = [name for name in names if pa.types.is_dictionary(schema.field(name).type)]
@@ -210,22 +208,12 @@ def read_parquet(
     OutOfMemory
         The rows do not fit in the memory that is left.
     """
-    with told("input", "read", device):
-        return _read(path, features, target, rows, device)
-
-
-def _read(
-    path: Path,
-    features: Sequence[str] | str,
-    target: str | Sequence[str],
-    rows: Filter,
-    device: str,
-) -> tuple[Any, Any]:
     columns: Any = features if isinstance(features, str) else list(features)
     named = [columns] if isinstance(columns, str) else columns
     targets = [target] if isinstance(target, str) else list(target)
     names = list(dict.fromkeys([*named, *targets]))
-    with _worded(path):
+    missing, damaged = "; make it with `make data`", "; `make clean-data`, then `make data`"
+    with reading(path, missing=missing, damaged=damaged), told("input", "read", device):
         frame, y = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
     return frame[columns], y[target] if isinstance(target, str) else y
 
@@ -245,32 +233,13 @@ def _on_host(path: Path, names: list[str], targets: list[str], rows: Filter) -> 
     )
     frame = table.to_pandas()
     for name in filter(lambda name: _is_wide(table.column(name)), names):
-        frame[name] = table.column(name).to_pandas(types_mapper=_NULLABLE.get)
+        frame[name] = table.column(name).to_pandas(types_mapper=NULLABLE.get)
     return frame, {name: table.column(name).to_numpy() for name in targets}
-
-
-_NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
 
 
 def _is_wide(column: Column) -> bool:
     """Return whether pandas would make integers with gaps float64, in which some are one."""
-    if column.type not in _NULLABLE or not column.null_count:
+    if column.type not in (pa.int64(), pa.uint64()) or not column.null_count:
         return False
     extremes = pc.min_max(column).as_py().values()
     return any(each is not None and abs(each) >= 2**53 for each in extremes)
-
-
-@contextmanager
-def _worded(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; make it with `make data`") from error
-    except (pa.ArrowException, OSError) as error:
-        if is_exhausted(error):
-            raise
-        # Arrow adds the whole schema to some of its messages.
-        cause = str(error).partition("\n")[0]
-        raise DataError(
-            f"{path}: cannot be read: {cause}; `make clean-data`, then `make data`"
-        ) from error

@@ -15,7 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.data import csv, frames, parquet, partitioned
-from pipeline.data.files import Filter, is_csv, parquet_files
+from pipeline.data.files import (
+    Filter,
+    check_columns,
+    check_different,
+    is_csv,
+    parquet_files,
+    reading,
+)
 from pipeline.data.partitioned import compute
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
@@ -139,7 +146,10 @@ def _csv(
     path: Path, features: Sequence[str], target: str, rows: Filter, device: str
 ) -> tuple[Any, np.ndarray]:
     refuse_conditions(path, rows)
-    frame = csv.read_frame(path, [*features, target])
+    file = csv.CsvFile.open(path)
+    cells = file.cells(file.check([*features, target]))
+    types = {name: csv.ColumnType.of(cells[name]) for name in cells.column_names}
+    frame = csv.to_frame(cells, types)
     return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
 
 
@@ -151,17 +161,19 @@ def read_table(path: Path) -> pa.Table:
     DataError
         The file is missing or damaged, has no rows, or has two columns of one name.
     """
-    try:
-        table = csv.read_csv(path) if is_csv(path) else pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        cause = str(error).partition("\n")[0]
-        raise DataError(f"{path}: cannot be read: {cause}") from error
+    with reading(path):
+        table = _csv_table(path) if is_csv(path) else pq.read_table(path)
     names = [name or f"Unnamed: {i}" for i, name in enumerate(table.column_names)]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise DataError(f"{path}: has columns with the same name: {twice}; rename all but one")
+    check_different(path, names)
     if not len(table):
         raise DataError(f"{path}: no rows")
     return table.rename_columns(names)
+
+
+def _csv_table(path: Path) -> pa.Table:
+    file = csv.CsvFile.open(path)
+    cells = file.cells(file.names)
+    return pa.table({name: csv.infer(cells[name]) for name in cells.column_names})
 
 
 def _bytes(path: Path, names: Sequence[str]) -> int:
@@ -355,9 +367,8 @@ def agree(files: Sequence[Path], names: Sequence[str]) -> list[int]:
     for file in files:
         about = metadata(file)
         schema = about.schema.to_arrow_schema()
+        check_columns(file, schema.names, names)
         for name in names:
-            if schema.get_field_index(name) < 0:
-                raise DataError(f"{file}: has no column {name!r}; has {schema.names[:20]}")
             kind = _kind(schema.field(name).type)
             if first.setdefault(name, kind) != kind:
                 raise DataError(
@@ -370,10 +381,8 @@ def agree(files: Sequence[Path], names: Sequence[str]) -> list[int]:
 
 def metadata(file: Path) -> Any:
     """Return what a Parquet file says of itself; `DataError` where it is damaged."""
-    try:
+    with reading(file):
         return pq.read_metadata(file)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{file}: cannot be read: {str(error).partition(chr(10))[0]}") from error
 
 
 def _kind(kind: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,13 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.data import csv
-from pipeline.data.files import is_csv
-from pipeline.errors import DataError, PipelineError
+from pipeline.data.files import check_different, is_csv, reading
 
 _BUFFER = 1024**2
 """Bytes of a column that are read ahead."""
 _BROKEN = (
-    *(pa.ArrowException, OSError, MemoryError, OverflowError),
+    *(MemoryError, OverflowError),
     *(AttributeError, LookupError, TypeError, ValueError),
 )
 """A damaged footer may be anything, to Arrow or to the JSON that pandas left in it."""
@@ -55,7 +53,7 @@ class TableFile:
         DataError
             The file is missing or cannot be read.
         """
-        with name_file(self.path):
+        with reading(self.path, *_BROKEN):
             if self.is_csv:
                 return list(csv.CsvFile.open(self.path).names)
             return list(pq.read_schema(self.path).names)
@@ -64,14 +62,14 @@ class TableFile:
         """Return the number of rows; None for CSV, which would have to be read."""
         if self.is_csv:
             return None
-        with name_file(self.path):
+        with reading(self.path, *_BROKEN):
             return int(pq.read_metadata(self.path).num_rows)
 
     def index(self) -> list[str]:
         """Return the columns in which pandas keeps the labels of the rows."""
         if self.is_csv:
             return []
-        with name_file(self.path):
+        with reading(self.path, *_BROKEN):
             stored = (pq.read_schema(self.path).pandas_metadata or {}).get("index_columns", [])
         return [name for name in stored if isinstance(name, str)]
 
@@ -83,7 +81,7 @@ class TableFile:
         DataError
             The file is damaged, or a value is not of the column's type.
         """
-        with name_file(self.path):
+        with reading(self.path, *_BROKEN):
             if self.is_csv:
                 yield from self._csv(size, skip)
             else:
@@ -91,9 +89,7 @@ class TableFile:
 
     def _columns(self) -> list[str]:
         there = self.names()
-        repeated = sorted({name for name in there if there.count(name) > 1})
-        if repeated:
-            raise DataError(f"{self.path}: has columns with the same name: {repeated}")
+        check_different(self.path, there)
         return there if self.wanted is None else [name for name in there if name in self.wanted]
 
     def _parquet(self, size: int) -> Iterator[pa.RecordBatch]:
@@ -104,29 +100,19 @@ class TableFile:
 
     def _csv(self, size: int, row: int) -> Iterator[pa.Table]:
         file, columns = csv.CsvFile.open(self.path), self._columns()
-        converter = csv.Converter.of(file, columns, self.kinds)
+        types = file.types([name for name in columns if self.kinds.get(name) not in csv.NOUNS])
         for cells in _cut(file.batches(columns), size, row):
-            yield converter.values(cells, row)
+            values = {name: self._values(cells[name], name, row, types) for name in columns}
+            yield pa.table(values)
             row += len(cells)
         file.warn_open_end()
 
-
-@contextmanager
-def name_file(path: Path) -> Iterator[None]:
-    """Raise `DataError`, with the file's name, in the place of what cannot be read."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file") from error
-    except DataError as error:
-        if str(path) in str(error):
-            raise
-        raise DataError(f"{path}: {error}") from error
-    except PipelineError:
-        raise
-    except _BROKEN as error:
-        cause = str(error).partition("\n")[0]
-        raise DataError(f"{path}: cannot be read: {cause}") from error
+    def _values(
+        self, cells: csv.Cells, name: str, row: int, types: Mapping[str, csv.ColumnType]
+    ) -> csv.Cells:
+        if name in types:
+            return types[name].values(cells)
+        return csv.as_kind(cells, f"{self.path}: column {name!r}", self.kinds[name], row)
 
 
 def _cut(batches: Iterator[pa.RecordBatch], size: int, skip: int) -> Iterator[pa.Table]:

@@ -11,13 +11,13 @@ import platform
 import re
 import sys
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
 
 from pipeline.errors import DataError
+from pipeline.optional import version
 from pipeline.records import Placement
 from pipeline.system.atomic import sha256
 
@@ -79,13 +79,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 def versions() -> dict[str, str]:
     """Return the versions of what a model file depends on."""
-    found = {"pipeline": sys.modules["pipeline"].__version__, "python": platform.python_version()}
-    for name in (*PACKAGES, *XGBOOSTS):
-        try:
-            found["xgboost" if name in XGBOOSTS else name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    packages = {
+        "xgboost" if name in XGBOOSTS else name: known
+        for name in (*PACKAGES, *XGBOOSTS)
+        if (known := version(name))
+    }
+    ours = {"pipeline": sys.modules["pipeline"].__version__, "python": platform.python_version()}
+    return ours | packages
 
 
 def write_manifest(folder: Path, files: Mapping[str, bytes], manifest: Manifest) -> None:

@@ -6,7 +6,6 @@ them; the next one goes on after them if it does the same work, and begins anew 
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.data.drift import Counted
-from pipeline.errors import OutputError, OutputLocked, PipelineError
-from pipeline.system.atomic import flush
+from pipeline.errors import OutputError
+from pipeline.system.atomic import flush, locked, writing
 
 
 class OutputPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,30 +52,20 @@ def parts_of(target: Path, identity: str) -> Iterator[Path]:
     """
     target = target.resolve()
     folder = target.parent / f".{target.name}.parts"
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.is_dir():
-            raise OutputError(f"{target}: a folder is in the way; choose another name")
-        with (target.parent / f".{target.name}.lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise OutputLocked(f"{target}: another run is writing it; wait for it") from error
-            _prepare(folder, identity)
-            yield folder
-            shutil.rmtree(folder)
-    except (PipelineError, BrokenPipeError):
-        raise
-    except OSError as error:
-        raise OutputError(f"{error.filename or target}: {error.strerror or error}") from error
+    if target.is_dir():
+        raise OutputError(f"{target}: a folder is in the way; choose another name")
+    with writing(target), locked(target):
+        _prepare(folder, identity)
+        yield folder
+        shutil.rmtree(folder)
 
 
 def _prepare(folder: Path, identity: str) -> None:
-    told = folder / "job"
-    if not told.is_file() or told.read_text() != identity:
+    job = folder / "job"
+    if not job.is_file() or job.read_text() != identity:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        told.write_text(identity)
+        job.write_text(identity)
 
 
 def write_part(folder: Path, number: int, part: OutputPart, table: pa.Table) -> None:

@@ -43,7 +43,7 @@ def publishing(folder: Path) -> Iterator[Path]:
         The disk is full, the folder read-only, a file is in the way, or the folder
         holds something else than results.
     """
-    try:
+    with writing(folder):
         folder = folder.resolve()
         _check(folder)
         with locked(folder), _workplace(folder) as draft:
@@ -51,29 +51,39 @@ def publishing(folder: Path) -> Iterator[Path]:
             flush(*sorted(draft.rglob("*")), draft)
             _exchange(draft, folder)
             flush(folder.parent)
-    except (PipelineError, BrokenPipeError):
-        raise
-    except OSError as error:
-        raise OutputError(f"{error.filename or folder}: {error.strerror or error}") from error
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Be the only one that writes into a folder.
+def writing(path: Path) -> Iterator[None]:
+    """Raise `OutputError`, with the name of the file, where the system does not let it be written.
+
+    A pipe whose reader is gone is no fault of the output.
+    """
+    try:
+        yield
+    except (PipelineError, BrokenPipeError):
+        raise
+    except OSError as error:
+        raise OutputError(f"{error.filename or path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Be the only one that writes a file or into a folder.
 
     Raises
     ------
     OutputLocked
         Another process is.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     # The lock file stays: removing it would let two processes lock two files of one name.
-    with (folder.parent / f".{folder.name}.lock").open("w") as lock:
+    with (path.parent / f".{path.name}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise OutputLocked(
-                f"{folder}: another run is writing here; wait for it or choose another --out"
+                f"{path}: another run is writing here; wait for it, or write to another place"
             ) from error
         yield
 

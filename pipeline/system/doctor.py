@@ -20,8 +20,8 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
-from pipeline.system import devices, gpu
-from pipeline.system import hardware as machine
+from pipeline.optional import version
+from pipeline.system import devices, gpu, hardware
 
 DISTRIBUTION = "gpu-tabular-pipeline"
 REMAKE = "make clean-venv setup"
@@ -72,7 +72,7 @@ class Diagnosis:
     extra_why: str
     python: str
     disk_free_bytes: int
-    machine: machine.Hardware
+    machine: hardware.Hardware
     gpu: gpu.Probe
     gpu_test: str
     packages: tuple[Package, ...]
@@ -108,7 +108,7 @@ def diagnose() -> Diagnosis:
         extra_why=why,
         python=f"{platform.python_version()} in {sys.prefix}",
         disk_free_bytes=shutil.disk_usage(Path.cwd()).free,
-        machine=machine.describe(),
+        machine=hardware.describe(),
         gpu=found,
         gpu_test=tested,
         packages=packages,
@@ -128,14 +128,7 @@ def installed_versions(requirements: Iterable[Requirement]) -> dict[str, str]:
     """Return name -> version of the installed ones among all packages this project knows."""
     names = {requirement.name for requirement in requirements}
     names.update(_EXTRA_OF, *_SAME_FILES)
-    return {name: version for name in sorted(names) if (version := _version(name))}
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
+    return {name: known for name in sorted(names) if (known := version(name))}
 
 
 def installed_extra(versions: Mapping[str, str]) -> str:

@@ -8,9 +8,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
+from pipeline.optional import version
 from pipeline.records import Gpu, Machine, Source
 from pipeline.system import devices, gpu, hardware
 
@@ -24,13 +24,7 @@ SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_
 
 def packages() -> dict[str, str]:
     """Return the versions of the packages that compute."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    return {name: known for name in PACKAGES if (known := version(name))}
 
 
 def threads() -> dict[str, str]:

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 
 from pipeline.records import Energy, Trace
@@ -132,7 +133,7 @@ class Sampler:
             joules = (after["gpu"] - before["gpu"]) / 1e3
             found["gpu"] = Energy(joules=joules, how="NVML's counter, the whole GPU")
         elif self.gpu:
-            joules = _integral(columns[0], columns[5])
+            joules = float(np.trapezoid(columns[5], columns[0]))
             found["gpu"] = Energy(joules=joules, how="NVML's power, integrated")
         return found
 
@@ -189,14 +190,9 @@ def watching(*, gpu: bool) -> Iterator[list[Trace]]:
 
 def _rates(seconds: list[float], used: list[float]) -> list[float]:
     """Return the busy processors between each sample and the one before; the first has none."""
-    pairs = zip(seconds[1:], seconds, used[1:], used, strict=False)
-    return [0.0] + [max(0.0, (b - a) / max(t - s, 1e-9)) for t, s, b, a in pairs]
+    rates = np.diff(used) / np.maximum(np.diff(seconds), 1e-9)
+    return [0.0, *np.maximum(rates, 0.0).tolist()]
 
 
 def _difference(before: dict[str, float], after: dict[str, float], name: str) -> int | None:
     return int(after[name] - before[name]) if name in before and name in after else None
-
-
-def _integral(seconds: list[float], values: list[float]) -> float:
-    pairs = zip(seconds[1:], seconds, values[1:], values, strict=False)
-    return sum((t - s) * (b + a) / 2 for t, s, b, a in pairs)

@@ -48,13 +48,6 @@ def why_not_sampled(*, cluster: bool = False) -> str:
 
 
 @contextmanager
-def sampled_on_cluster(path: Path) -> Iterator[None]:
-    """Write Dask's own report of what its workers do while the block runs."""
-    with load("distributed.performance_report")(filename=str(path)):
-        yield
-
-
-@contextmanager
 def maybe(folder: Path, *, wanted: bool, cluster: bool) -> Iterator[None]:
     """Write ``profile.html`` into a folder, if it is wanted.
 
@@ -68,5 +61,7 @@ def maybe(folder: Path, *, wanted: bool, cluster: bool) -> Iterator[None]:
         return
     if why := why_not_sampled(cluster=cluster):
         raise ConfigError(f"--profile: {why}")
-    with (sampled_on_cluster if cluster else sampled)(folder / "profile.html"):
+    page = folder / "profile.html"
+    # Dask's own report is of what its workers do.
+    with load("distributed.performance_report")(str(page)) if cluster else sampled(page):
         yield

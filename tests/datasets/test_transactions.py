@@ -33,7 +33,7 @@ def test_a_second_writer_ends_with_75(command: str, small_home: Path, tmp_path: 
                 fcntl.flock(other, fcntl.LOCK_EX)
                 target = out.parent / "table"
                 done = call("predict", folder, tmp_path / "in.parquet", target, "--device", "cpu")
-            assert_one_message(done, 75, str(target), "another run is writing it")
+            assert_one_message(done, 75, str(target), "another run is writing here")
             assert target.read_text() == OLD
             for path in (target, out.parent / ".table.lock"):
                 path.unlink()
