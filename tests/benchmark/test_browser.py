@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.benchmark.publish import render
-from pipeline.benchmark.report.markdown import PANELS
+from pipeline.benchmark.report.panels import PANELS
 from pipeline.benchmark.results import Results
 from tests.benchmark import fixtures, fuller
 
@@ -47,9 +47,9 @@ def test_the_page_opens_without_an_error_or_a_request(
     render(make(), tmp_path)
     done = browse(tmp_path, 1280)
     assert "CONSOLE" not in done.stderr
-    for anchor, title in PANELS.items():
+    for anchor, panel in PANELS.items():
         assert f'id="{anchor}"' in done.stdout
-        assert title in done.stdout
+        assert panel.title in done.stdout
     assert "<script" not in done.stdout
     assert 'src="' not in done.stdout
     assert "http" not in done.stdout.replace("http-equiv", "")

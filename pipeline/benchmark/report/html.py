@@ -8,11 +8,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from pipeline.benchmark.report import figures, tables
 from pipeline.benchmark.report.format import clean, integer, times
-from pipeline.benchmark.report.markdown import PANELS
-from pipeline.benchmark.results import STAGES, Results
-from pipeline.benchmark.statistics import OTHER
+from pipeline.benchmark.report.panels import PANELS
+from pipeline.benchmark.results import Results
 from pipeline.benchmark.verdict import verdict
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -21,14 +19,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 def render_html(results: Results) -> str:
     """Return the page; the same results give the same bytes."""
     template = environment().get_template("index.html.j2")
-    return template.render(
-        results=results,
-        verdict=verdict(results),
-        tables=tables,
-        figures=figures,
-        panels=PANELS,
-        stages=(*STAGES, OTHER),
-    )
+    return template.render(results=results, panels=PANELS)
 
 
 def environment() -> Environment:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from pipeline.benchmark.report import tables
 from pipeline.benchmark.report.format import clean
+from pipeline.benchmark.report.panels import PANELS
 from pipeline.benchmark.report.tables import Card, ReportTable
 from pipeline.benchmark.results import Results
-from pipeline.benchmark.verdict import verdict
 
 _RULES = {"l": ":---", "r": "---:"}
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -19,13 +19,10 @@ _SPECIAL = re.compile(r"([\\`*\[\]|~#!$]|(?<![^\W_])_|_(?![^\W_]))")
 def render_markdown(results: Results) -> str:
     """Return the report; the same results give the same bytes."""
     parts = [f"# {text(results.task.title)}: the comparison"]
-    bodies = (
-        *(_verdict, _speed, _stages, _scaling, _placement, _quality, _memory, _machine),
-        *(_history, _reproduce, _code),
-    )
-    for title, body in zip(PANELS.values(), bodies, strict=True):
-        parts += [f"## {title}", *body(results)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    for panel in PANELS.values():
+        parts.append(f"## {panel.title}")
+        parts += [WRITERS[p.kind](p.value) for p in panel.parts(results) if p.kind in WRITERS]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def text(value: str) -> str:
@@ -71,103 +68,24 @@ def _card(card: Card) -> str:
     return "\n".join(f"- **{text(name)}:** {text(value)}" for name, value in card)
 
 
-def _verdict(results: Results) -> list[str]:
-    found = verdict(results)
-    return [
-        f"**{text(found.badge)}**",
-        _items(line.text for line in found.headlines),
-        _items((found.parity, *tables.break_evens(results), *found.places, found.gpu)),
-        "Read with care:" if found.caveats else "",
-        _items(found.caveats),
-    ]
+def _caveats(caveats: Iterable[str]) -> str:
+    return f"Read with care:\n\n{_items(caveats)}" if caveats else ""
 
 
-def _speed(results: Results) -> list[str]:
-    return [markdown_table(tables.speed_table(results))]
+def _profiles(profiles: Iterable[tuple[str, str, str]]) -> str:
+    return _items(f"{name}: {file or 'no profile, ' + why}" for name, file, why in profiles)
 
 
-def _stages(results: Results) -> list[str]:
-    return [markdown_table(tables.stage_table(results))]
-
-
-def _scaling(results: Results) -> list[str]:
-    return [
-        text(tables.size_note(results)),
-        markdown_table(tables.size_table(results)),
-        markdown_table(tables.model_table(results)),
-    ]
-
-
-def _placement(results: Results) -> list[str]:
-    movements = markdown_table(tables.movement_table(results)) or tables.NO_MOVEMENT
-    placed = [markdown_table(item) for item in tables.placement_tables(results)] or [
-        tables.NO_PLACEMENT
-    ]
-    return [text(verdict(results).gpu), *placed, movements]
-
-
-def _quality(results: Results) -> list[str]:
-    quality = markdown_table(tables.quality_table(results)) or tables.NO_QUALITY
-    return [quality, markdown_table(tables.agreement_table(results))]
-
-
-def _memory(results: Results) -> list[str]:
-    return [
-        markdown_table(tables.memory_table(results)),
-        markdown_table(tables.resource_table(results)),
-        markdown_table(tables.cost_table(results)) or text(tables.NOT_PRICED),
-        text(tables.ALONE),
-    ]
-
-
-def _history(results: Results) -> list[str]:
-    return [markdown_table(tables.history_table(results)) or tables.NO_HISTORY]
-
-
-def _machine(results: Results) -> list[str]:
-    return [
-        "### The same for all",
-        _card(tables.fairness(results)),
-        markdown_table(tables.variants_table(results)),
-        "### How the runs were made",
-        _card(tables.protocol(results)),
-        "### The machine",
-        _card(tables.machine_rows(results)),
-    ]
-
-
-def _reproduce(results: Results) -> list[str]:
-    return [
-        block(results.source.command),
-        _card(tables.reproduction(results)),
-        _items(_profiles(results)),
-        markdown_table(tables.packages_table(results)),
-    ]
-
-
-def _profiles(results: Results) -> list[str]:
-    return [
-        f"{name}: {file}" if file else f"{name}: no profile, {why}"
-        for name, file, why in tables.profiles(results)
-    ]
-
-
-def _code(results: Results) -> list[str]:
-    parts = ((f"### {text(p.name)}: {text(p.title)}", block(p.code)) for p in results.pipelines)
-    return [part for pair in parts for part in pair]
-
-
-PANELS = {
-    "verdict": "Verdict",
-    "speed": "Speed",
-    "stages": "Stages",
-    "scaling": "How time grows with the rows",
-    "placement": "Where each step ran",
-    "quality": "Quality side by side",
-    "memory": "Memory, processors, energy and cost",
-    "machine": "Machine and fairness",
-    "history": "Earlier records",
-    "reproduce": "How to reproduce",
-    "code": "The pipelines' code",
+WRITERS: dict[str, Callable[[Any], str]] = {
+    "badge": lambda found: f"**{text(found.badge)}**",
+    "headlines": lambda lines: _items(line.text for line in lines),
+    "items": _items,
+    "caveats": _caveats,
+    "table": markdown_table,
+    "text": text,
+    "heading": lambda title: f"### {text(title)}",
+    "card": _card,
+    "code": block,
+    "profiles": _profiles,
 }
-"""Anchor -> heading."""
+"""Kind of a part -> what writes it; what is not here is for HTML alone."""

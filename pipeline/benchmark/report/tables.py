@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import wraps
 from itertools import groupby
 from typing import NamedTuple
 
@@ -21,12 +22,11 @@ from pipeline.benchmark.report.format import (
     size,
     times,
 )
-from pipeline.benchmark.results import STAGES, Agreement, Cell, Past, Results, TaskInfo
+from pipeline.benchmark.results import STAGES, Cell, Past, Results, TaskInfo
 from pipeline.benchmark.scaling import (
     FEWEST,
     FOR_POWER,
     GOOD,
-    BreakEven,
     curve,
     model,
     overtaking,
@@ -36,7 +36,6 @@ from pipeline.benchmark.statistics import (
     REFERENCE,
     MetricParity,
     Ratio,
-    Speed,
     measured,
     parity,
     speed,
@@ -60,18 +59,22 @@ EARLIER = 6
 """Earlier records that have a column."""
 _GAPS = {"max_difference": "Largest difference", "mean_difference": "Mean difference"}
 _CHANCES = {"max_difference": "Largest |Δp|", "mean_difference": "Mean |Δp|"}
+_CLUSTERS = {"adjusted_rand": "Adjusted Rand index", "shared_neighbours": "Shared neighbours"}
 ANSWERS = {
     "binary": ("predicted probabilities", {**_CHANCES, "same_decision": "Same decision at 0.5"}),
     "multiclass": ("predicted classes", {**_CHANCES, "same_decision": "Same class"}),
     "regression": ("predicted numbers", _GAPS),
     "ranking": ("scores", _GAPS),
-    "clusters": (
-        "clusters and embeddings",
-        {"adjusted_rand": "Adjusted Rand index", "shared_neighbours": "Shared neighbours"},
-    ),
+    "clusters": ("clusters and embeddings", _CLUSTERS),
 }
 """Kind of task -> what is compared, and fields of `Agreement` with their headings."""
-_SHARES = {"same_decision", "shared_neighbours"}
+_FORMATS: dict[str, Callable[[float], str]] = {
+    "max_difference": "{:.2g}".format,
+    "mean_difference": "{:.2g}".format,
+    "same_decision": share,
+    "adjusted_rand": metric,
+    "shared_neighbours": share,
+}
 TONES = {"faster": "good", "slower": "bad", "PASS": "good", "FAIL": "bad", "INCONCLUSIVE": "bad"}
 _PROFILE = re.compile(r"profile-\d+\.html")
 """What may be linked: a record is only data, and may come from anywhere."""
@@ -136,52 +139,61 @@ def pairs(results: Results) -> Iterator[tuple[str, str]]:
                 yield pipeline.name, variant.name
 
 
-def _by_pair(
-    results: Results,
-    caption: str,
-    head: Iterable[str],
-    align: str,
-    write: Callable[[str, str], Values | None],
-    note: str = "",
-) -> ReportTable:
-    """Return a table with a row for each pair of a pipeline and a variant that has values."""
-    found = [(p, v, values) for p, v in pairs(results) if (values := write(p, v)) is not None]
-    rows = tuple(row(pipeline, variant, *values) for pipeline, variant, values in found)
-    return ReportTable(caption, ("Pipeline", "Variant", *head), "ll" + align, rows, note)
+OfPair = Callable[[Results, str, str], Values | None]
+"""Values of a pipeline and a variant; None where they have no row."""
 
 
-def speed_table(results: Results) -> ReportTable:
+def by_pair(
+    caption: str, head: Iterable[str], align: str, note: str = ""
+) -> Callable[[OfPair], Callable[[Results], ReportTable]]:
+    """Make a table with a row for each pipeline and variant that a function has values of.
+
+    Parameters
+    ----------
+    caption, note : str
+        As of `ReportTable`.
+    head : iterable of str
+        Columns after those of the pipeline and the variant.
+    align : str
+        Of these columns.
+    """
+    names = ("Pipeline", "Variant", *head)
+
+    def decorate(write: OfPair) -> Callable[[Results], ReportTable]:
+        @wraps(write)
+        def table(results: Results) -> ReportTable:
+            every = [(*pair, write(results, *pair)) for pair in pairs(results)]
+            rows = tuple(row(p, v, *values) for p, v, values in every if values is not None)
+            return ReportTable(caption, names, "ll" + align, rows, note)
+
+        return table
+
+    return decorate
+
+
+@by_pair(
+    "Wall time of one run, end to end",
+    ("Median, s", "Min–max, s", "IQR, s", "n", "Time ratio", "Interval", "Speed-up",
+     "Verdict", "Warm-up, s"),
+    "rrrrrrrlr",
+    "Time ratio: median time over the reference's; below 1 is faster. Interval: percentile "
+    "bootstrap of the ratio of medians, 95 %, each on its own and not adjusted for their "
+    "number; it covers the noise from run to run on this machine and nothing else. The "
+    "warm-up is the first run of the process and is in no other column.",
+)  # fmt: skip
+def speed_table(results: Results, pipeline: str, variant: str) -> Values:
     """Return times, ratios and verdicts, one row per pipeline and variant."""
-    head = ("Median, s", "Min–max, s", "IQR, s", "n", "Time ratio", "Interval", "Speed-up")
-    return _by_pair(
-        results,
-        "Wall time of one run, end to end",
-        (*head, "Verdict", "Warm-up, s"),
-        "rrrrrrrlr",
-        lambda pipeline, variant: _speed(results, pipeline, variant),
-        "Time ratio: median time over the reference's; below 1 is faster. Interval: percentile "
-        "bootstrap of the ratio of medians, 95 %, each on its own and not adjusted for their "
-        "number; it covers the noise from run to run on this machine and nothing else. The "
-        "warm-up is the first run of the process and is in no other column.",
-    )
-
-
-def _speed(results: Results, pipeline: str, variant: str) -> Values:
-    found, cell = speed(results, pipeline, variant), measured(results, pipeline, variant)
-    if found is None or cell is None:
+    timed, cell = speed(results, pipeline, variant), measured(results, pipeline, variant)
+    if timed is None or cell is None:
         why = TableCell(absence(results, pipeline, variant), "bad")
         return *[MISSING] * 7, why, MISSING
-    warmup = seconds(cell.warmup.total) if cell.warmup else MISSING
-    return *_times(found), *_against(found, variant), TableCell(warmup, "quiet")
+    spread = f"{seconds(timed.minimum)}–{seconds(timed.maximum)}"
+    warmup = TableCell(seconds(cell.warmup.total) if cell.warmup else MISSING, "quiet")
+    times_ = seconds(timed.median), spread, seconds(timed.iqr), str(timed.n)
+    return *times_, *_against(timed.ratio, variant), warmup
 
 
-def _times(found: Speed) -> tuple[str, ...]:
-    spread = f"{seconds(found.minimum)}–{seconds(found.maximum)}"
-    return seconds(found.median), spread, seconds(found.iqr), str(found.n)
-
-
-def _against(found: Speed, variant: str) -> tuple[str | TableCell, ...]:
-    ratio = found.ratio
+def _against(ratio: Ratio | None, variant: str) -> tuple[str | TableCell, ...]:
     if ratio is None:
         why = "the reference" if variant == REFERENCE else "no reference to compare"
         return MISSING, MISSING, MISSING, TableCell(why, "quiet")
@@ -207,23 +219,17 @@ def absence(results: Results, pipeline: str, variant: str) -> str:
     return f"{cell.status}: {cell.why or 'no reason recorded'}" if cell.status != "ok" else "no run"
 
 
-def stage_table(results: Results) -> ReportTable:
+@by_pair(
+    "Where the time goes: median seconds per stage",
+    [f"{name.capitalize()}, s" for name in (*STAGES, OTHER, "total")],
+    "r" * (len(STAGES) + 2),
+    "Other is the median total less the medians of the stages; as medians do not add "
+    "exactly, it can fall a little below 0.",
+)
+def stage_table(results: Results, pipeline: str, variant: str) -> Values | None:
     """Return median seconds per stage; each row adds up to its total."""
-    names = (*STAGES, OTHER)
-
-    def write(pipeline: str, variant: str) -> Values | None:
-        parts = list(stages(results, pipeline, variant).values())
-        return [seconds(part) for part in (*parts, sum(parts))] if parts else None
-
-    return _by_pair(
-        results,
-        "Where the time goes: median seconds per stage",
-        (*(f"{name.capitalize()}, s" for name in names), "Total, s"),
-        "r" * (len(names) + 1),
-        write,
-        "Other is the median total less the medians of the stages; as medians do not add "
-        "exactly, it can fall a little below 0.",
-    )
+    parts = list(stages(results, pipeline, variant).values())
+    return [seconds(part) for part in (*parts, sum(parts))] if parts else None
 
 
 def size_note(results: Results) -> str:
@@ -235,14 +241,13 @@ def size_note(results: Results) -> str:
 
 def size_table(results: Results) -> ReportTable:
     """Return the median seconds at each size, one row per pipeline and variant."""
-    curves = {pair: found for pair in pairs(results) if (found := curve(results, *pair))}
-    sizes = sorted({n for found in curves.values() for n in found.rows})
+    curves = {pair: each for pair in pairs(results) if (each := curve(results, *pair))}
+    sizes = sorted({n for each in curves.values() for n in each.rows})
 
-    def write(*pair: str) -> Values | None:
-        found = curves.get((pair[0], pair[1]))
-        if found is None:
+    def write(_: Results, *pair: str) -> Values | None:
+        if (each := curves.get((pair[0], pair[1]))) is None:
             return None
-        medians = dict(zip(found.rows, found.medians, strict=True))
+        medians = dict(zip(each.rows, each.medians, strict=True))
         return [seconds(medians[n]) if n in medians else MISSING for n in sizes]
 
     lost = " ".join(
@@ -250,52 +255,35 @@ def size_table(results: Results) -> ReportTable:
         for p in results.points
         if p.status != "ok"
     )
-    return _by_pair(
-        results,
-        "Median seconds at each size",
-        (f"{integer(n)} rows" for n in sizes),
-        "r" * len(sizes),
-        write,
-        "Rows to train; the test rows are cut in the same share. " + lost,
-    )
+    head = (f"{integer(n)} rows" for n in sizes)
+    note = "Rows to train; the test rows are cut in the same share. " + lost
+    return by_pair("Median seconds at each size", head, "r" * len(sizes), note)(write)(results)
 
 
-def model_table(results: Results) -> ReportTable:
+@by_pair(
+    "What a row costs, and where one overtakes the other",
+    ("Model of the seconds", "Largest miss", "Break-even with the reference"),
+    "rrl",
+    "A start plus a price for each training row, fitted to the medians; a power of the rows "
+    f"is taken where there are {FOR_POWER} sizes or more, the line misses a median by more "
+    f"than {100 * GOOD:g} %, and the power by less than half of that. Break-even: where they "
+    "cross, with the central 95 % of resampled runs. Nothing is said beyond these sizes.",
+)
+def model_table(results: Results, pipeline: str, variant: str) -> Values | None:
     """Return the cost models and the break-even sizes."""
-    return _by_pair(
-        results,
-        "What a row costs, and where one overtakes the other",
-        ("Model of the seconds", "Largest miss", "Break-even with the reference"),
-        "rrl",
-        lambda pipeline, variant: _cost_model(results, pipeline, variant),
-        "A start plus a price for each training row, fitted to the medians; a power of the rows "
-        f"is taken where there are {FOR_POWER} sizes or more, the line misses a median by more "
-        f"than {100 * GOOD:g} %, and the power by less than half of that. Break-even: where they "
-        "cross, with the central 95 % of resampled runs. Nothing is said beyond these sizes.",
-    )
-
-
-def _cost_model(results: Results, pipeline: str, variant: str) -> Values | None:
-    found = curve(results, pipeline, variant)
-    if found is None:
+    if (sizes := curve(results, pipeline, variant)) is None:
         return None
     crossing = str(overtaking(results, pipeline, variant) or "no reference to compare")
     said = TableCell("the reference", "quiet") if variant == REFERENCE else TableCell(crossing)
-    fitted = model(found)
-    if fitted is None:
+    if (fitted := model(sizes)) is None:
         return f"fewer than {FEWEST} sizes", MISSING, said
     return str(fitted), f"{fitted.miss:.1%}".replace("%", " %"), said
 
 
 def break_evens(results: Results) -> list[str]:
     """Return a sentence on each break-even that there is."""
-    found: list[tuple[str, str, BreakEven | None]]
-    found = [(*pair, overtaking(results, *pair)) for pair in pairs(results)]
-    return [
-        f"{variant} on {pipeline}: {each}."
-        for pipeline, variant, each in found
-        if each and each.rows is not None
-    ]
+    every = [(*pair, overtaking(results, *pair)) for pair in pairs(results)]
+    return [f"{v} on {p}: {each}." for p, v, each in every if each and each.rows is not None]
 
 
 def placement_tables(results: Results) -> list[ReportTable]:
@@ -317,25 +305,24 @@ def _placement(results: Results, pipeline: str) -> ReportTable | None:
 
 
 def _place(cell: Cell, step: str) -> str:
-    found = [place for place in cell.placement if place.step == step]
-    notes = "; ".join(dict.fromkeys(place.note for place in found if place.note))
-    where = ", ".join(dict.fromkeys(f"{p.implementation} [{p.device}]" for p in found))
+    places = [place for place in cell.placement if place.step == step]
+    notes = "; ".join(dict.fromkeys(place.note for place in places if place.note))
+    where = ", ".join(dict.fromkeys(f"{p.implementation} [{p.device}]" for p in places))
     return (where + (f": {notes}" if notes else "")) or MISSING
 
 
-def movement_table(results: Results) -> ReportTable:
+@by_pair(
+    "What moved between host and device in the last timed run",
+    ("Entries", "Time of the calls, s", "To the device", "To the host"),
+    "rrrr",
+)
+def movement_table(results: Results, pipeline: str, variant: str) -> Values | None:
     """Return the bytes that crossed between host and device, per cell."""
-
-    def write(pipeline: str, variant: str) -> Values | None:
-        log = _log(results, pipeline, variant)
-        to_device = size(sum(entry.to_device_bytes for entry in log))
-        to_host = size(sum(entry.to_host_bytes for entry in log))
-        spent = seconds(sum(entry.seconds for entry in log))
-        return (str(len(log)), spent, to_device, to_host) if log else None
-
-    head = ("Entries", "Time of the calls, s", "To the device", "To the host")
-    caption = "What moved between host and device in the last timed run"
-    return _by_pair(results, caption, head, "rrrr", write)
+    log = _log(results, pipeline, variant)
+    to_device = size(sum(entry.to_device_bytes for entry in log))
+    to_host = size(sum(entry.to_host_bytes for entry in log))
+    spent = seconds(sum(entry.seconds for entry in log))
+    return (str(len(log)), spent, to_device, to_host) if log else None
 
 
 def log_tables(results: Results) -> list[ReportTable]:
@@ -394,58 +381,49 @@ def agreement_table(results: Results) -> ReportTable:
     """Return how far the answers lie from the reference's."""
     what, head = ANSWERS[results.task.kind]
 
-    def write(pipeline: str, variant: str) -> Values | None:
+    def write(results: Results, pipeline: str, variant: str) -> Values | None:
         cell = measured(results, pipeline, variant)
-        return _agreement(cell.agreement, head) if cell and cell.agreement else None
+        if cell is None or cell.agreement is None:
+            return None
+        values = [(_FORMATS[name], getattr(cell.agreement, name)) for name in head]
+        return [MISSING if value is None else write(value) for write, value in values]
 
     caption = f"Agreement of {what} with the reference, over all test rows"
-    return _by_pair(results, caption, head.values(), "r" * len(head), write)
+    return by_pair(caption, head.values(), "r" * len(head))(write)(results)
 
 
-def _agreement(found: Agreement, names: Iterable[str]) -> Iterator[str]:
-    for name in names:
-        value: float | None = getattr(found, name)
-        if value is None:
-            yield MISSING
-        elif name in _SHARES:
-            yield share(value)
-        else:
-            yield f"{value:.2g}" if name in _GAPS else metric(value)
-
-
-def memory_table(results: Results) -> ReportTable:
+@by_pair(
+    "Peak resident memory of the process",
+    ("Peak RSS", "Ratio to the reference"),
+    "rr",
+    "Host memory, libraries included. Memory of a GPU is not in it.",
+)
+def memory_table(results: Results, pipeline: str, variant: str) -> Values | None:
     """Return the peak resident memory of each worker, and its ratio to the reference's."""
-
-    def write(pipeline: str, variant: str) -> Values | None:
-        cell = measured(results, pipeline, variant)
-        base = measured(results, pipeline, REFERENCE) if variant != REFERENCE else None
-        if cell is None:
-            return None
-        known = base is not None and base.peak_rss_bytes > 0
-        ratio = times(cell.peak_rss_bytes / base.peak_rss_bytes) if base and known else MISSING
-        return size(cell.peak_rss_bytes), ratio
-
-    caption, head = "Peak resident memory of the process", ("Peak RSS", "Ratio to the reference")
-    note = "Host memory, libraries included. Memory of a GPU is not in it."
-    return _by_pair(results, caption, head, "rr", write, note)
+    cell, base = (measured(results, pipeline, name) for name in (variant, REFERENCE))
+    if cell is None:
+        return None
+    compared = base is not None and base.peak_rss_bytes > 0 and variant != REFERENCE
+    ratio = times(cell.peak_rss_bytes / base.peak_rss_bytes) if base and compared else MISSING
+    return size(cell.peak_rss_bytes), ratio
 
 
 def resource_table(results: Results) -> ReportTable:
     """Return what the last timed run of each cell took of the machine."""
-    traces = {p: cell.trace for p in pairs(results) if (cell := measured(results, *p))}
     head = ("Busy processors", "Read from disk", "GPU in use", "GPU memory", "Energy")
-    return _by_pair(
-        results,
-        "What the last timed run took",
-        (*head, "Cost of watching"),
-        "rrrrrr",
-        lambda *pair: _resources(trace) if (trace := traces.get(pair)) else None,
+    note = (
         "Busy processors: mean over the run. GPU: mean share of the time in which a kernel ran, "
-        "and the most memory in use, of the whole GPU. " + _unmeasured(traces.values()),
-    )
+        "and the most memory in use, of the whole GPU. "
+    ) + _unmeasured([cell.trace for p in pairs(results) if (cell := measured(results, *p))])
+    caption = "What the last timed run took"
+    return by_pair(caption, (*head, "Cost of watching"), "rrrrrr", note)(_resources)(results)
 
 
-def _resources(trace: records.Trace) -> Values:
+def _resources(results: Results, pipeline: str, variant: str) -> Values | None:
+    cell = measured(results, pipeline, variant)
+    trace = cell.trace if cell else None
+    if trace is None:
+        return None
     length = trace.seconds[-1]
     steps = np.diff(trace.seconds, prepend=0.0)
     busy = float(np.dot(steps, trace.processors)) / length if length else 0.0
@@ -471,38 +449,33 @@ def cost_table(results: Results) -> ReportTable:
     """Return the cost of a run of each cell; no row where there is no price."""
     price = results.price
 
-    def write(pipeline: str, variant: str) -> Values | None:
-        found = speed(results, pipeline, variant)
-        if price is None or found is None:
+    def write(results: Results, *pair: str) -> Values | None:
+        timed = speed(results, *pair)
+        if price is None or timed is None:
             return None
-        return seconds(found.median), f"{found.median / 3600 * price.per_hour:.3g}"
+        return seconds(timed.median), f"{timed.median / 3600 * price.per_hour:.3g}"
 
     note = NOT_PRICED if price is None else (
         f"{price.machine}: {price.per_hour:g} {price.currency} an hour, {price.date}, "
         f"{price.source}. Of the whole machine, whatever part of it a variant used."
     )  # fmt: skip
     head = ("Median, s", f"Cost of a run, {price.currency if price else ''}")
-    return _by_pair(results, "Cost of a run", head, "rr", write, note)
+    return by_pair("Cost of a run", head, "rr", note)(write)(results)
 
 
 def history_table(results: Results) -> ReportTable:
     """Return the medians of this record and of the latest earlier ones, the newest first."""
     past = [*reversed(results.history)][:EARLIER]
 
-    def write(pipeline: str, variant: str) -> Values | None:
-        found, name = speed(results, pipeline, variant), f"{pipeline}/{variant}"
+    def write(results: Results, pipeline: str, variant: str) -> Values | None:
+        timed, name = speed(results, pipeline, variant), f"{pipeline}/{variant}"
         before = [seconds(p.medians[name]) if name in p.medians else MISSING for p in past]
-        return [seconds(found.median) if found else MISSING, *before] if past else None
+        return [seconds(timed.median) if timed else MISSING, *before] if past else None
 
-    return _by_pair(
-        results,
-        "Median seconds, now and before",
-        ("Now", *(_minute(each.created) for each in past)),
-        "r" + "r" * len(past),
-        write,
-        "Records of the same task, data, split, pipelines and clock. --baseline names what else "
-        "differs. " + " ".join(map(_describe, past)),
-    )
+    head = ("Now", *(_minute(each.created) for each in past))
+    note = "Records of the same task, data, split, pipelines and clock. --baseline names what else "
+    note += "differs. " + " ".join(map(_describe, past))
+    return by_pair("Median seconds, now and before", head, "r" * len(head), note)(write)(results)
 
 
 def _minute(created: str) -> str:
