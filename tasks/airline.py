@@ -44,6 +44,7 @@ def by_rate(seed: int) -> TargetEncoder:
 TASK = Task(
     name="airline",
     title=airline.TITLE,
+    dataset="airline",
     prepare=airline.prepare,
     features=[*NUMBERS, *airline.CATEGORIES],
     target=airline.TARGET,

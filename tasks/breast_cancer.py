@@ -28,6 +28,7 @@ def boosting(seed: int) -> Pipeline:
 TASK = Task(
     name="breast_cancer",
     title=breast_cancer.TITLE,
+    dataset="breast_cancer",
     prepare=breast_cancer.prepare,
     features=list(breast_cancer.MEASURES),
     target=breast_cancer.TARGET,

@@ -47,6 +47,7 @@ TASK = Task(
     name="covertype",
     title=covertype.TITLE,
     kind="multiclass",
+    dataset="covertype",
     prepare=covertype.prepare,
     features=MEASURES + covertype.FLAGS,
     target=covertype.TARGET,

@@ -39,6 +39,7 @@ TASK = Task(
     name="digits",
     title=digits.TITLE,
     kind="multiclass",
+    dataset="digits",
     prepare=digits.prepare,
     features=digits.PIXELS,
     target=digits.TARGET,

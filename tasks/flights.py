@@ -80,6 +80,7 @@ def unseen_as(code: float) -> OrdinalEncoder:
 TASK = Task(
     name="flights",
     title=flights.TITLE,
+    dataset="flights",
     prepare=flights.prepare,
     features=NUMBERS + FEW + MANY,
     target=flights.TARGET,

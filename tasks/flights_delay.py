@@ -74,6 +74,7 @@ TASK = Task(
     name="flights_delay",
     title=flights_delay.TITLE,
     kind="regression",
+    dataset="flights_delay",
     prepare=flights_delay.prepare,
     features=NUMBERS + FEW + MANY,
     target=flights_delay.TARGET,

@@ -44,6 +44,7 @@ def isolation(seed: int) -> Pipeline:
 TASK = Task(
     name="fraud",
     title=fraud.TITLE,
+    dataset="fraud",
     prepare=fraud.prepare,
     features=[*fraud.PARTS, "Amount"],
     target=fraud.TARGET,

@@ -28,6 +28,7 @@ def boosting(seed: int) -> Pipeline:
 TASK = Task(
     name="higgs",
     title=higgs.TITLE,
+    dataset="higgs",
     prepare=higgs.prepare,
     features=higgs.MEASURES,
     target=higgs.TARGET,

@@ -34,6 +34,7 @@ TASK = Task(
     name="newsgroups",
     title=newsgroups.TITLE,
     kind="multiclass",
+    dataset="newsgroups",
     prepare=newsgroups.prepare,
     features="text",
     target=newsgroups.TARGET,

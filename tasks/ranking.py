@@ -57,6 +57,7 @@ TASK = Task(
     name="ranking",
     title="Generated queries: which rows are relevant? The best attainable NDCG@10 is 0.9135",
     kind="ranking",
+    dataset="synthetic",
     prepare=tables.ranking,
     features=[*NUMBERS, *CATEGORIES, *DATES],
     target=synthetic.TARGET,

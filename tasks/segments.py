@@ -58,6 +58,7 @@ TASK = Task(
     name="segments",
     title="Hand-written digits without labels: which are alike?",
     kind="clusters",
+    dataset="digits",
     prepare=digits.prepare,
     features=digits.PIXELS,
     target=digits.TARGET,

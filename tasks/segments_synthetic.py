@@ -41,6 +41,7 @@ TASK = Task(
     name="segments_synthetic",
     title="Generated clusters that overlap; the best attainable adjusted Rand index is 0.5331",
     kind="clusters",
+    dataset="synthetic",
     prepare=tables.clusters,
     features=NUMBERS,
     target=synthetic.TARGET,

@@ -57,6 +57,7 @@ def by_rate(seed: int) -> TargetEncoder:
 TASK = Task(
     name="synthetic",
     title=f"Generated table of mixed columns; the best attainable AUC is {BEST}",
+    dataset="synthetic",
     prepare=tables.binary,
     features=[*NUMBERS, *FEW, *MANY, *synthetic.DATES],
     target=synthetic.TARGET,

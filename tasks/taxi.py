@@ -45,6 +45,7 @@ TASK = Task(
     name="taxi",
     title=taxi.TITLE,
     kind="regression",
+    dataset="taxi",
     prepare=taxi.prepare,
     features=NUMBERS + ZONES,
     target=taxi.TARGET,

@@ -11,17 +11,21 @@ from datasets.synthetic.recipe import Recipe
 SPLITTERS = ["fold"]
 
 
-def binary(home: Path, given: Path | None = None, *, rows: int = 100_000) -> Path:
+def binary(home: Path, given: Path | None = None, *, rows: int = synthetic.ROWS["binary"]) -> Path:
     """Make a table of two classes unless it is there, verify it, return its folder."""
     return _made(home, given, Recipe("binary", rows, fold=True))
 
 
-def ranking(home: Path, given: Path | None = None, *, rows: int = 50_000) -> Path:
+def ranking(
+    home: Path, given: Path | None = None, *, rows: int = synthetic.ROWS["ranking"]
+) -> Path:
     """Make a table of queries with relevant rows unless it is there; return its folder."""
     return _made(home, given, Recipe("ranking", rows, columns=10, fold=True))
 
 
-def clusters(home: Path, given: Path | None = None, *, rows: int = 5_000) -> Path:
+def clusters(
+    home: Path, given: Path | None = None, *, rows: int = synthetic.ROWS["clusters"]
+) -> Path:
     """Make a table of rows about eight centres unless it is there; return its folder."""
     return _made(home, given, Recipe("clusters", rows, columns=10, fold=True))
 

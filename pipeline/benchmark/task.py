@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pipeline.data.files import Filter
 from pipeline.errors import ConfigError
+
+if TYPE_CHECKING:
+    # It imports PyArrow, which the list of the tasks does without.
+    from pipeline.data.files import Filter
 
 FOLDER = Path("tasks")
 _LISTED = 30
@@ -37,6 +40,9 @@ class Task:
     Parameters
     ----------
     name, title : str
+    dataset : str, optional
+        Module of `datasets` whose data it is. Commands read it, and `kind`, without importing the
+        task, so both are written as literals.
     prepare : callable
         ``prepare(home)`` makes the data below a folder if need be, verifies it
         and returns the path of the Parquet file, or of a folder of them; ``prepare(home,
@@ -79,6 +85,7 @@ class Task:
     source: str
     kind: Kind = "binary"
     query: str = ""
+    dataset: str = ""
 
     def __post_init__(self) -> None:
         if (self.kind == "ranking") != bool(self.query):
@@ -213,12 +220,11 @@ class Facts(NamedTuple):
     kind : str
         What it predicts.
     rows : int
-        About how many, of its dataset; 0 if the dataset does not tell. As many as are generated
-        if no other number is asked for.
+        Of its dataset, about; 0 if not known. Of generated data, those of the default.
     download : str
         How much is to be downloaded; empty if nothing is.
     folder : str
-        Of the dataset below the folder of the data; empty if not told.
+        Of the dataset below the folder of the data; empty if not known.
     generated : bool
         Whether the data are made up, in any number of rows.
     """
@@ -238,25 +244,19 @@ class Facts(NamedTuple):
 
 
 def facts(name: str) -> Facts:
-    """Read what a task's file says of itself, and import its dataset's module alone."""
+    """Read the literals that a task's file gives to `Task`, and import its dataset alone."""
     tree = ast.parse((FOLDER / f"{name}.py").read_text())
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and _is_task(n)]
-    given = {k.arg: k.value for call in calls for k in call.keywords}
-    kind = getattr(given.get("kind"), "value", "binary")
-    prepare = given.get("prepare")
-    owner = getattr(getattr(prepare, "value", None), "id", "")
-    found = [n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module
-             and owner in (alias.name for alias in n.names)]  # fmt: skip
-    data = importlib.import_module(f"{found[0]}.{owner}") if found else None
-    makes = getattr(data, getattr(prepare, "attr", ""), None)
-    asked = signature(makes).parameters.get("rows") if makes else None
-    rows = asked.default if asked else getattr(data, "ROWS", 0)
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    given = [k for call in calls if getattr(call.func, "id", "") == "Task" for k in call.keywords]
+    stated: dict[Any, Any] = {
+        k.arg: k.value.value for k in given if isinstance(k.value, ast.Constant)
+    }
+    kind, dataset = stated.get("kind", "binary"), stated.get("dataset")
+    data = importlib.import_module(f"datasets.{dataset}") if dataset else None
+    rows: Any = getattr(data, "ROWS", 0)
+    generated = isinstance(rows, dict)
     download, folder = getattr(data, "DOWNLOAD", ""), getattr(data, "NAME", "")
-    return Facts(kind, rows, download, folder, asked is not None)
-
-
-def _is_task(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == Task.__name__
+    return Facts(kind, rows[kind] if generated else rows, download, folder, generated)
 
 
 def load(name: str) -> Task:

@@ -125,6 +125,13 @@ def test_the_best_score_that_a_task_names_is_the_generators(name: str) -> None:
     assert f"is {best:.4f}" in TASKS[name].title
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_dataset_that_a_task_states_is_the_one_that_makes_its_data(name: str) -> None:
+    what = TASKS[name]
+    assert f"{what.prepare.__module__}.".startswith(f"datasets.{what.dataset}.")
+    assert task.facts(name).kind == what.kind
+
+
 @pytest.mark.parametrize(("name", "pipeline"), SPECS)
 def test_a_spec_is_plain_scikit_learn_and_says_what_it_is(name: str, pipeline: str) -> None:
     made = TASKS[name].pipeline(pipeline, 0)
