@@ -75,7 +75,7 @@ class Batch:
 def fit_incrementally(
     estimator: Estimator, X: Table, y: Target, sample_weight: Array = None
 ) -> None:
-    """Fit an estimator on partitions, of which one is in memory at a time.
+    """Fit an estimator with `partial_fit` on partitions, of which one is in memory at a time.
 
     Naive Bayes adds up, and comes to the model that `fit` makes of all rows. The others take
     steps, partition by partition: `IncrementalPCA` and `MiniBatchKMeans` in one pass, the rest in
@@ -83,22 +83,9 @@ def fit_incrementally(
     temporary folder. Epochs end after `max_iter` of them, or by the rule of scikit-learn's
     `early_stopping`: once the score has not grown by `tol` in `n_iter_no_change` epochs. It is the
     score of each partition just before it is learnt from.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Unfitted, with `partial_fit`.
-    X : dask.array.Array, shape (n_rows, n_columns)
-    y, sample_weight : array of shape (n_rows,) or None
-        On the host.
-
-    Raises
-    ------
-    DataError
-        `y` has another length than X.
     """
     params = estimator.get_params(deep=False)
-    changed = _find_params(params, y)
+    changed = _replace_params(params, y)
     estimator.set_params(**changed)
     try:
         if type(estimator).__name__ in ONCE:
@@ -115,14 +102,7 @@ def read_batches(
 ) -> list[Batch]:
     """Return the partitions that have rows; made anew by each reading, or once into a folder.
 
-    Parameters
-    ----------
-    X : dask.array.Array, shape (n_rows, n_columns)
-    y, sample_weight : array of shape (n_rows,) or None
-        On the host.
-    folder : Path, optional
-    least_rows : int, default=0
-        Shorter partitions that follow each other are one batch, as long as it has no more.
+    Partitions that follow each other are one batch, as long as it has at most `least_rows`.
 
     Raises
     ------
@@ -138,16 +118,16 @@ def read_batches(
         else _keep_on_disk(part, folder / f"{number}.npy")
         for number, part in enumerate(partitioned.partitions_of(X))
     ]
-    groups = _groups(rows, least_rows)
+    groups = _group_neighbours(rows, least_rows)
     sizes = [sum(rows[group]) for group in groups]
-    found = zip(groups, _cut(y, sizes), _cut(sample_weight, sizes), sizes, strict=True)
-    return [Batch(_join_reads(reads[g], n), label, weight) for g, label, weight, n in found if n]
+    cuts = zip(groups, sizes, _cut(y, sizes), _cut(sample_weight, sizes), strict=True)
+    return [Batch(partial(_stack, reads[g], n), label, weight) for g, n, label, weight in cuts if n]
 
 
-def _groups(rows: Sequence[int], most: int) -> list[slice]:
+def _group_neighbours(rows: Sequence[int], most: int) -> list[slice]:
     """Return neighbours that have at most so many rows together; no more than one if they have.
 
-    >>> _groups([3, 3, 3, 9, 1], 6)
+    >>> _group_neighbours([3, 3, 3, 9, 1], 6)
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None), slice(4, 5, None)]
     """
     starts, held = [0], 0
@@ -159,25 +139,23 @@ def _groups(rows: Sequence[int], most: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise([*starts, len(rows)])]
 
 
-def _join_reads(reads: Sequence[Callable[[], Any]], rows: int) -> Callable[[], Any]:
-    return reads[0] if len(reads) == 1 else partial(_stack, reads, rows)
-
-
-def _stack(reads: Sequence[Callable[[], Any]], rows: int) -> Any:
+def _stack(reads: Sequence[Callable[[], Any]], n_rows: int) -> Any:
     """Return partitions as one matrix, of which no more than one is in memory twice."""
-    whole, start = None, 0
-    for read in reads:
+    part = reads[0]()
+    if len(reads) == 1:
+        return part
+    whole, start = np.empty((n_rows, *part.shape[1:]), part.dtype), len(part)
+    whole[:start] = part
+    for read in reads[1:]:
         part = read()
-        if whole is None:
-            whole = np.empty((rows, *part.shape[1:]), part.dtype)
         whole[start : start + len(part)] = part
         start += len(part)
     return whole
 
 
 def _compute_part(part: Any) -> Any:
-    (made,) = partitioned.compute([part])
-    return frames.to_device(made, "cpu")
+    (rows,) = partitioned.compute([part])
+    return frames.to_device(rows, "cpu")
 
 
 def _keep_on_disk(part: Any, file: Path) -> Callable[[], Any]:
@@ -191,11 +169,9 @@ def _cut(array: Array, rows: Sequence[int]) -> list[Any]:
     return np.split(array, np.cumsum(rows)[:-1])
 
 
-def _find_params(params: Params, y: Target) -> dict[str, Any]:
+def _replace_params(params: Params, y: Target) -> dict[str, Any]:
     """Return the parameters that `partial_fit` refuses, as what comes to the same."""
-    changed: dict[str, Any] = {}
-    if params.get("early_stopping"):
-        changed["early_stopping"] = False
+    changed: dict[str, Any] = {"early_stopping": False} if params.get("early_stopping") else {}
     if params.get("class_weight") == "balanced":
         labels = np.unique(y)
         weights = compute_class_weight("balanced", classes=labels, y=y)
@@ -208,9 +184,9 @@ def _find_classes(estimator: Estimator, y: Target) -> dict[str, Any]:
     return {"classes": np.unique(y)} if is_classifier(estimator) else {}
 
 
-def _fit_once(estimator: Estimator, table: Sequence[Batch], y: Target) -> None:
+def _fit_once(estimator: Estimator, batches: Sequence[Batch], y: Target) -> None:
     known = _find_classes(estimator, y)
-    for batch in table:
+    for batch in batches:
         X = batch.read()
         for rows in _split_rows(estimator, *X.shape):
             estimator.partial_fit(X[rows], **batch.given(rows), **known)
@@ -227,12 +203,13 @@ def _split_rows(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[s
     return gen_batches(n_rows, size, min_batch_size=least)
 
 
-def _fit_epochs(estimator: Estimator, table: Sequence[Batch], y: Target) -> None:
+def _fit_epochs(estimator: Estimator, batches: Sequence[Batch], y: Target) -> None:
     known = _find_classes(estimator, y)
     order = check_random_state(estimator.random_state)
     tol, best, waited = estimator.tol, -np.inf, 0
     for _ in range(estimator.max_iter):
-        score = _fit_epoch(estimator, [table[i] for i in order.permutation(len(table))], known)
+        shuffled = [batches[i] for i in order.permutation(len(batches))]
+        score = _fit_epoch(estimator, shuffled, known)
         waited = waited + 1 if tol is not None and score < best + tol else 0
         best = max(best, score)
         if waited >= estimator.n_iter_no_change:
@@ -246,10 +223,10 @@ def _fit_epochs(estimator: Estimator, table: Sequence[Batch], y: Target) -> None
         )
 
 
-def _fit_epoch(estimator: Estimator, table: Sequence[Batch], known: Params) -> float:
+def _fit_epoch(estimator: Estimator, batches: Sequence[Batch], known: Params) -> float:
     """Learn from every partition; return the mean score of those that were met by a model."""
     scores, sizes = [], []
-    for batch in table:
+    for batch in batches:
         X = batch.read()
         if hasattr(estimator, "n_features_in_"):
             scores.append(estimator.score(X, **batch.given()))

@@ -155,7 +155,7 @@ def _forecast_model(node: Node, table: PartitionRows, device: str) -> str:
     if boosts and active() is not None:
         return "trained by all workers of the cluster"
     if device == "cuda" and public_name(part) in MULTI_GPU and multi_gpu.has_several_gpus():
-        path = multi_gpu.find_class_path(part)
+        path = MULTI_GPU[public_name(part)].path
         return f"trained by all GPUs of the cluster ({path}) if the rows allow"
     enough, sizes = table.fits(device)
     streams = device == "cpu" and incremental.trains_incrementally(part, {})

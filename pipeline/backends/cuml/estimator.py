@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -26,6 +27,7 @@ from pipeline.optional import available, load
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
 ON_HOST = "run the step on the CPU with device='auto'"
+MISSING = "cuML does not take missing values (NaN)"
 PAIRS = "of more than two classes rows go through the host, and to_sklearn() is not possible"
 
 
@@ -47,14 +49,14 @@ class CumlBackend(Backend):
     def describe(self, estimator: Estimator, step: str) -> Placement:
         """Return cuML's class, its parameters, and what makes no difference to it."""
         estimator = in_python(estimator)
-        given = estimator.get_params(deep=False)
-        takes = list_changes(given, translate(self.rule, estimator, step))
-        takes |= {"dtype": "float64"} if self.rule.cutoff else {}
-        takes |= {"dtype": "float32"} if self.rule.narrow else {}
-        lost = tuple(list_dropped(self.rule, estimator, step))
-        notes = [f"without effect in cuML: {', '.join(lost)}"] if lost else []
+        taken = translate(self.rule, estimator, step)
+        changes = list_changes(estimator.get_params(deep=False), taken)
+        if self.rule.cutoff or self.rule.narrow:
+            changes["dtype"] = "float32" if self.rule.narrow else "float64"
+        dropped = tuple(list_dropped(self.rule, estimator, step))
+        notes = [f"without effect in cuML: {', '.join(dropped)}"] if dropped else []
         notes += [PAIRS] if self.rule.pairs else []
-        return Placement(step, self.rule.twin, "cuda", "; ".join(notes), takes, lost)
+        return Placement(step, self.rule.twin, "cuda", "; ".join(notes), changes, dropped)
 
 
 class Cuml(Model):
@@ -86,7 +88,8 @@ class Cuml(Model):
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type, unless it learns from one only."""
         if not self.rule.cutoff:
-            self.dtype, self.narrow = ("float32", True) if self.rule.narrow else (dtype, False)
+            self.narrow = self.rule.narrow
+            self.dtype = "float32" if self.narrow else dtype
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit on a CuPy matrix, dense or sparse.
@@ -101,15 +104,15 @@ class Cuml(Model):
         if frames.is_partitioned(X):
             return self._fit_together(X, y, params.get("sample_weight"))
         X = self._learnable(X, y, params)
-        if drawn := self._drawn():
+        if drawn := self._draw_seed():
             self.native.set_params(**drawn)
-        params = self._weighted(y, params)
+        params = self._scale_weights(y, params)
         self.counted = trees.counted(self.estimator, params.get("sample_weight"))
         if self.rule.cutoff and not frames.is_sparse(X):
-            return self._fit_sized(X, y, params)
+            return self._fit_scaled(X, y, params)
         return super().fit(X, y, **params)
 
-    def _fit_sized(self, X: Table, y: Target, params: Params) -> None:
+    def _fit_scaled(self, X: Table, y: Target, params: Params) -> None:
         """Fit on a matrix of a size for cuML's cutoff, which may be overwritten."""
         X, factor = least_squares.scale_matrix(
             X,
@@ -122,13 +125,13 @@ class Cuml(Model):
         super().fit(X, y, **params)
         self.native.coef_ = self.native.coef_ * factor
 
-    def _drawn(self) -> dict[str, Any]:
+    def _draw_seed(self) -> dict[str, Any]:
         """Return a seed as scikit-learn draws it, where cuML would always take the same."""
         if not self.rule.seeded or self.taken["random_state"] is not None:
             return {}
         return {"random_state": int(check_random_state(None).randint(np.iinfo(np.int32).max))}
 
-    def _weighted(self, y: Target, params: Params) -> dict[str, Any]:
+    def _scale_weights(self, y: Target, params: Params) -> dict[str, Any]:
         """Return the parameters of `fit`, with weights that cuML's solver can do with."""
         if self.rule.strength is None:
             return params
@@ -140,29 +143,24 @@ class Cuml(Model):
 
     def _fit_together(self, X: Table, y: Target, weights: Array = None) -> None:
         """Take the model that all GPUs of the cluster train."""
-        X = self.learnt_from(X)
-        found = multi_gpu.train_on_gpus(
-            self.estimator, {**self.taken, **self._drawn()}, X, y, weights
-        )
-        if found is None:
+        taken = {**self.taken, **self._draw_seed()}
+        model = multi_gpu.train_on_gpus(self.estimator, taken, self.learnt_from(X), y, weights)
+        if model is None:
             raise self._missing()
-        self.native = found
-        self.text_labels = y is not None and y.dtype.kind not in "iufb"
+        self.native, self.text_labels = model, _is_text(y)
 
     def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return which class trains on all GPUs; "" where this one does on one."""
         if not multi_gpu.has_several_gpus() or self._find_unsupported_reasons(call, X, y, params):
             return ""
-        return f"trained by all GPUs of the cluster ({multi_gpu.find_class_path(self.estimator)})"
+        path = multi_gpu.MULTI_GPU[public_name(self.estimator)].path
+        return f"trained by all GPUs of the cluster ({path})"
 
     def why_gathered(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return why one GPU of several learns."""
-        why = (
-            self._find_unsupported_reasons(call, X, y, params)
-            if multi_gpu.has_several_gpus()
-            else []
-        )
-        return "; ".join(why)
+        if not multi_gpu.has_several_gpus():
+            return ""
+        return "; ".join(self._find_unsupported_reasons(call, X, y, params))
 
     def _find_unsupported_reasons(
         self, call: str, X: Table, y: Target, params: Params
@@ -211,7 +209,7 @@ class Cuml(Model):
             raise self._missing()
         if self.rule.translation and (unknown := self.rule.translation.unknown(self.native, X)):
             raise DataError(f"{self.step}: {unknown}")
-        X = self._spared(X, given)
+        X = self._copy_if_written(X, given)
         self._through_the_host(X)
         if method == "radius_neighbors_graph":
             return self._within_radius(X, params)
@@ -237,22 +235,18 @@ class Cuml(Model):
             cuML has no way to do so.
         """
         if self.rule.translation:
-            return _at_home(self.rule.translation.lift(self.native, self.estimator))
+            return _move_home(self.rule.translation.lift(self.native, self.estimator))
         if self.in_pairs:
             name = type(self.estimator).__name__
-            raise Unsupported(
-                Reason(
-                    self.step,
-                    f"scikit-learn cannot take over cuML's {name} of more than two classes",
-                    f"use OneVsOneClassifier(Accelerated({name}())), or {ON_HOST}",
-                )
-            )
+            why = f"scikit-learn cannot take over cuML's {name} of more than two classes"
+            suggestion = f"use OneVsOneClassifier(Accelerated({name}())), or {ON_HOST}"
+            raise Unsupported(Reason(self.step, why, suggestion))
         lifted = self.native.as_sklearn().set_params(**self.estimator.get_params(deep=False))
         if not self.counted:
             warnings.warn(f"{self.step}: {trees.UNKNOWN}", UserWarning, stacklevel=3)
         elif hasattr(type(lifted), "feature_importances_"):
             trees.complete(lifted)
-        return _at_home(lifted)
+        return _move_home(lifted)
 
     def resume(self, fitted: Estimator) -> None:
         """Take the state of a fitted scikit-learn estimator over to the device.
@@ -272,32 +266,32 @@ class Cuml(Model):
         self.counted = trees.is_complete(fitted)
         # Set by `fit` to the type of its input, which nothing here has shown.
         self.native.output_type = "cupy"
-        classes = getattr(fitted, "classes_", None)
-        self.text_labels = classes is not None and np.asarray(classes).dtype.kind not in "iufb"
+        self.text_labels = _is_text(getattr(fitted, "classes_", None))
 
     def _learnable(self, X: Table, y: Target, params: Params) -> Any:
         given, X = X, self.learnt_from(X, self.rule.order)
-        found = [*self._beyond_cuml(y, params)]
+        reasons = [*self._find_unsupported_data(y, params)]
         if multi_gpu.has_missing(X):
             if not get_tags(self.estimator).input_tags.allow_nan:
                 raise self._missing()
-            suggestion = f"impute them in a step before, or {ON_HOST}"
-            found.append(Reason(self.step, "cuML does not take missing values (NaN)", suggestion))
-        if found:
-            raise Unsupported(*found)
+            reasons.append((MISSING, "impute them in a step before"))
+        if reasons:
+            raise Unsupported(
+                *(Reason(self.step, why, f"{do}, or {ON_HOST}") for why, do in reasons)
+            )
         moving = [each for each in (y, params.get("sample_weight")) if each is not None]
         trace.record_transfer(to_device=sum(np.asarray(each).nbytes for each in moving))
-        self.text_labels = y is not None and y.dtype.kind not in "iufb"
+        self.text_labels = _is_text(y)
         self.in_pairs = self._in_pairs(y)
         self._through_the_host(X)
-        return self._spared(X, given)
+        return self._copy_if_written(X, given)
 
     def _through_the_host(self, X: Table) -> None:
         """Book the way of rows that cuML hands to the model of each pair of classes."""
         if self.in_pairs:
             trace.record_transfer(to_host=frames.nbytes(X), to_device=frames.nbytes(X))
 
-    def _spared(self, X: Table, given: Any) -> Any:
+    def _copy_if_written(self, X: Table, given: Any) -> Any:
         """Return rows that cuML may write to: theirs are as they were but for rounding."""
         asked = self.estimator.get_params(deep=False)
         at_risk = self.first and X is given and self.rule.overwrites
@@ -305,44 +299,40 @@ class Cuml(Model):
             return X
         return X.copy(order="F") if asked.get("copy", asked.get("copy_X", True)) else X
 
-    def _beyond_cuml(self, y: Target, params: Params) -> Iterator[Reason]:
-        name = type(self.estimator).__name__
+    def _find_unsupported_data(self, y: Target, params: Params) -> Iterator[tuple[str, str]]:
+        """Yield why cuML cannot learn from a target with these parameters, and a suggestion."""
+        twin = f"cuML's {type(self.estimator).__name__}"
         for param, value in params.items():
             if value is not None and not (param == "sample_weight" and self.rule.weights):
-                why = f"the fit of cuML's {name} takes no {param}"
-                yield Reason(self.step, why, f"leave it out, or {ON_HOST}")
+                yield f"the fit of {twin} takes no {param}", "leave it out"
         if y is None:
             return
         if np.ndim(y) == 2 and y.shape[1] > 1 and not self.rule.targets:
-            why = f"cuML's {name} learns one target and y has {y.shape[1]}"
-            yield Reason(self.step, why, f"fit one model a target, or {ON_HOST}")
-        elif (uneven := self._uneven(params)) and (n_classes := len(np.unique(y))) > 2:
-            why = f"cuML's {name} takes {uneven} of two classes only and y has {n_classes}"
-            yield Reason(self.step, why, f"leave it out, or {ON_HOST}")
-        elif (
-            self.rule.pairs
-            and self._in_pairs(y)
-            and self.estimator.decision_function_shape == "ovo"
-        ):
-            why = f"cuML's {name} has no decisions of each pair of classes"
-            suggestion = f"use decision_function_shape='ovr', or {ON_HOST}"
-            yield Reason(self.step, why, suggestion)
+            yield f"{twin} learns one target and y has {y.shape[1]}", "fit one model a target"
+        elif (uneven := self._list_uneven(params)) and (n_classes := len(np.unique(y))) > 2:
+            yield f"{twin} takes {uneven} of two classes only and y has {n_classes}", "leave it out"
+        elif self._in_pairs(y) and self.estimator.decision_function_shape == "ovo":
+            why = f"{twin} has no decisions of each pair of classes"
+            yield why, "use decision_function_shape='ovr'"
 
     def _in_pairs(self, y: Target) -> bool:
         """Return whether a model is made of one for each pair of these classes."""
         return bool(self.rule.pairs and y is not None and len(np.unique(y)) > 2)
 
-    def _uneven(self, params: Params) -> str:
+    def _list_uneven(self, params: Params) -> str:
         """Return the weights that are honoured with two classes alone, if there are some."""
         given = {**self.taken, **params}
         return " and ".join(name for name in self.rule.unweighted if given.get(name) is not None)
 
     def _missing(self) -> DataError:
-        why = f"{self.step}: cuML does not take missing values (NaN)"
-        return DataError(f"{why}; impute them in a step before")
+        return DataError(f"{self.step}: {MISSING}; impute them in a step before")
 
 
-def _at_home(lifted: Estimator) -> Any:
+def _is_text(labels: Target) -> bool:
+    return labels is not None and np.asarray(labels).dtype.kind not in "iufb"
+
+
+def _move_home(lifted: Estimator) -> Any:
     """Return an estimator without arrays of the device, or else only a GPU could unpickle it."""
     for name, value in vars(lifted).items():
         if frames.device_of(value) == "cuda":
@@ -378,16 +368,15 @@ def translate(rule: Rule, estimator: BaseEstimator, step: str) -> dict[str, Any]
     if rule.translation:
         return rule.translation.translate(estimator, step)
     try:
-        taken = _of_cuml(rule, estimator)
+        taken = _ask_cuml(rule, estimator)
     except ValueError as error:
-        raise Unsupported(
-            Reason(step, f"cuML: {error}", f"change the parameter, or {ON_HOST}")
-        ) from error
+        suggestion = f"change the parameter, or {ON_HOST}"
+        raise Unsupported(Reason(step, f"cuML: {error}", suggestion)) from error
     refuse_values(rule.only, estimator, step)
     return taken | dict(rule.fixed)
 
 
-def _of_cuml(rule: Rule, estimator: BaseEstimator) -> dict[str, Any]:
+def _ask_cuml(rule: Rule, estimator: BaseEstimator) -> dict[str, Any]:
     """Return what the installed cuML answers; where there is none, what one release did."""
     if available(rule.twin.partition(".")[0]):
         return dict(load(rule.twin)._params_from_cpu(estimator))
@@ -397,16 +386,12 @@ def _of_cuml(rule: Rule, estimator: BaseEstimator) -> dict[str, Any]:
 def list_dropped(rule: Rule, estimator: BaseEstimator, step: str) -> list[str]:
     """Return the parameters that differ from their default and make no difference to cuML."""
     estimator, defaults = in_python(estimator), type(estimator)().get_params(deep=False)
-    whole = translate(rule, estimator, step)
-    lost = []
-    ours = {"tol"} if rule.cutoff else set()
+    whole = repr(translate(rule, estimator, step))
+    dropped = []
     for name, value in estimator.get_params(deep=False).items():
-        if name not in ours and repr(value) != repr(defaults[name]):
+        if repr(value) != repr(defaults[name]) and not (rule.cutoff and name == "tol"):
             without = clone(estimator).set_params(**{name: defaults[name]})
-            try:
-                same = repr(translate(rule, without, step)) == repr(whole)
-            except Unsupported:  # the default itself, as SpectralClustering's affinity
-                same = False
-            if same:
-                lost.append(f"{name}={value!r}")
-    return lost
+            with suppress(Unsupported):  # the default itself, as SpectralClustering's affinity
+                if repr(translate(rule, without, step)) == whole:
+                    dropped.append(f"{name}={value!r}")
+    return dropped

@@ -51,8 +51,8 @@ def _squares(X: Table, centred: bool) -> float:
     return float(xp.var(X, axis=0).sum()) + around
 
 
-def sized_together(X: Table, *, tol: float = 1e-6, centred: bool = True) -> tuple[Any, float]:
-    """Return what `sized` does of partitions that several GPUs hold.
+def scale_partitions(X: Table, *, tol: float, centred: bool) -> tuple[Any, float]:
+    """Return what `scale_matrix` does of partitions that several GPUs hold.
 
     Parameters
     ----------

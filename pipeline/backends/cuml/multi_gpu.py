@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +18,6 @@ from pipeline.backends.cuml.tables import CUML, public_name
 from pipeline.backends.cuml.translations import (
     Check,
     one_of,
-    only_none,
     scalar,
     whole,
     whole_or_none,
@@ -37,11 +36,6 @@ NEEDS = ("raft_dask", "dask_cudf")
 CALLS = ("fit", "fit_transform", "fit_predict")
 
 
-def find_class_path(estimator: Estimator) -> str:
-    """Return the dotted name of the class of cuml.dask for an estimator that has one."""
-    return MULTI_GPU[public_name(estimator)].path
-
-
 def has_several_gpus() -> bool:
     """Return whether there is a cluster whose workers have a GPU each, and several of them."""
     cluster = active()
@@ -50,8 +44,8 @@ def has_several_gpus() -> bool:
 
 def count_gpus(cluster: Cluster) -> int:
     """Return the number of workers, if each has a GPU that no other one has; else 0."""
-    found = cluster.client.sync(_devices, cluster)
-    return len(found) if len(set(found.values())) == len(cluster.workers()) else 0
+    devices = cluster.client.sync(_devices, cluster)
+    return len(devices) if len(set(devices.values())) == len(cluster.workers()) else 0
 
 
 async def _devices(cluster: Cluster) -> dict[str, str]:
@@ -84,49 +78,44 @@ def find_unsupported_reasons(
     params : mapping
         Parameters of `fit`.
     """
-    found = MULTI_GPU.get(public_name(estimator))
-    if found is None:
+    row = MULTI_GPU.get(public_name(estimator))
+    if row is None:
         return [f"cuml.dask has no {type(estimator).__name__} that makes one model of all rows"]
     missing = [f"{package} is not installed" for package in NEEDS if not available(package)]
     return [
         *missing,
-        *_of_parameters(found, taken, params),
-        *_of_rows(found, taken, table[0]),
-        *_of_target(found, table[1]),
+        *_of_parameters(row, taken, params),
+        *_of_rows(row, taken, table[0]),
+        *_of_target(row, table[1]),
     ]
 
 
-def _of_parameters(found: MultiGpuClass, taken: ReadParams, params: ReadParams) -> Iterator[str]:
+def _of_parameters(row: MultiGpuClass, taken: ReadParams, params: ReadParams) -> Iterator[str]:
     """Yield what the class for several GPUs would swallow, or fail at."""
     for name, value in taken.items():
-        if name not in found.supported_params or not found.supported_params[name](value):
-            yield f"{found.path} does not support {name}={value!r}"
+        if name not in row.supported_params or not row.supported_params[name](value):
+            yield f"{row.path} does not support {name}={value!r}"
     for name, value in params.items():
-        if value is not None and not (name == "sample_weight" and found.weights):
-            yield f"the fit of {found.path} takes no {name}"
+        if value is not None and not (name == "sample_weight" and row.weights):
+            yield f"the fit of {row.path} takes no {name}"
 
 
-def _of_rows(found: MultiGpuClass, taken: ReadParams, X: Table) -> Iterator[str]:
+def _of_rows(row: MultiGpuClass, taken: ReadParams, X: Table) -> Iterator[str]:
     if hasattr(X, "columns") or frames.is_sparse(X._meta) or X.dtype.kind != "f":
-        yield f"{found.path} takes a dense matrix of floats"
-    elif X.shape[1] < max(found.columns, _components(taken)):
-        yield f"{found.path} does not take {X.shape[1]} column(s)"
+        yield f"{row.path} takes a dense matrix of floats"
+    elif X.shape[1] < max(row.columns, taken.get("n_components") or 0):
+        yield f"{row.path} does not take {X.shape[1]} column(s)"
     elif X.npartitions < 2:
         yield "there is one partition"
 
 
-def _components(taken: ReadParams) -> int:
-    asked = taken.get("n_components")
-    return asked if isinstance(asked, int) else 0
-
-
-def _of_target(found: MultiGpuClass, y: Target) -> Iterator[str]:
-    if not found.y:
+def _of_target(row: MultiGpuClass, y: Target) -> Iterator[str]:
+    if not row.y:
         return
     if y is None or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
-        yield f"{found.path} learns one target"
-    elif found.y in ("codes", "numbers") and len(np.unique(y)) < 2:
-        yield f"{found.path} needs two classes"
+        yield f"{row.path} learns one target"
+    elif row.y != "values" and len(np.unique(y)) < 2:
+        yield f"{row.path} needs two classes"
 
 
 def train_on_gpus(
@@ -156,40 +145,42 @@ def train_on_gpus(
     """
     cluster = active()
     assert cluster is not None
-    found = MULTI_GPU[public_name(estimator)]
+    row = MULTI_GPU[public_name(estimator)]
     cutoff = CUML[public_name(estimator)].cutoff
     dtype = np.dtype("float64") if cutoff else X.dtype
-    rows = partitioned.lengths(X)
-    partitioned.check_rows(y, sum(rows))
-    classes, target = _target(found, dtype, y)
+    classes, target = _target(row, dtype, y)
     weights = None if weights is None else np.asarray(weights, dtype)
     arrays = [target, weights]
-    shares = distributed.place_rows(cluster, X, rows, arrays)
+    shares = distributed.place_rows(cluster, X, arrays)
     table, *columns = distributed.join_rows(shares, X, arrays)
     if any(partitioned.compute_each(has_missing, table)):
         return None
     factor = 1.0
     if cutoff:
         centred = taken["fit_intercept"]
-        table, factor = least_squares.sized_together(table, tol=estimator.tol, centred=centred)
-    given = (table, *(_upload(column, table) for column in columns), classes)
-    made = watch(cluster, lambda: asyncio.to_thread(_fit, cluster, found, taken, given))
-    model = made.get_combined_model()
+        table, factor = least_squares.scale_partitions(table, tol=estimator.tol, centred=centred)
+    column, weights = (_upload(each, table) for each in columns)
+    given = (table, column, weights, classes)
+    trained = watch(cluster, lambda: asyncio.to_thread(_fit, cluster, row, taken, given))
+    model = trained.get_combined_model()
     if cutoff:
         model.coef_ = model.coef_ * factor
-    found.complete(model, Training(made, table, classes))
+    if classes is not None:
+        model.classes_ = classes
+    if row.complete:
+        row.complete(model, trained, table)
     return model
 
 
-def _target(found: MultiGpuClass, dtype: np.dtype[Any], y: Target) -> tuple[Any, Any]:
+def _target(row: MultiGpuClass, dtype: np.dtype[Any], y: Target) -> tuple[Any, Any]:
     """Return the classes and what stands for y; classes of text have no place on a GPU."""
-    if not found.y:
+    if not row.y:
         return None, None
     y = np.ravel(y)
-    if found.y == "values":
+    if row.y == "values":
         return None, y.astype(dtype)
     classes, codes = np.unique(y, return_inverse=True)
-    return classes, codes.astype("int32" if found.y == "codes" else dtype)
+    return classes, codes.astype("int32" if row.y == "codes" else dtype)
 
 
 def _upload(column: Column, table: Table) -> Any:
@@ -201,14 +192,15 @@ def _upload(column: Column, table: Table) -> Any:
 
 
 def _fit(
-    cluster: Cluster, found: MultiGpuClass, taken: ReadParams, given: tuple[Any, Any, Any, Any]
+    cluster: Cluster, row: MultiGpuClass, taken: ReadParams, given: tuple[Any, Any, Any, Any]
 ) -> Any:
     table, column, weights, classes = given
-    made = load(found.path)(client=cluster.client, **taken)
+    estimator = load(row.path)(client=cluster.client, **taken)
     if column is None:
-        return made.fit(table) if weights is None else made.fit(table, sample_weight=weights)
-    known = {"classes": np.arange(len(classes))} if found.told else {}
-    return made.fit(table, column, **known)
+        params = {} if weights is None else {"sample_weight": weights}
+        return estimator.fit(table, **params)
+    params = {"classes": np.arange(len(classes))} if row.sends_classes else {}
+    return estimator.fit(table, column, **params)
 
 
 def transform_partitions(model: Model, X: Table) -> Any:
@@ -230,49 +222,21 @@ def has_missing(X: Table) -> bool:
     return not is_finite(values, xp) and bool(xp.isnan(values).any())
 
 
-@dataclass(frozen=True)
-class Training:
-    """What a model was learnt from, and by what.
-
-    Parameters
-    ----------
-    by : estimator of cuml.dask
-        Fitted.
-    table : dask.array.Array, shape (n_rows, n_columns)
-        Its blocks are with the workers.
-    classes : numpy.ndarray or None
-        Of a classifier, as they are in y.
-    """
-
-    by: Any
-    table: Any
-    classes: Any
+def _add_samples(model: Estimator, trained: Estimator, X: Table) -> None:
+    """Add the number of rows, which scikit-learn's PCA knows."""
+    model.n_samples_ = X.shape[0]
 
 
-def _nothing(model: Estimator, learnt: Training) -> None:
-    """Add nothing."""
-
-
-def _classes(model: Estimator, learnt: Training) -> None:
-    """Give the classes their own names: the labels were sent as their numbers."""
-    model.classes_ = learnt.classes
-
-
-def _samples(model: Estimator, learnt: Training) -> None:
-    """Tell how many rows there were, which scikit-learn's PCA knows."""
-    model.n_samples_ = learnt.table.shape[0]
-
-
-def _steps(model: Estimator, learnt: Training) -> None:
-    """Tell that a closed form takes no steps, as the class for one GPU does."""
+def _add_steps(model: Estimator, trained: Estimator, X: Table) -> None:
+    """Add that a closed form takes no steps, as the class for one GPU does."""
     model.n_iter_ = None
 
 
-def _labels(model: Estimator, learnt: Training) -> None:
-    """Give the labels and the inertia of all rows: the model has those of one GPU."""
-    labels = partitioned.concatenate(partitioned.compute_each(_labelled, learnt.table, model))
-    model.labels_ = frames.to_device(labels, frames.device_of(learnt.table))
-    model.inertia_ = float(learnt.by.inertia_)
+def _add_labels(model: Estimator, trained: Estimator, X: Table) -> None:
+    """Add the labels and the inertia of all rows: the model has those of one GPU."""
+    labels = partitioned.concatenate(partitioned.compute_each(_labelled, X, model))
+    model.labels_ = frames.to_device(labels, frames.device_of(X))
+    model.inertia_ = float(trained.inertia_)
 
 
 def _labelled(X: Table, model: Estimator) -> Any:
@@ -287,39 +251,35 @@ class MultiGpuClass:
 
     Parameters
     ----------
-    path : str
-        Dotted name of the class.
     supported_params : mapping
         Parameter of cuML's class -> whether a value means the same there.
+    path : str, optional
+        Dotted name of the class; in the table that of cuML's class, in the package cuml.dask.
     y : {"", "values", "codes", "numbers"}
         What its `fit` takes as y: nothing, values of the table's type, classes as integers from
         0 on, or these as numbers of the table's type.
-    told : bool
-        Its `fit` is told the classes.
+    sends_classes : bool
+        Its `fit` takes the classes.
     weights : bool
         Its `fit` takes `sample_weight`.
     columns : int
         The least number of columns that it learns from.
-    complete : callable
-        Adds to the combined model what it lacks.
+    complete : callable, optional
+        Adds to the combined model what it lacks, from the fitted estimator of cuml.dask and the
+        partitions. Classes need none: they are sent as their numbers, and named afterwards.
     """
 
-    path: str
     supported_params: Mapping[str, Check]
+    path: str = ""
     y: Literal["", "values", "codes", "numbers"] = ""
-    told: bool = False
+    sends_classes: bool = False
     weights: bool = False
     columns: int = 1
-    complete: Callable[[Any, Training], None] = _nothing
+    complete: Callable[[Any, Any, Table], None] | None = None
 
 
 def _any(value: Array) -> bool:
     return True
-
-
-def _text(*values: str) -> Check:
-    """Return a check that a value is one of these texts; an array is none."""
-    return lambda value: isinstance(value, str) and value in values
 
 
 _TREES: dict[str, Check] = {
@@ -343,32 +303,29 @@ _TREES: dict[str, Check] = {
     "oob_score": one_of(False),
 }
 
-MULTI_GPU = {
+_ROWS = {
     "sklearn.cluster.KMeans": MultiGpuClass(
-        "cuml.dask.cluster.KMeans",
         {
             "n_clusters": whole,
-            "init": _text("scalable-k-means++"),
+            "init": one_of("scalable-k-means++"),
             "n_init": one_of("auto", 1),
             "max_iter": _any,
             "tol": _any,
             "random_state": whole_or_none,
         },
         weights=True,
-        complete=_labels,
+        complete=_add_labels,
     ),
     "sklearn.decomposition.PCA": MultiGpuClass(
-        "cuml.dask.decomposition.PCA",
         {
             "n_components": whole_or_none,
             "whiten": one_of(False),
             "svd_solver": one_of("auto", "full"),
             **dict.fromkeys(("copy", "tol", "iterated_power"), _any),
         },
-        complete=_samples,
+        complete=_add_samples,
     ),
     "sklearn.decomposition.TruncatedSVD": MultiGpuClass(
-        "cuml.dask.decomposition.TruncatedSVD",
         {
             "n_components": whole,
             "algorithm": one_of("full"),
@@ -376,35 +333,27 @@ MULTI_GPU = {
         },
     ),
     "sklearn.ensemble.RandomForestClassifier": MultiGpuClass(
-        "cuml.dask.ensemble.RandomForestClassifier",
-        {**_TREES, "class_weight": only_none},
+        {**_TREES, "class_weight": one_of(None)},
         y="codes",
-        complete=_classes,
     ),
-    "sklearn.ensemble.RandomForestRegressor": MultiGpuClass(
-        "cuml.dask.ensemble.RandomForestRegressor", _TREES, y="values"
-    ),
+    "sklearn.ensemble.RandomForestRegressor": MultiGpuClass(_TREES, y="values"),
     # Of one column it would need a singular value decomposition, which is not there.
     "sklearn.linear_model.LinearRegression": MultiGpuClass(
-        "cuml.dask.linear_model.LinearRegression",
         {"fit_intercept": _any, "copy_X": _any},
         y="values",
         columns=2,
     ),
     "sklearn.linear_model.LogisticRegression": MultiGpuClass(
-        "cuml.dask.linear_model.LogisticRegression",
         {
             "penalty": one_of("l2", None),
-            "l1_ratio": only_none,
-            "class_weight": only_none,
+            "l1_ratio": one_of(None),
+            "class_weight": one_of(None),
             "solver": one_of("qn"),
             **dict.fromkeys(("C", "fit_intercept", "tol", "max_iter"), _any),
         },
         y="numbers",
-        complete=_classes,
     ),
     "sklearn.linear_model.Ridge": MultiGpuClass(
-        "cuml.dask.linear_model.Ridge",
         {
             "alpha": scalar,
             "solver": one_of("auto", "eig"),
@@ -412,14 +361,17 @@ MULTI_GPU = {
         },
         y="values",
         columns=2,
-        complete=_steps,
+        complete=_add_steps,
     ),
     "sklearn.naive_bayes.MultinomialNB": MultiGpuClass(
-        "cuml.dask.naive_bayes.MultinomialNB",
         dict.fromkeys(("alpha", "fit_prior", "class_prior"), _any),
         y="codes",
-        told=True,
-        complete=_classes,
+        sends_classes=True,
     ),
 }
-"""Name of the estimator -> cuML's class for several GPUs, in the order of the names."""
+
+MULTI_GPU = {
+    name: replace(row, path=CUML[name].twin.replace("cuml", "cuml.dask", 1))
+    for name, row in _ROWS.items()
+}
+"""Name of the estimator -> its row, in the order of the names."""

@@ -1,13 +1,13 @@
 """Which cuML class stands in for which estimator: one row each.
 
-To add an estimator that cuML translates itself, add a row to `CUML`; the
+To add an estimator that cuML translates itself, add a row to `_ROWS`; the
 contract tests then hold the row to the real class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.backends.cuml import translations
@@ -21,8 +21,9 @@ class Rule:
 
     Parameters
     ----------
-    twin : str
-        Dotted name of the cuML class.
+    twin : str, optional
+        Dotted name of the cuML class. In the table it is scikit-learn's name in the package
+        cuml, unless a row has another.
     sparse : bool
         It takes sparse rows.
     weights : bool
@@ -57,7 +58,7 @@ class Rule:
         Our translation, where cuML has none.
     """
 
-    twin: str
+    twin: str = ""
     sparse: bool = False
     weights: bool = False
     strength: tuple[str, ...] | None = None
@@ -75,120 +76,61 @@ class Rule:
     translation: Translation | None = None
 
 
-CUML = {
+_LASSO = Rule(order="F", sparse=True, weights=True, strength=(), overwrites=True)
+
+_ROWS = {
     "hdbscan.hdbscan_.HDBSCAN": Rule("cuml.cluster.HDBSCAN", narrow=True),
     "sklearn.cluster.AgglomerativeClustering": Rule(
-        "cuml.cluster.AgglomerativeClustering", narrow=True, translation=translations.AGGLOMERATIVE
+        narrow=True, translation=translations.AGGLOMERATIVE
     ),
-    "sklearn.cluster.DBSCAN": Rule("cuml.cluster.DBSCAN", weights=True),
+    "sklearn.cluster.DBSCAN": Rule(weights=True),
     # cuML's public HDBSCAN speaks for the package hdbscan, whose min_samples is one less.
     "sklearn.cluster.HDBSCAN": Rule(
         "cuml.accel._overrides.sklearn.cluster._SklearnHDBSCAN", narrow=True
     ),
-    "sklearn.cluster.KMeans": Rule("cuml.cluster.KMeans", weights=True),
-    "sklearn.cluster.SpectralClustering": Rule("cuml.cluster.SpectralClustering", narrow=True),
-    "sklearn.covariance.EmpiricalCovariance": Rule("cuml.covariance.EmpiricalCovariance"),
-    "sklearn.covariance.LedoitWolf": Rule("cuml.covariance.LedoitWolf"),
-    "sklearn.decomposition.IncrementalPCA": Rule(
-        "cuml.decomposition.IncrementalPCA", sparse=True, overwrites=True
-    ),
+    "sklearn.cluster.KMeans": Rule(weights=True),
+    "sklearn.cluster.SpectralClustering": Rule(narrow=True),
+    "sklearn.covariance.EmpiricalCovariance": Rule(),
+    "sklearn.covariance.LedoitWolf": Rule(),
+    "sklearn.decomposition.IncrementalPCA": Rule(sparse=True, overwrites=True),
     "sklearn.decomposition.PCA": Rule(
-        "cuml.decomposition.PCA",
-        order="F",
-        sparse=True,
-        overwrites=True,
-        only={"n_components": whole_or_none},
+        order="F", sparse=True, overwrites=True, only={"n_components": whole_or_none}
     ),
-    "sklearn.decomposition.TruncatedSVD": Rule("cuml.decomposition.TruncatedSVD", order="F"),
-    "sklearn.ensemble.IsolationForest": Rule(
-        "cuml.ensemble.IsolationForest", narrow=True, order="F"
-    ),
-    "sklearn.ensemble.RandomForestClassifier": Rule(
-        "cuml.ensemble.RandomForestClassifier", narrow=True, weights=True, seeded=True
-    ),
-    "sklearn.ensemble.RandomForestRegressor": Rule(
-        "cuml.ensemble.RandomForestRegressor", narrow=True, weights=True, seeded=True
-    ),
-    "sklearn.kernel_ridge.KernelRidge": Rule(
-        "cuml.kernel_ridge.KernelRidge", weights=True, targets=True
-    ),
-    "sklearn.linear_model.ElasticNet": Rule(
-        "cuml.linear_model.ElasticNet",
-        order="F",
-        sparse=True,
-        weights=True,
-        strength=(),
-        overwrites=True,
-    ),
-    "sklearn.linear_model.Lasso": Rule(
-        "cuml.linear_model.Lasso",
-        order="F",
-        sparse=True,
-        weights=True,
-        strength=(),
-        overwrites=True,
-    ),
+    "sklearn.decomposition.TruncatedSVD": Rule(order="F"),
+    "sklearn.ensemble.IsolationForest": Rule(narrow=True, order="F"),
+    "sklearn.ensemble.RandomForestClassifier": Rule(narrow=True, weights=True, seeded=True),
+    "sklearn.ensemble.RandomForestRegressor": Rule(narrow=True, weights=True, seeded=True),
+    "sklearn.kernel_ridge.KernelRidge": Rule(weights=True, targets=True),
+    "sklearn.linear_model.ElasticNet": _LASSO,
+    "sklearn.linear_model.Lasso": _LASSO,
     "sklearn.linear_model.LinearRegression": Rule(
-        "cuml.linear_model.LinearRegression",
-        order="F",
-        sparse=True,
-        weights=True,
-        strength=(),
-        cutoff=True,
-        targets=True,
+        order="F", sparse=True, weights=True, strength=(), cutoff=True, targets=True
     ),
     "sklearn.linear_model.LogisticRegression": Rule(
-        "cuml.linear_model.LogisticRegression",
-        sparse=True,
-        weights=True,
-        strength=("C",),
-        unweighted=("sample_weight", "class_weight"),
+        sparse=True, weights=True, strength=("C",), unweighted=("sample_weight", "class_weight")
     ),
-    "sklearn.linear_model.Ridge": Rule(
-        "cuml.linear_model.Ridge", order="F", sparse=True, weights=True, targets=True
-    ),
-    "sklearn.manifold.SpectralEmbedding": Rule("cuml.manifold.SpectralEmbedding", narrow=True),
-    "sklearn.manifold.TSNE": Rule("cuml.manifold.TSNE", narrow=True, order="F"),
-    "sklearn.naive_bayes.BernoulliNB": Rule(
-        "cuml.naive_bayes.BernoulliNB", sparse=True, translation=translations.BERNOULLI
-    ),
-    "sklearn.naive_bayes.CategoricalNB": Rule(
-        "cuml.naive_bayes.CategoricalNB", translation=translations.CATEGORICAL
-    ),
-    "sklearn.naive_bayes.ComplementNB": Rule(
-        "cuml.naive_bayes.ComplementNB", sparse=True, translation=translations.COMPLEMENT
-    ),
-    "sklearn.naive_bayes.GaussianNB": Rule(
-        "cuml.naive_bayes.GaussianNB", weights=True, translation=translations.GAUSSIAN
-    ),
-    "sklearn.naive_bayes.MultinomialNB": Rule(
-        "cuml.naive_bayes.MultinomialNB", sparse=True, translation=translations.MULTINOMIAL
-    ),
-    "sklearn.neighbors.KNeighborsClassifier": Rule(
-        "cuml.neighbors.KNeighborsClassifier", narrow=True, sparse=True, targets=True
-    ),
-    "sklearn.neighbors.KNeighborsRegressor": Rule(
-        "cuml.neighbors.KNeighborsRegressor", narrow=True, sparse=True, targets=True
-    ),
-    "sklearn.neighbors.KernelDensity": Rule("cuml.neighbors.KernelDensity", weights=True),
-    "sklearn.neighbors.NearestNeighbors": Rule(
-        "cuml.neighbors.NearestNeighbors", narrow=True, sparse=True
-    ),
+    "sklearn.linear_model.Ridge": Rule(order="F", sparse=True, weights=True, targets=True),
+    "sklearn.manifold.SpectralEmbedding": Rule(narrow=True),
+    "sklearn.manifold.TSNE": Rule(narrow=True, order="F"),
+    "sklearn.naive_bayes.BernoulliNB": Rule(sparse=True, translation=translations.BERNOULLI),
+    "sklearn.naive_bayes.CategoricalNB": Rule(translation=translations.CATEGORICAL),
+    "sklearn.naive_bayes.ComplementNB": Rule(sparse=True, translation=translations.COMPLEMENT),
+    "sklearn.naive_bayes.GaussianNB": Rule(weights=True, translation=translations.GAUSSIAN),
+    "sklearn.naive_bayes.MultinomialNB": Rule(sparse=True, translation=translations.MULTINOMIAL),
+    "sklearn.neighbors.KNeighborsClassifier": Rule(narrow=True, sparse=True, targets=True),
+    "sklearn.neighbors.KNeighborsRegressor": Rule(narrow=True, sparse=True, targets=True),
+    "sklearn.neighbors.KernelDensity": Rule(weights=True),
+    "sklearn.neighbors.NearestNeighbors": Rule(narrow=True, sparse=True),
     "sklearn.random_projection.GaussianRandomProjection": Rule(
-        "cuml.random_projection.GaussianRandomProjection",
-        sparse=True,
-        translation=translations.GAUSSIAN_PROJECTION,
+        sparse=True, translation=translations.GAUSSIAN_PROJECTION
     ),
     "sklearn.random_projection.SparseRandomProjection": Rule(
-        "cuml.random_projection.SparseRandomProjection",
-        sparse=True,
-        translation=translations.SPARSE_PROJECTION,
+        sparse=True, translation=translations.SPARSE_PROJECTION
     ),
     # liblinear's penalty is on the intercept too, and always L2 in LinearSVR; cuML's own
     # translation leaves out the first and makes the second L1. Of several classes liblinear
     # weighs the one that it tells from the rest, cuML the rest too.
     "sklearn.svm.LinearSVC": Rule(
-        "cuml.svm.LinearSVC",
         order="F",
         weights=True,
         strength=("C",),
@@ -197,7 +139,6 @@ CUML = {
         fixed={"penalized_intercept": True},
     ),
     "sklearn.svm.LinearSVR": Rule(
-        "cuml.svm.LinearSVR",
         order="F",
         weights=True,
         strength=("C",),
@@ -205,17 +146,21 @@ CUML = {
     ),
     # What scikit-learn names its decisions by is how cuML trains: scikit-learn trains each pair.
     "sklearn.svm.SVC": Rule(
-        "cuml.svm.SVC",
         order="F",
         sparse=True,
         weights=True,
         pairs=True,
         fixed={"decision_function_shape": "ovo"},
     ),
-    "sklearn.svm.SVR": Rule("cuml.svm.SVR", order="F", sparse=True, weights=True),
+    "sklearn.svm.SVR": Rule(order="F", sparse=True, weights=True),
     "umap.umap_.UMAP": Rule("cuml.manifold.UMAP", narrow=True, sparse=True),
 }
-"""Name of the estimator -> cuML's class, in the order of the names."""
+
+CUML = {
+    name: replace(row, twin=row.twin or name.replace("sklearn", "cuml", 1))
+    for name, row in _ROWS.items()
+}
+"""Name of the estimator -> its row, in the order of the names."""
 
 APART = {"hdbscan.hdbscan_.HDBSCAN": "hdbscan", "umap.umap_.UMAP": "umap-learn"}
 """Name of an estimator -> its package, where that is none of ours."""

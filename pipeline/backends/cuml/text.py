@@ -25,7 +25,7 @@ from pipeline.backends.base import Backend, Model, Placement
 from pipeline.data import frames
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.optional import load
-from pipeline.typing import Array, DType, Estimator, Table, Target
+from pipeline.typing import DType, Estimator, Table, Target
 
 CUML: dict[type, str] = {
     original: f"cuml.feature_extraction.text.{original.__name__}"
@@ -47,7 +47,7 @@ SPACES = {"char": r"\s\s+", "char_wb": r"\s+"}
 
 ON_CPU = "or run the step on the CPU with device='auto'"
 
-Unsupportable = tuple[str, str, str]
+BEFOREHAND = f"leave it out and change the texts beforehand, {ON_CPU}"
 
 
 def is_vectorizer(estimator: Estimator) -> bool:
@@ -75,9 +75,12 @@ class TextBackend(Backend):
         Unsupported
             cuML cannot honour some parameters; all of them are in the error.
         """
-        values = list(_unsupported_values(estimator))
-        if values:
-            raise Unsupported(*(Reason(step, why, do, name) for name, why, do in values))
+        reasons = [
+            Reason(step, why, suggestion, name)
+            for name, why, suggestion in _find_unsupported_values(estimator)
+        ]
+        if reasons:
+            raise Unsupported(*reasons)
         _terms(estimator, step)
         return Placement(step, CUML[type(estimator)], "cuda", "; ".join(_differences(estimator)))
 
@@ -95,35 +98,21 @@ def inside(leaf: BaseEstimator, step: str) -> Reason:
     )
 
 
-def _unsupported_values(estimator: Estimator) -> Iterator[Unsupportable]:
-    """Return parameter, cause and suggestion for each value that cuML does not honour."""
+def _find_unsupported_values(estimator: Estimator) -> Iterator[tuple[str, str, str]]:
+    """Yield parameter, cause and suggestion for each value that cuML does not honour."""
     if isinstance(estimator, TfidfTransformer):
         return
     if estimator.input != "content":
         yield "input", "cuML reads no files", f"read them and pass the texts, {ON_CPU}"
+    by_word = estimator.analyzer == "word"
     for name in ("preprocessor", "analyzer", "tokenizer"):
-        if callable(getattr(estimator, name)) and (
-            name != "tokenizer" or estimator.analyzer == "word"
-        ):
-            yield name, "a Python function of one text cannot run on the GPU", _beforehand(name)
+        if callable(getattr(estimator, name)) and (name != "tokenizer" or by_word):
+            yield name, "a Python function of one text cannot run on the GPU", BEFOREHAND
     if estimator.strip_accents is not None and estimator.preprocessor is None:
-        yield "strip_accents", "cuML strips no accents", _beforehand("strip_accents")
-    if (
-        estimator.analyzer == "word"
-        and estimator.tokenizer is None
-        and estimator.token_pattern != TOKEN_PATTERN
-    ):
+        yield "strip_accents", "cuML strips no accents", BEFOREHAND
+    if by_word and estimator.tokenizer is None and estimator.token_pattern != TOKEN_PATTERN:
         why = f"cuML's tokens follow {TOKEN_PATTERN!r} only"
         yield "token_pattern", why, f"use the default, {ON_CPU}"
-    yield from _unsupported_ngrams(estimator)
-    yield from _unsupported_limits(estimator)
-
-
-def _beforehand(name: str) -> str:
-    return f"leave out {name} and change the texts beforehand, {ON_CPU}"
-
-
-def _unsupported_ngrams(estimator: Estimator) -> Iterator[Unsupportable]:
     shortest, longest = estimator.ngram_range
     if not 1 <= shortest <= longest:
         why = f"{estimator.ngram_range!r} is not a range from 1 up"
@@ -133,9 +122,6 @@ def _unsupported_ngrams(estimator: Estimator) -> Iterator[Unsupportable]:
             f"cuML leaves out words of fewer than {shortest - 2} characters, scikit-learn does not"
         )
         yield "ngram_range", why, f"start at 3 or fewer characters, {ON_CPU}"
-
-
-def _unsupported_limits(estimator: Estimator) -> Iterator[Unsupportable]:
     if _limited(estimator) and estimator.binary:
         why = "cuML ranks terms by how often they occur, scikit-learn by documents when binary=True"
         yield "max_features", why, f"use min_df in its place, {ON_CPU}"
@@ -162,13 +148,7 @@ def _held(dtype: DType) -> bool:
 def parameters(estimator: Estimator, step: str, dtype: str) -> dict[str, Any]:
     """Return cuML's parameters for a vectorizer whose values it takes.
 
-    Parameters
-    ----------
-    estimator : estimator
-    step : str
-        Path of the step, for messages.
-    dtype : {"float32", "float64"}
-        Type of the matrix where the estimator asks for one that CuPy cannot hold.
+    `dtype` is that of the matrix where the estimator asks for one that CuPy cannot hold.
 
     Raises
     ------
@@ -183,10 +163,8 @@ def parameters(estimator: Estimator, step: str, dtype: str) -> dict[str, Any]:
     if estimator.analyzer == "word":
         params["stop_words"] = sorted(estimator.get_stop_words() or ()) or None
     else:
-        spaces = SPACES[estimator.analyzer]
-        params["preprocessor"] = partial(
-            single_spaces, lowercase=estimator.lowercase, spaces=spaces
-        )
+        known = {"lowercase": estimator.lowercase, "spaces": SPACES[estimator.analyzer]}
+        params["preprocessor"] = partial(single_spaces, **known)
     if isinstance(estimator, CountVectorizer):
         params["vocabulary"] = _terms(estimator, step)
     return params
@@ -251,29 +229,31 @@ class Vectorizer(Model):
         except RuntimeError as error:
             if "Insufficient number of characters" not in str(error):
                 raise
+            why = f"every text is too short for ngram_range={self.estimator.ngram_range}"
             raise DataError(
-                f"{self.step}: every text is too short for "
-                f"ngram_range={self.estimator.ngram_range}, "
-                f"which cuML does not take; use shorter n-grams, {ON_CPU}"
+                f"{self.step}: {why}, which cuML does not take; use shorter n-grams, {ON_CPU}"
             ) from error
 
     def to_sklearn(self) -> Any:
         """Return scikit-learn's vectorizer, with the vocabulary and weights that cuML learned."""
-        if isinstance(self.estimator, HashingVectorizer):
-            return clone(self.estimator)
         with warnings.catch_warnings():
             # About the parameters: scikit-learn gives them to those who fit with it.
             warnings.simplefilter("ignore")
-            return self._lifted()
+            return self._lift()
 
-    def _lifted(self) -> Any:
+    def _lift(self) -> Any:
+        if isinstance(self.estimator, HashingVectorizer):
+            return clone(self.estimator)
         if isinstance(self.estimator, TfidfTransformer):
             width = self.native.n_features_in_
             lifted = clone(self.estimator).fit(sparse.csr_matrix((1, width), dtype="float64"))
         else:
             lifted = with_vocabulary(self.estimator, self.native.get_feature_names_out())
         if getattr(self.estimator, "use_idf", False):
-            lifted.idf_ = _host(self.native.idf_)
+            weights = self.native.idf_
+            lifted.idf_ = frames.to_host(
+                weights.to_cupy() if hasattr(weights, "to_cupy") else weights
+            )
         return lifted
 
 
@@ -287,7 +267,3 @@ def with_vocabulary(estimator: Estimator, terms: Any) -> Any:
     lifted = clone(estimator).set_params(vocabulary=[str(term) for term in terms]).fit([""])
     lifted.fixed_vocabulary_ = estimator.vocabulary is not None
     return lifted.set_params(vocabulary=clone(estimator).vocabulary)
-
-
-def _host(weights: Array) -> np.ndarray:
-    return frames.to_host(weights.to_cupy() if hasattr(weights, "to_cupy") else weights)

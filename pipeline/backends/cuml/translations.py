@@ -222,14 +222,14 @@ def _array(value: Array) -> Any:
     return np.asarray(value) if isinstance(value, list | tuple) else value
 
 
-def one_of(*values: Any) -> Check:
-    """Return a check that a value is one of these."""
-    return lambda value: value in values
-
-
 def scalar(value: Array) -> bool:
-    """Return whether a value is one number."""
+    """Return whether a value is no array."""
     return np.ndim(value) == 0
+
+
+def one_of(*values: Any) -> Check:
+    """Return a check that a value is one of these; an array is none."""
+    return lambda value: scalar(value) and value in values
 
 
 def whole(value: Array) -> bool:
@@ -240,11 +240,6 @@ def whole(value: Array) -> bool:
 def whole_or_none(value: Array) -> bool:
     """Return whether a value is a whole number or None."""
     return value is None or whole(value)
-
-
-def only_none(value: Array) -> bool:
-    """Return whether nothing was asked for."""
-    return value is None
 
 
 def _named(*names: str) -> Callable[[Any], dict[str, Any]]:
@@ -301,7 +296,7 @@ MULTINOMIAL = Translation(_PRIOR, _SMOOTHED, _named(*_COUNTED))
 BERNOULLI = Translation((*_PRIOR, "binarize"), _SMOOTHED, _named(*_COUNTED))
 COMPLEMENT = Translation((*_PRIOR, "norm"), _SMOOTHED, _named(*_COUNTED, "feature_all_"))
 CATEGORICAL = Translation(
-    _PRIOR, {**_SMOOTHED, "min_categories": only_none}, _categorical, unknown=_unseen
+    _PRIOR, {**_SMOOTHED, "min_categories": one_of(None)}, _categorical, unknown=_unseen
 )
 GAUSSIAN = Translation(("priors", "var_smoothing"), {}, _gaussian)
 AGGLOMERATIVE = Translation(
@@ -309,8 +304,8 @@ AGGLOMERATIVE = Translation(
     {
         "linkage": one_of("single"),
         "metric": _METRICS,
-        "connectivity": only_none,
-        "distance_threshold": only_none,
+        "connectivity": one_of(None),
+        "distance_threshold": one_of(None),
         "compute_distances": one_of(False),
     },
     _named("labels_", "children_", "n_clusters_", "n_leaves_", "n_connected_components_"),

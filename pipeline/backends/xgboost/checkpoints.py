@@ -1,8 +1,7 @@
 """Trees that a training has grown so far, kept so that another attempt goes on from them.
 
 A callback of our own keeps them: `xgboost.callback.TrainingCheckPoint` counts trees and not
-seconds, writes a file in place, which a kill may leave half written, and on the worker's machine,
-and removes none.
+seconds, writes in place, on the worker's machine, and removes nothing.
 """
 
 from __future__ import annotations
@@ -97,13 +96,8 @@ class Checkpoints:
     remark: str = ""
     _inputs: TrainingInputs | None = None
 
-    def read(self, data: Callable[[], str]) -> None:
+    def read(self, hash_data: Callable[[], str]) -> None:
         """Read what the folder holds; an attempt after the first has it in memory.
-
-        Parameters
-        ----------
-        data : callable
-            Returns what identifies the rows. It is called where there is a folder.
 
         Raises
         ------
@@ -115,7 +109,7 @@ class Checkpoints:
         if self.folder is None or self._inputs is not None:
             return
         self._inputs = TrainingInputs(
-            seed=self.seed, estimator=self.estimator, data=data(), versions=self.versions
+            seed=self.seed, estimator=self.estimator, data=hash_data(), versions=self.versions
         )
         if (path := self.folder / FILE).exists():
             header, trees = _parse(path)
@@ -189,17 +183,8 @@ def keeping(kept: Checkpoints) -> Iterator[Checkpoints]:
         kept.end()
 
 
-def begin(estimator: XGBModel, params: Params, data: Callable[[], str]) -> Checkpoints | None:
-    """Return the checkpoints of this training; None where there are none to keep.
-
-    Parameters
-    ----------
-    estimator : xgboost estimator
-        As the user wants it.
-    params : dict
-        Of `fit`.
-    data : callable
-        Returns what identifies the rows.
+def begin(estimator: XGBModel, params: Params, hash_data: Callable[[], str]) -> Checkpoints | None:
+    """Return the checkpoints of a training with these parameters of `fit`, if there are any.
 
     Raises
     ------
@@ -210,27 +195,25 @@ def begin(estimator: XGBModel, params: Params, data: Callable[[], str]) -> Check
     if kept is None or (kept.folder is None and cluster.active() is None):
         return None
     given = {name for name, value in params.items() if value is not None}
+    rounds = estimator.get_num_boosting_rounds()
     if not given <= SUPPORTED_PARAMS or estimator.early_stopping_rounds:
         kept.remark = "no checkpoints: what eval_set has judged so far would be lost"
-        return None
-    rounds = estimator.get_num_boosting_rounds()
-    if rounds < 2:
+    elif rounds < 2:
         kept.remark = "no checkpoints: it learns in one round"
-        return None
-    kept.read(data)
-    if kept.rounds:
-        kept.remark = f"went on from tree {kept.rounds} of {rounds}"
-        if random := _find_random(estimator):
-            kept.remark += f"; {random}, so the model is not that of a training without a break"
-    return kept
+    else:
+        kept.read(hash_data)
+        if kept.rounds:
+            kept.remark = f"went on from tree {kept.rounds} of {rounds}{_warn_of_random(estimator)}"
+        return kept
+    return None
 
 
-def _find_random(estimator: XGBModel) -> str:
+def _warn_of_random(estimator: XGBModel) -> str:
     """Return what is drawn at random anew in each training; empty if nothing is."""
-    if estimator.booster == "dart":
-        return "trees are dropped at random"
     names = [name for name in RANDOM if getattr(estimator, name) not in (None, 1, 1.0)]
-    return f"{' and '.join(names)} draw(s) at random" if names else ""
+    why = f"{' and '.join(names)} draw(s) at random" if names else ""
+    why = "trees are dropped at random" if estimator.booster == "dart" else why
+    return f"; {why}, so the model is not that of a training without a break" if why else ""
 
 
 @contextmanager
@@ -239,41 +222,27 @@ def continue_training(
     kept: Checkpoints | None,
     take: Callable[[bytes, int], None] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield what `fit` is told besides, while the estimator wants only the trees that lack.
+    """Yield further parameters of `fit`, while the estimator wants only the missing trees.
 
-    Parameters
-    ----------
-    estimator : xgboost estimator
-    kept : Checkpoints or None
-    take : callable, optional
-        Given the trees and their rounds now and then, where it trains; by default `kept` keeps
-        them.
+    Where it trains, `take` is given the trees and their rounds now and then; by default `kept`
+    keeps them.
     """
     if kept is None:
         yield {}
         return
     users = {name: getattr(estimator, name) for name in ("n_estimators", "callbacks")}
     left = estimator.get_num_boosting_rounds() - kept.rounds
-    keeper = _keeper(take or kept.keep)
-    estimator.set_params(n_estimators=left, callbacks=[*(users["callbacks"] or []), keeper])
+    callback = _make_callback(take or kept.keep, EVERY)
+    estimator.set_params(n_estimators=left, callbacks=[*(users["callbacks"] or []), callback])
     try:
-        yield {"xgb_model": booster(kept)} if kept.rounds else {}
+        trees = bytearray(kept.trees)
+        yield {"xgb_model": load("xgboost.Booster")(model_file=trees)} if kept.rounds else {}
     finally:
         estimator.set_params(**users)
 
 
-def booster(kept: Checkpoints) -> Booster:
-    """Return the trees that there are."""
-    made: Booster = load("xgboost.Booster")(model_file=bytearray(kept.trees))
-    return made
-
-
-def _keeper(take: Callable[[bytes, int], None]) -> TrainingCallback:
-    every = EVERY
-
-    class Keeper(load("xgboost.callback.TrainingCallback")):  # type: ignore[misc]
-        """Hands the trees over now and then."""
-
+def _make_callback(take: Callable[[bytes, int], None], every: float) -> TrainingCallback:
+    class TakeTrees(load("xgboost.callback.TrainingCallback")):  # type: ignore[misc]
         def before_training(self, model: Booster) -> Booster:
             self.last = time.monotonic()
             return model
@@ -284,8 +253,8 @@ def _keeper(take: Callable[[bytes, int], None]) -> TrainingCallback:
                 self.last = time.monotonic()
             return False
 
-    made: TrainingCallback = Keeper()
-    return made
+    callback: TrainingCallback = TakeTrees()
+    return callback
 
 
 _held: tuple[bytes, int] = b"", 0
@@ -306,20 +275,18 @@ def _hand_over() -> tuple[bytes, int]:
 async def collect(
     client: Client, workers: Sequence[str], kept: Checkpoints | None
 ) -> AsyncIterator[None]:
-    """Collect what the workers `hold`: now and then, and when a training fails.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    workers : sequence of str
-        All train the same trees, so that one of them is asked.
-    kept : Checkpoints or None
-    """
+    """Collect what the workers `hold`: now and then, and when a training fails."""
     if kept is None:
         yield
         return
+
+    async def collect_regularly() -> None:
+        while True:
+            await asyncio.sleep(EVERY or 1)
+            await _collect(client, workers, kept)
+
     await client.run(hold, b"", 0, workers=list(workers))
-    collecting = asyncio.create_task(_collect_regularly(client, workers, kept))
+    collecting = asyncio.create_task(collect_regularly())
     try:
         yield
     except BaseException:
@@ -329,14 +296,8 @@ async def collect(
         collecting.cancel()
 
 
-async def _collect_regularly(client: Client, workers: Sequence[str], kept: Checkpoints) -> None:
-    while True:
-        await asyncio.sleep(EVERY or 1)
-        await _collect(client, workers, kept)
-
-
 async def _collect(client: Client, workers: Sequence[str], kept: Checkpoints) -> None:
-    for worker in workers:
+    for worker in workers:  # All train the same trees, so that one of them is asked.
         with suppress(OSError, RuntimeError, TimeoutError):  # It has gone, or is frozen.
             trees, rounds = await asyncio.wait_for(_ask(client, worker), ANSWER)
             await asyncio.to_thread(kept.keep, trees, rounds)
@@ -354,31 +315,20 @@ async def _ask(client: Client, worker: str) -> tuple[bytes, int]:
 def hash_rows(*tables: Any) -> str:
     """Return what changes when a value of a table or an array does, or the order of the rows.
 
-    Parameters
-    ----------
-    *tables : frame, array, Dask frame or array, or None
-
-    Returns
-    -------
-    str
-        In hexadecimal digits. It tells changes by accident, not by intent.
+    Each is of the host or a device, or partitioned, or None. It shows changes by accident, not
+    by intent.
     """
-    found = [each for table in tables for each in _parts(table)]
-    return sha256(repr(found).encode())
+    digests: list[Any] = []
+    for table in tables:
+        parted = table is not None and frames.is_partitioned(table)
+        digests += partitioned.compute_each(_digest, table) if parted else [_digest(table)]
+    return sha256(repr(digests).encode())
 
 
-def _parts(table: Table) -> Sequence[Any]:
-    if table is None:
-        return [None]
-    return (
-        partitioned.compute_each(_digest, table)
-        if frames.is_partitioned(table)
-        else [_digest(table)]
-    )
-
-
-def _digest(table: Table) -> tuple[Any, ...]:
+def _digest(table: Table) -> tuple[Any, ...] | None:
     """Return the shape of a table, and a hash of its values in their order."""
+    if table is None:
+        return None
     digest = hashlib.sha256()
     for array in _arrays(table):
         for start in range(0, array.shape[0], CHUNK):

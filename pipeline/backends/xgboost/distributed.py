@@ -91,10 +91,7 @@ def train_on_workers(
     cluster = active()
     assert cluster is not None
     X = share_categories(X) if hasattr(X, "columns") else X
-    rows = partitioned.lengths(X)
-    for array in (y, sample_weight):
-        partitioned.check_rows(array, sum(rows))
-    shares = place_rows(cluster, X, rows, [y, sample_weight])
+    shares = place_rows(cluster, X, [y, sample_weight])
     digest = partial(checkpoints.hash_rows, X, y, sample_weight)
     kept = checkpoints.begin(estimator, {"sample_weight": sample_weight}, digest)
     params = training.find_params(estimator, y)
@@ -121,7 +118,7 @@ async def _train(
         tracker.run_tracker(client, workers[0], len(workers), patience) as address,
     ):
         meeting = {**address, "dmlc_timeout": patience, "dmlc_retry": 1}
-        asked = [
+        futures = [
             client.submit(
                 _train_share,
                 estimator,
@@ -135,7 +132,7 @@ async def _train(
             )
             for number, each in enumerate(shares)
         ]
-        boosters = await client.gather(asked, asynchronous=True)
+        boosters = await client.gather(futures, asynchronous=True)
     return next(booster for booster in boosters if booster is not None)
 
 
@@ -154,13 +151,13 @@ def _train_share(
     threads = threads or load("distributed.get_worker")().state.nthreads
     collective = load("xgboost.collective")
     with collective.CommunicatorContext(**meeting):
-        matrix = _matrix(estimator, parts, labels, weights, threads)
+        matrix = _make_matrix(estimator, parts, labels, weights, threads)
         params = params | {"nthread": threads, "n_jobs": threads}
         booster = training.train_booster(estimator, params, matrix, xgb_model)
         return booster if collective.get_rank() == 0 else None
 
 
-def _matrix(
+def _make_matrix(
     estimator: XGBModel,
     parts: Sequence[Table],
     labels: Sequence[np.ndarray],
@@ -172,6 +169,7 @@ def _matrix(
         "enable_categorical": estimator.enable_categorical,
         "nthread": threads,
     }
+    matrix: DMatrix
     if estimator.tree_method in (None, "auto", "hist"):
         rows = training.iterate([*map(_batch, parts, labels, weights or repeat(None))], estimator)
         matrix = load("xgboost.QuantileDMatrix")(rows, max_bin=estimator.max_bin, **options)
@@ -191,17 +189,13 @@ def _batch(part: Table, y: np.ndarray, weight: np.ndarray | None) -> Batch:
     return Batch(lambda: part, y, weight)
 
 
-def place_rows(
-    cluster: Cluster, X: Table, rows: Sequence[int], arrays: Sequence[Array]
-) -> list[WorkerRows]:
+def place_rows(cluster: Cluster, X: Table, arrays: Sequence[Array]) -> list[WorkerRows]:
     """Put each part of a table and of arrays on the worker that will train on it.
 
     Parameters
     ----------
     cluster : Cluster
     X : Dask frame or array
-    rows : sequence of int
-        Of each partition.
     arrays : sequence of array of shape (n_rows,) or None
         On the host.
 
@@ -209,7 +203,15 @@ def place_rows(
     -------
     list of WorkerRows
         Of the workers that have rows.
+
+    Raises
+    ------
+    DataError
+        An array has another length than X.
     """
+    rows = partitioned.lengths(X)
+    for array in arrays:
+        partitioned.check_rows(array, sum(rows))
     kept = [(part, n) for part, n in zip(partitioned.partitions_of(X), rows, strict=True) if n]
     edges = np.cumsum([0, *(n for _, n in kept)])
     workers = cluster.workers()
@@ -220,27 +222,18 @@ def place_rows(
     for worker, mine in zip(workers, numbers, strict=True):
         if not len(mine):
             continue
-        parts = [own(kept[i][0]) for i in mine]
-        cuts = [[] if a is None else [a[edges[i] : edges[i + 1]] for i in mine] for a in arrays]
-        shares.append(
-            WorkerRows(
-                worker,
-                _compute_on(cluster.client, worker, parts),
-                [kept[i][1] for i in mine],
-                [_send(cluster.client, worker, cut) for cut in cuts],
-            )
+        # A worker that has gone must not be waited for; then the result is thrown away.
+        parts = cluster.client.compute(
+            [own(kept[i][0]) for i in mine], workers=[worker], allow_other_workers=True
         )
+        cuts = [[] if a is None else [a[edges[i] : edges[i + 1]] for i in mine] for a in arrays]
+        columns = [_send(cluster.client, worker, cut) for cut in cuts]
+        shares.append(WorkerRows(worker, parts, [kept[i][1] for i in mine], columns))
     return shares
 
 
 def _own(part: Table) -> Any:
     return output.with_own_nulls(part) if frames.is_frame(part) else part
-
-
-def _compute_on(client: Client, worker: str, parts: Sequence[object]) -> list[Future]:
-    # A worker that has gone must not be waited for; then the result is thrown away.
-    futures: list[Future] = client.compute(parts, workers=[worker], allow_other_workers=True)
-    return futures
 
 
 def _send(client: Client, worker: str, arrays: Sequence[np.ndarray]) -> list[Future]:
@@ -253,16 +246,14 @@ def join_rows(shares: Sequence[WorkerRows], X: Table, arrays: Sequence[Array]) -
     sizes = [n for each in shares for n in each.rows]
     parts = [part for each in shares for part in each.parts]
     columns = [
-        None if array is None else _blocks(_chain(shares, i), [(n,) for n in sizes], array)
+        None
+        if array is None
+        else _blocks([p for each in shares for p in each.columns[i]], [(n,) for n in sizes], array)
         for i, array in enumerate(arrays)
     ]
     if hasattr(X, "columns"):
         return [load("dask.dataframe.from_delayed")(parts, meta=X._meta), *columns]
     return [_blocks(parts, [(n, X.shape[1]) for n in sizes], X), *columns]
-
-
-def _chain(shares: Sequence[WorkerRows], column: int) -> list[Future]:
-    return [piece for each in shares for piece in each.columns[column]]
 
 
 def _blocks(parts: Sequence[Future], shapes: Sequence[tuple[int, ...]], like: Array) -> Any:
@@ -281,9 +272,9 @@ def share_categories(X: Table) -> Any:
     names = [name for name, dtype in meta.dtypes.items() if str(dtype) == "category"]
     if not names:
         return X
-    found = partitioned.compute_each(_categories, X, names)
+    categories = partitioned.compute_each(_categories, X, names)
     kinds = {
-        name: pd.CategoricalDtype(pd.Index(_union([part[name] for part in found])))
+        name: pd.CategoricalDtype(pd.Index(_union([part[name] for part in categories])))
         for name in names
     }
     return X.map_partitions(_as, kinds, meta=_as(X._meta, kinds))
@@ -294,11 +285,11 @@ def _categories(X: Table, names: Names) -> dict[Any, np.ndarray]:
     return {name: frames.host_index(coded[name].cat.categories) for name in names}
 
 
-def _union(found: Sequence[np.ndarray]) -> np.ndarray:
-    first = found[0]
-    if all(len(each) == len(first) and (each == first).all() for each in found):
+def _union(categories: Sequence[np.ndarray]) -> np.ndarray:
+    first = categories[0]
+    if all(np.array_equal(each, first) for each in categories):
         return first
-    return np.unique(np.concatenate(found))
+    return np.unique(np.concatenate(categories))
 
 
 def _as(X: Table, kinds: dict[Any, pd.CategoricalDtype]) -> Any:

@@ -35,14 +35,6 @@ def train_from_disk(
     there as well (`ExtMemQuantileDMatrix`).
 
     On a GPU a batch is uploaded when it is asked for, and the bins are in the memory of the host.
-
-    Parameters
-    ----------
-    estimator : xgboost estimator
-        Unfitted, with its device set.
-    X : dask.array.Array, shape (n_rows, n_columns)
-    y, sample_weight : array of shape (n_rows,)
-        On the host.
     """
     memory.give_back()  # what preprocessing has left
     with TemporaryDirectory(prefix="external-") as name:

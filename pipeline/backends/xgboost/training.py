@@ -19,19 +19,9 @@ if TYPE_CHECKING:
 
 
 def iterate(batches: Sequence[Batch], estimator: XGBModel, **options: Any) -> DataIter:
-    """Return what XGBoost asks for one batch after the other.
-
-    Parameters
-    ----------
-    batches : sequence of Batch
-    estimator : xgboost estimator
-    **options
-        Of `xgboost.DataIter`.
-    """
+    """Return what XGBoost asks for one batch after the other; the options are `DataIter`'s."""
 
     class Iterator(load("xgboost.DataIter")):  # type: ignore[misc]
-        """Reads a batch when it is asked for."""
-
         def __init__(self) -> None:
             self.at = 0
             super().__init__(**options)
@@ -65,14 +55,7 @@ def train_booster(
 ) -> Booster:
     """Return the booster that an estimator's `fit` would train on a matrix.
 
-    Parameters
-    ----------
-    estimator : xgboost estimator
-    params : dict
-        See `find_params`.
-    matrix : xgboost.DMatrix
-    xgb_model : xgboost.Booster, optional
-        To go on from.
+    The parameters are those of `find_params`; `xgb_model` is a booster to go on from.
     """
     objective = estimator.objective
     booster: Booster = load("xgboost.train")(
@@ -105,11 +88,11 @@ def check_labels(estimator: XGBModel, y: np.ndarray) -> None:
     """
     if not hasattr(estimator, "predict_proba") or (y.ndim == 2 and y.shape[1] > 1):
         return
-    found = classes(y)
-    if not np.array_equal(found, np.arange(len(found))):
+    labels = classes(y)
+    if not np.array_equal(labels, np.arange(len(labels))):
         raise DataError(
             f"{type(estimator).__name__} takes the classes 0, 1, …, n - 1 and y holds "
-            f"{found.tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
+            f"{labels.tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
         )
 
 
