@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -73,11 +74,13 @@ def test_a_csv_file_is_judged_by_its_size(path: Path, tmp_path: Path) -> None:
     assert pipeline.preflight(csv, NAMES).need == read.TABLES * csv.stat().st_size
 
 
-def test_inside_a_cluster_its_workers_read(path: Path) -> None:
-    with pipeline.cluster("local", workers=1, memory_limit="2GB"):
-        found = pipeline.preflight(path, NAMES)
-    assert (found.how, found.free) == ("cluster", 2_000_000_000)
-    assert str(found).endswith("the workers have 2.0 GB")
+def test_inside_a_cluster_its_workers_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = {"a": {"memory_limit": 2**30, "nthreads": 2}, "b": {"memory_limit": 0, "nthreads": 1}}
+    monkeypatch.setattr(read, "active", lambda: SimpleNamespace(workers=lambda: workers))
+    found = pipeline.preflight(path, NAMES)
+    assert (found.how, found.free) == ("cluster", 2**30)
+    assert str(found).endswith("the workers have 1.1 GB")
+    assert read.partition_size(2**40) == 2**25, "a share of what a thread of the first has"
 
 
 @pytest.mark.parametrize(("name", "why"), [("table.parquet", "no column 'z'"), ("no", "no such")])

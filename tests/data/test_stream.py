@@ -29,12 +29,12 @@ def test_rows_come_once_and_in_order(tmp_path: Path, form: str, size: int, skip:
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    group, columns = 20_000, 8
-    X = np.random.default_rng(0).normal(size=(group * 30, columns))
+    group, columns = 10_000, 8
+    X = np.random.default_rng(0).normal(size=(group * 20, columns))
     pq.write_table(pa.table(dict(zip("abcdefgh", X.T, strict=True))), tmp_path / "in",
                    row_group_size=group)  # fmt: skip
     held = []
-    for table in TableFile(tmp_path / "in", None, {}).tables(5_000):
+    for table in TableFile(tmp_path / "in", None, {}).tables(2_500):
         held.append(pa.total_allocated_bytes())
         del table
     assert held[-5] - held[10] < 3 * group * columns * 8

@@ -21,13 +21,12 @@ from hypothesis import strategies as st
 from pipeline.benchmark import prepare
 from pipeline.errors import ConfigError, DataError, PipelineError
 from pipeline.serving import allowlist, load, manifest
+from tests.names import one_in
 from tests.serving.test_formats import FOLDERS
 from tests.serving.test_load import members, zipped
 
-BOUNDED = settings(
-    max_examples=100,
-    deadline=None,
-    derandomize=True,
+MANY = settings(
+    max_examples=4 * settings().max_examples,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 CORPUS = [manifest.read_manifest(folder)[1] for folder in FOLDERS]
@@ -54,14 +53,14 @@ def mutated(draw: Any, seeds: list[bytes]) -> bytes:
     return bytes(data)
 
 
-@BOUNDED
+@MANY
 @given(mutated(MANIFESTS))
 def test_manifests_are_read_or_refused(data: bytes) -> None:
     with contextlib.suppress(DataError):
         manifest._manifest(data, Path("model"))
 
 
-@BOUNDED
+@MANY
 @given(st.one_of(st.binary(max_size=300), mutated([b"ab" * 32 + b"  model.manifest.json\n"])))
 def test_lists_of_sums_are_read_or_refused(data: bytes) -> None:
     try:
@@ -78,7 +77,7 @@ def unpacked(files: dict[str, bytes]) -> None:
             load.unpack(files, "cpu")
 
 
-@BOUNDED
+@MANY
 @given(st.integers(0, len(CORPUS) - 1), st.data())
 def test_states_are_models_or_refused(number: int, data: Any) -> None:
     files = CORPUS[number]
@@ -87,7 +86,7 @@ def test_states_are_models_or_refused(number: int, data: Any) -> None:
     unpacked({**files, "state.json": data.draw(mutated([files["state.json"]]))})
 
 
-@BOUNDED
+@MANY
 @given(mutated(OBJECTS))
 def test_files_of_objects_are_read_or_refused(data: bytes) -> None:
     with contextlib.suppress(DataError, ConfigError):
@@ -100,7 +99,7 @@ SCHEMAS = [
 ]
 
 
-@BOUNDED
+@MANY
 @given(st.integers(0, len(SCHEMAS) - 1), st.data())
 def test_schemas_of_objects_are_read_or_refused(number: int, data: Any) -> None:
     parts = SCHEMAS[number]
@@ -113,7 +112,7 @@ def test_schemas_of_objects_are_read_or_refused(number: int, data: Any) -> None:
 ATTRIBUTES = sorted(set(re.findall(rb'"(\w+_)": \{', b"".join(OBJECTS))))
 
 
-@pytest.mark.parametrize("number", range(len(CORPUS)))
+@pytest.mark.parametrize("number", one_in(3, range(len(CORPUS))))
 def test_a_model_without_an_attribute_is_refused_or_read(number: int) -> None:
     files = CORPUS[number]
     held = [name for name in ATTRIBUTES if b'"%s": {' % name in files["model.skops"]]
@@ -124,7 +123,7 @@ def test_a_model_without_an_attribute_is_refused_or_read(number: int) -> None:
         unpacked({**files, "model.skops": zipped(parts)})
 
 
-@BOUNDED
+@MANY
 @given(st.text(max_size=60))
 def test_settings_of_the_command_line_are_read_or_refused(text: str) -> None:
     try:

@@ -61,7 +61,7 @@ def wanted(model: Path, X: pd.DataFrame = TABLE) -> np.ndarray:
     return load(model, "cpu").predict_proba(X)[:, 1]
 
 
-@pytest.mark.parametrize("rows", [7, len(TABLE) - 1, len(TABLE), 10**6])
+@pytest.mark.parametrize("rows", [70, len(TABLE) - 1, len(TABLE), 10**6])
 def test_batches_of_any_size_give_what_one_call_gives(
     model: Path, table: Path, tmp_path: Path, rows: int
 ) -> None:
@@ -83,7 +83,7 @@ def test_csv_and_parquet_give_the_same(model: Path, table: Path, tmp_path: Path)
     TABLE.to_csv(tmp_path / "in.csv", index=False)
     for source in (table, tmp_path / "in.csv"):
         predict_file(
-            PredictionJob(model, source, tmp_path / f"{source.suffix[1:]}.out", "cpu", rows=9),
+            PredictionJob(model, source, tmp_path / f"{source.suffix[1:]}.out", "cpu", rows=90),
             quiet,
         )
     a, b = (pd.read_parquet(tmp_path / f"{each}.out") for each in ("parquet", "csv"))
@@ -99,7 +99,7 @@ def test_index_order_and_kept_columns_are_those_of_the_input(
     X.index = pd.Index([f"row {i}" for i in chance.permutation(len(X))], name=name)
     X.to_parquet(tmp_path / "in.parquet")
     job = PredictionJob(
-        model, tmp_path / "in.parquet", tmp_path / "out", "cpu", keep=["more"], rows=7
+        model, tmp_path / "in.parquet", tmp_path / "out", "cpu", keep=["more"], rows=70
     )
     record = predict_file(job, quiet)
     made = pd.read_parquet(tmp_path / "out")
@@ -124,12 +124,12 @@ def ending(after: int) -> Any:
 def test_an_ended_run_goes_on_after_its_last_batch(
     model: Path, table: Path, tmp_path: Path
 ) -> None:
-    job = PredictionJob(model, table, tmp_path / "out", "cpu", rows=10)
+    job = PredictionJob(model, table, tmp_path / "out", "cpu", rows=40)
     with pytest.raises(Ended):
         predict_file(job, ending(3))
     assert not (tmp_path / "out").exists()
     record = predict_file(job, quiet)
-    assert (record.batches_before, record.batches) == (3, len(TABLE) // 10)
+    assert (record.batches_before, record.batches) == (3, len(TABLE) // 40)
     np.testing.assert_array_equal(pd.read_parquet(tmp_path / "out")["probability"], wanted(model))
     whole = predict_file(job, quiet)
     assert whole.batches_before == 0
@@ -138,8 +138,8 @@ def test_an_ended_run_goes_on_after_its_last_batch(
 
 def test_other_work_begins_anew(model: Path, table: Path, tmp_path: Path) -> None:
     with pytest.raises(Ended):
-        predict_file(PredictionJob(model, table, tmp_path / "out", "cpu", rows=10), ending(2))
-    other = PredictionJob(model, table, tmp_path / "out", "cpu", rows=10, method="predict")
+        predict_file(PredictionJob(model, table, tmp_path / "out", "cpu", rows=80), ending(2))
+    other = PredictionJob(model, table, tmp_path / "out", "cpu", rows=80, method="predict")
     assert predict_file(other, quiet).batches_before == 0
     assert list(pd.read_parquet(tmp_path / "out")) == ["prediction"]
 
@@ -184,7 +184,7 @@ def test_the_record_says_what_was_not_there_at_fit(model: Path, tmp_path: Path) 
     X = TABLE.assign(c1=["new"] * 3 + TABLE["c1"].tolist()[3:], n2=TABLE["n2"] + 100, more=1)
     X["c2"] = None
     X.to_parquet(tmp_path / "in.parquet")
-    job = PredictionJob(model, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=11)
+    job = PredictionJob(model, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=110)
     record = predict_file(replace(job, allow_empty=["c2"]), quiet)
     found = {each.name: each for each in record.columns}
     assert (found["c1"].unseen, found["c1"].examples) == (3, ["new"])
@@ -261,7 +261,7 @@ def test_models_of_texts_matrices_and_tables(tmp_path: Path) -> None:
     path = fitted(estimator, TABLE, None, tmp_path)
     TABLE.to_parquet(tmp_path / "in.parquet")
     predict_file(
-        PredictionJob(path, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=7), quiet
+        PredictionJob(path, tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=70), quiet
     )
     made = pd.read_parquet(tmp_path / "out")
     assert list(made) == load(path, "cpu").get_feature_names_out().tolist()

@@ -19,13 +19,10 @@ class NoExchange:
         pass
 
 
-class Refused:
+class Refused(NoExchange):
     """A C library whose `renameat2` fails."""
 
     code = errno.EINVAL
-
-    def __init__(self, *args: object, **options: object) -> None:
-        pass
 
     def renameat2(self, *args: object) -> int:
         ctypes.set_errno(self.code)
@@ -53,12 +50,21 @@ def beside(folder: Path) -> set[str]:
     return {path.name for path in folder.parent.iterdir()}
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with old results."""
+    put(tmp_path / "results", "old")
+    return tmp_path / "results"
+
+
+def holds(folder: Path, text: str) -> bool:
+    """Return whether the results are of one text, and nothing is beside them but the lock."""
+    clean = beside(folder) == {"results", ".results.lock"}
+    return clean and (folder / "record.json").read_text() == text
+
+
 @pytest.mark.usefixtures("system")
-def test_new_results_take_the_place_of_old_ones_as_a_whole(tmp_path: Path) -> None:
-    folder = tmp_path / "results"
-    with publishing(folder) as draft:
-        (draft / "record.json").write_text("old")
-        (draft / "only-in-old").touch()
+def test_new_results_take_the_place_of_old_ones_as_a_whole(folder: Path) -> None:
     with publishing(folder) as draft:
         (draft / "record.json").write_text("new")
         (draft / "inner").mkdir()
@@ -66,67 +72,54 @@ def test_new_results_take_the_place_of_old_ones_as_a_whole(tmp_path: Path) -> No
     assert sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*")) == [
         "inner", "inner/c", "record.json",
     ]  # fmt: skip
-    assert (folder / "record.json").read_text() == "new"
-    assert beside(folder) == {"results", ".results.lock"}
+    assert holds(folder, "new")
+
+
+def fail(folder: Path, error: type[BaseException]) -> None:
+    with publishing(folder) as draft:
+        (draft / "record.json").write_text("half")
+        raise error
 
 
 @pytest.mark.usefixtures("system")
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, DataError])
+@pytest.mark.parametrize(
+    "error", [RuntimeError, KeyboardInterrupt, SystemExit, DataError, BrokenPipeError]
+)
 def test_a_block_that_fails_leaves_the_old_results(
-    tmp_path: Path, error: type[BaseException]
+    folder: Path, error: type[BaseException]
 ) -> None:
-    folder = tmp_path / "results"
-    put(folder, "old")
-
-    def fail() -> None:
-        with publishing(folder) as draft:
-            (draft / "record.json").write_text("half")
-            raise error
-
-    with pytest.raises(error):
-        fail()
-    assert (folder / "record.json").read_text() == "old"
-    assert beside(folder) == {"results", ".results.lock"}
-
-
-def test_a_block_that_fails_publishes_nothing(tmp_path: Path) -> None:
-    def fail() -> None:
-        with publishing(tmp_path / "results"):
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert beside(tmp_path / "results") == {".results.lock"}
+    other = folder.with_name("other")
+    for each in (other, folder):
+        with pytest.raises(error):
+            fail(each, error)
+    assert not other.exists()
+    other.with_name(".other.lock").unlink()
+    assert holds(folder, "old")
 
 
 @pytest.mark.parametrize("name", ["results", "results/", "./a/../results", "x/y/z", "a[1]", "é *?"])
-def test_any_name_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_any_name_will_do_and_drafts_of_dead_runs_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a").mkdir()
     put(Path(name), "old")
     folder = Path(name).resolve()
-    left = folder.parent / f".{folder.name}.draft-1"
-    left.mkdir()
+    dead, other = (folder.parent / f".{each}.draft-1" for each in (folder.name, "others"))
+    for draft in (dead, other):
+        draft.mkdir()
     put(Path(name), "new")
     assert (folder / "record.json").read_text() == "new"
-    assert not left.exists(), "drafts of dead runs are removed"
+    assert (dead.exists(), other.exists()) == (False, True)
 
 
-def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
-    put(tmp_path / "disk" / "results", "old")
-    link = tmp_path / "link"
-    link.symlink_to(tmp_path / "disk" / "results")
+def test_a_link_stays_and_what_it_points_to_is_replaced(folder: Path) -> None:
+    link = folder.with_name("link")
+    link.symlink_to(folder)
     put(link, "new")
     assert link.is_symlink()
-    assert (tmp_path / "disk" / "results" / "record.json").read_text() == "new"
-    assert beside(link) == {"disk", "link"}
-
-
-def test_drafts_of_other_results_are_not_touched(tmp_path: Path) -> None:
-    other = tmp_path / ".others.draft-1"
-    other.mkdir()
-    put(tmp_path / "results", "new")
-    assert other.is_dir()
+    assert (folder / "record.json").read_text() == "new"
+    assert beside(link) == {"results", ".results.lock", "link"}
 
 
 def test_every_file_is_on_disk_before_its_name(
@@ -145,60 +138,38 @@ def test_every_file_is_on_disk_before_its_name(
     assert (tmp_path.stat().st_ino, True) in synced
 
 
-def test_a_file_in_the_way_is_not_overwritten(tmp_path: Path) -> None:
-    way = tmp_path / "results"
-    way.write_text("mine")
-    with pytest.raises(OutputError, match="results: a file is in the way.*another --out"):
-        put(way, "new")
-    assert way.read_text() == "mine"
-    with pytest.raises(OutputError, match=str(way)):
-        put(way / "below", "new")
-    assert beside(way) == {"results"}
+def test_what_is_in_the_way_stays(tmp_path: Path) -> None:
+    file, home, empty = (tmp_path / name for name in ("file", "home", "empty"))
+    file.write_text("mine")
+    home.mkdir()
+    (home / "thesis.tex").write_text("years")
+    for way, says in (
+        (file, "file: a file is in the way.*another --out"),
+        (file / "below", str(file)),
+        (home, "home: holds something else than results"),
+    ):
+        with pytest.raises(OutputError, match=says):
+            put(way, "new")
+    assert file.read_text() == "mine"
+    assert [path.name for path in home.iterdir()] == ["thesis.tex"]
+    assert beside(file) == {"file", "home"}
+    empty.mkdir()
+    put(empty, "new")
+    assert (empty / "b").read_text() == "new"
 
 
-def test_a_folder_of_something_else_is_not_replaced(tmp_path: Path) -> None:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "thesis.tex").write_text("years")
-    with pytest.raises(OutputError, match="home: holds something else than results"):
-        put(folder, "new")
-    assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
-    assert beside(folder) == {"home"}
-
-
-def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
-    (tmp_path / "results").mkdir()
-    put(tmp_path / "results", "new")
-    assert (tmp_path / "results" / "b").read_text() == "new"
-
-
-def test_an_error_of_the_system_is_told_with_its_file(tmp_path: Path) -> None:
+def test_an_error_of_the_system_names_its_file(folder: Path) -> None:
     full = OSError(errno.ENOSPC, "No space left on device", "model.skops")
-
-    def fail() -> None:
-        with publishing(tmp_path / "results"):
-            raise full
-
-    with pytest.raises(OutputError, match=r"model\.skops: No space left on device") as caught:
-        fail()
+    says = r"model\.skops: No space left on device"
+    with pytest.raises(OutputError, match=says) as caught, publishing(folder):
+        raise full
     assert caught.value.exit_code == 73
 
 
-def test_a_closed_pipe_is_not_taken_for_a_full_disk(tmp_path: Path) -> None:
-    def fail() -> None:
-        with publishing(tmp_path / "results"):
-            raise BrokenPipeError
-
-    with pytest.raises(BrokenPipeError):
-        fail()
-
-
 def test_an_exchange_that_is_denied_leaves_the_old_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(tmp_path / "results", "old")
     monkeypatch.setattr(atomic.ctypes, "CDLL", Denied)
     with pytest.raises(OutputError, match="results: Permission denied"):
-        put(tmp_path / "results", "new")
-    assert (tmp_path / "results" / "record.json").read_text() == "old"
-    assert beside(tmp_path / "results") == {"results", ".results.lock"}
+        put(folder, "new")
+    assert holds(folder, "old")
