@@ -21,7 +21,7 @@ from pipeline import Accelerated
 from pipeline.errors import DataError
 from pipeline.serving.predict import PredictionJob, Record, predict_file
 from pipeline.serving.save import save
-from tests import programs
+from tests import clusters, programs
 from tests.commands import call
 
 pytest.importorskip("distributed")
@@ -31,10 +31,17 @@ OF_A_RUN = {"created", "seconds", "cluster"}
 """Fields of the record that differ between two runs of the same work."""
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def two() -> Iterator[Any]:
+    """A cluster of processes, which can be killed."""
     with pipeline.cluster("local", workers=2, timeout=120) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def threads() -> Iterator[Any]:
+    with clusters.in_process() as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +92,13 @@ def killing(cluster: Any, how_many: int, after: int = 4) -> Callable[[str], None
     return say
 
 
+@pytest.mark.usefixtures("threads")
 def test_file_and_record_are_those_of_one_process(files: tuple[Path, Path], tmp_path: Path) -> None:
     ours, theirs = job(files, tmp_path / "here"), job(files, tmp_path / "there")
     here, there = alone(ours), predict_file(theirs, nothing)
     assert held(theirs.target).equals(held(ours.target))
     assert said(there) == said(here)
-    assert (here.cluster, there.cluster) == ("", "2 worker(s) on this machine")
+    assert (here.cluster, there.cluster) == ("", "the active client")
     pd.testing.assert_index_equal(
         pd.read_parquet(theirs.target).index, pd.read_parquet(files[1]).index
     )
@@ -113,6 +121,7 @@ class Ended(Exception):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("two")
 def test_a_run_that_was_ended_goes_on_with_or_without_a_cluster(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -129,6 +138,7 @@ def test_a_run_that_was_ended_goes_on_with_or_without_a_cluster(
     assert held(work.target).equals(held(tmp_path / "whole"))
 
 
+@pytest.mark.usefixtures("threads")
 def test_an_error_names_the_rows_as_it_does_without(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -26,75 +26,80 @@ def describe(root: Path, **files: str) -> hardware.Hardware:
     return hardware.describe(root)
 
 
-def many_cores(monkeypatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-
-
 def test_processor_and_memory_are_read(tmp_path) -> None:
     found = describe(tmp_path)
     assert found.cpu == "Some Processor 9000"
     assert (found.memory_bytes, found.memory_free_bytes) == (16 * GIB, 8 * GIB)
 
 
-def test_without_limits_the_affinity_counts(tmp_path, monkeypatch) -> None:
-    many_cores(monkeypatch)
-    assert describe(tmp_path).cores == 8
+@pytest.mark.parametrize(
+    ("cores", "files"),
+    [
+        (8, {}),
+        (2, {"sys/fs/cgroup/cpu.max": "250000 100000\n"}),
+        (8, {"sys/fs/cgroup/cpu.max": "max 100000\n"}),
+        (1, {"sys/fs/cgroup/cpu.max": "10000 100000\n"}),
+        (
+            2,
+            {
+                "proc/self/cgroup": "0::/outer/inner\n",
+                "sys/fs/cgroup/outer/inner/cpu.max": "max 100000\n",
+                "sys/fs/cgroup/outer/cpu.max": "250000 100000\n",
+            },
+        ),
+        (
+            2,
+            {
+                "proc/self/cgroup": "3:cpu,cpuacct:/not/visible/here\n2:memory:/\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "250000\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+            },
+        ),
+        (
+            8,
+            {
+                "proc/self/cgroup": "3:cpu:/\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+            },
+        ),
+    ],
+    ids=["affinity", "container", "no quota", "tiny", "outer", "version 1", "1 without quota"],
+)
+def test_cores_are_those_of_the_affinity_within_the_quota(
+    tmp_path, monkeypatch, cores: int, files: dict[str, str]
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    assert describe(tmp_path, **files).cores == cores
 
 
 @pytest.mark.parametrize(
-    "files",
+    ("memory", "free", "files"),
     [
-        {"sys/fs/cgroup/cpu.max": "250000 100000\n"},
-        {
-            "proc/self/cgroup": "0::/outer/inner\n",
-            "sys/fs/cgroup/outer/inner/cpu.max": "max 100000\n",
-            "sys/fs/cgroup/outer/cpu.max": "250000 100000\n",
-        },
-        {
-            "proc/self/cgroup": "3:cpu,cpuacct:/not/visible/here\n2:memory:/\n",
-            "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "250000\n",
-            "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
-        },
+        (4, 4, {"sys/fs/cgroup/memory.max": f"{4 * GIB}\n"}),
+        (
+            16,
+            8,
+            {
+                "proc/self/cgroup": "2:memory:/\n",
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+            },
+        ),
+        (
+            4,
+            3,
+            {
+                "sys/fs/cgroup/memory.max": f"{4 * GIB}\n",
+                "sys/fs/cgroup/memory.current": f"{3 * GIB}\n",
+                "sys/fs/cgroup/memory.stat": f"active_file {GIB}\ninactive_file {GIB}\n",
+            },
+        ),
     ],
-    ids=["container", "outer group", "version 1"],
+    ids=["limit", "limit above the memory", "caches are free"],
 )
-def test_a_quota_limits_the_cores(tmp_path, monkeypatch, files) -> None:
-    many_cores(monkeypatch)
-    assert describe(tmp_path, **files).cores == 2
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"sys/fs/cgroup/cpu.max": "max 100000\n"},
-        {
-            "proc/self/cgroup": "3:cpu:/\n",
-            "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
-            "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
-        },
-    ],
-    ids=["version 2", "version 1"],
-)
-def test_a_group_without_quota_does_not_limit_the_cores(tmp_path, monkeypatch, files) -> None:
-    many_cores(monkeypatch)
-    assert describe(tmp_path, **files).cores == 8
-
-
-def test_a_tiny_quota_leaves_one_core(tmp_path) -> None:
-    assert describe(tmp_path, **{"sys/fs/cgroup/cpu.max": "10000 100000\n"}).cores == 1
-
-
-def test_a_limit_caps_the_memory(tmp_path) -> None:
-    found = describe(tmp_path, **{"sys/fs/cgroup/memory.max": f"{4 * GIB}\n"})
-    assert (found.memory_bytes, found.memory_free_bytes) == (4 * GIB, 4 * GIB)
-
-
-def test_a_limit_above_the_memory_changes_nothing(tmp_path) -> None:
-    files = {
-        "proc/self/cgroup": "2:memory:/\n",
-        "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
-    }
-    assert describe(tmp_path, **files).memory_bytes == 16 * GIB
+def test_memory_is_within_the_limit_of_the_group(tmp_path, memory, free, files) -> None:
+    found = describe(tmp_path, **files)
+    assert (found.memory_bytes, found.memory_free_bytes) == (memory * GIB, free * GIB)
 
 
 def test_a_system_without_such_files_is_described_all_the_same(tmp_path) -> None:
@@ -108,15 +113,6 @@ def test_the_present_machine_is_described() -> None:
     found = hardware.describe()
     assert 1 <= found.cores <= found.cores_present
     assert 0 <= found.memory_free_bytes <= found.memory_bytes
-
-
-def test_what_the_group_uses_is_not_free_but_its_caches_are(tmp_path) -> None:
-    files = {
-        "sys/fs/cgroup/memory.max": f"{4 * GIB}\n",
-        "sys/fs/cgroup/memory.current": f"{3 * GIB}\n",
-        "sys/fs/cgroup/memory.stat": f"anon {GIB}\nactive_file {GIB}\ninactive_file {GIB}\n",
-    }
-    assert describe(tmp_path, **files).memory_free_bytes == 3 * GIB
 
 
 @pytest.mark.parametrize("kind", ["RLIMIT_DATA", "RLIMIT_AS"])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pipeline.records import Trace
 from pipeline.system import monitor
 from pipeline.system.monitor import Sampler, watching
 
@@ -79,24 +80,28 @@ def test_the_trace_is_kept_when_the_run_fails() -> None:
     assert len(seen) == 1
 
 
-def test_a_gpu_that_is_not_there_is_named_with_the_reason() -> None:
+def traced(*, gpu: bool, **options: Any) -> Trace:
+    """Return what a sampler sees in 0.3 s."""
+    sampler = Sampler(gpu=gpu, **options)
+    sampler.start()
+    time.sleep(0.3)
+    return sampler.stop()
+
+
+def test_what_cannot_be_read_is_named_with_the_reason_and_not_guessed(tmp_path: Path) -> None:
     class Broken(FakeNvml):
         def nvmlInit(self) -> None:
             raise self.NVMLError("no driver")
 
-    sampler = Sampler(gpu=True, nvml=Broken(counts=True))
-    sampler.start()
-    trace = sampler.stop()
+    trace = traced(gpu=True, nvml=Broken(counts=True), root=tmp_path)
     assert trace.not_measured["gpu"] == "no driver"
-    assert trace.gpu_use == []
+    assert trace.not_measured["processor energy"].startswith("RAPL cannot be read")
+    assert (trace.gpu_use, trace.energy) == ([], {})
 
 
 @pytest.mark.parametrize("counts", [True, False], ids=["counter", "integral"])
 def test_energy_of_a_gpu_comes_from_its_counter_or_from_its_power(counts: bool) -> None:
-    sampler = Sampler(gpu=True, nvml=FakeNvml(counts=counts))
-    sampler.start()
-    time.sleep(0.3)
-    trace = sampler.stop()
+    trace = traced(gpu=True, nvml=FakeNvml(counts=counts))
     found = trace.energy["gpu"]
     seconds = trace.seconds[-1] - trace.seconds[0]
     assert found.joules == pytest.approx(30 if counts else 100 * seconds)
@@ -128,14 +133,6 @@ def test_energy_of_the_processor_comes_from_rapl_even_when_it_wraps(tmp_path: Pa
     trace = sampler.stop()
     assert trace.energy["processor"].joules == pytest.approx(5.0)
     assert "processor energy" not in trace.not_measured
-
-
-def test_energy_that_cannot_be_read_is_not_guessed(tmp_path: Path) -> None:
-    sampler = Sampler(gpu=False, root=tmp_path)
-    sampler.start()
-    trace = sampler.stop()
-    assert trace.energy == {}
-    assert trace.not_measured["processor energy"].startswith("RAPL cannot be read")
 
 
 def test_a_long_run_keeps_few_samples_evenly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,11 +22,8 @@ def test_results_come_in_order_whatever_thread_is_first() -> None:
     assert list(each(slow_start, range(4))) == [0, 1, 2, 3]
 
 
-def test_one_item_stays_in_the_calling_thread() -> None:
+def test_one_item_stays_in_the_calling_thread_and_others_report_to_its_log() -> None:
     assert list(each(lambda item: threading.get_ident(), [0])) == [threading.get_ident()]
-
-
-def test_threads_report_to_the_ledger_of_the_call() -> None:
     with execution_log() as book, record("step", "fit", "cpu"):
         list(each(lambda item: record_transfer(to_host=item), range(5)))
     assert book.to_host_bytes == 10
@@ -63,10 +60,7 @@ def test_what_searches_ask_for_is_evaluated_together() -> None:
         {"three": 10, "two": 8},
         {"three": 100},
     ]
-
-
-def test_no_search_asks_for_nothing() -> None:
-    assert in_step({}, lambda points: {}) == {}
+    assert in_step({}, evaluate) == {}
 
 
 @pytest.mark.parametrize("last", [0, 1, 2])
