@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from pipeline.preprocessing.engine import table
 from pipeline.preprocessing.engine.program import Program
 
 RTOL = {"float64": 1e-6, "float32": 1e-5}
@@ -56,6 +57,11 @@ def assert_parity(
     close(program.transform(new), expected, dtype)
     assert_handed_over(program.to_sklearn(), reference, new)
     return program
+
+
+def cut(patch: pytest.MonkeyPatch, n_rows: int, n_blocks: int) -> None:
+    """Have tables of so many rows read in so many blocks."""
+    patch.setattr(table, "CHUNK_ROWS", -(-n_rows // n_blocks))
 
 
 def close(ours: np.ndarray, theirs: np.ndarray, dtype: str = "float64") -> None:
@@ -118,6 +124,8 @@ def _attribute_differences(ours: Any, theirs: Any, path: str) -> list[str]:
 def _array_differences(ours: Any, theirs: np.ndarray, path: str) -> list[str]:
     if not isinstance(ours, np.ndarray) or ours.shape != theirs.shape:
         return [f"{path}: {ours!r} is not {theirs!r}"]
+    if len(theirs) and isinstance(theirs.flat[0], np.ndarray) and ours.dtype == theirs.dtype:
+        return differences(list(ours), list(theirs), path)
     if theirs.dtype.kind == "f":
         same = np.allclose(ours, theirs, rtol=1e-6, atol=1e-12, equal_nan=True)
     else:

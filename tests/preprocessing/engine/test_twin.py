@@ -4,34 +4,53 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.feature_selection import SelectKBest, chi2, r_regression
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
 
 from pipeline.errors import Unsupported
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import TWINS
 from tests.names import plain
 
-REFUSED = [
-    (SimpleImputer(missing_values=-1), "missing_values"),
-    (SimpleImputer(missing_values=0), "missing_values"),
-    (SimpleImputer(missing_values=""), "missing_values"),
-    (SimpleImputer(strategy=np.max), "strategy"),
-    (FunctionTransformer(feature_names_out=len), "feature_names_out"),
+HONOURED = "use "
+REFUSED: list[tuple[Any, str, str]] = [
+    *((SimpleImputer(missing_values=m), "missing_values", HONOURED) for m in (-1, 0, "")),
+    *((MissingIndicator(missing_values=m), "missing_values", HONOURED) for m in (0, -1, "", 1.5)),
+    (SimpleImputer(strategy=np.max), "strategy", HONOURED),
+    (FunctionTransformer(feature_names_out=len), "feature_names_out", HONOURED),
+    (QuantileTransformer(ignore_implicit_zeros=True), "ignore_implicit_zeros", HONOURED),
+    (KBinsDiscretizer(strategy="kmeans"), "strategy", "'quantile'"),
+    *(
+        (SplineTransformer(degree=degree, extrapolation=beyond), "extrapolation", "'continue'")
+        for degree, beyond in ((0, "constant"), (0, "linear"), (1, "linear"))
+    ),
+    *(
+        (SelectKBest(score), "score_func", HONOURED)
+        for score in (chi2, r_regression, lambda X, y: X[0], None)
+    ),
 ]
 
 
-@pytest.mark.parametrize(("estimator", "parameter"), REFUSED, ids=plain)
-def test_what_is_not_honoured_is_refused(estimator: Any, parameter: str) -> None:
+@pytest.mark.parametrize(("estimator", "parameter", "instead"), REFUSED, ids=plain)
+def test_what_is_not_honoured_is_refused(estimator: Any, parameter: str, instead: str) -> None:
     with pytest.raises(Unsupported) as caught:
-        Program(estimator, step="here").fit(np.zeros((2, 1)))
+        Program(estimator, step="here").fit(np.zeros((4, 1)), np.array([0, 1, 0, 1]))
     (reason,) = caught.value.reasons
     assert reason.step == "here"
     assert reason.parameter == parameter
-    assert reason.why.startswith(f"{parameter}=")
-    assert reason.why.endswith("is not supported yet")
-    assert reason.instead.startswith("use ")
-    assert reason.instead.endswith("or run the step in scikit-learn")
+    if instead == HONOURED:
+        assert reason.why.startswith(f"{parameter}=")
+        assert reason.why.endswith("is not supported yet")
+        assert reason.instead.startswith("use ")
+        assert reason.instead.endswith("or run the step in scikit-learn")
+    assert instead in reason.instead
 
 
 @pytest.mark.parametrize("original", TWINS, ids=lambda original: original.__name__)

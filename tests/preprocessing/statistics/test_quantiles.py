@@ -24,19 +24,9 @@ from pipeline.preprocessing.statistics.quantiles import (
     take_rows,
 )
 from pipeline.preprocessing.statistics.sketch import QuantileSketch
+from tests.preprocessing.cases import METHODS
 from tests.strategies import cuts, exact
 
-METHODS = [
-    "inverted_cdf",
-    "averaged_inverted_cdf",
-    "closest_observation",
-    "interpolated_inverted_cdf",
-    "hazen",
-    "weibull",
-    "linear",
-    "median_unbiased",
-    "normal_unbiased",
-]
 BLOCKS = [1, 2, 7, 64]
 columns = st.lists(st.one_of(exact, st.just(np.nan)), min_size=1, max_size=30)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline.errors import ConfigError
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
 from pipeline.preprocessing.statistics.sketch import MOST_ROWS, QuantileSketch, size_for, sketch
-from tests.preprocessing.statistics.test_quantiles import METHODS
+from tests.preprocessing.cases import METHODS
 from tests.strategies import exact
 
 ROWS = 6000

@@ -1,3 +1,5 @@
+"""What is special to quantiles and bins; what all transformers share is in `test_parity`."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,129 +9,73 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.preprocessing import QuantileTransformer
+from sklearn.preprocessing import KBinsDiscretizer, QuantileTransformer
 
-from pipeline.errors import Unsupported
-from pipeline.preprocessing.engine import table
+from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.quantile import quantile_table
-from tests.preprocessing.parity import assert_both_refuse, assert_parity, close, quiet, sklearn_fit
+from tests.preprocessing.cases import ROWS, numbers
+from tests.preprocessing.columns import frame
+from tests.preprocessing.parity import assert_parity, close, cut, quiet, sklearn_fit
 from tests.strategies import tables
 
-ROWS = 150
 SHAPES = ["uniform", "normal"]
-TRANSFORMERS = [
-    *(
-        QuantileTransformer(n_quantiles=n, output_distribution=shape)
-        for n in (1, 2, 10, 100, ROWS)
-        for shape in SHAPES
-    ),
-    QuantileTransformer(n_quantiles=10, subsample=None, copy=False),
-    QuantileTransformer(n_quantiles=10, subsample=ROWS, random_state=0),
-]
-
-
-@pytest.fixture
-def numbers() -> pd.DataFrame:
-    rng = np.random.default_rng(1)
-    X = pd.DataFrame(rng.normal(3, 7, (ROWS, 2)), columns=["a", "b"])
-    X["rounded"] = X["a"].round()
-    X["constant"] = 0.1
-    X["mostly zero"] = np.where(np.arange(ROWS) % 5 == 0, X["a"], 0.0)
-    X["int"] = rng.integers(0, 9, ROWS)
-    return X
-
-
-@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_equals_sklearn(estimator: Any, numbers: pd.DataFrame, dtype: str) -> None:
-    near = [numbers + off for off in (0.0, 1e-8, -1e-8, 1e-6, -1e-6, 0.5)]
-    new = pd.concat([*near, numbers * 3], ignore_index=True)
-    assert_parity(estimator, numbers, new=new, dtype=dtype)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_fewer_rows_than_quantiles(shape: str, numbers: pd.DataFrame) -> None:
-    estimator = QuantileTransformer(output_distribution=shape)
-    assert assert_parity(estimator, numbers).to_sklearn().n_quantiles_ == ROWS
-    assert_parity(estimator, numbers[:1], new=numbers)
+ENCODINGS = ["onehot", "onehot-dense", "ordinal"]
+STRATEGIES = ["uniform", "quantile"]
 
 
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    "estimator",
+    [QuantileTransformer(n_quantiles=10), *(KBinsDiscretizer(6, strategy=s) for s in STRATEGIES)],
+    ids=repr,
+)
 def test_above_subsample_the_same_rows_are_drawn(
-    seed: int, numbers: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    estimator: Any, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table, "CHUNK_ROWS", 40)
-    estimator = QuantileTransformer(n_quantiles=10, subsample=30, random_state=seed)
-    drawn = assert_parity(estimator, numbers).to_sklearn()
-    everything = Program(estimator.set_params(subsample=None)).fit(numbers).to_sklearn()
-    assert drawn.quantiles_[0, 0] != everything.quantiles_[0, 0]
+    cut(monkeypatch, ROWS, 4)
+
+    def edges(**params: Any) -> list[float]:
+        fitted = assert_parity(estimator.set_params(**params), numbers()).to_sklearn()
+        found = fitted.quantiles_.T if hasattr(fitted, "quantiles_") else fitted.bin_edges_
+        return list(found[0])
+
+    assert edges(subsample=30, random_state=seed) != edges(subsample=None)
 
 
-def test_generator_draws_as_in_sklearn_and_is_not_used_up(numbers: pd.DataFrame) -> None:
+@pytest.mark.parametrize("kind", [QuantileTransformer, KBinsDiscretizer])
+def test_generator_draws_as_in_sklearn_and_is_not_used_up(kind: Any) -> None:
     generator = np.random.RandomState(3)
-    estimator = QuantileTransformer(n_quantiles=10, subsample=30, random_state=generator)
-    expected = sklearn_fit(estimator, numbers)[1]
+    size = {"n_quantiles": 10} if kind is QuantileTransformer else {"n_bins": 6}
+    estimator = kind(**size, subsample=30, random_state=generator)
+    expected = sklearn_fit(estimator, numbers())[1]
     for _ in range(2):
-        close(Program(estimator, "float64").fit_transform(numbers), expected)
+        close(Program(estimator, "float64").fit_transform(numbers()), expected)
     assert generator.random_sample() == np.random.RandomState(3).random_sample()
 
 
-def test_shared_value_gets_the_middle_of_its_ranks() -> None:
-    X = np.array([[0.0], [1.0], [1.0], [1.0], [2.0]])
-    out = assert_parity(QuantileTransformer(n_quantiles=5), X).transform(X)
-    assert out.ravel().tolist() == [0.0, 0.5, 0.5, 0.5, 1.0]
+@pytest.mark.parametrize(
+    ("known", "new", "expected"),
+    [
+        ([0.0, 1.0, 1.0, 1.0, 2.0], [0.0, 1.0, 2.0], [0.0, 0.5, 1.0]),
+        ([0.0, 0.0, 1.0, 2.0, 2.0], [-1.0, 0.0, 2.0, 3.0], [0.0, 0.0, 1.0, 1.0]),
+    ],
+    ids=["the middle of its ranks", "extremes are the ends"],
+)
+def test_values_that_rows_share(known: list[float], new: list[float], expected: Any) -> None:
+    X = np.array(known)[:, None]
+    program = assert_parity(QuantileTransformer(n_quantiles=5), X, new=np.array(new)[:, None])
+    assert program.transform(np.array(new)[:, None]).ravel().tolist() == expected
 
 
-def test_extremes_shared_by_many_rows_are_the_ends() -> None:
-    X = np.array([[0.0], [0.0], [1.0], [2.0], [2.0]])
-    new = np.array([[-1.0], [0.0], [2.0], [3.0]])
-    out = assert_parity(QuantileTransformer(n_quantiles=5), X, new=new).transform(new)
-    assert out.ravel().tolist() == [0.0, 0.0, 1.0, 1.0]
-
-
-def test_normal_ends_are_finite(numbers: pd.DataFrame) -> None:
+def test_normal_ends_are_finite() -> None:
     estimator = QuantileTransformer(n_quantiles=10, output_distribution="normal")
-    out = assert_parity(estimator, numbers, new=numbers * 1e6).transform(numbers * 1e6)
+    out = assert_parity(estimator, numbers(), new=numbers() * 1e6).transform(numbers() * 1e6)
     assert 5.1 < np.abs(out).max() < 5.2
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_large_offset(shape: str, numbers: pd.DataFrame) -> None:
-    estimator = QuantileTransformer(n_quantiles=20, output_distribution=shape)
-    assert_parity(estimator, numbers + 1e9)
-
-
-def test_float32_is_computed_in_float64(numbers: pd.DataFrame) -> None:
-    X = numbers.to_numpy("float32")
-    X[::7, 0] = np.nan
-    estimator = QuantileTransformer(n_quantiles=20)
-    ours = Program(estimator, "float64").fit_transform(X)
-    np.testing.assert_allclose(ours, estimator.fit_transform(X.copy()), rtol=1e-5, atol=1e-6)
-
-
-def test_implicit_zeros_are_refused(numbers: pd.DataFrame) -> None:
-    with pytest.raises(Unsupported) as caught:
-        Program(QuantileTransformer(ignore_implicit_zeros=True)).fit(numbers)
-    assert [reason.parameter for reason in caught.value.reasons] == ["ignore_implicit_zeros"]
-
-
-@pytest.mark.parametrize(
-    ("params", "said"),
-    [
-        ({"n_quantiles": 0}, "'n_quantiles' parameter"),
-        ({"n_quantiles": 50, "subsample": 40}, "cannot be greater than the number of samples"),
-        ({"subsample": 0}, "'subsample' parameter"),
-        ({"random_state": "x", "n_quantiles": 9}, "'random_state' parameter"),
-    ],
-    ids=str,
-)
-def test_bad_parameters_are_refused_in_the_words_of_sklearn(
-    params: dict[str, Any], said: str, numbers: pd.DataFrame
-) -> None:
-    message = assert_both_refuse(QuantileTransformer(**params), numbers)
-    assert message.startswith("QuantileTransformer on the columns ['a', 'b', 'rounded'")
-    assert said in message
+def test_fewer_rows_than_quantiles() -> None:
+    assert assert_parity(QuantileTransformer(), numbers()).to_sklearn().n_quantiles_ == ROWS
 
 
 def test_table_gives_slope_and_middle() -> None:
@@ -142,3 +88,69 @@ def test_table_gives_slope_and_middle() -> None:
 def test_any_table_of_numbers(X: pd.DataFrame, n: int, shape: str) -> None:
     with quiet():
         assert_parity(QuantileTransformer(n_quantiles=n, output_distribution=shape), X)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("encode", ENCODINGS)
+def test_values_on_the_edges_go_where_sklearn_puts_them(strategy: str, encode: str) -> None:
+    X = pd.DataFrame({"x": np.arange(13.0), "y": np.arange(13.0) / 10})
+    assert_parity(KBinsDiscretizer(4, encode=encode, strategy=strategy), X)
+
+
+def test_columns_of_equal_counts_have_their_own_edges() -> None:
+    found = assert_parity(KBinsDiscretizer(4), numbers()).to_sklearn()
+    assert found.n_bins_.tolist()[:2] == [4, 4]
+    assert found.n_bins_[4] < 4
+    assert found.n_bins_[-1] == 1
+    assert found.bin_edges_[-1].tolist() == [-np.inf, np.inf]
+
+
+@pytest.mark.parametrize("encode", ENCODINGS)
+@pytest.mark.parametrize("kind", ["int", "negative int", "uint8", "float"])
+def test_kinds_of_columns(kind: str, encode: str) -> None:
+    assert_parity(KBinsDiscretizer(3, encode=encode), frame(kind))
+
+
+@pytest.mark.parametrize("kind", ["Int64", "arrow int", "bool"])
+def test_kinds_of_columns_that_sklearn_does_not_take(kind: str) -> None:
+    X, estimator = frame(kind), KBinsDiscretizer(3, encode="ordinal")
+    with pytest.raises((TypeError, ValueError)), quiet():
+        estimator.fit_transform(X)
+    expected = sklearn_fit(estimator, X.astype("float64"))[1]
+    close(Program(estimator, "float64").fit_transform(X), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("method", ["linear", "averaged_inverted_cdf", "hazen"])
+def test_types_of_arrays(dtype: str, method: str) -> None:
+    assert_parity(KBinsDiscretizer(quantile_method=method), numbers().to_numpy().astype(dtype))
+
+
+def test_float32_output_bins_rounded_values() -> None:
+    # Rounded to float32, a hair below an edge is the edge.
+    X = np.array([[0.0], [2.0], [1.0 - 1e-12]])
+    estimator = KBinsDiscretizer(2, encode="ordinal", strategy="uniform", dtype=np.float32)
+    assert assert_parity(estimator, X).transform(X).ravel().tolist() == [0.0, 1.0, 1.0]
+
+
+def test_integers_that_are_one_float_have_no_bins() -> None:
+    X = frame("huge int")
+    assert_parity(KBinsDiscretizer(3, encode="ordinal"), X)
+    with pytest.raises(DataError, match="so no bin is left"):
+        Program(KBinsDiscretizer(3)).fit(X)
+
+
+def test_values_too_near_to_each_other_for_any_bin() -> None:
+    X = pd.DataFrame({"x": [0.0, 1e-9, 2e-9], "y": [0.0, 1.0, 2.0]})
+    program = assert_parity(KBinsDiscretizer(2, encode="ordinal"), X)
+    assert program.to_sklearn().n_bins_.tolist() == [0, 2]
+    with pytest.raises(DataError, match=r"columns \['x'\] hold values within 1e-08"):
+        Program(KBinsDiscretizer(2)).fit(X)
+
+
+@given(X=tables("numbers"), strategy=st.sampled_from(STRATEGIES), n_bins=st.integers(2, 9))
+def test_bins_of_any_table(X: pd.DataFrame, strategy: str, n_bins: int) -> None:
+    # Edges between integers near 2**62 are rounded to floats at another moment.
+    X = X.fillna(0.0).clip(-(2**40), 2**40)
+    assert_parity(KBinsDiscretizer(n_bins, strategy=strategy, encode="ordinal"), X)
+    assert_parity(KBinsDiscretizer(n_bins, strategy=strategy), X, new=X[::-1])

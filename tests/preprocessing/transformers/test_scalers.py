@@ -1,54 +1,44 @@
+"""What is special to the scalers; what all transformers share is in `test_parity`."""
+
 from __future__ import annotations
 
-from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 
 from pipeline.errors import DataError
+from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.program import Program
-from tests.preprocessing.parity import assert_both_refuse, assert_parity
-
-SCALERS = [
-    StandardScaler(with_mean=mean, with_std=std) for mean, std in product([True, False], repeat=2)
-]
-
-
-def names(scaler: StandardScaler) -> str:
-    return f"mean={scaler.with_mean} std={scaler.with_std}"
+from pipeline.preprocessing.transformers.scalers import (
+    BinarizerTwin,
+    NormalizerTwin,
+    require_finite,
+)
+from tests.preprocessing.cases import OF_ROWS, ROWS, STANDARD, holes, numbers
+from tests.preprocessing.parity import assert_parity
 
 
-@pytest.fixture
-def numbers() -> pd.DataFrame:
-    rng = np.random.default_rng(1)
-    X = pd.DataFrame(rng.normal(3, 7, (150, 3)), columns=["a", "b", "c"])
-    X["constant"] = 0.1
-    X["int"] = rng.integers(0, 9, 150)
-    return X
-
-
-@pytest.mark.parametrize("scaler", SCALERS, ids=names)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_equals_sklearn(scaler: StandardScaler, numbers: pd.DataFrame, dtype: str) -> None:
-    assert_parity(scaler, numbers, new=numbers[:7] * 2, dtype=dtype)
-
-
-def test_large_offset_keeps_the_digits_of_the_variance(numbers: pd.DataFrame) -> None:
+def test_large_offset_keeps_the_digits_of_the_variance() -> None:
+    X = numbers()[["a", "int"]] + 1e9
     program = Program(StandardScaler(), "float64")
-    program.fit(numbers[["a", "b"]] + 1e9)
-    exact = np.sqrt(((numbers[["a", "b"]] + 1e9) - 1e9).var(ddof=0))
-    np.testing.assert_allclose(program.to_sklearn().scale_, exact, rtol=1e-12)
-
-
-def test_large_offset_equals_sklearn(numbers: pd.DataFrame) -> None:
-    X = numbers[["a", "int"]] + 1e9
-    program = Program(StandardScaler(), "float64")
-    theirs = StandardScaler().fit_transform(X)
     # One unit in the last place of 1e9 is 1.2e-7.
+    theirs = StandardScaler().fit_transform(X)
     np.testing.assert_allclose(program.fit_transform(X), theirs, rtol=1e-6, atol=1.2e-7)
+    exact = np.sqrt((X - 1e9).var(ddof=0))
+    np.testing.assert_allclose(program.to_sklearn().scale_, exact, rtol=1e-12)
 
 
 def test_near_constant_columns_are_constant_where_sklearn_says_so() -> None:
@@ -66,40 +56,79 @@ def test_near_constant_columns_are_constant_where_sklearn_says_so() -> None:
     assert program.to_sklearn().scale_[3] < 1e-9
 
 
-def test_float32_is_computed_in_float64(numbers: pd.DataFrame) -> None:
-    X = numbers.to_numpy("float32")
-    ours = Program(StandardScaler(), "float64").fit_transform(X)
-    exact = StandardScaler().fit_transform(X.astype("float64"))
-    np.testing.assert_allclose(ours, exact, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(ours, StandardScaler().fit_transform(X), rtol=1e-5, atol=1e-6)
-
-
-def test_infinity_in_new_rows_is_refused(numbers: pd.DataFrame) -> None:
-    program = Program(StandardScaler()).fit(numbers)
+def test_infinity_in_new_rows_is_refused() -> None:
+    program = Program(StandardScaler()).fit(numbers())
     with pytest.raises(DataError, match="column 'c' holds infinite values"):
-        program.transform(numbers.assign(c=np.inf))
+        program.transform(numbers().assign(c=np.inf))
 
 
-def test_text_is_refused_with_the_way_out(numbers: pd.DataFrame) -> None:
-    message = assert_both_refuse(StandardScaler(), numbers.assign(t="x"))
-    assert message.startswith("column 't' holds str values where numbers are needed")
-    assert "OneHotEncoder" in message
-
-
-@pytest.mark.parametrize("scaler", SCALERS, ids=names)
-def test_weighted_rows_give_what_sklearn_gives(
-    scaler: StandardScaler, numbers: pd.DataFrame
-) -> None:
-    numbers.loc[::3, "a"] = np.nan
-    weights = np.random.default_rng(2).exponential(1e-3, 150)
-    plain = clone(scaler).fit(numbers, sample_weight=weights)
+@pytest.mark.parametrize("scaler", STANDARD, ids=repr)
+def test_weighted_rows_give_what_sklearn_gives(scaler: StandardScaler) -> None:
+    X, weights = holes(), np.random.default_rng(2).exponential(1e-3, ROWS)
+    plain = clone(scaler).fit(X, sample_weight=weights)
     program = Program(scaler, "float64")
     program.weights = [(scaler, weights)]
-    fitted = program.fit(numbers).to_sklearn()
+    fitted = program.fit(X).to_sklearn()
     for name in ("mean_", "var_", "scale_", "n_samples_seen_"):
         found, expected = getattr(fitted, name), getattr(plain, name)
         if expected is None:
             assert found is None
         else:
             np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=name)
-    np.testing.assert_allclose(program.transform(numbers), plain.transform(numbers), 1e-9, 1e-15)
+    np.testing.assert_allclose(program.transform(X), plain.transform(X), 1e-9, 1e-15)
+
+
+@pytest.mark.parametrize(("width", "constant"), [(1e-15, True), (2e-15, True), (3e-15, False)])
+@pytest.mark.parametrize("scaler", [MinMaxScaler(), MaxAbsScaler()], ids=repr)
+def test_ranges_of_rounding_are_constant(scaler: Any, width: float, constant: bool) -> None:
+    X = pd.DataFrame({"x": [0.0, width, width / 2], "zero": 0.0})
+    fitted = assert_parity(scaler, X).to_sklearn()
+    assert (fitted.scale_[0] == 1.0) == constant
+
+
+@pytest.mark.parametrize(
+    ("scaler", "low", "high"),
+    [(MinMaxScaler((-2, 3), clip=True), -2.0, 3.0), (MaxAbsScaler(clip=True), -1.0, 1.0)],
+    ids=["min-max", "max-abs"],
+)
+def test_clipped_values_stay_within_the_range(scaler: Any, low: float, high: float) -> None:
+    out = assert_parity(scaler, numbers(), new=numbers() * 9).transform(numbers() * 9)
+    assert (out.min(), out.max()) == (low, high)
+
+
+def test_column_without_spread_is_not_divided_by_zero() -> None:
+    X = numbers().assign(almost=np.where(np.arange(ROWS) < 9, 1.0, 0.5))
+    program = assert_parity(RobustScaler(), X)
+    assert program.to_sklearn().scale_[-2:].tolist() == [1.0, 1.0]
+    assert program.transform(X)[0, -1] == 0.5
+
+
+@pytest.mark.parametrize("estimator", OF_ROWS[:3], ids=repr)
+@pytest.mark.parametrize(("size", "kept"), [(0.0, True), (1e-15, True), (1e-12, False)])
+def test_tiny_rows_stay(estimator: Any, size: float, kept: bool) -> None:
+    X = np.array([[size, -size / 4], [1.0, 2.0]])
+    out = assert_parity(estimator, X).transform(X)
+    assert (out[0, 0] == size) == kept
+
+
+@pytest.mark.parametrize("threshold", [0.1, np.float64(0.1), 0])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
+def test_values_at_the_threshold(threshold: Any, dtype: str) -> None:
+    X = np.array([[0.1, np.nextafter(0.1, 1)], [0.0, 1.0]]).astype(dtype)
+    assert_parity(Binarizer(threshold=threshold), X)
+    twin = BinarizerTwin(Binarizer())
+    twin.finalize(1)
+    assert twin.apply(Numbers(X)).values.dtype == dtype
+
+
+@pytest.mark.parametrize("columns", [["a", "int"], ["int"]])
+def test_an_encoder_after_the_binarizer_sees_what_it_sees_in_sklearn(columns: list[str]) -> None:
+    assert_parity(make_pipeline(Binarizer(), OneHotEncoder()), numbers()[columns])
+
+
+def test_infinity_made_by_an_earlier_step_is_refused() -> None:
+    twin = NormalizerTwin(Normalizer())
+    with pytest.raises(DataError, match="Normalizer: column 1 holds infinite values"):
+        require_finite(twin, np.array([[1.0, -np.inf], [2.0, 3.0]]))
+    # Finite values whose sum is not are taken.
+    require_finite(twin, np.full((9, 1), 1e308))

@@ -1,0 +1,162 @@
+"""The transformers of numbers, and the table, that the tests of `transformers` share."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif, f_regression
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    PolynomialFeatures,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+)
+
+ROWS = 150
+METHODS = [
+    "inverted_cdf",
+    "averaged_inverted_cdf",
+    "closest_observation",
+    "interpolated_inverted_cdf",
+    "hazen",
+    "weibull",
+    "linear",
+    "median_unbiased",
+    "normal_unbiased",
+]
+"""Of quantiles, as NumPy calls them."""
+KNOTS = ["uniform", "quantile"]
+BEYOND = ["constant", "linear", "continue", "periodic"]
+STRATEGIES = ["mean", "median", "most_frequent", "constant"]
+DEGREES: list[Any] = [0, 1, 2, 3, 5, (0, 2), (1, 1), (2, 2), (2, 4), (3, 3), (0, 0), (4, 4), [1, 2]]
+
+
+def numbers() -> pd.DataFrame:
+    """Return a column of each sort: full, rounded, with a value that most rows share, and one."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(3, 7, (ROWS, 3)), columns=["a", "b", "c"])
+    X["rounded"] = X["a"].round()
+    X["mostly zero"] = np.where(np.arange(ROWS) % 5 == 0, X["a"], 0.0)
+    X["int"] = rng.integers(-4, 9, ROWS)
+    X.loc[5] = 0.0
+    return X.assign(constant=0.5)
+
+
+def holes() -> pd.DataFrame:
+    """Return the same with missing values: many, many integers', and one in the last row."""
+    X = numbers()
+    X.loc[::3, "a"] = np.nan
+    X.loc[::4, "int"] = np.nan
+    X.loc[ROWS - 1, "c"] = np.nan
+    return X
+
+
+def around(X: pd.DataFrame) -> pd.DataFrame:
+    """Return rows beyond those of the fit, and on either side of each edge between them."""
+    near = [X + off for off in (0.0, 1e-8, -1e-8, 1e-6, -1e-6, 0.5)]
+    return pd.concat([*near, X * 3, X * -2, X - 9], ignore_index=True)
+
+
+def target(estimator: Any) -> np.ndarray | None:
+    """Return what a transformer that learns from a target is given."""
+    return np.arange(ROWS) % 4 if isinstance(estimator, SelectKBest) else None
+
+
+STANDARD = [StandardScaler(with_mean=m, with_std=s) for m, s in product([True, False], repeat=2)]
+RANGES = [MinMaxScaler(), MinMaxScaler((-2.5, 0.3), clip=True), MaxAbsScaler()]
+ROBUST = [RobustScaler(), RobustScaler(quantile_range=(1.0, 99.0), unit_variance=True)]
+QUANTILES = [
+    QuantileTransformer(n_quantiles=9),
+    QuantileTransformer(n_quantiles=100, output_distribution="normal"),
+    QuantileTransformer(n_quantiles=10, subsample=ROWS, random_state=0),
+]
+KEEP_MISSING = [*STANDARD, *RANGES, *ROBUST, *QUANTILES]
+SPLINES = [
+    SplineTransformer(handle_missing="zeros"),
+    SplineTransformer(6, 4, knots="quantile", extrapolation="linear", handle_missing="zeros"),
+    SplineTransformer(6, extrapolation="periodic", handle_missing="zeros"),
+]
+VARIANCES = [VarianceThreshold(), VarianceThreshold(np.float64(2.0))]
+IMPUTERS = [SimpleImputer(strategy=strategy, add_indicator=True) for strategy in STRATEGIES]
+INDICATORS = [MissingIndicator(), MissingIndicator(features="all", sparse=False)]
+TAKE_MISSING = [*SPLINES, *VARIANCES, *IMPUTERS, *INDICATORS]
+OF_ROWS = [Normalizer("l1"), Normalizer(), Normalizer("max"), Binarizer(threshold=0.5)]
+PRODUCTS = [PolynomialFeatures(3), PolynomialFeatures(2, interaction_only=True, order="F")]
+BINS = [
+    KBinsDiscretizer(4),
+    KBinsDiscretizer(3, encode="onehot-dense", quantile_method="hazen"),
+    KBinsDiscretizer(5, strategy="uniform", encode="ordinal"),
+]
+BEST = [SelectKBest(f_classif, k=3), SelectKBest(f_regression, k=2)]
+REFUSE_MISSING = [*OF_ROWS, *PRODUCTS, *BINS, *BEST]
+CORE: list[Any] = [*KEEP_MISSING, *TAKE_MISSING, *REFUSE_MISSING]
+"""A few of each class: on these everything is tried."""
+
+MORE: list[Any] = [
+    *(MinMaxScaler(r, clip=c) for r, c in [((-1, 1), False), ((0, 1), True), ((-2.5, 0.3), False)]),
+    MaxAbsScaler(clip=True),
+    *(RobustScaler(quantile_range=q) for q in [(10, 90), (0.0, 33.3), (50.0, 50.0), (0, 100)]),
+    RobustScaler(unit_variance=True, quantile_range=(5.0, 80.0)),
+    RobustScaler(with_centering=False, copy=False),
+    RobustScaler(with_scaling=False),
+    RobustScaler(with_centering=False, with_scaling=False),
+    Normalizer(copy=False),
+    Binarizer(threshold=-1),
+    *(
+        QuantileTransformer(n_quantiles=n, output_distribution=shape)
+        for n in (1, 2, 10, ROWS, 1000)
+        for shape in ("uniform", "normal")
+    ),
+    QuantileTransformer(n_quantiles=10, subsample=None, copy=False),
+    *(
+        KBinsDiscretizer(4, encode=encode, strategy=strategy)
+        for encode in ("onehot", "onehot-dense", "ordinal")
+        for strategy in ("uniform", "quantile")
+    ),
+    *(KBinsDiscretizer(quantile_method=method, encode="ordinal") for method in METHODS),
+    KBinsDiscretizer(2, encode="ordinal", strategy="uniform", dtype=np.float32),
+    KBinsDiscretizer(64, encode="ordinal", dtype=np.float64),
+    KBinsDiscretizer([2, 3, 4, 5, 6, 7, 8]),
+    KBinsDiscretizer(np.array([9, 2, 9, 2, 9, 2, 9]), strategy="uniform"),
+    KBinsDiscretizer(subsample=None),
+    KBinsDiscretizer(subsample=ROWS, random_state=0),
+    *(
+        SplineTransformer(6, degree, knots=knots, extrapolation=beyond)
+        for degree, knots, beyond in product(range(5), KNOTS, BEYOND)
+        if degree >= {"constant": 1, "linear": 2}.get(beyond, 0)
+    ),
+    SplineTransformer(2),
+    SplineTransformer(20, knots="quantile"),
+    SplineTransformer(4, 3, extrapolation="periodic"),
+    *(SplineTransformer(include_bias=False, extrapolation=beyond) for beyond in BEYOND),
+    SplineTransformer(order="F"),
+    *(VarianceThreshold(threshold) for threshold in (0.0, 1e-9, 0.2, 20)),
+    *(SelectKBest(score, k=k) for score in (f_classif, f_regression) for k in (0, 1, 6, 9, "all")),
+    *(
+        MissingIndicator(features=features, error_on_new=new, sparse=sparse)
+        for features, new, sparse in product(["missing-only", "all"], [True, False], ["auto", True])
+    ),
+    *(FunctionTransformer(func, feature_names_out="one-to-one") for func in (None, np.cbrt)),
+    *(
+        SimpleImputer(strategy=strategy, add_indicator=add, keep_empty_features=keep)
+        for strategy, add, keep in product(STRATEGIES, [True, False], [True, False])
+    ),
+]
+"""Other parameters, of which the values and what is handed over are compared."""
+
+POLYNOMIALS = [
+    PolynomialFeatures(degree, interaction_only=alone, include_bias=bias)
+    for degree, alone, bias in product(DEGREES, [False, True], [False, True])
+    if bias or degree not in (0, (0, 0))
+]

@@ -1,0 +1,310 @@
+"""What holds for each transformer of numbers, compared with scikit-learn's on one table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+)
+
+from pipeline.errors import DataError
+from pipeline.preprocessing.engine.program import Program
+from tests.names import one_in
+from tests.preprocessing.cases import (
+    BEST,
+    BINS,
+    CORE,
+    IMPUTERS,
+    INDICATORS,
+    KEEP_MISSING,
+    MORE,
+    OF_ROWS,
+    PRODUCTS,
+    RANGES,
+    REFUSE_MISSING,
+    ROBUST,
+    ROWS,
+    SPLINES,
+    STANDARD,
+    TAKE_MISSING,
+    VARIANCES,
+    around,
+    holes,
+    numbers,
+    target,
+)
+from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
+from tests.preprocessing.parity import (
+    assert_both_refuse,
+    assert_handed_over,
+    assert_parity,
+    close,
+    cut,
+    quiet,
+    sklearn_fit,
+)
+from tests.strategies import tables
+
+NEED_NUMBERS = [e for e in CORE if e not in INDICATORS]
+OF_LARGE = [e for e in CORE if e not in (*STANDARD, *PRODUCTS, *BEST, *VARIANCES)]
+
+
+def table_for(estimator: Any) -> pd.DataFrame:
+    """Return missing values where they are taken."""
+    return numbers() if estimator in REFUSE_MISSING else holes()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("estimator", CORE, ids=repr)
+def test_equals_sklearn(estimator: Any, dtype: str) -> None:
+    X = numbers()
+    assert_parity(estimator, X, target(estimator), around(X), dtype)
+
+
+@pytest.mark.parametrize("estimator", MORE, ids=repr)
+def test_other_parameters_equal_sklearn(estimator: Any) -> None:
+    X = holes() if isinstance(estimator, SimpleImputer | MissingIndicator) else numbers()
+    X = X.assign(empty=np.nan) if isinstance(estimator, SimpleImputer) else X
+    assert_parity(estimator, X, target(estimator), around(X))
+
+
+@pytest.mark.parametrize("estimator", KEEP_MISSING, ids=repr)
+def test_missing_values_stay_missing(estimator: Any) -> None:
+    out = assert_parity(estimator, holes()).transform(holes())
+    np.testing.assert_array_equal(np.isnan(out), holes().isna())
+
+
+@pytest.mark.parametrize("estimator", [*KEEP_MISSING, *TAKE_MISSING], ids=repr)
+def test_columns_may_hold_no_value(estimator: Any) -> None:
+    X = holes().assign(b=np.nan)
+    with quiet():
+        program = assert_parity(estimator, X)
+        new = X if estimator is INDICATORS[0] else numbers()
+        assert_parity(estimator, X, new=new)
+    if estimator in RANGES:
+        assert np.isnan(program.transform(new)[:, 1]).all()
+
+
+@pytest.mark.parametrize("estimator", REFUSE_MISSING, ids=repr)
+def test_missing_values_are_refused_like_in_sklearn(estimator: Any) -> None:
+    X, y = numbers(), target(estimator)
+    fitted = Program(estimator).fit(X, y)
+    X.loc[140, "b"] = np.nan
+    assert assert_both_refuse(estimator, X, y) == (
+        f"{type(estimator).__name__}: column 'b' holds missing values (NaN), which it does not "
+        "take; impute them before this step (SimpleImputer)"
+    )
+    for act in (fitted.transform, lambda X: Program(estimator).fit(X, y)):
+        with pytest.raises(DataError, match="column 'b' holds missing values"):
+            act(X)
+    assert "column 1 holds" in assert_both_refuse(estimator, X.to_numpy(), y)
+
+
+@pytest.mark.parametrize(
+    "estimator", [e for e in NEED_NUMBERS if e not in (*SPLINES, *VARIANCES)], ids=repr
+)
+def test_one_row(estimator: Any) -> None:
+    X, y = numbers(), target(estimator)
+    with quiet():
+        assert_parity(estimator, X[:1], y if y is None else y[:1], new=X)
+
+
+@pytest.mark.parametrize("n_blocks", one_in(3, [7, 2, 64]))
+@pytest.mark.parametrize("estimator", CORE, ids=repr)
+def test_result_does_not_depend_on_the_blocks(
+    estimator: Any, n_blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = table_for(estimator), target(estimator)
+    whole = Program(estimator, "float64").fit_transform(X, y)
+    cut(monkeypatch, ROWS, n_blocks)
+    found = assert_parity(estimator, X, y).transform(X)
+    # Sums of blocks are rounded in another order.
+    digits = 1e-13 if estimator in (*STANDARD, *IMPUTERS) else 0
+    np.testing.assert_allclose(found, whole, rtol=digits, atol=digits)
+
+
+@pytest.mark.parametrize("dtype", one_in(2, ["bool", "uint8", "int64", "float64"]))
+@pytest.mark.parametrize("estimator", CORE, ids=repr)
+def test_arrays(estimator: Any, dtype: str) -> None:
+    X = numbers().abs().to_numpy().astype(dtype)
+    if dtype == "bool" and estimator in (*IMPUTERS[2:], *INDICATORS):
+        assert "bool" in assert_both_refuse(estimator, X)
+    elif comparable(estimator, dtype):
+        with quiet():
+            assert_parity(estimator, X, target(estimator))
+
+
+@pytest.mark.parametrize("estimator", CORE, ids=repr)
+def test_frame_without_string_names(estimator: Any) -> None:
+    assert_parity(estimator, numbers().set_axis(range(7), axis=1), target(estimator))
+
+
+@pytest.mark.parametrize("estimator", NEED_NUMBERS, ids=repr)
+def test_between_other_steps(estimator: Any) -> None:
+    steps = (SimpleImputer(), estimator, StandardScaler(with_mean=False))
+    assert_parity(make_pipeline(*steps), holes(), target(estimator))
+
+
+@pytest.mark.parametrize("offset", one_in(2, [1e9, -1e15]))
+@pytest.mark.parametrize("estimator", OF_LARGE, ids=repr)
+def test_large_offset(estimator: Any, offset: float) -> None:
+    assert_parity(estimator, numbers() + offset)
+
+
+@pytest.mark.parametrize("estimator", [*RANGES, *OF_ROWS], ids=repr)
+def test_numbers_near_the_largest(estimator: Any) -> None:
+    # The squares overflow in scikit-learn and here: the norm is infinite.
+    with np.errstate(over="ignore"):
+        assert_parity(estimator, numbers() + 1e300)
+
+
+def comparable(estimator: Any, kind: str) -> bool:
+    """Return whether scikit-learn takes a kind of column, and computes it as exactly."""
+    if kind == "float32, missing":
+        return estimator in (*STANDARD, *INDICATORS, IMPUTERS[0], IMPUTERS[2], IMPUTERS[3])
+    if kind == "huge int":
+        return estimator not in (*SPLINES, *IMPUTERS[:2], *BINS, *VARIANCES)
+    if estimator is BEST[0]:  # scikit-learn adds up small integers as such
+        return kind not in ("bool", "uint8")
+    of_more_values = (SPLINES[1], VARIANCES[1], *BINS)
+    return estimator not in of_more_values or "bool" not in kind
+
+
+ALONE = [e for e in CORE if e not in (*BINS, *BEST, *IMPUTERS, *INDICATORS)]
+
+
+@pytest.mark.parametrize("kind", one_in(2, NUMBERS | BOOLEANS))
+@pytest.mark.parametrize("estimator", ALONE, ids=repr)
+def test_kinds_of_columns(estimator: Any, kind: str) -> None:
+    X = frame(kind)
+    if estimator in VARIANCES:
+        X = X.assign(other=np.arange(len(X)) % 90)
+    if "missing" in kind and estimator in REFUSE_MISSING:
+        assert "holds missing values" in assert_both_refuse(estimator, X)
+    elif comparable(estimator, kind):
+        assert_parity(estimator, X)
+
+
+@pytest.mark.parametrize("estimator", CORE, ids=repr)
+def test_float32_is_computed_in_float64(estimator: Any) -> None:
+    X, y = table_for(estimator).to_numpy("float32"), target(estimator)
+    reference, exact = sklearn_fit(estimator, X.astype("float64"), y)
+    program = Program(estimator, "float64")
+    close(program.fit_transform(X, y), exact)
+    if estimator not in BINS:  # the edges have the type of the table
+        assert_handed_over(program.to_sklearn(), reference, X.astype("float64"))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+@pytest.mark.parametrize(
+    "estimator",
+    [*(e for e in CORE if e not in SPLINES), SplineTransformer(), PowerTransformer()],
+    ids=repr,
+)
+def test_infinity_is_refused_like_in_sklearn(estimator: Any, value: float) -> None:
+    X = numbers()
+    X.loc[3, "b"] = value
+    assert assert_both_refuse(estimator, X, target(estimator)) == (
+        "column 'b' holds infinite values; replace them by numbers or by missing values "
+        "(the first is in row 3)"
+    )
+
+
+@pytest.mark.parametrize("estimator", [e for e in NEED_NUMBERS if e not in IMPUTERS[2:]], ids=repr)
+def test_text_is_refused_with_the_way_out(estimator: Any) -> None:
+    X = numbers().assign(t=pd.Series(["x", "y", "z"] * 50))
+    message = assert_both_refuse(estimator, X, target(estimator))
+    assert message.startswith("column 't' holds str values where numbers are needed")
+    assert "OneHotEncoder" in message
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (MinMaxScaler((1, 1)), "Minimum of desired feature range must be smaller"),
+    (MinMaxScaler((2, 0)), "Minimum of desired feature range must be smaller"),
+    (MinMaxScaler(3), "'feature_range' parameter"),
+    (MinMaxScaler(clip="yes"), "'clip' parameter"),
+    (MaxAbsScaler(clip=2), "'clip' parameter"),
+    (RobustScaler(quantile_range=(75.0, 25.0)), "Invalid quantile range"),
+    (RobustScaler(quantile_range=(-1.0, 25.0)), "Invalid quantile range"),
+    (RobustScaler(quantile_range=[25.0, 75.0]), "'quantile_range' parameter"),
+    (RobustScaler(with_scaling="yes"), "'with_scaling' parameter"),
+    (Normalizer("l3"), "'norm' parameter"),
+    (Binarizer(threshold="1"), "'threshold' parameter"),
+    (QuantileTransformer(n_quantiles=0), "'n_quantiles' parameter"),
+    (
+        QuantileTransformer(n_quantiles=50, subsample=40),
+        "cannot be greater than the number of",
+    ),
+    (QuantileTransformer(subsample=0), "'subsample' parameter"),
+    (QuantileTransformer(n_quantiles=9, random_state="x"), "'random_state' parameter"),
+    (KBinsDiscretizer(1), "'n_bins' parameter"),
+    (KBinsDiscretizer([2, 3]), "n_bins must be a scalar or array of shape (n_features,)"),
+    (KBinsDiscretizer([2, 3, 4, 5, 1, 6, 7]), "invalid number of bins at indices 4"),
+    (KBinsDiscretizer(quantile_method="lower"), "'quantile_method' parameter"),
+    (KBinsDiscretizer(dtype=np.int32), "'dtype' parameter"),
+    (KBinsDiscretizer(subsample=0), "'subsample' parameter"),
+    (PowerTransformer(standardize="yes"), "'standardize' parameter"),
+    (PolynomialFeatures(-1), "'degree' parameter"),
+    (PolynomialFeatures(2.5), "'degree' parameter"),
+    (PolynomialFeatures((3, 2)), "degree"),
+    (PolynomialFeatures((1, 2, 3)), "degree"),
+    (PolynomialFeatures((-1, 2)), "degree"),
+    (PolynomialFeatures(0, include_bias=False), "would result in an empty output array"),
+    (PolynomialFeatures((0, 0), include_bias=False), "would result in an empty output array"),
+    (PolynomialFeatures(order="K"), "'order' parameter"),
+    (PolynomialFeatures(interaction_only=2), "'interaction_only' parameter"),
+    (SplineTransformer(1), "'n_knots' parameter"),
+    (SplineTransformer(1, knots="quantile"), "'n_knots' parameter"),
+    (SplineTransformer(degree=-1, extrapolation="continue"), "'degree' parameter"),
+    (SplineTransformer(degree=1.5), "'degree' parameter"),
+    (SplineTransformer(knots="even"), "'knots' parameter"),
+    (SplineTransformer(knots=[[0.0], [1.0]]), "knots.shape[1] == n_features is violated"),
+    (SplineTransformer(knots=np.zeros((3, 7))), "knots must be sorted without duplicates"),
+    (SplineTransformer(3, extrapolation="periodic"), "Periodic splines require degree < n_knots"),
+    *((VarianceThreshold(t), "'threshold' parameter") for t in (-1, "a", None, float("nan"))),
+    *((SelectKBest(k=k), "'k' parameter") for k in (-1, "some", 1.5, None)),
+    (MissingIndicator(features="some"), "'features' parameter"),
+    (MissingIndicator(sparse="no"), "'sparse' parameter"),
+    (MissingIndicator(error_on_new=3), "'error_on_new' parameter"),
+    (SimpleImputer(strategy="constant", fill_value="x"), "fill_value='x'"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "said"), REFUSED, ids=repr)
+def test_bad_parameters_are_refused_in_the_words_of_sklearn(estimator: Any, said: str) -> None:
+    message = assert_both_refuse(estimator, numbers(), target(estimator))
+    assert message.startswith(f"{type(estimator).__name__} on the columns ['a', 'b', 'c'")
+    assert said in message
+
+
+ANY = [*STANDARD, *RANGES, *ROBUST, *OF_ROWS, *INDICATORS, VARIANCES[0], BINS[1], *BINS[2:]]
+
+
+@pytest.mark.parametrize("estimator", ANY, ids=repr)
+@given(X=tables("numbers"))
+def test_any_table_of_numbers(estimator: Any, X: pd.DataFrame) -> None:
+    # Sums of integers near 2**62, and edges between them, are rounded in another order.
+    X = X if estimator in (*RANGES, *ROBUST, *OF_ROWS) else X.clip(-(2**40), 2**40)
+    if estimator in VARIANCES:
+        X = X.assign(other=np.arange(len(X)) % 2) if len(X) > 1 else numbers()
+    X = X.fillna(1.5) if estimator in REFUSE_MISSING else X
+    with quiet():
+        assert_parity(estimator, X, new=X[::-1])
