@@ -149,7 +149,7 @@ class ArrayApiModel(Model):
 
     def _arrays(self, X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[str, Any]]:
         X = self.learnt_from(X)
-        xp = frames.array_module(frames.device_of(X))
+        xp = frames.xp(X)
         if bool(xp.any(xp.isnan(X))):
             why = f"{self.step}: {type(self.estimator).__name__} does not take missing values (NaN)"
             raise DataError(f"{why}; impute them in a step before")

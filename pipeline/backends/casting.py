@@ -85,7 +85,7 @@ def warn_of_merged(X: Table, made: Any, reader: str, suggestion: str = "") -> No
 
 def _merged(X: Table, made: Any, some: slice) -> tuple[Any, float, float] | None:
     """Return a column that loses two in five of its numbers, with two that become one."""
-    xp = frames.array_module(frames.device_of(made))
+    xp = frames.xp(made)
     exact = xp.sort(_rows(X, some, xp), axis=0)
     lost = 5 * _distinct(xp.sort(made[some], axis=0)) <= 3 * _distinct(exact)
     if not bool(lost.any()):
@@ -98,8 +98,8 @@ def _merged(X: Table, made: Any, some: slice) -> tuple[Any, float, float] | None
 def _rows(X: Table, some: slice, xp: ModuleType) -> Any:
     if not frames.is_frame(X):
         return X[some].astype("float64")
-    columns = (frames.column(X, name).iloc[some] for name in X.columns)
-    return side_by_side([frames.values_of(column) for column in columns], xp).astype("float64")
+    columns = [frames.values_of(X[name].iloc[some], name) for name in X.columns]
+    return side_by_side(columns, xp).astype("float64")
 
 
 def _distinct(ordered: Any) -> Any:

@@ -80,7 +80,7 @@ class Forest(Model):
         return made
 
     def _answer(self, method: str, X: Table) -> Any:
-        xp = frames.array_module(frames.device_of(X))
+        xp = frames.xp(X)
         # As the estimator reads it: near a threshold another type goes the other way.
         X = X.astype("float32" if reads_float32(self.estimator) else "float64", copy=False)
         classes = getattr(self.native, "classes_", None)

@@ -48,19 +48,12 @@ def is_finite(values: Array, xp: ModuleType) -> bool:
         return values.dtype.kind != "f" or bool(xp.isfinite(values.sum()))
 
 
-def refuse_infinite(values: Array, name: Name, xp: ModuleType) -> None:
-    """Check the numbers of a column.
-
-    Raises
-    ------
-    DataError
-        Some are infinite.
-    """
-    if values.dtype.kind == "f" and bool((infinite := xp.isinf(values)).any()):
-        raise DataError(
-            f"column {name!r} holds infinite values; replace them by numbers or by missing values "
-            f"(the first is in row {int(infinite.argmax())})"
-        )
+def infinite_numbers(name: Name, infinite: Array) -> DataError:
+    """Return the error for a column in which some numbers, which are marked, are infinite."""
+    return DataError(
+        f"column {name!r} holds infinite values; replace them by numbers or by missing values "
+        f"(the first is in row {int(infinite.argmax())})"
+    )
 
 
 def warn_merged(values: np.ndarray, name: Name, reader: str) -> None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import trace
-from pipeline.data.checks import as_floats, as_seen, missing_dates, no_numbers, refuse_infinite
+from pipeline.data.checks import as_floats, as_seen, infinite_numbers, missing_dates, no_numbers
 from pipeline.data.datetimes import MISSING, dates_of, ticks, wall_clock
 from pipeline.errors import DataError
 from pipeline.optional import load
@@ -76,13 +76,8 @@ def device_of(obj: Table) -> str:
     return _DEVICE.get(_LIBRARIES[type(obj._meta if partitioned else obj)], "cpu")
 
 
-def array_module(device: str) -> Any:
-    """Return NumPy for ``"cpu"`` and CuPy for ``"cuda"``."""
-    return load("cupy") if device == "cuda" else np
-
-
 def xp(X: Table) -> Any:
-    """Return NumPy or CuPy, whichever computes with a table or an array."""
+    """Return NumPy or CuPy, whichever computes with a table or an array in one place."""
     return np if _DEVICE.get(_LIBRARIES[type(X)], "cpu") == "cpu" else load("cupy")
 
 
@@ -103,9 +98,8 @@ def is_sparse(X: object) -> bool:
 
 def head(X: Table) -> pd.DataFrame:
     """Return the first row as a pandas frame: the table's schema, on the host."""
-    if library(X) != "cudf":
-        first = to_device(X[:1], "cpu")
-        return first if is_frame(first) else pd.DataFrame(first)
+    if _LIBRARIES[type(X)] != "cudf":
+        return pd.DataFrame(to_device(X[:1], "cpu"))
     # To cuDF a row that is no copy takes all the memory behind it, categories come with all their
     # values, and a null makes floats and objects of the integers and bools of just these rows.
     plain = {n: t.kind for n, t in X.dtypes.items() if isinstance(t, np.dtype) and t.kind in "iub"}
@@ -119,7 +113,7 @@ def head(X: Table) -> pd.DataFrame:
 
 def column(X: Table, name: Name) -> Any:
     """Return one column of a frame, by name, or of an array, by position."""
-    return X[name] if is_frame(X) else X[:, name]
+    return X[name] if hasattr(X, "columns") else X[:, name]
 
 
 def at(X: Table, rows: np.ndarray) -> Any:
@@ -137,26 +131,23 @@ def numbers(X: Table, name: Name) -> Any:
     DataError
         The column does not hold numbers, or some are infinite.
     """
-    values = unchecked(X, name)
-    refuse_infinite(values, name, xp(values))
+    values = values_of(column(X, name), name)
+    if values.dtype.kind == "f" and bool((infinite := xp(values).isinf(values)).any()):
+        raise infinite_numbers(name, infinite)
     return values
 
 
-def unchecked(X: Table, name: Name) -> Any:
-    """Return what `numbers` does, where some may be infinite."""
-    framed = is_frame(X)
-    series = X[name] if framed else X[:, name]
+def values_of(series: Column, name: Name) -> Any:
+    """Return a column as `numbers` does, where some may be infinite."""
     if series.dtype.kind not in "iufb":
         raise no_numbers(name, series.dtype)
-    return values_of(series) if framed else series
-
-
-def values_of(series: Column) -> Any:
-    """Return a column of numbers as a 1-D array, missing values as NaN."""
+    to_array = _TO_ARRAY.get(_LIBRARIES[type(series)])
+    if to_array is None:
+        return series
     # cuDF has no way from pandas' nullable types to CuPy.
     if not isinstance(series.dtype, np.dtype) or (series.dtype.kind != "f" and series.hasnans):
         series = series.astype("float64")
-    return getattr(series, _TO_ARRAY[_LIBRARIES[type(series)]])(na_value=np.nan)
+    return getattr(series, to_array)(na_value=np.nan)
 
 
 def datetimes(X: Table, name: Name) -> Any:
@@ -181,56 +172,56 @@ def categories(X: Table, name: Name) -> Coded:
         Values are infinite; dates are missing; or integers would fall together as float64,
         the type of integer columns with missing values.
     """
-    return all_categories(X, [name])[0]
+    series = column(X, name)
+    if series.dtype.kind in "iufb":
+        return _apart(series, name, coded(values_of(series, name)))
+    return _other_categories(series, name)
 
 
 def all_categories(X: Table, names: Names) -> list[Coded]:
     """Return columns as `categories` does; distinct numbers on a GPU come together."""
-    numeric = [name for name in names if column(X, name).dtype.kind in "iufb"]
-    coded_numbers = dict(
-        zip(numeric, all_coded(unchecked(X, name) for name in numeric), strict=True)
-    )
-    return [
-        _apart(X, name, coded_numbers[name]) if name in coded_numbers else _categories(X, name)
-        for name in names
-    ]
+    numeric = {n: each for n in names if (each := column(X, n)).dtype.kind in "iufb"}
+    known = all_coded(values_of(series, name) for name, series in numeric.items())
+    pairs = zip(numeric.items(), known, strict=True)
+    of_numbers = {name: _apart(series, name, each) for (name, series), each in pairs}
+    return [of_numbers[n] if n in of_numbers else categories(X, n) for n in names]
 
 
-def _categories(X: Table, name: Name) -> Coded:
-    series = column(X, name)
+def _apart(series: Column, name: Name, known: Coded) -> Coded:
+    """Return the codes of a column of numbers, of which none is infinite and none have merged."""
+    if known.values.dtype.kind != "f":
+        return known
+    if np.isinf(known.values).any():
+        raise infinite_numbers(name, abs(values_of(series, name)) == np.inf)
+    if series.dtype.kind in "iu" and (abs(known.values) >= 2**53).any():
+        plain = "uint64" if series.dtype.kind == "u" else "int64"
+        exact = getattr(series.fillna(0).astype(plain), _TO_ARRAY[library(series)])()
+        as_floats(coded(exact).values, name)
+    return known
+
+
+def _other_categories(series: Column, name: Name) -> Coded:
+    """Return the codes of a column of anything but numbers."""
     if series.dtype.kind in "mM":
         return _dates(series, name)
-    if not is_frame(X):
+    kind = _LIBRARIES[type(series)]
+    if kind not in FRAMES:
         return coded(series)
-    if isinstance(series.dtype, pd.StringDtype) and library(X) == "pandas":
-        return Coded(*encode_text(series))
+    if isinstance(series.dtype, pd.StringDtype) and kind == "pandas":
+        return encode_text(series)
     declared = str(series.dtype) == "category"
-    if not declared and library(X) == "cudf":
+    if not declared and kind == "cudf":
         # As categories, text in some rows of a table would have the nulls of its first rows.
         codes, values = series.factorize()
         return Coded(codes.astype("int32"), host_index(values))
     series = series if declared else series.astype("category")
-    codes = getattr(series.cat.codes.fillna(-1), _TO_ARRAY[library(X)])()
+    codes = getattr(series.cat.codes.fillna(-1), _TO_ARRAY[kind])()
     values = host_index(series.cat.categories)
-    if declared:
-        if values.dtype.kind == "f" and np.isinf(values).any():
-            refuse_infinite(values_of(series.astype("float64")), name, xp(X))
-        return Coded(codes, as_seen(values, name, has_missing=bool(series.hasnans)))
-    return Coded(codes, values.astype(object))
-
-
-def _apart(X: Table, name: Name, coded_numbers: Coded) -> Coded:
-    """Return the codes of a column of numbers, of which none is infinite and none have merged."""
-    if coded_numbers.values.dtype.kind != "f":
-        return coded_numbers
-    if np.isinf(coded_numbers.values).any():
-        numbers(X, name)
-    series = column(X, name)
-    if series.dtype.kind in "iu" and (abs(coded_numbers.values) >= 2**53).any():
-        plain = "uint64" if series.dtype.kind == "u" else "int64"
-        exact = getattr(series.fillna(0).astype(plain), _TO_ARRAY[library(X)])()
-        as_floats(coded(exact).values, name)
-    return coded_numbers
+    if not declared:
+        return Coded(codes, values.astype(object))
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise infinite_numbers(name, abs(values_of(series.astype("float64"), name)) == np.inf)
+    return Coded(codes, as_seen(values, name, has_missing=bool(series.hasnans)))
 
 
 def _dates(series: Column, name: Name) -> Coded:
@@ -278,9 +269,8 @@ def sortable(array: Array) -> Any:
 
     CuPy sorts floats by their bits, so a NaN whose sign is set, such as 0/0 on x86, comes first.
     """
-    if array.dtype.kind != "f" or device_of(array) == "cpu":
+    if array.dtype.kind != "f" or (cupy := xp(array)) is np:
         return array
-    cupy = array_module("cuda")
     return cupy.where(cupy.isnan(array), cupy.nan, array)
 
 
@@ -303,22 +293,29 @@ def same_labels(a: Array, b: Array) -> bool:
 
 def to_host(array: Array) -> np.ndarray:
     """Return what was learnt on the host, recording the copy; rows go by `to_device`."""
-    return _host(array, state=True)
+    if _LIBRARIES[type(array)] != "cupy":
+        return np.asarray(array)
+    return _copy_to_host(array, state=True)
 
 
 def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
     """Return arrays as `to_host` does, those of a GPU by one copy: each waits until it is done."""
-    away = [array for array in arrays if library(array) == "cupy"]
+    away = [array for array in arrays if _LIBRARIES[type(array)] == "cupy"]
     if not away:
         return [np.asarray(array) for array in arrays]
     if len(away) < 2:
         return [to_host(array) for array in arrays]
-    flat = to_host(array_module("cuda").concatenate([each.ravel().view("uint8") for each in away]))
+    flat = to_host(xp(away[0]).concatenate([each.ravel().view("uint8") for each in away]))
     parts = np.split(flat, np.cumsum([each.nbytes for each in away[:-1]]))
     pairs = zip(parts, away, strict=True)
     # A part may begin anywhere; a copy begins where its type has to.
     copies = iter([part.view(each.dtype).reshape(each.shape).copy() for part, each in pairs])
-    return [next(copies) if library(array) == "cupy" else array for array in arrays]
+    return [next(copies) if _LIBRARIES[type(array)] == "cupy" else array for array in arrays]
+
+
+def to_device_of(array: np.ndarray, other: Array) -> Any:
+    """Return what was learnt where another array is, recording the bytes that move."""
+    return array if xp(other) is np else to_device(array, "cuda")
 
 
 def any_of(marks: Sequence[Any]) -> list[int]:
@@ -327,9 +324,7 @@ def any_of(marks: Sequence[Any]) -> list[int]:
     return np.flatnonzero(marked).tolist()
 
 
-def _host(array: Array, *, state: bool) -> np.ndarray:
-    if library(array) != "cupy":
-        return np.asarray(array)
+def _copy_to_host(array: Array, *, state: bool) -> np.ndarray:
     trace.record_transfer(to_host=int(array.nbytes), state=state)
     copied: np.ndarray = array.get()
     return copied
@@ -337,7 +332,7 @@ def _host(array: Array, *, state: bool) -> np.ndarray:
 
 def to_device(X: Table, device: str) -> Any:
     """Return a frame or an array on a device, recording the bytes that move."""
-    source = library(X)
+    source = _LIBRARIES[type(X)]
     if _DEVICE.get(source, "cpu") == device:
         return X
     if is_sparse(X):
@@ -346,7 +341,7 @@ def to_device(X: Table, device: str) -> Any:
         trace.record_transfer(to_host=_own_nbytes(X))
         return X.to_pandas()
     if source == "cupy":
-        return _host(X, state=False)
+        return _copy_to_host(X, state=False)
     trace.record_transfer(to_device=nbytes(X))
     return _upload(X) if source == "pandas" else load("cupy").asarray(X)
 
@@ -453,35 +448,17 @@ def csr_to_gpu(X: Table) -> Any:
     return load("cupyx.scipy.sparse.csr_matrix")(X)
 
 
-def encode_text(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return the codes of a series of text, -1 for missing, and its distinct values.
+def encode_text(series: pd.Series) -> Coded:
+    """Return the codes of a series of one of pandas' types for text.
 
-    Parameters
-    ----------
-    series : Series
-        Of one of pandas' types for text.
+    The distinct values are in the order in which they are met.
 
-    Returns
-    -------
-    codes : numpy.ndarray of int32, shape (n_rows,)
-    values : numpy.ndarray of object, shape (n_values,)
-        In the order in which they are met.
-
-    Examples
-    --------
     >>> codes, values = encode_text(pd.Series(["b", None, "a", "b"], dtype="str"))
     >>> codes.tolist(), values.tolist()
     ([0, -1, 1, 0], ['b', 'a'])
     """
-    array = pa.array(series)
-    whole = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-    chunks = whole.dictionary_encode().unify_dictionaries().chunks
-    codes = [np.asarray(pc.fill_null(chunk.indices, -1)) for chunk in chunks]
-    values: Any = chunks[0].dictionary.to_numpy(zero_copy_only=False) if chunks else []
-    return _joined(codes), np.asarray(values, dtype=object)
-
-
-def _joined(codes: list[np.ndarray]) -> np.ndarray:
-    if len(codes) == 1:
-        return codes[0]
-    return np.concatenate(codes) if codes else np.empty(0, dtype="int32")
+    coded = pa.array(series).dictionary_encode()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.unify_dictionaries().combine_chunks()
+    values = coded.dictionary.to_numpy(zero_copy_only=False)
+    return Coded(np.asarray(pc.fill_null(coded.indices, -1)), np.asarray(values, dtype=object))

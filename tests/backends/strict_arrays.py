@@ -30,7 +30,7 @@ class Frames:
 
     matrix = staticmethod(lambda X, order="C", dtype="auto": X)
     device_of = staticmethod(lambda X: "cuda" if isinstance(X, STRICT) else "cpu")
-    array_module = staticmethod(lambda device: xp)
+    xp = staticmethod(lambda X: xp)
 
     @staticmethod
     def to_device(value: Any, device: str) -> Any:

@@ -20,16 +20,6 @@ def test_the_bound_is_where_integers_begin_to_merge() -> None:
         checks.as_floats(np.array([bound + 1, 0, bound]), "x")
 
 
-def test_infinite_values_are_refused_by_row() -> None:
-    with pytest.raises(DataError, match="column 3 holds infinite .*row 1"):
-        checks.refuse_infinite(np.array([1.0, -np.inf, np.inf]), 3, np)
-
-
-@pytest.mark.parametrize("array", [[1, 2], [1.0, np.nan], [True]])
-def test_finite_values_pass(array: list[object]) -> None:
-    assert checks.refuse_infinite(np.array(array), "x", np) is None
-
-
 @pytest.mark.parametrize(
     ("array", "has_missing", "dtype"),
     [([1, 2], False, "int64"), ([1, 2], True, "float64"), ([True], False, "float64")],

@@ -46,7 +46,7 @@ def scale_matrix(
 
 
 def _squares(X: Table, centred: bool) -> float:
-    xp = frames.array_module(frames.device_of(X))
+    xp = frames.xp(X)
     around = 0.0 if centred else float((X.mean(axis=0) ** 2).sum())
     return float(xp.var(X, axis=0).sum()) + around
 
@@ -70,7 +70,7 @@ def scale_partitions(X: Table, *, tol: float, centred: bool) -> tuple[Any, float
 
 def _moments(X: Table) -> tuple[int, Any, Any]:
     """Return the number of rows, and mean and variance of each column, on the host."""
-    xp = frames.array_module(frames.device_of(X))
+    xp = frames.xp(X)
     mean, variance = (each(X, axis=0, dtype="float64") for each in (xp.mean, xp.var))
     return len(X), frames.to_host(mean), frames.to_host(variance)
 

@@ -58,7 +58,7 @@ async def _devices(cluster: Cluster) -> dict[str, str]:
 
 
 def _device() -> str:
-    runtime = frames.array_module("cuda").cuda.runtime
+    runtime = load("cupy").cuda.runtime
     return str(runtime.getDeviceProperties(runtime.getDevice())["uuid"])
 
 
@@ -187,7 +187,7 @@ def _upload(column: Column, table: Table) -> Any:
     if column is None:
         return None
     device = frames.device_of(table)
-    meta = frames.array_module(device).empty(0, column.dtype)
+    meta = frames.xp(table._meta).empty(0, column.dtype)
     return column.map_blocks(frames.to_device, device, dtype=column.dtype, meta=meta)
 
 
@@ -205,7 +205,7 @@ def _fit(
 
 def transform_partitions(model: Model, X: Table) -> Any:
     """Return what a fitted model makes of partitions, as partitions on their device."""
-    row = frames.array_module(frames.device_of(X)).zeros((1, X.shape[1]), X.dtype)
+    row = frames.xp(X._meta).zeros((1, X.shape[1]), X.dtype)
     (width,) = model.call("transform", row).shape[1:]
     meta = X._meta[:0, :0]
     return X.map_blocks(_transform, model, dtype=X.dtype, chunks=(X.chunks[0], (width,)), meta=meta)
@@ -217,7 +217,7 @@ def _transform(X: Table, model: Model) -> Any:
 
 def has_missing(X: Table) -> bool:
     """Return whether a matrix of the host or of a GPU has missing values."""
-    xp = frames.array_module(frames.device_of(X))
+    xp = frames.xp(X)
     values = X.data if frames.is_sparse(X) else X
     return not is_finite(values, xp) and bool(xp.isnan(values).any())
 

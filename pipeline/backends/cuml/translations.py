@@ -269,7 +269,7 @@ def _categorical(fitted: Estimator) -> dict[str, Any]:
 def _unseen(fitted: Estimator, X: Table) -> str:
     """Return which category is new; for it CuPy would take the number of another one."""
     seen = fitted.category_count_.sum(axis=1) > 0
-    xp = frames.array_module(frames.device_of(X))
+    xp = frames.xp(X)
     sizes = (seen * xp.arange(1, seen.shape[1] + 1)).max(axis=1)
     wrong = (sizes <= X) | (X <= -1)
     if not bool(wrong.any()):

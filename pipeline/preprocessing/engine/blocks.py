@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
@@ -133,13 +134,16 @@ class Indicators:
 
     def write(self, out: Array, start: int = 0) -> None:
         """Set the ones; zeros are there already."""
-        mark = _mark if frames.device_of(out) == "cpu" else _compare
+        xp = frames.xp(out)
         for positions, width in zip(self.positions, self.widths, strict=True):
-            mark(out, start, positions, width)
+            if xp is np:
+                _mark(out, start, positions)
+            else:
+                _compare(out[:, start : start + width], positions, xp)
             start += width
 
 
-def _mark(out: np.ndarray, start: int, positions: np.ndarray, width: int) -> None:
+def _mark(out: np.ndarray, start: int, positions: np.ndarray) -> None:
     """Set the ones where they are: a value a row is touched."""
     rows = np.arange(len(out)) * out.shape[1]
     if (positions < 0).any():
@@ -147,11 +151,10 @@ def _mark(out: np.ndarray, start: int, positions: np.ndarray, width: int) -> Non
     out.reshape(-1)[rows + (positions + start)] = 1
 
 
-def _compare(out: Array, start: int, positions: Any, width: int) -> None:
+def _compare(into: Array, positions: Any, xp: ModuleType) -> None:
     """Write all columns at once: one kernel that makes nothing else, and no wait for the GPU."""
-    xp = frames.array_module("cuda")
-    into, rows, columns = out[:, start : start + width], positions[:, None], xp.arange(width)
-    if by_columns(out):
+    rows, columns = positions[:, None], xp.arange(into.shape[1])
+    if by_columns(into):
         into, rows, columns = into.T, rows.T, columns[:, None]
     xp.equal(rows, columns, out=into)
 
@@ -241,16 +244,16 @@ def scale(block: Block, weight: float | None) -> Block:
     return Scaled(block, weight)
 
 
-def fill_missing(values: Array, missing: Array, fill: Any) -> Any:
+def fill_missing(values: Array, missing: Array, fill: Any, xp: ModuleType) -> Any:
     """Return a matrix with a value, or one a column, where it is missing.
 
     >>> import numpy as np
-    >>> fill_missing(np.array([[1.0, 2.0]]), np.array([[False, True]]), 0.5).tolist()
+    >>> fill_missing(np.array([[1.0, 2.0]]), np.array([[False, True]]), 0.5, np).tolist()
     [[1.0, 0.5]]
     """
-    if frames.device_of(values) == "cuda":
+    if xp is not np:
         # To ask first whether any is missing would be to wait for the GPU.
-        return frames.array_module("cuda").where(missing, fill, values)
+        return xp.where(missing, fill, values)
     if not missing.any():
         return values
     values = values.copy(order="K")

@@ -114,8 +114,8 @@ class Table:
     def __init__(self, X: Any, own: Sequence[Any] = ()) -> None:
         self.X = self.like = X
         self.own = own
-        self.device = frames.device_of(X)
-        self.xp = frames.array_module(self.device)
+        self.xp = frames.xp(X)
+        self.device = "cpu" if self.xp is np else "cuda"
         self.n_rows = int(X.shape[0])
         self.widest = max(1, int(X.shape[1]))
         self._columns: dict[type, dict[Any, Any]] = {}
@@ -127,15 +127,15 @@ class Table:
         with self._lock:
             store = self._columns.setdefault(form, {})
             new = [name for name in names if name not in store]
-            if new:
-                store.update(zip(new, self._convert(form, new), strict=True))
+            if new and self.xp is np:
+                apply = map if self.n_rows < FEW_ROWS else threads.each
+                store.update(zip(new, apply(partial(READERS[form], self.X), new), strict=True))
+            elif new:
+                store.update(zip(new, self._convert_together(form, new), strict=True))
         return list(map(store.__getitem__, names))
 
-    def _convert(self, form: type, names: Sequence[Any]) -> Iterable[Any]:
+    def _convert_together(self, form: type, names: Sequence[Any]) -> Iterable[Any]:
         """Return whole columns; a GPU is waited for once for what is to be known of all."""
-        if self.device == "cpu":
-            apply = map if self.n_rows < FEW_ROWS else threads.each
-            return apply(partial(READERS[form], self.X), names)
         if form is Categories:
             return map(_small, frames.all_categories(self.X, names))
         pairs = [self._number(name) for name in names]
@@ -150,8 +150,9 @@ class Table:
         was looked at, each block makes its own; but where it has another type, rows with and
         without missing values would differ.
         """
-        column = frames.unchecked(self.X, name)
-        own = frames.is_frame(self.X) and column.dtype == frames.column(self.X, name).dtype
+        series = frames.column(self.X, name)
+        column = frames.values_of(series, name)
+        own = series is not column and column.dtype == series.dtype
         floats = column.dtype.kind == "f"
         infinite = self.xp.isinf(column).any() if floats else self.xp.zeros((), dtype=bool)
         return None if own else column, infinite
@@ -238,7 +239,7 @@ class Part:
         if form is Categories:
             return Categories([frames.Coded(c.codes[self.rows], c.values) for c in columns])
         cut = [
-            frames.values_of(frames.column(self.table.X, name).iloc[self.rows])
+            frames.values_of(self.table.X[name].iloc[self.rows], name)
             if column is None
             else column[self.rows]
             for name, column in zip(names, columns, strict=True)

@@ -92,8 +92,8 @@ def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
     missing = xp.isnan(values)
     count = total(~missing)
     known = count + (count == 0)
-    origin = total(fill_missing(values, missing, 0.0)) / known
-    off = fill_missing(values - origin, missing, 0.0)
+    origin = total(fill_missing(values, missing, 0.0, xp)) / known
+    off = fill_missing(values - origin, missing, 0.0, xp)
     rest = total(off) / known
     squares = xp.maximum(total(off * off) - count * rest * rest, 0.0)
     return xp.stack([count, origin, rest, squares])

@@ -56,7 +56,7 @@ class Tables:
         if kept is not None and kept[0] is column.values:
             return kept[1]
         table = self._make(j, self._known(j, column.values))
-        table = frames.to_device(table, frames.device_of(column.codes))
+        table = frames.to_device_of(table, column.codes)
         self._kept[j] = (column.values, table)
         return table
 

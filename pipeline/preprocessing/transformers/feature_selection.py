@@ -38,9 +38,7 @@ class _SelectorTwin(Twin[S]):
         kept = self.fitted.get_support(indices=True)
         if len(kept) == block.width:
             return block
-        device = frames.device_of(block.values)
-        columns = frames.to_device(kept, device)
-        return Numbers(frames.array_module(device).take(block.values, columns, axis=1))
+        return Numbers(block.values.take(frames.to_device_of(kept, block.values), axis=1))
 
 
 class VarianceStats(NamedTuple):

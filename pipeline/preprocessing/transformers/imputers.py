@@ -131,10 +131,8 @@ class SimpleImputerTwin(Twin[Seen]):
         if not self.estimator.add_indicator or not len(self.fitted.indicator_.features_):
             return whole
         mask = is_missing(block)
-        device = frames.device_of(mask)
-        columns = frames.to_device(self.fitted.indicator_.features_, device)
-        mask = frames.array_module(device).take(mask, columns, axis=1)
-        return _beside(whole, mask)
+        columns = frames.to_device_of(self.fitted.indicator_.features_, mask)
+        return _beside(whole, mask.take(columns, axis=1))
 
     def _filled(self, block: Numbers | Categories) -> Numbers | Categories:
         statistics = self.fitted.statistics_
@@ -145,8 +143,8 @@ class SimpleImputerTwin(Twin[Seen]):
         xp = frames.xp(block.values)
         values = block.values if len(kept) == len(statistics) else block.values[:, kept]
         values = floats(values) if self.estimator.strategy in AVERAGES else values
-        fill = frames.to_device(statistics[kept].astype(values.dtype), frames.device_of(values))
-        return Numbers(fill_missing(values, xp.isnan(values), fill))
+        fill = frames.to_device_of(statistics[kept].astype(values.dtype), values)
+        return Numbers(fill_missing(values, xp.isnan(values), fill, xp))
 
 
 def _beside(block: Numbers | Categories, mask: Array) -> Numbers | Categories:
@@ -245,9 +243,7 @@ class MissingIndicatorTwin(Twin[Holes]):
             return Numbers(mask)
         if self.estimator.error_on_new:
             self._check_known(mask)
-        device = frames.device_of(mask)
-        columns = frames.to_device(kept, device)
-        return Numbers(frames.array_module(device).take(mask, columns, axis=1))
+        return Numbers(mask.take(frames.to_device_of(kept, mask), axis=1))
 
     def _check_known(self, mask: Array) -> None:
         new = np.setdiff1d(np.flatnonzero(frames.to_host(mask.any(axis=0))), self.fitted.features_)

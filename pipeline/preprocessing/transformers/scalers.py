@@ -73,9 +73,9 @@ class StandardScalerTwin(Twin[Moments]):
         """Return the scaled block in float64."""
         values = block.values
         if self.estimator.with_mean:
-            values = values - frames.to_device(self.fitted.mean_, frames.device_of(values))
+            values = values - frames.to_device_of(self.fitted.mean_, values)
         if self.estimator.with_std:
-            values = values / frames.to_device(self.fitted.scale_, frames.device_of(values))
+            values = values / frames.to_device_of(self.fitted.scale_, values)
         return Numbers(values)
 
 
@@ -112,12 +112,11 @@ class MinMaxScalerTwin(_RangeTwin):
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block in float64."""
-        device = frames.device_of(block.values)
-        values = block.values * frames.to_device(self.fitted.scale_, device)
-        values += frames.to_device(self.fitted.min_, device)
+        values = block.values * frames.to_device_of(self.fitted.scale_, block.values)
+        values += frames.to_device_of(self.fitted.min_, values)
         if self.estimator.clip:
             low, high = self.estimator.feature_range
-            frames.array_module(device).clip(values, low, high, out=values)
+            frames.xp(values).clip(values, low, high, out=values)
         return Numbers(values)
 
 
@@ -132,10 +131,9 @@ class MaxAbsScalerTwin(_RangeTwin):
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block in float64."""
-        device = frames.device_of(block.values)
-        values = block.values / frames.to_device(self.fitted.scale_, device)
+        values = block.values / frames.to_device_of(self.fitted.scale_, block.values)
         if self.estimator.clip:
-            frames.array_module(device).clip(values, -1.0, 1.0, out=values)
+            frames.xp(values).clip(values, -1.0, 1.0, out=values)
         return Numbers(values)
 
 

@@ -217,13 +217,13 @@ def _bounds(stats: MinMax) -> np.ndarray:
 
 def _continue(out: Array, values: Array, beyond: Any, edge: Edge) -> None:
     """Write the linear continuation where values lie beyond an edge."""
-    if frames.device_of(out) == "cpu":
+    xp = frames.xp(out)
+    if xp is np:
         row, column = np.nonzero(beyond)
         at, value, slope = (array[column] for array in edge)
         out[row, column] = value + (values[row, column] - at)[:, None] * slope
         return
     # To ask where they are would be to wait for the GPU.
-    xp = frames.array_module("cuda")
     at, value, slope = map(xp.asarray, edge)
     line = value + (values - at)[:, :, None] * slope
     xp.copyto(out, line, where=beyond[:, :, None])
@@ -231,10 +231,11 @@ def _continue(out: Array, values: Array, beyond: Any, edge: Edge) -> None:
 
 def _blank(out: Array, missing: Array) -> None:
     """Write zeros where values are missing; on a GPU, without asking where that is."""
-    if frames.device_of(out) == "cpu":
+    xp = frames.xp(out)
+    if xp is np:
         out[missing] = 0.0
     else:
-        frames.array_module("cuda").copyto(out, 0.0, where=missing[:, :, None])
+        xp.copyto(out, 0.0, where=missing[:, :, None])
 
 
 def splines(basis: Basis, x: Array) -> Any:
