@@ -174,7 +174,7 @@ def _find_backend(part: Any, kind: Kind, device: str) -> Backend | None:
 def _classify_preprocessing(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> Node:
     if reasons := _reasons_against_blocks(part, path, leaves, rows):
         return Node(path, part, Kind.PREPROCESSING, reasons=tuple(reasons))
-    kept = (inner for inner, leaf in leaves if not build.dropped(leaf))
+    kept = (inner for inner, leaf in leaves if not (isinstance(leaf, str) and leaf == "drop"))
     places = tuple(Placement(inner, BLOCKS[device], device) for inner in kept)
     return Node(path, part, Kind.PREPROCESSING, placements=places)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import pandas as pd
 from sklearn.base import BaseEstimator
@@ -26,6 +26,9 @@ from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator
 
 CONTAINERS = (Pipeline, ColumnTransformer, FeatureUnion)
+WORDS = (None, "passthrough", "drop")
+NUMBER = "use a Python number"
+SELECTOR = "use make_column_selector or list the columns"
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class BuildOptions:
     ----------
     keeps : {"none", "small", "all"}
         Which statistics are kept, for more rows to be added to: "small" are those that hold no
-        rows.
+        rows, unless some step needs all rows at once.
     float32 : bool
         Steps hand on float32 where scikit-learn's do, and not the float64 they compute in.
     rank_error : float
@@ -71,49 +74,49 @@ def build(
     Unsupported
         Some part has no twin; every reason is in the error.
     """
-    against = reasons(estimator, step)
-    if against:
+    options = options or BuildOptions()
+    inside = walk(estimator, step)
+    if against := _reasons_of(inside):
         raise Unsupported(*against)
-    return _node(estimator, head, step, options or BuildOptions())
+    if options.keeps == "small" and _needs_all_rows(inside):
+        options = replace(options, keeps="none")
+    return _node(estimator, head, step, options)
 
 
 def _node(estimator: Estimator, head: pd.DataFrame, step: str, options: BuildOptions) -> BlockNode:
+    kind = type(estimator)
+    if kind in TWINS:
+        twin = TWINS[kind](estimator)
+        twin.rank_error = options.rank_error
+        weights = next((given for of, given in options.weights if of is estimator), None)
+        return TransformerNode(twin, keeps=options.keeps, float32=options.float32, weights=weights)
     if left_out(estimator):
         return Passthrough()
-    kind, prefix = type(estimator), under(step, "")
+
+    prefix = f"{step}." if step else ""
     if kind is Pipeline:
         check_names(estimator, estimator.steps, step)
         nodes = [_node(how, head, prefix + name, options) for name, how in estimator.steps]
         return PipelineNode(estimator, nodes)
-    if kind is ColumnTransformer:
-        check_names(estimator, estimator.transformers, step)
-        branches = _branches(estimator, estimator.transformers, head, step)
-        weights = estimator.transformer_weights or {}
-        return ColumnTransformerNode(
-            estimator,
-            [
-                Branch(
-                    name,
-                    _node(how, head[names], prefix + name, options),
-                    names,
-                    weights.get(name),
-                )
-                for name, how, names in branches
-                if names and how != "drop"
-            ],
-            head,
-        )
+    weights = estimator.transformer_weights or {}
     if kind is FeatureUnion:
-        return _union(estimator, head, step, options)
-    twin = TWINS[kind](estimator)
-    twin.rank_error = options.rank_error
-    weights = next((given for of, given in options.weights if of is estimator), None)
-    return TransformerNode(twin, keeps=options.keeps, float32=options.float32, weights=weights)
+        _check_union(estimator, step)
+        branches = [
+            Branch(name, _node(how, head, prefix + name, options), None, weights.get(name))
+            for name, how in estimator.transformer_list
+            if how != "drop"
+        ]
+        return FeatureUnionNode(estimator, branches)
+    check_names(estimator, estimator.transformers, step)
+    branches = [
+        Branch(name, _node(how, head[names], prefix + name, options), names, weights.get(name))
+        for name, how, names in _branches(estimator, estimator.transformers, head, step)
+        if names and how != "drop"
+    ]
+    return ColumnTransformerNode(estimator, branches, head)
 
 
-def _union(
-    estimator: FeatureUnion, head: pd.DataFrame, step: str, options: BuildOptions
-) -> FeatureUnionNode:
+def _check_union(estimator: FeatureUnion, step: str) -> None:
     check_names(estimator, estimator.transformer_list, step)
     if not estimator.transformer_list:
         raise ConfigError(f"{step}: the FeatureUnion has no transformers; leave it out")
@@ -121,22 +124,13 @@ def _union(
         estimator._validate_transformer_weights()
     except ValueError as error:
         raise ConfigError(f"{step}: {error}") from error
-    weights, prefix = estimator.transformer_weights or {}, under(step, "")
-    return FeatureUnionNode(
-        estimator,
-        [
-            Branch(name, _node(how, head, prefix + name, options), None, weights.get(name))
-            for name, how in estimator.transformer_list
-            if how != "drop"
-        ],
-    )
 
 
 def _branches(
     estimator: ColumnTransformer, transformers: Sequence[Any], head: pd.DataFrame, step: str
 ) -> list[tuple[str, Any, list[Any]]]:
     """Return the names, transformers and columns of the branches, the remainder last."""
-    prefix = under(step, "")
+    prefix = f"{step}." if step else ""
     chosen = [(name, how, selected(head, key, prefix + name)) for name, how, key in transformers]
     used = {column for _, _, names in chosen for column in names}
     rest = [column for column in head.columns if column not in used]
@@ -172,11 +166,6 @@ def columns_read(estimator: Estimator, head: pd.DataFrame) -> list[Any] | None:
     branches = _branches(estimator, transformers, head, "")
     read = {name for _, how, names in branches if how != "drop" for name in names}
     return [name for name in head.columns if name in read]
-
-
-def dropped(how: Any) -> bool:
-    """Return whether a container leaves the columns of a part out."""
-    return isinstance(how, str) and how == "drop"
 
 
 def selected(head: pd.DataFrame, key: Any, step: str) -> list[Any]:
@@ -220,13 +209,46 @@ def _by_position(key: slice, columns: list[Any]) -> slice:
     return slice(start, None if stop is None else stop + 1, key.step)
 
 
-def under(step: str, name: str) -> str:
-    """Return the path of a part of a step; the steps of a program have no path before theirs.
+class Inside(NamedTuple):
+    """An estimator, or a word for one, within another.
 
-    >>> under("columntransformer", "numbers"), under("", "simpleimputer")
-    ('columntransformer.numbers', 'simpleimputer')
+    Parameters
+    ----------
+    path : str
+        Its path in the whole estimator.
+    estimator : estimator, "passthrough", "drop" or None
+    first : bool
+        The table itself comes in, and not what another step has made of it.
     """
-    return f"{step}.{name}" if step else name
+
+    path: str
+    estimator: Any
+    first: bool
+
+
+def walk(estimator: Estimator, step: str, *, first: bool = True) -> list[Inside]:
+    """Return an estimator and all inside it: a container, then what it holds, in order."""
+    found = [Inside(step, estimator, first)]
+    kind, prefix = type(estimator), f"{step}." if step else ""
+    first = first or kind is ColumnTransformer
+    for name, how in parts(estimator):
+        path = prefix + name
+        inner = walk(how, path, first=first) if type(how) in CONTAINERS else ()
+        found += inner or [Inside(path, how, first)]
+        first = first and (kind is not Pipeline or left_out(how))
+    return found
+
+
+def parts(estimator: Estimator) -> list[tuple[str, Any]]:
+    """Return the names and transformers that a container holds; none for a transformer."""
+    kind = type(estimator)
+    if kind is Pipeline:
+        return [(name, how) for name, how in estimator.steps if how is not None]
+    if kind is ColumnTransformer:
+        held = [(name, how) for name, how, _ in estimator.transformers]
+        rest = estimator.remainder
+        return held if isinstance(rest, str) and rest == "drop" else [*held, ("remainder", rest)]
+    return list(estimator.transformer_list) if kind is FeatureUnion else []
 
 
 def leaves(estimator: Estimator, step: str) -> list[tuple[str, Any]]:
@@ -239,26 +261,11 @@ def leaves(estimator: Estimator, step: str) -> list[tuple[str, Any]]:
     """
     if type(estimator) not in CONTAINERS:
         return [(step, estimator)]
-    inside, prefix = [], under(step, "")
-    for name, how in parts(estimator):
-        path = prefix + name
-        inside += leaves(how, path) if type(how) in CONTAINERS else [(path, how)]
-    return inside
+    inside = walk(estimator, step)
+    return [(path, how) for path, how, _ in inside if type(how) not in CONTAINERS]
 
 
-def parts(estimator: Estimator) -> list[tuple[str, Any]]:
-    """Return the names and transformers that a container holds; none for a transformer."""
-    if type(estimator) is Pipeline:
-        return [(name, how) for name, how in estimator.steps if how is not None]
-    if type(estimator) is ColumnTransformer:
-        held = [(name, how) for name, how, _ in estimator.transformers]
-        return held + (
-            [("remainder", estimator.remainder)] if estimator.remainder != "drop" else []
-        )
-    return list(estimator.transformer_list) if type(estimator) is FeatureUnion else []
-
-
-def reasons(estimator: Estimator, step: str, *, first: bool = True) -> list[Reason]:
+def reasons(estimator: Estimator, step: str) -> list[Reason]:
     """Return why a transformer cannot run on blocks; none when it can.
 
     Parameters
@@ -266,58 +273,49 @@ def reasons(estimator: Estimator, step: str, *, first: bool = True) -> list[Reas
     estimator : estimator, or "passthrough" or "drop"
     step : str
         Its path in the whole estimator.
-    first : bool
-        The table itself comes in, and not what another step has made of it.
     """
-    kind = type(estimator)
-    if kind in CONTAINERS:
-        return _container_reasons(estimator, step, first=first)
-    if left_out(estimator) or dropped(estimator):
-        return []
-    if kind in TWINS:
-        return TWINS[kind].unsupported_reasons(estimator, step)
-    known = ", ".join(sorted(sklearn_class.__name__ for sklearn_class in TWINS))
-    return [Reason(step, f"{kind.__name__} has no twin yet", f"there are: {known}")]
+    return _reasons_of(walk(estimator, step))
 
 
-def _container_reasons(estimator: Estimator, step: str, *, first: bool) -> list[Reason]:
-    against, kind, prefix = [], type(estimator), under(step, "")
-    if kind is ColumnTransformer:
-        if not first:
-            why = "a ColumnTransformer must come first in its pipeline"
-            against.append(Reason(step, why, "reorder it"))
-        against += _weight_reasons(estimator, step) + _selector_reasons(estimator, step)
-        first = True
-    elif kind is FeatureUnion:
-        against += _weight_reasons(estimator, step)
-    for name, how in parts(estimator):
-        against += reasons(how, prefix + name, first=first)
-        first = first and (kind is not Pipeline or left_out(how))
+def _reasons_of(inside: Sequence[Inside]) -> list[Reason]:
+    against = []
+    for part in inside:
+        kind = type(part.estimator)
+        if kind in TWINS:
+            against += TWINS[kind].unsupported_reasons(part.estimator, part.path)
+        elif kind is ColumnTransformer or kind is FeatureUnion:
+            against += _container_reasons(*part)
+        elif kind is not Pipeline and part.estimator not in WORDS:
+            known = ", ".join(sorted(sklearn_class.__name__ for sklearn_class in TWINS))
+            why = f"{kind.__name__} has no twin yet"
+            against.append(Reason(part.path, why, f"there are: {known}"))
+    return against
+
+
+def _container_reasons(step: str, estimator: Estimator, first: bool) -> list[Reason]:
+    against = []
+    columns = type(estimator) is ColumnTransformer
+    if columns and not first:
+        why = "a ColumnTransformer must come first in its pipeline"
+        against.append(Reason(step, why, "reorder it"))
+    against += [
+        Reason(step, f"the weight of {name!r} is {weight!r}", NUMBER, "transformer_weights")
+        for name, weight in (estimator.transformer_weights or {}).items()
+        if weight is not None and not isinstance(weight, int | float)
+    ]
+    # A function would see one row here, and all of them in scikit-learn.
+    against += [
+        Reason(f"{step}.{name}".removeprefix("."), "a function may select by the data", SELECTOR)
+        for name, _, key in (estimator.transformers if columns else ())
+        if callable(key) and type(key) is not make_column_selector
+    ]
     return against
 
 
 def must_come_first(estimator: Estimator) -> bool:
     """Return whether a transformer selects columns, which only a table has."""
-    return bool(reasons(estimator, "", first=False)) and not reasons(estimator, "")
-
-
-def _selector_reasons(estimator: ColumnTransformer, step: str) -> list[Reason]:
-    # A function would see one row here, and all of them in scikit-learn.
-    suggestion = "use make_column_selector or list the columns"
-    return [
-        Reason(under(step, name), "a function may select by the data", suggestion)
-        for name, _, key in estimator.transformers
-        if callable(key) and type(key) is not make_column_selector
-    ]
-
-
-def _weight_reasons(estimator: ColumnTransformer | FeatureUnion, step: str) -> list[Reason]:
-    suggestion = "use a Python number"
-    return [
-        Reason(step, f"the weight of {name!r} is {weight!r}", suggestion, "transformer_weights")
-        for name, weight in (estimator.transformer_weights or {}).items()
-        if weight is not None and not isinstance(weight, int | float)
-    ]
+    inside = walk(estimator, "", first=False)
+    return any(type(how) is ColumnTransformer and not first for _, how, first in inside)
 
 
 def left_out(how: Any) -> bool:
@@ -327,20 +325,19 @@ def left_out(how: Any) -> bool:
 
 def obstacles_to_batches(estimator: Estimator, step: str) -> list[Reason]:
     """Return why a transformer cannot learn batch by batch; none when it can."""
-    return reasons(estimator, step) + needs_all_rows(estimator, step)
+    inside = walk(estimator, step)
+    return _reasons_of(inside) + _needs_all_rows(inside)
 
 
-def needs_all_rows(estimator: Estimator, step: str) -> list[Reason]:
+def _needs_all_rows(inside: Sequence[Inside]) -> list[Reason]:
     """Return why a transformer that runs on blocks cannot learn from some rows after others."""
-    twin = TWINS.get(type(estimator))
-    if twin is not None and twin.needs_target:
-        why = f"{type(estimator).__name__} needs the target of all rows"
-        return [Reason(step, why, "fit on all rows at once")]
-    below, prefix = parts(estimator), under(step, "")
     against = []
-    if type(estimator) is Pipeline and sum(not left_out(how) for _, how in below) > 1:
-        why = "a step learns from what the one before makes, which changes with every batch"
-        against.append(Reason(step, why, "fit on all rows at once"))
-    for name, how in below:
-        against += needs_all_rows(how, prefix + name)
+    for step, part, _ in inside:
+        twin, why = TWINS.get(type(part)), ""
+        if twin is not None and twin.needs_target:
+            why = f"{type(part).__name__} needs the target of all rows"
+        elif type(part) is Pipeline and sum(not left_out(how) for _, how in part.steps) > 1:
+            why = "a step learns from what the one before makes, which changes with every batch"
+        if why:
+            against.append(Reason(step, why, "fit on all rows at once"))
     return against

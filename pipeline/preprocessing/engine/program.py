@@ -21,7 +21,6 @@ from pipeline.preprocessing.engine.blocks import Unread
 from pipeline.preprocessing.engine.build import (
     BuildOptions,
     build,
-    needs_all_rows,
     obstacles_to_batches,
 )
 from pipeline.preprocessing.engine.dask import Partitions
@@ -89,7 +88,7 @@ class Program:
         y : array of shape (n_rows,), optional
             On the host.
         """
-        self._fit(X, y, keeps=self._small())
+        self._fit(X, y, keeps="small")
         return self
 
     def partial_fit(self, X: Any, y: Any = None, **params: Any) -> Program:
@@ -134,7 +133,7 @@ class Program:
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn, and return the matrix of the training rows, shape (n_rows, width)."""
-        return self._write(*self._fit(X, y, keeps=self._small()))
+        return self._write(*self._fit(X, y, keeps="small"))
 
     def transform(self, X: Any) -> Any:
         """Return the matrix of a table, shape (n_rows, width), on its device."""
@@ -175,10 +174,6 @@ class Program:
             raise DataError(f"{self.step}: the saved model is not one of this program")
         self.node.resume(fitted, NodeInput(list(names), framed), iter(forms))
         self.head, self.resumed = header(names, dtypes, self.node.known()), True
-
-    def _small(self) -> Keeps:
-        """Return what a `fit` keeps of its statistics, for a `partial_fit` after it."""
-        return "none" if needs_all_rows(self.estimator, self.step) else "small"
 
     def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Table | Partitions, Read]:
         table = as_table(X)
