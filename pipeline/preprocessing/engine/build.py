@@ -106,7 +106,7 @@ def _node(estimator: Estimator, head: pd.DataFrame, step: str, options: BuildOpt
             for name, how in estimator.transformer_list
             if how != "drop"
         ]
-        return FeatureUnionNode(estimator, branches)
+        return FeatureUnionNode(estimator, branches, head)
     check_names(estimator, estimator.transformers, step)
     branches = [
         Branch(name, _node(how, head[names], prefix + name, options), names, weights.get(name))

@@ -82,10 +82,11 @@ class Partitions:
         DataError
             There is none.
         """
-        return Table(self._row, self._own_first).first()
+        return Table(self.top, self._own_first).first()
 
     @cached_property
-    def _row(self) -> Any:
+    def top(self) -> Any:
+        """A table of the first row."""
         # Not `X.head(1, npartitions=-1)`, which makes all partitions.
         head = load("dask.delayed")(_head, pure=False)
         for part in self._parts:
@@ -102,7 +103,7 @@ class Partitions:
         narrow = copy(self)
         narrow.X = self.X[wanted]
         narrow._parts = partitioned.partitions_of(narrow.X)
-        narrow._row = self._row[wanted]
+        narrow.top = self.top[wanted]
         return narrow
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:

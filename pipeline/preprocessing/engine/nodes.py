@@ -11,11 +11,10 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from operator import attrgetter, methodcaller
-from typing import Any, Literal
+from operator import methodcaller
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -48,6 +47,8 @@ from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
 from pipeline.typing import Array, Estimator, Target
+
+T = TypeVar("T")
 
 Keeps = Literal["none", "small", "all"]
 Cells = Mapping[Any, np.ndarray]
@@ -167,10 +168,10 @@ class BlockNode(ABC):
         for node in self.children:
             yield from node.leaves()
 
-    @property
+    @cached_property
     def widest(self) -> int:
         """The most columns that one of the fitted transformers reads."""
-        return max(map(attrgetter("widest"), self.children), default=0)
+        return max((node.widest for node in self.children), default=0)
 
     def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
         """Return the source of the node after this one.
@@ -214,15 +215,18 @@ class TransformerNode(BlockNode):
         """Reduce the twin's statistic over all blocks."""
         twin = self.twin
         twin.names = source.names if source.framed else None
-        twin.origins = [] if source.names is None else list(map(source.origins.get, source.names))
+        twin.origins = list(map(source.origins.get, source.names or ())) if source.origins else []
         self.form = twin.form(partial(source.numeric, table))
-        width = source.width(table)
-        if not width:
+        self.widest = source.width(table)
+        if not self.widest:
             raise DataError(f"{type(twin.estimator).__name__}: the steps before it left no column")
-        table.widest = max(table.widest, width)
+        table.widest = max(table.widest, self.widest)
         read = source.reader(self.form)
-        moments = source.moments if self.weights is None else None
-        aligned = self._aligned(table, y)
+        weights, self.weights = self.weights, None
+        moments = source.moments if weights is None else None
+        aligned = []
+        if twin.needs_target or weights is not None:
+            aligned = table.bring(self._named(self._aligned, y, weights))
         stats = None if moments is None else twin.from_moments(moments)
         if stats is None:
             stats = table.reduce(
@@ -232,14 +236,9 @@ class TransformerNode(BlockNode):
         self._finish(stats)
         return partial(self._training_block, read, aligned), twin.moments_behind(stats)
 
-    def _aligned(self, table: Data, y: Target) -> list[Any]:
-        """Return what the twin needs beside its blocks, one entry a row, where the table is."""
-        weights, self.weights = self.weights, None
-        if weights is None and not self.twin.needs_target:
-            return []
-        with blame(self.twin):
-            own = () if weights is None else (weights,)
-            return table.bring((*self.twin.aligned(y), *own))
+    def _aligned(self, y: Target, weights: Array) -> list[Any]:
+        """Return what the twin needs beside its blocks, one entry a row."""
+        return [*self.twin.aligned(y), *([] if weights is None else [weights])]
 
     def _training_block(self, read: Read, aligned: Sequence[Any], part: Part) -> Block:
         block = read(part)
@@ -251,8 +250,18 @@ class TransformerNode(BlockNode):
             stats = self.twin.merge(self.stats, stats)
         if self.keeps == "all" or (self.keeps == "small" and not holds_rows(stats)):
             self.stats = stats
-        with blame(self.twin):
-            self.twin.finalize(stats)
+        self._named(self.twin.finalize, stats)
+
+    def _named(self, function: Callable[..., T], *args: Any) -> T:
+        """Call a function of the twin; name the step and columns in an error of scikit-learn's."""
+        try:
+            return function(*args)
+        except PipelineError:
+            raise
+        except (TypeError, ValueError) as error:
+            names, step = self.twin.names, type(self.estimator).__name__
+            where = "" if names is None else f" on the columns {list(names)}"
+            raise DataError(f"{step}{where}: {error}") from error
 
     def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
         """Return the source's columns where the twin keeps them."""
@@ -262,7 +271,10 @@ class TransformerNode(BlockNode):
 
     def apply(self, block: Block, part: Part) -> Block:
         """Transform a block."""
-        block = CONVERT[self.form](block, part)
+        if isinstance(block, Unread):
+            block = part.read(block.names, self.form)
+        else:
+            block = CONVERT[self.form](block, part)
         return self._narrowed(block, self.twin.apply(block))
 
     def _narrowed(self, block: Block, made: Block) -> Block:
@@ -289,6 +301,7 @@ class TransformerNode(BlockNode):
         check_type(fitted, self.estimator)
         self.twin.names = source.names if source.framed else None
         self.form = next(forms)
+        self.widest = int(fitted.n_features_in_)
         self.twin.resume(fitted)
 
     @cached_property
@@ -299,11 +312,6 @@ class TransformerNode(BlockNode):
             made = self.twin.fitted.transform(np.ones((1, self.widest), dtype="float32"))
         # Where `set_output` asks for one it is a frame, which has no type of its own.
         return bool((made if hasattr(made, "dtype") else np.asarray(made)).dtype == "float32")
-
-    @property
-    def widest(self) -> int:
-        """Number of columns that the fitted twin reads."""
-        return int(self.twin.fitted.n_features_in_)
 
     def leaves(self) -> Iterator[TransformerNode]:
         """Yield itself."""
@@ -317,24 +325,6 @@ def holds_rows(stats: Any) -> bool:
     (True, True, False)
     """
     return RowBlocks in map(type, stats if isinstance(stats, tuple) else (stats,))
-
-
-@contextmanager
-def blame(twin: Twin[Any]) -> Iterator[None]:
-    """Name the step and the columns in an error of scikit-learn's.
-
-    Raises
-    ------
-    DataError
-        In the place of scikit-learn's `TypeError` or `ValueError`.
-    """
-    try:
-        yield
-    except PipelineError:
-        raise
-    except (TypeError, ValueError) as error:
-        where = f" on the columns {list(twin.names)}" if twin.names is not None else ""
-        raise DataError(f"{type(twin.estimator).__name__}{where}: {error}") from error
 
 
 class Passthrough(BlockNode):
@@ -423,8 +413,10 @@ class _SideBySide(BlockNode):
     resumed: Any = None
     """The fitted container of a saved model."""
 
-    def __init__(self, estimator: Estimator, branches: Sequence[Branch]) -> None:
-        self.estimator, self.branches = estimator, branches
+    def __init__(
+        self, estimator: Estimator, branches: Sequence[Branch], head: pd.DataFrame
+    ) -> None:
+        self.estimator, self.branches, self.head = estimator, branches, head
         self.children = [branch.node for branch in branches]
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
@@ -435,7 +427,7 @@ class _SideBySide(BlockNode):
             if branch.names is not None:
                 rows, columns = table.narrowed(branch.names), replace(source, names=branch.names)
             reads.append(branch.node.fit(rows, columns, y)[0])
-        return lambda part: self._side_by_side([read(part) for read in reads], part), None
+        return lambda part: self._join([read(part) for read in reads], part), None
 
     def apply(self, block: Block, part: Part) -> Block:
         """Apply every branch to its columns."""
@@ -443,9 +435,9 @@ class _SideBySide(BlockNode):
         for branch in self.branches:
             given = block if branch.names is None else Unread(branch.names)
             made.append(branch.node.apply(given, part))
-        return self._side_by_side(made, part)
+        return self._join(made, part)
 
-    def _side_by_side(self, blocks: Sequence[Block], part: Part) -> Block:
+    def _join(self, blocks: Sequence[Block], part: Part) -> Block:
         """Join the branches' blocks, each times its weight where it has one."""
         weights = [branch.weight for branch in self.branches]
         pairs = zip(blocks, weights, strict=True)
@@ -476,12 +468,6 @@ class ColumnTransformerNode(_SideBySide):
     head : pandas.DataFrame
         A row of the table.
     """
-
-    def __init__(
-        self, estimator: ColumnTransformer, branches: Sequence[Branch], head: pd.DataFrame
-    ) -> None:
-        super().__init__(estimator, branches)
-        self.head = head
 
     def to_sklearn(self) -> ColumnTransformer:
         """Return a fitted `ColumnTransformer`, whose attributes scikit-learn itself has set."""

@@ -177,13 +177,13 @@ class Program:
 
     def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Table | Partitions, Read]:
         table = as_table(X)
-        self.head, self.resumed = frames.head(table.first().table.X), False
+        self.head, self.resumed = frames.head(table.top), False
         self.node = build(self.estimator, self.head, self.step, self.options(keeps=keeps))
         return table, self.node.fit(table, self._source(table), y)[0]
 
     def _source(self, table: Table | Partitions) -> NodeInput:
         X = table.like
-        return NodeInput(names_of(X), frames.is_frame(X), origins=self.origins)
+        return NodeInput(names_of(X), hasattr(X, "columns"), origins=self.origins)
 
     def options(self, *, keeps: Keeps = "none") -> BuildOptions:
         """Return how the tree of this program is built."""
@@ -257,7 +257,7 @@ def as_table(X: Any) -> Table | Partitions:
 
 def names_of(X: Any) -> list[Any]:
     """Return the names of a frame's columns, or the positions of an array's."""
-    return list(X.columns) if frames.is_frame(X) else list(range(X.shape[1]))
+    return list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
 
 
 def header(names: Names, dtypes: Sequence[str], known: Mapping[Any, np.ndarray]) -> pd.DataFrame:

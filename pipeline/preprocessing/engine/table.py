@@ -84,6 +84,10 @@ class Data(Protocol):
     def like(self) -> Any:
         """A frame or an array with the columns and types of the table."""
 
+    @property
+    def top(self) -> Any:
+        """A frame or an array that begins with the first row."""
+
     widest: int
     """Columns of the widest block: wider ones have fewer rows."""
 
@@ -112,7 +116,7 @@ class Table:
     """
 
     def __init__(self, X: Any, own: Sequence[Any] = ()) -> None:
-        self.X = self.like = X
+        self.X = self.like = self.top = X
         self.own = own
         self.xp = frames.xp(X)
         self.device = "cpu" if self.xp is np else "cuda"
@@ -334,7 +338,7 @@ def _write(
         for block, kind, start in zip(blocks, kinds, starts, strict=True):
             block.write(out[kind][part.rows], start)
 
-    if seen.n_rows == table.n_rows:
+    if seen.rows.stop == table.n_rows:
         fill(seen, first)
     else:
         # One-hot columns take no room before they are written.

@@ -9,14 +9,13 @@ from typing import Any
 
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.transformers.calendar import CalendarFeaturesTwin
+from pipeline.preprocessing.transformers.encoders import OneHotEncoderTwin, OrdinalEncoderTwin
 from pipeline.preprocessing.transformers.feature_selection import (
     SelectKBestTwin,
     VarianceThresholdTwin,
 )
 from pipeline.preprocessing.transformers.function import FunctionTransformerTwin
 from pipeline.preprocessing.transformers.imputers import MissingIndicatorTwin, SimpleImputerTwin
-from pipeline.preprocessing.transformers.one_hot import OneHotEncoderTwin
-from pipeline.preprocessing.transformers.ordinal import OrdinalEncoderTwin
 from pipeline.preprocessing.transformers.polynomial import PolynomialFeaturesTwin
 from pipeline.preprocessing.transformers.power import PowerTransformerTwin
 from pipeline.preprocessing.transformers.quantile import (

@@ -1,12 +1,14 @@
-"""What encoders share: categories are tallied on blocks of codes, then looked up.
+"""Encoders: categories are tallied on blocks of codes, then looked up.
 
 Every encoder is a look-up: the dictionary of a block is translated on the host, once
-per dictionary, and every row is one gather on the device.
+per dictionary, and every row is one gather on the device. One-hot columns are kept as the
+positions of the ones.
 """
 
 from __future__ import annotations
 
 import datetime
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,12 +16,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from pipeline.data import frames
 from pipeline.data.convert import Origin
 from pipeline.errors import ConfigError, DataError
-from pipeline.preprocessing.engine.blocks import Categories
-from pipeline.preprocessing.engine.twin import Twin
+from pipeline.preprocessing.engine.blocks import Block, Categories, Indicators, Numbers
+from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.categories import (
     CategorySums,
     count_category_rows,
@@ -30,9 +33,39 @@ from pipeline.preprocessing.statistics.categories import (
 )
 from pipeline.typing import Array, Estimator
 
-Make = Callable[[int, np.ndarray], np.ndarray]
 UNKNOWN = -2
 """Position of a value that was not there at fit."""
+NO_COLUMN = -1
+"""Position of a category whose output column is dropped."""
+
+
+class Learnt:
+    """The categories of a column, as values are looked up in them."""
+
+    def __init__(self, categories: np.ndarray) -> None:
+        self.index = as_index(categories)
+        missing = np.flatnonzero(pd.isna(categories))
+        self.missing = int(missing[-1]) if len(missing) else UNKNOWN
+
+    def find(self, values: np.ndarray) -> np.ndarray:
+        """Return where a dictionary's entries, and then missing, stand among the categories.
+
+        >>> learnt = Learnt(np.array(["b", "a"], dtype=object))
+        >>> learnt.find(np.array(["a", "z"], dtype=object))
+        array([ 1, -2, -2])
+        """
+        if values.dtype.kind == "M" and self.index.dtype == object:
+            values = to_python_dates(values)
+        places = self.index.get_indexer(as_index(values))
+        return np.append(np.where(places < 0, UNKNOWN, places), self.missing)
+
+
+def as_index(values: np.ndarray) -> pd.Index[Any]:
+    """Return values in a form in which they are found."""
+    # pandas finds no truth value among numbers, which they are where some are missing.
+    values = values.astype("uint8") if values.dtype.kind == "b" else values
+    # Given the type, pandas does not look for a better one.
+    return pd.Index(values, dtype=values.dtype)
 
 
 class Tables:
@@ -40,14 +73,17 @@ class Tables:
 
     Parameters
     ----------
-    known : callable
-        ``known(j, values)`` returns where a dictionary's entries stand at column `j`.
+    learnt : sequence of Learnt
+        The categories of each column.
     make : callable
-        ``make(j, known)`` returns what each entry becomes, the last one for missing.
+        ``make(j, known)`` returns what each entry becomes, the last one for missing, given where
+        they stand among the categories of column `j`.
     """
 
-    def __init__(self, known: Make, make: Make) -> None:
-        self._known, self._make = known, make
+    def __init__(
+        self, learnt: Sequence[Learnt], make: Callable[[int, np.ndarray], np.ndarray]
+    ) -> None:
+        self._learnt, self._make = learnt, make
         self._kept: dict[int, tuple[np.ndarray, Any]] = {}
 
     def of(self, j: int, column: frames.Coded) -> Any:
@@ -55,7 +91,7 @@ class Tables:
         kept = self._kept.get(j)
         if kept is not None and kept[0] is column.values:
             return kept[1]
-        table = self._make(j, self._known(j, column.values))
+        table = self._make(j, self._learnt[j].find(column.values))
         table = frames.to_device_of(table, column.codes)
         self._kept[j] = (column.values, table)
         return table
@@ -78,7 +114,6 @@ class EncoderTwin(Twin[list[CategorySums]]):
         """Fit scikit-learn's encoder on a table of the values that occur."""
         if self.origins:
             stats = [as_given(*pair) for pair in zip(stats, self.origins, strict=True)]
-        self._check_lists(stats)
         try:
             fitted = self.fit_sklearn(stats)
         except ValueError as error:
@@ -90,19 +125,18 @@ class EncoderTwin(Twin[list[CategorySums]]):
 
     def prepare(self) -> None:
         """Start without any look-up table, and hash the categories."""
-        self.tables = Tables(self.known, self.table_of)
-        self._indexes = [index_of(learnt) for learnt in self.fitted.categories_]
-        self._missing = [place_of_missing(learnt) for learnt in self.fitted.categories_]
-        for index in self._indexes:
+        self.learnt = [Learnt(categories) for categories in self.fitted.categories_]
+        self.tables = Tables(self.learnt, self.table_of)
+        for index in (learnt.index for learnt in self.learnt):
             # pandas fills its hash table when first asked, which is no work for two threads.
             index.get_indexer(index[[-1, -1]] if len(index) else index)
 
     def fit_sklearn(self, stats: list[CategorySums]) -> Any:
         """Return the estimator fitted by scikit-learn on the distinct values of each column."""
-        encoder = self.prepared()
+        encoder = self.prepared(len(stats))
         return fit_counted(encoder, stats, self.names, encoder.fit)
 
-    def prepared(self) -> Any:
+    def prepared(self, n_columns: int) -> Any:
         """Return the encoder to fit: in its lists, None and NA are missing, as in the table.
 
         Where the table has None for missing, they are scikit-learn's to read.
@@ -110,25 +144,21 @@ class EncoderTwin(Twin[list[CategorySums]]):
         estimator = clone(self.estimator)
         if isinstance(estimator.categories, str):
             return estimator
+        for j, listed in enumerate(estimator.categories[:n_columns]):
+            if np.ndim(listed) != 1 or not len(listed):
+                raise ConfigError(
+                    f"{type(estimator).__name__}: categories[{j}] is {listed!r}; list the "
+                    f"values of the column {self._name(j)!r}, or leave the column out"
+                )
         none = {j for j, origin in enumerate(self.origins) if origin and origin.missing is None}
         lists = enumerate(estimator.categories)
         return estimator.set_params(categories=[c if j in none else with_nan(c) for j, c in lists])
-
-    def _check_lists(self, stats: list[CategorySums]) -> None:
-        if isinstance(self.estimator.categories, str):
-            return
-        for j, listed in enumerate(self.estimator.categories[: len(stats)]):
-            if np.ndim(listed) != 1 or not len(listed):
-                raise ConfigError(
-                    f"{type(self.estimator).__name__}: categories[{j}] is {listed!r}; list the "
-                    f"values of the column {self._name(j)!r}, or leave the column out"
-                )
 
     def _blame_unlisted(self, stats: list[CategorySums], error: ValueError) -> None:
         """Name the first column and value that are not in the lists of categories."""
         for j, (column, listed) in enumerate(zip(stats, self.estimator.categories, strict=True)):
             occurs = column.sums[0] > 0
-            places = find(np.array(with_nan(listed), dtype=object), column.values)
+            places = Learnt(np.array(with_nan(listed), dtype=object)).find(column.values)
             bad = np.flatnonzero(occurs & (places == UNKNOWN))
             if len(bad):
                 value = shown(column.values, int(bad[0]))
@@ -149,10 +179,6 @@ class EncoderTwin(Twin[list[CategorySums]]):
         for missing; `UNKNOWN` where the value was not there at fit.
         """
 
-    def known(self, j: int, values: np.ndarray) -> np.ndarray:
-        """Return the positions of a dictionary's entries as `table_of` takes them."""
-        return stand(self._indexes[j], values, self._missing[j])
-
     def look_up(self, columns: Sequence[frames.Coded], unknown: float | None = None) -> list[Any]:
         """Return what each row becomes.
 
@@ -163,18 +189,18 @@ class EncoderTwin(Twin[list[CategorySums]]):
         """
         rows = [self.tables.of(j, column)[column.codes] for j, column in enumerate(columns)]
         if unknown is not None and self.estimator.handle_unknown == "error":
-            self._refuse(columns, [places == unknown for places in rows])
+            bad = [places == unknown for places in rows]
+            for j in frames.any_of(bad):
+                raise self._not_there(j, columns[j], int(bad[j].argmax()))
         return rows
 
-    def _refuse(self, columns: Sequence[frames.Coded], bad: Sequence[Any]) -> None:
-        for j in frames.any_of(bad):
-            column = columns[j]
-            value = shown(column.values, int(column.codes[int(bad[j].argmax())]))
-            raise DataError(
-                f"column {self._name(j)!r} holds {value}, which was not there at fit "
-                f"({type(self.estimator).__name__} has handle_unknown='error'); clean the "
-                "column, or set handle_unknown to let unknown values pass"
-            )
+    def _not_there(self, j: int, column: frames.Coded, row: int) -> DataError:
+        value = shown(column.values, int(column.codes[row]))
+        return DataError(
+            f"column {self._name(j)!r} holds {value}, which was not there at fit "
+            f"({type(self.estimator).__name__} has handle_unknown='error'); clean the "
+            "column, or set handle_unknown to let unknown values pass"
+        )
 
 
 def with_nan(listed: Any) -> list[Any]:
@@ -215,40 +241,9 @@ def has_nan(learnt: np.ndarray) -> bool:
     return len(learnt) > 0 and bool(learnt[-1] != learnt[-1])
 
 
-def place_of_missing(learnt: np.ndarray) -> int:
-    """Return where None or NaN stands among categories; `UNKNOWN` where neither is there."""
-    places = np.flatnonzero(pd.isna(learnt))
-    return int(places[-1]) if len(places) else UNKNOWN
-
-
-def find(learnt: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return where a dictionary's entries, and then missing, stand among categories.
-
-    >>> find(np.array(["b", "a"], dtype=object), np.array(["a", "z"], dtype=object))
-    array([ 1, -2, -2])
-    """
-    return stand(index_of(learnt), values, place_of_missing(learnt))
-
-
-def index_of(learnt: np.ndarray) -> pd.Index[Any]:
-    """Return categories in a form in which values are found."""
-    # pandas finds no truth value among numbers, which they are where some are missing.
-    learnt = learnt.astype("uint8") if learnt.dtype.kind == "b" else learnt
-    # Given the type, pandas does not look for a better one.
-    return pd.Index(learnt, dtype=learnt.dtype)
-
-
-def stand(index: pd.Index[Any], values: np.ndarray, missing: int) -> np.ndarray:
-    """Return where a dictionary's entries, and then missing, stand in an index of categories."""
-    if values.dtype.kind == "M" and index.dtype == object:
-        values = to_python_dates(values)
-    places = index.get_indexer(index_of(values))
-    return np.append(np.where(places < 0, UNKNOWN, places), missing)
-
-
 def sums_at(column: CategorySums, learnt: np.ndarray) -> np.ndarray:
     """Return the columns of `sums` for categories; zeros for those that do not occur."""
-    places = find(learnt, column.values)
+    places = Learnt(learnt).find(column.values)
     sums = np.zeros((len(column.sums), len(learnt)))
     sums[:, places[places != UNKNOWN]] = column.sums[:, places != UNKNOWN]
     return sums
@@ -304,3 +299,126 @@ def entries_for(of_categories: np.ndarray, known: np.ndarray, unknown: Any) -> n
     """Return what a dictionary's entries become."""
     rows = np.where(known == UNKNOWN, len(of_categories), known)
     return np.append(of_categories, unknown)[rows]
+
+
+def unknown_of(j: int, known: np.ndarray) -> np.ndarray:
+    """Return which entries of a dictionary are unknown."""
+    return known == UNKNOWN
+
+
+class OneHotEncoderTwin(EncoderTwin):
+    """One column per category that is neither dropped nor grouped with other infrequent ones.
+
+    Where scikit-learn warns of unknown values, so does this, naming the same
+    columns: once more whenever a block of rows adds a column to them.
+    """
+
+    sklearn_class = OneHotEncoder
+    supported_params = {
+        "categories": ANY,
+        "drop": ANY,
+        "handle_unknown": ANY,
+        "min_frequency": ANY,
+        "max_categories": ANY,
+        "sparse_output": ANY,
+        "dtype": ANY,
+        "feature_name_combiner": ANY,
+    }
+
+    def prepare(self) -> None:
+        """Note the output column of each category."""
+        super().prepare()
+        self._places = [self._places_of(j) for j in range(len(self.fitted.categories_))]
+        self._unknown = Tables(self.learnt, unknown_of)
+        self._warned: dict[int, np.ndarray] = {}
+
+    def fit_sklearn(self, stats: list[CategorySums]) -> Any:
+        """Fit, and word scikit-learn's refusal to drop one of the infrequent categories."""
+        try:
+            return super().fit_sklearn(stats)
+        except AttributeError as error:
+            if self.estimator.drop is None or isinstance(self.estimator.drop, str):
+                raise
+            # scikit-learn calls a method that text lacks while it makes its message.
+            raise ConfigError(
+                f"OneHotEncoder: drop={self.estimator.drop!r} names a category that is "
+                "infrequent and so has no column of its own; name another one, or drop='first'"
+            ) from error
+
+    def _places_of(self, j: int) -> np.ndarray:
+        """Return the output column of each category, and last that of unknown values."""
+        learnt = self.fitted.categories_[j]
+        places = grouped(self.fitted, j, learnt)
+        joins = self.estimator.handle_unknown in ("infrequent_if_exist", "warn")
+        joins = joins and infrequent(self.fitted, j) is not None
+        places = np.append(places, places.max() if joins else UNKNOWN)
+        drop = self.fitted.drop_idx_
+        if drop is None or drop[j] is None:
+            return places
+        dropped = places[drop[j]]
+        return np.where(places == dropped, NO_COLUMN, places - (places > dropped))
+
+    def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
+        """Return the output column of each entry."""
+        places = self._places[j]
+        return entries_for(places[:-1], known, places[-1]).astype("int32")
+
+    def apply(self, block: Categories) -> Block:
+        """Return the positions of the ones."""
+        places = self.look_up(block.columns, UNKNOWN)
+        how = self.estimator.handle_unknown
+        # Where scikit-learn does.
+        if how == "warn" or (how != "error" and self.estimator.drop is not None):
+            self._warn(block.columns)
+        widths = [int(places[:-1].max()) + 1 for places in self._places]
+        return Indicators(places, widths, self.estimator.dtype)
+
+    def _warn(self, columns: Sequence[frames.Coded]) -> None:
+        """Warn of columns with unknown values."""
+        new = [j for j, c in enumerate(columns) if self._warned.get(j) is not c.values]
+        marks = [self._unknown.of(j, columns[j])[columns[j].codes] for j in new]
+        added = [new[i] for i in frames.any_of(marks)]
+        before = set(range(len(columns))) - set(new)
+        self._warned.update((j, columns[j].values) for j in added)
+        if added:
+            zeros = self.estimator.handle_unknown == "ignore"
+            place = "all zeros" if zeros else "the infrequent category."
+            warnings.warn(
+                f"Found unknown categories in columns {sorted(before.union(added))} during "
+                f"transform. These unknown categories will be encoded as {place}",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+class OrdinalEncoderTwin(EncoderTwin):
+    """The position of each value among the categories, as a number."""
+
+    sklearn_class = OrdinalEncoder
+    supported_params = {
+        "categories": ANY,
+        "handle_unknown": ANY,
+        "unknown_value": ANY,
+        "encoded_missing_value": ANY,
+        "min_frequency": ANY,
+        "max_categories": ANY,
+        "dtype": ANY,
+    }
+
+    def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
+        """Return the numbers that stand for each entry; -inf marks an unknown one."""
+        unknown = (
+            self.estimator.unknown_value if self.estimator.handle_unknown != "error" else -np.inf
+        )
+        learnt = self.fitted.categories_[j]
+        if not has_nan(learnt):
+            return entries_for(grouped(self.fitted, j, learnt).astype("float64"), known, unknown)
+        numbers = grouped(self.fitted, j, learnt[:-1])
+        numbers = np.append(numbers.astype("float64"), self.estimator.encoded_missing_value)
+        return entries_for(numbers, known, unknown)
+
+    def apply(self, block: Categories) -> Block:
+        """Return a matrix of positions."""
+        numbers = self.look_up(block.columns, -np.inf)
+        matrix = frames.xp(numbers[0]).stack(numbers, axis=1)
+        return Numbers(matrix.astype(self.estimator.dtype, copy=False))

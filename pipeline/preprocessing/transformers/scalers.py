@@ -60,8 +60,9 @@ class StandardScalerTwin(Twin[Moments]):
         fitted = self.fitted = clone(estimator)
         mean = np.where(stats.rows > 0, stats.mean, np.nan)
         fitted.mean_ = mean if estimator.with_mean or estimator.with_std else None
-        fitted.var_ = stats.variance if estimator.with_std else None
-        scale = np.where(stats.constant, 1.0, np.sqrt(stats.variance))
+        variance = stats.variance
+        fitted.var_ = variance if estimator.with_std else None
+        scale = np.where(stats.constant, 1.0, np.sqrt(variance))
         fitted.scale_ = scale if estimator.with_std else None
         seen = (
             stats.rows if estimator.with_mean or estimator.with_std else stats.rows.astype("int64")

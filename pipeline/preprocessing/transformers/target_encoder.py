@@ -40,8 +40,8 @@ from pipeline.preprocessing.statistics.categories import (
 from pipeline.preprocessing.transformers.encoders import (
     UNKNOWN,
     EncoderTwin,
+    Learnt,
     Tables,
-    find,
     fit_counted,
     sums_at,
 )
@@ -109,13 +109,13 @@ class TargetEncoderTwin(EncoderTwin):
         self._held_out = self._encodings(
             [table.sum(axis=1, keepdims=True) - table for table in sums], outside
         )
-        self._held_out_tables = Tables(self.known, self.held_out_table_of)
+        self._held_out_tables = Tables(self.learnt, self.held_out_table_of)
 
     def _by_fold(self, column: CategorySums, learnt: np.ndarray) -> np.ndarray:
         """Return sums of shape (1 + 2 n_targets, n_folds, n_categories)."""
         sums = sums_at(column, learnt)[1:]
         # scikit-learn counts the rows of values that are not listed to the first category.
-        unlisted = find(learnt, column.values) == UNKNOWN
+        unlisted = Learnt(learnt).find(column.values) == UNKNOWN
         sums[:, 0] += column.sums[1:, unlisted].sum(axis=1)
         return self._expanded(sums)
 
@@ -138,7 +138,7 @@ class TargetEncoderTwin(EncoderTwin):
 
     def fit_sklearn(self, stats: list[CategorySums]) -> Any:
         """Let scikit-learn sort the categories; `finalize` sets the encodings."""
-        encoder = self.prepared()
+        encoder = self.prepared(len(stats))
 
         def fit(row: Any) -> Any:
             return encoder._fit(row, handle_unknown="ignore", ensure_all_finite="allow-nan")
