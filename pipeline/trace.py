@@ -153,7 +153,7 @@ def record(step: str, call: str, device: str, why: str = "") -> Iterator[Event]:
     token = _entry.set(entry)
     start = time.perf_counter()
     try:
-        with mark_range(step, call, device):
+        with _range(f"{step} {call}") if device == "cuda" else nullcontext():
             yield entry
     finally:
         entry.seconds = time.perf_counter() - start
@@ -197,24 +197,9 @@ def record_transfer(
 DOMAIN = "pipeline"
 
 
-def mark_range(step: str, call: str, device: str) -> AbstractContextManager[Any]:
-    """Return a range with the name of a step and its call, on a GPU; elsewhere nothing.
-
-    Parameters
-    ----------
-    step, call : str
-    device : str
-
-    Examples
-    --------
-    >>> with mark_range("scaler", "fit", "cpu"):
-    ...     pass
-    """
-    nvtx = _nvtx() if device.startswith("cuda") else None
-    if nvtx is None:
-        return nullcontext()
-    found: AbstractContextManager[Any] = nvtx.annotate(f"{step} {call}", domain=DOMAIN)
-    return found
+def _range(name: str) -> AbstractContextManager[Any]:
+    nvtx = _nvtx()
+    return nullcontext() if nvtx is None else nvtx.annotate(name, domain=DOMAIN)
 
 
 @cache

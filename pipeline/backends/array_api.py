@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import config_context
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cuml.tables import public_name
@@ -96,7 +96,7 @@ class ArrayApiModel(Model):
     """
 
     def __init__(self, estimator: BaseEstimator, step: str) -> None:
-        super().__init__(estimator, clone(estimator))
+        super().__init__(estimator)
         self.step = step
         self.classes: np.ndarray | None = None
 

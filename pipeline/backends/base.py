@@ -28,8 +28,8 @@ class Model:
     ----------
     estimator : estimator
         The user's unfitted estimator; it is not changed.
-    native : estimator
-        What runs in its place.
+    native : estimator, optional
+        What runs in its place; by default, a copy of it.
     """
 
     first = True
@@ -44,8 +44,9 @@ class Model:
     row: Any = None
     """Zeros, with the type and names of the rows that it was given to learn from."""
 
-    def __init__(self, estimator: BaseEstimator, native: Estimator) -> None:
-        self.estimator, self.native = estimator, native
+    def __init__(self, estimator: BaseEstimator, native: Estimator = None) -> None:
+        self.estimator = estimator
+        self.native = clone(estimator) if native is None else native
 
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type; on the CPU, and XGBoost, from rows as they are."""
@@ -162,9 +163,6 @@ def _home(made: Any) -> Any:
 
 class HostModel(Model):
     """The user's estimator as it is, on the host."""
-
-    def __init__(self, estimator: BaseEstimator) -> None:
-        super().__init__(estimator, clone(estimator))
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit; a one-column target stays one-dimensional."""

@@ -16,8 +16,8 @@ class HostBackend(Backend):
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
         """Return what runs an estimator."""
-        asked = getattr(estimator, "device", None) if is_xgboost(estimator) else None
-        replaced = asked not in (None, "cpu")
+        asked = getattr(estimator, "device", None)
+        replaced = asked not in (None, "cpu") and is_xgboost(estimator)
         note = f"device={asked!r} of the estimator is replaced" if replaced else ""
         package = type(estimator).__module__.partition(".")[0]
         return Placement(step, f"{package}.{type(estimator).__name__}", "cpu", note)

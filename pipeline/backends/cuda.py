@@ -7,7 +7,7 @@ from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cpu import is_xgboost
 from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml import text
-from pipeline.backends.cuml.tables import SUBSTITUTES, XGBOOST, rule
+from pipeline.backends.cuml.tables import CUML, SUBSTITUTES, XGBOOST, name_of_class, rule
 from pipeline.backends.xgboost.estimator import XGBoostModel, find_host_only_params
 from pipeline.errors import Reason, Unsupported
 from pipeline.typing import Estimator
@@ -50,20 +50,17 @@ def find_backend(estimator: Estimator) -> Backend | None:
     return array_api.ARRAY_API_BACKEND if array_api.runs_on_cupy(estimator) else None
 
 
-def knows(estimator: Estimator) -> bool:
-    """Return whether an estimator is in a table here, with a twin (PCA) or without (FastICA)."""
-    return (
-        rule(estimator) is not None
-        or array_api.runs_on_cupy(estimator)
-        or _substitute(estimator) is not None
-    )
+def knows(kind: type) -> bool:
+    """Return whether a class is in a table here, with a twin (PCA) or without (FastICA)."""
+    name = name_of_class(kind)
+    return name in CUML or name in array_api.ESTIMATORS or _substitute(kind) is not None
 
 
 def no_twin(estimator: Estimator, step: str) -> Reason:
     """Return the reason for an estimator that is in no table, with the nearest that is."""
     name = type(estimator).__name__
     on_host = "device='auto' to run this step on the CPU"
-    if nearest := _substitute(estimator):
+    if nearest := _substitute(type(estimator)):
         instead = f"the nearest on the GPU is {nearest}; use it, or {on_host}"
     elif {"estimator", "estimators"} & set(estimator.get_params(deep=False)):
         instead = f"put Accelerated around the estimators inside it, or use {on_host}"
@@ -72,9 +69,8 @@ def no_twin(estimator: Estimator, step: str) -> Reason:
     return Reason(step, f"{name} has no rule for the GPU", instead)
 
 
-def _substitute(estimator: Estimator) -> str | None:
-    scikit_learns = type(estimator).__module__.startswith("sklearn.")
-    return SUBSTITUTES.get(type(estimator).__name__) if scikit_learns else None
+def _substitute(kind: type) -> str | None:
+    return SUBSTITUTES.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
 
 
 def needs_dense(estimator: Estimator, step: str) -> Reason:

@@ -6,23 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
-from sklearn.preprocessing import LabelEncoder
 
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.data import frames
 from pipeline.data.target import encode_labels
 from pipeline.errors import DataError
 from pipeline.typing import Estimator, Table, Target
-
-
-def is_label_encoder(estimator: Estimator) -> bool:
-    """Return whether an estimator encodes labels rather than a table.
-
-    >>> is_label_encoder(LabelEncoder()), is_label_encoder("passthrough")
-    (True, False)
-    """
-    return type(estimator) is LabelEncoder
 
 
 def validate_labels(y: Target) -> np.ndarray:
@@ -44,15 +33,7 @@ def validate_labels(y: Target) -> np.ndarray:
 
 
 class Labels(Model):
-    """`LabelEncoder` by hashing: the classes are sorted, the rows are not.
-
-    Parameters
-    ----------
-    estimator : LabelEncoder
-    """
-
-    def __init__(self, estimator: LabelEncoder) -> None:
-        super().__init__(estimator, clone(estimator))
+    """`LabelEncoder` by hashing: the classes are sorted, the rows are not."""
 
     def fit(self, X: Table, y: Target = None, **params: Any) -> None:
         """Learn the classes of the labels `X`."""

@@ -16,8 +16,9 @@ from pipeline.benchmark import measure, metrics, provenance
 from pipeline.benchmark.measure import Outcome
 from pipeline.benchmark.task import Job, Kind, Task
 from pipeline.data import files, parquet, partitioned
+from pipeline.data.drift import fit_profiles
+from pipeline.data.schema import Schema
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.inputs import TableInput
 from pipeline.planning import source_code
 from pipeline.planning.plan import placement_records
 from pipeline.records import DataInfo, Machine, Movement, Placement, Source
@@ -161,8 +162,8 @@ class PredictedBatch:
         _, split = self.task.split(self.job.split)
         task = self.task
         X, _ = parquet.read_parquet(self.job.path, task.features, task.target, split.train, "cpu")
-        if isinstance(model.inputs_, TableInput):
-            model.profile_ = model.inputs_.profile(model.inputs_.take(X))
+        if isinstance(model.inputs_, Schema):
+            model.profile_ = fit_profiles(model.inputs_.read(model.inputs_.take(X)))
 
 
 def _save_predictions(outcome: Outcome, folder: Path, name: str, kind: Kind) -> FilePart:

@@ -17,9 +17,11 @@ from pyarrow.interchange import from_dataframe
 
 from pipeline.data import frames
 from pipeline.errors import DataError
-from pipeline.typing import Column, DType, Table
+from pipeline.typing import Column, Table
 
 _PLAIN = "iufb"
+_LOOSE = (np.dtypes.ObjectDType, pd.ArrowDtype)
+"""Types of columns that hold what another type says better, but for the plain ones of Arrow."""
 _TYPES: dict[str, type] = {"b": bool, "i": int, "u": int}
 
 
@@ -52,7 +54,8 @@ def convert(X: Table) -> Table:
     {'n': 'Int64', 't': 'str'}
     """
     if frames.is_frame(X):
-        _refuse_duplicates(X.columns)
+        if not X.columns.is_unique:
+            raise _repeated(X.columns)
         X = settle(X) if frames.library(X) == "pandas" else X
     else:
         _refuse(X)
@@ -74,11 +77,9 @@ def _refuse(X: Table) -> None:
         raise DataError("X is a masked array; pass X.astype(float).filled(numpy.nan)")
 
 
-def _refuse_duplicates(names: Any) -> None:
-    index = pd.Index(names)
-    if index.has_duplicates:
-        twice = index[index.duplicated()].tolist()
-        raise DataError(f"X has columns with the same name: {twice}; rename them")
+def _repeated(names: pd.Index) -> DataError:
+    twice = names[names.duplicated()].tolist()
+    return DataError(f"X has columns with the same name: {twice}; rename them")
 
 
 def _is_arrow(X: Table) -> bool:
@@ -106,11 +107,12 @@ def from_arrow(table: pa.Table) -> pd.DataFrame:
     """Return an Arrow table as a pandas frame; the index that pandas wrote into it is kept."""
     stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
     held = [name for name in stored if isinstance(name, str)]
-    names = [name for name in table.column_names if name not in held]
-    _refuse_duplicates(names)
+    names = pd.Index([name for name in table.column_names if name not in held])
+    if not names.is_unique:
+        raise _repeated(names)
     index = table.select(held).to_pandas().index if stored else pd.RangeIndex(len(table))
     columns = {name: from_column(table[name]).set_axis(index) for name in names}
-    return pd.DataFrame(columns, index=index, columns=pd.Index(names))
+    return pd.DataFrame(columns, index=index, columns=names)
 
 
 def from_column(column: Column) -> pd.Series:
@@ -163,7 +165,8 @@ def settle(X: pd.DataFrame) -> pd.DataFrame:
     Text becomes ``str``; whole numbers ``int64`` or, with missing ones, ``Int64``; dates
     ``datetime64``. Objects of several types stay, and so does every other column.
     """
-    unsettled = [j for j, dtype in enumerate(X.dtypes) if _is_unsettled(dtype)]
+    dtypes = enumerate(X.dtypes)
+    unsettled = [j for j, kind in dtypes if isinstance(kind, _LOOSE) and kind.kind not in _PLAIN]
     settled = {j: _settled(X.iloc[:, j]) for j in unsettled}
     if all(series is None for series in settled.values()):
         return X
@@ -172,10 +175,6 @@ def settle(X: pd.DataFrame) -> pd.DataFrame:
         if series is not None:
             frame.isetitem(j, series.set_axis(X.index).array)
     return frame
-
-
-def _is_unsettled(dtype: DType) -> bool:
-    return str(dtype) == "object" or isinstance(dtype, pd.ArrowDtype) and dtype.kind not in _PLAIN
 
 
 def _settled(series: pd.Series) -> pd.Series | None:
@@ -222,7 +221,7 @@ def _origin_of_nulls(column: pd.Series) -> Origin | None:
 
 
 def _origin(given: pd.Series, converted: pd.Series) -> Origin | None:
-    if not _is_unsettled(given.dtype):
+    if not isinstance(given.dtype, _LOOSE) or given.dtype.kind in _PLAIN:
         return None
     missing, kind = converted.isna().to_numpy(), converted.dtype.kind
     if kind == "M":

@@ -25,7 +25,7 @@ from pipeline.data.convert import NULLABLE
 from pipeline.data.files import Filter, check_columns, parquet_files, reading
 from pipeline.errors import DataError
 from pipeline.optional import load
-from pipeline.system.memory import told
+from pipeline.system.memory import raise_if_exhausted
 from pipeline.typing import Array, Column, Table
 
 _TESTS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -213,8 +213,12 @@ def read_parquet(
     targets = [target] if isinstance(target, str) else list(target)
     names = list(dict.fromkeys([*named, *targets]))
     missing, damaged = "; make it with `make data`", "; `make clean-data`, then `make data`"
-    with reading(path, missing=missing, damaged=damaged), told("input", "read", device):
-        frame, y = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
+    with reading(path, missing=missing, damaged=damaged):
+        try:
+            frame, y = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
+        except Exception as error:
+            raise_if_exhausted(error, "input", "read", device)
+            raise
     return frame[columns], y[target] if isinstance(target, str) else y
 
 

@@ -6,9 +6,10 @@ word an error.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -76,33 +77,29 @@ class Column:
     zone: str | None = None
     categorical: bool = False
 
-    @classmethod
-    def of(cls, series: Series) -> Column:
-        """Return what there is to remember of a series."""
-        if isinstance(series.dtype, np.dtype) and (kind := _BY_LETTER.get(series.dtype.kind)):
-            return cls(kind)
-        return cls(kind_of(series), zone(series.dtype), str(series.dtype) == "category")
+
+_PLAIN = {letter: Column(kind) for letter, kind in _BY_LETTER.items()}
+_TEXT = Column("text")
 
 
-class Validated(NamedTuple):
-    """A table as a model expects it.
-
-    Parameters
-    ----------
-    X : frame or matrix
-    extra : list
-        Names of columns that the model was not fitted on; they are left out of `X`.
-    unknown : list of str
-        Names of the columns, where the model was fitted on a matrix: they are taken by position.
-    """
-
-    X: Table
-    extra: list[Name]
-    unknown: list[str]
+def describe_columns(X: Table) -> dict[Name, Column]:
+    """Return what there is to remember of the columns of a frame."""
+    described: dict[Name, Column] = {}
+    for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
+            described[name] = _PLAIN[dtype.kind]
+        elif isinstance(dtype, pd.StringDtype):
+            described[name] = _TEXT
+        else:
+            coded = str(dtype) == "category"
+            described[name] = Column(kind_of(X[name]), zone(dtype), coded)
+    return described
 
 
 class Schema:
-    """The names and kinds of the columns of a table.
+    """The names and kinds of the columns of a table, by which others are judged.
+
+    Columns that it was not fitted on are left out, with one warning for each set.
 
     Parameters
     ----------
@@ -118,10 +115,9 @@ class Schema:
     Examples
     --------
     >>> schema, X = Schema.fit(pd.DataFrame({"n": [1.0], "t": ["a"]}))
-    >>> X, extra, _ = schema.validate(pd.DataFrame({"t": ["b"], "more": [0], "n": [2]}))
-    >>> list(X), extra
-    (['n', 't'], ['more'])
-    >>> schema.validate(pd.DataFrame({"n": ["?"], "t": ["b"]}))
+    >>> list(schema.take(pd.DataFrame({"t": ["b"], "n": [2]})))
+    ['n', 't']
+    >>> schema.take(pd.DataFrame({"n": ["?"], "t": ["b"]}))
     Traceback (most recent call last):
     pipeline.errors.DataError: column 'n' holds text, such as '?' in row 0, and the model was \
 fitted on numbers; convert it (pandas.to_numeric)
@@ -136,6 +132,9 @@ fitted on numbers; convert it (pandas.to_numeric)
     ) -> None:
         self.columns, self.n_features, self.used = columns, n_features, used
         self.origins = origins or {}
+        self.names: list[Name] | None = None if columns is None else list(columns)
+        """The names of the columns, in the order of the fit; None for a matrix."""
+        self.warned: list[list[Name]] = []
 
     @classmethod
     def fit(cls, X: Table, read: Read = lambda _: None) -> tuple[Schema, Table]:
@@ -157,17 +156,19 @@ fitted on numbers; convert it (pandas.to_numeric)
         table = convert(X)
         if not frames.is_frame(table):
             return cls(None, int(table.shape[1])), table
-        columns = {name: Column.of(table[name]) for name in table.columns}
-        schema = cls(columns, len(columns), read(frames.head(table)), origins(X, table))
+        columns = describe_columns(table)
+        known = {} if table is X else origins(X, table)
+        schema = cls(columns, len(columns), read(frames.head(table)), known)
         odd = [name for name, column in columns.items() if column.kind == "other"]
-        return schema, _replaced(table, {name: schema._idle(table[name], name) for name in odd})
+        idle = {name: schema._idle(table[name], name) for name in odd}
+        return schema, _replaced(table, idle) if idle else table
 
     @property
-    def names(self) -> list[Name] | None:
-        """The names of the columns, in the order of the fit; None for a matrix."""
-        return None if self.columns is None else list(self.columns)
+    def kinds(self) -> dict[str, str]:
+        """What each column held at fit; empty without names."""
+        return {str(name): column.kind for name, column in (self.columns or {}).items()}
 
-    def validate(self, X: Table) -> Validated:
+    def take(self, X: Table) -> Any:
         """Convert a table and return it as the model expects it: the columns, in their order.
 
         Raises
@@ -177,19 +178,32 @@ fitted on numbers; convert it (pandas.to_numeric)
         """
         X = convert(X)
         if self.columns is None:
-            return Validated(self._matrix(X), [], _texts(X))
+            return self._matrix(X)
         X = self._named(X)
-        extra = [name for name in X.columns if name not in self.columns]
+        if extra := [name for name in X.columns if name not in self.columns]:
+            self._warn(extra, "X has columns that the model was not fitted on; they are left out")
         X = frames.select(X, list(self.columns))
         changed: dict[Name, Series] = {}
-        for name, fitted in self.columns.items():
-            series = X[name]
-            given = Column.of(series)
+        for name, given in describe_columns(X).items():
+            fitted = self.columns[name]
             if given == fitted and given.kind != "other":
                 continue
+            series = X[name]
             if (column := self._column(series, name, given, fitted)) is not series:
                 changed[name] = column
-        return Validated(_replaced(X, changed), extra, [])
+        return _replaced(X, changed) if changed else X
+
+    def _warn(self, names: list[Name], why: str) -> None:
+        if names not in self.warned:
+            self.warned.append(names)
+            warnings.warn(f"{why}: {names}", UserWarning, stacklevel=3)
+
+    def read(self, X: Table) -> pd.DataFrame:
+        """Return the columns that some step reads, on the host, of rows that were taken."""
+        used = self.used
+        X = X if used is None else frames.select(X, [n for n in X.columns if n in used])
+        X = frames.to_device(X, "cpu")
+        return X if frames.is_frame(X) else pd.DataFrame(X)
 
     def _column(self, series: Series, name: Name, given: Column, fitted: Column) -> Series:
         if given.kind == "other":
@@ -206,13 +220,17 @@ fitted on numbers; convert it (pandas.to_numeric)
         return _blank(series) if frames.library(series) == "pandas" else series
 
     def _matrix(self, X: Table) -> Array:
-        X = frames.matrix(X)
-        if X.shape[1] != self.n_features:
+        matrix = frames.matrix(X)
+        if matrix.shape[1] != self.n_features:
             raise DataError(
-                f"X has {X.shape[1]} features, but Accelerated is expecting "
+                f"X has {matrix.shape[1]} features, but Accelerated is expecting "
                 f"{self.n_features} features as input"
             )
-        return X
+        # The name of a single column says nothing of its position.
+        if frames.is_frame(X) and len(X.columns) > 1 and all(isinstance(n, str) for n in X.columns):
+            why = "X has feature names, but Accelerated was fitted without feature names; its"
+            self._warn(X.columns.tolist(), f"{why} columns are taken by position")
+        return matrix
 
     def _named(self, X: Table) -> Table:
         if frames.is_frame(X) and not isinstance(X.columns, pd.RangeIndex):
@@ -223,12 +241,6 @@ fitted on numbers; convert it (pandas.to_numeric)
                 f"pass a frame with the columns {self.names}"
             )
         return X if frames.is_frame(X) else output.beside([(X, self.names)], X, {})
-
-
-def _texts(X: Table) -> list[str]:
-    """Return the names of the columns of a frame that has only texts as names."""
-    named = frames.is_frame(X) and all(isinstance(name, str) for name in X.columns)
-    return X.columns.tolist() if named else []
 
 
 def _as_fitted(series: Series, name: Name, given: Column, fitted: Column) -> Series:
@@ -280,8 +292,6 @@ def _blank(series: Series) -> pd.Series:
 
 def _replaced(X: Table, columns: dict[Name, Series]) -> Table:
     """Return a frame with other columns in the place of some; the caller's stays as it is."""
-    if not columns:
-        return X
     X = X.copy(deep=False)
     for name, series in columns.items():
         X[name] = series

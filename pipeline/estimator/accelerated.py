@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.preprocessing import TargetEncoder
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.metaestimators import available_if
 
 from pipeline.backends.xgboost.checkpoints import Checkpoints, keeping
 from pipeline.data import frames, target
-from pipeline.data.drift import ColumnProfile
+from pipeline.data.drift import ColumnProfile, fit_profiles
 from pipeline.data.output import CONTAINERS, contained, container
+from pipeline.data.schema import Schema
+from pipeline.distributed.retry import retry
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator import inputs
-from pipeline.estimator.fitted import Answers, retry_if_distributed, spec_has
+from pipeline.estimator.fitted import Answers, spec_has
 from pipeline.estimator.routing import (
     WEIGHTS,
     Requested,
-    forget,
     hand_over,
     refuse_metadata,
     route,
@@ -178,9 +182,10 @@ class Accelerated(Answers):
         """
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
-        asked, params = route(self, "fit", params)
-        inputs.check_queries(params, X)
-
+        asked: Sequence[Requested] = ()
+        if params:
+            asked, params = route(self, "fit", params)
+            inputs.check_queries(params, X)
         self._learn("fit", X, y, params, asked)
         return self
 
@@ -191,7 +196,6 @@ class Accelerated(Answers):
         `params` go to the transformers, as those of `fit` do; the last step takes none here.
         """
         asked = self._route_before_last("fit_predict", params)
-
         return np.asarray(self._on_host(self._learn("fit_predict", X, y, {}, asked)[1]))
 
     @spec_has("fit_transform")
@@ -227,8 +231,7 @@ class Accelerated(Answers):
             return self
         X = self.inputs_.take(X)
         with self._log(X) as log:
-            there = self._bring(X, self.plan_.entrance)
-            self.plan_.partial_fit(there, target.check_target(y, X), **params)
+            self.plan_.fit(X, target.check_target(y, X), "partial_fit", **params)
         self.execution_log_ = log
         return self
 
@@ -241,26 +244,37 @@ class Accelerated(Answers):
         prepare_memory(choice.name)
         plan = lower(self.estimator, choice.name, self._lowering_options())
         takes, X = inputs.fit_input(plan.nodes[0], X)
-        params = _validate_eval_set(params, takes)
-        remember(plan, takes)
-        hand_over(plan, asked, X)
+        if params.get("eval_set"):
+            sets = list(inputs.validate_eval_set(params["eval_set"], takes))
+            params = {**params, "eval_set": sets}
+        first = plan.steps[0].worker
+        if isinstance(first, Program) and isinstance(takes, Schema):
+            first.origins = takes.origins
         y = target.check_target(y, X)
         target.check_classes(self.estimator, y)
-        encoders = (leaf for node in plan.nodes for _, leaf in node.leaves)
-        with keeping(checkpoints_of(self)) as trees, self._log(X) as log, ahead(encoders, y):
-            made = retry_if_distributed(
-                X,
-                lambda: getattr(plan, method)(self._bring(X, plan.entrance), y, **params),
-            )
-        forget(plan)
-        plan.steps[-1].note(trees.remark)
+        with self._log(X) as log, hand_over(plan, asked, X) if asked else nullcontext():
+            made = self._train(plan, X, y, method, params)
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self.execution_log_, self.inputs_ = plan, log, takes
         self.profile_ = {}
-        if self.profile and isinstance(takes, inputs.TableInput):
-            self.profile_ = takes.profile(X)
+        if self.profile and isinstance(takes, Schema):
+            self.profile_ = fit_profiles(takes.read(X))
         self._set_attributes(y)
         return X, made
+
+    def _train(self, plan: Plan, X: Table, y: Target, method: str, params: Params) -> Any:
+        """Call a method of a plan, where folds are drawn and trees are kept for it."""
+        work = partial(plan.fit, X, y, method, **params)
+        partitioned = frames.is_partitioned(X)
+        leaves = (leaf for node in plan.nodes for _, leaf in node.leaves)
+        encoders = [leaf for leaf in leaves if type(leaf) is TargetEncoder]
+        with ahead(encoders, y) if encoders else nullcontext():
+            if not partitioned and self.checkpoint is None:
+                return work()
+            with keeping(checkpoints_of(self)) as trees:
+                made = retry(work) if partitioned else work()
+        plan.steps[-1].note(trees.remark)
+        return made
 
     def _check_parameters(self) -> None:
         if self.dtype not in ("auto", "float32", "float64"):
@@ -363,24 +377,10 @@ class Accelerated(Answers):
         return hasattr(self, "plan_")
 
 
-def remember(plan: Plan, takes: inputs.Input) -> None:
-    """Tell the step that reads the table what its cells were, where it encodes them."""
-    first = plan.steps[0].worker
-    if isinstance(first, Program) and isinstance(takes, inputs.TableInput):
-        first.origins = takes.origins
-
-
 def why_no_more_rows(plan: Plan) -> str:
     """Return why a fitted transformer can learn from no more rows; empty where it can."""
     found = [s.worker.forgotten for s in plan.steps if isinstance(s.worker, Program)]
     return "; ".join(filter(None, found)) if len(found) == len(plan.steps) else ""
-
-
-def _validate_eval_set(params: Params, takes: inputs.Input) -> Params:
-    """Return the parameters of `fit` with the tables of XGBoost's `eval_set` as they are taken."""
-    if not params.get("eval_set"):
-        return params
-    return {**params, "eval_set": list(inputs.validate_eval_set(params["eval_set"], takes))}
 
 
 def checkpoints_of(model: Estimator) -> Checkpoints:

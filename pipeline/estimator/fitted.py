@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
@@ -30,13 +31,10 @@ from pipeline.estimator.routing import METHODS as METADATA
 from pipeline.estimator.routing import WEIGHTS, refuse_metadata, route
 from pipeline.planning.classify import Kind, kind_of_step
 from pipeline.planning.explain import Explanation, explain
-from pipeline.planning.plan import Plan
+from pipeline.planning.plan import Plan, copy
 from pipeline.system.environment import packages
-from pipeline.system.memory import told
-from pipeline.trace import ANSWER, ExecutionLog, execution_log, record
+from pipeline.trace import ANSWER, ExecutionLog, execution_log
 from pipeline.typing import Array, Estimator, Params, Table, Target
-
-T = TypeVar("T")
 
 
 def spec_has(name: str) -> Any:
@@ -55,11 +53,6 @@ def _fitted_has(model: Estimator, name: str) -> bool:
     )
     fitted = getattr(model.plan_.steps[-1].worker, "native", None)
     return type(fitted) is type(last) and hasattr(fitted, name)
-
-
-def retry_if_distributed(X: Table, work: Callable[[], T]) -> T:
-    """Return the result of work on X; where X has partitions, the work survives lost workers."""
-    return retry(work) if frames.is_partitioned(X) else work()
 
 
 class Answers(BaseEstimator):
@@ -81,34 +74,23 @@ class Answers(BaseEstimator):
         n_rows = 0 if frames.is_partitioned(X) else X.shape[0]
         return execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
 
-    def _check_fitted(self) -> None:
+    def _call(self, method: str, X: Table, **params: Any) -> tuple[Any, Any]:
+        """Return the rows as they were taken, and the result on the host."""
         # scikit-learn's check walks the tags of the whole estimator, which takes longer than a row.
         if not hasattr(self, "plan_"):
             check_is_fitted(self, "plan_")
-
-    def _bring(self, X: Table, device: str) -> Any:
-        if frames.device_of(X) == device:
-            return X
-        with record("input", "copy", device, "the table"), told("input", "copy", device):
-            return frames.to_device(X, device)
-
-    def _call(self, method: str, X: Table, **params: Any) -> tuple[Any, Any]:
-        """Return the rows as they were taken, and the result on the host."""
-        self._check_fitted()
-        params = self._route(method, params) if method in METADATA else params
+        if params and method in METADATA:
+            params = self._route(method, params)
         X = self.inputs_.take(X)
+        work = partial(self.plan_.call, method, X, **params)
         with self._log(X) as log:
-            there = self._bring(X, self.plan_.entrance)
-            result = retry_if_distributed(
-                X, lambda: self._on_host(self.plan_.call(method, there, **params))
-            )
+            made = retry(work) if frames.is_partitioned(X) else work()
+            made = self._on_host(made)
         self.execution_log_.last = log
-        return X, result
+        return X, made
 
     def _route(self, method: str, params: Params) -> dict[str, Any]:
         """Return what the last step is given; the transformers before it take rows alone."""
-        if not params:
-            return params
         asked, last = route(self, method, params)
         refuse_metadata(asked, f"transformers take X alone in {method}")
         return last
@@ -118,8 +100,7 @@ class Answers(BaseEstimator):
             return tuple(self._on_host(each) for each in result)
         if frames.device_of(result) == "cpu" or frames.is_partitioned(result):
             return result
-        with record("output", "copy", "cpu", ANSWER):
-            return frames.to_device(result, "cpu")
+        return copy(result, "cpu", "output", ANSWER)
 
     @spec_has("predict")
     def predict(self, X: Table, **params: Any) -> Any:
@@ -202,7 +183,8 @@ class Answers(BaseEstimator):
             return float(self._call("score", X, **params)[1])
         measure = accuracy_score if is_classifier(self.estimator) else r2_score
         y = np.asarray(frames.to_device(y, "cpu"))
-        return float(measure(y, self.predict(X), **self._route("score", params)))
+        params = self._route("score", params) if params else params
+        return float(measure(y, self.predict(X), **params))
 
     def certify(
         self,
@@ -240,7 +222,7 @@ class Answers(BaseEstimator):
         ConfigError
             There are no rows, or the estimator answers for no new ones, as `DBSCAN`.
         """
-        self._check_fitted()
+        check_is_fitted(self, "plan_")
         tolerance = Tolerance(rtol, atol, differing)
         refuse_partitions(X, "a certificate")
         taken = self.inputs_.take(X)
@@ -271,8 +253,7 @@ class Answers(BaseEstimator):
         left_out: dict[str, str] = {}
         for method in methods:
             try:
-                there = self._bring(sample, self.plan_.entrance)
-                answer = self._on_host(self.plan_.call(method, there))
+                answer = self._on_host(self.plan_.call(method, sample))
             except Unsupported as refused:  # as cuML's PCA, which scores no rows
                 left_out[method] = str(refused)
                 continue
@@ -293,7 +274,7 @@ class Answers(BaseEstimator):
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn or XGBoost estimator; it needs no GPU and not us."""
-        self._check_fitted()
+        check_is_fitted(self, "plan_")
         return self.plan_.to_sklearn()
 
 

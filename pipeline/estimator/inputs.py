@@ -5,20 +5,18 @@ The same policy for every device, applied before a row goes to one.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import MethodType
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
 from sklearn.utils.validation import has_fit_parameter
 
 from pipeline.backends import label_encoder
 from pipeline.backends.text_input import documents
-from pipeline.data import drift, frames, output
-from pipeline.data.convert import Origin, convert
+from pipeline.data import frames, output
+from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of
 from pipeline.data.target import aligned, check_target
 from pipeline.errors import DataError
@@ -63,10 +61,9 @@ def fit_input(first: Node, X: Table) -> tuple[Input, Any]:
     if frames.is_partitioned(X):
         return DaskInput.of(X), X
     try:
-        schema, table = Schema.fit(X, partial(columns_read, first.estimator))
+        return Schema.fit(X, partial(columns_read, first.estimator))
     except DataError as error:
         raise _of_type(error, X) from error
-    return TableInput(schema), table
 
 
 class CellTypeError(DataError, TypeError):
@@ -81,69 +78,6 @@ def _of_type(error: DataError, given: Any) -> DataError:
             held = type(value).__name__
             return CellTypeError(f"{error}; argument must be a string or a number, not {held!r}")
     return error
-
-
-class TableInput:
-    """Rows of a table with a schema.
-
-    Columns that the model was not fitted on are left out, with one warning for each set.
-    """
-
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
-        self.warned: list[list[Any]] = []
-
-    @property
-    def names(self) -> list[Any] | None:
-        """The names of the columns, in the order of the fit."""
-        return self.schema.names
-
-    @property
-    def n_features(self) -> int | None:
-        """The number of columns."""
-        return self.schema.n_features
-
-    @property
-    def origins(self) -> Mapping[Any, Origin]:
-        """What the cells of columns were before they were converted."""
-        return self.schema.origins
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """What each column held at fit; empty without names."""
-        return {str(name): each.kind for name, each in (self.schema.columns or {}).items()}
-
-    def take(self, X: Table) -> Any:
-        """Return a table with the fitted columns, in their order."""
-        X, extra, unknown = self.schema.validate(X)
-        if extra and extra not in self.warned:
-            self.warned.append(extra)
-            warnings.warn(
-                f"X has columns that the model was not fitted on; they are left out: {extra}",
-                UserWarning,
-                stacklevel=2,
-            )
-        # The name of a single column says nothing of its position.
-        if len(unknown) > 1 and unknown not in self.warned:
-            self.warned.append(unknown)
-            warnings.warn(
-                "X has feature names, but Accelerated was fitted without feature names; its "
-                f"columns are taken by position: {unknown}",
-                UserWarning,
-                stacklevel=2,
-            )
-        return X
-
-    def profile(self, X: Table) -> dict[str, drift.ColumnProfile]:
-        """Return the profile of the columns that some step reads."""
-        return drift.fit_profiles(self.read(X))
-
-    def read(self, X: Table) -> pd.DataFrame:
-        """Return the columns that some step reads, on the host, of rows that were taken."""
-        used = self.schema.used
-        X = X if used is None else frames.select(X, [n for n in X.columns if n in used])
-        X = frames.to_device(X, "cpu")
-        return X if frames.is_frame(X) else pd.DataFrame(X)
 
 
 class DaskInput:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from sklearn import get_config
@@ -94,8 +95,9 @@ def refuse_metadata(asked: Sequence[Requested], why: str) -> None:
         raise Unsupported(*found)
 
 
-def hand_over(plan: Plan, asked: Sequence[Requested], X: Table) -> None:
-    """Give the programs of a plan the weights that their transformers ask for.
+@contextmanager
+def hand_over(plan: Plan, asked: Sequence[Requested], X: Table) -> Iterator[None]:
+    """Give the programs of a plan the weights that their transformers ask for, while they learn.
 
     Raises
     ------
@@ -116,13 +118,9 @@ def hand_over(plan: Plan, asked: Sequence[Requested], X: Table) -> None:
         weights = target.check_weights(each.params[WEIGHTS], X, each.path)
         program.weights.append((each.transformer, weights))
     refuse_metadata(refused, "it takes X and y alone here")
-
-
-def forget(plan: Plan) -> None:
-    """Let go of the weights of the training rows."""
-    for step in plan.steps:
-        if isinstance(step.worker, Program):
-            step.worker.weights = []
+    yield
+    for program in programs:
+        program.weights = []
 
 
 def _has(program: Program, transformer: Estimator) -> bool:

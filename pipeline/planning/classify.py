@@ -6,20 +6,22 @@ the inputs share what it finds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from typing import Any, Literal
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import get_tags
 
-from pipeline.backends import cuda, label_encoder
+from pipeline.backends import cuda
 from pipeline.backends.base import Backend, Placement
-from pipeline.backends.cpu import HOST, is_xgboost
+from pipeline.backends.cpu import HOST
 from pipeline.backends.cuml import text
+from pipeline.backends.label_encoder import LABEL_BACKEND
 from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost.estimator import find_bad_params
 from pipeline.errors import ConfigError, Reason, Unsupported
@@ -64,6 +66,8 @@ class Node:
         Where it and the steps inside it run; empty where it cannot.
     leaves : sequence of (str, transformer)
         The transformers inside it with their paths, or itself.
+    runs_on_blocks : bool
+        Whether it is preprocessing of ours.
     """
 
     path: str
@@ -73,16 +77,12 @@ class Node:
     reasons: tuple[Reason, ...] = ()
     placements: tuple[Placement, ...] = ()
     leaves: Leaves = ()
-
-    @property
-    def runs_on_blocks(self) -> bool:
-        """Whether it is preprocessing of ours."""
-        return self.kind is Kind.PREPROCESSING and not self.reasons
+    runs_on_blocks: bool = False
 
     @property
     def reads_text(self) -> bool:
         """Whether it takes documents rather than a table."""
-        return reads_text(self.estimator)
+        return not self.runs_on_blocks and reads_text(self.estimator)
 
 
 def classify(estimator: BaseEstimator, device: str) -> tuple[Node, ...]:
@@ -107,15 +107,12 @@ def classify(estimator: BaseEstimator, device: str) -> tuple[Node, ...]:
     >>> [(node.path, node.placements[0].implementation) for node in nodes]
     [('standardscaler', 'pipeline.preprocessing (CuPy)'), ('ridge', 'cuml.linear_model.Ridge')]
     """
-    return tuple(_classify_steps(estimator, device))
-
-
-def _classify_steps(estimator: BaseEstimator, device: str) -> Iterator[Node]:
+    nodes: list[Node] = []
     rows: Rows = "dense"
     for path, part, leaves in validate(estimator):
-        node = replace(_classify(part, path, device, rows, leaves), leaves=leaves)
-        yield node
-        rows = _rows_made(node, rows)
+        nodes.append(_classify(part, path, device, rows, leaves))
+        rows = _rows_made(nodes[-1], rows)
+    return tuple(nodes)
 
 
 def named_steps(estimator: BaseEstimator) -> list[tuple[str, Any]]:
@@ -129,19 +126,24 @@ def named_steps(estimator: BaseEstimator) -> list[tuple[str, Any]]:
     ]
 
 
+class _Kinds(dict[type, Kind | None]):
+    """What all steps of a class are; subclasses are other algorithms than it."""
+
+    def __missing__(self, kind: type) -> Kind | None:
+        if kind.__module__.partition(".")[0] == "xgboost":
+            self[kind] = Kind.XGBOOST
+        else:
+            self[kind] = Kind.MODEL if cuda.knows(kind) else None
+        return self[kind]
+
+
+_KINDS = _Kinds({LabelEncoder: Kind.LABELS, **dict.fromkeys(text.CUML, Kind.TEXT)})
+
+
 def kind_of_step(part: Any) -> Kind:
-    """Return what a step is; subclasses are other algorithms than what they inherit from."""
-    if label_encoder.is_label_encoder(part):
-        return Kind.LABELS
-    if text.is_vectorizer(part):
-        return Kind.TEXT
-    if is_xgboost(part):
-        return Kind.XGBOOST
-    return Kind.PREPROCESSING if _only_transforms(part) and not cuda.knows(part) else Kind.MODEL
-
-
-def _only_transforms(part: Any) -> bool:
-    return hasattr(part, "transform") and not hasattr(part, "predict")
+    """Return what a step is."""
+    only_transforms = hasattr(part, "transform") and not hasattr(part, "predict")
+    return _KINDS[type(part)] or (Kind.PREPROCESSING if only_transforms else Kind.MODEL)
 
 
 def classify_step(part: Any, path: str, device: str, rows: Rows = "dense") -> Node:
@@ -150,60 +152,61 @@ def classify_step(part: Any, path: str, device: str, rows: Rows = "dense") -> No
 
 
 def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> Node:
-    kind = kind_of_step(part)
-    if kind is Kind.PREPROCESSING:
-        return _classify_preprocessing(part, path, device, rows, leaves)
-    rule = _find_backend(part, kind, device)
-    if rule is None:
-        return Node(path, part, kind, reasons=(cuda.no_twin(part, path),))
+    kind, rule = kind_of_step(part), None
     try:
-        place = rule.describe(part, path)
+        if kind is Kind.PREPROCESSING:
+            places = _place_on_blocks(part, path, device, rows, leaves)
+        else:
+            rule = _find_backend(part, kind, device)
+            if rule is None:
+                raise Unsupported(cuda.no_twin(part, path))
+            places = (rule.describe(part, path),)
+            if rows == "sparse" and not rule.sparse:
+                raise Unsupported(cuda.needs_dense(part, path))
     except Unsupported as error:
-        return Node(path, part, kind, rule, error.reasons)
-    if rows == "sparse" and not rule.sparse:
-        return Node(path, part, kind, rule, (cuda.needs_dense(part, path),))
-    return Node(path, part, kind, rule, placements=(place,))
+        return Node(path, part, kind, rule, error.reasons, leaves=leaves)
+    blocks = kind is Kind.PREPROCESSING
+    return Node(path, part, kind, rule, (), places, leaves, runs_on_blocks=blocks)
 
 
 def _find_backend(part: Any, kind: Kind, device: str) -> Backend | None:
     if kind is Kind.LABELS:
-        return label_encoder.LABEL_BACKEND
+        return LABEL_BACKEND
     return HOST if device == "cpu" else cuda.find_backend(part)
 
 
-def _classify_preprocessing(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> Node:
-    if reasons := _reasons_against_blocks(part, path, leaves, rows):
-        return Node(path, part, Kind.PREPROCESSING, reasons=tuple(reasons))
-    kept = (inner for inner, leaf in leaves if not (isinstance(leaf, str) and leaf == "drop"))
-    places = tuple(Placement(inner, BLOCKS[device], device) for inner in kept)
-    return Node(path, part, Kind.PREPROCESSING, placements=places)
-
-
-def _reasons_against_blocks(part: Any, path: str, leaves: Leaves, rows: Rows) -> list[Reason]:
+def _place_on_blocks(
+    part: Any, path: str, device: str, rows: Rows, leaves: Leaves
+) -> tuple[Placement, ...]:
     if rows != "dense":
         suggestion = "leave it out, or run it with scikit-learn: device='auto'"
         why = "it follows text, whose rows are sparse, and blocks are dense"
-        return [Reason(path, why, suggestion)]
-    texts = {inner: leaf for inner, leaf in leaves if text.is_vectorizer(leaf)}
-    return [
-        text.inside(texts[reason.step], reason.step) if reason.step in texts else reason
-        for reason in build.reasons(part, path)
-    ]
+        raise Unsupported(Reason(path, why, suggestion))
+    if reasons := build.reasons(part, path):
+        texts = {inner: leaf for inner, leaf in leaves if _is_text(leaf)}
+        inside = {inner: text.inside(leaf, inner) for inner, leaf in texts.items()}
+        raise Unsupported(*(inside.get(reason.step, reason) for reason in reasons))
+    kept = (inner for inner, leaf in leaves if not (isinstance(leaf, str) and leaf == "drop"))
+    return tuple(Placement(inner, BLOCKS[device], device) for inner in kept)
+
+
+def _is_text(part: Any) -> bool:
+    return _KINDS[type(part)] is Kind.TEXT
 
 
 def _rows_made(node: Node, rows: Rows) -> Rows:
-    """Return what a step hands to the next one."""
+    """Return what a step hands to the next one; text vectorizers make sparse rows."""
     if node.kind is Kind.TEXT:
         return "sparse"
     if not node.reasons or _makes_dense(node):
         return "dense"
-    texts = any(text.is_vectorizer(leaf) for _, leaf in node.leaves)
+    texts = any(_is_text(leaf) for _, leaf in node.leaves)
     return "unknown" if texts or rows != "dense" else "dense"
 
 
 def _makes_dense(node: Node) -> bool:
-    projects = type(node.estimator).__name__.endswith("Projection")
-    return cuda.knows(node.estimator) and not projects
+    kind = type(node.estimator)
+    return cuda.knows(kind) and not kind.__name__.endswith("Projection")
 
 
 def validate(estimator: BaseEstimator) -> list[tuple[str, Any, Leaves]]:
@@ -233,27 +236,28 @@ def validate(estimator: BaseEstimator) -> list[tuple[str, Any, Leaves]]:
     for name, part, leaves in inside:
         if not isinstance(part, BaseEstimator):
             raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
-        for path, leaf in leaves:
-            _validate_parameters(leaf, path)
+        _validate_parameters(leaves)
     _validate_rows(steps)
     return inside
 
 
-def _validate_parameters(leaf: Estimator, path: str) -> None:
-    if hasattr(leaf, "_parameter_constraints"):
-        try:
-            clone(leaf)._validate_params()
-        except ValueError as error:
-            raise ConfigError(f"{path}: {error}") from error
-    if is_xgboost(leaf) and (reasons := find_bad_params(leaf, path)):
-        raise Unsupported(*reasons)
+def _validate_parameters(leaves: Leaves) -> None:
+    for path, leaf in leaves:
+        if hasattr(leaf, "_parameter_constraints"):
+            try:
+                clone(leaf)._validate_params()
+            except ValueError as error:
+                raise ConfigError(f"{path}: {error}") from error
+        if _KINDS[type(leaf)] is Kind.XGBOOST and (reasons := find_bad_params(leaf, path)):
+            raise Unsupported(*reasons)
 
 
 def _validate_rows(steps: Sequence[tuple[str, Any]]) -> None:
     """Refuse what scikit-learn would refuse only after it has read all texts."""
     for (before, maker), (name, taker) in pairwise(steps):
-        known = type(taker).__module__.startswith("sklearn.") and not reads_text(taker)
-        if text.is_vectorizer(maker) and known and not get_tags(taker).input_tags.sparse:
+        if not _is_text(maker) or not type(taker).__module__.startswith("sklearn."):
+            continue
+        if not reads_text(taker) and not get_tags(taker).input_tags.sparse:
             why = f"{type(taker).__name__} takes no sparse rows, which {before} makes"
             suggestion = "put a TruncatedSVD before it, or use one that does, as LogisticRegression"
             raise Unsupported(Reason(name, why, suggestion))

@@ -64,7 +64,8 @@ def lower(estimator: BaseEstimator, device: str, options: LoweringOptions = DEFA
         raise Unsupported(*reasons)
     final = find_last_dtype(options.dtype, device, nodes[-1].estimator)
     steps = _make_steps(_group(nodes), device, replace(options, dtype=final))
-    _prepare_models(steps, final)
+    if isinstance(last := steps[-1].worker, Model):
+        last.asked_for(final)
     return Plan(estimator, steps, nodes)
 
 
@@ -96,7 +97,7 @@ def _make_steps(
             between = options if i == last else replace(options, dtype="auto")
             steps.append(_make_program(group, after, device, between))
         else:
-            steps.append(_make_model(group[0], device, options))
+            steps.append(_make_model(group[0], device, options, first=i == 0))
     return steps
 
 
@@ -106,39 +107,26 @@ def _make_program(
     """Return the step of a group, which hands its rows on as the node after it takes them."""
     alone = len(group) == 1
     whole = group[0].estimator if alone else Pipeline([(n.path, n.estimator) for n in group])
+    rule = None if after is None or after.reasons else after.rule
     program = Program(
         whole,
         options.dtype,
         group[0].path if alone else "",
         rank_error=options.rank_error,
-        order=_order_for(after),
+        order=rule.order if rule else "C",
         selected_from=after is not None and after.runs_on_blocks,
     )
     places = [place for node in group for place in node.placements]
     return Step(" + ".join(node.path for node in group), program, device, places)
 
 
-def _order_for(node: Node | None) -> str:
-    """Return the order of the matrix that a step learns from."""
-    rule = None if node is None or node.reasons else node.rule
-    return rule.order if rule else "C"
-
-
-def _make_model(node: Node, device: str, options: LoweringOptions) -> Step:
+def _make_model(node: Node, device: str, options: LoweringOptions, *, first: bool) -> Step:
     if node.reasons or node.rule is None:
         return make_host_step(node.path, node.estimator, node.reasons, asked=device)
     model = node.rule.place(node.estimator, node.path, options.dtype)
+    model.first = first
     (place,) = node.placements
     # No function of its own: a model may be pickled.
     host = partial(make_host_step, node.path, node.estimator, asked=device)
     may_fall = options.fallback and place.device != "cpu"
     return Step(node.path, model, place.device, [place], host if may_fall else None)
-
-
-def _prepare_models(steps: Sequence[Step], dtype: str) -> None:
-    """Tell the models which of them is given the rows of the caller, and the last one its type."""
-    for i, step in enumerate(steps):
-        if isinstance(step.worker, Model):
-            step.worker.first = i == 0
-            if step is steps[-1]:
-                step.worker.asked_for(dtype)

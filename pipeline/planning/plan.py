@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from traceback import clear_frames
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sklearn.pipeline import Pipeline
 
@@ -17,10 +17,36 @@ from pipeline.data import frames, partitioned
 from pipeline.errors import OutOfMemory, Reason, Unsupported
 from pipeline.planning.classify import Node
 from pipeline.preprocessing.engine.program import Program
-from pipeline.system.memory import told
+from pipeline.system.memory import raise_if_exhausted
 from pipeline.system.threads import halved
 from pipeline.trace import record
 from pipeline.typing import Estimator, Params, Table, Target
+
+T = TypeVar("T")
+
+
+def run(work: Callable[[], T], step: str, call: str, device: str, why: str = "") -> T:
+    """Return the result of work on a device, as an event of the log that has all of its time.
+
+    Raises
+    ------
+    OutOfMemory
+        The memory of the device ran out.
+    """
+    try:
+        with record(step, call, device, why):
+            result = work()
+            if device == "cuda":
+                frames.synchronize(device)
+            return result
+    except Exception as error:
+        raise_if_exhausted(error, step, call, device)
+        raise
+
+
+def copy(X: Table, device: str, step: str, why: str) -> Any:
+    """Return X on a device that it is not on."""
+    return run(partial(frames.to_device, X, device), step, "copy", device, why)
 
 
 class StepWorker(Protocol):
@@ -75,37 +101,38 @@ class Step:
         if frames.device_of(X) == self.device:
             return X
         why = "; ".join(filter(None, (place.remarks for place in self.placements)))
-        with record(self.name, "copy", self.device, why), told(self.name, "copy", self.device):
-            return frames.to_device(X, self.device)
+        return copy(X, self.device, self.name, why)
 
     def learn(self, call: str, X: Table, y: Target, **params: Any) -> Any:
         """Call a method that learns; on the host if the data stand in the way and it may."""
         X = self.bring(X)
         if frames.is_partitioned(X):
             X = self._gather_if_needed(call, X, y, params)
+        work = partial(getattr(self.worker, call), X, y, **params)
+        attempt = partial(run, work, self.name, call, self.device, "what is fitted")
+        again = partial(self.learn, call, X, y, **params)
         try:
-            with self.timed(call, "what is fitted"):
-                return getattr(self.worker, call)(X, y, **params)
+            return attempt()
         except Unsupported as refused:
             self._to_host(refused, refused.reasons)
+            return again()
         except OutOfMemory as full:
             if self.device != "cuda":
                 raise
-            return self._learn_with_less(full, call, X, y, params)
-        return self.learn(call, X, y, **params)
+            return self._learn_with_less(full, attempt, again)
 
     def _learn_with_less(
-        self, full: OutOfMemory, call: str, X: Table, y: Target, params: Params
+        self, full: OutOfMemory, attempt: Callable[[], Any], again: Callable[[], Any]
     ) -> Any:
         """Learn once more, from halves of the rows in turn where blocks are; then on the host."""
         _let_go(full)
         try:
-            with halved(), self.timed(call, "what is fitted"):
-                result = getattr(self.worker, call)(X, y, **params)
-        except OutOfMemory as again:
-            _let_go(again)
+            with halved():
+                result = attempt()
+        except OutOfMemory as still_full:
+            _let_go(still_full)
             self._to_host(full, [Reason(self.name, str(full), "see above")])
-            return self.learn(call, X, y, **params)
+            return again()
         self.note("the memory of the GPU ran out once; it was freed, and blocks were halved")
         return result
 
@@ -122,9 +149,8 @@ class Step:
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Call a method of what was fitted."""
-        X = self.bring(X)
-        with self.timed(method):
-            return self.worker.call(method, X, **params)
+        work = partial(self.worker.call, method, self.bring(X), **params)
+        return run(work, self.name, method, self.device, "what was fitted")
 
     def note(self, remark: str) -> None:
         """Add a remark to where this step runs."""
@@ -151,13 +177,6 @@ class Step:
         whole = isinstance(self.worker, Program) and not self.worker.step
         return dict(fitted.steps) if whole else {self.name: fitted}
 
-    @contextmanager
-    def timed(self, call: str, why: str = "what was fitted") -> Iterator[None]:
-        """Record a call of this step and why bytes move, with the device's queue drained."""
-        with record(self.name, call, self.device, why), told(self.name, call, self.device):
-            yield
-            frames.synchronize(self.device)
-
 
 def _let_go(error: BaseException) -> None:
     """Free the GPU's memory of what an error still holds: arrays of the calls behind it."""
@@ -168,6 +187,7 @@ def _let_go(error: BaseException) -> None:
     frames.release("cuda")
 
 
+@dataclass(eq=False)
 class Plan:
     """The steps of a lowered estimator.
 
@@ -180,19 +200,18 @@ class Plan:
         What each step of the estimator is.
     """
 
-    def __init__(
-        self, estimator: Estimator, steps: Sequence[Step], nodes: Sequence[Node] = ()
-    ) -> None:
-        self.estimator, self.steps, self.nodes = estimator, steps, nodes
+    estimator: Estimator
+    steps: Sequence[Step]
+    nodes: Sequence[Node] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the nodes behind: their rules hold functions that cannot be pickled."""
         return {**vars(self), "nodes": ()}
 
-    @property
-    def entrance(self) -> str:
-        """The device of the first step."""
-        return self.steps[0].device
+    def bring(self, X: Table) -> Any:
+        """Return X on the device of the first step."""
+        device = self.steps[0].device
+        return X if frames.device_of(X) == device else copy(X, device, "input", "the table")
 
     @property
     def placements(self) -> list[Placement]:
@@ -203,37 +222,39 @@ class Plan:
         self,
         X: Table,
         y: Target,
+        method: str = "fit",
+        /,
+        *,
         eval_set: Sequence[tuple[Any, Any]] | None = None,
         **params: Any,
-    ) -> None:
-        """Fit step by step; `params` go to the last one.
+    ) -> Any:
+        """Fit step by step, and return what a method of the last one does; `params` go to it.
 
         The tables of XGBoost's `eval_set` are transformed by what the steps learnt from X.
+
+        Parameters
+        ----------
+        X : table
+        y : target
+        method : {"fit", "partial_fit", "fit_transform", "fit_predict"}
+            More rows are learnt from by an only step.
         """
         *transformers, last = self.steps
-        X = _fit_transform(transformers, X, y)
+        X = self.bring(X)
+        for step in transformers:
+            X = step.learn("fit_transform", X, y)
         if eval_set:
-            params["eval_set"] = [(_transform(transformers, Z), z) for Z, z in eval_set]
-        last.learn("fit", X, y, **params)
-
-    def fit_transform(self, X: Table, y: Target) -> Any:
-        """Fit step by step, and return what the last one makes of the training rows."""
-        return _fit_transform(self.steps, X, y)
-
-    def fit_predict(self, X: Table, y: Target) -> Any:
-        """Fit step by step, and return the labels that the last one gives the training rows."""
-        *transformers, last = self.steps
-        return last.learn("fit_predict", _fit_transform(transformers, X, y), y)
-
-    def partial_fit(self, X: Table, y: Target, **params: Any) -> None:
-        """Let the only step learn from more rows."""
-        (step,) = self.steps
-        step.learn("partial_fit", X, y, **params)
+            params["eval_set"] = [(self._transform(Z), z) for Z, z in eval_set]
+        return last.learn(method, X, y, **params)
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Transform step by step, and return the last one's `method`; `params` go to it."""
-        *transformers, last = self.steps
-        return last.call(method, _transform(transformers, X), **params)
+        return self.steps[-1].call(method, self._transform(self.bring(X)), **params)
+
+    def _transform(self, X: Table) -> Any:
+        for step in self.steps[:-1]:
+            X = step.call("transform", X)
+        return X
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn estimator of the whole estimator."""
@@ -261,18 +282,6 @@ class Plan:
             return None
         maker = self.steps[-2].worker if len(self.steps) > 1 else None
         return taker.cast() or (maker.cast() if isinstance(maker, Program) else None)
-
-
-def _fit_transform(steps: Sequence[Step], X: Table, y: Target) -> Any:
-    for step in steps:
-        X = step.learn("fit_transform", X, y)
-    return X
-
-
-def _transform(steps: Sequence[Step], X: Table) -> Any:
-    for step in steps:
-        X = step.call("transform", X)
-    return X
 
 
 def placement_records(placements: Sequence[Placement]) -> list[records.Placement]:

@@ -23,12 +23,13 @@ import pyarrow as pa
 from pipeline.data import drift, frames, partitioned
 from pipeline.data.convert import from_arrow
 from pipeline.data.drift import Counted
+from pipeline.data.schema import Schema
 from pipeline.data.stream import TableFile
 from pipeline.distributed import ordered_map
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, OutOfMemory
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.inputs import TableInput, TextInput
+from pipeline.estimator.inputs import TextInput
 from pipeline.serving import parts
 from pipeline.serving.job import (
     METHODS,
@@ -60,7 +61,7 @@ __all__ = [
 
 FEWEST: Final = 64
 """Rows below which a batch is not halved again for want of memory."""
-_KINDS: Final[Mapping[type, str]] = {TextInput: "text", TableInput: "number"}
+_KINDS: Final[Mapping[type, str]] = {TextInput: "text", Schema: "number"}
 """What a file without names at fit holds."""
 
 
@@ -239,7 +240,7 @@ class Predictor:
 
     def _compared(self, X: Table, taken: Any) -> tuple[dict[str, Counted], list[str]]:
         """Return what the batch holds, and what its columns were changed to."""
-        if not isinstance(self.model.inputs_, TableInput):
+        if not isinstance(self.model.inputs_, Schema):
             return {}, []
         counted = drift.count_rows(self.model.inputs_.read(taken), self.model.profile_)
         pairs = zip(X.dtypes, taken.dtypes, X.columns, strict=True) if frames.is_frame(X) else ()
@@ -302,7 +303,7 @@ class Predictor:
     def _empty(self, made: Sequence[OutputPart]) -> list[str]:
         """Return the columns without a value that some step reads."""
         taken = self.model.inputs_
-        used = taken.schema.used if isinstance(taken, TableInput) else None
+        used = taken.used if isinstance(taken, Schema) else None
         valued = {name for part in made for name in part.valued}
         read = [name for name in self.features if name in self.there]
         return [n for n in read if n not in valued and (used is None or n in map(str, used))]

@@ -14,9 +14,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from pipeline.data.schema import Schema
 from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.inputs import DaskInput, TableInput
+from pipeline.estimator.inputs import DaskInput
 from pipeline.planning import source_code
 from pipeline.planning.plan import placement_records
 from pipeline.serving import manifest, state, steps
@@ -190,11 +191,11 @@ def _certificate(model: Accelerated, about: About) -> dict[str, Any] | None:
 
 def _fields(model: Accelerated) -> list[Field] | None:
     inputs = model.inputs_
-    if isinstance(inputs, TableInput) and inputs.schema.columns is not None:
-        used = inputs.schema.used
+    if isinstance(inputs, Schema) and inputs.columns is not None:
+        used = inputs.used
         return [
             _field(str(name), column.kind, model, used=used is None or name in used)
-            for name, column in inputs.schema.columns.items()
+            for name, column in inputs.columns.items()
         ]
     if isinstance(inputs, DaskInput) and inputs.columns is not None:
         return [_field(str(name), "unknown", model, used=True) for name in inputs.columns]

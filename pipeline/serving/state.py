@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from pipeline.data.drift import ColumnProfile
 from pipeline.data.schema import Column, Schema
 from pipeline.errors import DataError
-from pipeline.estimator.inputs import DaskInput, Input, LabelInput, TableInput, TextInput
+from pipeline.estimator.inputs import DaskInput, Input, LabelInput, TextInput
 from pipeline.serving import allowlist
 from pipeline.serving.steps import BoosterState, Packed, State
 
@@ -129,8 +129,8 @@ def pack_inputs(inputs: Input) -> InputState:
     """Return the state of what a model takes in, without the names."""
     if isinstance(inputs, TextInput | LabelInput):
         return InputState(kind="texts" if isinstance(inputs, TextInput) else "labels")
-    if isinstance(inputs, TableInput):
-        named = inputs.schema.columns
+    if isinstance(inputs, Schema):
+        named = inputs.columns
         held = None if named is None else [*named.values()]
         return InputState(kind="table", n_features=inputs.n_features, columns=held)
     assert isinstance(inputs, DaskInput)
@@ -140,7 +140,7 @@ def pack_inputs(inputs: Input) -> InputState:
 
 def used(inputs: Input) -> list[Any] | None:
     """Return the names of the columns that some step reads, None for all."""
-    found = inputs.schema.used if isinstance(inputs, TableInput) else None
+    found = inputs.used if isinstance(inputs, Schema) else None
     return None if found is None else list(found)
 
 
@@ -151,6 +151,6 @@ def unpack_inputs(state: InputState, names: Sequence[Any] | None, used: list[Any
     assert state.n_features is not None
     columns = None if names is None else dict(zip(names, state.columns or (), strict=True))
     if state.kind == "table":
-        return TableInput(Schema(columns, state.n_features, used))
+        return Schema(columns, state.n_features, used)
     kinds = {str(name): column.kind for name, column in (columns or {}).items()}
     return DaskInput(None if names is None else list(names), state.n_features, kinds)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from pipeline.errors import OutOfMemory, PipelineError
 
@@ -17,7 +15,7 @@ _SAYS = re.compile(
     re.IGNORECASE,
 )
 _PLACES = {"cpu": "the memory of the machine", "cuda": "the memory of the GPU"}
-_WAYS = {
+_INSTEAD = {
     "cpu": "fewer rows or columns, float32, or more memory",
     "cuda": 'fewer rows or columns, float32, a GPU with more memory, or device="cpu"',
 }
@@ -52,22 +50,15 @@ def give_back() -> None:
         trim(0)
 
 
-@contextmanager
-def told(step: str, call: str, device: str) -> Iterator[None]:
-    """Run a block of a step; say where memory ran out.
+def raise_if_exhausted(error: Exception, step: str, call: str, device: str) -> None:
+    """Say where memory ran out, if that is what an error of a step says.
 
     Raises
     ------
     OutOfMemory
-        It did in the block.
+        It did.
     """
-    try:
-        yield
-    except PipelineError:
-        raise
-    except Exception as error:
-        if not is_exhausted(error):
-            raise
+    if not isinstance(error, PipelineError) and is_exhausted(error):
         raise OutOfMemory(
-            f"{step}: {_PLACES[device]} ran out in {call}; the way out: {_WAYS[device]}"
+            f"{step}: {_PLACES[device]} ran out in {call}; use {_INSTEAD[device]}"
         ) from error

@@ -220,7 +220,11 @@ def public_name(estimator: Estimator) -> str:
     >>> public_name(Ridge())
     'sklearn.linear_model.Ridge'
     """
-    kind = type(estimator)
+    return name_of_class(type(estimator))
+
+
+def name_of_class(kind: type) -> str:
+    """Return the name under which a class is imported."""
     return f"{kind.__module__.partition('._')[0]}.{kind.__name__}"
 
 
