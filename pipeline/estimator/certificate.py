@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -212,28 +211,3 @@ def _matrix(answer: Any, n_rows: int) -> np.ndarray:
         return np.hstack([_matrix(each, n_rows) for each in answer])
     array = np.asarray(answer.toarray() if hasattr(answer, "toarray") else answer)
     return array.reshape(n_rows, -1)
-
-
-def certificate(
-    agreements: list[MethodAgreement],
-    left_out: dict[str, str],
-    *,
-    device: str,
-    rows: int,
-    passed: str,
-    tolerance: Tolerance,
-    packages: dict[str, str],
-) -> Certificate:
-    """Return a certificate of now."""
-    return Certificate(
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        device=device,
-        rows=rows,
-        passed=passed,
-        rtol=tolerance.rtol,
-        atol=tolerance.atol,
-        differing=tolerance.differing,
-        packages=packages,
-        agreements=agreements,
-        left_out=left_out,
-    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -19,13 +21,7 @@ from pipeline.backends.base import METHODS
 from pipeline.data import frames
 from pipeline.distributed.retry import retry
 from pipeline.errors import Unsupported
-from pipeline.estimator.certificate import (
-    Certificate,
-    Tolerance,
-    answer_all,
-    certificate,
-    compare_answers,
-)
+from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, compare_answers
 from pipeline.estimator.inputs import Input, as_passed, refuse_partitions
 from pipeline.estimator.routing import METHODS as METADATA
 from pipeline.estimator.routing import WEIGHTS, refuse_metadata, route
@@ -234,14 +230,15 @@ class Answers(BaseEstimator):
         methods = [name for name in METHODS if hasattr(self, name)]
         device, left_out = self._answer_all(methods, sample)
         lifted = answer_all(self.to_sklearn(), device, given)
-        self.certificate_ = certificate(
-            compare_answers(device, lifted, rows, tolerance),
-            left_out,
+        self.certificate_ = Certificate(
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
             device=self.device_,
             rows=len(rows),
             passed=passed,
-            tolerance=tolerance,
+            **asdict(tolerance),
             packages=packages(),
+            agreements=compare_answers(device, lifted, rows, tolerance),
+            left_out=left_out,
         )
         return self.certificate_
 

@@ -6,6 +6,7 @@ The same policy for every device, applied before a row goes to one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from types import MethodType
 from typing import Any, Protocol
@@ -80,38 +81,30 @@ def _of_type(error: DataError, given: Any) -> DataError:
     return error
 
 
+@dataclass
 class DaskInput:
     """Partitions of a table; what their columns hold is judged where they are."""
 
-    def __init__(
-        self, columns: list[Name] | None, n_features: int, kinds: Mapping[str, str]
-    ) -> None:
-        self.columns, self.kinds = columns, kinds
-        self.n_features: int | None = n_features
+    names: list[Name] | None
+    n_features: int | None
+    kinds: Mapping[str, str]
 
     @classmethod
     def of(cls, X: Table) -> DaskInput:
         """Return what is remembered of partitions."""
-        columns = list(X.columns) if hasattr(X, "columns") else None
-        kinds = {str(name): kind_of(X._meta[name]) for name in columns or ()}
-        return cls(columns, int(X.shape[1]), kinds)
-
-    @property
-    def names(self) -> list[Any] | None:
-        """The names of the columns, in the order of the fit."""
-        return self.columns
+        names = list(X.columns) if hasattr(X, "columns") else None
+        kinds = {str(name): kind_of(X._meta[name]) for name in names or ()}
+        return cls(names, int(X.shape[1]), kinds)
 
     def take(self, X: Table) -> Any:
         """Return a table with the fitted columns, in their order."""
         X = X if frames.is_partitioned(X) else convert(X)
-        if self.columns is not None and hasattr(X, "columns"):
-            return frames.select(X, self.columns)
-        if self.columns is not None or X.shape[1] != self.n_features:
-            raise DataError(f"X has {X.shape[1]} features without names; pass {self._wanted()}")
+        if self.names is not None and hasattr(X, "columns"):
+            return frames.select(X, self.names)
+        if self.names is not None or X.shape[1] != self.n_features:
+            wanted = f"{self.n_features}" if self.names is None else f"the columns {self.names}"
+            raise DataError(f"X has {X.shape[1]} features without names; pass {wanted}")
         return X
-
-    def _wanted(self) -> str:
-        return f"{self.n_features}" if self.columns is None else f"the columns {self.columns}"
 
 
 class TextInput:

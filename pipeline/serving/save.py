@@ -197,8 +197,8 @@ def _fields(model: Accelerated) -> list[Field] | None:
             _field(str(name), column.kind, model, used=used is None or name in used)
             for name, column in inputs.columns.items()
         ]
-    if isinstance(inputs, DaskInput) and inputs.columns is not None:
-        return [_field(str(name), "unknown", model, used=True) for name in inputs.columns]
+    if isinstance(inputs, DaskInput) and inputs.names is not None:
+        return [_field(str(name), "unknown", model, used=True) for name in inputs.names]
     return None
 
 

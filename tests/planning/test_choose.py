@@ -37,12 +37,6 @@ def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "probe", lambda: gpu.Probe("590.44", "13.0", (GPU,)))
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegression(), StandardScaler(), KMeans()])
-def test_small_jobs_stay_on_the_cpu_and_large_ones_do_not(estimator) -> None:
-    assert advise(estimator, 100, 10).name == "cpu"
-    assert advise(estimator, MANY, 10).name == "cuda"
-
-
 def test_every_rule_is_in_one_family_and_no_family_has_others() -> None:
     vectorizers = {f"sklearn.feature_extraction.text.{kind.__name__}" for kind in VECTORIZERS}
     boosters = {f"xgboost.sklearn.{name}" for name in XGBOOST}
@@ -82,13 +76,8 @@ def test_the_reason_says_that_it_is_assumed() -> None:
     assert small == "10.0% of the smallest size that is worth a GPU (assumed)"
     assert large == "10.0 times the smallest size that is worth a GPU (assumed)"
     assert describe_sizes(LogisticRegression()).endswith("(sizes are assumed)")
-
-
-def test_more_columns_need_fewer_rows() -> None:
-    estimator = LinearRegression()
-    rows = next(n for n in (10**k for k in range(10)) if advise(estimator, n, 10).name == "cuda")
-    assert advise(estimator, rows // 10, 10).name == "cpu"
-    assert advise(estimator, rows // 10, 1000).name == "cuda"
+    texts = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    assert " texts; else the CPU" in describe_sizes(texts)
 
 
 def test_the_steps_add_up() -> None:
@@ -130,13 +119,6 @@ def test_what_does_not_fit_into_the_gpu_stays_on_the_cpu() -> None:
     assert advise(KernelRidge(), rows, 10, 2**40).name == "cuda"
 
 
-def test_texts_are_counted_and_not_their_columns() -> None:
-    estimator = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    assert advise(estimator, 100, 1).name == "cpu"
-    assert advise(estimator, 10**6, 1).name == "cuda"
-    assert " texts; else the CPU" in describe_sizes(estimator)
-
-
 def test_the_sizes_are_those_that_the_decision_takes() -> None:
     told = describe_sizes(LinearRegression())
     rows = int(told.partition("from about ")[2].partition(" ")[0].replace(",", ""))
@@ -146,54 +128,45 @@ def test_the_sizes_are_those_that_the_decision_takes() -> None:
     assert " of 1,000; else the CPU" in told
 
 
+SMALL = "0.0% of the smallest size that is worth a GPU (assumed)"
+ZEROS = np.zeros((100, 3))
+
+
+class OnGpu:
+    __module__ = "cupy"
+
+
 @pytest.mark.usefixtures("one_gpu")
 @pytest.mark.parametrize(
-    "X",
+    ("device", "X", "name", "why"),
     [
-        np.zeros((100, 3)),
-        pd.DataFrame({"a": np.zeros(100)}),
-        [[0.0, 1.0]] * 100,
+        ("auto", ZEROS, "cpu", f"100 rows × 3 columns: {SMALL}"),
+        ("auto", pd.DataFrame({"a": np.zeros(100)}), "cpu", f"100 rows × 1 columns: {SMALL}"),
+        ("auto", [[0.0, 1.0]] * 100, "cpu", f"100 rows × 2 columns: {SMALL}"),
+        (
+            *("auto", np.broadcast_to(np.float32(0), (MANY // 10, 3)), "cuda"),
+            "a GPU, 16.0 GiB, compute capability 9.0; 100,000,000 rows × 3",
+        ),
+        ("auto", OnGpu(), "cuda", "a GPU, 16.0 GiB, compute capability 9.0; the table is on a GPU"),
+        (
+            *("auto", dataframe.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}), npartitions=2)),
+            *("cuda", "a GPU, 16.0 GiB, compute capability 9.0; how many rows there are is not"),
+        ),
+        ("cuda", ZEROS, "cuda", "a GPU, 16.0 GiB, compute capability 9.0"),
+        ("cpu", ZEROS, "cpu", 'device="cpu" was asked for'),
     ],
-    ids=["array", "frame", "lists"],
+    ids=["array", "frame", "lists", "large", "on a GPU", "partitions", "asked", "refused"],
 )
-def test_a_small_table_stays_on_the_cpu_beside_a_gpu(X) -> None:
-    found = choose_for("auto", LinearRegression(), X)
-    assert found.name == "cpu"
-    columns = len(X[0]) if isinstance(X, list) else X.shape[1]
-    assert found.why.startswith(f"100 rows × {columns} columns: 0.0% of the smallest size")
+def test_beside_a_gpu_the_size_decides_where_auto_is_asked_for(device, X, name, why) -> None:
+    found = choose_for(device, LinearRegression(), X)
+    assert found.name == name
+    assert found.why.startswith(why)
 
 
 @pytest.mark.usefixtures("one_gpu")
-def test_a_large_table_goes_to_the_gpu_which_is_named() -> None:
-    large = np.broadcast_to(np.float32(0), (MANY // 10, 3))
-    found = choose_for("auto", LinearRegression(), large)
-    assert found.name == "cuda"
-    assert found.why.startswith("a GPU, 16.0 GiB, compute capability 9.0; 100,000,000 rows × 3")
-
-
-@pytest.mark.usefixtures("one_gpu")
-def test_what_was_asked_for_is_not_judged() -> None:
-    X = np.zeros((100, 3))
-    assert choose_for("cuda", LinearRegression(), X).name == "cuda"
-    assert choose_for("cpu", LinearRegression(), X).why == 'device="cpu" was asked for'
-
-
-@pytest.mark.usefixtures("one_gpu")
-def test_a_table_on_a_gpu_stays_there() -> None:
-    class OnGpu:
-        __module__ = "cupy"
-
-    found = choose_for("auto", LinearRegression(), OnGpu())
-    assert found.name == "cuda"
-    assert found.why.endswith("; the table is on a GPU already")
-
-
-@pytest.mark.usefixtures("one_gpu")
-def test_partitions_are_not_counted() -> None:
-    X = dataframe.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}), npartitions=2)
-    found = choose_for("auto", StandardScaler(), X)
-    assert found.name == "cuda"
-    assert found.why.endswith("; how many rows there are is not known beforehand")
+def test_the_model_keeps_the_reason() -> None:
+    model = Accelerated(LinearRegression()).fit(ZEROS, ZEROS[:, 0])
+    assert (model.device_, model.device_why_.rpartition(": ")[2]) == ("cpu", SMALL)
 
 
 @pytest.mark.usefixtures("one_gpu")
@@ -220,11 +193,3 @@ def test_explain_says_which_sizes_would_go_where() -> None:
     assert describe_sizes(estimator) in explained.to_html()
     assert explain(estimator, "cpu").advice == ""
     assert "auto" not in str(explain(estimator, "cpu"))
-
-
-@pytest.mark.usefixtures("one_gpu")
-def test_the_model_keeps_the_reason() -> None:
-    X = np.random.default_rng(0).normal(size=(100, 3))
-    model = Accelerated(LinearRegression()).fit(X, X[:, 0])
-    assert model.device_ == "cpu"
-    assert "of the smallest size that is worth a GPU (assumed)" in model.device_why_
