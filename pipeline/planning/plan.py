@@ -36,7 +36,7 @@ def run(work: Callable[[], T], step: str, call: str, device: str, why: str = "")
     try:
         with record(step, call, device, why):
             result = work()
-            if device == "cuda":
+            if device == "cuda" and call != "copy":  # which waits by itself
                 frames.synchronize(device)
             return result
     except Exception as error:
