@@ -132,7 +132,7 @@ def _search(
     return None
 
 
-class _Linear:
+class Linear:
     """A linear model of cuML's, as far as weights concern it."""
 
     loss: str
@@ -166,13 +166,5 @@ class _Linear:
         return self
 
 
-class LogisticRegression(_Linear):
-    """Stands for cuml.linear_model.LogisticRegression."""
-
-
-class LinearSVC(_Linear):
-    """Stands for cuml.svm.LinearSVC."""
-
-
-class LinearSVR(_Linear):
-    """Stands for cuml.svm.LinearSVR."""
+LogisticRegression = LinearSVC = LinearSVR = Linear
+"""Stand for cuML's classes of these names."""

@@ -14,12 +14,9 @@ X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 0.0]], dtype="float32")
 y = np.array([0, 0, 1, 1])
 
 
-def test_parameters_are_translated_by_cuml_itself() -> None:
+def test_parameters_are_translated_and_refused_by_cuml_itself() -> None:
     estimator = LogisticRegression(C=0.25, fit_intercept=False)
     assert translate(RULE, estimator, "s") == {"C": 0.25, "fit_intercept": False}
-
-
-def test_refused_values_become_a_reason_with_the_way_out() -> None:
     with pytest.raises(Unsupported) as caught:
         Cuml(LogisticRegression(dual=True), RULE, "model")
     (reason,) = caught.value.reasons
@@ -27,10 +24,10 @@ def test_refused_values_become_a_reason_with_the_way_out() -> None:
     assert "device='auto'" in reason.instead
 
 
-def test_what_cuml_drops_in_silence_is_found() -> None:
+def test_what_cuml_drops_in_silence_is_listed() -> None:
     estimator = LogisticRegression(C=0.5, solver="saga", random_state=7, warm_start=True)
-    found = list_dropped(RULE, estimator, "s")
-    assert sorted(found) == ["random_state=7", "solver='saga'", "warm_start=True"]
+    dropped = list_dropped(RULE, estimator, "s")
+    assert sorted(dropped) == ["random_state=7", "solver='saga'", "warm_start=True"]
     assert list_dropped(RULE, LogisticRegression(), "s") == []
 
 
@@ -47,25 +44,20 @@ def test_numbers_of_numpy_are_those_of_python() -> None:
         translate(RULE, LogisticRegression(dual=np.bool_(True)), "s")
 
 
-def test_fits_and_predicts_with_the_parameters_of_the_spec() -> None:
-    estimator = LogisticRegression(C=0.5)
-    model = Cuml(estimator, RULE, "model")
-    model.fit(X, y)
-    assert model.native.C == 0.5
-    assert model.call("predict", X).tolist() == estimator.fit(X, y).predict(X).tolist()
-
-
-def test_hand_over_has_every_parameter_of_the_spec() -> None:
+def test_it_learns_and_is_handed_over_with_every_parameter_of_the_users() -> None:
     estimator = LogisticRegression(C=0.5, solver="saga", random_state=7)
     model = Cuml(estimator, RULE, "model")
     model.fit(X, y)
-    plain = model.to_sklearn()
-    assert type(plain) is LogisticRegression
-    assert plain.get_params() == estimator.get_params()
-    assert plain.predict(X).tolist() == model.call("predict", X).tolist()
+    assert model.native.C == 0.5
+    wanted = LogisticRegression(C=0.5).fit(X, y).predict(X)
+    assert model.call("predict", X).tolist() == wanted.tolist()
+    lifted = model.to_sklearn()
+    assert type(lifted) is LogisticRegression
+    assert lifted.get_params() == estimator.get_params()
+    assert lifted.predict(X).tolist() == wanted.tolist()
 
 
-def test_missing_values_are_refused_with_the_way_out() -> None:
+def test_missing_values_are_refused() -> None:
     model = Cuml(LogisticRegression(), RULE, "forest")
     with pytest.raises(DataError, match="^forest: cuML does not take missing.*impute them"):
         model.fit(np.where(X == 0, np.nan, X), y)

@@ -66,10 +66,9 @@ def parted(X: np.ndarray) -> Any:
     return da.from_array(X, chunks=(20, X.shape[1]))
 
 
-def step(estimator: Any, twin: str = fakes.PATH) -> Step:
-    return Step(
-        "model", Cuml(estimator, Rule(twin), "model"), "cpu", [Placement("model", "x", "cpu")]
-    )
+def step(estimator: Any, twin: str = "CumlLogistic", **rule: Any) -> Step:
+    model = Cuml(estimator, Rule(f"{fakes.__name__}.{twin}", **rule), "model")
+    return Step("model", model, "cpu", [Placement("model", "x", "cpu")])
 
 
 def note(made: Step) -> str:
@@ -114,15 +113,11 @@ def test_where_there_are_not_several_gpus_nothing_is_said_of_them(workers: Any) 
 
 
 @pytest.mark.usefixtures("together")
-def test_missing_values_are_refused_wherever_they_are() -> None:
+def test_missing_values_and_a_target_of_another_length_are_refused() -> None:
     X = numbers()
     X[-1, 0] = np.nan
     with pytest.raises(DataError, match="^model: cuML does not take missing"):
         step(LogisticRegression()).learn("fit", parted(X), (X[:, 1] > 0).astype(int))
-
-
-@pytest.mark.usefixtures("together")
-def test_a_target_of_another_length_is_refused() -> None:
     with pytest.raises(DataError, match="y has 4 values and X has 90 rows"):
         step(LogisticRegression()).learn("fit", parted(numbers()), np.array([0, 1, 0, 1]))
 
@@ -131,7 +126,7 @@ def test_a_target_of_another_length_is_refused() -> None:
 def test_clusters_are_trained_with_weights_by_all_workers() -> None:
     X = numbers()
     weights = np.where(X[:, 0] > 0, 1.0, 1e-6)
-    made = step(KMeans(n_clusters=3), f"{fakes.__name__}.CumlClusters")
+    made = step(KMeans(n_clusters=3), "CumlClusters")
     made.learn("fit", parted(X), None, sample_weight=weights)
     assert "trained by all GPUs of the cluster" in note(made)
     wanted = KMeans(3, n_init=1, random_state=0).fit(X, sample_weight=weights).cluster_centers_
@@ -140,26 +135,17 @@ def test_clusters_are_trained_with_weights_by_all_workers() -> None:
 
 
 @pytest.mark.usefixtures("together")
-def test_clusters_have_labels_and_inertia_of_all_rows_in_order() -> None:
+def test_clusters_have_labels_inertia_and_distances_of_all_rows_in_order() -> None:
     X = numbers()
-    made = step(KMeans(n_clusters=3), f"{fakes.__name__}.CumlClusters")
+    made = step(KMeans(n_clusters=3), "CumlClusters")
     labels = made.learn("fit_predict", parted(X), None)
-    centers = made.worker.native.cluster_centers_
-    distances = ((X[:, None] - centers) ** 2).sum(axis=2)
+    model = made.worker.native
+    distances = np.sqrt(((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2))
     assert labels.tolist() == distances.argmin(axis=1).tolist()
-    assert made.worker.native.inertia_ == pytest.approx(distances.min(axis=1).sum(), rel=1e-4)
-
-
-@pytest.mark.usefixtures("together")
-def test_transformed_rows_stay_in_partitions() -> None:
-    X = numbers()
-    made = step(KMeans(n_clusters=2), f"{fakes.__name__}.CumlClusters")
-    found = made.learn("fit_transform", parted(X), None)
-    assert found.npartitions == parted(X).npartitions
-    assert found.chunks == ((20, 20, 20, 20, 10), (2,))
-    centers = made.worker.native.cluster_centers_
-    wanted = np.sqrt(((X[:, None] - centers) ** 2).sum(axis=2))
-    np.testing.assert_allclose(found.compute(), wanted, rtol=1e-4)
+    assert model.inertia_ == pytest.approx((distances.min(axis=1) ** 2).sum(), rel=1e-4)
+    rows = made.learn("fit_transform", parted(X), None)
+    assert rows.chunks == ((20, 20, 20, 20, 10), (3,))
+    np.testing.assert_allclose(rows.compute(), distances, rtol=1e-4)
 
 
 def indicators(n_rows: int = 2000) -> tuple[np.ndarray, np.ndarray]:
@@ -185,12 +171,7 @@ def test_least_squares_of_several_gpus_are_those_of_scikit_learn(
 ) -> None:
     X, y = data()
     estimator = LinearRegression(fit_intercept=intercept)
-    made = Step(
-        "model",
-        Cuml(estimator, Rule(f"{fakes.__name__}.CumlLinear", cutoff=True), "model"),
-        "cpu",
-        [Placement("model", "x", "cpu")],
-    )
+    made = step(estimator, "CumlLinear", cutoff=True)
     made.learn("fit", da.from_array(X, chunks=(700, X.shape[1])), y)
     assert "trained by all GPUs of the cluster" in note(made)
     asked = np.vstack([X, X[:1] * 0]).astype("float64")
@@ -201,10 +182,10 @@ def test_least_squares_of_several_gpus_are_those_of_scikit_learn(
 @pytest.mark.usefixtures("together")
 def test_partitions_are_learnt_and_transformed_in_the_type_asked_for() -> None:
     X = numbers().astype("float64")
-    made = step(KMeans(n_clusters=2), f"{fakes.__name__}.CumlClusters")
+    made = step(KMeans(n_clusters=2), "CumlClusters")
     made.worker.asked_for("float32")  # type: ignore[attr-defined]
-    found = made.learn("fit_transform", parted(X), None)
-    assert found.dtype == found.compute().dtype == "float32"
+    rows = made.learn("fit_transform", parted(X), None)
+    assert rows.dtype == rows.compute().dtype == "float32"
     assert made.worker.native.cluster_centers_.dtype == "float32"  # type: ignore[attr-defined]
     name, _ = made.worker.cast() or ("", None)
     assert name == "to_float32"
@@ -214,13 +195,9 @@ def test_partitions_are_learnt_and_transformed_in_the_type_asked_for() -> None:
 
 @pytest.mark.usefixtures("together")
 def test_batches_learn_on_one_gpu() -> None:
-    made = step(LogisticRegression()).worker
-    X = parted(numbers())
-    assert made.trains_distributed("partial_fit", X, np.arange(ROWS) % 2, {}) == ""
-    assert (
-        made.why_gathered("partial_fit", X, np.arange(ROWS) % 2, {})
-        == "partial_fit learns on one GPU"
-    )
+    model, X = step(LogisticRegression()).worker, parted(numbers())
+    assert model.trains_distributed("partial_fit", X, TWO, {}) == ""
+    assert model.why_gathered("partial_fit", X, TWO, {}) == "partial_fit learns on one GPU"
 
 
 @pytest.mark.alone

@@ -60,30 +60,23 @@ def dense(matrix: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize("estimator", VECTORIZERS.values(), ids=list(VECTORIZERS))
-def test_matrix_is_that_of_sklearn(estimator: Any) -> None:
-    reference = clone(estimator).fit(TEXTS[:4])
+def test_rows_and_answers_are_those_of_sklearn(estimator: Any) -> None:
+    reference = clone(estimator).fit(TEXTS[:4]).transform(TEXTS)
     model = Accelerated(estimator, device="cpu").fit(TEXTS[:4])
-    found = model.transform(TEXTS)
-    assert issparse(found)
-    np.testing.assert_array_equal(dense(found), dense(reference.transform(TEXTS)))
-    np.testing.assert_array_equal(dense(model.to_sklearn().transform(TEXTS)), dense(found))
-
-
-@pytest.mark.parametrize("estimator", VECTORIZERS.values(), ids=list(VECTORIZERS))
-@pytest.mark.parametrize("made", [list, pd.Series, np.array], ids=["list", "series", "array"])
-def test_classifier_gives_what_sklearn_gives(estimator: Any, made: Any) -> None:
-    program = make_pipeline(clone(estimator), LogisticRegression())
-    reference = clone(program).fit(TEXTS, y)
-    model = Accelerated(program, device="cpu").fit(made(TEXTS), y)
-    np.testing.assert_array_equal(model.predict_proba(made(TEXTS)), reference.predict_proba(TEXTS))
-    assert model.classes_.tolist() == [0, 1]
-    assert model.score(TEXTS, y) == reference.score(TEXTS, y)
-
-
-def test_texts_have_no_columns_to_count_or_name() -> None:
-    model = Accelerated(TfidfVectorizer(), device="cpu").fit(TEXTS)
+    rows = model.transform(TEXTS)
+    assert issparse(rows)
+    np.testing.assert_array_equal(dense(rows), dense(reference))
+    np.testing.assert_array_equal(dense(model.to_sklearn().transform(TEXTS)), dense(rows))
     assert not hasattr(model, "n_features_in_")
     assert not hasattr(model, "feature_names_in_")
+    pipeline = make_pipeline(clone(estimator), LogisticRegression())
+    wanted = clone(pipeline).fit(TEXTS, y)
+    for kind in (list, pd.Series, np.array):
+        model = Accelerated(pipeline, device="cpu").fit(kind(TEXTS), y)
+        found = model.predict_proba(kind(TEXTS))
+        np.testing.assert_array_equal(found, wanted.predict_proba(TEXTS))
+        assert model.classes_.tolist() == [0, 1]
+        assert model.score(TEXTS, y) == wanted.score(TEXTS, y)
 
 
 def test_missing_documents_are_an_error_before_anything_runs() -> None:
@@ -91,7 +84,7 @@ def test_missing_documents_are_an_error_before_anything_runs() -> None:
         Accelerated(CountVectorizer(), device="cpu").fit([*TEXTS, None])
 
 
-def test_places_on_both_devices_are_told() -> None:
+def test_places_on_both_devices_say_what_differs() -> None:
     estimator = make_pipeline(
         CountVectorizer(max_features=9), TfidfTransformer(), LogisticRegression()
     )
@@ -105,12 +98,9 @@ def test_places_on_both_devices_are_told() -> None:
     assert "max_features keeps the first terms of the alphabet" in counts.note
     assert "docs/gpu.md" in counts.note
     assert (weights.implementation, weights.note) == (text.CUML[TfidfTransformer], "")
-
-
-@pytest.mark.parametrize("words", [{}, {"analyzer": "char"}, {"lowercase": False}])
-def test_floats_that_cupy_holds_are_not_told(words: dict[str, Any]) -> None:
-    note = text.TEXT_BACKEND.describe(HashingVectorizer(dtype=np.float32, **words), "step").note
-    assert "floats instead" not in note
+    for words in ({}, {"analyzer": "char"}, {"lowercase": False}):
+        floats = HashingVectorizer(dtype=np.float32, **words)
+        assert "floats instead" not in text.TEXT_BACKEND.describe(floats, "step").note
 
 
 REFUSED = [
@@ -139,9 +129,7 @@ HONOURED = [
 
 
 @pytest.mark.parametrize(("estimator", "parameter"), REFUSED, ids=str)
-def test_value_that_cuml_does_not_honour_is_refused_with_the_way_out(
-    estimator: Any, parameter: str
-) -> None:
+def test_a_value_that_cuml_does_not_honour_is_refused(estimator: Any, parameter: str) -> None:
     with pytest.raises(Unsupported) as caught:
         lower(estimator, "cuda")
     (reason,) = caught.value.reasons
@@ -151,18 +139,17 @@ def test_value_that_cuml_does_not_honour_is_refused_with_the_way_out(
 
 
 @pytest.mark.parametrize("estimator", HONOURED, ids=str)
-def test_value_that_cuml_honours_has_its_place(estimator: Any) -> None:
-    assert (
-        text.TEXT_BACKEND.describe(estimator, "step").implementation == text.CUML[type(estimator)]
-    )
+def test_a_value_that_cuml_honours_has_its_place(estimator: Any) -> None:
+    placement = text.TEXT_BACKEND.describe(estimator, "step")
+    assert placement.implementation == text.CUML[type(estimator)]
 
 
 def test_all_reasons_come_at_once() -> None:
     estimator = TfidfVectorizer(preprocessor=str.lower, tokenizer=str.split, input="file")
     with pytest.raises(Unsupported) as caught:
         text.TEXT_BACKEND.describe(estimator, "step")
-    found = [reason.parameter for reason in caught.value.reasons]
-    assert found == ["input", "preprocessor", "tokenizer"]
+    parameters = [reason.parameter for reason in caught.value.reasons]
+    assert parameters == ["input", "preprocessor", "tokenizer"]
 
 
 def test_subclasses_are_other_algorithms() -> None:
@@ -186,17 +173,12 @@ def test_parameters_are_put_into_cumls_terms() -> None:
     assert params["dtype"] is np.float32
     assert (params["lowercase"], params["sublinear_tf"]) == (True, False)
     assert not {"token_pattern", "encoding", "input", "preprocessor"} & set(params)
-
-
-@pytest.mark.parametrize("words", [None, [], set()])
-def test_no_stop_words_are_none(words: Any) -> None:
-    assert text.parameters(CountVectorizer(stop_words=words), "s", "float32")["stop_words"] is None
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_counts_take_the_type_of_the_program(dtype: str) -> None:
-    assert text.parameters(CountVectorizer(), "step", dtype)["dtype"] is getattr(np, dtype)
-    assert text.parameters(HashingVectorizer(), "step", dtype)["dtype"] is np.float64
+    for words in (None, [], set()):
+        vectorizer = CountVectorizer(stop_words=words)
+        assert text.parameters(vectorizer, "step", "float32")["stop_words"] is None
+    for dtype in ("float32", "float64"):
+        assert text.parameters(CountVectorizer(), "step", dtype)["dtype"] is getattr(np, dtype)
+        assert text.parameters(HashingVectorizer(), "step", dtype)["dtype"] is np.float64
 
 
 @pytest.mark.parametrize("vocabulary", [["a", "a"], {"a": 0, "b": 2}, {"a": 0, "b": 0}, []])
@@ -205,7 +187,7 @@ def test_vocabulary_that_sklearn_refuses_is_an_error_of_the_step(vocabulary: Any
         text.TEXT_BACKEND.describe(CountVectorizer(vocabulary=vocabulary), "words")
 
 
-def test_vocabulary_that_no_text_can_match_is_told_as_sklearn_does() -> None:
+def test_a_vocabulary_that_no_text_can_match_warns_as_sklearn_does() -> None:
     with pytest.warns(UserWarning, match="Upper case characters found in vocabulary"):
         text.TEXT_BACKEND.describe(CountVectorizer(vocabulary=["Cat"]), "words")
 
@@ -237,9 +219,9 @@ def test_estimator_that_takes_no_sparse_rows_is_refused_before_anything_runs(
         explain(estimator, device)
 
 
-@pytest.mark.parametrize("model", [RandomForestClassifier(), XGBClassifier()])
+@pytest.mark.parametrize("model", [RandomForestClassifier(5), XGBClassifier(n_estimators=5)])
 def test_estimator_that_takes_sparse_rows_on_the_cpu_only_is_refused_on_the_gpu(model: Any) -> None:
-    estimator = make_pipeline(HashingVectorizer(), model)
+    estimator = make_pipeline(HashingVectorizer(n_features=64), model)
     (reason,) = classify(estimator, "cuda")[-1].reasons
     assert "takes no sparse rows on the GPU" in reason.why
     assert "LogisticRegression" in reason.instead
@@ -275,33 +257,25 @@ def test_a_step_without_a_twin_does_not_take_the_next_off_the_blocks() -> None:
     assert isinstance(plan.steps[1].worker, Program)
 
 
-def table() -> pd.DataFrame:
-    return pd.DataFrame({"headline": TEXTS, "n": [1.0, 2.0, 3.0, 5.0, 7.0, 11.0]})
-
-
-def mixed() -> Any:
-    columns = ColumnTransformer(
+TABLE = pd.DataFrame({"headline": TEXTS, "n": [1.0, 2.0, 3.0, 5.0, 7.0, 11.0]})
+MIXED = make_pipeline(
+    ColumnTransformer(
         [("text", TfidfVectorizer(max_features=1000), "headline"), ("n", StandardScaler(), ["n"])]
-    )
-    return make_pipeline(columns, LogisticRegression())
+    ),
+    LogisticRegression(),
+)
 
 
-def test_text_column_of_a_table_runs_with_sklearn_on_the_cpu() -> None:
-    reference = mixed().fit(table(), y).predict_proba(table())
-    model = Accelerated(mixed(), device="cpu").fit(table(), y)
-    np.testing.assert_array_equal(model.predict_proba(table()), reference)
-    placed = model.plan_.placements[0]
-    assert (placed.step, placed.implementation) == (
-        "columntransformer",
-        "sklearn.ColumnTransformer",
-    )
-    assert placed.note.startswith("as it is: TfidfVectorizer makes sparse columns")
+def test_a_text_column_of_a_table_runs_with_sklearn_on_the_cpu_alone() -> None:
+    reference = clone(MIXED).fit(TABLE, y).predict_proba(TABLE)
+    model = Accelerated(MIXED, device="cpu").fit(TABLE, y)
+    np.testing.assert_array_equal(model.predict_proba(TABLE), reference)
+    place = model.plan_.placements[0]
+    assert (place.step, place.implementation) == ("columntransformer", "sklearn.ColumnTransformer")
+    assert place.note.startswith("as it is: TfidfVectorizer makes sparse columns")
     assert model.feature_names_in_.tolist() == ["headline", "n"]
-
-
-def test_text_column_of_a_table_is_refused_on_the_gpu_with_the_way_out() -> None:
     with pytest.raises(Unsupported) as caught:
-        lower(mixed()[:1], "cuda")
+        lower(MIXED[:1], "cuda")
     (reason,) = caught.value.reasons
     assert reason.step == "columntransformer.text"
     assert "sparse columns" in reason.why

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pipeline.backends.cuml import translations
@@ -20,21 +21,20 @@ RIDGE = {
 }
 
 
-def test_a_spec_is_given_what_cuml_takes() -> None:
-    found = translations.translate_frozen("sklearn.linear_model.Ridge", RIDGE)
+def translate(**params: Any) -> dict[str, Any]:
+    return translations.translate_frozen("sklearn.linear_model.Ridge", RIDGE | params)
+
+
+def test_an_estimator_is_given_what_cuml_takes() -> None:
     taken = ("alpha", "fit_intercept", "solver", "tol", "max_iter", "copy_X")
-    assert found == {name: RIDGE[name] for name in taken}
+    assert translate() == {name: RIDGE[name] for name in taken}
 
 
-def test_a_refusal_is_in_cumls_words_with_the_value() -> None:
+def test_the_first_refusal_is_in_cumls_words_with_the_value() -> None:
     with pytest.raises(ValueError, match=r"^`solver='lbfgs'` is not supported$"):
-        translations.translate_frozen("sklearn.linear_model.Ridge", {**RIDGE, "solver": "lbfgs"})
-
-
-def test_the_first_refusal_counts() -> None:
-    both = {**RIDGE, "solver": "lbfgs", "positive": True}
+        translate(solver="lbfgs")
     with pytest.raises(ValueError, match=r"^`positive=True` is not supported$"):
-        translations.translate_frozen("sklearn.linear_model.Ridge", both)
+        translate(solver="lbfgs", positive=True)
 
 
 def test_every_estimator_that_cuml_translates_itself_is_frozen() -> None:
@@ -71,8 +71,10 @@ def test_outcomes_are_constants_values_and_simple_calculations() -> None:
     assert TranslationOutcome(of="tol", times=10)(params) == 0.1
     assert TranslationOutcome(of="min_samples", plus=-1)(params) == 4
     assert TranslationOutcome(of="knn", first=2)(params) == (1, 2)
-
-
-def test_the_last_case_is_of_all_that_are_left() -> None:
     cases = [Case("few", "n", "below", [3]), Case("many", "n", "above", [9]), Case(None)]
     assert [first(cases, {"n": n}) for n in (1, 20, 5)] == ["few", "many", None]
+
+
+@pytest.mark.parametrize("value", [None, np.array([None, None]), np.zeros(1), "l2"], ids=repr)
+def test_a_value_is_one_of_several_and_an_array_is_none(value: Any) -> None:
+    assert translations.one_of(None, "l2")(value) is (value is None or isinstance(value, str))

@@ -115,7 +115,11 @@ def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest.mark.parametrize(
     ("where", "parted"),
-    [("process", False), ("disk", True), ("cluster", True)],
+    [
+        ("process", False),
+        ("disk", True),
+        pytest.param("cluster", True, marks=pytest.mark.slow),
+    ],
     indirect=["where"],
 )
 def test_a_training_that_was_broken_off_comes_to_the_same_trees(
@@ -149,53 +153,44 @@ def test_what_is_sampled_is_said_to_make_another_model(tmp_path: Path) -> None:
     assert "subsample draw(s) at random, so the model is not that of a training without" in found
 
 
-def other_value() -> tuple[np.ndarray, np.ndarray]:
+def altered(value: float = 0, order: int = 1) -> tuple[np.ndarray, np.ndarray]:
     X, y = table()
-    X[1000, 2] += 1e-3
-    return X, y
-
-
-def other_order() -> tuple[np.ndarray, np.ndarray]:
-    X, y = table()
-    return X[::-1], y[::-1]
+    X[1000, 2] += value
+    return X[::order], y[::order]
 
 
 @pytest.mark.parametrize(
     ("data", "params", "why"),
     [
-        (table, {"max_depth": 4}, "with another estimator"),
-        (
-            table,
-            {"random_state": 1},
-            r"with \w+__random_state=0, and now it is \w+__random_state=1",
-        ),
-        (other_value, {}, "on other rows"),
-        (other_order, {}, "on other rows"),
-        (table, {"weights": np.arange(ROWS) + 1.0}, "on other rows"),
+        ({}, {"max_depth": 4}, "with another estimator"),
+        ({}, {"random_state": 1}, r"with \w+__random_state=0, and now it is \w+__random_state=1"),
+        ({"value": 1e-3}, {}, "on other rows"),
+        ({"order": -1}, {}, "on other rows"),
+        ({}, {"weights": np.arange(ROWS) + 1.0}, "on other rows"),
     ],
 )
 def test_another_training_is_refused_and_loses_nothing(
-    data: Any, params: dict[str, Any], why: str, tmp_path: Path
+    data: dict[str, Any], params: dict[str, Any], why: str, tmp_path: Path
 ) -> None:
     break_off(tmp_path, *table())
     with pytest.raises(CheckpointDiffers, match=f"begun {why}.*or remove the folder"):
-        fit(tmp_path, *data(), **params)
+        fit(tmp_path, *altered(**data), **params)
     assert note(fit(tmp_path, *table())) == RESUMED
 
 
 @pytest.mark.parametrize(
-    ("content", "why"),
+    ("damage", "why"),
     [
         (lambda whole: whole[:-1], "is not what was written; remove it"),
         (lambda whole: b"{}\n" + whole, "is not a pipeline.checkpoint/2 file"),
     ],
 )
 def test_a_damaged_file_is_refused_before_xgboost_reads_it(
-    content: Any, why: str, tmp_path: Path
+    damage: Any, why: str, tmp_path: Path
 ) -> None:
     break_off(tmp_path, *table())
     (path,) = tmp_path.glob("*")
-    path.write_bytes(content(path.read_bytes()))
+    path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(DataError, match=why):
         fit(tmp_path, *table())
 
@@ -214,6 +209,7 @@ def test_early_stopping_keeps_no_trees_and_says_so(tmp_path: Path) -> None:
     assert list(tmp_path.glob("*")) == []
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_trees_to_go_on_from(tmp_path: Path) -> None:
     code = f"""
         from pathlib import Path

@@ -39,39 +39,34 @@ def fitted(estimator: Any, y: Any, **params: Any) -> Accelerated:
     return Accelerated(make_pipeline(StandardScaler(), estimator), device="cpu").fit(X, y, **params)
 
 
-def test_a_classifier_is_as_good_as_in_memory_and_the_same_again() -> None:
+def test_a_classifier_is_as_good_as_in_memory_and_the_same_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     X, score = table()
     y = (score > 1).astype("int64")
-    estimator = XGBClassifier(n_estimators=20, max_depth=3, random_state=0)
-    streamed, again = fitted(estimator, y), fitted(estimator, y)
-    alone = Accelerated(make_pipeline(StandardScaler(), estimator), device="cpu").fit(X, y)
-    assert streamed.plan_.placements[-1].note == (
-        "external memory: 96,000 bytes of rows, 20,000 free"
-    )
-    found, expected = streamed.predict_proba(X)[:, 1], alone.predict_proba(X)[:, 1]
-    assert roc_auc_score(y, found) == pytest.approx(roc_auc_score(y, expected), abs=0.002)
-    np.testing.assert_array_equal(again.predict_proba(X)[:, 1], found)
+    estimator = XGBClassifier(n_estimators=10, max_depth=3, random_state=0)
+    short, again = fitted(estimator, y), fitted(estimator, y)
+    note = short.plan_.placements[-1].note
+    assert note == "external memory: 96,000 bytes of rows, 20,000 free"
+    answers = short.predict_proba(X)[:, 1]
+    np.testing.assert_array_equal(again.predict_proba(X)[:, 1], answers)
     parts = da.from_array(X, chunks=(700, 4))
-    np.testing.assert_array_equal(streamed.predict_proba(parts)[:, 1], found)
-
-
-def test_pages_of_several_partitions_give_a_model_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, score = table()
-    y = (score > 1).astype("int64")
-    estimator = XGBClassifier(n_estimators=20, max_depth=3, random_state=0)
-    short = fitted(estimator, y)
-    assert external_memory._batch_rows(da.from_array(X.astype("float32")), ROWS) < 1000
-    monkeypatch.setattr(external_memory, "OVERHEAD", 1 << 16)
-    assert 3000 < external_memory._batch_rows(da.from_array(X.astype("float32")), ROWS) < ROWS
-    long = fitted(estimator, y)
-    scores = [roc_auc_score(y, model.predict_proba(X)[:, 1]) for model in (short, long)]
-    assert scores[0] == pytest.approx(scores[1], abs=0.002)
+    np.testing.assert_array_equal(short.predict_proba(parts)[:, 1], answers)
+    rows = da.from_array(X.astype("float32"))
+    assert external_memory._batch_rows(rows, ROWS) < 1000
+    monkeypatch.setattr(external_memory, "OVERHEAD", 1 << 16)  # for several partitions a batch
+    assert 3000 < external_memory._batch_rows(rows, ROWS) < ROWS
+    alone = Accelerated(make_pipeline(StandardScaler(), estimator), device="cpu").fit(X, y)
+    wanted = roc_auc_score(y, alone.predict_proba(X)[:, 1])
+    for model in (short, fitted(estimator, y)):
+        found = roc_auc_score(y, model.predict_proba(X)[:, 1])
+        assert found == pytest.approx(wanted, abs=0.002)
 
 
 def test_several_classes() -> None:
     X, score = table()
     y = np.digitize(score, [0.0, 2.0])
-    model = fitted(XGBClassifier(n_estimators=10, max_depth=3), y)
+    model = fitted(XGBClassifier(n_estimators=5, max_depth=3), y)
     assert model.predict_proba(X).shape == (ROWS, 3)
     assert (model.predict(X) == y).mean() > 0.5
 
@@ -86,11 +81,18 @@ def test_a_regressor_learns_from_weighted_rows() -> None:
     assert abs(found.mean() - y[3000:].mean()) < 0.2
 
 
-def test_a_target_of_another_length_is_refused() -> None:
-    with pytest.raises(DataError, match="y has 5999 values and X has 6000 rows"):
-        fitted(XGBRegressor(n_estimators=1), table()[1][:-1])
-
-
-def test_labels_that_xgboost_does_not_take_are_refused() -> None:
-    with pytest.raises(DataError, match="takes the classes 0, 1, …, n - 1"):
-        fitted(XGBClassifier(n_estimators=1), np.arange(ROWS) % 2 + 3)
+@pytest.mark.parametrize(
+    ("estimator", "y", "why"),
+    [
+        (XGBRegressor(n_estimators=1), np.ones(ROWS - 1), "y has 5999 values and X has 6000 rows"),
+        (
+            XGBClassifier(n_estimators=1),
+            np.arange(ROWS) % 2 + 3,
+            "takes the classes 0, 1, …, n - 1",
+        ),
+    ],
+    ids=["length", "labels"],
+)
+def test_a_target_that_does_not_fit_is_refused(estimator: Any, y: np.ndarray, why: str) -> None:
+    with pytest.raises(DataError, match=why):
+        fitted(estimator, y)

@@ -114,6 +114,7 @@ asyncio.run(start())
 """
 
 
+@pytest.mark.slow
 def test_it_ends_with_the_worker_that_started_it() -> None:
     with subprocess.Popen([sys.executable, "-c", STARTS], stdout=subprocess.PIPE) as worker:
         assert worker.stdout is not None
