@@ -1,3 +1,5 @@
+"""Column transformers, pipelines and unions, and the scikit-learn that is made of them."""
+
 from __future__ import annotations
 
 import pickle
@@ -8,21 +10,36 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
-from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.impute import SimpleImputer
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection import KFold
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
 
+from pipeline import Accelerated
 from pipeline.errors import ConfigError, DataError, Unsupported
+from pipeline.preprocessing.engine.build import leaves, reasons
 from pipeline.preprocessing.engine.program import Program
-from tests.preprocessing.parity import assert_parity, close, quiet, sklearn_fit
+from tests.names import one_in
+from tests.preprocessing.parity import assert_parity, close, cut, quiet, sklearn_fit
 
 ROWS = 160
 NUMBERS = make_pipeline(SimpleImputer(), StandardScaler())
 MEDIAN = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
 ONE_HOT = OneHotEncoder(handle_unknown="ignore")
+TARGET = TargetEncoder(cv=KFold(3))
 INNER = ColumnTransformer([("n", NUMBERS, ["n1"]), ("c", ONE_HOT, ["c1"])])
 
 
@@ -38,6 +55,18 @@ def table() -> pd.DataFrame:
 
 def new_rows() -> pd.DataFrame:
     return table()[:6].assign(n1=[np.nan, 0, 1, 2, 3, 4], c1=["a", "new", "b", "c", np.nan, "a"])
+
+
+def two_new() -> pd.DataFrame:
+    return pd.DataFrame({"a": [np.nan, 1.0, 7.0], "b": [3, 2, 11]})
+
+
+def words() -> pd.DataFrame:
+    return table()[["c1", "c2"]].fillna("z")
+
+
+def new_words() -> pd.DataFrame:
+    return pd.DataFrame({"c1": ["a", "new"], "c2": ["x", "y"]})
 
 
 def columns(*transformers: tuple[str, Any, Any], **params: Any) -> ColumnTransformer:
@@ -103,11 +132,81 @@ SPECS = {
 }
 
 
-@pytest.mark.parametrize("name", SPECS)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def two_columns() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(5, 2, ROWS), "b": rng.integers(0, 9, ROWS)})
+    X.loc[::6, "a"] = np.nan
+    return X
+
+
+def union(*parts: tuple[str, Any], **params: Any) -> FeatureUnion:
+    return FeatureUnion(list(parts), **params)
+
+
+BOTH = union(("s", NUMBERS), ("m", MissingIndicator(features="all")))
+UNIONS = {
+    "two": BOTH,
+    "weighted": union(
+        ("s", NUMBERS), ("p", "passthrough"), transformer_weights={"s": 3.0, "p": 0.5}
+    ),
+    "weighted by whole numbers, and by nothing": union(
+        ("s", NUMBERS), ("m", MinMaxScaler()), transformer_weights={"s": 2, "m": None}
+    ),
+    "passed through first": union(("p", "passthrough"), ("s", NUMBERS)),
+    "dropped": union(("d", "drop"), ("s", NUMBERS), ("e", "drop")),
+    "union in a union": union(
+        ("u", BOTH), ("s", MinMaxScaler()), transformer_weights={"u": 10.0, "s": 2.0}
+    ),
+    "made": make_union(NUMBERS, MinMaxScaler(), n_jobs=1),
+    "short names": union(("s", NUMBERS), verbose_feature_names_out=False),
+    "first in a pipeline": make_pipeline(BOTH, StandardScaler()),
+    "behind a step": make_pipeline(
+        SimpleImputer(strategy="median"),
+        union(("s", StandardScaler()), ("p", "passthrough"), ("m", MinMaxScaler())),
+    ),
+    "behind a union": make_pipeline(
+        BOTH,
+        union(("s", StandardScaler()), ("p", "passthrough"), transformer_weights={"p": -1.0}),
+    ),
+    "behind a step left out": Pipeline([("off", "passthrough"), ("u", BOTH)]),
+    "of column transformers": union(
+        ("one", columns(("s", NUMBERS, ["b", "a"]))),
+        ("two", columns(("m", MinMaxScaler(), ["b"]), remainder="passthrough")),
+        transformer_weights={"two": 0.1},
+    ),
+    "in a column transformer": columns(
+        ("u", union(("s", NUMBERS), ("p", "passthrough")), ["a"]), remainder=MinMaxScaler()
+    ),
+    "in both": columns(
+        ("u", union(("ct", columns(("s", NUMBERS, ["a"]))), ("p", "passthrough")), ["b", "a"]),
+        transformer_weights={"u": 4},
+    ),
+}
+
+TEXTS = {
+    "union of text": union(("o", ONE_HOT), ("t", TARGET)),
+    "weighted union of text": union(
+        ("o", ONE_HOT), ("t", TARGET), transformer_weights={"o": 2.0, "t": 0.25}
+    ),
+    "union of text behind an imputer": make_pipeline(
+        SimpleImputer(strategy="most_frequent"), union(("o", ONE_HOT), ("t", TARGET))
+    ),
+    "union of text in a column transformer": columns(
+        ("u", union(("o", ONE_HOT), ("t", TARGET)), ["c1"]), ("d", ONE_HOT, ["c2"])
+    ),
+}
+EVERY = {
+    **{name: (estimator, table, new_rows) for name, estimator in SPECS.items()},
+    **{name: (estimator, two_columns, two_new) for name, estimator in UNIONS.items()},
+    **{name: (estimator, words, new_words) for name, estimator in TEXTS.items()},
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("dtype", one_in(2, ["float64", "float32"]))
 def test_equals_sklearn(name: str, dtype: str) -> None:
-    y = np.random.default_rng(1).normal(size=ROWS)
-    assert_parity(SPECS[name], table(), y, new_rows(), dtype)
+    estimator, X, new = EVERY[name]
+    assert_parity(estimator, X(), np.random.default_rng(1).normal(size=ROWS), new(), dtype)
 
 
 @pytest.mark.parametrize(
@@ -125,9 +224,46 @@ def test_arrays_equal_sklearn(estimator: Any) -> None:
     assert_parity(estimator, X)
 
 
+@pytest.mark.parametrize(
+    "name", ["two", "weighted", "passed through first", "union in a union", "behind a step"]
+)
+def test_unions_of_arrays_equal_sklearn(name: str) -> None:
+    assert_parity(UNIONS[name], two_columns().to_numpy())
+
+
 def test_frames_with_numbers_for_names_equal_sklearn() -> None:
     X = table().set_axis([10, 20, 30, 40, 50], axis=1)
     assert_parity(columns(("n", NUMBERS, [0, 1]), ("c", ONE_HOT, [2])), X)
+    assert_parity(UNIONS["passed through first"], two_columns().set_axis([7, 8], axis=1))
+
+
+@pytest.mark.parametrize(
+    "estimator", [columns(("d", "drop", ["n1"])), union(("d", "drop"))], ids=repr
+)
+def test_all_dropped_is_a_matrix_without_columns(estimator: Any) -> None:
+    assert Program(estimator).fit_transform(table()).shape == (ROWS, 0)
+    assert sklearn_fit(estimator, table())[1].shape == (ROWS, 0)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [columns(("p", "passthrough", ["c1"])), union(("p", "passthrough"), ("o", ONE_HOT))],
+    ids=repr,
+)
+def test_text_cannot_be_passed_through(estimator: Any) -> None:
+    with pytest.raises(DataError, match="column 'c1' holds str values where numbers are needed"):
+        Program(estimator).fit_transform(table()[["c1", "c2"]])
+
+
+@pytest.mark.parametrize("name", ["remainder scaled", "nested", "in both"])
+def test_hand_over_holds_nothing_of_ours_and_can_be_fitted_again(name: str) -> None:
+    estimator, X, new = EVERY[name]
+    plain = Program(estimator).fit(X()[:50]).to_sklearn()
+    assert "Frozen" not in repr(vars(plain))
+    assert b"pipeline." not in pickle.dumps(plain).replace(b"sklearn.pipeline.", b"")
+    with quiet():
+        again = plain.fit(X()).transform(new())
+        np.testing.assert_allclose(again, clone(estimator).fit(X()).transform(new()))
 
 
 def test_odd_names_equal_sklearn() -> None:
@@ -162,17 +298,6 @@ def test_text_cannot_be_weighted() -> None:
         Program(make_pipeline(imputed, ONE_HOT)).fit(table())
 
 
-def test_nothing_selected_is_a_matrix_without_columns() -> None:
-    estimator = columns(("d", "drop", ["n1"]))
-    assert Program(estimator).fit_transform(table()).shape == (ROWS, 0)
-    assert sklearn_fit(estimator, table())[1].shape == (ROWS, 0)
-
-
-def test_text_cannot_be_passed_through() -> None:
-    with pytest.raises(DataError, match="column 'c1' holds str values where numbers are needed"):
-        Program(columns(("p", "passthrough", ["c1"]))).fit_transform(table())
-
-
 def test_text_cannot_be_scaled() -> None:
     estimator = make_pipeline(SimpleImputer(strategy="most_frequent"), StandardScaler())
     with pytest.raises(ConfigError, match="categories reach a step that takes numbers"):
@@ -183,19 +308,6 @@ def test_errors_of_sklearn_name_the_step_and_its_columns() -> None:
     estimator = columns(("o", OrdinalEncoder(encoded_missing_value=0), ["c1"]))
     with pytest.raises(DataError, match=r"^OrdinalEncoder on the columns \['c1'\]: encoded_mis"):
         Program(estimator).fit(table())
-
-
-def test_hand_over_holds_nothing_frozen_and_nothing_of_ours() -> None:
-    plain = Program(SPECS["remainder scaled"]).fit(table()).to_sklearn()
-    assert "Frozen" not in repr(vars(plain))
-    assert b"pipeline." not in pickle.dumps(plain).replace(b"sklearn.pipeline.", b"")
-
-
-def test_hand_over_can_be_fitted_again() -> None:
-    plain = Program(SPECS["nested"]).fit(table()[:50]).to_sklearn()
-    with quiet():
-        again = plain.fit(table()).transform(new_rows())
-        np.testing.assert_allclose(again, SPECS["nested"].fit(table()).transform(new_rows()))
 
 
 LOAD = """
@@ -215,3 +327,104 @@ def test_hand_over_is_loaded_without_us(tmp_path: Path) -> None:
     run = [sys.executable, "-c", LOAD, str(file)]
     done = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@pytest.mark.parametrize("n_blocks", [7, 64])
+def test_blocks_do_not_matter(n_blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut(monkeypatch, ROWS, n_blocks)
+    assert_parity(UNIONS["behind a union"], two_columns())
+
+
+def test_names_of_the_columns_say_the_branch() -> None:
+    plain = Program(UNIONS["weighted"]).fit(two_columns()).to_sklearn()
+    assert plain.get_feature_names_out().tolist() == ["s__a", "s__b", "p__a", "p__b"]
+    assert plain.transformer_weights == {"s": 3.0, "p": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (union(("s", NUMBERS), transformer_weights={"zz": 1.0}), 's: Attempting to weight .*"zz"'),
+        (union(("s", NUMBERS), ("s", NUMBERS)), "s: Names provided are not unique"),
+        (union(), "s: the FeatureUnion has no transformers"),
+    ],
+    ids=["weight of nobody", "twice", "empty"],
+)
+def test_what_sklearn_refuses(estimator: Any, message: str) -> None:
+    with quiet(), pytest.raises(ValueError):  # noqa: PT011 - scikit-learn words it in several ways
+        estimator.fit(two_columns())
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        Program(estimator, step="s").fit(two_columns())
+
+
+def test_leaves_and_reasons_have_paths() -> None:
+    estimator = union(
+        ("p", PCA()), ("d", "drop"), ("s", NUMBERS), transformer_weights={"p": "much"}
+    )
+    assert [path for path, _ in leaves(estimator, "u")] == [
+        "u.p",
+        "u.d",
+        "u.s.simpleimputer",
+        "u.s.standardscaler",
+    ]
+    found = [(reason.step, reason.parameter) for reason in reasons(estimator, "u")]
+    assert found == [("u", "transformer_weights"), ("u.p", None)]
+
+
+def test_column_transformer_in_a_union_behind_a_step_is_refused() -> None:
+    late = union(("ct", columns(("s", StandardScaler(), [0]))))
+    (reason,) = reasons(make_pipeline(SimpleImputer(), late), "s")
+    assert reason.step == "s.featureunion.ct"
+    assert reason.why == "a ColumnTransformer must come first in its pipeline"
+
+
+TYPES = ["Int64", "UInt8", "Float64", "boolean", *map(pd.ArrowDtype, (pa.int64(), pa.bool_()))]
+
+PASSING = {
+    "passed on": ("passthrough", ["a"]),
+    "through a function": (FunctionTransformer(feature_names_out="one-to-one"), ["a"]),
+    "of a function": (FunctionTransformer(np.negative, feature_names_out="one-to-one"), ["b"]),
+    "of a nested one": (make_column_transformer(("passthrough", ["a"])), ["a"]),
+    "chosen by its type": ("passthrough", make_column_selector(dtype_include=["Int64"])),
+    "beside splines": (SplineTransformer(handle_missing="zeros"), ["b"]),
+    "imputed": (SimpleImputer(missing_values=pd.NA), ["a"]),
+    "encoded": (OneHotEncoder(), ["a"]),
+}
+
+
+def with_gaps(kind: Any = "Int64") -> pd.DataFrame:
+    cells = pd.array([None, 1, 0, 1, 1, 0], dtype="Int64").astype("boolean").astype(kind)
+    others = pd.array([None, 15, 17, 19, 15, 18], dtype="Int64")
+    return pd.DataFrame({"a": cells, "b": others, "c": np.arange(6.0)})
+
+
+def assert_lifted(estimator: Any, X: pd.DataFrame) -> None:
+    """Hold the lifted transformer to ours and to scikit-learn's, on rows without a gap."""
+    model, whole = Accelerated(estimator, device="cpu").fit(X), X.dropna()
+    found = model.to_sklearn()
+    made = found.transform(whole)
+    np.testing.assert_allclose(made.astype("float64"), model.transform(whole))
+    reference = estimator.fit(whole)
+    assert [name for *_, name in found.transformers_] == [n for *_, n in reference.transformers_]
+    assert found.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+def test_a_first_row_may_be_missing_in_what_is_passed_on(kind: Any) -> None:
+    assert_lifted(
+        make_column_transformer((StandardScaler(), ["c"]), ("passthrough", ["a"])), with_gaps(kind)
+    )
+
+
+@pytest.mark.parametrize("how", PASSING)
+def test_a_first_row_may_be_missing_in_all_that_passes(how: str) -> None:
+    estimator = make_column_transformer(PASSING[how], ("passthrough", ["a"]), sparse_threshold=0)
+    assert_lifted(estimator, with_gaps())
+
+
+def test_a_first_row_may_be_missing_in_text_that_another_one_encodes() -> None:
+    X = pd.DataFrame({"t": pd.array([None, "u", "v"], dtype="string"), "c": np.arange(3.0)})
+    first = make_column_transformer(("passthrough", ["t"]), (StandardScaler(), ["c"]))
+    estimator = make_pipeline(first, make_column_transformer((OneHotEncoder(), [0])))
+    found = Accelerated(estimator, device="cpu").fit(X).to_sklearn().transform(X[1:])
+    assert found.tolist() == [[1, 0, 0], [0, 1, 0]]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,18 +15,35 @@ from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import check_estimator
 
+from pipeline.data.convert import convert
+from pipeline.data.datetimes import MISSING
 from pipeline.errors import ConfigError, DataError
-from pipeline.preprocessing.transformers.calendar import CalendarFeatures, outputs
+from pipeline.preprocessing.engine.blocks import Dates
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.transformers.calendar import (
+    CalendarFeatures,
+    CalendarFeaturesTwin,
+    outputs,
+)
 from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS
 from tests.preprocessing.dates import CLOCKS, FORMS, ROWS, frame
+from tests.preprocessing.parity import assert_both_refuse, assert_parity, cut
 
 PLAIN = [name for name in FEATURES if name not in ("weekofyear", "is_weekend")][:-2]
 """What pandas' `.dt` has under the same name."""
+
+
+SPECS = [
+    CalendarFeatures(),
+    CalendarFeatures(FEATURES),
+    CalendarFeatures(["month", "days_since", "hour"], cyclical=True, epoch="2020-02-29"),
+    CalendarFeatures(["weekday", "weekofyear"], cyclical=["weekofyear"]),
+]
 
 
 class DaysAsNumbers(CalendarFeatures):
@@ -171,17 +189,10 @@ def test_epoch_of_every_type(epoch: Any) -> None:
     ],
 )
 def test_parameter_that_cannot_be_used(params: dict[str, Any], message: str) -> None:
+    found = assert_both_refuse(CalendarFeatures(**params), frame("ns"))
+    assert re.match(f"CalendarFeatures: {message}", found)
     with pytest.raises(ConfigError, match=message):
-        CalendarFeatures(**params).fit(frame("ns"))
-
-
-@pytest.mark.parametrize(
-    "column", [[1, 2], [1.5, np.nan], ["2024-01-01", "x"], [True, False], [pd.Timedelta(1)] * 2]
-)
-def test_column_without_dates_is_refused(column: list[Any]) -> None:
-    X = frame("ns", 2).assign(other=column)
-    with pytest.raises(DataError, match="'other'"):
-        CalendarFeatures().fit(X)
+        Program(CalendarFeatures(**params)).fit(frame("ns"))
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NaT, pd.NA])
@@ -263,6 +274,102 @@ def test_input_is_not_changed() -> None:
     pd.testing.assert_frame_equal(X, frame("ns"))
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_miss_the_times_they_should(form: str) -> None:
+    share = {"none missing": 0, "all missing": 1}.get(form, FORMS["zone"].isna().mean())
+    assert FORMS[form].isna().mean() == CLOCKS[form].isna().mean() == share
+    assert 0.1 < FORMS["zone"].isna().mean() < 0.3
+
+
+@pytest.fixture
+def dates() -> pd.DataFrame:
+    return pd.concat([frame(form) for form in ("ns", "s", "zone", "arrow")], axis=1)
+
+
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_equals_the_estimator(estimator: Any, dates: pd.DataFrame, dtype: str) -> None:
+    assert_parity(estimator, dates, new=dates[7:20], dtype=dtype)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_column(form: str) -> None:
+    assert_parity(SPECS[1], convert(frame(form)))
+
+
+@pytest.mark.parametrize("estimator", SPECS, ids=repr)
+def test_one_row_one_column_and_arrays(estimator: Any, dates: pd.DataFrame) -> None:
+    assert_parity(estimator, dates[:1], new=dates)
+    assert_parity(estimator, dates[["zone"]])
+    assert_parity(estimator, dates[["ns", "s"]].to_numpy())
+
+
+@pytest.mark.parametrize("n_blocks", [7, 64])
+def test_result_does_not_depend_on_the_blocks(
+    n_blocks: int, dates: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Program(SPECS[1], "float64").fit_transform(dates)
+    cut(monkeypatch, ROWS, n_blocks)
+    found = assert_parity(SPECS[1], dates).transform(dates)
+    np.testing.assert_array_equal(found, whole)
+
+
+def test_steps_after_it(dates: pd.DataFrame) -> None:
+    scaled = make_pipeline(SPECS[2], SimpleImputer(add_indicator=True), StandardScaler())
+    coded = make_pipeline(SPECS[3], OneHotEncoder(handle_unknown="ignore"))
+    both = FeatureUnion([("all", SPECS[0]), ("few", SPECS[3])], transformer_weights={"few": 0.5})
+    for estimator in (scaled, coded, both):
+        assert_parity(estimator, dates)
+
+
+def test_beside_other_columns(dates: pd.DataFrame) -> None:
+    X = dates.assign(size=np.arange(ROWS), colour=["red", "blue", "green"] * (ROWS // 3))
+    estimator = make_column_transformer(
+        (CalendarFeatures(["month"], cyclical=True), ["ns", "zone"]),
+        (OneHotEncoder(), ["colour"]),
+        ("drop", ["s", "arrow"]),
+        remainder=StandardScaler(),
+    )
+    program = assert_parity(estimator, X)
+    assert program.to_sklearn().get_feature_names_out()[:2].tolist() == [
+        "calendarfeatures__ns_month_sin",
+        "calendarfeatures__ns_month_cos",
+    ]
+
+
+def test_dates_and_their_categories_of_one_column(dates: pd.DataFrame) -> None:
+    X = dates[["s"]].dropna()
+    estimator = ColumnTransformer([("d", SPECS[3], ["s"]), ("c", OneHotEncoder(), ["s"])])
+    assert_parity(estimator, X)
+
+
+@pytest.mark.parametrize(
+    "column", [[1, 2], [1.5, np.nan], ["2024-01-01", "x"], [True, False], [pd.Timedelta(1)] * 2]
+)
+def test_column_without_dates_is_refused(column: list[Any], dates: pd.DataFrame) -> None:
+    message = assert_both_refuse(SPECS[0], dates[:2].assign(other=column))
+    assert "'other'" in message
+
+
+def test_columns_without_dates_at_transform_are_refused(dates: pd.DataFrame) -> None:
+    program = Program(SPECS[0]).fit(dates)
+    with pytest.raises(DataError, match="'s'"):
+        program.transform(dates.assign(s=1))
+
+
+def test_every_parameter_is_honoured() -> None:
+    assert CalendarFeaturesTwin.unsupported_reasons(SPECS[2], "step") == []
+    assert set(CalendarFeaturesTwin.supported_params) == set(CalendarFeatures().get_params())
+
+
+def test_block_of_the_least_integer_is_missing() -> None:
+    twin = CalendarFeaturesTwin(CalendarFeatures(["day"]))
+    twin.finalize(twin.statistics(Dates(np.zeros((3, 2), dtype="int64"))))
+    found = twin.apply(Dates(np.array([[0, MISSING]]))).values
+    np.testing.assert_array_equal(found, [[1, np.nan]])
+    assert twin.fitted.n_features_in_ == 2
+
+
 @given(
     seconds=st.lists(
         st.one_of(st.none(), st.integers(-9_000_000_000, 9_000_000_000)), min_size=1, max_size=20
@@ -273,10 +380,5 @@ def test_any_times(seconds: list[int | None]) -> None:
     found = CalendarFeatures(PLAIN).fit_transform(times.to_frame("t"))
     expected = [getattr(times.dt, name).astype("float64").mask(times.isna()) for name in PLAIN]
     np.testing.assert_array_equal(found, np.stack(expected, axis=1))
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_forms_miss_the_times_they_should(form: str) -> None:
-    share = {"none missing": 0, "all missing": 1}.get(form, FORMS["zone"].isna().mean())
-    assert FORMS[form].isna().mean() == CLOCKS[form].isna().mean() == share
-    assert 0.1 < FORMS["zone"].isna().mean() < 0.3
+    for estimator in SPECS:
+        assert_parity(estimator, times.to_frame("t"))

@@ -14,12 +14,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PowerTransformer
 
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine import table
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.power import PowerTransformerTwin, factors, powered
 from tests.names import one_in
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
-from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet, sklearn_fit
+from tests.preprocessing.parity import assert_both_refuse, assert_parity, cut, quiet, sklearn_fit
 from tests.strategies import tables
 
 SAME_DIGITS = Version(scipy.__version__) < Version("1.18")
@@ -32,8 +31,7 @@ TRANSFORMERS = [
 ]
 
 
-@pytest.fixture
-def positive() -> pd.DataFrame:
+def positives() -> pd.DataFrame:
     rng = np.random.default_rng(1)
     X = pd.DataFrame({"skewed": rng.gamma(1.5, 3.0, ROWS), "cubed": rng.normal(9, 1, ROWS) ** 3})
     X["small"] = rng.gamma(2.0, 1e-3, ROWS)
@@ -41,11 +39,15 @@ def positive() -> pd.DataFrame:
     return X
 
 
-@pytest.fixture
-def mixed(positive: pd.DataFrame) -> pd.DataFrame:
-    X = positive.assign(negative=-positive["skewed"], both=positive["cubed"] - 700.0)
+def any_sign() -> pd.DataFrame:
+    X = positives()
+    X = X.assign(negative=-X["skewed"], both=X["cubed"] - 700.0)
     X["zeros and ones"] = np.arange(ROWS) % 3 == 0
     return X.assign(constant=0.1, zero=0.0)
+
+
+def data(estimator: Any) -> pd.DataFrame:
+    return positives() if estimator.method == "box-cox" else any_sign()
 
 
 def assert_near(estimator: Any, X: Any, new: Any = None, dtype: str = "float64") -> Program:
@@ -80,24 +82,16 @@ def best(method: str, column: np.ndarray) -> float:
     return float(Program(estimator).fit(column[:, None]).to_sklearn().lambdas_[0])
 
 
-def data(estimator: Any, positive: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame:
-    return positive if estimator.method == "box-cox" else mixed
-
-
 @pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_equals_sklearn(
-    estimator: Any, positive: pd.DataFrame, mixed: pd.DataFrame, dtype: str
-) -> None:
-    X = data(estimator, positive, mixed)
+def test_equals_sklearn(estimator: Any, dtype: str) -> None:
+    X = data(estimator)
     assert_near(estimator, X, X[::-1] * 1.5, dtype)
 
 
 @pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
-def test_missing_values_stay_missing(
-    estimator: Any, positive: pd.DataFrame, mixed: pd.DataFrame
-) -> None:
-    X = data(estimator, positive, mixed)
+def test_missing_values_stay_missing(estimator: Any) -> None:
+    X = data(estimator)
     X.loc[::3, "skewed"] = np.nan
     X.loc[::4, "int"] = np.nan
     out = assert_near(estimator, X, X).transform(X)
@@ -105,7 +99,8 @@ def test_missing_values_stay_missing(
     assert np.isfinite(out[:, 1]).all()
 
 
-def test_constant_beside_missing_values_is_no_constant_to_sklearn(mixed: pd.DataFrame) -> None:
+def test_constant_beside_missing_values_is_no_constant_to_sklearn() -> None:
+    mixed = any_sign()
     mixed.loc[::2, ["constant", "zero"]] = np.nan
     estimator = PowerTransformer()
     if SAME_DIGITS:  # else any power serves a constant as well as any other
@@ -120,17 +115,15 @@ def test_constant_beside_missing_values_is_no_constant_to_sklearn(mixed: pd.Data
 def test_result_does_not_depend_on_the_blocks(
     estimator: Any,
     n_blocks: int,
-    positive: pd.DataFrame,
-    mixed: pd.DataFrame,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    X = data(estimator, positive, mixed)
+    X = data(estimator)
     X.loc[:100, "cubed"] = np.nan
     whole = Program(estimator, "float64").fit(X)
-    monkeypatch.setattr(table, "CHUNK_ROWS", -(-ROWS // n_blocks))
-    cut = assert_near(estimator, X, X)
-    np.testing.assert_array_equal(cut.to_sklearn().lambdas_, whole.to_sklearn().lambdas_)
-    np.testing.assert_allclose(cut.transform(X), whole.transform(X), rtol=1e-12, atol=1e-13)
+    cut(monkeypatch, ROWS, n_blocks)
+    found = assert_near(estimator, X, X)
+    np.testing.assert_array_equal(found.to_sklearn().lambdas_, whole.to_sklearn().lambdas_)
+    np.testing.assert_allclose(found.transform(X), whole.transform(X), rtol=1e-12, atol=1e-13)
 
 
 def test_powers_of_known_distributions() -> None:
@@ -206,34 +199,32 @@ def test_large_offset_makes_a_normal_column(method: str) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
-def test_one_row(positive: pd.DataFrame, mixed: pd.DataFrame) -> None:
-    assert_parity(PowerTransformer(), mixed[:1], new=mixed)
-    message = assert_both_refuse(PowerTransformer("box-cox"), positive[:1])
+def test_one_row() -> None:
+    assert_parity(PowerTransformer(), any_sign()[:1], new=any_sign())
+    message = assert_both_refuse(PowerTransformer("box-cox"), positives()[:1])
     assert "hold one value only" in message
 
 
-def test_column_without_values_is_refused_like_in_sklearn(positive: pd.DataFrame) -> None:
+def test_column_without_values_is_refused_like_in_sklearn() -> None:
     for method in METHODS:
-        message = assert_both_refuse(PowerTransformer(method), positive.assign(small=np.nan))
+        message = assert_both_refuse(PowerTransformer(method), positives().assign(small=np.nan))
         assert message == "PowerTransformer: the columns ['small'] hold no values; leave them out"
 
 
-def test_box_cox_refuses_constants_like_sklearn(positive: pd.DataFrame) -> None:
-    message = assert_both_refuse(PowerTransformer("box-cox"), positive.assign(small=2.0))
+def test_box_cox_refuses_constants_like_sklearn() -> None:
+    message = assert_both_refuse(PowerTransformer("box-cox"), positives().assign(small=2.0))
     assert "the columns ['small'] hold one value only" in message
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0])
-def test_box_cox_refuses_what_is_not_positive_like_sklearn(
-    bad: float, positive: pd.DataFrame
-) -> None:
+def test_box_cox_refuses_what_is_not_positive_like_sklearn(bad: float) -> None:
     estimator = PowerTransformer("box-cox")
-    message = assert_both_refuse(estimator, positive.assign(small=bad))
+    message = assert_both_refuse(estimator, positives().assign(small=bad))
     assert "the columns ['small'] hold values that are not positive" in message
     assert "method='yeo-johnson'" in message
-    program = Program(estimator).fit(positive)
+    program = Program(estimator).fit(positives())
     with pytest.raises(DataError, match=r"\['int'\] hold values that are not positive"):
-        program.transform(positive.assign(int=bad))
+        program.transform(positives().assign(int=bad))
 
 
 @pytest.mark.parametrize(
@@ -244,31 +235,23 @@ def test_kinds_of_columns(kind: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
-def test_arrays(mixed: pd.DataFrame, dtype: str) -> None:
-    assert_near(PowerTransformer(), mixed.to_numpy().astype(dtype))
+def test_arrays(dtype: str) -> None:
+    assert_near(PowerTransformer(), any_sign().to_numpy().astype(dtype))
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_float32_is_computed_in_float64(method: str, positive: pd.DataFrame) -> None:
-    X = positive.to_numpy("float32")
+def test_float32_is_computed_in_float64(method: str) -> None:
+    X = positives().to_numpy("float32")
     ours = Program(PowerTransformer(method), "float64").fit_transform(X)
     exact = PowerTransformer(method).fit_transform(X.astype("float64"))
     np.testing.assert_allclose(ours, exact, rtol=1e-5, atol=1e-6)
 
 
-def test_after_another_step(mixed: pd.DataFrame) -> None:
+def test_after_another_step_without_string_names() -> None:
+    mixed = any_sign()
     mixed.loc[::3, "skewed"] = np.nan
-    assert_near(make_pipeline(SimpleImputer(), PowerTransformer()), mixed)
-
-
-def test_frame_without_string_names(positive: pd.DataFrame) -> None:
-    assert_near(PowerTransformer(), positive.set_axis(range(4), axis=1))
-
-
-def test_bad_parameters_are_refused_in_the_words_of_sklearn(positive: pd.DataFrame) -> None:
-    message = assert_both_refuse(PowerTransformer(standardize="yes"), positive)
-    assert message.startswith("PowerTransformer on the columns ['skewed', 'cubed'")
-    assert "'standardize' parameter" in message
+    X = mixed.set_axis(range(mixed.shape[1]), axis=1)
+    assert_near(make_pipeline(SimpleImputer(), PowerTransformer()), X)
 
 
 @given(X=tables("numbers"))
