@@ -83,7 +83,8 @@ class Model:
             return partitioned.concatenate(
                 partitioned.compute_each(call_partition, X, self, method, params)
             )
-        return getattr(self.native, method)(self.typed(X), **params)
+        X = X if self.dtype == "auto" else frames.matrix(X, dtype=self.dtype)
+        return getattr(self.native, method)(X, **params)
 
     def typed(self, X: Table) -> Any:
         """Return rows as they are, or as a matrix of the type that it learns from."""

@@ -56,7 +56,8 @@ def convert(X: Table) -> Table:
     if frames.is_frame(X):
         if not X.columns.is_unique:
             raise _repeated(X.columns)
-        X = settle(X) if frames.library(X) == "pandas" else X
+        if any(isinstance(kind, _LOOSE) for kind in X.dtypes) and frames.library(X) == "pandas":
+            X = settle(X)
     else:
         _refuse(X)
         X = from_arrow(_arrow_table(X)) if _is_arrow(X) else _from_array(X)

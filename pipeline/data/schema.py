@@ -179,10 +179,13 @@ fitted on numbers; convert it (pandas.to_numeric)
         X = convert(X)
         if self.columns is None:
             return self._matrix(X)
-        X = self._named(X)
-        if extra := [name for name in X.columns if name not in self.columns]:
-            self._warn(extra, "X has columns that the model was not fitted on; they are left out")
-        X = frames.select(X, list(self.columns))
+        if isinstance(getattr(X, "columns", None), pd.RangeIndex | None):
+            X = self._named(X)
+        if list(X.columns) != self.names:
+            if extra := [name for name in X.columns if name not in self.columns]:
+                why = "X has columns that the model was not fitted on; they are left out"
+                self._warn(extra, why)
+            X = frames.select(X, list(self.columns))
         changed: dict[Name, Series] = {}
         for name, given in describe_columns(X).items():
             fitted = self.columns[name]
@@ -233,8 +236,7 @@ fitted on numbers; convert it (pandas.to_numeric)
         return matrix
 
     def _named(self, X: Table) -> Table:
-        if frames.is_frame(X) and not isinstance(X.columns, pd.RangeIndex):
-            return X
+        """Return rows without names as a frame, where its columns were numbers at fit too."""
         if self.names != list(range(X.shape[1])):
             raise DataError(
                 "the model was fitted on a frame with column names and X has none; "

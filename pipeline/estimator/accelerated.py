@@ -42,7 +42,7 @@ from pipeline.preprocessing.engine.build import obstacles_to_batches
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.target_encoder import ahead
 from pipeline.system.devices import Choice, prepare_memory
-from pipeline.trace import ExecutionLog
+from pipeline.trace import ExecutionLog, execution_log
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
 
@@ -230,7 +230,8 @@ class Accelerated(Answers):
             self._learn("partial_fit", X, y, params)
             return self
         X = self.inputs_.take(X)
-        with self._log(X) as log:
+        n_rows = 0 if frames.is_partitioned(X) else X.shape[0]
+        with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
             self.plan_.fit(X, target.check_target(y, X), "partial_fit", **params)
         self.execution_log_ = log
         return self
@@ -252,7 +253,11 @@ class Accelerated(Answers):
             first.origins = takes.origins
         y = target.check_target(y, X)
         target.check_classes(self.estimator, y)
-        with self._log(X) as log, hand_over(plan, asked, X) if asked else nullcontext():
+        n_rows = 0 if frames.is_partitioned(X) else X.shape[0]
+        with (
+            execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log,
+            hand_over(plan, asked, X) if asked else nullcontext(),
+        ):
             made = self._train(plan, X, y, method, params)
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self.execution_log_, self.inputs_ = plan, log, takes

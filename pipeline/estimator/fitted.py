@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -66,10 +65,6 @@ class Answers(BaseEstimator):
     execution_log_: ExecutionLog
     inputs_: Input
 
-    def _log(self, X: Table) -> AbstractContextManager[ExecutionLog]:
-        n_rows = 0 if frames.is_partitioned(X) else X.shape[0]
-        return execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
-
     def _call(self, method: str, X: Table, **params: Any) -> tuple[Any, Any]:
         """Return the rows as they were taken, and the result on the host."""
         # scikit-learn's check walks the tags of the whole estimator, which takes longer than a row.
@@ -79,9 +74,10 @@ class Answers(BaseEstimator):
             params = self._route(method, params)
         X = self.inputs_.take(X)
         work = partial(self.plan_.call, method, X, **params)
-        with self._log(X) as log:
-            made = retry(work) if frames.is_partitioned(X) else work()
-            made = self._on_host(made)
+        partitioned = frames.is_partitioned(X)
+        n_rows = 0 if partitioned else X.shape[0]
+        with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
+            made = self._on_host(retry(work) if partitioned else work())
         self.execution_log_.last = log
         return X, made
 
