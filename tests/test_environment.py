@@ -79,7 +79,7 @@ def test_a_lock_has_all_that_is_declared_within_its_bounds(extra, python) -> Non
 
 
 @pytest.mark.parametrize("lock", ["build", *EXTRAS])
-def test_every_pin_is_exact_and_hashed(lock) -> None:
+def test_every_pin_is_exact_and_hashed_and_none_names_an_address(lock) -> None:
     loose = [
         str(pin)
         for pin, hashes in pins(lock).items()
@@ -87,10 +87,6 @@ def test_every_pin_is_exact_and_hashed(lock) -> None:
     ]
     assert loose == []
     assert len(pins(lock)) >= 2
-
-
-@pytest.mark.parametrize("lock", ["build", *EXTRAS])
-def test_a_lock_names_no_index_address_or_path(lock) -> None:
     text = (ROOT / "requirements" / f"{lock}.txt").read_text()
     assert re.findall(r"://|^-.*| @ |file:|^[./].*", text, re.MULTILINE) == []
 
@@ -125,11 +121,8 @@ def test_every_environment_has_the_same_xgboost_but_that_of_python_3_11(extra, p
     assert version == ("3.2.0" if python == "3.11" else "3.4.1")
 
 
-def test_a_gpu_is_set_up_with_the_pythons_of_its_locks() -> None:
+def test_a_gpu_is_set_up_with_the_pythons_of_its_locks_and_a_cpu_without_cuda() -> None:
     assert GPU_PYTHONS[0] == "{}.{}".format(*setup.GPU_PYTHON)
-
-
-def test_nothing_of_cuda_comes_with_the_cpu_extra() -> None:
     cuda = [n for n in versions("cpu", "3.12") if re.search(r"cuda|cupy|-cu1[23]$|rapids", n)]
     assert cuda == []
 
@@ -141,16 +134,12 @@ def test_what_builds_the_project_is_locked() -> None:
         assert wanted.specifier.contains(locked[wanted.name])
 
 
-def test_the_extras_exclude_each_other() -> None:
+def test_the_extras_exclude_each_other_and_the_tests_run_on_the_cluster_of_its_own() -> None:
     (conflict,) = PROJECT["tool"]["uv"]["conflicts"]
+    extras = PROJECT["project"]["optional-dependencies"]
     assert {entry["extra"] for entry in conflict} == set(EXTRAS)
-    assert set(PROJECT["project"]["optional-dependencies"]) == {*EXTRAS, "cluster"}
-
-
-def test_the_cluster_is_what_the_tests_run_on() -> None:
-    wanted = set(PROJECT["project"]["optional-dependencies"]["cluster"])
-    assert wanted
-    assert wanted <= set(PROJECT["dependency-groups"]["dev"])
+    assert set(extras) == {*EXTRAS, "cluster"}
+    assert set() < set(extras["cluster"]) <= set(PROJECT["dependency-groups"]["dev"])
 
 
 def test_every_file_of_the_library_is_packaged() -> None:
@@ -180,9 +169,6 @@ def test_the_conda_environment_has_the_same_packages_with_the_same_bounds() -> N
     python, _pip = conda.pop("python"), conda.pop("pip")
     assert conda == wanted
     assert [v for v in (*PYTHONS, "3.15") if python.contains(v)] == [*GPU_PYTHONS]
-
-
-def test_the_conda_environment_installs_this_project_and_takes_packages_from_rapids_first() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     assert environment["channels"] == ["rapidsai", "conda-forge"]
     assert "--editable ." in environment["dependencies"][-1]["pip"]

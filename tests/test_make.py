@@ -76,15 +76,20 @@ def test_the_data_is_there_before_it_is_used(target) -> None:
     assert last.startswith(f".venv/bin/python -m pipeline {target} 'other' ")
 
 
-def test_the_variables_reach_the_command() -> None:
-    options = ["DEVICE=cpu", "SEED=7", "OUT=a folder", "PIPELINES=a,b", "REPEATS=3"]
-    assert commands("report", *options)[-1].split("'flights' ")[1] == (
-        "--device 'cpu' --seed '7' --out 'a folder' --pipelines 'a,b' --repeats '3'"
-    )
-
-
-def test_what_is_not_given_is_left_to_the_program() -> None:
-    assert commands("report")[-1].split("'flights' ")[1].strip() == "--device 'auto' --seed '0'"
+@pytest.mark.parametrize(
+    ("arguments", "last"),
+    [
+        (
+            ["report", "DEVICE=cpu", "SEED=7", "OUT=a folder", "PIPELINES=a,b", "REPEATS=3"],
+            "report 'flights' --device 'cpu' --seed '7' --out 'a folder' --pipelines 'a,b' "
+            "--repeats '3'",
+        ),
+        (["report"], "report 'flights' --device 'auto' --seed '0'"),
+        (["data", "TASK=higgs", "FROM=my file.gz"], "data 'higgs' --from 'my file.gz'"),
+    ],
+)
+def test_the_variables_reach_the_command(arguments, last) -> None:
+    assert commands(*arguments)[-1].strip() == f".venv/bin/python -m pipeline {last}"
 
 
 def test_stray_variables_of_the_shell_change_nothing() -> None:
@@ -92,17 +97,11 @@ def test_stray_variables_of_the_shell_change_nothing() -> None:
     assert commands("run", **stray) == commands("run")
 
 
-def test_the_packages_can_be_chosen_by_an_environment_variable() -> None:
-    assert "--extra 'cu12'" in commands("setup", GPU="cu12")[0]
-
-
-def test_the_pythons_that_may_be_used_are_known_to_what_needs_a_newer_one() -> None:
-    (line,) = commands("setup", "PYTHON3=python3 mine")
+def test_packages_and_pythons_can_be_chosen() -> None:
+    (line,) = commands("setup", "PYTHON3=python3 mine", GPU="cu12")
     assert line.startswith("python=$(tools/find-python python3 mine) && ")
     assert "--pythons 'python3 mine'" in line
-
-
-def test_an_environment_of_ones_own_is_used_as_it_is() -> None:
+    assert "--extra 'cu12'" in line
     lines = commands("report", "PYTHON=python")
     assert not any("setup.py" in line for line in lines)
     assert lines[-1].startswith("python -m pipeline report")
@@ -127,17 +126,19 @@ def test_each_commit_is_checked_as_the_continuous_integration_does() -> None:
     assert [hook["id"] for hook in repo["hooks"]] == ["lint", "types"]
 
 
-def test_a_failing_step_stops_the_rest(copy) -> None:
-    done = make("test", "PYTHON=false", root=copy)
+@pytest.mark.parametrize(
+    ("arguments", "says", "absent"),
+    [
+        (["test", "PYTHON=false"], "", ["ruff format", "pytest"]),
+        (["setup", "PYTHON3=no-such-python"], "needs Python 3.11 to 3.14", []),
+        (["lock", "UV=no-such-uv"], "make lock needs uv", []),
+    ],
+)
+def test_a_failing_step_stops_the_rest_and_says_why(copy, arguments, says, absent) -> None:
+    done = make(*arguments, root=copy)
     assert done.returncode == 2
-    assert "ruff format" not in done.stdout
-    assert "pytest" not in done.stdout
-
-
-def test_without_a_python_that_fits_nothing_is_made_and_the_way_out_said(copy) -> None:
-    done = make("setup", "PYTHON3=no-such-python", root=copy)
-    assert done.returncode == 2
-    assert "needs Python 3.11 to 3.14" in done.stderr
+    assert says in done.stderr
+    assert not [word for word in absent if word in done.stdout]
     assert not (copy / ".venv").exists()
 
 
@@ -219,12 +220,6 @@ def test_clean_never_removes_what_it_did_not_make(used, tmp_path_factory) -> Non
     assert ours - {"runs/link/record.json"} == set(FOREIGN) - {"my-venv/bin/python"}
 
 
-def test_lock_without_uv_says_what_to_install(copy) -> None:
-    done = make("lock", "UV=no-such-uv", root=copy)
-    assert done.returncode == 2
-    assert "make lock needs uv" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("failing", "called", "code"),
     [
@@ -246,9 +241,3 @@ def test_the_checks_run_both_parts_and_fail_with_either(tmp_path, failing, calle
     )
     assert done.returncode == code
     assert (tmp_path / "called").read_text().split() == called.split()
-
-
-def test_data_downloaded_by_hand_reaches_the_command() -> None:
-    assert commands("data", "TASK=higgs", "FROM=my file.gz")[-1] == (
-        ".venv/bin/python -m pipeline data 'higgs' --from 'my file.gz'"
-    )

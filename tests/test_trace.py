@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
+from types import SimpleNamespace
 
 import pytest
 
+from pipeline import trace
 from pipeline.errors import BudgetExceeded
 from pipeline.trace import (
     ANSWER,
@@ -175,3 +179,44 @@ def test_what_was_learnt_counts_towards_the_bytes_and_not_the_budget() -> None:
         with pytest.raises(BudgetExceeded):
             record_transfer(to_host=10 * SMALL)
     assert (book.to_host_bytes, book.rows_bytes) == (10 * SMALL, 10 * SMALL)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Put a package that writes down its ranges in the place of nvtx."""
+    names: list[str] = []
+
+    @contextmanager
+    def annotate(name: str, domain: str) -> Iterator[None]:
+        names.append(f"{domain}: {name}")
+        yield
+        names.append("end")
+
+    monkeypatch.setitem(
+        sys.modules, "nvtx", SimpleNamespace(annotate=annotate, __spec__=SimpleNamespace())
+    )
+    trace._nvtx.cache_clear()
+    yield names
+    trace._nvtx.cache_clear()
+
+
+def test_steps_on_a_gpu_have_ranges_with_their_names(seen: list[str]) -> None:
+    with record("pipeline.standardscaler", "fit", "cuda"):
+        assert seen == ["pipeline: pipeline.standardscaler fit"]
+    assert seen[1:] == ["end"]
+
+
+def test_steps_on_the_cpu_have_none_and_an_error_ends_a_range(seen: list[str]) -> None:
+    with record("standardscaler", "fit", "cpu"):
+        pass
+    assert seen == []
+    with pytest.raises(ZeroDivisionError), record("a", "fit", "cuda"):
+        raise ZeroDivisionError
+    assert seen[0] == "pipeline: a fit"
+
+
+def test_without_the_package_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "_nvtx", lambda: None)
+    with record("a", "fit", "cuda") as entry:
+        pass
+    assert entry.seconds >= 0

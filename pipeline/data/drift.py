@@ -1,8 +1,8 @@
 """What the columns held at fit, and how far other rows are from it.
 
-A `Profile` is learnt from the training rows: ranges, shares of missing values, the values
-of text, and how often each tenth of the numbers and each value came. A `Tally` counts the
-same of other rows, batch by batch, so any number of rows takes the same memory.
+A `ColumnProfile` is learnt from the training rows: ranges, shares of missing values, the values
+of text, and how often each tenth of the numbers and each value came. `Counted` is the same of
+other rows, batch by batch, so any number of rows takes the same memory.
 
 The population stability index is the symmetric Kullback-Leibler divergence of the shares
 (Kullback and Leibler 1951; Siddiqi, "Credit Risk Scorecards", 2006). Siddiqi reads less than

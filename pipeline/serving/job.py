@@ -1,4 +1,4 @@
-"""What is to be predicted, and what is said of the predictions."""
+"""What to predict, and the record of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ METHODS = ("predict_proba", "predict", "transform", "decision_function", "score_
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is said of the predictions, in the metadata of their file and beside it."""
+    """About the predictions: in the metadata of their file, and beside it."""
 
     schema: Literal["pipeline.prediction/1"]
     created: str
@@ -46,10 +46,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     classes: list[str] | None
     device: str
     seconds: float
-    """Wall time of this run; of a run that went on, without the time before."""
+    """Wall time of this run, without that of an earlier one."""
     batches: int
     batches_before: int
-    """Batches that an earlier, ended run had made."""
+    """Those that an earlier run had written before it was terminated."""
     not_read: list[str]
     """Columns of the input that the model was not fitted on."""
     casts: list[str]
@@ -119,8 +119,8 @@ class PredictionJob:
             raise ConfigError(f"{self.target}: is the input; choose another name for the output")
         if self.model.resolve() in (target, *target.parents):
             raise ConfigError(f"{self.target}: lies in the model's folder; choose another one")
-        if self.sha256 and (found := digest(self.source)) != self.sha256.lower():
-            raise DataError(f"{self.source}: has the SHA-256 {found}, and not {self.sha256}")
+        if self.sha256 and (actual := digest(self.source)) != self.sha256.lower():
+            raise DataError(f"{self.source}: has the SHA-256 {actual}, and not {self.sha256}")
 
     def identity(self) -> str:
         """Return a hash that is the same for the same work on the same files."""
@@ -166,8 +166,8 @@ def serve_forests(plan: Plan, device: str) -> None:
     plan.steps = [*plan.steps[:-1], Step(last.name, worker, device, [where])]
 
 
-def judge_empty(record: Record, job: PredictionJob, profile: Mapping[str, ColumnProfile]) -> None:
-    """Refuse columns without a value that chance does not explain; tell of the others.
+def check_empty(record: Record, job: PredictionJob, profile: Mapping[str, ColumnProfile]) -> None:
+    """Refuse columns without a value that chance does not explain; warn of the others.
 
     Raises
     ------
@@ -183,13 +183,13 @@ def judge_empty(record: Record, job: PredictionJob, profile: Mapping[str, Column
         what = f"{job.source}: the column {name!r} has no value in any of {record.rows:,} rows"
         if share**record.rows < CHANCE:
             raise DataError(
-                f"{what}, and {learnt.missing if learnt else 0:.0%} were missing at fit; mend the "
+                f"{what}, and {learnt.missing if learnt else 0:.0%} were missing at fit; fix the "
                 f"input, or pass --allow-empty {name}"
             )
         warnings.warn(f"{what}; all are predicted as missing", UserWarning, stacklevel=3)
 
 
-def tell_marks(job: PredictionJob, profile: Mapping[str, ColumnProfile]) -> None:
+def warn_of_marks(job: PredictionJob, profile: Mapping[str, ColumnProfile]) -> None:
     """Warn of texts at fit that are none in CSV, as far as a profile knows them."""
     known = {
         name: sorted({*(learnt.values or [])} & {*MISSING}) for name, learnt in profile.items()

@@ -43,7 +43,7 @@ def load(path: str | Path, device: str = "auto") -> Accelerated:
     if not manifest.is_model(folder):
         raise DataError(_no_model(folder))
     described, files = manifest.read_manifest(folder)
-    _tell_versions(described.versions, folder)
+    _warn_of_versions(described.versions, folder)
     return unpack(files, device)
 
 
@@ -56,7 +56,7 @@ def _no_model(folder: Path) -> str:
     )
 
 
-def _tell_versions(saved: Mapping[str, str], folder: Path) -> None:
+def _warn_of_versions(saved: Mapping[str, str], folder: Path) -> None:
     """Warn where the estimators were saved by another minor version of their package."""
     here = manifest.versions()
     for name in ("scikit-learn", "xgboost"):

@@ -1,7 +1,7 @@
 """The parts of a long output: each there whole or not at all, joined in the last step.
 
-They lie in a hidden folder beside the file that they become. A run that was ended leaves
-them; the next one goes on after them if it does the same work, and begins anew if not.
+They lie in a hidden folder beside the file that they become. A run that is terminated leaves
+them; the next one continues after them if it does the same work, and starts over if not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pipeline.system.atomic import flush, locked, writing
 
 
 class OutputPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is remembered of a batch."""
+    """A batch, for the record."""
 
     rows: int
     counted: dict[str, Counted]
@@ -69,7 +69,7 @@ def _prepare(folder: Path, identity: str) -> None:
 
 
 def write_part(folder: Path, number: int, part: OutputPart, table: pa.Table) -> None:
-    """Write a part; it counts once what is said of it is there too."""
+    """Write a part; it counts once its description is there too."""
     pq.write_table(table, folder / f"{number:08}.parquet", write_page_checksum=True)
     draft = folder / f"{number:08}.draft"
     draft.write_bytes(msgspec.json.encode(part))
@@ -79,12 +79,12 @@ def write_part(folder: Path, number: int, part: OutputPart, table: pa.Table) -> 
 
 def done(folder: Path) -> list[OutputPart]:
     """Return the parts from the first one on, up to the first that is not there."""
-    found = []
+    parts = []
     for number, path in enumerate(sorted(folder.glob("*.json"))):
         if path.stem != f"{number:08}":
             break
-        found.append(msgspec.json.decode(path.read_bytes(), type=OutputPart))
-    return found
+        parts.append(msgspec.json.decode(path.read_bytes(), type=OutputPart))
+    return parts
 
 
 def publish_parts(folder: Path, target: Path, name: str, record: bytes) -> None:

@@ -1,8 +1,8 @@
 """Predictions for a file of rows: streamed, in order, all of them or none.
 
-Each batch becomes a part beside the result. A run that was ended goes on after the last
-whole part, if model, input and settings are the same; the parts become one file, and that
-takes its name, in the last step.
+Each batch becomes a part beside the result. A run that was terminated continues after the last
+whole part, if model, input and settings are the same; the last step makes one file of the parts
+and gives it its name.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from pipeline.serving.job import (
     SCHEMA,
     PredictionJob,
     Record,
-    judge_empty,
+    check_empty,
     serve_forests,
     sums,
-    tell_marks,
+    warn_of_marks,
 )
 from pipeline.serving.load import load
 from pipeline.serving.parts import OutputPart
@@ -94,9 +94,9 @@ def predict_file(job: PredictionJob, say: Say) -> Record:
     batch = Predictor(job)
     with parts.parts_of(job.target, job.identity()) as folder:
         before = len(parts.done(folder))
-        batch.make(folder, say)
+        batch.write_parts(folder, say)
         record = batch.record(folder, before, time.perf_counter() - start)
-        judge_empty(record, job, batch.model.profile_)
+        check_empty(record, job, batch.model.profile_)
         text = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
         parts.publish_parts(folder, job.target, SCHEMA, text)
     return record
@@ -135,7 +135,7 @@ class Predictor:
             kinds = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
         self.source = TableFile(job.source, [*self.features, *self.copied], kinds)
         if self.source.is_csv:
-            tell_marks(job, self.model.profile_)
+            warn_of_marks(job, self.model.profile_)
 
     def _unnamed(self) -> list[str]:
         return [name for name in self.there if name not in self.copied]
@@ -151,8 +151,8 @@ class Predictor:
             raise ConfigError(f"the model has no {self.job.method!r}; there are {', '.join(has)}")
         return self.job.method
 
-    def make(self, folder: Path, say: Say) -> None:
-        """Make the parts that are not there yet."""
+    def write_parts(self, folder: Path, say: Say) -> None:
+        """Write the parts that are not there yet."""
         done = parts.done(folder)
         total = self.source.rows()
         seen = sum(part.rows for part in done)
@@ -160,8 +160,8 @@ class Predictor:
         for _ in done:
             say("made by an earlier run")
         tables = self.source.tables(self.job.rows, seen)
-        for number, (part, made) in enumerate(self._batches(tables, seen), len(done)):
-            parts.write_part(folder, number, part, made)
+        for number, (part, table) in enumerate(self._batches(tables, seen), len(done)):
+            parts.write_part(folder, number, part, table)
             seen += part.rows
             say(f"{seen:,} rows{of}")
         if not seen:
@@ -170,10 +170,10 @@ class Predictor:
     def _batches(
         self, tables: Iterable[pa.Table], start: int
     ) -> Iterator[tuple[OutputPart, pa.Table]]:
-        """Yield what is made of each table, here or by the workers of the cluster, in order."""
+        """Yield the part of each table in order, made here or by the workers of the cluster."""
         placed = _with_starts(tables, start)
         if active() is not None:
-            yield from ordered_map.map_in_order(_answered, self, placed)
+            yield from ordered_map.map_in_order(_predict_batch, self, placed)
         else:
             for table, first in placed:
                 yield self._batch(table, first)
@@ -182,21 +182,21 @@ class Predictor:
         X = self._rows(table)
         try:
             taken = self.model.inputs_.take(X)
-            counted, casts = self._compared(X, taken)
-            made, pieces = self._made(taken)
+            counted, casts = self._compare(X, taken)
+            answer, pieces = self._answer(taken)
         except DataError as error:
             raise DataError(
                 f"{self.job.source}: {error} (rows are counted from row {start:,} of the file)"
             ) from error
         copied = {name: table[name] for name in self.copied}
-        output = pa.table({**copied, **self._columns(made)})
+        output = pa.table({**copied, **self._columns(answer)})
         valued = [name for name in table.column_names if table[name].null_count < len(table)]
         part = OutputPart(
             rows=len(table), counted=counted, casts=casts, valued=valued, halved=pieces > 1
         )
-        return part, self._indexed(output)
+        return part, self._restore_index(output)
 
-    def _made(self, taken: Any) -> tuple[Any, int]:
+    def _answer(self, taken: Any) -> tuple[Any, int]:
         """Return what the model says of rows, and in how many pieces they had to be asked for."""
         rows = taken.shape[0]
         try:
@@ -211,10 +211,10 @@ class Predictor:
             if hasattr(taken, "iloc")
             else (taken[:cut], taken[cut:])
         )
-        (first, a), (second, b) = (self._made(half) for half in halves)
+        (first, a), (second, b) = (self._answer(half) for half in halves)
         return partitioned.concatenate([first, second]), a + b
 
-    def _indexed(self, output: pa.Table) -> pa.Table:
+    def _restore_index(self, output: pa.Table) -> pa.Table:
         """Return a table that pandas reads with the index of the input."""
         if not self.index:
             return output
@@ -238,7 +238,7 @@ class Predictor:
             X.columns = pd.Index([n for n in names if str(n) in there], tupleize_cols=False)
         return X if names is not None else frames.matrix(X)
 
-    def _compared(self, X: Table, taken: Any) -> tuple[dict[str, Counted], list[str]]:
+    def _compare(self, X: Table, taken: Any) -> tuple[dict[str, Counted], list[str]]:
         """Return what the batch holds, and what its columns were changed to."""
         if not isinstance(self.model.inputs_, Schema):
             return {}, []
@@ -250,18 +250,20 @@ class Predictor:
     @cached_property
     def classes(self) -> list[str] | None:
         """The labels as text, for classifiers."""
-        found = getattr(self.model, "classes_", None)
-        return None if found is None or isinstance(found, list) else [str(each) for each in found]
+        labels = getattr(self.model, "classes_", None)
+        return (
+            None if labels is None or isinstance(labels, list) else [str(each) for each in labels]
+        )
 
-    def _columns(self, made: Any) -> dict[str, Any]:
+    def _columns(self, values: Any) -> dict[str, Any]:
         """Return the columns of the output by name."""
-        made = np.asarray(made.toarray() if frames.is_sparse(made) else made)
-        if made.ndim == 1:
+        values = np.asarray(values.toarray() if frames.is_sparse(values) else values)
+        if values.ndim == 1:
             what = "prediction" if self.method == "predict" else self.method
-            return {what: pa.array(made)}
-        if self.method == "predict_proba" and self.classes and made.shape[1] == 2:
-            return {"probability": pa.array(made[:, 1])}
-        return dict(zip(self._names(made.shape[1]), map(pa.array, made.T), strict=True))
+            return {what: pa.array(values)}
+        if self.method == "predict_proba" and self.classes and values.shape[1] == 2:
+            return {"probability": pa.array(values[:, 1])}
+        return dict(zip(self._names(values.shape[1]), map(pa.array, values.T), strict=True))
 
     def _names(self, width: int) -> list[str]:
         if self.method == "transform" and hasattr(self.model, "get_feature_names_out"):
@@ -272,9 +274,9 @@ class Predictor:
 
     def record(self, folder: Path, before: int, seconds: float) -> Record:
         """Return what is said of all parts."""
-        made = parts.done(folder)
-        counted = made[0].counted
-        for part in made[1:]:
+        done = parts.done(folder)
+        counted = done[0].counted
+        for part in done[1:]:
             for name, more in part.counted.items():
                 counted[name].add(more)
         read = {*self.features, *self.copied}
@@ -285,26 +287,26 @@ class Predictor:
             model_sha256=sums(self.job.model),
             input=str(self.job.source),
             input_bytes=self.job.source.stat().st_size,
-            rows=sum(part.rows for part in made),
+            rows=sum(part.rows for part in done),
             method=self.method,
             classes=self.classes,
             device=self.model.device_,
             seconds=seconds,
-            batches=len(made),
+            batches=len(done),
             batches_before=before,
             not_read=[name for name in self.there if name not in read],
-            casts=sorted({cast for part in made for cast in part.casts}),
+            casts=sorted({cast for part in done for cast in part.casts}),
             columns=drift.drift(self.model.profile_, counted),
-            empty=self._empty(made),
-            halved=sum(part.halved for part in made),
+            empty=self._empty(done),
+            halved=sum(part.halved for part in done),
             cluster=cluster.about if (cluster := active()) is not None else "",
         )
 
-    def _empty(self, made: Sequence[OutputPart]) -> list[str]:
+    def _empty(self, done: Sequence[OutputPart]) -> list[str]:
         """Return the columns without a value that some step reads."""
         taken = self.model.inputs_
         used = taken.used if isinstance(taken, Schema) else None
-        valued = {name for part in made for name in part.valued}
+        valued = {name for part in done for name in part.valued}
         read = [name for name in self.features if name in self.there]
         return [n for n in read if n not in valued and (used is None or n in map(str, used))]
 
@@ -316,6 +318,8 @@ def _with_starts(tables: Iterable[pa.Table], start: int) -> Iterator[tuple[pa.Ta
         start += len(table)
 
 
-def _answered(predictor: Predictor, table: pa.Table, start: int) -> tuple[OutputPart, pa.Table]:
+def _predict_batch(
+    predictor: Predictor, table: pa.Table, start: int
+) -> tuple[OutputPart, pa.Table]:
     with alone():
         return predictor._batch(table, start)

@@ -207,12 +207,5 @@ def _field(name: str, kind: str, model: Accelerated, *, used: bool) -> Field:
     if learnt is None:
         return Field(name=name, kind=kind, used=used)
     distinct = None if learnt.values is None else len(learnt.values)
-    return Field(
-        name=name,
-        kind=kind,
-        used=used,
-        missing=learnt.missing,
-        low=learnt.low,
-        high=learnt.high,
-        distinct=distinct,
-    )
+    seen = {"missing": learnt.missing, "low": learnt.low, "high": learnt.high}
+    return Field(name=name, kind=kind, used=used, distinct=distinct, **seen)

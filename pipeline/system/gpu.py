@@ -76,17 +76,12 @@ class Host(NamedTuple):
     libc: str
 
 
-def probe(host: Host | None = None) -> Probe:
+def probe() -> Probe:
     """Ask the NVIDIA driver, by `nvidia-smi`, for its version and its GPUs.
 
     Whatever goes wrong is not raised but said in `why_not`. A process asks once.
-
-    Parameters
-    ----------
-    host : Host, default this_host()
-        The machine.
     """
-    why_not = unsupported(host or this_host())
+    why_not = unsupported(this_host())
     path = "" if why_not else _nvidia_smi()
     if not path:
         return Probe(why_not=why_not or "no NVIDIA driver (nvidia-smi was not found)")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -7,17 +9,22 @@ from pipeline.data import checks
 from pipeline.errors import DataError
 
 
-def test_floats_of_distinct_numbers() -> None:
-    found = checks.as_floats(np.array([3, -1, 2**60]), "x")
-    assert found.dtype == "float64"
-    assert found.tolist() == [3.0, -1.0, 2.0**60]
-
-
-def test_the_bound_is_where_integers_begin_to_merge() -> None:
+def test_distinct_integers_stay_distinct_as_floats_or_are_refused() -> None:
     bound = 2**53
-    assert checks.as_floats(np.array([bound - 1, bound]), "x").tolist() == [bound - 1, bound]
+    values = checks.as_floats(np.array([3, -1, bound - 1, bound, 2**60]), "x")
+    assert (values.dtype, values.tolist()) == ("float64", [3, -1, bound - 1, bound, 2**60])
     with pytest.raises(DataError, match=f"'x' holds {bound} and {bound + 1}, which are one"):
         checks.as_floats(np.array([bound + 1, 0, bound]), "x")
+
+
+@pytest.mark.parametrize(
+    ("values", "warned"),
+    [([2**24, 2**24 + 1], True), ([2**24, 2**24 + 2], False), ([1, 2, 3], False), ([], False)],
+)
+def test_integers_that_float32_merges_are_named(values: list[int], warned: bool) -> None:
+    says = f"column 'x': ours reads float32, in which numbers such as {2**24} and {2**24 + 1} are"
+    with pytest.warns(UserWarning, match=says) if warned else nullcontext():
+        checks.warn_merged(np.array(values, dtype="int64"), "x", "ours")
 
 
 @pytest.mark.parametrize(

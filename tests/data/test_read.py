@@ -15,8 +15,10 @@ import pytest
 import pipeline
 from pipeline.data import files, parquet, partitioned, read
 from pipeline.errors import ConfigError, DataError
+from tests.commands import call
 
 pytest.importorskip("distributed")
+pytest.importorskip("dask.dataframe")
 NAMES = ["number", "small", "kind", "text", "y"]
 
 
@@ -83,32 +85,13 @@ def test_inside_a_cluster_its_workers_read(path: Path, monkeypatch: pytest.Monke
     assert read.partition_size(2**40) == 2**25, "a share of what a thread of the first has"
 
 
-@pytest.mark.parametrize(("name", "why"), [("table.parquet", "no column 'z'"), ("no", "no such")])
-def test_what_cannot_be_read_is_told(path: Path, name: str, why: str) -> None:
-    with pytest.raises(DataError, match=why):
-        pipeline.preflight(path.with_name(name), ["z"])
-
-
 def test_a_run_streams_where_the_table_does_not_fit(
     small_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.commands import call
-
-    room: dict[str, Any] = {"cpu": 400_000}
-    monkeypatch.setattr(partitioned, "room", lambda device: room[device])
-    done = call(
-        *(
-            "run",
-            "flights",
-            "--pipelines",
-            "boosting",
-            "--device",
-            "cpu",
-            "--data-home",
-            small_home,
-        ),
-        *("--out", tmp_path / "run", "--checkpoint", tmp_path / "trees"),
-    )
+    left(monkeypatch, 400_000)
+    options = ["--pipelines", "boosting", "--device", "cpu", "--data-home", small_home]
+    folders = ["--out", tmp_path / "run", "--checkpoint", tmp_path / "trees"]
+    done = call("run", "flights", *options, *folders)
     assert done.code == 0, done.err
     assert "boosting: streaming: a fit needs about" in done.out
     note = (tmp_path / "run" / "record.json").read_text()
@@ -116,7 +99,6 @@ def test_a_run_streams_where_the_table_does_not_fit(
     assert not list((tmp_path / "trees").rglob("*.ubj"))
 
 
-pytest.importorskip("dask.dataframe")
 ROWS = 120
 
 
@@ -136,18 +118,18 @@ def test_only_the_features_come_and_the_target_keeps_their_order(tmp_path: Path)
     np.testing.assert_array_equal(made["a"].to_numpy() % 1000 + made["a"].to_numpy() // 1000, y)
 
 
-def test_rows_are_those_that_meet_the_conditions(tmp_path: Path) -> None:
-    pq.write_table(table(), tmp_path / "x.parquet")
-    X, y = read.scan(tmp_path / "x.parquet", ["a"], "late", rows=[("a", "<", 10)])
-    assert X.compute()["a"].tolist() == [*map(float, range(10))]
-    assert len(y) == 10
-
-
-def test_small_partitions_cut_a_file_between_its_row_groups(tmp_path: Path) -> None:
-    pq.write_table(table(), tmp_path / "x.parquet", row_group_size=10)
-    many, _ = read.scan(tmp_path / "x.parquet", ["a"], "late", partition_bytes=1)
-    one, _ = read.scan(tmp_path / "x.parquet", ["a"], "late", partition_bytes=2**20)
-    assert (many.npartitions, one.npartitions) == (12, 1)
+@pytest.mark.parametrize("size", [1, 2**20])
+@pytest.mark.parametrize("rows", [(), [("a", "<", 10)]])
+def test_files_and_parts_of_them_hold_the_rows_that_meet_the_conditions(
+    rows: Any, size: int, tmp_path: Path
+) -> None:
+    for number in range(2):
+        pq.write_table(table(), tmp_path / f"{number}.parquet", row_group_size=10)
+    X, y = read.scan(tmp_path, ["a"], "late", rows=rows, partition_bytes=size)
+    values = [*range(10 if rows else ROWS)] * 2
+    assert X.compute()["a"].tolist() == values
+    np.testing.assert_array_equal(y, np.array(values) % 2)
+    assert X.npartitions == (2 if rows or size > 1 else 24)
 
 
 def test_files_that_disagree_are_refused_by_name(tmp_path: Path) -> None:
@@ -156,8 +138,9 @@ def test_files_that_disagree_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"2.parquet: column 'a' holds string and .*1.parquet hold"):
         read.scan(tmp_path, ["a"], "late")
     pq.write_table(table().drop_columns(["t"]), tmp_path / "2.parquet")
-    with pytest.raises(DataError, match=r"2.parquet: has no column 't'"):
-        read.scan(tmp_path, ["a", "t"], "late")
+    for reader in (read.scan, pipeline.read):
+        with pytest.raises(DataError, match=r"2.parquet: has no column 't'"):
+            reader(tmp_path, ["a", "t"], "late")
 
 
 def test_text_with_and_without_a_dictionary_agrees(tmp_path: Path) -> None:
@@ -186,6 +169,9 @@ def test_what_cannot_be_read_is_said(
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     with pytest.raises(error, match=said):
         read.scan(tmp_path / name, ["a"], "late", **options)
+    if not options:
+        with pytest.raises(error, match=said.removesuffix("file")):
+            pipeline.preflight(tmp_path / name, ["a"])
 
 
 def test_partitions_leave_room_in_memory_and_there_are_some_for_every_thread(
@@ -197,17 +183,3 @@ def test_partitions_leave_room_in_memory_and_there_are_some_for_every_thread(
     assert read.partition_size(10) == read.SMALLEST
     monkeypatch.setattr(read, "_resources", lambda: (2**50, 4))
     assert read.partition_size(2**60) == read.LARGEST
-
-
-@pytest.mark.parametrize("rows", [(), [("a", "<", 60)]])
-def test_files_that_are_partitions_and_files_that_are_split_hold_the_same(
-    rows: Any, tmp_path: Path
-) -> None:
-    for number in range(3):
-        table = pa.table({"a": np.arange(30.0) + 30 * number, "b": np.arange(30)})
-        pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=10)
-    whole, y = read.scan(tmp_path, ["a"], "b", rows=rows, partition_bytes=1 << 20)
-    split, same = read.scan(tmp_path, ["a"], "b", rows=rows, partition_bytes=100)
-    assert whole.npartitions < split.npartitions
-    np.testing.assert_array_equal(whole.compute(), split.compute())
-    np.testing.assert_array_equal(y, same)

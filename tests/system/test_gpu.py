@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.system import gpu
+from pipeline.system.gpu import probe
 
 LINUX = gpu.Host("linux", "x86_64", "glibc 2.36")
 SCRIPT = Path(gpu.__file__)
@@ -22,6 +23,7 @@ Driver = Callable[..., None]
 @pytest.fixture
 def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     """Put a command in the place of `nvidia-smi` that prints some rows, or fails."""
+    monkeypatch.setattr(gpu, "this_host", lambda: LINUX)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
 
     def install(*rows: str, banner: str = BANNER, code: int = 0) -> None:
@@ -34,10 +36,6 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
         command.chmod(0o755)
 
     return install
-
-
-def probe() -> gpu.Probe:
-    return gpu.probe(LINUX)
 
 
 def row(driver: str = "580.95.05", capability: str = "9.0", name: str = "A GPU") -> str:
@@ -120,6 +118,7 @@ def test_a_gpu_that_cannot_be_read_is_passed_over_and_named(driver: Driver) -> N
 
 
 def test_without_the_command_there_is_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "this_host", lambda: LINUX)
     monkeypatch.setattr(gpu.shutil, "which", lambda name: None)
     assert "nvidia-smi was not found" in probe().why_not
 
@@ -134,10 +133,11 @@ def test_without_the_command_there_is_no_driver(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_a_machine_without_packages_is_not_even_asked(
-    driver: Driver, host: tuple[str, str, str], why: str
+    driver: Driver, host: tuple[str, str, str], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver(H200)
-    assert why in gpu.probe(gpu.Host(*host)).why_not
+    monkeypatch.setattr(gpu, "this_host", lambda: gpu.Host(*host))
+    assert why in probe().why_not
 
 
 def test_the_present_machine_is_described() -> None:
