@@ -40,7 +40,7 @@ RUN = $(PYTHON) -m pipeline
 ASKED = $(if $(ROWS), --rows '$(ROWS)')$(if $(YEARS), --years '$(YEARS)')
 RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)') \
 	$(if $(PIPELINES),--pipelines '$(PIPELINES)')$(ASKED)
-BENCH = $(PYTHON) -m tools.bench --seed '$(SEED)' --repeats '$(or $(REPEATS),7)'
+BENCH = $(PYTHON) -m tools.bench $(1) --seed '$(SEED)'$(if $(REPEATS), --repeats '$(REPEATS)')
 QUICK = not slow and not alone
 PYTEST = OMP_NUM_THREADS=1 $(PYTHON) -m pytest --numprocesses logical --dist loadfile
 COMPARE_OPTIONS = $(RUN_OPTIONS)$(if $(REPEATS), --repeats '$(REPEATS)')$(if $(OPTIONS), $(OPTIONS))
@@ -133,41 +133,41 @@ predict: setup ## Predict the rows of IN with MODEL, into OUT
 bench: data setup-bench ## Measure this machine's CPU on TASK, then all that the docs claim
 	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' \
 		--out 'docs/results/$(TASK)-cpu'
-	$(BENCH)
-	$(PYTHON) -m tools.bench.wrapper
-	$(PYTHON) -m tools.bench.streaming --seed '$(SEED)'
-	$(PYTHON) -m tools.bench.cluster --seed '$(SEED)'
-	$(PYTHON) -m tools.bench.predict --seed '$(SEED)'
+	$(call BENCH,preprocessing)
+	$(call BENCH,wrapper)
+	$(call BENCH,streaming)
+	$(call BENCH,cluster)
+	$(call BENCH,prediction)
 	$(PYTHON) -m tools.docs
 
 .PHONY: bench-preprocessing
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn, skrub and Polars
-	$(BENCH)
+	$(call BENCH,preprocessing)
 	$(PYTHON) -m tools.docs
 
 .PHONY: bench-wrapper
 bench-wrapper: setup ## Measure what Accelerated costs beside the bare estimator
-	$(PYTHON) -m tools.bench.wrapper
+	$(call BENCH,wrapper)
 	$(PYTHON) -m tools.docs
 
 .PHONY: bench-streaming
 bench-streaming: setup ## Measure fits from the disk, and with a hard limit, beside fits in memory
-	$(PYTHON) -m tools.bench.streaming --seed '$(SEED)'
+	$(call BENCH,streaming)
 	$(PYTHON) -m tools.docs
 
 .PHONY: bench-cluster
 bench-cluster: setup ## Measure two workers of Dask beside one process
-	$(PYTHON) -m tools.bench.cluster --seed '$(SEED)'
+	$(call BENCH,cluster)
 	$(PYTHON) -m tools.docs
 
 .PHONY: bench-prediction
 bench-prediction: setup ## Measure predictions of saved models: one row, a matrix, a long file
-	$(PYTHON) -m tools.bench.predict --seed '$(SEED)'
+	$(call BENCH,prediction)
 	$(PYTHON) -m tools.docs
 
 .PHONY: bench-scaling
 bench-scaling: setup ## Measure how fits from the disk grow with the rows
-	$(PYTHON) -m tools.bench.scaling --seed '$(SEED)'
+	$(call BENCH,scaling)
 	$(PYTHON) -m tools.docs
 
 .PHONY: gpu-proof
@@ -177,9 +177,9 @@ gpu-proof: setup ## Show on a GPU what only a GPU can show, in STAGES, within MI
 
 .PHONY: bench-synthetic
 bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what generating takes
-	$(PYTHON) -m tools.synthetic.auc --seed '$(SEED)'
-	$(PYTHON) -m tools.synthetic.plot
-	$(PYTHON) -m tools.synthetic.memory
+	$(call BENCH,synthetic-auc)
+	$(PYTHON) -m tools.bench.plot
+	$(call BENCH,synthetic-memory)
 	$(PYTHON) -m tools.docs
 
 .PHONY: check

@@ -86,7 +86,8 @@ def options() -> set[str]:
     sources = [*(ROOT / "tools").rglob("*.py"), *(ROOT / "datasets").rglob("*.py")]
     sources.append(ROOT / "pipeline/system/gpu.py")
     found = (re.findall(r'"(--[a-z-]+)"', file.read_text("utf-8")) for file in sources)
-    return ours.union(*found, (f"--{field.name}" for field in dataclasses.fields(Recipe)))
+    generated = {"--partitions", *(f"--{field.name}" for field in dataclasses.fields(Recipe))}
+    return ours.union(*found, generated)
 
 
 @each_page

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from pipeline import records
 from pipeline.backends.array_api import ESTIMATORS, SWITCH
@@ -21,13 +20,12 @@ from pipeline.benchmark import results, task
 from pipeline.benchmark.statistics import cell_parity, speed
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.transformers import TWINS
-from tools.bench import cluster, markdown, prediction, scaling, schema, streaming, wrapper
-from tools.synthetic import markdown as synthetic
+from tools.bench import generated, record
+from tools.bench.__main__ import CLAIMS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 MEASURED = Path("docs/results/flights-cpu/results.json")
-R = TypeVar("R")
 
 
 def transformers() -> str:
@@ -151,24 +149,15 @@ def tasks() -> str:
     return "\n".join(lines)
 
 
-def recorded(
-    folder: str, target: str, load: Callable[[Path], R], write: Callable[[R], str]
-) -> Callable[[], str]:
-    """Return what makes text of a record, or says that there is none.
-
-    Parameters
-    ----------
-    folder : str
-        In docs/results.
-    target : str
-        Of `make`, which measures it.
-    load, write : callable
-        Read the record, and make text of it.
-    """
+def claimed(name: str) -> Callable[[], str]:
+    """Return what makes text of the record of a claim, or says that there is none."""
+    claim = CLAIMS[name]
 
     def text() -> str:
-        path = ROOT / "docs" / "results" / folder / "results.json"
-        return write(load(path)) if path.exists() else f"Not measured yet: `make {target}` does it."
+        path = ROOT / "docs" / "results" / claim.folder / "results.json"
+        if path.exists():
+            return claim.part(record.load(path))
+        return f"Not measured yet: `python -m tools.bench {name}` does it."
 
     return text
 
@@ -176,18 +165,18 @@ def recorded(
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "benchmarks.md": {
         "measured": measured,
-        "preprocessing": recorded(
-            "preprocessing-cpu", "bench-preprocessing", schema.load, markdown.summary
-        ),
-        "wrapper": recorded("wrapper-cpu", "bench-wrapper", wrapper.load, wrapper.part),
-        "prediction": recorded(
-            "prediction-cpu", "bench-prediction", prediction.load, prediction.part
-        ),
-        "streaming": recorded("streaming-cpu", "bench-streaming", streaming.load, streaming.part),
-        "workers": recorded("cluster-cpu", "bench-cluster", cluster.load, cluster.part),
-        "scaling": recorded("scaling-cpu", "bench-scaling", scaling.load, scaling.part),
+        "preprocessing": claimed("preprocessing"),
+        "wrapper": claimed("wrapper"),
+        "prediction": claimed("prediction"),
+        "streaming": claimed("streaming"),
+        "workers": claimed("cluster"),
+        "scaling": claimed("scaling"),
     },
-    "datasets.md": {"best": synthetic.best, "auc": synthetic.auc, "written": synthetic.written},
+    "datasets.md": {
+        "best": generated.best_scores,
+        "auc": claimed("synthetic-auc"),
+        "written": claimed("synthetic-memory"),
+    },
     "results-schema.md": {"fields": fields},
     "supported.md": {"transformers": transformers, "estimators": estimators, "nearest": nearest},
     "tasks.md": {"tasks": tasks},

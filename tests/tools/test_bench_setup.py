@@ -79,7 +79,7 @@ def test_every_pin_is_exact_and_hashed_and_no_index_is_named() -> None:
 def test_make_adds_the_group_before_it_measures(target) -> None:
     lines = commands(target, "REPEATS=3", "SEED=5")
     added = next(i for i, line in enumerate(lines) if line.endswith("--with bench"))
-    measured = lines.index(".venv/bin/python -m tools.bench --seed '5' --repeats '3'")
+    measured = lines.index(".venv/bin/python -m tools.bench preprocessing --seed '5' --repeats '3'")
     assert added < measured
     assert lines[-1] == ".venv/bin/python -m tools.docs"
 

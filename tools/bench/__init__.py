@@ -1,5 +1,5 @@
-"""Preprocessing alone, measured beside scikit-learn, skrub and Polars.
+"""What the docs claim, measured as comparisons are: ``python -m tools.bench NAME``.
 
-``python -m tools.bench`` makes ``docs/results/preprocessing-cpu``; what is measured,
-and how, is in ``docs/benchmarks.md``.
+A claim is a table of data: its cases, its variants, what is read off them, and the targets.
+`claim` runs all of them, `record` is what they write, and `report` makes tables of that.
 """

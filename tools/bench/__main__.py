@@ -1,4 +1,4 @@
-"""Measure, and write the record: ``python -m tools.bench``."""
+"""Measure a claim of the docs, write its record and print its tables: ``python -m tools.bench``."""
 
 from __future__ import annotations
 
@@ -9,28 +9,40 @@ from pathlib import Path
 import datasets
 from pipeline.benchmark.task import pick
 from pipeline.errors import ConfigError, PipelineError
-from pipeline.system.atomic import publishing
-from tools.bench import schema
-from tools.bench.markdown import report
-from tools.bench.preprocessing import CASES, Bench
-from tools.bench.variants import VARIANTS
+from tools.bench import fits, generated, prediction, preprocessing, wrapper
+from tools.bench.claim import Ask, Claim, publish
+from tools.bench.record import say
+
+CLAIMS: dict[str, Claim] = {
+    "preprocessing": preprocessing.CLAIM,
+    "wrapper": wrapper.CLAIM,
+    "prediction": prediction.CLAIM,
+    "streaming": fits.STREAMING,
+    "cluster": fits.CLUSTER,
+    "scaling": fits.SCALING,
+    "synthetic-auc": generated.AUC,
+    "synthetic-memory": generated.MEMORY,
+}
 
 
 def arguments() -> argparse.Namespace:
     """Return the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/preprocessing-cpu"))
-    parser.add_argument("--data-home", type=Path, default=Path("data"), help="folder of the data")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="of the generated table")
-    parser.add_argument("--memory-rows", type=int, default=5_000_000, help="0: no memory case")
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("claim", help=", ".join(CLAIMS))
+    parser.add_argument("--repeats", type=int, help="timed runs of each variant")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--cases", default=",".join(CASES), help="with commas")
-    parser.add_argument("--variants", default=",".join(VARIANTS), help="with commas")
+    parser.add_argument("--out", type=Path, help="folder of the record")
+    parser.add_argument("--data-home", type=Path, default=Path("data"), help="folder of the data")
+    parser.add_argument("--cases", default="", help="with commas; all if not given")
+    parser.add_argument("--variants", default="", help="with commas; all if not given")
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="NAME=NUMBERS", help="sizes, as rows=1000,2000"
+    )
+    parser.add_argument("--no-resume", action="store_true", help="leave finished runs alone")
     return parser.parse_args()
 
 
-def checked(given: argparse.Namespace) -> Bench:
+def asked(given: argparse.Namespace, claim: Claim) -> Ask:
     """Return what to measure.
 
     Raises
@@ -38,41 +50,48 @@ def checked(given: argparse.Namespace) -> Bench:
     ConfigError
         A name is unknown, or a number too small.
     """
-    chosen, variants = given.cases.split(","), given.variants.split(",")
-    for name in chosen:
-        pick(name, CASES, "case")
-    for name in variants:
-        pick(name, VARIANTS, "variant")
-    for option, least in {"rows": 1, "memory_rows": 0, "repeats": 1}.items():
-        if getattr(given, option) < least:
-            raise ConfigError(f"--{option.replace('_', '-')} must be at least {least}")
-    return Bench(
-        home=given.data_home,
-        rows=given.rows,
-        memory_rows=given.memory_rows,
-        repeats=given.repeats,
+    repeats = claim.repeats if given.repeats is None else given.repeats
+    if repeats < 1:
+        raise ConfigError("--repeats must be at least 1")
+    known = {variant.name: variant for variant in claim.variants}
+    return Ask(
+        settings={**claim.settings, **dict(_setting(word, claim) for word in given.set)},
+        repeats=repeats,
         seed=given.seed,
-        cases=chosen,
-        variants=variants,
+        data=given.data_home,
+        cases=[pick(name, claim.names, "case") for name in given.cases.split(",") if name],
+        variants=[pick(name, known, "variant") for name in given.variants.split(",") if name],
     )
+
+
+def _setting(word: str, claim: Claim) -> tuple[str, tuple[int, ...]]:
+    name, _, text = word.partition("=")
+    known = claim.settings[pick(name, claim.settings, "setting")]
+    try:
+        numbers = tuple(int(number) for number in text.split(","))
+    except ValueError:
+        raise ConfigError(f"--set {word}: give whole numbers, as {name}=1000") from None
+    # 0 leaves out what has no default size, and what can be left out.
+    if min(numbers) < 0 or (len(known) == 1 and len(numbers) > 1):
+        raise ConfigError(f"--set {word}: a number of at least 0 is needed")
+    return name, numbers
 
 
 def main() -> int:
     """Measure and publish; return the exit code."""
     given = arguments()
     try:
-        bench = checked(given)
-        with publishing(given.out) as folder:
-            found = bench.measure(lambda line: print(line, file=sys.stderr, flush=True))
-            (folder / "results.json").write_bytes(schema.dumps(found))
-            (folder / "report.md").write_text(report(found))
-        print(report(found))
+        name = pick(given.claim, CLAIMS, "claim")
+        claim = CLAIMS[name]
+        out = given.out or Path("docs/results") / claim.folder
+        found = publish(name, claim, asked(given, claim), out, resume=not given.no_resume)
     except (PipelineError, datasets.DataError, datasets.OutputError) as error:
-        print(f"[bench] {error}", file=sys.stderr)
+        say(f"[bench] {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        print("[bench] interrupted; nothing was written", file=sys.stderr)
+        say("[bench] interrupted; nothing was published")
         return 130
+    print(claim.details(found) if claim.details else claim.part(found))
     return 0
 
 

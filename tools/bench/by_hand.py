@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from tasks.flights import folds
-from tools.bench.cases import Case
+from tools.bench.variants import Rowset
 
 _FOLDS = 5
 Floats = npt.NDArray[np.float64]
@@ -24,11 +24,11 @@ class ByHand:
 
     Parameters
     ----------
-    case : Case
+    table : Rowset
     """
 
-    def __init__(self, case: Case) -> None:
-        self._case = case
+    def __init__(self, table: Rowset) -> None:
+        self._table, self._columns = table, table.columns
         self._levels: dict[str, pl.Series] = {}
         self._absent: dict[str, bool] = {}
         self._numbers: list[pl.Expr] = []
@@ -38,9 +38,9 @@ class ByHand:
         """Learn; return the float32 matrix, each row encoded by the other folds."""
         self._learn(X)
         fold = np.empty(len(y), dtype=np.uint8)
-        for k, (_, test) in enumerate(folds(self._case.seed).split(y, y)):
+        for k, (_, test) in enumerate(folds(self._table.seed).split(y, y)):
             fold[test] = k
-        position = {name: self._position(name) for name in self._case.many}
+        position = {name: self._position(name) for name in self._columns.many}
         known = X.lazy().select(**position).with_columns(y=y, fold=fold).collect()
         sums = {name: self._sums(known, name) for name in position}
         crossed = {name: self._encode(name, *sums[name]) for name in position}
@@ -61,17 +61,17 @@ class ByHand:
         return self._matrix(X, gathered)
 
     def _matrix(self, X: pl.DataFrame, encoded: list[pl.Expr]) -> np.ndarray:
-        few = [bit for name in self._case.few for bit in self._bits(name)]
+        few = [bit for name in self._columns.few for bit in self._bits(name)]
         wide = X.lazy().select(*self._numbers, *few, *encoded).collect()
         return wide.to_numpy(order="c")
 
     def _learn(self, X: pl.DataFrame) -> None:
-        names = [*self._case.few, *self._case.many]
+        names = [*self._columns.few, *self._columns.many]
         levels = [pl.col(name).unique().drop_nulls().sort().implode() for name in names]
         absent = [pl.col(name).has_nulls().alias(f"{name} absent") for name in names]
         numbers = [
             statistic
-            for name in self._case.numbers
+            for name in self._columns.numbers
             for wide in [pl.col(name).cast(pl.Float64)]
             for statistic in (
                 wide.mean().alias(f"{name} mean"),
@@ -85,7 +85,7 @@ class ByHand:
         self._absent = {name: found[f"{name} absent"] for name in names}
         self._numbers = [
             self._number(name, found[f"{name} mean"], found[f"{name} scale"] or 1.0)
-            for name in self._case.numbers
+            for name in self._columns.numbers
         ]
 
     @staticmethod
@@ -122,7 +122,7 @@ class ByHand:
         everything = (total.sum(1, keepdims=True), rows.sum(1, keepdims=True))
         crossed = _smoothed(everything[0] - total, everything[1] - rows)
         means = _smoothed(*everything)[:, 0]
-        if self._case.scaled:
+        if self._table.scaled:
             mean = np.average(crossed, weights=rows)
             scale = np.sqrt(np.average((crossed - mean) ** 2, weights=rows)) or 1.0
             crossed, means = (crossed - mean) / scale, (means - mean) / scale

@@ -3,87 +3,141 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 import pandas as pd
 from joblib import parallel_config
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 
+from datasets import flights
 from pipeline.preprocessing.engine.program import Program
-from tasks.flights import folds
-from tools.bench.cases import Case
-from tools.bench.schema import REFERENCE
+from tasks.flights import folds, logistic
+from tools.bench import mixed
+from tools.bench.record import Variant
 
+REFERENCE = "sklearn-str"
+"""The variant that the others are compared with: scikit-learn as people write it."""
 TRUTH = "truth"
 """Not measured: scikit-learn on float64 numbers, to which all numbers are compared."""
-Table = tuple[Any, np.ndarray]
+Rows = tuple[Any, np.ndarray]
+"""Features and target."""
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One way to preprocess.
+class Columns(NamedTuple):
+    """Columns to impute and scale, to one-hot encode and to target-encode, and the target."""
+
+    numbers: list[str]
+    few: list[str]
+    many: list[str]
+    target: str
+
+
+COLUMNS = {
+    "flights": Columns(
+        flights.NUMERIC, flights.LOW_CARDINALITY, flights.HIGH_CARDINALITY, flights.TARGET
+    ),
+    "mixed": Columns(
+        mixed.NUMBERS, list(mixed.FEW_LEVELS), list(mixed.MANY_LEVELS), mixed.TARGET
+    ),
+}  # fmt: skip
+
+
+class Rowset(msgspec.Struct, frozen=True, kw_only=True):
+    """A table and what is to be done with it.
 
     Parameters
     ----------
-    title : str
-    input : str
-        What it gets, in words.
-    output : str
-        What it returns, in words.
-    note : str
-        Where it is not quite the same; may be empty.
-    read : callable
-        ``read(case)`` returns the features and the target.
-    make : callable
-        ``make(case)`` returns an object with `fit_transform(X, y)` and `transform(X)`.
+    kind : {"flights", "mixed"}
+    text, coded : str
+        The same rows as Parquet, categories declared as text and as dictionaries.
+    seed : int
+        Of the folds of the cross-fitting.
     """
 
-    title: str
-    input: str
-    output: str
-    read: Callable[[Case], Table]
-    make: Callable[[Case], Any]
-    note: str = ""
+    kind: Literal["flights", "mixed"]
+    text: str
+    coded: str
+    seed: int
+
+    @property
+    def columns(self) -> Columns:
+        """Return its columns by what is done with them."""
+        return COLUMNS[self.kind]
+
+    @property
+    def features(self) -> list[str]:
+        """Return the columns that are preprocessed, in the order of the output."""
+        return [*self.columns.numbers, *self.columns.few, *self.columns.many]
+
+    @property
+    def scaled(self) -> bool:
+        """Return whether the target-encoded columns are scaled too."""
+        return self.kind == "flights"
+
+    def pipeline(self) -> ColumnTransformer:
+        """Return the unfitted scikit-learn program."""
+        if self.kind == "flights":
+            return logistic(self.seed)[0]
+        return make_column_transformer(
+            (make_pipeline(SimpleImputer(), StandardScaler()), self.columns.numbers),
+            (OneHotEncoder(handle_unknown="ignore", sparse_output=False), self.columns.few),
+            (TargetEncoder(cv=folds(self.seed)), self.columns.many),
+        )
 
 
-def read_text(case: Case) -> Table:
+class Way(NamedTuple):
+    """How a variant reads the table, and what preprocesses it.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(table)`` returns the features and the target.
+    make : callable
+        ``make(table)`` returns an object with `fit_transform(X, y)` and `transform(X)`.
+    """
+
+    read: Callable[[Rowset], Rows]
+    make: Callable[[Rowset], Any]
+
+
+def read_text(table: Rowset) -> Rows:
     """Read text columns as what pandas makes of them: `str`."""
-    return _split(case, pd.read_parquet(case.text, columns=[*case.features, case.target]))
+    return _read(table, table.text)
 
 
-def read_object(case: Case) -> Table:
-    """Read text columns and turn them into Python objects."""
-    X, y = read_text(case)
-    return X.astype(dict.fromkeys([*case.few, *case.many], object)), y
-
-
-def read_coded(case: Case) -> Table:
+def read_coded(table: Rowset) -> Rows:
     """Read dictionary columns as what pandas makes of them: categories."""
-    return _split(case, pd.read_parquet(case.coded, columns=[*case.features, case.target]))
+    return _read(table, table.coded)
 
 
-def read_exact(case: Case) -> Table:
+def read_object(table: Rowset) -> Rows:
+    """Read text columns and turn them into Python objects."""
+    X, y = read_text(table)
+    return X.astype(dict.fromkeys([*table.columns.few, *table.columns.many], object)), y
+
+
+def read_exact(table: Rowset) -> Rows:
     """Read text columns, and numbers as float64."""
-    X, y = read_text(case)
-    return X.astype(dict.fromkeys(case.numbers, "float64")), y
+    X, y = read_text(table)
+    return X.astype(dict.fromkeys(table.columns.numbers, "float64")), y
 
 
-def read_polars(case: Case) -> Table:
+def read_polars(table: Rowset) -> Rows:
     """Read text columns with Polars."""
     import polars as pl
 
-    X = pl.read_parquet(case.text, columns=[*case.features, case.target])
-    return X.select(case.features), X[case.target].to_numpy()
+    X = pl.read_parquet(table.text, columns=[*table.features, table.columns.target])
+    return X.select(table.features), X[table.columns.target].to_numpy()
 
 
-def _split(case: Case, table: pd.DataFrame) -> Table:
-    y = table.pop(case.target).to_numpy()
-    return table, y
+def _read(table: Rowset, path: str) -> Rows:
+    X = pd.read_parquet(path, columns=[*table.features, table.columns.target])
+    return X, X.pop(table.columns.target).to_numpy()
 
 
 class Threaded:
@@ -91,86 +145,94 @@ class Threaded:
 
     Parameters
     ----------
-    case : Case
+    table : Rowset
     """
 
-    def __init__(self, case: Case) -> None:
-        self._pipeline = case.pipeline().set_params(n_jobs=-1)
+    def __init__(self, table: Rowset) -> None:
+        self._pipeline = table.pipeline().set_params(n_jobs=-1)
 
-    def fit_transform(self, X: Any, y: Any) -> Any:
+    def fit_transform(self, X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
         """Fit and transform."""
         with parallel_config("threading"):
-            return self._pipeline.fit_transform(X, y)
+            return np.asarray(self._pipeline.fit_transform(X, y))
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: pd.DataFrame) -> np.ndarray:
         """Transform."""
         with parallel_config("threading"):
-            return self._pipeline.transform(X)
+            return np.asarray(self._pipeline.transform(X))
 
 
-def by_hand(case: Case) -> Any:
-    """Return the version in Polars."""
+def _by_hand(table: Rowset) -> Any:
     from tools.bench.by_hand import ByHand
 
-    return ByHand(case)
+    return ByHand(table)
 
 
-def vectorizer(case: Case) -> Any:
+def vectorizer(table: Rowset) -> Any:
     """Return skrub's TableVectorizer, told to do what the pipeline does."""
     from skrub import TableVectorizer
 
-    target = TargetEncoder(cv=folds(case.seed))
-    many = make_pipeline(target, StandardScaler()) if case.scaled else target
+    target = TargetEncoder(cv=folds(table.seed))
+    many = make_pipeline(target, StandardScaler()) if table.scaled else target
     return TableVectorizer(
         numeric=make_pipeline(SimpleImputer(), StandardScaler()),
         low_cardinality=OneHotEncoder(
             handle_unknown="ignore", sparse_output=False, dtype="float32"
         ),
         # Named, because it would read a column of numerals such as a flight's as numbers.
-        specific_transformers=[(many, list(case.many))],
+        specific_transformers=[(many, list(table.columns.many))],
     )
 
 
-def _sklearn(case: Case) -> Any:
-    return case.pipeline()
+def _float32(table: Rowset) -> Program:
+    return Program(table.pipeline(), "float32")
 
 
-def _float32(case: Case) -> Any:
-    return Program(case.pipeline(), "float32")
+def _float64(table: Rowset) -> Program:
+    return Program(table.pipeline(), "float64")
 
 
-def _float64(case: Case) -> Any:
-    return Program(case.pipeline(), "float64")
+WAYS = {
+    TRUTH: Way(read_exact, Rowset.pipeline),
+    REFERENCE: Way(read_text, Rowset.pipeline),
+    "sklearn-object": Way(read_object, Rowset.pipeline),
+    "sklearn-category": Way(read_coded, Rowset.pipeline),
+    "sklearn-threads": Way(read_object, Threaded),
+    "skrub": Way(read_text, vectorizer),
+    "polars": Way(read_polars, _by_hand),
+    "ours-str": Way(read_text, _float32),
+    "ours": Way(read_coded, _float32),
+    "ours-float64": Way(read_coded, _float64),
+}
 
 
-_TEXT, _CODES = "pandas, `str` columns", "pandas, category columns"
+def _declare(name: str, title: str, input_: str, output: str, note: str = "") -> Variant:
+    return Variant(name=name, title=title, input=input_, output=output, note=note)
+
+
+_TEXT, _CODES, _OBJECTS = (
+    "pandas, `str` columns",
+    "pandas, category columns",
+    "pandas, object columns",
+)
 _F32, _F64 = "float32 array", "float64 array"
-VARIANTS = {
-    REFERENCE: Variant("scikit-learn", _TEXT, _F64, read_text, _sklearn),
-    "sklearn-object": Variant(
-        "scikit-learn", "pandas, object columns", _F64, read_object, _sklearn
-    ),
-    "sklearn-category": Variant("scikit-learn", _CODES, _F64, read_coded, _sklearn),
-    "sklearn-threads": Variant(
-        "scikit-learn, n_jobs=-1", "pandas, object columns", _F64, read_object, Threaded,
+VARIANTS = [
+    _declare(REFERENCE, "scikit-learn", _TEXT, _F64),
+    _declare("sklearn-object", "scikit-learn", _OBJECTS, _F64),
+    _declare("sklearn-category", "scikit-learn", _CODES, _F64),
+    _declare(
+        "sklearn-threads", "scikit-learn, n_jobs=-1", _OBJECTS, _F64,
         "threads, not processes: the columns are not copied",
     ),
-    "skrub": Variant(
-        "skrub TableVectorizer", _TEXT, "float32/64 frame", read_text, vectorizer,
+    _declare(
+        "skrub", "skrub TableVectorizer", _TEXT, "float32/64 frame",
         "numbers are cast to float32 before they are scaled; cleaning of the columns is included",
     ),
-    "polars": Variant("Polars by hand", "Polars, String columns", _F32, read_polars, by_hand),
-    "ours-str": Variant("ours", _TEXT, _F32, read_text, _float32),
-    "ours": Variant(
-        "ours", _CODES, _F32, read_coded, _float32,
+    _declare("polars", "Polars by hand", "Polars, String columns", _F32),
+    _declare("ours-str", "ours", _TEXT, _F32),
+    _declare(
+        "ours", "ours", _CODES, _F32,
         "codes of the categories come from the file, and are in the time of reading",
     ),
-    "ours-float64": Variant("ours", _CODES, _F64, read_coded, _float64),
-}  # fmt: skip
-HIDDEN = {TRUTH: Variant("scikit-learn", _TEXT, _F64, read_exact, _sklearn)}
-
-
-def path(name: str, case: Case) -> Path:
-    """Return the file that a variant reads."""
-    coded = (VARIANTS | HIDDEN)[name].read is read_coded
-    return case.coded if coded else case.text
+    _declare("ours-float64", "ours", _CODES, _F64),
+]  # fmt: skip

@@ -19,7 +19,7 @@ from pipeline.benchmark.task import pick
 from pipeline.errors import PipelineError
 from pipeline.system import devices, environment
 from pipeline.system.atomic import write_bytes, write_text
-from tools.bench.publication import fingerprint, say
+from tools.bench.record import fingerprint, say
 from tools.gpu_proof import process, record, verdicts
 from tools.gpu_proof.record import Proof, Ran
 from tools.gpu_proof.stages import STAGES, Ask, Command
@@ -83,7 +83,7 @@ def _ran(each: Due, log: Path, seconds: float) -> Ran:
 def prove(ask: Ask, stages: list[str], minutes: float, *, failed: bool = False) -> list[Ran]:
     """Run what is due, write the record after each command and the verdicts; return what ran."""
     ask.file("tests").mkdir(parents=True, exist_ok=True)
-    about = fingerprint("tools.gpu_proof", environment.load_average(), 0)
+    about = fingerprint("tools.gpu_proof", environment.load_average(), environment.threads())
     known = {str(ran.command): ran for ran in record.earlier(ask, about["machine"].gpus)}
     now: list[Ran] = []
     for ran in run(ask, list(due(ask, stages, known, failed=failed)), minutes):

@@ -10,7 +10,7 @@ import msgspec
 
 from pipeline import records
 from pipeline.data.files import digest
-from tools.bench.publication import Record
+from tools.bench.record import Record
 from tools.gpu_proof.stages import Ask, Command
 
 SCHEMA: Literal["gpu_proof.results/2"] = "gpu_proof.results/2"
@@ -38,6 +38,7 @@ class Proof(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     schema: Literal["gpu_proof.results/2"]
     rehearsal: bool
     """On the CPU: it proves nothing of a GPU."""
+    seed: int = 0
     rows: list[int]
     ran: list[Ran]
 

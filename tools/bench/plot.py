@@ -1,10 +1,10 @@
-"""Draw the record of scores: ``python -m tools.synthetic.plot``."""
+"""Draw the record of scores: ``python -m tools.bench.plot``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tools.synthetic import schema
+from tools.bench import record
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "docs" / "results" / "synthetic-auc" / "results.json"
@@ -14,13 +14,13 @@ BLUE, GREY = "#1f5fa8", "#555555"
 REPEATABLE = {"svg.hashsalt": "synthetic", "svg.fonttype": "none", "font.size": 11}
 
 
-def draw(found: schema.Results, path: Path) -> None:
+def draw(found: record.Results, path: Path) -> None:
     """Write the plot of a record as SVG.
 
     Parameters
     ----------
     found : Results
-        Of `tools.synthetic.auc`.
+        Of the claim `synthetic-auc`.
     path : Path
         The SVG file.
     """
@@ -30,10 +30,11 @@ def draw(found: schema.Results, path: Path) -> None:
     with mpl.rc_context(REPEATABLE):
         figure = Figure(figsize=(7, 4), layout="constrained")
         axes = figure.subplots()
-        rows, scores = [p.rows for p in found.points], [p.auc for p in found.points]
-        axes.axhline(found.truth, color=GREY, linestyle="--")
-        note = f"best attainable on the test rows: {found.truth:.4f}"
-        axes.annotate(note, (rows[0], found.truth), (0, 5), textcoords="offset points", color=GREY)
+        rows = [case.facts["rows"] for case in found.cases]
+        scores, truth = [cell.values["auc"] for cell in found.cells], found.cases[0].facts["truth"]
+        axes.axhline(truth, color=GREY, linestyle="--")
+        note = f"best attainable on the test rows: {truth:.4f}"
+        axes.annotate(note, (rows[0], truth), (0, 5), textcoords="offset points", color=GREY)
         axes.plot(rows, scores, color=BLUE, marker="o")
         for x, y in zip(rows, scores, strict=True):
             axes.annotate(f"{y:.4f}", (x, y), (0, -16), textcoords="offset points", color=BLUE)
@@ -44,4 +45,4 @@ def draw(found: schema.Results, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    draw(schema.load(RECORD), PLOT)
+    draw(record.load(RECORD), PLOT)

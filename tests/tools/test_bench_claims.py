@@ -1,0 +1,108 @@
+"""The smaller claims run on a few rows, and what is kept of them holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.tools.bench_records import cell, results
+from tools import docs
+from tools.bench import claim, generated, plot, prediction, record, report, wrapper
+from tools.bench.claim import Ask
+
+
+@pytest.mark.slow
+def test_the_wrapper_is_measured_beside_the_bare_estimator() -> None:
+    found = claim.measure("wrapper", wrapper.CLAIM, Ask({"rows": (300,), "single": (5,)}, 3))
+    assert [(each.case, each.variant) for each in found.cells] == [
+        (name, way) for name in wrapper.ESTIMATORS for way in wrapper.WAYS
+    ]
+    for each in found.cells:
+        assert all(each.times(t.phase).min() > 0 for t in wrapper.CLAIM.targets)
+    assert "300 × 30 float32" in wrapper.CLAIM.part(found)
+
+
+def test_both_ways_predict_alike() -> None:
+    X, y = wrapper.table(500, seed=0)
+    for estimator in wrapper.ESTIMATORS.values():
+        bare, wrapped = (make(estimator).fit(X, y).predict(X) for make in wrapper.WAYS.values())
+        np.testing.assert_array_equal(bare, wrapped)
+        assert (bare == y).mean() > 0.7
+
+
+@pytest.mark.slow
+def test_predictions_are_measured(tmp_path: Path) -> None:
+    settings = {"rows": (2_000,), "calls": (2,), "trained": (1_000,)}
+    found = claim.measure("prediction", prediction.CLAIM, Ask(settings, 1, home=tmp_path))
+    assert {each.name for each in found.cases} == set(prediction.CLAIM.names)
+    assert found.cell("XGBClassifier", "loaded").runs[0].calls == 2
+    assert found.case("file").facts["columns"] == 30
+    file = found.cell("file", "loaded")
+    assert (len(file.runs), file.warmup, file.most("peak") > 50 * 2**20) == (1, None, True)
+    text = prediction.CLAIM.part(found)
+    assert "| file | 2,000 × 30 (0.00 GB) | loaded |" in text
+    assert text.count(" yes |") + text.count(" **no** |") == 5
+
+
+def test_times_of_calls_are_the_middle_and_the_slow_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 1.0, 0.0, 2.0, 0.0, 3.0, 0.0, 100.0])
+    monkeypatch.setattr(prediction.time, "perf_counter", lambda: next(clock))
+    run = prediction.timed(lambda: None, 4).run
+    assert (run.calls, run.seconds["predict"]) == (4, 2.5)
+    assert run.seconds["p95"] > 50
+
+
+@pytest.mark.parametrize(("loaded", "peak", "met"), [(1.1, 2_048, "yes"), (1.2, 2_049, "**no**")])
+def test_a_target_of_predictions_is_met_or_not(loaded: float, peak: int, met: str) -> None:
+    made = results(
+        cell("loaded", {"predict": [loaded] * 3}, case="matrix"),
+        cell("bare", {"predict": [1.0] * 3}, case="matrix"),
+        cell("loaded", {"predict": [1.0]}, case="file", held={"peak": peak}),
+    )
+    lines = report.verdicts(made, prediction.CLAIM.targets).splitlines()[2:]
+    assert [line.split(" | ")[-1] for line in lines] == [f"{met} |"] * 2
+
+
+# Generated tables.
+
+
+def test_the_record_shows_a_model_that_approaches_the_best() -> None:
+    found = record.load(plot.RECORD)
+    scores, truth = [c.values["auc"] for c in found.cells], found.cases[0].facts["truth"]
+    assert scores == sorted(scores)
+    assert truth - scores[-1] < (truth - scores[0]) / 4
+    assert scores[-1] < truth
+
+
+def test_the_record_of_writing_holds_to_a_gibibyte() -> None:
+    found = record.load(docs.ROOT / "docs/results/synthetic-memory/results.json")
+    assert found.cases[0].facts == {"rows": 10_000_000, "columns": 30}
+    assert found.cells[0].most("peak") < 2**30
+
+
+def test_a_model_of_more_rows_comes_nearer_to_the_best() -> None:
+    settings = {"rows": (500, 4_000), "columns": (12,), "rows_test": (2_000,)}
+    found = claim.measure("synthetic-auc", generated.AUC, Ask(settings, 1, seed=3))
+    few, more = (each.values["auc"] for each in found.cells)
+    assert 0.5 < few < more < found.cases[0].facts["truth"] < 1
+
+
+@pytest.mark.slow
+def test_writing_is_measured(tmp_path: Path) -> None:
+    settings = {"rows": (1_000,), "columns": (30,), "partitions": (2,)}
+    found = claim.measure("synthetic-memory", generated.MEMORY, Ask(settings, 1, home=tmp_path))
+    (made,) = found.cells
+    assert (made.values["files"], made.values["bytes"] > 10_000) == (2, True)
+    assert made.most("peak") > 2**20
+    assert "1,000 rows of 30 columns in 2 files" in generated.MEMORY.part(found)
+
+
+def test_the_plot_is_that_of_the_record(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = record.load(plot.RECORD)
+    plot.draw(found, tmp_path / "plot.svg")
+    drawn = [path.read_text() for path in (tmp_path / "plot.svg", plot.PLOT)]
+    for each in found.cells:
+        assert all(f"{each.values['auc']:.4f}" in text for text in drawn)

@@ -1,1 +1,0 @@
-"""Measurements of the generated tables: how near a model comes, and what writing takes."""
