@@ -46,9 +46,15 @@ def marker(tmp_path: Path) -> Path:
     return tmp_path / "marker"
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    model = programs.on_cpu().fit(programs.TABLE, programs.NUMBERS)
+    return save(model, tmp_path_factory.mktemp("saved") / "model")
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return save(programs.on_cpu().fit(programs.TABLE, programs.NUMBERS), tmp_path / "model")
+def folder(saved: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(saved, tmp_path / "model"))
 
 
 FOREIGN: dict[str, Callable[[Path], object]] = {
@@ -94,10 +100,14 @@ def _replace(folder: Path, name: str, data: bytes) -> None:
     """Change a part as somebody would who can compute sums."""
     found, files = manifest.read_manifest(folder)
     files[name] = data
+    rewrite(folder, files, msgspec.structs.replace(found, parts=manifest.list_parts(files)))
+
+
+def rewrite(folder: Path, files: dict[str, bytes], described: manifest.Manifest) -> None:
+    """Write a folder again with other parts, or another manifest."""
     shutil.rmtree(folder)
     folder.mkdir()
-    parts = manifest.list_parts(files)
-    manifest.write_manifest(folder, files, msgspec.structs.replace(found, parts=parts))
+    manifest.write_manifest(folder, files, described)
 
 
 def members(data: bytes) -> dict[str, bytes]:
