@@ -1,1 +1,17 @@
-"""The GPU path, run on stand-ins and held to the real RAPIDS packages. See docs/gpu.md."""
+"""The GPU path without a GPU: run on stand-ins, and the stand-ins held to the real RAPIDS.
+
+- Stand-ins: `arrays` is CuPy (NumPy inside), `tables` with `casts` and `parquet` cuDF (pandas
+  inside), `models` and `text` cuML (scikit-learn inside), `pools` RMM. `standins` puts them where
+  `import cudf` finds them. They have the names of the real classes alone, and refuse what copies
+  rows to the host by itself.
+- `recorder` notes every call and copy, and the bytes alive at once. The fixture `device` installs
+  the stand-ins, and fails a test if RAPIDS would object to one of its calls.
+- The checker: `snapshot` freezes names, signatures (`signatures`) and refusals (`guards`) of the
+  packages in `snapshot.json`; `verify` holds calls against it; `snippets` are known faults.
+- Cases: `cases` (programs and a table), `memory` (a transformer each, for `docs/gpu.md`),
+  `estimators` (values of parameters), `rulings` (rules with a fault), `tests.estimators`.
+- What cuML makes of parameters: `probes` asks it, `learning` makes the frozen table of its answers.
+- `live`: the same facts in the installed packages (`make test-contract`); `tests/gpu` needs a GPU.
+
+See docs/gpu.md.
+"""

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from tests.contract.live import LIVE
-from tests.contract.recorder import RECORDER, OnDevice, Refused
+from tests.contract.recorder import LIVE, RECORDER, OnDevice, Refused, operator, recorded
 from tests.contract.verify import frozen
 
 OWNER = "cupy.ndarray"
@@ -66,8 +65,6 @@ def _key(index: Any) -> Any:
 
 
 class ndarray(OnDevice):  # noqa: N801
-    """The stand-in of `cupy.ndarray`."""
-
     __module__ = "cupy"
     __hash__ = None  # type: ignore[assignment]
 
@@ -76,6 +73,9 @@ class ndarray(OnDevice):  # noqa: N801
             raise Refused(f"CuPy has no arrays of {host.dtype}")
         self._host = host
         LIVE.hold(host)
+
+    def _call(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        return _recorded(OWNER, name, function)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not frozen().has(OWNER, name):
@@ -86,15 +86,13 @@ class ndarray(OnDevice):  # noqa: N801
         if not callable(member):
             RECORDER.call(OWNER, name)
             return wrap(member) if isinstance(member, np.ndarray) else member
-        return _recorded(OWNER, name, member)
+        return self._call(name, member)
 
     def argsort(self, axis: int = -1, kind: Any = None) -> ndarray:
-        """Return the positions in ascending order."""
         RECORDER.call(OWNER, "argsort", (axis, kind))
         return ndarray(argsort(self._host, axis, kind))
 
     def sort(self, axis: int = -1, kind: Any = None) -> None:
-        """Sort in place."""
         RECORDER.call(OWNER, "sort", (axis, kind))
         self._host[...] = sort(self._host, axis, kind)
 
@@ -120,18 +118,15 @@ class ndarray(OnDevice):  # noqa: N801
         return arrived, (self._host,)
 
     def get(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        """Copy to the host, on purpose."""
         RECORDER.call(OWNER, "get", args, kwargs)
         RECORDER.copied("host", "explicit", self._host.nbytes)
         return self._host.copy()
 
     def item(self, *args: Any) -> Any:
-        """Read one value."""
         RECORDER.call(OWNER, "item", args)
         return self._scalar()
 
     def tolist(self) -> Any:
-        """Copy to the host, as a list."""
         RECORDER.call(OWNER, "tolist", ())
         RECORDER.copied("host", "explicit", self._host.nbytes)
         return self._host.tolist()
@@ -184,13 +179,11 @@ def key_order(vector: np.ndarray) -> np.ndarray:
 
 
 def argsort(array: np.ndarray, axis: int = -1, kind: Any = None) -> np.ndarray:
-    """Sort as `cupy.argsort`: vectors by radix, which knows no NaN, all else by comparing."""
     stable = {"kind": "stable"}
     return key_order(array.copy()) if array.ndim == 1 else np.argsort(array, axis, **stable)
 
 
 def sort(array: np.ndarray, axis: int = -1, kind: Any = None) -> np.ndarray:
-    """Sort as `cupy.sort`."""
     return np.take_along_axis(array, argsort(array, axis, kind), axis)
 
 
@@ -256,23 +249,11 @@ def arrived(host: np.ndarray) -> ndarray:
 
 
 def _recorded(owner: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Any:
-        RECORDER.call(owner, name, args, kwargs)
-        kwargs = {key: unwrap(value) for key, value in kwargs.items()}
-        return wrap(function(*map(unwrap, args), **kwargs))
-
-    return call
-
-
-def _operator(name: str) -> Callable[..., Any]:
-    def method(self: ndarray, *operands: Any) -> Any:
-        return _recorded(OWNER, name, getattr(self._host, name))(*operands)
-
-    return method
+    return recorded(owner, name, function, wrap, unwrap)
 
 
 for _name in OPERATORS.split():
-    setattr(ndarray, f"__{_name}__", _operator(f"__{_name}__"))
+    setattr(ndarray, f"__{_name}__", operator(f"__{_name}__"))
 
 
 def _upload(name: str) -> Callable[..., Any]:
@@ -302,16 +283,12 @@ class _Pool:
 
 
 class _Cuda(ModuleType):
-    """The stand-in of `cupy.cuda`."""
-
     def get_current_stream(self) -> _Stream:
         RECORDER.call("cupy.cuda", "get_current_stream", ())
         return _Stream()
 
 
 class Special(ModuleType):
-    """The stand-in of `cupyx.scipy.special`."""
-
     OWNER = "cupyx.scipy.special"
 
     def __getattr__(self, name: str) -> Any:
@@ -321,8 +298,6 @@ class Special(ModuleType):
 
 
 class Module(ModuleType):
-    """The stand-in of the module `cupy`."""
-
     ndarray = ndarray
 
     def __init__(self) -> None:
@@ -330,12 +305,10 @@ class Module(ModuleType):
         self.cuda = _Cuda("cupy.cuda")
 
     def get_default_memory_pool(self) -> _Pool:
-        """Return the pool."""
         RECORDER.call("cupy", "get_default_memory_pool", ())
         return _Pool()
 
     def asnumpy(self, array: ndarray) -> np.ndarray:
-        """Copy to the host, on purpose."""
         return array.get()
 
     def __getattr__(self, name: str) -> Any:

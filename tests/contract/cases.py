@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
@@ -32,6 +33,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
+from pipeline.optional import load
 from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 from pipeline.preprocessing.transformers.gregorian import FEATURES
 
@@ -63,6 +65,15 @@ def table(n_rows: int = ROWS, seed: int = 0) -> pd.DataFrame:
     return made
 
 
+def to_cudf(host: Any) -> Any:
+    """Upload a table, a column or an index of pandas."""
+    return load("cudf").from_pandas(host)
+
+
+def dense(matrix: Any) -> np.ndarray:
+    return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
+
+
 def target(X: pd.DataFrame, n_classes: int = 2) -> np.ndarray:
     """Return labels that depend on the table."""
     rng = np.random.default_rng(1)
@@ -85,18 +96,15 @@ def preprocessing() -> Any:
 
 
 def imputed(columns: list[str], **params: Any) -> Any:
-    """Return an imputer on some columns."""
     return make_column_transformer((SimpleImputer(**params), columns))
 
 
 def imputed_text(**params: Any) -> Any:
-    """Return an imputer on text, and the encoder that makes numbers of it."""
     how = make_pipeline(SimpleImputer(**params), OneHotEncoder())
     return make_column_transformer((how, ["colour"]))
 
 
 def after_imputing(*steps: Any) -> Any:
-    """Return steps on numbers without holes."""
     return make_column_transformer((make_pipeline(SimpleImputer(), *steps), NUMBERS))
 
 

@@ -44,8 +44,7 @@ from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 from pipeline.system.threads import halved
 from tests.contract import standins
-from tests.contract.live import LIVE
-from tests.contract.recorder import RECORDER
+from tests.contract.recorder import LIVE, RECORDER
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "gpu.md"
 START, END = "<!-- taken -->", "<!-- /taken -->"
@@ -55,29 +54,24 @@ COLUMNS = 8
 
 
 def numbers(n_rows: int) -> np.ndarray:
-    """Return numbers without holes."""
     return np.random.default_rng(0).normal(5, 1, (n_rows, COLUMNS))
 
 
 def holes(n_rows: int) -> np.ndarray:
-    """Return numbers with missing values."""
     X = numbers(n_rows)
     X[::7] = np.nan
     return X
 
 
 def nulls(n_rows: int) -> pd.DataFrame:
-    """Return a frame in which values are null."""
     return pd.DataFrame(holes(n_rows))
 
 
 def levels(n_rows: int) -> np.ndarray:
-    """Return numbers of which there are few."""
     return np.random.default_rng(0).integers(0, 50, (n_rows, COLUMNS)).astype("float64")
 
 
 def dates(n_rows: int) -> pd.DataFrame:
-    """Return points in time."""
     hours = np.random.default_rng(0).integers(0, 10**5, (n_rows, COLUMNS))
     return pd.DataFrame(np.datetime64("1999-12-31", "ns") + hours * np.timedelta64(1, "h"))
 

@@ -41,7 +41,6 @@ class _Model:
         self.params, self.changed = params, {}
 
     def set_params(self, **params: Any) -> Any:
-        """Change parameters for the next fit."""
         RECORDER.call(self.OWNER, "set_params", (), params)
         self.changed = params
         return self
@@ -83,7 +82,6 @@ class _Model:
 
     @property
     def coef_(self) -> Any:
-        """The coefficients, which a rule of ours changes."""
         with RECORDER.paused():
             return _attribute(self._fitted, "coef_")
 
@@ -199,7 +197,6 @@ def _host(X: Any) -> np.ndarray:
 
 
 def _as_sklearn(self: _Model) -> BaseEstimator:
-    """Return the fitted scikit-learn estimator."""
     RECORDER.call(self.OWNER, "as_sklearn", ())
     if self.rule.pairs and len(self._fitted.classes_) > 2:
         raise ValueError("Converting multiclass models from GPU is not yet supported")

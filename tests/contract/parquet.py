@@ -31,7 +31,6 @@ MASKED = {
 
 
 def read_parquet(paths: Sequence[str], **options: Any) -> DataFrame:
-    """Return what cuDF would."""
     RECORDER.call("cudf", "read_parquet", (paths,), options)
     groups = options.get("row_groups") or [None] * len(paths)
     wanted, filters = options.get("columns"), options.get("filters")

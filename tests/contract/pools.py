@@ -14,8 +14,6 @@ class CudaAsyncMemoryResource:
 
 
 class Module(ModuleType):
-    """The stand-in of the module `rmm.mr`."""
-
     CudaMemoryResource = CudaMemoryResource
     CudaAsyncMemoryResource = CudaAsyncMemoryResource
 
@@ -24,14 +22,11 @@ class Module(ModuleType):
         self._current: object = CudaMemoryResource()
 
     def get_current_device_resource(self) -> object:
-        """Return the resource of the device."""
         return self._current
 
     def set_current_device_resource(self, mr: object) -> None:
-        """Take memory from another resource from now on."""
         self._current = mr
 
 
 def modules() -> dict[str, ModuleType]:
-    """Return the modules by name."""
     return {"rmm": ModuleType("rmm"), "rmm.mr": Module()}

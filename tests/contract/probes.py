@@ -24,6 +24,7 @@ from sklearn.utils._param_validation import Interval, Options, _InstancesOf, mak
 from pipeline.backends.cuml.tables import CUML
 from pipeline.backends.cuml.translations import same
 from pipeline.optional import load
+from tests.contract.signatures import parse
 
 NUMBERS = (-1, 0, 1, 2, 3, 4, 5, 7, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000)
 PARTS = (0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.2, 0.25, 0.5, 0.7, 0.8, 1.0, 1.5, 5.0, 10.0, 200.0)
@@ -37,69 +38,31 @@ DISTANCES = (
 )
 TEXTS = {"init": "pca tswspectral", "metric": DISTANCES, "target_metric": DISTANCES}
 """Of parameters whose class lists no values."""
-ITEMS = (None, None, None)
-USUAL: dict[str, dict[str, Any]] = {
-    "hdbscan.hdbscan_.HDBSCAN": {
-        "min_cluster_size": 5,
-        "min_samples": None,
-        "cluster_selection_epsilon": 0.0,
-        "max_cluster_size": 0,
-        "metric": "euclidean",
-        "alpha": 1.0,
-        "p": None,
-        "algorithm": "best",
-        "leaf_size": 40,
-        "memory": None,
-        "approx_min_span_tree": True,
-        "gen_min_span_tree": False,
-        "core_dist_n_jobs": 4,
-        "cluster_selection_method": "eom",
-        "allow_single_cluster": False,
-        "prediction_data": False,
-        "branch_detection_data": False,
-        "match_reference_implementation": False,
-    },
-    "umap.umap_.UMAP": {
-        "n_neighbors": 15,
-        "n_components": 2,
-        "metric": "euclidean",
-        "metric_kwds": None,
-        "output_metric": "euclidean",
-        "output_metric_kwds": None,
-        "n_epochs": None,
-        "learning_rate": 1.0,
-        "init": "spectral",
-        "min_dist": 0.1,
-        "spread": 1.0,
-        "low_memory": True,
-        "n_jobs": -1,
-        "set_op_mix_ratio": 1.0,
-        "local_connectivity": 1.0,
-        "repulsion_strength": 1.0,
-        "negative_sample_rate": 5,
-        "transform_queue_size": 4.0,
-        "a": None,
-        "b": None,
-        "random_state": None,
-        "angular_rp_forest": False,
-        "target_n_neighbors": -1,
-        "target_metric": "categorical",
-        "target_metric_kwds": None,
-        "target_weight": 0.5,
-        "transform_seed": 42,
-        "transform_mode": "embedding",
-        "force_approximation_algorithm": False,
-        "verbose": False,
-        "tqdm_kwds": None,
-        "unique": False,
-        "densmap": False,
-        "dens_lambda": 2.0,
-        "dens_frac": 0.3,
-        "dens_var_shift": 0.1,
-        "output_dens": False,
-        "disconnection_distance": None,
-        "precomputed_knn": ITEMS,
-    },
+USUAL_SIGNATURES = {
+    "hdbscan.hdbscan_.HDBSCAN": (
+        "(min_cluster_size=5, min_samples=None, cluster_selection_epsilon=0.0, max_cluster_size=0, "
+        "metric='euclidean', alpha=1.0, p=None, algorithm='best', leaf_size=40, memory=None, "
+        "approx_min_span_tree=True, gen_min_span_tree=False, core_dist_n_jobs=4, "
+        "cluster_selection_method='eom', allow_single_cluster=False, prediction_data=False, "
+        "branch_detection_data=False, match_reference_implementation=False)"
+    ),
+    "umap.umap_.UMAP": (
+        "(n_neighbors=15, n_components=2, metric='euclidean', metric_kwds=None, "
+        "output_metric='euclidean', output_metric_kwds=None, n_epochs=None, learning_rate=1.0, "
+        "init='spectral', min_dist=0.1, spread=1.0, low_memory=True, n_jobs=-1, "
+        "set_op_mix_ratio=1.0, local_connectivity=1.0, repulsion_strength=1.0, "
+        "negative_sample_rate=5, transform_queue_size=4.0, a=None, b=None, random_state=None, "
+        "angular_rp_forest=False, target_n_neighbors=-1, target_metric='categorical', "
+        "target_metric_kwds=None, target_weight=0.5, transform_seed=42, "
+        "transform_mode='embedding', force_approximation_algorithm=False, verbose=False, "
+        "tqdm_kwds=None, unique=False, densmap=False, dens_lambda=2.0, dens_frac=0.3, "
+        "dens_var_shift=0.1, output_dens=False, disconnection_distance=None, "
+        "precomputed_knn=(None, None, None))"
+    ),
+}
+USUAL = {
+    name: {each.name: each.default for each in parse(text).parameters.values()}
+    for name, text in USUAL_SIGNATURES.items()
 }
 """Parameters, with their defaults, of classes whose packages are not among ours."""
 
@@ -117,7 +80,6 @@ def translated() -> list[str]:
 
 
 def make(name: str, **params: Any) -> Any:
-    """Return an estimator of an estimator by its public name."""
     if name in USUAL:
         return Absent(**{**USUAL[name], **params})
     module, _, kind = name.rpartition(".")
@@ -126,7 +88,6 @@ def make(name: str, **params: Any) -> Any:
 
 @cache
 def defaults(name: str) -> dict[str, Any]:
-    """Return the parameters of an estimator, and their defaults."""
     return dict(USUAL[name]) if name in USUAL else make(name).get_params(deep=False)
 
 
@@ -194,7 +155,6 @@ def _answer(
 
 
 def number(value: Any) -> bool:
-    """Return whether a value is a number, and neither true nor false."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

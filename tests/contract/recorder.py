@@ -1,11 +1,15 @@
-"""What our code asked of the stand-ins, and which bytes it moved."""
+"""What our code asked of the stand-ins, which bytes it moved, and how many were alive at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Any, NamedTuple
+
+import numpy as np
 
 
 class Refused(TypeError):
@@ -54,10 +58,11 @@ class Copy(NamedTuple):
 
 
 class Recorder:
-    """Collects calls and copies while it is not paused."""
+    """Collects calls and copies while it is not paused; `every` call since the stand-ins came."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
+        self.every: list[Call] = []
         self.copies: list[Copy] = []
         self._paused = 0
 
@@ -67,6 +72,7 @@ class Recorder:
         """Note a call, or the reading of an attribute."""
         if not self._paused:
             self.calls.append(Call(owner, name, args, dict(kwargs or {})))
+            self.every.append(self.calls[-1])
 
     def copied(self, to: str, how: str, nbytes: int) -> None:
         """Note bytes that crossed."""
@@ -86,7 +92,7 @@ class Recorder:
         return sum(copy.to == "host" for copy in self.copies)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Begin to count anew; `every` call is kept."""
         self.calls.clear()
         self.copies.clear()
 
@@ -102,3 +108,71 @@ class Recorder:
 
 RECORDER = Recorder()
 """The one that all stand-ins report to."""
+
+Convert = Callable[[Any], Any]
+
+
+def recorded(
+    owner: str, name: str, function: Callable[..., Any], wrap: Convert, unwrap: Convert
+) -> Callable[..., Any]:
+    """Return a function that notes each call before it hands it to the host's library."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        RECORDER.call(owner, name, args, kwargs)
+        kwargs = {key: unwrap(value) for key, value in kwargs.items()}
+        return wrap(function(*map(unwrap, args), **kwargs))
+
+    return call
+
+
+def operator(name: str) -> Callable[..., Any]:
+    """Return an operator of a class whose `_call` records what it asks of its `_host`."""
+
+    def method(self: Any, *operands: Any) -> Any:
+        return self._call(name, getattr(self._host, name))(*operands)
+
+    return method
+
+
+class Live:
+    """Counts the bytes of arrays that own memory, and the most at once; views of them take none."""
+
+    def __init__(self) -> None:
+        self.nbytes = self.peak = 0
+        self._owners: dict[int, weakref.ref[np.ndarray]] | None = None
+        # An array may be let go of while another one is counted, by the same thread.
+        self._lock = RLock()
+
+    @contextmanager
+    def counted(self) -> Iterator[Live]:
+        """Count the arrays that are made inside the block."""
+        self.nbytes = self.peak = 0
+        self._owners = {}
+        try:
+            yield self
+        finally:
+            self._owners = None
+
+    def hold(self, array: np.ndarray) -> None:
+        """Count the memory behind an array until nothing refers to it."""
+        owners = self._owners
+        if owners is None:
+            return
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        key, nbytes = id(array), array.nbytes
+
+        def let_go(_: object) -> None:
+            with self._lock:
+                del owners[key]
+                self.nbytes -= nbytes if owners is self._owners else 0
+
+        with self._lock:
+            if key not in owners:
+                owners[key] = weakref.ref(array, let_go)
+                self.nbytes += nbytes
+                self.peak = max(self.peak, self.nbytes)
+
+
+LIVE = Live()
+"""The one that all arrays of the stand-ins report to."""

@@ -79,8 +79,6 @@ def _tags(row: Rule, twin: Any, estimator: BaseEstimator) -> Iterator[str]:
 
 
 class Seeded(NamedTuple):
-    """A rule with a fault."""
-
     estimator: BaseEstimator
     row: Rule
     objection: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from functools import cache
 from typing import Any
 
 UNKNOWN = "?"
@@ -57,6 +58,7 @@ def _shown(default: Any) -> Any:
     return _Verbatim(repr(default) if plain else "...")
 
 
+@cache
 def parse(text: str) -> inspect.Signature:
     """Return the signature that a text of `describe` stands for.
 

@@ -127,7 +127,6 @@ def render(contract: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write the files."""
     FILE.write_text(render(take()), encoding="utf-8")
     translations.PATH.write_text(learning.render(learning.take()), encoding="utf-8")
     for file in (FILE, translations.PATH):

@@ -33,7 +33,6 @@ Snippet = Callable[[Bench], Any]
 
 
 def frame() -> pd.DataFrame:
-    """Return the table of the bench, on the host."""
     text = pd.Series(["x", "y", None, "x", "z", "y"])
     return pd.DataFrame(
         {

@@ -14,15 +14,13 @@ import pytest
 from pipeline.system import devices
 from pipeline.system.gpu import Device, Probe
 from tests.contract import arrays, models, parquet, pools, tables, text
-from tests.contract.recorder import RECORDER
+from tests.contract.recorder import RECORDER, recorded
 from tests.contract.verify import frozen
 
 GPU = Probe("590.44", "13.0", (Device("a stand-in", 2**34, (9, 0)),))
 
 
 class Cudf(ModuleType):
-    """The stand-in of the module `cudf`."""
-
     DataFrame = tables.DataFrame
     Series = tables.Series
     Index = tables.Index
@@ -49,7 +47,7 @@ class Cudf(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not frozen().has("cudf", name):
             raise AttributeError(f"module 'cudf' has no attribute {name!r}")
-        return tables.recorded("cudf", name, getattr(pd, name))
+        return recorded("cudf", name, getattr(pd, name), tables.wrap, tables.unwrap)
 
 
 def upload(column: pd.Series) -> tuple[pd.Series, Any]:
@@ -72,6 +70,7 @@ def upload(column: pd.Series) -> tuple[pd.Series, Any]:
 def install(patch: pytest.MonkeyPatch) -> None:
     """Replace the three packages and the search for a GPU until the patch is undone."""
     RECORDER.clear()
+    RECORDER.every.clear()
     cupy = arrays.Module()
     found = {"cudf": Cudf("cudf"), "cupy": cupy, "cupy.cuda": cupy.cuda, **models.modules()}
     found |= {name: ModuleType(name) for name in ("cupyx", "cupyx.scipy")}

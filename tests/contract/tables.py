@@ -18,7 +18,7 @@ import pandas as pd
 
 from tests.contract import arrays
 from tests.contract.casts import View, as_counts, as_host, held, masked_from_the_start, memory, view
-from tests.contract.recorder import RECORDER, OnDevice, Refused
+from tests.contract.recorder import RECORDER, OnDevice, Refused, operator, recorded
 from tests.contract.verify import frozen
 
 OPERATORS = "add sub mul truediv floordiv mod pow and or eq ne lt le gt ge neg invert"
@@ -59,22 +59,9 @@ def member(owner: str, host: Any, name: str, wrap: Callable[[Any], Any] = wrap) 
         raise AttributeError(f"{owner!r} object has no attribute {name!r}")
     found = getattr(host, name)
     if callable(found):
-        return recorded(owner, name, found, wrap)
+        return recorded(owner, name, found, wrap, unwrap)
     RECORDER.call(owner, name)
     return wrap(found)
-
-
-def recorded(
-    owner: str, name: str, function: Callable[..., Any], wrap: Callable[[Any], Any] = wrap
-) -> Callable[..., Any]:
-    """Return a function that notes each call before it hands it to pandas."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        RECORDER.call(owner, name, args, kwargs)
-        kwargs = {key: unwrap(value) for key, value in kwargs.items()}
-        return wrap(function(*map(unwrap, args), **kwargs))
-
-    return call
 
 
 class _Table(OnDevice):
@@ -91,6 +78,9 @@ class _Table(OnDevice):
 
     def _wrap(self, result: Any) -> Any:
         return wrap(result)
+
+    def _call(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        return recorded(self.OWNER, name, function, self._wrap, unwrap)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -110,7 +100,6 @@ class _Table(OnDevice):
         return Rows(self, "loc")
 
     def to_pandas(self, **options: Any) -> Any:
-        """Copy to the host, on purpose."""
         RECORDER.call(self.OWNER, "to_pandas", (), options)
         RECORDER.copied("host", "explicit", memory(self._host))
         return self._as_pandas()
@@ -137,20 +126,11 @@ class _Table(OnDevice):
         raise Refused(f"{self.OWNER} is not iterable")
 
 
-def _operator(name: str) -> Callable[..., Any]:
-    def method(self: _Table, *operands: Any) -> Any:
-        return recorded(self.OWNER, name, getattr(self._host, name), self._wrap)(*operands)
-
-    return method
-
-
 for _name in OPERATORS.split():
-    setattr(_Table, f"__{_name}__", _operator(f"__{_name}__"))
+    setattr(_Table, f"__{_name}__", operator(f"__{_name}__"))
 
 
 class Index(_Table):
-    """The stand-in of `cudf.Index`."""
-
     __module__ = "cudf.core.index"
     OWNER = "cudf.Index"
 
@@ -195,7 +175,6 @@ class Series(_Table):
         return as_host(self._host, self._plain)
 
     def memory_usage(self, index: bool = True, deep: bool = False) -> int:
-        """Return the bytes of the values."""
         RECORDER.call(self.OWNER, "memory_usage", (index, deep))
         return held(self._host, self._view)
 
@@ -274,15 +253,12 @@ class Series(_Table):
         return arrays.ndarray(self._host.to_numpy(dtype or plain, copy=filled, na_value=missing))
 
     def to_numpy(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        """Copy to the host, on purpose."""
         RECORDER.call(self.OWNER, "to_numpy", args, kwargs)
         RECORDER.copied("host", "explicit", memory(self._host))
         return self._host.to_numpy(*args, **kwargs)
 
 
 class Accessor:
-    """The stand-in of `cudf.Series.str` and `cudf.Series.dt`."""
-
     def __init__(self, owner: str, host: Any) -> None:
         self._owner, self._host = owner, host
 
@@ -291,8 +267,6 @@ class Accessor:
 
 
 class Categories(Accessor):
-    """The stand-in of `cudf.Series.cat`."""
-
     __module__ = "cudf.core.accessors.categorical"
 
     @property
@@ -310,8 +284,6 @@ class Categories(Accessor):
 
 
 class Rows:
-    """The stand-in of `iloc` and `loc`."""
-
     def __init__(self, table: _Table, name: str) -> None:
         RECORDER.call(table.OWNER, name)
         self._table, self._host = table, getattr(table._host, name)
@@ -324,8 +296,6 @@ class Rows:
 
 
 class DataFrame(_Table):
-    """The stand-in of `cudf.DataFrame`."""
-
     __module__ = "cudf.core.dataframe"
     OWNER = "cudf.DataFrame"
 
@@ -353,7 +323,6 @@ class DataFrame(_Table):
         return DataFrame(result, self._plain, views)
 
     def memory_usage(self, index: bool = True, deep: bool = False) -> Series:
-        """Return the bytes of the values of each column."""
         RECORDER.call(self.OWNER, "memory_usage", (index, deep))
         taken = {name: held(self._host[name], self._views.get(name)) for name in self._host}
         return Series(pd.Series(taken, dtype="int64"))
@@ -374,13 +343,11 @@ class DataFrame(_Table):
 
     @property
     def columns(self) -> pd.Index:
-        """An index of pandas, as in cuDF."""
         RECORDER.call(self.OWNER, "columns")
         return self._host.columns
 
     @property
     def dtypes(self) -> pd.Series:
-        """A series of pandas, as in cuDF."""
         RECORDER.call(self.OWNER, "dtypes")
         columns = ((name, self._wrap(self._host[name])) for name in self._host)
         return pd.Series({name: column.dtype for name, column in columns}, dtype=object)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,15 +32,13 @@ from pipeline import Accelerated, DataError, load, save
 from pipeline.backends.cuml.tables import rule
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
-from pipeline.optional import available
 from pipeline.planning.lower import lower
 from pipeline.serving import manifest
 from pipeline.serving.load import unpack
-from tests.contract.live import LIVE
 from tests.contract.methods import LEARNING
-from tests.contract.recorder import Recorder
-from tests.contract.test_order import DENSE, written
-from tests.contract.verify import faults
+from tests.contract.recorder import LIVE, Recorder
+
+pytestmark = pytest.mark.usefixtures("device")
 
 ROWS = 300
 TENTHS = np.random.default_rng(0).normal(size=(ROWS, 4)) + np.arange(ROWS)[:, None] % 2
@@ -102,7 +99,6 @@ def test_rows_of_every_form_are_float32(name: str, form: str, device: Recorder) 
     assert learnt_from(device) == ["float32"]
     fitted(SPECS[name], X, dtype="float64")
     assert learnt_from(device)[1:] == ["float64"]
-    assert faults(device.calls) == []
 
 
 @pytest.mark.parametrize("kind", ["int64", "int8", "bool", "float32"])
@@ -114,17 +110,6 @@ def test_rows_of_every_type_are_what_is_asked_for(kind: str, dtype: str, device:
         assert learnt_from(device) == ["float32" if dtype == "auto" else "float64"]
 
 
-@pytest.mark.parametrize("dtype", ["auto", "float64"])
-@pytest.mark.parametrize("name", SPECS)
-def test_every_estimator_learns_from_the_type_asked_for(
-    name: str, dtype: str, device: Recorder
-) -> None:
-    fitted(SPECS[name], TENTHS, dtype=dtype)
-    narrow = dtype == "auto" or rule(last(SPECS[name])).narrow
-    assert learnt_from(device)[-1] == ("float32" if narrow else "float64")
-    assert faults(device.calls) == []
-
-
 @pytest.mark.parametrize("kind", ["float64", "float32"])
 @pytest.mark.parametrize("dtype", ["auto", "float32", "float64"])
 @pytest.mark.parametrize("name", SPECS)
@@ -133,11 +118,14 @@ def test_the_lifted_model_gives_the_same_answers(
 ) -> None:
     X = TENTHS.astype(kind)
     model = fitted(SPECS[name], X, dtype=dtype)
+    narrow = dtype != "float64" or rule(last(SPECS[name])).narrow
+    assert learnt_from(device)[-1] == ("float32" if narrow else "float64")
     lifted = pickle.loads(pickle.dumps(model.to_sklearn()))
     for method in asked(model):
         args = (X, Y) if method == "score" else (X,)
         made = getattr(model, method)(*args)
         np.testing.assert_allclose(getattr(lifted, method)(*args), made, rtol=1e-6, atol=1e-6)
+    assert name not in TREES or type(lifted) is type(SPECS[name])
     assert type(last(lifted)) is type(last(SPECS[name]))
     assert repr(last(lifted)) == repr(last(SPECS[name]))
     assert lifted.n_features_in_ == 4
@@ -165,7 +153,7 @@ def rounding(linear: Any, X: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("name", [name for name in SPECS if name not in CENTRED])
-def test_rows_that_float32_merges_are_told_and_answered_alike(name: str, device: Recorder) -> None:
+def test_rows_that_float32_merges_are_told_and_answered_alike(name: str) -> None:
     X = TENTHS.copy()
     X[:, 2] = SECONDS
     with pytest.warns(UserWarning, match="column 2: .* float32, .* one; subtract") as told:
@@ -196,30 +184,6 @@ def test_neighbours_are_those_in_float32_whatever_is_asked_for(
     assert "takes dtype='float32'" in str(model.explain())
 
 
-@pytest.mark.contract_live
-@pytest.mark.skipif(not available("cuml"), reason="not installed: cuml")
-@pytest.mark.parametrize("path", DENSE)
-def test_cuml_learns_from_float32_and_makes_it_of_integers(path: str) -> None:
-    """The first type that a class takes is what it makes of all that it does not take."""
-    calls = re.findall(r"check_inputs\([^()]*(?:\([^()]*\)[^()]*)*\)", written(path))
-    kinds = [re.findall(r"float\d+", line) for call in calls for line in types(call)]
-    forest = "Forest" in path  # scikit-learn's make float32 of their rows
-    taken = ["float32"] if DENSE[path].narrow and not forest else ["float32", "float64"]
-    assert all(kind == taken for kind in kinds)
-
-
-def types(call: str) -> list[str]:
-    """Return how a class names the types of the rows that it learns from."""
-    return re.findall(r"\bdtype=([^\n]*),", call) if "reset=True" in call else []
-
-
-@pytest.mark.parametrize("name", TREES)
-def test_trees_make_float32_of_their_rows_and_are_lifted_as_they_are(
-    name: str, device: Recorder
-) -> None:
-    assert type(fitted(SPECS[name], TENTHS).to_sklearn()) is type(SPECS[name])
-
-
 @pytest.mark.parametrize("estimator", [DBSCAN(eps=2.0), NearestNeighbors()], ids=["labels", "rows"])
 def test_what_a_pipeline_cannot_be_asked_is_lifted_as_it_is(
     estimator: Any, device: Recorder
@@ -236,9 +200,7 @@ def test_what_a_pipeline_cannot_be_asked_is_lifted_as_it_is(
         np.testing.assert_allclose(lifted.kneighbors(TENTHS)[0], distances, atol=1e-5)
 
 
-def test_a_lifted_model_knows_the_names_and_takes_what_scikit_learn_takes(
-    device: Recorder,
-) -> None:
+def test_a_lifted_model_knows_the_names_and_takes_what_scikit_learn_takes() -> None:
     X = named(TENTHS)
     model = fitted(SPECS["KMeans"], X)
     lifted = model.to_sklearn()
@@ -255,7 +217,7 @@ def test_a_lifted_model_knows_the_names_and_takes_what_scikit_learn_takes(
         lifted.predict(X.rename(columns={"a": "z"}))
 
 
-def test_components_have_the_names_and_the_inverse_of_scikit_learn(device: Recorder) -> None:
+def test_components_have_the_names_and_the_inverse_of_scikit_learn() -> None:
     model = fitted(PCA(3), named(TENTHS))
     assert model.get_feature_names_out().tolist() == ["pca0", "pca1", "pca2"]
     back = model.inverse_transform(model.transform(named(TENTHS)))
@@ -281,7 +243,7 @@ def test_text_keeps_the_type_of_its_vectorizer(device: Recorder) -> None:
     assert list(reduced.to_sklearn().named_steps)[2:] == ["to_float32", "kneighborsclassifier"]
 
 
-def test_text_that_stands_for_no_number_is_one_clear_error(device: Recorder) -> None:
+def test_text_that_stands_for_no_number_is_one_clear_error() -> None:
     with pytest.raises(DataError, match=r"column 'e' holds .* where numbers are needed; .*encode"):
         fitted(SPECS["KMeans"], named(TENTHS).assign(e=["x", "y"] * (ROWS // 2)))
 
@@ -295,7 +257,7 @@ def test_batches_are_float32(device: Recorder) -> None:
 
 
 def test_boosted_trees_read_frames_with_categories_and_holes_as_they_are(
-    device: Recorder, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given: list[Any] = []
     monkeypatch.setattr(XGBoostModel, "_check_device", lambda *_: None)
@@ -335,7 +297,7 @@ def test_the_matrix_is_half_as_large_and_the_only_copy(
 @pytest.mark.parametrize("trained", ["cpu", "cuda"])
 @pytest.mark.parametrize("form", ["NumPy", "pandas"])
 def test_a_saved_model_answers_in_the_type_that_it_learnt_from(
-    estimator: Any, used: str, trained: str, form: str, tmp_path: Path, device: Recorder
+    estimator: Any, used: str, trained: str, form: str, tmp_path: Path
 ) -> None:
     if (form, trained, used) == ("pandas", "cpu", "cuda"):
         pytest.skip("the stand-in of cuML warns of the names that it took over")
@@ -359,7 +321,7 @@ def test_a_saved_model_answers_in_the_type_that_it_learnt_from(
     ids=str,
 )
 def test_what_a_model_learnt_from_is_held_to_the_model(
-    changed: dict[str, Any], tmp_path: Path, device: Recorder
+    changed: dict[str, Any], tmp_path: Path
 ) -> None:
     model = Accelerated(clone(SPECS["KMeans"]), device="cuda").fit(TENTHS)
     _, files = manifest.read_manifest(save(model, tmp_path / "model"))

@@ -1,4 +1,4 @@
-"""A GPU whose memory runs out, on the stand-ins: told, never made up for on the host."""
+"""The memory of a GPU: it comes from a pool, and where it runs out that is told."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated
 from pipeline.backends.base import Model
 from pipeline.errors import OutOfMemory
+from pipeline.optional import load
 from pipeline.preprocessing.engine.program import Program
 from pipeline.serving import predict
-from pipeline.serving.load import load
+from pipeline.serving.load import load as load_model
 from pipeline.serving.save import save
-from pipeline.system import threads
+from pipeline.system import devices, threads
 from tests import programs
+from tests.contract import arrays, pools
 from tests.contract.recorder import Recorder
+
+pytestmark = pytest.mark.usefixtures("device")
 
 FULL = {
     "RMM": MemoryError("std::bad_alloc: out_of_memory: CUDA error at: device_memory_resource"),
@@ -36,7 +41,6 @@ def fitted(device: str = "cuda", **params: Any) -> Accelerated:
 
 @pytest.mark.parametrize("library", FULL)
 @pytest.mark.parametrize("call", ["fit", "predict_proba"])
-@pytest.mark.usefixtures("device")
 def test_it_is_one_error_whichever_library_raises_it(
     library: str, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,7 +89,6 @@ def test_a_fit_that_does_not_fit_is_done_again_in_halves_and_says_so(
     np.testing.assert_allclose(model.predict_proba(programs.TABLE), expected, rtol=1e-5)
 
 
-@pytest.mark.usefixtures("device")
 def test_one_that_does_not_fit_in_halves_either_goes_to_the_host_where_it_may(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -116,7 +119,7 @@ def test_a_batch_that_does_not_fit_is_predicted_in_halves(
 ) -> None:
     folder = save(fitted("cpu"), tmp_path / "model")
     programs.TABLE.to_parquet(tmp_path / "in.parquet")
-    wanted = load(folder, "cpu").predict_proba(programs.TABLE)[:, 1]
+    wanted = load_model(folder, "cpu").predict_proba(programs.TABLE)[:, 1]
     asked = small(monkeypatch, 70)
     job = predict.PredictionJob(folder, tmp_path / "in.parquet", tmp_path / "out", "cuda")
     record = predict.predict_file(job, lambda _: None)
@@ -127,7 +130,6 @@ def test_a_batch_that_does_not_fit_is_predicted_in_halves(
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-@pytest.mark.usefixtures("device")
 def test_a_gpu_without_room_for_a_few_rows_ends_with_an_error_and_no_output(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -138,3 +140,52 @@ def test_a_gpu_without_room_for_a_few_rows_ends_with_an_error_and_no_output(
     with pytest.raises(OutOfMemory, match=r"the GPU ran out in predict_proba; .*60 rows at a time"):
         predict.predict_file(job, lambda _: None)
     assert not (tmp_path / "out").exists()
+
+
+X = np.arange(8.0).reshape(-1, 2)
+
+
+def current() -> Any:
+    return load("rmm.mr").get_current_device_resource()
+
+
+def test_memory_is_pooled_before_the_first_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    pooled = []
+    made = arrays.ndarray.__init__
+
+    def init(self: Any, host: np.ndarray) -> None:
+        pooled.append(type(current()) is pools.CudaAsyncMemoryResource)
+        made(self, host)
+
+    monkeypatch.setattr(arrays.ndarray, "__init__", init)
+    Accelerated(StandardScaler(), device="cuda").fit(X)
+    assert pooled
+    assert all(pooled)
+
+
+def test_the_pool_is_set_once_and_a_resource_of_the_user_stays() -> None:
+    Accelerated(StandardScaler(), device="cuda").fit(X)
+    first = current()
+    Accelerated(StandardScaler(), device="cuda").fit(X)
+    assert current() is first
+    own = type("PoolMemoryResource", (pools.CudaMemoryResource,), {})()
+    load("rmm.mr").set_current_device_resource(own)
+    Accelerated(StandardScaler(), device="cuda").fit(X)
+    assert current() is own
+
+
+def test_a_saved_model_is_loaded_into_the_pool(tmp_path: Path) -> None:
+    folder = save(Accelerated(StandardScaler(), device="cpu").fit(X), tmp_path / "model")
+    load_model(folder, "cpu")
+    assert type(current()) is pools.CudaMemoryResource
+    load_model(folder, "cuda")
+    assert type(current()) is pools.CudaAsyncMemoryResource
+
+
+def test_a_gpu_without_pools_goes_on_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise RuntimeError("RMM failure: cudaMallocAsync not supported with this CUDA driver")
+
+    monkeypatch.setattr(load("rmm.mr"), "CudaAsyncMemoryResource", refuse)
+    devices.prepare_memory("cuda")
+    assert type(current()) is pools.CudaMemoryResource

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,11 @@ from sklearn.linear_model import LogisticRegression
 from pipeline.data import frames
 from pipeline.optional import available
 from pipeline.system import devices
-from tests.contract import arrays, standins
+from tests.contract import standins
+from tests.contract.cases import to_cudf
 from tests.contract.recorder import Recorder, Refused
+
+pytestmark = pytest.mark.usefixtures("recorder")
 
 NULLS = {
     "float": pd.Series([1.5, None, 2.5]),
@@ -23,11 +25,7 @@ NULLS = {
 }
 
 
-def upload(series: pd.Series) -> Any:
-    return sys.modules["cudf"].from_pandas(series)
-
-
-def test_our_code_takes_them_for_the_real_libraries(device: Recorder) -> None:
+def test_our_code_takes_them_for_the_real_libraries() -> None:
     cudf, cupy = sys.modules["cudf"], sys.modules["cupy"]
     frame = cudf.from_pandas(pd.DataFrame({"x": [1]}))
     for made, library in (
@@ -42,35 +40,37 @@ def test_our_code_takes_them_for_the_real_libraries(device: Recorder) -> None:
 
 
 def test_they_are_gone_afterwards() -> None:
+    names = ("cudf", "cupy", "cuml", "rmm.mr")
+    before = [sys.modules[name] for name in names], devices.gpu.probe
     with pytest.MonkeyPatch.context() as patch:
         standins.install(patch)
         assert isinstance(sys.modules["cudf"], standins.Cudf)
+        assert sys.modules["cudf"] is not before[0][0]
         assert devices.obstacle() == ""
-    assert not isinstance(sys.modules.get("cudf"), standins.Cudf)
-    assert not isinstance(sys.modules.get("cupy"), arrays.Module)
+    assert ([sys.modules[name] for name in names], devices.gpu.probe) == before
 
 
-def test_copies_are_noted_with_their_direction(device: Recorder) -> None:
+def test_copies_are_noted_with_their_direction(recorder: Recorder) -> None:
     array = sys.modules["cupy"].asarray(np.zeros(4))
     array.get()
     assert bool(array.sum() == 0)
-    assert [(copy.to, copy.how, copy.nbytes) for copy in device.copies] == [
+    assert [(copy.to, copy.how, copy.nbytes) for copy in recorder.copies] == [
         ("device", "explicit", 32),
         ("host", "explicit", 32),
         ("host", "scalar", 1),
     ]
 
 
-def test_counting_reads_two_values_and_refuses_negatives(device: Recorder) -> None:
+def test_counting_reads_two_values_and_refuses_negatives(recorder: Recorder) -> None:
     cupy = sys.modules["cupy"]
     codes = cupy.asarray(np.array([2, 0, 2]))
     assert cupy.bincount(codes, minlength=4).get().tolist() == [1, 0, 2, 0]
-    assert device.scalars() == 2
+    assert recorder.scalars() == 2
     with pytest.raises(ValueError, match="non-negative"):
         cupy.bincount(codes - 1)
 
 
-def test_what_has_a_length_that_only_the_device_knows_is_waited_for(device: Recorder) -> None:
+def test_what_has_a_length_that_only_the_device_knows_is_waited_for(recorder: Recorder) -> None:
     cupy = sys.modules["cupy"]
     array = cupy.asarray(np.array([2.0, 0.0, 2.0]))
     for read in (
@@ -79,12 +79,12 @@ def test_what_has_a_length_that_only_the_device_knows_is_waited_for(device: Reco
         lambda: array.nonzero(),
         lambda: cupy.unique(array),
     ):
-        device.clear()
+        recorder.clear()
         read()
-        assert (device.scalars(), device.syncs()) == (1, 1)
+        assert (recorder.scalars(), recorder.syncs()) == (1, 1)
 
 
-def test_only_some_types_are_added_to_at_once(device: Recorder) -> None:
+def test_only_some_types_are_added_to_at_once() -> None:
     cupy = sys.modules["cupy"]
     sums = cupy.zeros(3)
     sums.scatter_add(cupy.asarray(np.array([1, 1, -1])), 1.0)
@@ -93,7 +93,7 @@ def test_only_some_types_are_added_to_at_once(device: Recorder) -> None:
         cupy.zeros(3, dtype="int64").scatter_add(cupy.asarray(np.array([1])), 1)
 
 
-def test_results_stay_on_the_device(device: Recorder) -> None:
+def test_results_stay_on_the_device() -> None:
     cupy = sys.modules["cupy"]
     array = cupy.asarray(np.arange(6.0).reshape(2, 3))
     for result in (array.sum(), array.T, array[0], array * 2, cupy.stack([array, array]), -array):
@@ -103,60 +103,60 @@ def test_results_stay_on_the_device(device: Recorder) -> None:
     assert isinstance(codes, cupy.ndarray)
 
 
-def test_views_share_memory(device: Recorder) -> None:
+def test_views_share_memory() -> None:
     array = sys.modules["cupy"].empty((2, 2))
     array[:1][...] = 7.0
     assert array.get()[0].tolist() == [7.0, 7.0]
 
 
-def test_uploaded_array_is_a_copy(device: Recorder) -> None:
+def test_uploaded_array_is_a_copy() -> None:
     host = np.zeros(2)
     sys.modules["cupy"].asarray(host)[0] = 1.0
     assert host.tolist() == [0.0, 0.0]
 
 
-def test_upload_turns_missing_into_null(device: Recorder) -> None:
+def test_upload_turns_missing_into_null() -> None:
     for series in NULLS.values():
-        assert upload(series).hasnans
+        assert to_cudf(series).hasnans
 
 
 @pytest.mark.parametrize("name", ["float", "object bool"])
-def test_nulls_become_the_value_they_are_told(name: str, device: Recorder) -> None:
-    column = upload(NULLS[name])
+def test_nulls_become_the_value_they_are_told(name: str) -> None:
+    column = to_cudf(NULLS[name])
     column = column.astype("float64") if column.dtype.kind == "b" else column
     found = column.to_cupy(na_value=-1.0).get()
     assert found[1] == -1.0
 
 
-def test_bool_with_nulls_does_not_become_an_array(device: Recorder) -> None:
-    column = upload(NULLS["object bool"])
+def test_bool_with_nulls_does_not_become_an_array() -> None:
+    column = to_cudf(NULLS["object bool"])
     assert column.dtype == np.dtype(bool)
     with pytest.raises(ValueError, match="no nulls"):
         column.to_cupy()
 
 
-def test_nullable_int_keeps_its_type_and_has_no_way_to_cupy(device: Recorder) -> None:
-    column = upload(NULLS["nullable int"])
+def test_nullable_int_keeps_its_type_and_has_no_way_to_cupy() -> None:
+    column = to_cudf(NULLS["nullable int"])
     assert column.dtype == pd.Int64Dtype()
     with pytest.raises(TypeError, match="Cannot interpret"):
         column.to_cupy(na_value=np.nan)
     assert np.isnan(column.astype("float64").to_cupy(na_value=np.nan).get()[1])
 
 
-def test_values_with_nulls_are_floats_and_as_integers_the_least_one(device: Recorder) -> None:
-    codes = upload(pd.Series(["b", None, "a"], dtype="category")).cat.codes
+def test_values_with_nulls_are_floats_and_as_integers_the_least_one() -> None:
+    codes = to_cudf(pd.Series(["b", None, "a"], dtype="category")).cat.codes
     assert codes.values.dtype == np.dtype("float64")
     assert codes.values.astype("int64").get().tolist() == [1, -(2**63), 0]
     with pytest.raises(ValueError, match="non-negative"):
         sys.modules["cupy"].bincount(codes.values.astype("int64") + 1)
     with pytest.raises(ValueError, match="with missing values"):
-        _ = upload(NULLS["nullable int"]).values
+        _ = to_cudf(NULLS["nullable int"]).values
     with pytest.raises(ValueError, match="no nulls"):
-        _ = upload(NULLS["object bool"]).values
+        _ = to_cudf(NULLS["object bool"]).values
 
 
-def test_codes_of_nulls_are_null_until_filled(device: Recorder) -> None:
-    codes = upload(pd.Series(["b", None, "a"], dtype="category")).cat.codes
+def test_codes_of_nulls_are_null_until_filled() -> None:
+    codes = to_cudf(pd.Series(["b", None, "a"], dtype="category")).cat.codes
     assert codes.dtype == np.dtype("int8")
     assert codes.hasnans
     filled = codes.fillna(-1).to_cupy()
@@ -164,8 +164,8 @@ def test_codes_of_nulls_are_null_until_filled(device: Recorder) -> None:
     assert filled.get().tolist() == [1, -1, 0]
 
 
-def test_names_that_the_real_class_lacks_are_lacking(device: Recorder) -> None:
-    column = upload(NULLS["float"])
+def test_names_that_the_real_class_lacks_are_lacking() -> None:
+    column = to_cudf(NULLS["float"])
     assert not hasattr(column, "nbytes")
     assert hasattr(NULLS["float"], "nbytes")
 
@@ -177,12 +177,12 @@ def test_names_that_the_real_class_lacks_are_lacking(device: Recorder) -> None:
         (pd.Series(["a", 1], dtype=object), "mixed-integer"),
     ],
 )
-def test_what_cudf_cannot_hold_is_refused(series: pd.Series, why: str, device: Recorder) -> None:
+def test_what_cudf_cannot_hold_is_refused(series: pd.Series, why: str) -> None:
     with pytest.raises(TypeError, match=why):
-        upload(series)
+        to_cudf(series)
 
 
-def test_cuml_takes_no_matrix_from_the_host(device: Recorder) -> None:
+def test_cuml_takes_no_matrix_from_the_host() -> None:
     twin = sys.modules["cuml.linear_model"].LogisticRegression
     model = twin(**twin._params_from_cpu(LogisticRegression()))
     with pytest.raises(Refused):

@@ -16,8 +16,6 @@ FLOATS = (np.float32, np.float64)
 
 
 class csr_matrix(OnDevice):  # noqa: N801
-    """The stand-in of `cupyx.scipy.sparse.csr_matrix`."""
-
     __module__ = "cupyx.scipy.sparse._csr"
     OWNER = "cupyx.scipy.sparse.csr_matrix"
 
@@ -65,22 +63,22 @@ class csr_matrix(OnDevice):  # noqa: N801
         return arrays.ndarray(getattr(self._host, name))
 
     def get(self, stream: Any = None) -> sparse.csr_matrix:
-        """Copy to the host, on purpose."""
         RECORDER.call(self.OWNER, "get", (stream,))
         RECORDER.copied("host", "explicit", self.nbytes_of_parts())
         return self._host.copy()
 
     def toarray(self) -> arrays.ndarray:
-        """Return all zeros too."""
         RECORDER.call(self.OWNER, "toarray", ())
         return arrays.ndarray(self._host.toarray())
 
 
 class _Text:
-    """What the four classes share."""
+    """What the four classes share: the class of scikit-learn with the same name inside."""
 
     OWNER = ""
-    sklearn_class: type
+
+    def __init_subclass__(cls) -> None:
+        cls.OWNER = f"cuml.feature_extraction.text.{cls.__name__}"
 
     def __init__(self, **params: Any) -> None:
         RECORDER.call(self.OWNER, "__init__", (), params)
@@ -92,21 +90,18 @@ class _Text:
         self.params = params
         known = {name: value for name, value in params.items() if name != "preprocessor"}
         own = {"lowercase": False} if params.get("preprocessor") else {}
-        self._inside = self.sklearn_class(**known | own)
+        self._inside = getattr(sklearn_text, type(self).__name__)(**known | own)
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        """Learn from texts, or from counts, on the device."""
         RECORDER.call(self.OWNER, "fit", (X,))
         self._inside.fit(self._taken(X))
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> csr_matrix:
-        """Learn, and return the rows."""
         RECORDER.call(self.OWNER, "fit_transform", (X,))
         return csr_matrix.made(self._inside.fit_transform(self._taken(X)))
 
     def transform(self, X: Any) -> csr_matrix:
-        """Return the rows of new texts."""
         RECORDER.call(self.OWNER, "transform", (X,))
         return csr_matrix.made(self._inside.transform(self._taken(X)))
 
@@ -125,48 +120,29 @@ class _Text:
             raise RuntimeError("CUDF failure: Insufficient number of characters in each string")
 
 
-class HashingVectorizer(_Text):
-    """The stand-in of `cuml.feature_extraction.text.HashingVectorizer`."""
+class _Weighted(_Text):
+    @property
+    def idf_(self) -> arrays.ndarray:
+        RECORDER.call(self.OWNER, "idf_")
+        return arrays.ndarray(self._inside.idf_)
 
-    OWNER = "cuml.feature_extraction.text.HashingVectorizer"
-    sklearn_class = sklearn_text.HashingVectorizer
+
+class HashingVectorizer(_Text):
+    pass
 
 
 class CountVectorizer(_Text):
-    """The stand-in of `cuml.feature_extraction.text.CountVectorizer`."""
-
-    OWNER = "cuml.feature_extraction.text.CountVectorizer"
-    sklearn_class = sklearn_text.CountVectorizer
-
     def get_feature_names_out(self) -> np.ndarray:
         """Return the terms, on the host."""
         RECORDER.call(self.OWNER, "get_feature_names_out", ())
         return self._inside.get_feature_names_out()
 
 
-class TfidfVectorizer(CountVectorizer):
-    """The stand-in of `cuml.feature_extraction.text.TfidfVectorizer`."""
-
-    OWNER = "cuml.feature_extraction.text.TfidfVectorizer"
-    sklearn_class = sklearn_text.TfidfVectorizer
-
-    @property
-    def idf_(self) -> arrays.ndarray:
-        RECORDER.call(self.OWNER, "idf_")
-        return arrays.ndarray(self._inside.idf_)
+class TfidfVectorizer(CountVectorizer, _Weighted):
+    pass
 
 
-class TfidfTransformer(_Text):
-    """The stand-in of `cuml.feature_extraction.text.TfidfTransformer`."""
-
-    OWNER = "cuml.feature_extraction.text.TfidfTransformer"
-    sklearn_class = sklearn_text.TfidfTransformer
-
-    @property
-    def idf_(self) -> arrays.ndarray:
-        RECORDER.call(self.OWNER, "idf_")
-        return arrays.ndarray(self._inside.idf_)
-
+class TfidfTransformer(_Weighted):
     @property
     def n_features_in_(self) -> int:
         return self._inside.n_features_in_
@@ -178,7 +154,6 @@ class TfidfTransformer(_Text):
 
 
 def modules() -> dict[str, ModuleType]:
-    """Return the stand-ins of the modules, by name."""
     text, rows = "cuml.feature_extraction.text", "cupyx.scipy.sparse"
     made = {name: ModuleType(name) for name in ("cuml.feature_extraction", text, rows)}
     for kind in (CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer):

@@ -59,7 +59,6 @@ class Contract:
         self.owners: dict[str, Any] = content["owners"]
 
     def has(self, owner: str, name: str) -> bool:
-        """Return whether the real object has a name."""
         return name in self.owners[owner]
 
     def faults(self, call: Call) -> list[str]:

@@ -13,13 +13,9 @@ from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier, XGBRFRegressor
 
 from pipeline.backends.nvforest import BOOSTED, GROWN, METHODS, Forest
 from pipeline.errors import Unsupported
-from pipeline.optional import available
 
-pytestmark = [
-    pytest.mark.contract_live,
-    pytest.mark.skipif(not available("nvforest"), reason="not installed: nvforest"),
-    pytest.mark.filterwarnings("ignore"),
-]
+pytest.importorskip("nvforest")
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 X = np.random.default_rng(0).normal(size=(400, 5)).astype("float32")
 LABELS = {"two": (X[:, 0] > 0).astype(int), "three": np.digitize(X[:, 1], [-1, 1])}

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
-import warnings
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -23,17 +19,12 @@ from pipeline.backends.cuml import multi_gpu
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import CUML, public_name, rule
 from pipeline.backends.xgboost import distributed
-from pipeline.optional import available, load
-from tests.contract import cuml_on_numpy
+from pipeline.optional import load
+from tests.contract.live import cuml_on_numpy
+from tests.contract.live.sources import of_class
 from tests.estimators import CASES, Case, named
 
-MISSING = [name for name in ("cuml", *multi_gpu.NEEDS) if not available(name)]
-
-pytestmark = [
-    pytest.mark.contract_live,
-    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
-    pytest.mark.filterwarnings("ignore"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 MANY = {
     "sklearn.cluster.KMeans": "cuml.cluster.kmeans_mg.KMeansMG",
@@ -50,13 +41,6 @@ MANY = {
 """Name of the estimator -> the class that each worker makes; the others make cuML's own."""
 
 TRAINED_TOGETHER = [case for case in CASES if public_name(case.estimator) in MULTI_GPU]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _packages() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        load("cuml.dask")
 
 
 def learners() -> list[Any]:
@@ -133,11 +117,6 @@ def test_each_worker_learns_from_its_rows_with_their_targets_in_order() -> None:
         assert sorted(found.workers) == sorted(alone.workers)
 
 
-def test_the_class_itself_swallows_what_it_does_not_know() -> None:
-    made = load("cuml.dask.linear_model.Ridge")(client=object(), colour=1)
-    assert made.kwargs["colour"] == 1
-
-
 def test_what_we_supply_is_what_is_not_there() -> None:
     assert not hasattr(load("cuml.dask.linear_model.LogisticRegression"), "predict_proba")
     assert not hasattr(load("cuml.dask.naive_bayes.MultinomialNB"), "predict_proba")
@@ -150,14 +129,8 @@ def set_by(name: str) -> set[str]:
     found: set[str] = set()
     for base in load(MANY[name]).__mro__:
         if "_mg" in base.__module__:
-            found |= set(re.findall(r"self\.(\w+_) =", source(base)))
+            found |= set(re.findall(r"self\.(\w+_) =", of_class(base)))
     return found
-
-
-def source(cls: type) -> str:
-    path = Path(str(sys.modules[cls.__module__].__file__))
-    suffix = "py" if path.suffix == ".py" else "pyx"
-    return path.with_name(f"{path.name.partition('.')[0]}.{suffix}").read_text()
 
 
 def learnt(case: Case, X: np.ndarray, y: Any) -> tuple[Any, Any]:
@@ -204,22 +177,3 @@ def test_without_what_we_supply_it_does_not(monkeypatch: pytest.MonkeyPatch) -> 
         _, made = learnt(case, *case.data())
         with pytest.raises(AttributeError, match="n_samples_|n_iter_"):
             made.as_sklearn()
-
-
-def test_clusters_know_the_labels_of_one_gpu_alone() -> None:
-    text = inspect.getsource(load("cuml.dask.cluster.KMeans").fit)
-    assert "first = kmeans_fit[0].result()" in text
-    assert "self.inertia_ = sum(inertias)" in text
-    assert KMeans.__name__ in MULTI_GPU["sklearn.cluster.KMeans"].path
-
-
-@pytest.mark.parametrize("name", ["KNeighborsClassifier", "KNeighborsRegressor"])
-def test_neighbours_make_no_single_model(name: str) -> None:
-    module = load(f"cuml.dask.neighbors.{name}")
-    assert "_set_internal_model" not in inspect.getsource(sys.modules[module.__module__])
-
-
-def test_lasso_hands_over_a_model_of_another_class() -> None:
-    found = inspect.getsource(load("cuml.dask.linear_model.Lasso"))
-    assert "self.solver = CD(" in found
-    assert "_set_internal_model" not in found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,17 +14,11 @@ from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml import translations
 from pipeline.backends.cuml.tables import CUML, public_name
 from pipeline.backends.cuml.translations import Case
-from pipeline.optional import available, load
 from pipeline.planning.classify import classify_step
-from tests.contract import learning, probes, snapshot
+from tests.contract import learning, probes
 from tests.contract.estimators import HONOURED, LOST, REFUSED
 
-MISSING = [package for package in snapshot.PACKAGES if not available(package)]
-pytestmark = [
-    pytest.mark.contract_live,
-    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
-    pytest.mark.filterwarnings("ignore"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 NAMES = probes.translated()
 HERE = [name for name in NAMES if name not in probes.USUAL]
@@ -33,14 +26,6 @@ HERE = [name for name in NAMES if name not in probes.USUAL]
 OURS = [name for name, row in CUML.items() if row.translation]
 """What we translate ourselves."""
 OF_TESTS = [*HONOURED, *(estimator for estimator, _ in [*REFUSED, *LOST])]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _packages() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for package in snapshot.PACKAGES:
-            load(package)
 
 
 def in_order(given: dict[str, Any] | None, why: str | None) -> str:

@@ -42,7 +42,6 @@ class Cupy(ModuleType):
 
     @staticmethod
     def asnumpy(a: Any, *, order: Order = "C") -> np.ndarray:
-        """Return an array of the host."""
         return np.array(a, order=order, subok=False)
 
 

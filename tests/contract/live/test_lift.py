@@ -1,4 +1,4 @@
-"""What cuML learns in Python alone, lifted by us; and which classes cuML can lift at all."""
+"""The lift of every class that cuML translates, and of those that we do, by cuML's own code."""
 
 from __future__ import annotations
 
@@ -15,20 +15,78 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.preprocessing import LabelBinarizer, LabelEncoder, OneHotEncoder, StandardScaler
 
+from pipeline.backends.cuml import trees
 from pipeline.backends.cuml.estimator import Cuml
-from pipeline.backends.cuml.tables import CUML, rule
+from pipeline.backends.cuml.tables import APART, CUML, public_name, rule
 from pipeline.errors import DataError
-from pipeline.optional import available, load
-from tests.contract import cuml_on_numpy, snapshot
-from tests.contract.test_live_lift import BOTH_WAYS, OURS
-from tests.estimators import Case, classes, counts, named
+from pipeline.optional import load
+from tests.contract.live import cuml_on_numpy
+from tests.contract.live.sources import of_class
+from tests.estimators import CASES, Case, classes, counts, named
 
-MISSING = [package for package in snapshot.PACKAGES if not available(package)]
-pytestmark = [
-    pytest.mark.contract_live,
-    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
-    pytest.mark.filterwarnings("ignore"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+ONE_WAY = {
+    "sklearn.cluster.HDBSCAN": "a supported single-linkage tree",
+    "sklearn.ensemble.IsolationForest": "fitted sklearn IsolationForest is not supported",
+}
+"""Classes that cuML hands over but does not take, with what it says: they have to be fitted on
+a GPU to be lifted."""
+
+TRANSLATED = [case for case in CASES if (found := rule(case.estimator)) and not found.translation]
+BOTH_WAYS = [case for case in TRANSLATED if public_name(case.estimator) not in ONE_WAY]
+OURS = [case for case in CASES if (found := rule(case.estimator)) and found.translation]
+
+
+@pytest.mark.parametrize("name", ONE_WAY)
+def test_cuml_says_what_it_does_not_take(name: str) -> None:
+    (case,) = (case for case in TRANSLATED if public_name(case.estimator) == name)
+    X, y = case.data()
+    reference = clone(case.estimator).fit(X, y)
+    with pytest.raises(load("cuml.internals.interop.UnsupportedOnGPU"), match=ONE_WAY[name]):
+        cuml_on_numpy.lifted(load(rule(case.estimator).twin), case.estimator, reference)
+    assert callable(load(rule(case.estimator).twin)._attrs_to_cpu)
+
+
+@pytest.mark.parametrize("name", ["RandomForestClassifier", "RandomForestRegressor"])
+def test_cuml_hands_trees_over_without_impurities(name: str) -> None:
+    (case,) = (case for case in BOTH_WAYS if named(case) == name)
+    reference = clone(case.estimator).set_params(bootstrap=False).fit(*case.data())
+    lifted = cuml_on_numpy.lifted(load(rule(case.estimator).twin), reference, reference)
+    assert np.isnan(lifted.feature_importances_).all()
+    trees.complete(lifted)
+    np.testing.assert_allclose(
+        lifted.feature_importances_, reference.feature_importances_, rtol=1e-4
+    )
+
+
+class Asked:
+    """Answers for any attribute and remembers its name."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        self.names.add(name)
+        return np.float64(1) if name == "epsilon_" else np.ones((1, 1, 1))
+
+
+@pytest.mark.parametrize("case", OURS, ids=named)
+def test_the_attributes_that_we_read_are_those_that_cuml_sets(case: Case) -> None:
+    asked = Asked()
+    rule(case.estimator).translation.attributes(asked)
+    kinds = load(rule(case.estimator).twin).__mro__
+    text = "".join(of_class(kind) for kind in kinds if kind.__module__.startswith("cuml."))
+    optional = {"density_"}  # of sparse projections only, and asked for by hasattr
+    assert asked.names
+    assert {name for name in asked.names - optional if f"self.{name}" not in text} == set()
+
+
+def test_no_class_is_left_out() -> None:
+    seen = {public_name(case.estimator) for case in (*BOTH_WAYS, *OURS)}
+    assert set(CUML) == seen | set(ONE_WAY) | set(APART)
+    assert (len(BOTH_WAYS), len(OURS)) == (26, 8)
+
 
 COUNTED = [case for case in OURS if named(case).endswith("NB")]
 DRAWN = [case for case in OURS if named(case).endswith("Projection")]
@@ -180,6 +238,7 @@ def test_every_answer_and_attribute_comes_back_from_cuml(case: Case) -> None:
     model = model_of(case)
     model.native._sync_attrs_from_cpu(reference)
     made = model.to_sklearn()
+    assert_of_the_spec(made, case)
     assert assert_same(made, reference, X) > 0
     assert state(reference) - state(made) == LOST.get(named(case), set())
 

@@ -15,7 +15,6 @@ from pipeline.distributed import cluster as clusters
 from pipeline.distributed.cluster import ClusterOptions
 from pipeline.optional import load
 
-pytestmark = pytest.mark.contract_live
 dask_cuda = pytest.importorskip("dask_cuda")
 
 DRIVER = {

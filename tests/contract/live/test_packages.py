@@ -6,23 +6,16 @@ here both are held to the real thing.
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
-import warnings
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import RandomForestClassifier
 
 from pipeline import Accelerated, Unsupported
 from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml.tables import APART, CUML, public_name, rule
-from pipeline.optional import available, load
+from pipeline.optional import load
 from tests.contract import cases, snapshot, standins
 from tests.contract.estimators import HONOURED, LOST, REFUSED
 from tests.contract.recorder import RECORDER
@@ -30,24 +23,9 @@ from tests.contract.rulings import FAULTY, objections
 from tests.contract.verify import Contract, faults, frozen
 from tests.estimators import CASES
 
-MISSING = [package for package in snapshot.PACKAGES if not available(package)]
-
-pytestmark = [
-    pytest.mark.contract_live,
-    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
-]
-
 
 def names(estimators: list[Any]) -> list[str]:
     return [str(each[0] if isinstance(each, tuple) else each) for each in estimators]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _packages() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for package in snapshot.PACKAGES:
-            load(package)
 
 
 @pytest.fixture(scope="module")
@@ -135,70 +113,6 @@ def test_refused_value_is_our_error_with_its_reason(estimator: BaseEstimator, wh
     assert reason.instead
 
 
-@pytest.mark.parametrize("name", ["min_samples_leaf", "min_samples_split", "max_features"])
-def test_forests_ask_python_for_whole_numbers(name: str) -> None:
-    source = Path(load("cuml.ensemble").__path__[0], "randomforest_common.pyx").read_text("utf-8")
-    assert f"isinstance(self.{name}, int)" in source or f"isinstance({name}, int)" in source
-    estimator = RandomForestClassifier(**{name: np.int64(4)})
-    assert type(cuml_estimator.translate(rule(estimator), estimator, "step")[name]) is int
-    assert cuml_estimator.list_dropped(rule(estimator), estimator, "step") == []
-
-
-def test_svc_trains_as_its_decisions_are_named_and_through_the_host() -> None:
-    twin = load("cuml.svm.SVC")
-    source = inspect.getsource(twin._fit_multiclass)
-    assert 'wrappers = {"ovo": OneVsOneClassifier, "ovr": OneVsRestClassifier}' in source
-    assert "not yet supported" in inspect.getsource(twin._attrs_to_cpu)
-    wrapper = load("cuml.multiclass.OneVsOneClassifier")
-    for method in (wrapper.fit, wrapper.predict, wrapper.decision_function):
-        assert 'mem_type="host"' in inspect.getsource(method)
-
-
-def test_lars_of_cuml_does_not_centre_its_columns() -> None:
-    """So it has no rule: its intercept is the mean of y, whatever the means of the columns."""
-    source = Path(load("cuml.linear_model").__path__[0], "lars.pyx").read_text("utf-8")
-    fitting = source.partition("def fit(self, X, y)")[2].partition("def predict")[0]
-    assert "y = y - y_mean" in fitting
-    assert "intercept = y_mean" in fitting
-    assert "X.mean" not in fitting
-
-
-def test_the_softmax_of_cuml_takes_no_weights() -> None:
-    """Of its kernel: output, gradient, scores, labels, classes, rows, whether to derive."""
-    library = Path(load("libcuml").__file__).parent / "lib64" / "libcuml.so"
-    found = set(re.findall(rb"logSoftmaxKernelIfLi4ELi64EEE([A-Za-z0-9_]+)", library.read_bytes()))
-    assert found == {b"vPT_S4_PKS3_S6_iib"}
-
-
 @pytest.mark.parametrize(("estimator", "lost"), LOST, ids=names(LOST))
 def test_value_that_cuml_drops_is_told(estimator: BaseEstimator, lost: list[str]) -> None:
     assert cuml_estimator.list_dropped(rule(estimator), estimator, "step") == lost
-
-
-def test_cupy_knows_no_nullable_types() -> None:
-    cupy = load("cupy")
-    for dtype in (pd.Int64Dtype(), pd.BooleanDtype(), pd.Float64Dtype()):
-        with pytest.raises(TypeError, match="Cannot interpret"):
-            cupy.can_cast(dtype, dtype)
-
-
-def test_frames_offer_cupy_no_array() -> None:
-    cudf = load("cudf")
-    assert not hasattr(cudf.DataFrame, "__cuda_array_interface__")
-    assert hasattr(cudf.Series, "__cuda_array_interface__")
-
-
-@pytest.mark.parametrize("name", ["DataFrame", "Series", "Index"])
-def test_cudf_refuses_implicit_conversion(name: str) -> None:
-    with pytest.raises(TypeError, match="Implicit conversion"):
-        getattr(load("cudf"), name).__array__(None)
-
-
-def test_cuml_refuses_text_labels_as_cupy() -> None:
-    source = inspect.getsource(load("cuml.internals.outputs.ClassLabels").to_output)
-    assert "doesn't support outputs of dtype" in source
-
-
-def test_standins_bear_the_names_that_our_code_looks_for() -> None:
-    for real in ("cudf.DataFrame", "cudf.Series", "cudf.Index", "cupy.ndarray"):
-        assert load(real).__module__.partition(".")[0] == real.partition(".")[0]

@@ -1,0 +1,442 @@
+"""What crosses between host and device, how often the host waits, and the bytes at once."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import FastICA
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from pipeline import Accelerated
+from pipeline.backends.cuml.multi_gpu import has_missing
+from pipeline.data import frames
+from pipeline.errors import BudgetExceeded, DataError
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.transformers import TWINS, power
+from pipeline.trace import Event
+from tests.contract import cases, memory
+from tests.contract.cases import CLASSIFIERS, ROWS, folds, table, target
+from tests.contract.recorder import LIVE, RECORDER, Recorder
+from tests.names import one_in
+
+pytestmark = pytest.mark.usefixtures("device")
+
+LOGISTIC = CLASSIFIERS["logistic"].estimator
+STATE = 20_000
+"""Bytes that the state of the program may take: some 60 categories, 5 folds, 8 bytes each."""
+MANY, CATEGORIES = 250_000, 4_000
+"""Rows and categories like those of a year of flights and the tail numbers of the planes."""
+
+
+class Trip(NamedTuple):
+    """What one call moved: as the log books it, and as the stand-ins saw it."""
+
+    entries: list[Event]
+    booked: int
+    seen: int
+    scalars: int
+
+
+def fit(n_rows: int) -> tuple[Accelerated, Trip]:
+    X = table(n_rows)
+    RECORDER.clear()
+    model = Accelerated(clone(LOGISTIC), device="cuda").fit(X, target(X))
+    return model, trip(model.execution_log_.entries)
+
+
+def predict(model: Accelerated, n_rows: int) -> Trip:
+    """Return the moves of the prediction: the log's entries after those of two fitted steps."""
+    RECORDER.clear()
+    model.predict_proba(table(n_rows))
+    return trip(model.execution_log_.entries[3:])
+
+
+def trip(entries: list[Event]) -> Trip:
+    return Trip(
+        entries,
+        sum(entry.to_host_bytes for entry in entries),
+        RECORDER.nbytes("host", "explicit"),
+        RECORDER.scalars(),
+    )
+
+
+@pytest.mark.parametrize("n_rows", [ROWS, 4 * ROWS])
+def test_every_copy_is_booked_and_only_the_input_goes_to_the_device(
+    n_rows: int, device: Recorder
+) -> None:
+    model, fitted = fit(n_rows)
+    assert {entry.device for entry in fitted.entries} == {"cuda"}
+    assert {placement.device for placement in model.plan_.placements} == {"cuda"}
+    (copy,) = (entry for entry in fitted.entries if entry.call == "copy")
+    assert copy.step == "input"
+    assert copy.to_device_bytes == table(n_rows).memory_usage(index=False).sum()
+    assert sum(entry.to_device_bytes for entry in fitted.entries) == device.nbytes("device")
+    assert 0 < fitted.booked == fitted.seen < STATE
+    names = [call.name for call in device.calls]
+    assert names.count("from_pandas") == 1
+    # The queue is drained before each of the two steps is timed.
+    assert names.count("synchronize") == len(fitted.entries) - 1 == 2
+    predicted = predict(model, n_rows)
+    assert predicted.booked == predicted.seen > 0
+    assert max(fitted.scalars, predicted.scalars) <= 4 * table().shape[1]
+
+
+def test_only_predictions_grow_with_the_rows() -> None:
+    (model, learnt), (_, more) = fit(ROWS), fit(4 * ROWS)
+    assert (learnt.booked, learnt.scalars) == (more.booked, more.scalars)
+    small, large = predict(model, ROWS), predict(model, 4 * ROWS)
+    for moved, n_rows in ((small, ROWS), (large, 4 * ROWS)):
+        output = moved.entries[-1]
+        assert (output.step, output.device) == ("output", "cpu")
+        assert output.to_host_bytes == n_rows * 2 * np.dtype("float32").itemsize
+    rest = [each.booked - each.entries[-1].to_host_bytes for each in (small, large)]
+    assert rest[0] == rest[1]
+    assert small.scalars == large.scalars
+
+
+def test_a_strict_program_keeps_a_budget_of_nothing() -> None:
+    X = table()
+    model = Accelerated(clone(LOGISTIC), device="cuda", host_bytes=0).fit(X, target(X))
+    assert len(model.predict_proba(X)) == ROWS
+
+
+@pytest.fixture(scope="module")
+def many() -> tuple[pd.DataFrame, np.ndarray]:
+    """Return a table of many rows with two columns of many categories, and a target."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, CATEGORIES, (MANY, 2))
+    X = pd.DataFrame(
+        {"tail": pd.Series(codes[:, 0].astype(str), dtype="str"), "flight": codes[:, 1]}
+    )
+    return X, rng.integers(0, 2, MANY)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        OneHotEncoder(max_categories=9),
+        OrdinalEncoder(),
+        TargetEncoder(cv=StratifiedKFold(5, shuffle=True, random_state=0)),
+        TargetEncoder(cv=KFold(5), target_type="continuous"),
+    ],
+    ids=str,
+)
+def test_many_categories_are_no_rows_to_a_budget_of_nothing(
+    estimator: Any, many: tuple[pd.DataFrame, np.ndarray]
+) -> None:
+    X, y = many
+    whole = make_column_transformer((estimator, ["tail", "flight"]))
+    model = Accelerated(whole, device="cuda", host_bytes=0).fit(X, y)
+    assert model.execution_log_.to_host_bytes > CATEGORIES * 8
+    few = model.execution_log_.to_host_bytes
+    model = Accelerated(whole, device="cuda", host_bytes=0).fit(X[: MANY // 2], y[: MANY // 2])
+    assert abs(model.execution_log_.to_host_bytes - few) <= 0.001 * few
+
+
+@pytest.mark.parametrize("kind", ["binary", "continuous"])
+def test_encoders_with_the_same_folds_bring_them_once(
+    kind: str, many: tuple[pd.DataFrame, np.ndarray], device: Recorder
+) -> None:
+    X, y = many
+    brought = []
+    for parts in ([["tail", "flight"]], [["tail"], ["flight"]]):
+        encoders = [(TargetEncoder(target_type=kind, random_state=0), names) for names in parts]
+        device.clear()
+        Accelerated(make_column_transformer(*encoders), device="cuda").fit(X, y)
+        # A byte a row for the folds, and one for class and fold or eight for the target.
+        brought.append([c.nbytes // MANY for c in device.copies if c.to == "device"])
+    small = [row for row in brought[0] if row]
+    assert small[-2:] == [1, 1 if kind == "binary" else 8]
+    assert [row for row in brought[1] if row] == small
+
+
+def test_a_step_on_the_host_breaks_the_budget_before_it_copies(device: Recorder) -> None:
+    X = table(100 * ROWS)
+    estimator = make_pipeline(StandardScaler(), FastICA(random_state=0), LogisticRegression())
+    model = Accelerated(estimator, device="cuda", fallback=True, host_bytes=0)
+    with pytest.raises(BudgetExceeded, match=r"^fastica: copy would .*FastICA has no rule"):
+        model.fit(X[["count", "amount"]].fillna(0), target(X))
+    assert device.nbytes("host", "explicit") < STATE
+    model.set_params(host_bytes=10**9).fit(X[["count", "amount"]].fillna(0), target(X))
+    moved = [e for e in model.execution_log_.entries if e.to_host_bytes > STATE]
+    assert [(entry.step, entry.call) for entry in moved] == [("fastica", "copy")]
+    assert "FastICA has no rule" in moved[0].why
+
+
+SHORT, FEW, MORE = 300, 3, 9
+OF_NUMBERS = [
+    KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf"),
+    MinMaxScaler(),
+    MissingIndicator(),
+    PolynomialFeatures(2),
+    QuantileTransformer(n_quantiles=20),
+    RobustScaler(),
+    SelectKBest(f_classif, k=2),
+    SimpleImputer(add_indicator=True),
+    SimpleImputer(strategy="median"),
+    SplineTransformer(4),
+    StandardScaler(),
+    VarianceThreshold(),
+    make_pipeline(SimpleImputer(), StandardScaler(), MinMaxScaler()),
+]
+OF_POWERS = [PowerTransformer(), make_pipeline(MinMaxScaler((1, 2)), PowerTransformer("box-cox"))]
+ROUNDS = 50
+"""What the longest search for a power asks for, one point after the other."""
+OF_CATEGORIES = [
+    OneHotEncoder(),
+    OneHotEncoder(drop="first", handle_unknown="ignore"),
+    OrdinalEncoder(),
+    SimpleImputer(strategy="most_frequent"),
+    TargetEncoder(cv=folds()),
+]
+A_BLOCK = {"SimpleImputer, most frequent": memory.COLUMNS + 2, "PowerTransformer, Box-Cox": 3}
+"""Waits for a further block: once for what is wrong in it, once for what is learnt of it."""
+
+
+def waits(estimator: Any, columns: int, *, text: bool = False) -> int:
+    """Return how often the host waits while a step is fitted on a table, read once, and used."""
+    values = np.random.default_rng(0).integers(0, 9, (SHORT, columns)).astype("float64")
+    X = pd.DataFrame(values, columns=[f"x{j}" for j in range(columns)])
+    there = frames.to_device(X.astype("str") if text else X, "cuda")
+    steps = (
+        make_pipeline(clone(estimator), OrdinalEncoder())
+        if text and _imputes(estimator)
+        else clone(estimator)
+    )
+    RECORDER.clear()
+    Program(steps).fit_transform(there, np.arange(SHORT) % 2)
+    return RECORDER.syncs()
+
+
+def _imputes(estimator: Any) -> bool:
+    return isinstance(estimator, SimpleImputer)
+
+
+def a_column(estimator: Any, **kind: bool) -> float:
+    """Return how many more times it waits for each further column."""
+    return (waits(estimator, MORE, **kind) - waits(estimator, FEW, **kind)) / (MORE - FEW)
+
+
+@pytest.mark.parametrize("estimator", OF_NUMBERS, ids=str)
+def test_columns_of_numbers_are_waited_for_together(estimator: Any) -> None:
+    assert a_column(estimator) == 0
+    assert waits(estimator, FEW) <= 8
+
+
+@pytest.mark.parametrize("estimator", OF_POWERS, ids=str)
+def test_the_powers_of_all_columns_are_waited_for_together(
+    estimator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert waits(estimator, FEW) <= ROUNDS
+    assert waits(estimator, MORE) <= ROUNDS
+    monkeypatch.setattr(power, "AT_ONCE", MORE // 2)
+    assert ROUNDS < waits(estimator, MORE) <= 3 * ROUNDS
+
+
+@pytest.mark.parametrize("estimator", OF_CATEGORIES, ids=str)
+def test_columns_of_text_are_waited_for_when_their_values_come(estimator: Any) -> None:
+    assert a_column(estimator, text=True) <= 1
+    assert waits(estimator, FEW, text=True) <= FEW + 8
+
+
+@pytest.mark.parametrize("estimator", OF_CATEGORIES, ids=str)
+def test_only_the_device_knows_how_many_numbers_are_distinct(estimator: Any) -> None:
+    assert a_column(estimator) <= 1
+    assert waits(estimator, FEW) <= FEW + 6
+
+
+@pytest.mark.parametrize("name", one_in(8, memory.CASES))
+def test_a_further_block_is_waited_for_a_few_times(name: str) -> None:
+    assert round(memory.a_block(name)) <= A_BLOCK.get(name, 2)
+
+
+def test_arrays_of_many_types_come_by_one_copy(device: Recorder) -> None:
+    there = np.arange(3)
+    wanted = [
+        np.array([True]),
+        np.arange(6.0).reshape(2, 3),
+        np.empty(0, "int8"),
+        there,
+        np.int64(5),
+    ]
+    arrays = [each if each is there else frames.to_device(each, "cuda") for each in wanted]
+    device.clear()
+    found = frames.all_to_host(arrays)
+    assert device.syncs() == 1
+    assert found[3] is there
+    for one, expected in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, expected, strict=True)
+        assert one.flags.aligned
+    assert frames.all_to_host([]) == []
+
+
+def test_many_distinct_numbers_do_not_stay_on_the_device(
+    device: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = frames.to_device(np.random.default_rng(0).normal(size=(10_000, MORE)), "cuda")
+    peaks = []
+    for large in (2**10, 2**30):
+        monkeypatch.setattr(frames, "LARGE", large)
+        with device.paused(), LIVE.counted() as live:
+            frames.all_categories(X, range(MORE))
+        peaks.append(live.peak / X.nbytes)
+    # The table, its codes and what one column takes; or all values twice, to come together.
+    assert peaks[0] < 2 < 3 < peaks[1]
+
+
+@pytest.mark.parametrize("framed", [False, True])
+@pytest.mark.parametrize("estimator", [StandardScaler(), OrdinalEncoder()], ids=str)
+def test_infinite_numbers_are_found_in_the_column_that_has_them(
+    estimator: Any, framed: bool
+) -> None:
+    X = np.ones((SHORT, FEW))
+    X[7, 1] = -np.inf
+    table = frames.to_device(pd.DataFrame(X) if framed else X, "cuda")
+    with pytest.raises(DataError, match=r"column 1 holds infinite values.* in row 7\)"):
+        Program(estimator).fit(table)
+
+
+@pytest.mark.parametrize("missing", ["error", "zeros"])
+@pytest.mark.parametrize("beyond", ["constant", "linear", "continue", "periodic"])
+def test_splines_beyond_the_knots_are_not_asked_for(
+    beyond: str, missing: str, device: Recorder
+) -> None:
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(SHORT, FEW)), rng.normal(0, 3, (SHORT, FEW))
+    if missing == "zeros":
+        new[::3], X[:, 0] = np.nan, np.nan
+    estimator = SplineTransformer(4, extrapolation=beyond, handle_missing=missing)
+    program = Program(estimator, "float64").fit(frames.to_device(X, "cuda"))
+    there = frames.to_device(new, "cuda")
+    device.clear()
+    found = program.transform(there)
+    assert device.syncs() <= 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = clone(estimator).fit(X).transform(new)
+    np.testing.assert_allclose(found.get(), expected, rtol=1e-12, atol=1e-12)
+
+
+KEPT = ("RobustScaler", "SimpleImputer, median", "SimpleImputer, median of a frame")
+"""Whose peak is a copy of the columns and one column more, however the rows are cut."""
+
+
+def rows_of_document() -> dict[str, list[float]]:
+    text = memory.DOCUMENT.read_text(encoding="utf-8")
+    lines = text.partition(memory.START)[2].partition(memory.END)[0].splitlines()[3:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {name.strip("`"): [float(cell) for cell in rest] for name, *rest in cells}
+
+
+def test_a_view_takes_nothing_and_what_is_let_go_counts_no_more(device: Recorder) -> None:
+    with device.paused(), LIVE.counted() as live:
+        X = frames.to_device(np.zeros((100, 2)), "cuda")
+        assert live.nbytes == X[:50].nbytes * 2 == 1600
+        (X + 1).sum()
+        assert (live.nbytes, live.peak) == (1600, 3208)
+        del X
+        assert live.nbytes == 0
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_frame_becomes_a_matrix_without_a_copy_of_its_columns(
+    order: str, device: Recorder
+) -> None:
+    host = pd.DataFrame(memory.numbers(1000))
+    X = frames.to_device(host, "cuda")
+    with device.paused(), LIVE.counted() as live:
+        made = frames.matrix(X, order)
+    # The frame, whose columns are views; the matrix; and what one column is checked with.
+    assert live.peak < 2.2 * made.nbytes
+    assert getattr(made.flags, f"{order.lower()}_contiguous")
+    np.testing.assert_array_equal(made.get(), host)
+
+
+def test_every_transformer_is_counted() -> None:
+    assert set(TWINS) <= {type(case.estimator) for case in memory.CASES.values()}
+
+
+@pytest.mark.parametrize("name", one_in(8, memory.CASES))
+def test_no_transformer_takes_more_than_its_bound(name: str) -> None:
+    found = memory.taken(name)
+    assert found.peak <= max(memory.MOST, 1.5 + found.made)
+    assert found.passes <= 2
+
+
+@pytest.mark.parametrize("name", one_in(8, memory.CASES))
+def test_halving_lowers_the_peak(name: str) -> None:
+    whole, half = memory.taken(name, 4).peak, memory.taken(name, 4, halves=True).peak
+    assert half == whole <= memory.MOST if name in KEPT else half < whole
+
+
+def test_the_table_in_the_documentation_is_what_is_counted() -> None:
+    found = rows_of_document()
+    assert list(found) == list(memory.CASES)
+    for name, (peak, waits, more) in found.items():
+        now = memory.taken(name)
+        assert now.peak == pytest.approx(peak, abs=0.06), name
+        assert now.waits <= waits + (memory.BLOCKS - 1) * (more + 0.5), name
+
+
+def test_looking_for_what_is_missing_takes_no_memory(device: Recorder) -> None:
+    with device.paused(), LIVE.counted() as live:
+        X = frames.to_device(np.ones((1000, 8)), "cuda")
+        assert not has_missing(X)
+    assert live.peak < X.nbytes + 100
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, np.nan], True),
+        ([np.nan, np.inf], True),
+        ([np.inf, -np.inf], False),
+        ([3e38, 3e38], False),
+        ([1, 2], False),
+    ],
+)
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_infinite_numbers_and_sums_are_not_missing(
+    values: list[float], expected: bool, where: str, device: Recorder
+) -> None:
+    dtype = "float32" if isinstance(values[0], float) else "int64"
+    X = np.array([values], dtype=dtype)
+    assert has_missing(frames.to_device(X, where)) is expected
+    assert has_missing(csr_matrix(X)) is expected
+
+
+@pytest.mark.parametrize("name", one_in(6, [*cases.TRANSFORMERS, *cases.CLASSIFIERS]))
+def test_less_than_a_byte_a_row_comes_to_the_host_unbooked(name: str, device: Recorder) -> None:
+    case = (cases.TRANSFORMERS | cases.CLASSIFIERS)[name]
+    X = cases.table(10 * cases.ROWS)
+    device.clear()
+    model = Accelerated(clone(case.estimator), device="cuda").fit(
+        X, cases.target(X, case.n_classes)
+    )
+    (model.predict_proba if name in cases.CLASSIFIERS else model.transform)(X)
+    booked = sum(entry.to_host_bytes for entry in model.execution_log_.entries)
+    assert device.nbytes("host") - booked < len(X)

@@ -1,0 +1,249 @@
+"""Values that CuPy computes otherwise: NaN of either sign, counts, and sketches of quantiles."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from pipeline import Accelerated, trace
+from pipeline.data import frames
+from pipeline.errors import BudgetExceeded
+from pipeline.optional import load
+from pipeline.preprocessing.engine.blocks import Numbers
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.statistics.categories import SPREAD, tally
+from pipeline.preprocessing.statistics.quantiles import collect_values, quantile
+from pipeline.preprocessing.statistics.sketch import QuantileSketch
+from pipeline.preprocessing.transformers.power import PowerTransformerTwin
+from tests.contract.cases import dense, folds
+from tests.contract.recorder import Recorder
+
+pytestmark = pytest.mark.usefixtures("device")
+
+ROWS = 600
+SPECS = [
+    MinMaxScaler(),
+    MissingIndicator(),
+    OneHotEncoder(),
+    OrdinalEncoder(),
+    PowerTransformer(),
+    QuantileTransformer(n_quantiles=50),
+    RobustScaler(),
+    SimpleImputer(strategy="median"),
+    SimpleImputer(strategy="most_frequent"),
+    SplineTransformer(3, knots="quantile", handle_missing="zeros"),
+    StandardScaler(),
+    TargetEncoder(cv=folds()),
+    make_pipeline(FunctionTransformer(np.negative), OrdinalEncoder()),
+    make_pipeline(FunctionTransformer(np.sqrt), RobustScaler()),
+    make_pipeline(SimpleImputer(strategy="median"), KBinsDiscretizer(3)),
+]
+
+
+def ratios(dtype: str = "float64") -> np.ndarray:
+    """Return ratios of small numbers: NaN from 0/0, of either sign whatever the processor makes."""
+    rng = np.random.default_rng(0)
+    above, below = rng.integers(-3, 6, (2, ROWS, 3)).astype(dtype)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = above / below
+    values[np.isinf(values)] = 7.0
+    missing = np.isnan(values)
+    values[missing] = np.copysign(np.nan, rng.choice([-1.0, 1.0], missing.sum()))
+    return values
+
+
+def frame(matrix: np.ndarray) -> Any:
+    """Return a matrix as columns of cuDF, whose NaN are no nulls."""
+    return load("cudf").DataFrame(load("cupy").asarray(matrix), columns=list("abc"))
+
+
+def test_the_cases_have_nan_of_both_signs() -> None:
+    signs = np.signbit(ratios()[np.isnan(ratios())])
+    assert 0.2 < signs.mean() < 0.8
+
+
+def test_the_stand_in_sorts_a_nan_with_its_sign_set_first() -> None:
+    cupy = sys.modules["cupy"]
+    array = cupy.asarray(np.array([1.0, -np.nan, 0.0, np.nan, -2.0]))
+    expected = [np.nan, -2.0, 0.0, 1.0, np.nan]
+    np.testing.assert_array_equal(cupy.sort(array).get(), expected)
+    np.testing.assert_array_equal(array[array.argsort()].get(), expected)
+    # What comes after a NaN falls together with it: the least number is lost.
+    np.testing.assert_array_equal(cupy.unique(array).get(), [np.nan, 0.0, 1.0, np.nan])
+    array.sort()
+    np.testing.assert_array_equal(array.get(), expected)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("made", [np.asarray, frame], ids=["matrix", "columns"])
+@pytest.mark.parametrize("estimator", SPECS, ids=str)
+def test_nan_of_either_sign_is_missing(estimator: Any, made: Any) -> None:
+    X = ratios()
+    y = (np.nan_to_num(X[:, 0]) + X[:, 1] > 1).astype("int64")
+    reference = clone(estimator).fit(X, y)
+    model = Accelerated(clone(estimator), device="cuda", dtype="float64").fit(made(X), y)
+    found, expected = np.asarray(model.transform(made(X))), dense(reference.transform(X))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_single_precision_has_signs_as_well(dtype: str) -> None:
+    X = ratios(dtype)
+    model = Accelerated(RobustScaler(), device="cuda", dtype="float64").fit(X)
+    fitted, reference = model.to_sklearn(), RobustScaler().fit(X)
+    np.testing.assert_allclose(fitted.center_, reference.center_, rtol=1e-6)
+    np.testing.assert_allclose(fitted.scale_, reference.scale_, rtol=1e-6)
+
+
+MANY = 3 * SPREAD
+COUNTING = [
+    OneHotEncoder(max_categories=5),
+    OrdinalEncoder(),
+    SimpleImputer(strategy="most_frequent"),
+    TargetEncoder(cv=KFold(3)),
+    TargetEncoder(cv=KFold(3), target_type="continuous"),
+    SelectKBest(f_classif, k=1),
+]
+
+
+@pytest.mark.parametrize("size", [3, SPREAD + 1])
+def test_tallies_are_not_waited_for(size: int, device: Recorder) -> None:
+    cupy = load("cupy")
+    places, weights = cupy.asarray(np.arange(1000) % size), cupy.asarray(np.ones(1000))
+    device.clear()
+    for each in (None, weights):
+        tally(places, size, cupy, each)
+    assert device.syncs() == 0
+
+
+@pytest.mark.parametrize("estimator", COUNTING, ids=str)
+def test_no_histogram_is_asked_of_cub(estimator: Any, device: Recorder) -> None:
+    X = np.stack([np.arange(MANY), np.arange(MANY) % 3], axis=1).astype("float64")
+    y = np.random.default_rng(0).integers(0, 2, MANY)
+    model = Accelerated(clone(estimator), device="cuda", dtype="float64").fit(X, y)
+    assert [call for call in device.calls if call.name == "bincount"] == []
+    expected = dense(clone(estimator).fit(X, y).transform(X[:50]))
+    np.testing.assert_allclose(dense(model.transform(X[:50])), expected, rtol=1e-9)
+
+
+RANK_ERROR = 0.02
+
+SKETCHED = [
+    SimpleImputer(strategy="median"),
+    RobustScaler(),
+    QuantileTransformer(n_quantiles=9),
+    KBinsDiscretizer(3, subsample=None, encode="ordinal"),
+]
+
+
+def matrix(n_rows: int = 3000) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.normal(size=n_rows), rng.integers(0, 40, n_rows)], axis=1)
+    X[::3, 0] = np.nan
+    return X
+
+
+def summarized(device: str, n_parts: int, dtype: str = "float64") -> Any:
+    X = matrix() if dtype.startswith("float") else np.nan_to_num(matrix()) * [10, 1]
+    parts = [frames.to_device(part, device) for part in np.array_split(X.astype(dtype), n_parts)]
+    return reduce(QuantileSketch.merge, [collect_values(part, RANK_ERROR) for part in parts])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8", "bool"])
+@pytest.mark.parametrize("n_parts", [1, 2, 7, 64])
+def test_quantiles_are_those_of_the_cpu(n_parts: int, dtype: str) -> None:
+    on_gpu, on_cpu = (summarized(name, n_parts, dtype) for name in ("cuda", "cpu"))
+    levels = np.linspace(0, 1, 101)
+    np.testing.assert_array_equal(quantile(on_gpu, levels), quantile(on_cpu, levels))
+    assert [c.slack for c in on_gpu.columns] == [c.slack for c in on_cpu.columns]
+
+
+def test_merging_copies_only_bounds_to_the_host(device: Recorder) -> None:
+    stat = summarized("cuda", 7)
+    bounds = 7 * 2 * 2 * 8
+    assert device.nbytes("host", "explicit") == bounds
+    quantile(stat, [0.5])
+    kept = sum(8 * (len(c.rest) + c.size * len(c.levels)) for c in stat.columns)
+    assert device.nbytes("host", "explicit") == bounds + kept
+
+
+@pytest.mark.parametrize("estimator", SKETCHED, ids=repr)
+def test_program_gives_what_the_cpu_gives(estimator: Any) -> None:
+    X = pd.DataFrame(matrix(), columns=["real", "int"])
+    X = X.fillna(0.0) if isinstance(estimator, KBinsDiscretizer) else X
+    on_gpu, on_cpu = (
+        Program(estimator, "float64", rank_error=RANK_ERROR).fit(frames.to_device(X, name))
+        for name in ("cuda", "cpu")
+    )
+    found = on_gpu.transform(frames.to_device(X, "cuda"))
+    np.testing.assert_allclose(frames.to_host(found), on_cpu.transform(X), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("rank_error", [0.0, RANK_ERROR])
+def test_rows_that_came_from_another_process_are_booked_once(
+    rank_error: float, device: Recorder
+) -> None:
+    there = frames.to_device(matrix(), "cuda")
+    with trace.execution_log() as book, trace.record("scaler", "fit", "cuda"):
+        came = pickle.loads(pickle.dumps(collect_values(there, rank_error)))
+        once, again = quantile(came, [0.5]), quantile(came, [0.5])
+    np.testing.assert_array_equal(once, again)
+    rows = there.nbytes if rank_error == 0 else 0
+    assert book.to_host_bytes == device.nbytes("host", "explicit") + rows
+    assert device.nbytes("host", "pickle") >= rows
+
+
+@pytest.mark.parametrize("method", ["yeo-johnson", "box-cox"])
+def test_powers_book_rows_that_came_from_another_process(method: str, device: Recorder) -> None:
+    there = frames.to_device(abs(np.nan_to_num(matrix())) + 1, "cuda")
+    with trace.execution_log() as book, trace.record("power", "fit", "cuda"):
+        twin = PowerTransformerTwin(PowerTransformer(method=method))
+        twin.finalize(pickle.loads(pickle.dumps(twin.statistics(Numbers(there)))))
+    assert device.nbytes("host", "pickle") == there.nbytes
+    assert book.to_host_bytes == device.nbytes("host", "explicit") + there.nbytes
+
+
+def test_rows_that_came_from_another_process_break_a_budget_of_nothing() -> None:
+    there = frames.to_device(matrix(10_000), "cuda")
+    came = pickle.loads(pickle.dumps(collect_values(there, 0.0).merge(collect_values(there, 0.0))))
+    with (
+        trace.execution_log(host_bytes=0, n_rows=20_000),
+        trace.record("x", "fit", "cuda"),
+        pytest.raises(BudgetExceeded, match="would bring 320,000 bytes"),
+    ):
+        quantile(came, [0.5])
+
+
+def test_rows_that_stay_in_their_process_cost_their_quantiles() -> None:
+    there = frames.to_device(matrix(10_000), "cuda")
+    stat = collect_values(there, 0.0).merge(collect_values(there, 0.0))
+    with (
+        trace.execution_log(host_bytes=0, n_rows=10_000) as book,
+        trace.record("x", "fit", "cuda"),
+    ):
+        quantile(stat, [0.5])
+    assert book.to_host_bytes < 100
