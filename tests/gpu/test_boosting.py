@@ -11,11 +11,8 @@ from sklearn.metrics import roc_auc_score
 
 from pipeline import Accelerated
 from pipeline.data import partitioned
-from pipeline.system.devices import obstacle
 
 xgboost = pytest.importorskip("xgboost")
-NO_GPU = obstacle()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
 
 ROWS = 4_000
 

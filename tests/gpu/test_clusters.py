@@ -17,10 +17,7 @@ from pipeline.optional import load
 from pipeline.system import devices
 from tests.estimators import CASES, Case, binary, named
 
-NO_GPU = devices.obstacle()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
-
-ONE = bool(NO_GPU) or len(devices.gpu.probe().devices) < 2
+ONE = bool(devices.obstacle()) or len(devices.gpu.probe().devices) < 2
 several = pytest.mark.skipif(ONE, reason="needs two GPUs")
 SHARED = [case for case in CASES if public_name(case.estimator) in MULTI_GPU]
 

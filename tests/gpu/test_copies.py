@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 
 from pipeline import Accelerated
-from pipeline.system.devices import obstacle
 from tests.gpu.test_parity import data, program
 from tools.gpu_proof.driver import copies
-
-NO_GPU = obstacle()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
 
 ROWS = 200_000
 """So many that a copy of one byte a row stands out from single values that are read."""

@@ -40,9 +40,6 @@ from tests.estimators import (
     score,
 )
 
-NO_GPU = devices.obstacle()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
-
 LIFTED = 1e-4
 """How far the lifted model may be from the device's own answers."""
 ONE_ROW = 1 / ROWS

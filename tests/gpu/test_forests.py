@@ -11,10 +11,6 @@ from xgboost import XGBClassifier
 
 from pipeline.backends.nvforest import Forest
 from pipeline.optional import load
-from pipeline.system.devices import obstacle
-
-NO_GPU = obstacle()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
 
 X = np.random.default_rng(0).normal(size=(5_000, 8)).astype("float32")
 Y = (X[:, 0] + X[:, 1] > 0).astype(int)

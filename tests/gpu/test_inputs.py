@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import TargetEncoder
@@ -22,14 +20,10 @@ from pipeline.data import read as reading
 from pipeline.data.convert import convert
 from pipeline.data.read import scan
 from pipeline.data.schema import Schema, kind_of
-from pipeline.data.target import check_target
 from pipeline.errors import DataError
 from pipeline.optional import load
-from pipeline.system.devices import obstacle
 from tests.contract import cases
-
-NO_GPU = obstacle()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
+from tests.contract.test_parquet import parquet_file  # noqa: F401
 
 HOURS = pd.Series(pd.date_range("2020-01-01", "2020-12-31 23:00", freq="h", tz="UTC"))
 ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"]
@@ -61,13 +55,6 @@ def test_dates_are_the_same_categories(zone: str | None) -> None:
     np.testing.assert_array_equal(found.values, expected.values)
 
 
-def test_durations_are_the_same_categories() -> None:
-    host, X = both(d=HOURS - HOURS[100])
-    np.testing.assert_array_equal(
-        frames.categories(X, "d").values, frames.categories(host, "d").values
-    )
-
-
 @pytest.mark.parametrize("values", [[2**53, 2**53 + 1], [2**53, 2**53 + 1, None]])
 def test_huge_integers_never_merge(values: list[int | None]) -> None:
     _, X = both(x=pd.Series(values, dtype="Int64"))
@@ -96,15 +83,6 @@ def test_kinds_are_those_of_the_host() -> None:
     assert [kind_of(X[name]) for name in host] == [kind_of(host[name]) for name in host]
 
 
-def test_the_policy_holds_for_frames_of_the_device() -> None:
-    host, _ = both(n=[1.0, 2.0], t=["a", "b"], d=HOURS[:2].dt.tz_convert("Europe/Berlin"))
-    _, X = both(d=HOURS[:2], more=[1, 2], t=["b", None], n=[None, None])
-    with pytest.warns(UserWarning, match=r"left out: \['more'\]"):
-        found = Schema.fit(host)[0].take(X)
-    assert list(found.columns) == ["n", "t", "d"]
-    np.testing.assert_array_equal(frames.datetimes(found, "d").get(), frames.datetimes(host, "d"))
-
-
 @pytest.mark.parametrize("kind", ["str", "category", "datetime64[ns]", "float64"])
 @pytest.mark.parametrize("fitted", ["n", "t", "d"])
 def test_a_column_without_values_is_missing_values_of_its_kind(kind: str, fitted: str) -> None:
@@ -114,67 +92,6 @@ def test_a_column_without_values_is_missing_values_of_its_kind(kind: str, fitted
     read = {"n": frames.numbers, "t": frames.categories, "d": frames.datetimes}[fitted]
     read(found, fitted)
     assert bool(found[fitted].isnull().all())
-
-
-@pytest.mark.parametrize("labels", [range(3), [4, 2, 9], ["a", "c", "b"]], ids=str)
-@pytest.mark.parametrize("there", ["X", "y", "both"])
-def test_labels_of_two_libraries_are_compared(labels: Any, there: str) -> None:
-    X, y = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=labels), pd.Series([0, 1, 1], index=labels)
-    turned = y.iloc[::-1]
-    if there != "y":
-        X = frames.to_device(X, "cuda")
-    if there != "X":
-        y, turned = (load("cudf").from_pandas(series) for series in (y, turned))
-    assert check_target(y, X).tolist() == [0, 1, 1]
-    with pytest.raises(DataError, match="index of y differs"):
-        check_target(turned, X)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """A Parquet file with a zone, categories and gaps, in six row groups."""
-    months = np.arange(600) % 12 + 1
-    columns = {
-        "when": pa.array(HOURS[:600].dt.tz_convert("Europe/Berlin")),
-        "carrier": pa.array(["AA", None, "ZZ", "BB"] * 150).dictionary_encode(),
-        "size": pa.array(pd.Categorical(["low", "high"] * 300, ["low", "mid", "high"], True)),
-        "n": pa.array([None, *range(1, 600)]),
-        "month": pa.array(months.astype("uint8")),
-        "late": pa.array((months % 2).astype("int8")),
-    }
-    pq.write_table(pa.table(columns), tmp_path / "table.parquet", row_group_size=100)
-    return tmp_path / "table.parquet"
-
-
-CONDITIONS = [
-    (),
-    [("month", "<=", 9)],
-    [("month", "in", [1, 5]), ("n", "!=", 12)],
-    [("month", "not in", [1, 5]), ("carrier", "==", "ZZ")],
-    [("n", ">=", 590)],
-    [("n", "=", 12)],
-    [("when", ">", pd.Timestamp("2020-01-10", tz="Europe/Berlin"))],
-]
-
-
-@pytest.mark.parametrize("rows", CONDITIONS, ids=str)
-def test_parquet_is_read_as_on_the_host(rows: Any, path: Path) -> None:
-    columns = ["when", "carrier", "size", "n"]
-    wanted, y = parquet.read_parquet(path, columns, "late", rows, "cpu")
-    found, same = parquet.read_parquet(path, columns, "late", rows, "cuda")
-    pd.testing.assert_frame_equal(found.to_pandas(), wanted)
-    np.testing.assert_array_equal(same, y)
-    assert same.dtype == y.dtype
-
-
-def test_every_split_has_the_categories_of_the_file(path: Path) -> None:
-    parts = [
-        parquet.read_parquet(path, ["carrier"], "late", [("n", op, 590)], "cuda")[0]
-        for op in ("<", ">")
-    ]
-    assert parts[0]["carrier"].dtype == parts[1]["carrier"].dtype
-    none, _ = parquet.read_parquet(path, ["carrier", "when"], "late", [("month", ">", 12)], "cuda")
-    assert len(none) == 0
 
 
 def test_calendars_of_a_file_are_those_of_the_host(path: Path) -> None:

@@ -14,11 +14,7 @@ from pipeline.data import frames
 from pipeline.optional import load
 from pipeline.preprocessing.engine import table
 from pipeline.preprocessing.engine.program import Program
-from pipeline.system.devices import obstacle
 from tests.contract import memory
-
-NO_GPU = obstacle()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
 
 WORKSPACE = 6 / memory.COLUMNS
 """Times the table that a kernel may take: sorting one column, or finding its distinct values."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
@@ -16,11 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated
-from pipeline.system.devices import obstacle
-from tests.contract.cases import TRANSFORMERS, Case, preprocessing, table, target
-
-NO_GPU = obstacle()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
+from tests.contract.cases import TRANSFORMERS, Case, dense, preprocessing, table, target
 
 ROWS = 4_000
 LOGISTIC = LogisticRegression(C=0.5, tol=1e-6, max_iter=1000)
@@ -40,10 +35,6 @@ def program(name: str) -> Any:
 def data(n_rows: int = ROWS) -> tuple[pd.DataFrame, np.ndarray]:
     X = table(n_rows)
     return X, target(X)
-
-
-def dense(matrix: Any) -> np.ndarray:
-    return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
 
 
 @pytest.mark.parametrize("case", TRANSFORMERS.values(), ids=list(TRANSFORMERS))

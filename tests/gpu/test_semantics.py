@@ -1,7 +1,4 @@
-"""What signatures cannot show: the semantics of cuDF and CuPy that our code relies on.
-
-Each test is a row of docs/gpu.md.
-"""
+"""The semantics that the stand-ins have too, on a GPU; and those that only a GPU has."""
 
 from __future__ import annotations
 
@@ -9,92 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pipeline import Accelerated
 from pipeline.data import frames
-from pipeline.data.output import categorize
 from pipeline.optional import load
-from pipeline.preprocessing.engine.blocks import Indicators, fill_missing
-from pipeline.preprocessing.statistics.categories import SPREAD, count_codes, tally
-from pipeline.preprocessing.statistics.moments import moments
-from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
-from pipeline.system.devices import obstacle
-
-NO_GPU = obstacle()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
-
-TEXT = ["b", "a", None, "Z", "é", "a"]
-"""Sorted by code point: Z, a, b, é."""
-
-
-def frame(**columns: object) -> object:
-    return load("cudf").from_pandas(pd.DataFrame(columns))
-
-
-def array(*values: object, dtype: str | None = None) -> object:
-    return load("cupy").asarray(np.array(values, dtype=dtype))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "Float64"])
-def test_nan_and_null_are_both_missing(dtype: str) -> None:
-    values = frames.numbers(frame(x=pd.Series([1.5, None, 2.5], dtype=dtype)), "x")
-    assert values.dtype.kind == "f"
-    np.testing.assert_array_equal(values.get(), [1.5, np.nan, 2.5])
+from pipeline.preprocessing.transformers.calendar import CalendarFeatures
+from pipeline.preprocessing.transformers.gregorian import FEATURES
+from tests.contract.test_semantics import *  # noqa: F403
+from tests.contract.test_semantics import array, frame
 
 
 def test_nan_that_is_no_null_is_missing_too() -> None:
     X = load("cudf").DataFrame({"x": array(1.5, np.nan, 2.5)}, nan_as_null=False)
     np.testing.assert_array_equal(frames.numbers(X, "x").get(), [1.5, np.nan, 2.5])
     assert frames.categories(X, "x").codes.get().tolist() == [0, -1, 1]
-
-
-@pytest.mark.parametrize(
-    ("values", "dtype"),
-    [([1, None, 3], "Int64"), ([True, None, False], "boolean"), ([True, None, False], "object")],
-)
-def test_nulls_of_integers_and_bools_become_nan(values: list[object], dtype: str) -> None:
-    found = frames.numbers(frame(x=pd.Series(values, dtype=dtype)), "x")
-    np.testing.assert_array_equal(found.get(), [float(values[0]), np.nan, float(values[2])])
-
-
-@pytest.mark.parametrize("dtype", ["int64", "Int64", "bool", "boolean"])
-def test_columns_without_nulls_keep_their_values(dtype: str) -> None:
-    found = frames.numbers(frame(x=pd.Series([1, 0, 1], dtype=dtype)), "x")
-    assert found.get().astype(int).tolist() == [1, 0, 1]
-
-
-def decoded(found: frames.Coded) -> list[object]:
-    return [None if code < 0 else found.values[code] for code in found.codes.get()]
-
-
-@pytest.mark.parametrize("dtype", ["str", "object"])
-def test_text_becomes_codes_into_its_distinct_values(dtype: str) -> None:
-    found = frames.categories(frame(x=pd.Series(TEXT, dtype=dtype)), "x")
-    assert decoded(found) == TEXT
-    assert sorted(found.values) == ["Z", "a", "b", "é"]
-
-
-@pytest.mark.parametrize("dtype", ["str", "category"])
-@pytest.mark.parametrize("start", [0, 1, 2, 3, 40])
-def test_rows_of_a_table_have_their_own_nulls(start: int, dtype: str) -> None:
-    X = frame(x=pd.Series(TEXT * 9, dtype=dtype))
-    assert decoded(frames.categories(X.iloc[start:], "x")) == (TEXT * 9)[start:]
-    assert decoded(frames.categories(X[start:50], "x")) == (TEXT * 9)[start:50]
-    made = categorize(X.iloc[start:])["x"].to_pandas()
-    assert made.astype(object).where(made.notna(), None).tolist() == (TEXT * 9)[start:]
-
-
-def test_categories_of_some_rows_have_the_nulls_of_the_first_ones() -> None:
-    rows = frame(x=pd.Series(["a", None, "b", "c", None, "d"], dtype="str"))["x"].iloc[2:]
-    assert rows.astype("category").isnull().to_numpy().tolist() == [False, True, True, False]
-    assert rows.copy().astype("category").isnull().to_numpy().tolist() == [False] * 2 + [
-        True,
-        False,
-    ]
-
-
-def test_rows_of_text_take_the_memory_of_the_whole_column_and_a_copy_does_not() -> None:
-    X = frame(x=["text"] * 10_000, d=[pd.Timestamp("2020-01-01")] * 10_000)
-    assert frames.nbytes(X[:1]) > 100_000
-    assert frames.nbytes(X[:1].copy()) < 1_000
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -108,146 +32,21 @@ def test_the_head_does_not_depend_on_what_the_first_row_lacks(first: int) -> Non
     assert found == ["Int64", "boolean", "str"]
 
 
-def test_categories_keep_their_own_order_and_unused_values() -> None:
-    column = pd.Series(["S", "M", None], dtype=pd.CategoricalDtype(["S", "M", "L"]))
-    codes, values = frames.categories(frame(x=column), "x")
-    assert values.tolist() == ["S", "M", "L"]
-    assert codes.get().tolist() == [0, 1, -1]
-
-
-@pytest.mark.parametrize(("n_categories", "dtype"), [(3, "int8"), (200, "int16")])
-def test_codes_are_signed(n_categories: int, dtype: str) -> None:
-    column = pd.Series([f"{number:03}" for number in range(n_categories)], dtype="category")
-    codes = frames.categories(frame(x=column), "x").codes
-    assert codes.dtype == dtype
-    assert codes.get().tolist() == list(range(n_categories))
-
-
-def test_unique_puts_one_nan_last() -> None:
-    codes, values = frames.coded(array(2.0, np.nan, 1.0, np.nan, 2.0))
-    assert values.tolist() == [1.0, 2.0]
-    assert codes.get().tolist() == [1, -1, 0, -1, 1]
-
-
-def test_a_nan_with_its_sign_set_is_sorted_before_all_numbers() -> None:
-    found = load("cupy").sort(array(1.0, -np.nan, -2.0, np.nan)).get()
-    np.testing.assert_array_equal(found, [np.nan, -2.0, 1.0, np.nan])
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_nan_with_its_sign_set_is_missing(dtype: str) -> None:
-    values = array(2.0, -np.nan, 1.0, np.nan, 4.0, dtype=dtype)
-    codes, distinct = frames.coded(values)
-    assert (codes.get().tolist(), distinct.tolist()) == ([1, -1, 0, -1, 2], [1.0, 2.0, 4.0])
-    assert quantile(RowBlocks([values[:, None]]), [0.0, 0.5, 1.0]).ravel().tolist() == [
-        1.0,
-        2.0,
-        4.0,
-    ]
-
-
 def test_a_nan_that_the_device_makes_is_missing() -> None:
     cupy = load("cupy")
     made = cupy.log(array(-1.0, 1.0)) + array(0.0, 0.0) / array(0.0, 1.0)
     assert frames.coded(made).codes.get().tolist() == [-1, 0]
 
 
-def test_unique_takes_bools() -> None:
-    codes, values = frames.coded(array(True, False, True))
-    assert values.tolist() == [False, True]
-    assert codes.get().tolist() == [1, 0, 1]
-
-
-def test_missing_is_counted_last() -> None:
-    counts = count_codes(array(0, -1, 2, 2, -1, dtype="int8"), 4, load("cupy"))
-    assert counts.get().tolist() == [1, 0, 2, 0, 2]
-
-
-def test_no_rows_are_counted_as_zero() -> None:
-    cupy = load("cupy")
-    assert count_codes(cupy.empty(0, dtype="int64"), 2, cupy).get().tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize("size", [1, 3, SPREAD - 1, SPREAD, SPREAD + 1, 2_000_000])
-def test_tallies_are_those_of_the_host(size: int) -> None:
-    rng = np.random.default_rng(0)
-    places, weights = rng.integers(0, size, 200_000), rng.normal(size=200_000)
-    cupy = load("cupy")
-    there = cupy.asarray(places)
-    assert tally(there, size, cupy).get().tolist() == tally(places, size, np).tolist()
-    found = tally(there, size, cupy, cupy.asarray(weights))
-    np.testing.assert_allclose(found.get(), tally(places, size, np, weights), rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
-def test_negative_codes_gather_from_the_end(dtype: str) -> None:
-    table = array(10.0, 20.0, 30.0)
-    assert table[array(0, -1, 1, -2, dtype=dtype)].get().tolist() == [10.0, 30.0, 20.0, 20.0]
-
-
-def test_two_index_arrays_gather_together() -> None:
-    table = array([0.0, 1.0, 2.0], [3.0, 4.0, 5.0])
-    assert table[array(1, 0, 1), array(0, -1, 2)].get().tolist() == [3.0, 2.0, 5.0]
-
-
 def test_index_out_of_bounds_wraps_without_an_error() -> None:
     assert array(10.0, 20.0, 30.0)[array(3)].get().tolist() == [10.0]
 
 
-def test_remainder_of_a_negative_number_is_positive() -> None:
-    assert (array(-1, 0, 2) % 4).get().tolist() == [3, 0, 2]
-
-
-def test_ones_are_written_into_a_slice() -> None:
-    cupy = load("cupy")
-    out = cupy.zeros((4, 4), dtype="float32")
-    rows = out[1:]
-    Indicators([array(0, 1, -1)], [2]).write(rows, 1)
-    assert out.get().tolist() == [[0.0] * 4, [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0] * 4]
-
-
-def test_holes_are_filled_column_by_column() -> None:
-    cupy = load("cupy")
-    values = cupy.asfortranarray(cupy.asarray([[1.0, cupy.nan], [cupy.nan, 4.0]]))
-    made = fill_missing(values, cupy.isnan(values), array(7.0, 8.0))
-    assert made.get().tolist() == [[1.0, 8.0], [7.0, 4.0]]
-    assert bool(cupy.isnan(values).any())
-
-
-def test_choice_between_integers_and_a_float_is_float64() -> None:
-    cupy = load("cupy")
-    assert cupy.where(array(True, False), array(1, 2), 0.0).dtype == "float64"
-    assert cupy.where(array(True), array(1.0, dtype="float32"), 0.0).dtype == "float32"
-
-
-def test_integers_and_bools_are_never_nan() -> None:
-    cupy = load("cupy")
-    assert not bool(cupy.isnan(array(1, 2)).any())
-    assert not bool(cupy.isnan(array(True)).any())
-
-
-@pytest.mark.parametrize("values", [[3.0, 1.0, 2.0], [4.0, 1.0, 2.0, 3.0], [5.0]])
-def test_median_of_odd_and_even_counts(values: list[float]) -> None:
-    assert float(load("cupy").median(array(*values))) == np.median(values)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_moments_do_not_lose_a_small_variance_beside_a_large_mean(dtype: str) -> None:
-    rng = np.random.default_rng(0)
-    host = rng.normal(1e4, 1.0, (100_000, 2)).astype(dtype)
-    host[::7, 1] = np.nan
-    cupy = load("cupy")
-    found, expected = moments(cupy.asarray(host), cupy), moments(host.astype("float64"), np)
-    np.testing.assert_array_equal(found.rows, expected.rows)
-    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-6)
-    np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-2)
-
-
-def test_infinite_values_are_found() -> None:
-    with pytest.raises(ValueError, match="'x' holds infinite values"):
-        frames.numbers(frame(x=[1.0, np.inf]), "x")
-
-
-def test_booked_bytes_are_those_of_the_values() -> None:
-    assert frames.nbytes(array(1.0, 2.0)) == 16
-    assert 32 <= frames.nbytes(frame(x=[1, 2], y=[3, 4])) <= 256
+def test_program_gives_what_it_gives_on_the_cpu() -> None:
+    hours = pd.date_range("1960-01-01", periods=5_000, freq="59h", tz="Europe/Berlin", unit="us")
+    X = pd.DataFrame({"plain": hours.tz_localize(None), "zone": hours}).mask(hours.hour == 7)
+    estimator = CalendarFeatures(FEATURES, cyclical=("hour", "weekofyear"))
+    expected = estimator.fit_transform(X)
+    for table in (X, load("cudf").from_pandas(X)):
+        model = Accelerated(estimator, device="cuda", dtype="float64").fit(table)
+        np.testing.assert_array_equal(model.transform(table), expected)

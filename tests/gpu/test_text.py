@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.feature_extraction.text import (
     CountVectorizer,
@@ -18,10 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from pipeline import Accelerated, DataError
-from pipeline.system.devices import obstacle
-
-NO_GPU = obstacle()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
+from tests.contract.cases import dense
 
 TEXTS = [
     "The cat sat on the mat, the cat!",
@@ -62,10 +58,6 @@ SPECS = {
     "counts, then weights": make_pipeline(CountVectorizer(), TfidfTransformer()),
 }
 each_spec = pytest.mark.parametrize("estimator", SPECS.values(), ids=list(SPECS))
-
-
-def dense(matrix: Any) -> np.ndarray:
-    return matrix.toarray() if issparse(matrix) else np.asarray(matrix)
 
 
 @each_spec
