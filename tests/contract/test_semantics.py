@@ -182,7 +182,7 @@ def test_ones_are_written_into_a_slice() -> None:
 def test_holes_are_filled_column_by_column() -> None:
     cupy = load("cupy")
     values = cupy.asfortranarray(cupy.asarray([[1.0, cupy.nan], [cupy.nan, 4.0]]))
-    made = fill_missing(values, cupy.isnan(values), array(7.0, 8.0))
+    made = fill_missing(values, cupy.isnan(values), array(7.0, 8.0), cupy)
     assert made.get().tolist() == [[1.0, 8.0], [7.0, 4.0]]
     assert bool(cupy.isnan(values).any())
 
