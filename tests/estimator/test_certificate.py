@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomFore
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -79,6 +77,13 @@ def test_what_is_lifted_on_the_host_agrees(estimator: Any, X: Any, y: Any, metho
     assert (found.rows, found.device) == (ROWS, "cpu")
     assert [each.method for each in found.agreements] == methods
     assert all(each.differing == 0 for each in found.agreements)
+    coded = isinstance(estimator, XGBClassifier)
+    assert found.passed.partition(", ")[2] == (
+        "text as categories" if coded else "as it was passed"
+    )
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Certificate) == found
+    assert found.packages["scikit-learn"]
+    assert not hasattr(model.fit(X, y), "certificate_")
 
 
 class Wrong(Accelerated):
@@ -105,25 +110,11 @@ def test_a_wrong_lift_is_found_and_names_method_row_and_difference() -> None:
     assert model.certify(X, rtol=1.0, atol=1.0, differing=0.5).holds
 
 
-def test_a_certificate_is_plain_data() -> None:
-    found = fitted(LogisticRegression()).certify(X[:10])
-    text = msgspec.json.encode(found)
-    assert json.loads(text)["agreements"][0]["method"] == "predict"
-    assert msgspec.json.decode(text, type=Certificate) == found
-    assert found.packages["scikit-learn"]
-
-
 def test_rows_of_a_long_table_are_taken_evenly() -> None:
     found = Wrong(LogisticRegression(), device="cpu").fit(X, Y).certify(X, n_rows=101)
     assert found.rows == 101
     rows = np.linspace(0, ROWS - 1, 101).astype(int)
     assert {each.row for each in found.agreements} <= set(rows.tolist())
-
-
-def test_a_new_fit_has_no_certificate() -> None:
-    model = fitted(LogisticRegression())
-    model.certify(X)
-    assert not hasattr(model.fit(X, Y), "certificate_")
 
 
 @pytest.mark.parametrize(
@@ -140,22 +131,28 @@ def test_a_tolerance_that_bounds_nothing_is_refused(bound: dict[str, float]) -> 
         fitted(LogisticRegression()).certify(X, **bound)
 
 
-def test_missing_answers_agree_with_missing_ones_only() -> None:
-    both = np.array([1.0, np.nan, 3.0])
-    rows = np.arange(3)
-    (same,) = compare_answers({"transform": both}, {"transform": both.copy()}, rows, Tolerance())
-    assert (same.differing, same.largest, same.holds) == (0.0, 0.0, True)
-    one = np.array([1.0, 2.0, 3.0])
-    (other,) = compare_answers({"transform": both}, {"transform": one}, rows, Tolerance())
-    assert (other.row, other.largest, other.holds) == (1, np.inf, False)
+BOTH = np.array([1.0, np.nan, -np.inf])
 
 
-def test_equal_infinities_agree() -> None:
-    far = np.vstack([X[:20], np.full((1, 6), 1e6)])
-    model = fitted(KernelDensity(kernel="tophat"), X[:20], None)
-    (found,) = model.certify(far).require().agreements
-    assert np.isneginf(model.score_samples(far)[-1])
-    assert (found.method, found.largest, found.differing) == ("score_samples", 0.0, 0.0)
+@pytest.mark.parametrize(
+    ("ours", "lifted", "row", "largest", "failure"),
+    [
+        (BOTH, BOTH.copy(), 0, 0.0, None),
+        (BOTH, np.array([1.0, 2.0, -np.inf]), 1, np.inf, None),
+        (BOTH, np.array([1.0, np.nan, np.inf]), 2, np.inf, None),
+        (BOTH, np.ones((3, 2)), 0, None, "answers in the shape (3, 2), not (3, 1)"),
+    ],
+    ids=["same", "missing", "infinite", "shape"],
+)
+def test_missing_answers_agree_with_missing_ones_and_infinities_with_equal_ones(
+    ours: Any, lifted: Any, row: int, largest: float | None, failure: str | None
+) -> None:
+    (found,) = compare_answers(
+        {"transform": ours}, {"transform": lifted}, np.arange(3), Tolerance()
+    )
+    assert (found.row, found.largest, found.failure) == (row, largest, failure)
+    assert found.holds is (largest == 0.0)
+    assert bool(found.differing) is not found.holds
 
 
 def test_labels_that_are_numbers_have_no_tolerance() -> None:
@@ -189,13 +186,6 @@ def test_partitions_are_refused() -> None:
     partitions = dd.from_pandas(TABLE[["a"]], npartitions=2)
     with pytest.raises(DataError, match=r"a certificate needs all rows .* pass X.compute\(\)"):
         fitted(StandardScaler(), partitions, None).certify(partitions)
-
-
-def test_another_shape_does_not_agree() -> None:
-    answers, lifted = {"transform": X[:, :2]}, {"transform": X}
-    (found,) = compare_answers(answers, lifted, np.arange(ROWS), Tolerance())
-    assert not found.holds
-    assert found.failure == "answers in the shape (1000, 6), not (1000, 2)"
 
 
 DAYS = [datetime.date(2020, 1, 1), datetime.date(2020, 3, 1), datetime.date(2020, 2, 1)]
@@ -268,16 +258,6 @@ def test_an_encoder_answers_as_sklearn_on_the_rows_as_they_were_passed(
     if name not in NAMED_OTHERWISE:
         names = plain.get_feature_names_out().tolist()
         assert model.get_feature_names_out().tolist() == names
-
-
-def test_none_is_a_category_to_the_lifted_model_too() -> None:
-    X, y = AS_SKLEARN_HAS_IT["text with None"], np.resize([0.0, 5.0, 1.0], 30)
-    estimator = make_pipeline(OneHotEncoder(handle_unknown="ignore"), Ridge())
-    model = Accelerated(estimator, device="cpu").fit(X, y)
-    expected = clone(estimator).fit(X, y).predict(X)
-    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-5)
-    np.testing.assert_allclose(model.to_sklearn().predict(X), expected, rtol=1e-5)
-    assert model.certify(X).require().passed == "pandas.DataFrame, as it was passed"
 
 
 FILLED = make_column_transformer(
@@ -390,8 +370,3 @@ def test_the_lifted_model_is_given_the_form_that_was_passed(form: Any, passed: s
     found = model.certify(X, n_rows=7).require()
     assert found.passed == f"{passed}, as it was passed"
     assert (type(asked[0]), len(asked[0])) == (type(X), 7)
-
-
-def test_text_is_passed_to_xgboost_as_categories() -> None:
-    model = fitted(XGBClassifier(n_estimators=3, enable_categorical=True), TABLE)
-    assert model.certify(TABLE).require().passed == "pandas.DataFrame, text as categories"

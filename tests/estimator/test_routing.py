@@ -122,38 +122,32 @@ def test_what_nobody_asked_for_is_refused_in_sklearns_words(name: str) -> None:
     )
 
 
-@pytest.mark.usefixtures("routing")
-def test_cross_validation_hands_them_on() -> None:
-    def scores(wrap: Callable[[Any], Any]) -> Any:
-        last = logistic().set_score_request(sample_weight=True)
-        model, folds = wrap(make_pipeline(scaler(), last)), GroupKFold(3)
-        params = {**METADATA, "groups": np.arange(ROWS) % 10}
-        return cross_validate(model, TABLE, LABELS, cv=folds, params=params)["test_score"]
-
-    np.testing.assert_allclose(scores(ours), scores(lambda estimator: estimator))
+def judged() -> Any:
+    return make_pipeline(scaler(), logistic().set_score_request(sample_weight=True))
 
 
-@pytest.mark.usefixtures("routing")
-def test_a_search_hands_them_on() -> None:
-    def searched(wrap: Callable[[Any], Any], prefix: str) -> Any:
-        last = logistic().set_score_request(sample_weight=True)
-        grid = {f"{prefix}logisticregression__C": [1e-3, 1.0]}
-        search = GridSearchCV(wrap(make_pipeline(scaler(), last)), grid, cv=2)
-        return search.fit(TABLE, LABELS, **METADATA)
+def validated(wrap: Callable[[Any], Any], prefix: str) -> Any:
+    params = {**METADATA, "groups": np.arange(ROWS) % 10}
+    folds = GroupKFold(3)
+    return cross_validate(wrap(judged()), TABLE, LABELS, cv=folds, params=params)["test_score"]
 
-    found, expected = searched(ours, "estimator__"), searched(lambda estimator: estimator, "")
-    score = "mean_test_score"
-    np.testing.assert_allclose(found.cv_results_[score], expected.cv_results_[score])
-    np.testing.assert_allclose(found.predict_proba(TABLE), expected.predict_proba(TABLE), 1e-6)
+
+def searched(wrap: Callable[[Any], Any], prefix: str) -> Any:
+    grid = {f"{prefix}logisticregression__C": [1e-3, 1.0]}
+    search = GridSearchCV(wrap(judged()), grid, cv=2).fit(TABLE, LABELS, **METADATA)
+    return [*search.cv_results_["mean_test_score"], *search.predict_proba(TABLE)[:, 1]]
+
+
+def bagged(wrap: Callable[[Any], Any], prefix: str) -> Any:
+    model = BaggingRegressor(wrap(make_pipeline(scaler(), ridge())), 3, random_state=0)
+    return model.fit(TABLE, LABELS, **METADATA).predict(TABLE)
 
 
 @pytest.mark.usefixtures("routing")
-def test_an_ensemble_hands_them_on() -> None:
-    def bagged(wrap: Callable[[Any], Any]) -> Any:
-        model = BaggingRegressor(wrap(make_pipeline(scaler(), ridge())), 3, random_state=0)
-        return model.fit(TABLE, LABELS, **METADATA).predict(TABLE)
-
-    np.testing.assert_allclose(bagged(ours), bagged(lambda estimator: estimator))
+@pytest.mark.parametrize("answers", [validated, searched, bagged])
+def test_what_is_around_a_model_hands_them_on(answers: Callable[[Any, str], Any]) -> None:
+    expected = answers(lambda estimator: estimator, "")
+    np.testing.assert_allclose(answers(ours, "estimator__"), expected, rtol=1e-6)
 
 
 @pytest.mark.usefixtures("routing")
@@ -184,25 +178,20 @@ def test_predictions_take_what_is_asked_for() -> None:
         model.predict(TABLE, strange=True)
 
 
+BINS = KBinsDiscretizer(encode="ordinal", quantile_method="linear")
+NO_TAKERS: dict[str, Callable[[], Any]] = {
+    r"columntransformer.kbinsdiscretizer\(sample_weight\).*set_fit_request": lambda: (
+        make_column_transformer((clone(BINS).set_fit_request(sample_weight=True), ["a"]))
+    ),
+    r"kmeans\(sample_weight\)": lambda: KMeans(2, n_init=1).set_fit_request(sample_weight=True),
+}
+
+
 @pytest.mark.usefixtures("routing")
-def test_a_step_that_takes_no_weights_is_named() -> None:
-    bins = KBinsDiscretizer(encode="ordinal", quantile_method="linear")
-    bins.set_fit_request(sample_weight=True)
-    estimator = make_pipeline(make_column_transformer((bins, ["a"])), logistic())
-    said = r"columntransformer.kbinsdiscretizer\(sample_weight\).*set_fit_request"
+@pytest.mark.parametrize("said", NO_TAKERS)
+def test_a_step_that_takes_no_weights_is_named(said: str) -> None:
     with pytest.raises(Unsupported, match=said):
-        ours(estimator).fit(TABLE, LABELS, **METADATA)
-
-
-@pytest.mark.usefixtures("routing")
-def test_a_model_among_the_transformers_is_named() -> None:
-    estimator = make_pipeline(KMeans(2, n_init=1).set_fit_request(sample_weight=True), logistic())
-    with pytest.raises(Unsupported, match=r"kmeans\(sample_weight\)"):
-        ours(estimator).fit(TABLE, LABELS, **METADATA)
-
-
-@pytest.mark.usefixtures("routing")
-def test_what_the_steps_before_would_have_to_transform_is_refused() -> None:
+        ours(make_pipeline(NO_TAKERS[said](), logistic())).fit(TABLE, LABELS, **METADATA)
     estimator = make_pipeline(scaler(), logistic(), transform_input=["sample_weight"])
     with pytest.raises(Unsupported, match=r"transform_input"):
         ours(estimator).fit(TABLE, LABELS, **METADATA)
@@ -239,40 +228,48 @@ def test_requests_are_those_of_the_spec() -> None:
     assert asked.consumes("fit", {"w", "sample_weight", "strange"}) == {"w", "sample_weight"}
 
 
-def test_without_routing_steps_are_named() -> None:
-    estimator = make_pipeline(StandardScaler(), LogisticRegression())
-    params = {"standardscaler__sample_weight": WEIGHTS}
-    expected = clone(estimator).fit(TABLE, LABELS, **params).predict_proba(TABLE)
-    model = ours(estimator).fit(TABLE, LABELS, **params)
-    np.testing.assert_allclose(model.predict_proba(TABLE), expected, rtol=1e-6)
-    params["logisticregression__sample_weight"] = WEIGHTS[::-1]
-    expected = clone(estimator).fit(TABLE, LABELS, **params).predict_proba(TABLE)
-    model.fit(TABLE, LABELS, **params)
-    np.testing.assert_allclose(model.predict_proba(TABLE), expected, rtol=1e-6)
+INNER = make_pipeline(make_pipeline(StandardScaler()), LogisticRegression())
+TWICE = make_pipeline(make_union(StandardScaler(), StandardScaler()), LogisticRegression())
+PLAIN = make_pipeline(StandardScaler(), LogisticRegression())
 
 
-def test_without_routing_what_a_step_cannot_take_is_its_own_fault() -> None:
-    estimator = make_pipeline(MinMaxScaler(), LogisticRegression())
-    with pytest.raises(Unsupported, match=r"minmaxscaler\(sample_weight\)"):
-        ours(estimator).fit(TABLE, LABELS, minmaxscaler__sample_weight=WEIGHTS)
-    table = make_pipeline(branches(None), LogisticRegression())
-    said = "ColumnTransformer.fit_transform is only supported if enable_metadata_routing=True"
-    for model in (table, ours(table)):
+@pytest.mark.parametrize(
+    ("estimator", "names"),
+    [
+        (PLAIN, ["standardscaler__sample_weight"]),
+        (PLAIN, ["standardscaler__sample_weight", "logisticregression__sample_weight"]),
+        (INNER, ["pipeline__standardscaler__sample_weight"]),
+        (TWICE, ["featureunion__sample_weight"]),
+    ],
+)
+def test_without_routing_steps_are_named(estimator: Any, names: list[str]) -> None:
+    params = {name: WEIGHTS[:: 1 - 2 * i] for i, name in enumerate(names)}
+    expected = clone(estimator).fit(TABLE, LABELS, **params).predict_proba(TABLE)
+    found = ours(estimator).fit(TABLE, LABELS, **params).predict_proba(TABLE)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("first", "name", "said"),
+    [
+        (
+            branches(None),
+            "columntransformer",
+            "ColumnTransformer.fit_transform is only supported if",
+        ),
+        (INNER[0], "pipeline", r"Pipeline.fit does not accept the \w+ parameter"),
+    ],
+)
+def test_without_routing_what_a_step_cannot_take_is_its_own_fault(
+    first: Any, name: str, said: str
+) -> None:
+    estimator = make_pipeline(first, LogisticRegression())
+    for model in (estimator, ours(estimator)):
         with pytest.raises(ValueError, match=said):
-            model.fit(TABLE, LABELS, columntransformer__sample_weight=WEIGHTS)
-    inner = make_pipeline(make_pipeline(StandardScaler()), LogisticRegression())
-    for model in (inner, ours(inner)):
-        with pytest.raises(ValueError, match=r"Pipeline.fit does not accept the \w+ parameter"):
-            model.fit(TABLE, LABELS, pipeline__sample_weight=WEIGHTS)
-    params = {"pipeline__standardscaler__sample_weight": WEIGHTS}
-    expected = inner.fit(TABLE, LABELS, **params).predict_proba(TABLE)
-    found = ours(inner).fit(TABLE, LABELS, **params).predict_proba(TABLE)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-    union = make_pipeline(make_union(StandardScaler(), StandardScaler()), LogisticRegression())
-    params = {"featureunion__sample_weight": WEIGHTS}
-    expected = union.fit(TABLE, LABELS, **params).predict_proba(TABLE)
-    found = ours(union).fit(TABLE, LABELS, **params).predict_proba(TABLE)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+            model.fit(TABLE, LABELS, **{f"{name}__sample_weight": WEIGHTS})
+    scaled = make_pipeline(MinMaxScaler(), LogisticRegression())
+    with pytest.raises(Unsupported, match=r"minmaxscaler\(sample_weight\)"):
+        ours(scaled).fit(TABLE, LABELS, minmaxscaler__sample_weight=WEIGHTS)
 
 
 @pytest.mark.parametrize(
