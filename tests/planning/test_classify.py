@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.cluster import KMeans
+from sklearn.cluster import Birch, KMeans
 from sklearn.compose import make_column_transformer
-from sklearn.decomposition import PCA, FastICA
+from sklearn.decomposition import FastICA
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -33,7 +33,7 @@ class OwnVectorizer(TfidfVectorizer):
         (XGBClassifier(), Kind.XGBOOST),
         (LogisticRegression(), Kind.MODEL),
         (KMeans(), Kind.MODEL),
-        (PCA(), Kind.MODEL),
+        (Birch(), Kind.MODEL),
         (FastICA(), Kind.MODEL),
         (CalibratedClassifierCV(), Kind.MODEL),
     ],

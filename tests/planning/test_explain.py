@@ -84,6 +84,7 @@ def test_data_hold_reasons_and_parameters() -> None:
     assert steps["xgbclassifier"]["parameters"] == {"device": "cuda"}
     (reason,) = steps["fastica"]["reasons"]
     assert "PCA" in reason["instead"]
+    assert str(explain(program(XGBClassifier()), "cuda")).count("no equivalent") == 1
     assert (steps["fastica"]["device"], steps["fastica"]["implementation"]) == ("", "")
     assert explain(LogisticRegression(), "cpu").supported
 
