@@ -70,7 +70,7 @@ help: ## List the targets and variables
 	@echo '  STAGES=          of `make gpu-proof`, with commas, as STAGES=tests,flights; empty for all'
 	@echo '  MINUTES=         for a call of `make gpu-proof`; empty for 9'
 	@echo '  FAILED=          1: `make gpu-proof` runs what has failed, and nothing else'
-	@echo '  OFFLINE=         1: `make audit` without a network is told and no error'
+	@echo '  OFFLINE=         1: `make audit` without a network is reported, no error'
 	@echo '  GPU=auto         packages to install: auto, cpu, cu12 or cu13'
 	@echo '  PYTHON3=         Python to build with, if not the first of 3.11 to 3.14 found (for a GPU 3.12)'
 	@echo '  PYTHON=          use the environment of this Python as it is'
@@ -217,7 +217,7 @@ lint: setup ## Check style and format
 	$(PYTHON) -m ruff format --check .
 
 .PHONY: format
-format: setup ## Mend style and format
+format: setup ## Fix style and format
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
 

@@ -22,7 +22,7 @@ def test_load_finds_modules_and_names(path: str) -> None:
     assert load(path) is not None
 
 
-def test_a_package_that_is_not_installed_is_named_with_the_way_out() -> None:
+def test_a_package_that_is_not_installed_is_named_with_a_suggestion() -> None:
     for path in ("no_such_package", "no_such_package.sub.Name"):
         with pytest.raises(ConfigError, match="no_such_package is not installed; run `make setup`"):
             load(path)

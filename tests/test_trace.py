@@ -57,7 +57,7 @@ def test_an_entry_is_kept_when_the_step_fails() -> None:
     assert [entry.step for entry in book.entries] == ["a", "b"]
 
 
-def test_outside_of_a_ledger_nothing_is_kept() -> None:
+def test_outside_of_a_log_nothing_is_kept() -> None:
     record_transfer(to_host=8)
     with record("a", "fit", "cpu") as entry:
         record_transfer(to_host=8)
@@ -67,7 +67,7 @@ def test_outside_of_a_ledger_nothing_is_kept() -> None:
     assert book.entries == []
 
 
-def test_ledgers_nest() -> None:
+def test_logs_nest() -> None:
     with execution_log() as outer:
         with execution_log() as inner, record("a", "fit", "cpu"):
             pass
@@ -77,7 +77,7 @@ def test_ledgers_nest() -> None:
     assert [e.step for e in outer.entries] == ["b"]
 
 
-def test_threads_do_not_share_a_ledger() -> None:
+def test_threads_do_not_share_a_log() -> None:
     books: dict[str, ExecutionLog] = {}
     together = threading.Barrier(4)
 

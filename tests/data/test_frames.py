@@ -109,8 +109,8 @@ def test_numbers_refuse_other_columns_by_name(kind: str) -> None:
         DataError, match=f"^column '{kind}' holds .* values where numbers"
     ) as caught:
         frames.numbers(frame(kind), kind)
-    for way_out in ("astype", "OneHotEncoder", "leave it out"):
-        assert way_out in str(caught.value)
+    for suggestion in ("astype", "OneHotEncoder", "leave it out"):
+        assert suggestion in str(caught.value)
 
 
 @pytest.mark.parametrize(

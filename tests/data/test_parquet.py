@@ -63,7 +63,7 @@ def test_conditions_are_joined_by_and(small_flights: Path) -> None:
     assert X["fold"].max() < 50
 
 
-def test_a_missing_file_is_told_with_the_way_out(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_a_suggestion(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.parquet: no such file; make it with `make data`"):
         parquet.read_parquet(tmp_path / "none.parquet", FEATURES, "late", LATE, "cpu")
 

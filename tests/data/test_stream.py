@@ -48,7 +48,7 @@ def test_an_empty_cell_is_missing_quoted_or_not(tmp_path: Path) -> None:
     assert table["n"].null_count == 2
 
 
-def test_a_damaged_file_is_told(tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": np.arange(1e4)}), tmp_path / "in", write_page_checksum=True)
     data = bytearray((tmp_path / "in").read_bytes())
     data[len(data) // 2] ^= 1

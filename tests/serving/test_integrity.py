@@ -138,7 +138,7 @@ def test_another_format_and_another_version_of_a_package_are_reported(folder: Pa
         load(folder, "cpu")
 
 
-def test_what_is_no_model_is_told(tmp_path: Path) -> None:
+def test_what_is_no_model_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"gone: no such model; make one with `pipeline\.save"):
         load(tmp_path / "gone")
     with pytest.raises(DataError, match="not a folder that `pipeline.save` made"):

@@ -123,7 +123,7 @@ def ending(after: int) -> Any:
     return say
 
 
-def test_an_ended_run_goes_on_after_its_last_batch(here: Here) -> None:
+def test_a_terminated_run_continues_after_its_last_batch(here: Here) -> None:
     job = here.job(rows=40)
     with pytest.raises(Ended):
         predict_file(job, ending(3))

@@ -81,11 +81,11 @@ def nothing(text: str) -> None:
 
 def killing(cluster: Any, how_many: int, after: int = 4) -> Callable[[str], None]:
     """Return a `say` that kills workers once some batches are written."""
-    told: list[str] = []
+    lines: list[str] = []
 
     def say(text: str) -> None:
-        told.append(text)
-        if len(told) == after:
+        lines.append(text)
+        if len(lines) == after:
             for pid in list(cluster.client.run(os.getpid).values())[:how_many]:
                 os.kill(pid, signal.SIGKILL)
 
@@ -122,7 +122,7 @@ class Ended(Exception):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("two")
-def test_a_run_that_was_ended_goes_on_with_or_without_a_cluster(
+def test_a_terminated_run_continues_with_or_without_a_cluster(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
     def ending(text: str) -> None:
@@ -162,6 +162,6 @@ def test_the_command_starts_a_cluster_of_its_own(files: tuple[Path, Path], tmp_p
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
     assert f"predictions: {tmp_path / 'out'} ({len(TABLE)} rows" in done.out
-    told = json.loads((tmp_path / "out.record.json").read_text())
-    assert told["cluster"] == "1 worker(s) on this machine"
+    record = json.loads((tmp_path / "out.record.json").read_text())
+    assert record["cluster"] == "1 worker(s) on this machine"
     assert call("predict", *files, tmp_path / "out", "--workers", 1).code == 2

@@ -72,7 +72,7 @@ print(step)
 """
 
 
-def test_a_second_process_is_told_to_wait_and_the_lock_dies_with_the_first(tmp_path: Path) -> None:
+def test_a_second_process_has_to_wait_and_the_lock_dies_with_the_first(tmp_path: Path) -> None:
     folder = tmp_path / "results"
     put(folder, "old")
     with started("-c", HOLD, folder) as holder:

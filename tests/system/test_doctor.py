@@ -106,7 +106,7 @@ def test_packages_that_own_the_same_files_are_an_error(versions, clash) -> None:
         ("cu13", "cu12", "error", "make setup GPU=cu12"),
     ],
 )
-def test_packages_that_do_not_fit_the_machine_are_told(installed, fits, kind, fix) -> None:
+def test_packages_that_do_not_fit_the_machine_are_reported(installed, fits, kind, fix) -> None:
     (problem,) = doctor.mismatch(installed, fits, "the reason")
     assert (problem.kind, problem.fix) == (kind, fix)
 

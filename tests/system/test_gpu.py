@@ -27,10 +27,10 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
 
     def install(*rows: str, banner: str = BANNER, code: int = 0) -> None:
-        told = "\n".join(rows)
+        answer = "\n".join(rows)
         command = tmp_path / "nvidia-smi"
         command.write_text(
-            f"#!/bin/sh\ncase $1 in --query-gpu=*) cat <<'END'\n{told}\nEND\n;;\n"
+            f"#!/bin/sh\ncase $1 in --query-gpu=*) cat <<'END'\n{answer}\nEND\n;;\n"
             f"*) echo '{banner}';; esac\nexit {code}\n"
         )
         command.chmod(0o755)

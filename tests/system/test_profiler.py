@@ -57,7 +57,7 @@ def test_a_block_is_sampled_from_its_start_to_its_end(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("nothing")
 @pytest.mark.parametrize(("cluster", "package"), [(False, "pyinstrument"), (True, "bokeh")])
-def test_what_is_missing_is_told_with_the_way_out(
+def test_what_is_missing_is_reported_with_a_suggestion(
     tmp_path: Path, *, cluster: bool, package: str
 ) -> None:
     with (
@@ -94,7 +94,7 @@ def test_run_tells_before_it_trains(small_home: Path, tmp_path: Path) -> None:
 
 
 class Profiled(FakeWorker):
-    """Writes a page where it is told to."""
+    """Writes a page where it is asked to."""
 
     def run(self, seed: int | None = None, profile: Path | None = None) -> object:
         if profile:

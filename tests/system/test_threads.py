@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from pipeline.system.threads import each, in_step
+from pipeline.system.threads import each, halved, in_step, pieces
 from pipeline.trace import execution_log, record, record_transfer
 
 
@@ -103,6 +103,12 @@ def test_context_reaches_searches() -> None:
         1: 5,
         2: 5,
     }
+
+
+def test_blocks_are_twice_as_many_inside_and_as_before_behind() -> None:
+    with halved(), halved(), halved():
+        assert pieces() == 8
+    assert pieces() == 1
 
 
 MAPPED = """
