@@ -9,16 +9,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
-from sklearn.compose import make_column_transformer
-from sklearn.impute import SimpleImputer
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection import KFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+    TargetEncoder,
+)
 
 from pipeline.preprocessing.engine import table as blocks
 from pipeline.preprocessing.engine.program import Program
 from pipeline.system.threads import os
-from tests.preprocessing.parity import PRIVATE, assert_parity
+from tests.preprocessing.parity import PRIVATE, assert_parity, cut
 from tests.strategies import tables
 
 ROWS = 448
@@ -110,7 +122,7 @@ def test_blocks_do_not_matter(name: str, n_blocks: int, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", [name for name in programs() if name != "target of imputed"])
 def test_order_of_rows_does_not_matter(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Folds follow the order of the rows; what is learnt from all rows does not."""
-    monkeypatch.setattr(blocks, "CHUNK_ROWS", 50)
+    cut(monkeypatch, 50, 1)
     shuffled = np.random.default_rng(2).permutation(ROWS)
     here = Program(programs()[name], "float64").fit(table(), target())
     there = Program(programs()[name], "float64").fit(table().iloc[shuffled], target()[shuffled])
@@ -185,3 +197,144 @@ def test_any_table_in_any_blocks(X: pd.DataFrame, n_rows: int) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blocks, "CHUNK_ROWS", n_rows)
             assert_parity(estimator, X)
+
+
+FRAME_ROWS = 60
+BOTH = ["a", "b"]
+
+
+def columns_of_each_type(n_rows: int = FRAME_ROWS) -> pd.DataFrame:
+    row = np.arange(n_rows)
+    X = pd.DataFrame(
+        {
+            "a": np.where(row % 7 == 0, np.nan, row / 3),
+            "b": row % 5,
+            "big": row + 2**60,
+            "c": pd.Categorical(np.array(["x", "y", "z"])[row % 3], ["z", "y", "x", "w"]),
+            "t": np.array(["red", "blue"])[row % 2],
+        },
+        index=pd.Index(row * 10, name="key"),
+    )
+    return X.astype({"t": "str"})
+
+
+MARKED = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+
+FRAMES = {
+    "numbers": make_column_transformer((MARKED, BOTH)),
+    "encoders": make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["t"]), (OrdinalEncoder(), ["c"]), (MARKED, BOTH)
+    ),
+    "categories passed on": make_column_transformer(
+        (MARKED, BOTH), ("passthrough", ["c"]), verbose_feature_names_out=False
+    ),
+    "remainder": make_column_transformer(
+        (MinMaxScaler(), ["b"]), ("drop", ["t"]), remainder="passthrough"
+    ),
+    "passed on first": make_column_transformer(
+        ("passthrough", ["big", "c"]), (MinMaxScaler(), ["b"])
+    ),
+    "union": make_column_transformer(
+        (make_union(MinMaxScaler(), StandardScaler()), BOTH), ("passthrough", ["c"])
+    ),
+    "function": make_column_transformer((FunctionTransformer(np.abs), ["b"])),
+}
+
+
+@pytest.mark.parametrize("n_rows", [13, FRAME_ROWS])
+@pytest.mark.parametrize("name", FRAMES)
+def test_frames_equal_sklearns(name: str, n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut(monkeypatch, n_rows, 1)
+    estimator = clone(FRAMES[name]).set_output(transform="pandas")
+    program = Program(estimator, "float64")
+    reference = clone(estimator)
+    same(
+        program.fit_transform(columns_of_each_type()),
+        reference.fit_transform(columns_of_each_type()),
+    )
+    same(program.transform(columns_of_each_type(9)), reference.transform(columns_of_each_type(9)))
+    same(
+        program.to_sklearn().transform(columns_of_each_type(9)),
+        reference.transform(columns_of_each_type(9)),
+    )
+
+
+TYPED = {
+    **FRAMES,
+    "most frequent integers": make_column_transformer(
+        (SimpleImputer(strategy="most_frequent"), ["big", "i"]), (StandardScaler(), ["b"])
+    ),
+    "integers as they are": make_column_transformer(
+        (FunctionTransformer(feature_names_out="one-to-one"), ["big"]), (StandardScaler(), ["b"])
+    ),
+    "codes": make_column_transformer(
+        (OrdinalEncoder(dtype="int32"), ["c"]), (MinMaxScaler(), ["f"]), (OneHotEncoder(
+            dtype="int8", sparse_output=False), ["t"]), ("passthrough", ["big"])
+    ),
+    "holes": make_column_transformer((MissingIndicator(), ["a"]), (MaxAbsScaler(), ["f", "i"])),
+    "bins": make_column_transformer(
+        (KBinsDiscretizer(3, encode="ordinal", quantile_method="linear"), ["f"]),
+        (Binarizer(), ["i"]), (Normalizer(), ["f"]), (make_pipeline(MinMaxScaler()), ["b"])
+    ),
+    "imputer alone": SimpleImputer(strategy="most_frequent"),
+    "a union": make_union(SimpleImputer(strategy="most_frequent"), StandardScaler()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("n_rows", [13, FRAME_ROWS])
+@pytest.mark.parametrize("name", TYPED)
+def test_columns_have_the_types_of_sklearn(
+    name: str, n_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(monkeypatch, n_rows, 1)
+    estimator = clone(TYPED[name]).set_output(transform="pandas")
+    X = columns_of_each_type().assign(
+        f=np.float32(1.5) + columns_of_each_type()["b"].astype("float32")
+    )
+    X["i"] = X["b"].astype("int32")
+    X = X if isinstance(estimator, ColumnTransformer) else X[["big", "i"]]
+    program, reference = Program(estimator), clone(estimator)
+    for made, wanted in (
+        (program.fit_transform(X), reference.fit_transform(X)),
+        (program.transform(X[:9]), reference.transform(X[:9])),
+    ):
+        categories = dict(made.dtypes[made.dtypes == "category"])
+        pd.testing.assert_frame_equal(made, wanted.astype(categories), check_exact=False, rtol=1e-6)
+        for column in wanted.columns[wanted.dtypes == "int64"]:
+            assert made[column].tolist() == wanted[column].tolist()
+
+
+def same(found: pd.DataFrame, expected: pd.DataFrame) -> None:
+    """Compare frames; ours has one type of numbers, but for those passed on."""
+    assert found.columns.tolist() == expected.columns.tolist()
+    assert found.index.equals(expected.index)
+    for name in expected:
+        if found[name].dtype == "float64":
+            theirs = expected[name].astype("float64")
+            np.testing.assert_allclose(found[name], theirs, rtol=1e-6, atol=1e-12)
+        else:
+            pd.testing.assert_series_equal(found[name], expected[name])
+
+
+def test_text_that_is_passed_on_is_categorical() -> None:
+    estimator = make_column_transformer(("passthrough", ["t"])).set_output(transform="pandas")
+    found = Program(estimator).fit_transform(columns_of_each_type())
+    assert found["passthrough__t"].dtype == "category"
+    assert found["passthrough__t"].astype("str").tolist() == columns_of_each_type()["t"].tolist()
+
+
+def test_steps_are_named_by_the_frames_between_them() -> None:
+    estimator = make_column_transformer((MARKED, BOTH)).set_output(transform="pandas")
+    program, reference = Program(estimator), clone(estimator).fit(columns_of_each_type())
+    program.fit(columns_of_each_type())
+    ours, theirs = (
+        fitted.named_transformers_["pipeline"]["standardscaler"].feature_names_in_.tolist()
+        for fitted in (program.to_sklearn(), reference)
+    )
+    assert ours == theirs == ["a", "b", "missingindicator_a"]
+
+
+def test_sparse_output_has_no_frame() -> None:
+    estimator = make_column_transformer((OneHotEncoder(), ["t"])).set_output(transform="pandas")
+    with pytest.raises(ValueError, match="Pandas output does not support sparse data"):
+        Program(estimator).fit_transform(columns_of_each_type())

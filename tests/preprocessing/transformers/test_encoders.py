@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -18,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler,
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
 from tests.names import one_in
-from tests.preprocessing.columns import CATEGORICAL, OURS_ALONE, frame
+from tests.preprocessing.columns import CATEGORICAL, OURS_ALONE, TEXT, frame
 from tests.preprocessing.parity import (
     assert_both_refuse,
     assert_parity,
@@ -96,6 +98,24 @@ def name(encoder: Any) -> str:
 
 def described(encoder: Any) -> str:
     return " ".join(repr(encoder).split()) if encoder.get_params() else name(encoder)
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    rare = [0.5, 0.3, 0.15, 0.05]
+    X = pd.DataFrame({"c": rng.choice(list("dbca"), ROWS, p=rare), "k": rng.integers(0, 6, ROWS)})
+    X["f"] = rng.choice([1.5, -2.5, np.nan], ROWS, p=[0.6, 0.35, 0.05])
+    X["b"] = rng.random(ROWS) < 0.5
+    X.loc[::8, "c"] = np.nan
+    return X
+
+
+@pytest.fixture
+def new(table: pd.DataFrame) -> pd.DataFrame:
+    return table[:5].assign(
+        c=["a", "unseen", np.nan, "b", "c"], k=[0, 99, 1, 2, 3], f=[1.5, 7, np.nan, -2.5, 1.5]
+    )
 
 
 def assert_all_equal(estimator: Any, X: Any, new: Any) -> None:
@@ -350,3 +370,142 @@ def test_any_table(X: pd.DataFrame, data: st.DataObject) -> None:
         assert_parity(one_hot, X[:rows], new=X if one_hot.handle_unknown != "error" else None)
     assert_parity(OrdinalEncoder(**PASSING[1], **group), X[:rows], new=X)
     assert_parity(OrdinalEncoder(**PASSING[1], encoded_missing_value=missing), X[:rows], new=X)
+
+
+def test_dropping_an_infrequent_category_is_refused(table: pd.DataFrame) -> None:
+    text = OneHotEncoder(drop=["a"], max_categories=2)
+    with pytest.raises(ConfigError, match=r"drop=\['a'\] names a category that is infrequent"):
+        Program(text).fit(table[["c"]])
+    number = OneHotEncoder(drop=[5], min_frequency=10_000)
+    assert "because it is infrequent" in assert_both_refuse(number, table[["k"]])
+
+
+@pytest.mark.parametrize(
+    ("drop", "why"),
+    [
+        (["a", 0], "`drop` should have length equal"),
+        (["unseen", 0, 1.5, True], "not found in the training data"),
+        ("last", "The 'drop' parameter of OneHotEncoder must be"),
+    ],
+)
+def test_drops_that_sklearn_refuses(drop: Any, why: str, table: pd.DataFrame) -> None:
+    assert why in assert_both_refuse(OneHotEncoder(drop=drop), table)
+
+
+@pytest.mark.parametrize("kind", OURS_ALONE)
+@pytest.mark.parametrize("missing", [None, pd.NA, np.nan], ids=str)
+def test_none_and_na_are_missing_in_lists_too(kind: str, missing: Any) -> None:
+    X = frame(kind, OURS_ALONE)
+    values = ["日本", "b", "a", "Zé", ""]
+    reference = OneHotEncoder(categories=[[*values, np.nan]], min_frequency=20)
+    program = Program(clone(reference).set_params(categories=[[*values, missing]]), "float64")
+    nan_only = X.astype(object).where(X.notna(), np.nan)
+    close(program.fit_transform(X), sklearn_fit(reference, nan_only)[1])
+    assert program.to_sklearn().get_params()["categories"][0][-1] is missing
+
+
+def test_all_columns_may_be_dropped(table: pd.DataFrame) -> None:
+    program = assert_parity(OneHotEncoder(drop="first"), table[["c"]].assign(c="one"))
+    assert program.width == 0
+
+
+def test_names_of_grouped_columns(table: pd.DataFrame) -> None:
+    estimator = OneHotEncoder(
+        max_categories=2, feature_name_combiner=lambda feature, value: f"{feature}={value}"
+    )
+    names = assert_parity(estimator, table[["c"]]).to_sklearn().get_feature_names_out()
+    assert names.tolist() == ["c=d", "c=infrequent_sklearn"]
+
+
+def test_ones_are_where_the_categories_say(table: pd.DataFrame) -> None:
+    program = Program(OneHotEncoder(), "float32")
+    out = program.fit_transform(table)
+    assert out.sum(axis=1).tolist() == [4.0] * len(table)
+    assert program.to_sklearn().categories_[0].tolist()[:4] == ["a", "b", "c", "d"]
+    np.testing.assert_array_equal(out[:, 0] == 1, table["c"] == "a")
+    np.testing.assert_array_equal(out[:, 4] == 1, table["c"].isna())
+
+
+def caught(call: Callable[[], Any]) -> list[str]:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        call()
+    return [str(warning.message) for warning in seen]
+
+
+@pytest.mark.parametrize("drop", [None, "first"])
+@pytest.mark.parametrize("group", [{}, {"max_categories": 2}], ids=str)
+@pytest.mark.parametrize("unknown", ["ignore", "infrequent_if_exist", "warn"])
+def test_warns_like_sklearn(
+    unknown: str, group: dict[str, Any], drop: str | None, table: pd.DataFrame, new: pd.DataFrame
+) -> None:
+    estimator = OneHotEncoder(drop=drop, handle_unknown=unknown, **group)
+    program, reference = Program(estimator).fit(table), clone(estimator).fit(table)
+    expected = caught(lambda: reference.transform(new))
+    assert caught(lambda: program.transform(new)) == expected
+    assert caught(lambda: program.transform(new.copy())) == expected
+    assert caught(lambda: program.transform(table)) == []
+    assert bool(expected) == (unknown == "warn" or drop is not None)
+
+
+def test_warning_names_the_columns_found_so_far(
+    table: pd.DataFrame, new: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(monkeypatch, 1, 1)
+    program = Program(OneHotEncoder(handle_unknown="warn")).fit(table)
+    later = new.assign(f=[1.5, 1.5, 1.5, 7, 7])
+    found = caught(lambda: program.transform(pd.concat([later, later])))
+    assert 1 <= len(found) <= 3
+    assert any("in columns [0, 1, 2] during transform" in message for message in found)
+
+
+@pytest.mark.parametrize(
+    ("params", "why"),
+    [
+        ({"handle_unknown": "use_encoded_value"}, "unknown_value should be an integer"),
+        ({"unknown_value": 3}, "unknown_value should only be set when"),
+        ({"handle_unknown": "use_encoded_value", "unknown_value": 1}, "already used"),
+        ({"encoded_missing_value": 1}, "already used"),
+        ({"dtype": np.int32}, "There are missing values"),
+    ],
+    ids=str,
+)
+def test_parameters_of_numbers_that_sklearn_refuses(
+    params: dict[str, Any], why: str, table: pd.DataFrame
+) -> None:
+    message = assert_both_refuse(OrdinalEncoder(**params), table)
+    assert message.startswith("OrdinalEncoder on the columns ['c', 'k', 'f', 'b']: ")
+    assert why in message
+
+
+@pytest.mark.parametrize(
+    ("taken", "free"),
+    [
+        ({"unknown_value": 0, "handle_unknown": "use_encoded_value"}, {"unknown_value": 2}),
+        ({"encoded_missing_value": 0}, {"encoded_missing_value": 2}),
+    ],
+    ids=str,
+)
+def test_values_that_stand_for_a_group_are_taken(
+    taken: dict[str, Any], free: dict[str, Any], table: pd.DataFrame
+) -> None:
+    estimator = OrdinalEncoder(max_categories=2, **taken)
+    assert "already used" in assert_both_refuse(estimator, table)
+    assert_parity(estimator.set_params(**free), table)
+
+
+def test_numbers_follow_the_list(table: pd.DataFrame) -> None:
+    listed = ["c", "d", "zz", "b", "a", np.nan]
+    codes = Program(OrdinalEncoder(categories=[listed]), "float64").fit_transform(table[["c"]])
+    expected = [listed.index(v) if isinstance(v, str) else np.nan for v in table["c"]]
+    np.testing.assert_array_equal(codes[:, 0], expected)
+
+
+@pytest.mark.parametrize("kind", TEXT)
+def test_codes_follow_sorted_values(kind: str) -> None:
+    X = frame(kind)
+    codes = Program(OrdinalEncoder(), "float64").fit_transform(X)[:, 0]
+    values = X[kind].astype(object).to_numpy()
+    known = X[kind].notna().to_numpy()
+    learnt = sorted(set(values[known]))
+    assert [learnt[int(code)] for code in codes[known]] == values[known].tolist()
