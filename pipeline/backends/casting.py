@@ -54,26 +54,26 @@ def make_cast(row: Any, dtype: str) -> tuple[str, Any] | None:
     return f"to_{dtype}", how.fit(row)
 
 
-def warn_of_merged(X: Table, made: Any, reader: str, suggestion: str = "") -> None:
+def warn_of_merged(X: Table, matrix: Any, reader: str, suggestion: str = "") -> None:
     """Warn where numbers that differ are one number in the float32 matrix that is made of them.
 
     Parameters
     ----------
     X : frame or array, shape (n_rows, n_columns)
-    made : array, shape (n_rows, n_columns)
+    matrix : array, shape (n_rows, n_columns)
         Their matrix, on the same device; some rows of both are compared there.
     reader : str
         What reads the matrix.
     suggestion : str
         What else helps.
     """
-    if made is X or made.dtype != "float32":
+    if matrix is X or matrix.dtype != "float32":
         return
-    spread = slice(None, None, max(made.shape[0] // SAMPLE, 1))
+    spread = slice(None, None, max(matrix.shape[0] // SAMPLE, 1))
     # Of ids in their order, those that become one are neighbours.
     for some in (spread, slice(SAMPLE)):
-        if found := _merged(X, made, some):
-            name, a, b = found
+        if merged := _merged(X, matrix, some):
+            name, a, b = merged
             warnings.warn(
                 f"column {name!r}: {reader} reads float32, in which numbers such as {a} and {b} "
                 f"are one; subtract a base, or encode them as categories{suggestion}",
@@ -83,11 +83,11 @@ def warn_of_merged(X: Table, made: Any, reader: str, suggestion: str = "") -> No
             return
 
 
-def _merged(X: Table, made: Any, some: slice) -> tuple[Any, float, float] | None:
+def _merged(X: Table, matrix: Any, some: slice) -> tuple[Any, float, float] | None:
     """Return a column that loses two in five of its numbers, with two that become one."""
-    xp = frames.xp(made)
+    xp = frames.xp(matrix)
     exact = xp.sort(_rows(X, some, xp), axis=0)
-    lost = 5 * _distinct(xp.sort(made[some], axis=0)) <= 3 * _distinct(exact)
+    lost = 5 * _distinct(xp.sort(matrix[some], axis=0)) <= 3 * _distinct(exact)
     if not bool(lost.any()):
         return None
     j = int(lost.argmax())

@@ -71,13 +71,13 @@ class Forest(Model):
             It does not answer as the estimator does.
         """
         if method not in METHODS or params:
-            asked = f"{method}({', '.join(params)})"
-            raise Unsupported(Reason(self.step, f"nvForest has no {asked}", "use forests='own'"))
+            why = f"nvForest has no {method}({', '.join(params)})"
+            raise Unsupported(Reason(self.step, why, "use forests='own'"))
         X = frames.matrix(X)
-        made = self._answer(method, X)
+        answers = self._answer(method, X)
         if not self.compared:
-            self._compare(method, X[:ROWS], made[:ROWS])
-        return made
+            self._compare(method, X[:ROWS], answers[:ROWS])
+        return answers
 
     def _answer(self, method: str, X: Table) -> Any:
         xp = frames.xp(X)
@@ -86,22 +86,23 @@ class Forest(Model):
         classes = getattr(self.native, "classes_", None)
         if classes is None:
             return self.forest.predict(X).reshape(-1)
-        made = self.forest.predict_proba(X)
-        if made.ndim == 1 or made.shape[1] == 1:  # boosted trees give that of the second class
-            second = made.reshape(-1)
-            made = xp.stack([1 - second, second], axis=1)
+        probabilities = self.forest.predict_proba(X)
+        # Boosted trees give that of the second class.
+        if probabilities.ndim == 1 or probabilities.shape[1] == 1:
+            second = probabilities.reshape(-1)
+            probabilities = xp.stack([1 - second, second], axis=1)
         if method == "predict_proba":
-            return made
-        return np.asarray(classes)[frames.to_device(made.argmax(axis=1), "cpu")]
+            return probabilities
+        return np.asarray(classes)[frames.to_device(probabilities.argmax(axis=1), "cpu")]
 
-    def _compare(self, method: str, X: Table, made: Any) -> None:
+    def _compare(self, method: str, X: Table, answers: Any) -> None:
         wanted = getattr(self.native, method)(frames.to_device(X, "cpu"))
-        found = frames.to_device(made, "cpu")
-        if found.dtype.kind in "fc":
-            same = np.isclose(found, wanted, rtol=RTOL, atol=RTOL)
+        answers = frames.to_device(answers, "cpu")
+        if answers.dtype.kind in "fc":
+            same = np.isclose(answers, wanted, rtol=RTOL, atol=RTOL)
         else:
-            same = np.asarray(found == wanted)
-        rows = same.reshape(len(found), -1).all(axis=1)
+            same = np.asarray(answers == wanted)
+        rows = same.reshape(len(answers), -1).all(axis=1)
         if (~rows).mean() > DIFFERING:
             raise ParityError(
                 f"{self.step}: nvForest answers otherwise than the estimator in "
@@ -120,7 +121,7 @@ def _forest(fitted: Estimator, step: str, device: str) -> Any:
         why = "nvForest is not installed; RAPIDS brings it"
         raise Unsupported(Reason(step, why, "`make setup GPU=cu13`, or forests='own'"))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # treelite is told of its own other version
+        warnings.simplefilter("ignore")  # treelite warns of its own other version
         try:
             if name in GROWN:
                 return load("nvforest.load_from_sklearn")(fitted, device=device)

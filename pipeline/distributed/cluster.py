@@ -23,14 +23,14 @@ SCHEMES = ("tcp://", "tls://", "ucx://", "ucxx://")
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
-    """How a cluster is made and watched.
+    """How a cluster is started and watched.
 
     Parameters
     ----------
     workers : int, optional
         Processes. By default one for each two cores, or for each GPU.
     memory_limit : str or int, default="auto"
-        Memory of one worker, as ``"4GB"``: it is ended when it takes more. ``"auto"`` is an equal
+        Memory of one worker, as ``"4GB"``: it is killed when it takes more. ``"auto"`` is an equal
         share of this machine's.
     host : str, default="127.0.0.1"
         Address that the scheduler and the workers listen on.
@@ -102,10 +102,10 @@ class Cluster:
         scheduler, wait = self.client.scheduler, self.options.timeout
         try:
             # `scheduler_info` answers from a copy that something else may be renewing.
-            found = self.client.sync(scheduler.identity, n_workers=-1, callback_timeout=wait)
+            identity = self.client.sync(scheduler.identity, n_workers=-1, callback_timeout=wait)
         except (AttributeError, OSError, RuntimeError) as error:
             raise self.lost(f"{error}" if scheduler else "its client was closed") from error
-        workers = found["workers"].items()
+        workers = identity["workers"].items()
         return dict(sorted(workers, key=lambda item: str(item[1]["name"]).zfill(9)))
 
     def lost(self, why: str) -> ClusterUnavailable:
@@ -123,9 +123,9 @@ _running: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
 
 def active() -> Cluster | None:
     """Return the cluster that this code runs in: ours, or that of the user's own client."""
-    found = _running.get()
-    if found is not None or "distributed" not in sys.modules:
-        return found
+    ours = _running.get()
+    if ours is not None or "distributed" not in sys.modules:
+        return ours
     try:
         return Cluster(load("distributed.default_client")())
     except ValueError:  # There is none.
@@ -156,16 +156,16 @@ def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
     ClusterUnavailable
         The scheduler or its workers do not answer in time.
     """
-    kind, asked = _check_options(where, options)
+    kind, checked = _check_options(where, options)
     if not available("distributed"):
         raise ConfigError("Dask is not installed; pip install 'gpu-tabular-pipeline[cluster]'")
     load("distributed")  # Its own settings must be there before ours are laid over them.
     with ExitStack() as stack:
-        stack.enter_context(load("dask.config").set(dask_settings(asked)))
-        made = _STARTS[kind](where, asked, stack)
-        token = _running.set(made)
+        stack.enter_context(load("dask.config").set(dask_settings(checked)))
+        started = _STARTS[kind](where, checked, stack)
+        token = _running.set(started)
         try:
-            yield made
+            yield started
         finally:
             _running.reset(token)
 
@@ -262,19 +262,19 @@ def _find_addresses(options: ClusterOptions) -> dict[str, Any]:
     }
 
 
-def _close_with(stack: ExitStack, made: Any) -> Any:
+def _close_with(stack: ExitStack, workers: Any) -> Any:
     def close() -> None:
         with suppress(TimeoutError):  # Workers that are slow to end are being killed.
-            made.close()
+            workers.close()
 
     stack.callback(close)
-    return made
+    return workers
 
 
 def _start_local(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     arguments = local_arguments(options)
-    made = _close_with(stack, load("distributed.LocalCluster")(**arguments))
-    client = stack.enter_context(load("distributed.Client")(made))
+    workers = _close_with(stack, load("distributed.LocalCluster")(**arguments))
+    client = stack.enter_context(load("distributed.Client")(workers))
     return Cluster(client, options, f"{arguments['n_workers']} worker(s) on this machine")
 
 
@@ -282,10 +282,11 @@ def _start_cuda(where: str, options: ClusterOptions, stack: ExitStack) -> Cluste
     if not available("dask_cuda"):
         raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
     stack.enter_context(_cudf_options_restored())
-    made = _close_with(stack, load("dask_cuda.LocalCUDACluster")(**cuda_arguments(options)))
-    client = stack.enter_context(load("distributed.Client")(made))
-    said = "{}: {}".format(*choose_protocol(options))
-    return Cluster(client, options, f"{len(made.workers)} GPU worker(s) on this machine; {said}")
+    workers = _close_with(stack, load("dask_cuda.LocalCUDACluster")(**cuda_arguments(options)))
+    client = stack.enter_context(load("distributed.Client")(workers))
+    about = "{} GPU worker(s) on this machine; {}: {}"
+    protocol = choose_protocol(options)
+    return Cluster(client, options, about.format(len(workers.workers), *protocol))
 
 
 @contextmanager

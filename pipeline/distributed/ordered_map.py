@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pipeline.distributed.cluster import Cluster, active
@@ -12,7 +13,7 @@ from pipeline.errors import PipelineError
 from pipeline.optional import load
 
 if TYPE_CHECKING:
-    from distributed import Future
+    from distributed import Client, Future
 
 R = TypeVar("R")
 
@@ -45,11 +46,13 @@ def map_in_order(
     cluster = active()
     assert cluster is not None
     most = AHEAD * sum(worker["nthreads"] for worker in cluster.workers().values())
-    crew = _Crew(cluster, function, shared)
+    submit = partial(_submit, cluster.client)
+    # The result of a task, unlike scattered data, is made again when its worker is lost.
+    held_by_workers = submit(_same, shared)
     held: deque[_Task[R]] = deque()
     try:
         for piece in pieces:
-            held.append(_Task(crew, piece))
+            held.append(_Task(cluster, partial(submit, function, held_by_workers, *piece)))
             if len(held) >= most:
                 yield held.popleft().result()
         while held:
@@ -59,31 +62,19 @@ def map_in_order(
             task.future.release()
 
 
-class _Crew:
-    """The workers, and what all of them were sent."""
-
-    def __init__(self, cluster: Cluster, function: Callable[..., Any], shared: Any) -> None:
-        self.cluster, self.function = cluster, function
-        # The result of a task, unlike scattered data, is made again when its worker is lost.
-        self.shared = self._submit(_same, shared)
-
-    def send(self, piece: Sequence[Any]) -> Future:
-        """Return the future of a piece."""
-        return self._submit(self.function, self.shared, *piece)
-
-    def _submit(self, function: Callable[..., Any], *args: Any) -> Future:
-        # A piece is inside its task on purpose: so the scheduler can give it to another worker.
-        quiet = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
-        with load("dask.config").set(quiet):
-            return self.cluster.client.submit(function, *args, pure=False)
+def _submit(client: Client, function: Callable[..., Any], *args: Any) -> Future:
+    # A piece is inside its task on purpose: so the scheduler can give it to another worker.
+    with load("dask.config").set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+        future: Future = client.submit(function, *args, pure=False)
+        return future
 
 
 class _Task(Generic[R]):
     """A piece, and the future of what is made of it."""
 
-    def __init__(self, crew: _Crew, piece: Sequence[Any]) -> None:
-        self.crew, self.piece = crew, piece
-        self.future = crew.send(piece)
+    def __init__(self, cluster: Cluster, send: Callable[[], Future]) -> None:
+        self.cluster, self.send = cluster, send
+        self.future = send()
 
     def result(self) -> R:
         """Wait for the result, sending the piece anew where it was lost."""
@@ -91,17 +82,16 @@ class _Task(Generic[R]):
 
     def _attempt(self) -> R:
         if _was_lost(self.future):
-            self.future = self.crew.send(self.piece)
-        cluster = self.crew.cluster
+            self.future = self.send()
         while True:
             try:
-                found: R = self.future.result(timeout=cluster.options.timeout)
+                result: R = self.future.result(timeout=self.cluster.options.timeout)
             except TimeoutError:
                 if self.future.status == "error":  # The work itself raised it.
                     raise
-                await_workers(cluster, 1)
+                await_workers(self.cluster, 1)
             else:
-                return found
+                return result
 
 
 def _same(shared: Any) -> Any:

@@ -82,14 +82,14 @@ def await_workers(cluster: Cluster, n_workers: int) -> dict[str, dict[str, Any]]
         None is there within `ClusterOptions.timeout`.
     """
     end = time.monotonic() + cluster.options.timeout
-    while len(found := cluster.workers()) < n_workers and time.monotonic() < end:
+    while len(workers := cluster.workers()) < n_workers and time.monotonic() < end:
         time.sleep(POLL)
-    if not found:
+    if not workers:
         raise WorkerLost(
             f"all workers were lost and none came back within {cluster.options.timeout:g} s; "
             "see their logs, or raise the cluster's timeout"
         )
-    return found
+    return workers
 
 
 def _lost(cluster: Cluster, before: Mapping[str, Any], error: Exception) -> set[str]:
@@ -134,8 +134,8 @@ def compute_on_cluster(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
     """
     futures = cluster.client.compute(list(tasks))
     gather = partial(cluster.client.gather, futures, asynchronous=True)
-    found: Sequence[Any] = _guarded(cluster, gather, frozenset())
-    return found
+    results: Sequence[Any] = _guarded(cluster, gather, frozenset())
+    return results
 
 
 def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], workers: Set[str] | None = None) -> T:
@@ -173,7 +173,7 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], workers: Set[str] 
 def _cancel(cluster: Cluster, known: Set[Any]) -> None:
     """Cancel what was submitted since; the latest first, on which nothing depends.
 
-    Dask's scheduler, told to cancel what tasks without a future depend on, drops the client.
+    Dask's scheduler, asked to cancel what tasks without a future depend on, drops the client.
     """
     future = load("distributed.Future")
     for key in reversed(list(cluster.client.futures)):
@@ -187,13 +187,13 @@ def _guarded(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str
     async def watch() -> None:
         while True:
             await asyncio.sleep(POLL)
-            asked = cluster.client.scheduler.identity(n_workers=-1)
+            asking = cluster.client.scheduler.identity(n_workers=-1)
             try:  # One that is frozen takes the question and says nothing.
-                found = await asyncio.wait_for(asked, cluster.options.timeout)
+                identity = await asyncio.wait_for(asking, cluster.options.timeout)
             except TimeoutError:
-                said = f"no answer within {cluster.options.timeout:g} s"
-                raise cluster.lost(said) from None
-            if lost := needed - set(found["workers"]):
+                why = f"no answer within {cluster.options.timeout:g} s"
+                raise cluster.lost(why) from None
+            if lost := needed - set(identity["workers"]):
                 raise _Lost(", ".join(sorted(lost)))
 
     async def both() -> Any:
@@ -241,12 +241,12 @@ def _free(cluster: Cluster, n_workers: int) -> None:
 
 async def _held(cluster: Cluster) -> list[str]:
     known = (await cluster.client.scheduler.identity(n_workers=-1))["workers"]
-    asked = cluster.client.run(_unwanted, workers=[*known], on_error="ignore")
+    asking = cluster.client.run(_unwanted, workers=[*known], on_error="ignore")
     try:
-        found = await asyncio.wait_for(asked, SETTLE)
-    except TimeoutError:  # One of them is frozen, which is found elsewhere.
+        answers = await asyncio.wait_for(asking, SETTLE)
+    except TimeoutError:  # One of them is frozen, which is noticed elsewhere.
         return []
-    return [worker for worker, held in found.items() if held]
+    return [worker for worker, held in answers.items() if held]
 
 
 def _unwanted(dask_worker: Worker) -> bool:

@@ -1,7 +1,7 @@
 """cuML estimators, by cuML's own translation of parameters where it has one.
 
 cuML refuses a value it cannot honour with a reason, which is passed on; what
-it drops in silence is found here by translating with and without the value.
+it drops in silence is detected here by translating with and without the value.
 """
 
 from __future__ import annotations
@@ -293,11 +293,11 @@ class Cuml(Model):
 
     def _copy_if_written(self, X: Table, given: Any) -> Any:
         """Return rows that cuML may write to: theirs are as they were but for rounding."""
-        asked = self.estimator.get_params(deep=False)
+        params = self.estimator.get_params(deep=False)
         at_risk = self.first and X is given and self.rule.overwrites
         if not at_risk or frames.is_sparse(X) or not X.flags.f_contiguous:
             return X
-        return X.copy(order="F") if asked.get("copy", asked.get("copy_X", True)) else X
+        return X.copy(order="F") if params.get("copy", params.get("copy_X", True)) else X
 
     def _find_unsupported_data(self, y: Target, params: Params) -> Iterator[tuple[str, str]]:
         """Yield why cuML cannot learn from a target with these parameters, and a suggestion."""

@@ -32,17 +32,17 @@ def scale_matrix(
     """Return rows in float64, column by column, and the factor that they were multiplied by.
 
     >>> import numpy as np
-    >>> made, factor = scale_matrix(np.float32([[1, 2], [3, 4]]))
-    >>> made.dtype.name, bool(np.allclose(made / factor, [[1, 2], [3, 4]]))
+    >>> matrix, factor = scale_matrix(np.float32([[1, 2], [3, 4]]))
+    >>> matrix.dtype.name, bool(np.allclose(matrix / factor, [[1, 2], [3, 4]]))
     ('float64', True)
     """
-    made = X.astype("float64", order="F")
-    n_rows, n_columns = made.shape
-    largest = n_rows * _squares(made, centred) * (1 if weights is None else max(weights))
+    matrix = X.astype("float64", order="F")
+    n_rows, n_columns = matrix.shape
+    largest = n_rows * _squares(matrix, centred) * (1 if weights is None else max(weights))
     by: Divisors = "eigenvalues" if one_target and n_columns > 1 else "singular values"
     factor = _factor((n_rows, n_columns), largest, tol, by)
-    made *= factor
-    return made, factor
+    matrix *= factor
+    return matrix, factor
 
 
 def _squares(X: Table, centred: bool) -> float:

@@ -50,9 +50,9 @@ def count_gpus(cluster: Cluster) -> int:
 
 async def _devices(cluster: Cluster) -> dict[str, str]:
     # Of two workers on one GPU, NCCL would wait for ever; one that has none is left out.
-    asked = cluster.client.run(_device, on_error="ignore")
+    devices = cluster.client.run(_device, on_error="ignore")
     try:
-        return await asyncio.wait_for(asked, cluster.options.timeout)
+        return await asyncio.wait_for(devices, cluster.options.timeout)
     except TimeoutError:
         return {}
 

@@ -132,7 +132,7 @@ def _limited(estimator: Estimator) -> bool:
 
 
 def _differences(estimator: Estimator) -> Iterator[str]:
-    """Return what has to be said because it cannot be seen from the parameters."""
+    """Yield what differs and cannot be seen from the parameters."""
     if not isinstance(estimator, TfidfTransformer):
         yield "letters beyond U+FFFF and the Greek final sigma differ, see docs/gpu.md"
         if not _held(estimator.dtype):
@@ -182,10 +182,10 @@ def _terms(estimator: Estimator, step: str) -> list[str] | None:
         return None
     try:
         words = CountVectorizer(vocabulary=estimator.vocabulary, lowercase=estimator.lowercase)
-        found: dict[str, int] = words.fit([""]).vocabulary_
+        columns: dict[str, int] = words.fit([""]).vocabulary_
     except ValueError as error:
         raise ConfigError(f"{step}(vocabulary): {error}") from error
-    return sorted(found, key=found.__getitem__)
+    return sorted(columns, key=columns.__getitem__)
 
 
 class Vectorizer(Model):

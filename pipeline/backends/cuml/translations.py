@@ -54,7 +54,7 @@ class Case(
     """An outcome, and of which value of a parameter; without a parameter, of all that are left."""
 
     then: TranslationOutcome | str | None
-    """Of a refusal the reason, None for no refusal; of a parameter None where it is not given."""
+    """Of what is refused the reason, or None; of a parameter None where it is not given."""
     parameter: str = ""
     test: str = ""
     against: list[Any] = []
@@ -149,10 +149,10 @@ def translate_frozen(name: str, params: ReadParams) -> dict[str, Any]:
     ValueError
         cuML has no equivalent of some value; the reason in cuML's words.
     """
-    found = load_frozen().estimators[name]
-    if why := first(found.refused, params):
+    frozen = load_frozen().estimators[name]
+    if why := first(frozen.refused, params):
         raise ValueError(why.format(**params))
-    outcomes = {taken: first(cases, params) for taken, cases in found.takes.items()}
+    outcomes = {taken: first(cases, params) for taken, cases in frozen.takes.items()}
     return {taken: outcome(params) for taken, outcome in outcomes.items() if outcome is not None}
 
 

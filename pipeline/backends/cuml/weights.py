@@ -46,25 +46,25 @@ def scale_weights(
     >>> scale_weights({"C": 1.0}, ("C",), None, np.array([0.125, 0.375]))
     (array([0.5, 1.5]), {'C': 0.25})
     """
-    of_classes = taken.get("class_weight")
-    if isinstance(of_classes, Mapping) or (given is None and mean != 1):
-        each, found = _of_classes(of_classes, np.ravel(y), given)
+    class_weight = taken.get("class_weight")
+    if isinstance(class_weight, Mapping) or (given is None and mean != 1):
+        each, average = _of_classes(class_weight, np.ravel(y), given)
     else:  # those of "balanced" classes leave the mean as it is
-        each, found = {}, 1.0 if given is None else float(np.mean(given))
-    found = found or 1.0
-    changed = {name: taken[name] * found for name in strength}
+        each, average = {}, 1.0 if given is None else float(np.mean(given))
+    average = average or 1.0
+    changed = {name: taken[name] * average for name in strength}
     if given is not None:
-        return np.asarray(given) * (mean / found), changed
+        return np.asarray(given) * (mean / average), changed
     if each:
-        changed["class_weight"] = {label: at * mean / found for label, at in each.items()}
+        changed["class_weight"] = {label: at * mean / average for label, at in each.items()}
     return None, changed
 
 
-def _of_classes(asked: Any, y: np.ndarray, given: Any) -> tuple[dict[Any, float], float]:
+def _of_classes(class_weight: Any, y: np.ndarray, given: Any) -> tuple[dict[Any, float], float]:
     """Return the weight of each class, and the mean weight of a row."""
     codes, classes = encode_labels(y)
     counts = np.bincount(codes)
-    each = _balanced(counts) if asked == "balanced" else _named(asked, classes)
+    each = _balanced(counts) if class_weight == "balanced" else _named(class_weight, classes)
     mean = np.bincount(codes, given) @ each / len(codes)
     return dict(zip(classes.tolist(), each.tolist(), strict=True)), float(mean)
 
@@ -73,6 +73,6 @@ def _balanced(counts: np.ndarray) -> np.ndarray:
     return counts.sum() / (len(counts) * counts)
 
 
-def _named(asked: Mapping[Any, float] | None, classes: np.ndarray) -> np.ndarray:
-    chosen = None if asked is None else dict(asked)
+def _named(class_weight: Mapping[Any, float] | None, classes: np.ndarray) -> np.ndarray:
+    chosen = None if class_weight is None else dict(class_weight)
     return np.asarray(compute_class_weight(chosen, classes=classes, y=classes))

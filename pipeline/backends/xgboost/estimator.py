@@ -1,4 +1,4 @@
-"""XGBoost: the same class on every device, told where to run and checked that it did."""
+"""XGBoost: the same class on every device; where it has run is checked."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class XGBoostModel(Model):
         Raises
         ------
         DataError
-            The labels of a classifier are not 0, 1, …, n - 1, or a ranker's queries are not told.
+            The labels of a classifier are not 0, 1, …, n - 1, or a ranker has no queries.
         DeviceUnavailable
-            XGBoost trained on another device than it was told to.
+            XGBoost trained on another device than it was set to.
         """
         pool.use_memory_pool(self.device)
         if frames.is_partitioned(X):
@@ -122,10 +122,10 @@ class XGBoostModel(Model):
         try:
             return super().call(method, X, **params)
         except ValueError as error:
-            found = re.search(r"for the (\d+)th \(0-based\) column: `(.*)`", str(error))
-            if not found:
+            unseen = re.search(r"for the (\d+)th \(0-based\) column: `(.*)`", str(error))
+            if not unseen:
                 raise
-            name, value = X.columns[int(found[1])], found[2]
+            name, value = X.columns[int(unseen[1])], unseen[2]
             # XGBoost judges by the categories that are declared, be they in a row or not.
             used = _drop_unused_categories(X) if frames.library(X) == "pandas" else X
             if len(used[name].cat.categories) != len(X[name].cat.categories):
@@ -193,8 +193,8 @@ def find_bad_params(estimator: Estimator, step: str) -> list[Reason]:
     if trees is not None and (isinstance(trees, bool) or not isinstance(trees, Integral)):
         return [Reason(step, f"{trees!r} is no whole number", "use 1 or more", "n_estimators")]
     if trees is not None and trees < 1:
-        found = f"{trees!r} trees would be trained without a word"
-        return [Reason(step, found, "use 1 or more", "n_estimators")]
+        why = f"{trees!r} trees would be trained without a word"
+        return [Reason(step, why, "use 1 or more", "n_estimators")]
     params = estimator.get_xgb_params()
     unknown = [n for n, v in params.items() if isinstance(v, Real) and v != v]
     if unknown:
@@ -256,11 +256,11 @@ def _first_line(error: Exception) -> str:
 
 def _drop_unused_categories(X: Table) -> Any:
     """Return a pandas frame without the categories that no row has."""
-    made = X.copy(deep=False)
+    used = X.copy(deep=False)
     for name in X.columns:
         if str(X[name].dtype) == "category":
-            made[name] = X[name].cat.remove_unused_categories()
-    return made
+            used[name] = X[name].cat.remove_unused_categories()
+    return used
 
 
 def _check_names(X: Table) -> None:

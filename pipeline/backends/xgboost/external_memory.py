@@ -60,8 +60,8 @@ def _batch_rows(X: Table, rows: int) -> int:
 
 
 def _hash_batches(batches: Sequence[Batch]) -> str:
-    found = (checkpoints.hash_rows(each.read(), each.y, each.sample_weight) for each in batches)
-    return atomic.sha256("".join(found).encode())
+    hashes = (checkpoints.hash_rows(each.read(), each.y, each.sample_weight) for each in batches)
+    return atomic.sha256("".join(hashes).encode())
 
 
 def _train(
