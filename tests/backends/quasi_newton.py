@@ -1,4 +1,4 @@
-"""cuML's quasi-Newton solver on NumPy: the value and the gradient that it computes, and its steps.
+"""What cuML's quasi-Newton solver computes, on NumPy: the value and the gradient of an objective.
 
 By libcuml's sources (cpp/src/glm/qn): with weights the value is divided by their sum and the
 gradient by the number of rows; the gradient of the squared hinge is half that of its value.
@@ -15,19 +15,14 @@ Elementwise = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Loss(NamedTuple):
-    """Of one row, by its target and its score; `norm` is of a gradient."""
+    """Of one row, by its target and its score."""
 
     value: Elementwise
     slope: Elementwise
-    norm: Callable[[np.ndarray], float]
 
 
 def _sign(y: np.ndarray) -> np.ndarray:
     return 2 * y - 1
-
-
-def _half_squares(gradient: np.ndarray) -> float:
-    return float(gradient @ gradient / 2)
 
 
 def _beyond(y: np.ndarray, z: np.ndarray, epsilon: float = 0.1) -> np.ndarray:
@@ -36,18 +31,15 @@ def _beyond(y: np.ndarray, z: np.ndarray, epsilon: float = 0.1) -> np.ndarray:
 
 LOSSES = {
     "logistic": Loss(
-        lambda y, z: np.logaddexp(0, -_sign(y) * z),
-        lambda y, z: 1 / (1 + np.exp(-z)) - y,
-        lambda gradient: float(np.abs(gradient).max()),
+        lambda y, z: np.logaddexp(0, -_sign(y) * z), lambda y, z: 1 / (1 + np.exp(-z)) - y
     ),
-    "squared": Loss(lambda y, z: (z - y) ** 2 / 2, lambda y, z: z - y, _half_squares),
+    "squared": Loss(lambda y, z: (z - y) ** 2 / 2, lambda y, z: z - y),
     "squared_hinge": Loss(
         lambda y, z: np.maximum(0, 1 - _sign(y) * z) ** 2,
         lambda y, z: np.where(_sign(y) * z <= 1, z - _sign(y), 0),
-        _half_squares,
     ),
     "squared_epsilon_insensitive": Loss(
-        lambda y, z: _beyond(y, z) ** 2, lambda y, z: 2 * _beyond(y, z), _half_squares
+        lambda y, z: _beyond(y, z) ** 2, lambda y, z: 2 * _beyond(y, z)
     ),
 }
 
@@ -72,64 +64,6 @@ class Objective(NamedTuple):
     def gradient(self, at: np.ndarray) -> np.ndarray:
         slopes = self.weights * self.loss.slope(self.y, self.X @ at)
         return slopes @ self.X / len(self.X) + self._penalty(at)
-
-
-def minimum(of: Objective, tol: float, max_iter: int = 1000) -> np.ndarray:
-    """Return where L-BFGS with a memory of 5 and Armijo's rule stops, from 0 on."""
-    at = np.zeros(of.X.shape[1])
-    value, gradient = of.value(at), of.gradient(at)
-    steps: list[np.ndarray] = []
-    turns: list[np.ndarray] = []
-    seen = [value]
-    length = 1 / np.linalg.norm(gradient)
-    for _ in range(max_iter):
-        size = max(value, tol)
-        if of.loss.norm(gradient) <= tol * size:
-            return at
-        if len(seen) > 10 and abs(seen[-11] - value) <= tol / 100 * size:
-            return at
-        direction = _direction(gradient, steps, turns)
-        found = _search(of, at, value, gradient @ direction, direction, length, tol / 1000)
-        if found is None:
-            return at
-        new = of.gradient(found)
-        steps, turns = [*steps, found - at][-5:], [*turns, new - gradient][-5:]
-        at, gradient, value, length = found, new, of.value(found), 1.0
-        seen.append(value)
-    return at
-
-
-def _direction(
-    gradient: np.ndarray, steps: list[np.ndarray], turns: list[np.ndarray]
-) -> np.ndarray:
-    pairs = [(s, t) for s, t in zip(steps, turns, strict=True) if s @ t > 1e-16 * (t @ t)]
-    made, shares = -gradient, []
-    for step, turn in reversed(pairs):
-        shares.append(step @ made / (step @ turn))
-        made = made - shares[-1] * turn
-    if pairs:
-        step, turn = pairs[-1]
-        made = made * (step @ turn) / (turn @ turn)
-    for (step, turn), share in zip(pairs, reversed(shares), strict=True):
-        made = made + (share - turn @ made / (step @ turn)) * step
-    return made
-
-
-def _search(
-    of: Objective,
-    at: np.ndarray,
-    value: float,
-    slope: float,
-    direction: np.ndarray,
-    length: float,
-    enough: float,
-) -> np.ndarray | None:
-    """Return the first of ever shorter steps that lowers the value as its slope promises."""
-    for _ in range(50):
-        if of.value(at + length * direction) <= value + enough * length * slope:
-            return at + length * direction
-        length /= 2
-    return None
 
 
 class Linear:
@@ -162,7 +96,7 @@ class Linear:
         l2 = 1 / (self.params["C"] * len(X))
         free = not self.params.get("penalized_intercept")
         of = Objective(table, y.astype("float64"), weights, LOSSES[name], l2, free)
-        self.coef_ = minimum(of, self.params["tol"])
+        self.objective, self.coef_ = of, np.zeros(table.shape[1])
         return self
 
 

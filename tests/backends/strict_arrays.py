@@ -74,14 +74,11 @@ def narrowed(case: Case) -> dict[str, float]:
 
 def main() -> None:
     """Print the differences."""
-    narrow = {
-        named(case): narrowed(case) for case in CASES if array_api.runs_on_cupy(case.estimator)
-    }
+    cases = [case for case in CASES if array_api.runs_on_cupy(case.estimator)]
+    narrow = {named(case): narrowed(case) for case in cases}
     array_api.frames = Frames  # type: ignore[assignment]
     found = {}
-    for case in CASES:
-        if not array_api.runs_on_cupy(case.estimator):
-            continue
+    for case in cases:
         X, y = case.data()
         reference = clone(case.estimator).fit(X, y)
         model = array_api.ArrayApiModel(case.estimator, "step")

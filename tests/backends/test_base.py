@@ -11,23 +11,18 @@ X = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, 5.0]})
 y = np.array([0.0, 1.0, 2.0])
 
 
-def test_plain_works_on_a_clone() -> None:
-    estimator = LinearRegression(fit_intercept=False)
+def test_a_host_model_works_on_a_clone_and_passes_parameters_of_fit_on() -> None:
+    weights = {"sample_weight": np.array([1.0, 0.0, 3.0])}
+    estimator = LinearRegression()
     model = HostModel(estimator)
-    model.fit(X, y)
+    model.fit(X[["a"]], y**2, **weights)
     assert not hasattr(estimator, "coef_")
-    np.testing.assert_allclose(model.call("predict", X), estimator.fit(X, y).predict(X))
+    estimator.fit(X[["a"]], y**2, **weights)
+    np.testing.assert_allclose(model.to_sklearn().coef_, estimator.coef_)
+    np.testing.assert_allclose(model.call("predict", X[["a"]]), estimator.predict(X[["a"]]))
 
 
-def test_plain_passes_parameters_of_fit_on() -> None:
-    weights = np.array([1.0, 0.0, 3.0])
-    model = HostModel(LinearRegression())
-    model.fit(X[["a"]], y**2, sample_weight=weights)
-    expected = LinearRegression().fit(X[["a"]], y**2, sample_weight=weights)
-    np.testing.assert_allclose(model.to_sklearn().coef_, expected.coef_)
-
-
-def test_plain_transforms() -> None:
+def test_a_host_model_transforms() -> None:
     model = HostModel(PCA(1))
     np.testing.assert_allclose(model.fit_transform(X, None), model.call("transform", X))
     assert type(model.to_sklearn()) is PCA

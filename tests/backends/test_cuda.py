@@ -59,34 +59,31 @@ def test_a_subclass_is_another_algorithm(estimator: Any) -> None:
     assert reason.instead == "use device='auto' to run this step on the CPU"
 
 
-def test_exact_trees_are_refused_with_the_way_out() -> None:
+def test_exact_trees_are_refused_and_others_suggested() -> None:
     (reason,) = refusal(XGBRegressor(tree_method="exact"))
-    assert (reason.parameter, reason.why) == (
-        "tree_method",
-        "XGBoost has no exact trees on the GPU",
-    )
+    why = "XGBoost has no exact trees on the GPU"
+    assert (reason.parameter, reason.why) == ("tree_method", why)
     assert reason.instead.startswith("use tree_method='hist', or device='auto'")
     assert explain(XGBRegressor(tree_method="exact"), device="cpu")
     assert describe(XGBRegressor(tree_method="approx")).device == "cuda"
 
 
 @pytest.mark.parametrize(
-    ("estimator", "nearest"),
+    ("estimator", "suggestion"),
     [
-        (HistGradientBoostingClassifier(), "XGBClassifier"),
-        (SGDClassifier(), "LogisticRegression or LinearSVC"),
-        (svm.NuSVC(), "SVC"),
+        (HistGradientBoostingClassifier(), "the nearest on the GPU is XGBClassifier; use it"),
+        (SGDClassifier(), "nearest on the GPU is LogisticRegression or LinearSVC; use it"),
+        (svm.NuSVC(), "the nearest on the GPU is SVC; use it, or device='auto'"),
+        (
+            VotingClassifier([("logistic", LogisticRegression())]),
+            "put Accelerated around the estimators inside it",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_nearest_substitute_is_named_and_not_used(estimator: Any, nearest: str) -> None:
+def test_the_nearest_substitute_is_suggested_and_not_used(estimator: Any, suggestion: str) -> None:
     (reason,) = refusal(estimator)
-    assert f"the nearest on the GPU is {nearest}; use it, or device='auto'" in reason.instead
-
-
-def test_what_holds_estimators_goes_outside() -> None:
-    (reason,) = refusal(VotingClassifier([("logistic", LogisticRegression())]))
-    assert "put Accelerated around the estimators inside it" in reason.instead
+    assert suggestion in reason.instead
 
 
 def test_substitutes_have_rules_themselves_or_are_searches_over_one() -> None:
@@ -132,14 +129,12 @@ def test_xgboost_is_the_same_class_with_a_device() -> None:
     assert (place.implementation, place.parameters) == ("xgboost.XGBClassifier", {"device": "cuda"})
 
 
-@pytest.mark.parametrize(("estimator", "why"), REFUSED, ids=lambda value: str(value))
-def test_what_cuml_refuses_is_refused_with_its_reason_and_ours_is_the_way_out(
-    estimator: Any, why: str
-) -> None:
+@pytest.mark.parametrize(("estimator", "why"), REFUSED, ids=str)
+def test_what_cuml_refuses_is_refused_with_its_reason(estimator: Any, why: str) -> None:
     (reason,) = refusal(estimator)
     assert reason.why.startswith("cuML: ")
     assert why in reason.why
-    assert reason.instead == ("change the parameter, or run the step on the CPU with device='auto'")
+    assert reason.instead == "change the parameter, or run the step on the CPU with device='auto'"
 
 
 def test_each_estimator_that_cuml_refuses_something_of_is_tried() -> None:
@@ -152,8 +147,8 @@ def test_each_estimator_that_cuml_refuses_something_of_is_tried() -> None:
     }
 
 
-@pytest.mark.parametrize(("estimator", "lost"), LOST, ids=lambda value: str(value))
-def test_what_cuml_drops_is_told(estimator: Any, lost: list[str]) -> None:
+@pytest.mark.parametrize(("estimator", "lost"), LOST, ids=str)
+def test_what_cuml_drops_is_listed(estimator: Any, lost: list[str]) -> None:
     place = describe(estimator)
     assert list(place.dropped) == lost
     assert place.note.partition("; ")[0] == f"without effect in cuML: {', '.join(lost)}"
@@ -168,27 +163,24 @@ def test_what_cuml_drops_is_told(estimator: Any, lost: list[str]) -> None:
             HDBSCAN(min_cluster_size=7, copy=True),
             {"min_samples": 6, "max_cluster_size": 0, "dtype": "float32"},
         ),
-        (
-            LogisticRegression(l1_ratio=0.5),
-            {"penalty": "elasticnet", "solver": "qn"},
-        ),
+        (LogisticRegression(l1_ratio=0.5), {"penalty": "elasticnet", "solver": "qn"}),
         (svm.LinearSVR(), {"penalized_intercept": True, "penalty": "l2"}),
         (
             RandomForestClassifier(max_leaf_nodes=9),
             {"split_criterion": "gini", "max_leaves": 9, "dtype": "float32"},
         ),
     ],
-    ids=lambda value: str(value),
+    ids=str,
 )
-def test_what_cuml_takes_instead_is_told(estimator: Any, takes: dict[str, Any]) -> None:
+def test_what_cuml_takes_instead_is_listed(estimator: Any, takes: dict[str, Any]) -> None:
     assert dict(describe(estimator).parameters) == takes
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if tables.rule(c.estimator)], ids=named)
 def test_every_estimator_of_the_table_is_explained(case: Case) -> None:
-    (placed,) = explain(case.estimator, "cuda").placements
-    assert placed.device == "cuda"
-    assert placed.implementation == tables.CUML[tables.public_name(case.estimator)].twin
+    (place,) = explain(case.estimator, "cuda").placements
+    twin = tables.CUML[tables.public_name(case.estimator)].twin
+    assert (place.device, place.implementation) == ("cuda", twin)
 
 
 def test_the_table_names_estimators_by_their_cuml_twins_in_order() -> None:

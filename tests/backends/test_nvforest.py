@@ -64,10 +64,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return Answering(model, asked["shift"], boosts)
 
     def from_xgboost(booster: Any) -> Any:
-        return next(e for e, _ in CASES.values() if _booster(e) is booster)
-
-    def _booster(estimator: Any) -> Any:
-        return getattr(estimator, "_Booster", None)
+        return next(e for e, _ in CASES.values() if getattr(e, "_Booster", None) is booster)
 
     nvforest, treelite = ModuleType("nvforest"), ModuleType("treelite")
     frontend = ModuleType("treelite.frontend")
@@ -122,7 +119,7 @@ def test_other_answers_are_an_error_and_no_prediction(library: dict[str, Any]) -
 
 
 @pytest.mark.usefixtures("library")
-def test_what_it_cannot_do_is_refused_with_the_way_out() -> None:
+def test_what_it_cannot_do_is_refused() -> None:
     with pytest.raises(Unsupported, match=r"takes tree ensembles, and this is LogisticRegression"):
         Forest(LogisticRegression(), "step", "cpu")
     served = Forest(clone(CASES["forest"][0]).fit(X, THREE), "step", "cpu")
@@ -130,7 +127,7 @@ def test_what_it_cannot_do_is_refused_with_the_way_out() -> None:
         served.call("decision_function", X)
 
 
-def test_without_the_library_the_way_to_it_is_told() -> None:
+def test_without_the_library_the_error_says_how_to_get_it() -> None:
     if forests.available("nvforest"):
         pytest.skip("nvForest is installed")
     with pytest.raises(Unsupported, match=r"RAPIDS brings it; `make setup GPU=cu13`"):

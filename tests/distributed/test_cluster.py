@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import os
 import signal
 import subprocess
@@ -90,13 +91,6 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
     assert [pid for pid in children if not gone_within(pid, 30)] == []
 
 
-@pytest.mark.slow
-def test_a_worker_has_the_memory_it_was_given() -> None:
-    with pipeline.cluster("local", workers=1, memory_limit="700MB") as cluster:
-        (worker,) = cluster.workers().values()
-    assert worker["memory_limit"] == 700_000_000
-
-
 @pytest.mark.parametrize(
     ("where", "options", "said"),
     [
@@ -151,27 +145,22 @@ def apart(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]
 
 
 @pytest.mark.slow
-def test_a_scheduler_and_workers_of_their_own_are_used_and_stay(apart: Any) -> None:
-    address, processes = apart
+def test_a_scheduler_of_the_users_own_is_used_and_its_loss_is_an_error_in_time(apart: Any) -> None:
+    address, (worker, scheduler) = apart
+    error = f"scheduler of .*{address} is lost"
     with pipeline.cluster(address, timeout=30) as cluster:
         assert len(cluster.workers()) == 1
         assert cluster.client.submit(os.getpid).result() != os.getpid()
-    assert [process.poll() for process in processes] == [None, None]
-
-
-@pytest.mark.slow
-def test_a_scheduler_that_freezes_or_dies_is_an_error_in_time(apart: Any) -> None:
-    address, (_, scheduler) = apart
-    said = f"scheduler of .*{address} is lost"
+    assert [process.poll() for process in (worker, scheduler)] == [None, None]
     with pipeline.cluster(address, timeout=8) as cluster:
         scheduler.send_signal(signal.SIGSTOP)
-        with pytest.raises(ClusterUnavailable, match=said):
+        with pytest.raises(ClusterUnavailable, match=error):
             replace(cluster, options=ClusterOptions(timeout=0.5)).workers()
         scheduler.send_signal(signal.SIGCONT)
         assert len(cluster.workers()) == 1
         scheduler.kill()
         start = time.monotonic()
-        with pytest.raises(ClusterUnavailable, match=said):
+        with pytest.raises(ClusterUnavailable, match=error):
             retry.retry(lambda: cluster.client.submit(os.getpid, pure=False).result())
         assert time.monotonic() - start < 40
 
@@ -199,7 +188,7 @@ def test_a_scheduler_that_freezes_meanwhile_is_an_error_in_time(work: Any, apart
 
 
 @pytest.mark.slow
-def test_workers_that_are_slow_to_end_do_not_spoil_what_was_done(
+def test_workers_have_the_memory_they_were_given_and_may_be_slow_to_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from distributed import LocalCluster
@@ -212,14 +201,12 @@ def test_workers_that_are_slow_to_end_do_not_spoil_what_was_done(
             raise TimeoutError
 
     monkeypatch.setattr("distributed.LocalCluster", Slow)
-    with pipeline.cluster("local", workers=1):
-        done = 7
-    assert (done, len(closes)) == (7, 1)
+    with pipeline.cluster("local", workers=1, memory_limit="700MB") as cluster:
+        (worker,) = cluster.workers().values()
+    assert (worker["memory_limit"], len(closes)) == (700_000_000, 1)
 
 
 def wait_for_address(file: Path) -> str:
-    import json
-
     for _ in range(600):
         if file.exists() and file.read_text():
             return str(json.loads(file.read_text())["address"])
@@ -235,16 +222,12 @@ def test_a_client_of_the_users_own_counts() -> None:
     assert active() is None
 
 
-def test_gpu_workers_spill_by_cudf_and_use_the_asynchronous_allocator() -> None:
+def test_gpu_workers_spill_by_cudf_or_take_a_pool_and_a_limit() -> None:
     made = cuda_arguments(ClusterOptions(workers=1))
     assert made["enable_cudf_spill"]
     assert made["rmm_async"]
-    assert made["protocol"] == "tcp"
-    assert made["host"] == "127.0.0.1"
+    assert (made["protocol"], made["host"]) == ("tcp", "127.0.0.1")
     assert "rmm_pool_size" not in made, "the two allocators exclude each other"
-
-
-def test_gpu_workers_take_a_pool_and_a_limit_instead() -> None:
     made = cuda_arguments(ClusterOptions(rmm_pool_size=0.5, device_memory_limit=0.7))
     assert (made["rmm_pool_size"], made["device_memory_limit"]) == (0.5, 0.7)
     assert not made["enable_cudf_spill"]

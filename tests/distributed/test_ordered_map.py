@@ -23,7 +23,7 @@ pytest.importorskip("distributed")
 PIECES = 24
 
 
-class Told:
+class Recorded:
     """Writes a line for each process that reads it from what was sent."""
 
     def __init__(self, path: Path) -> None:
@@ -84,10 +84,10 @@ def test_results_come_in_order_and_few_pieces_are_under_way(threads: Cluster) ->
 def test_what_is_shared_is_sent_to_each_worker_and_not_with_each_piece(
     two: Any, tmp_path: Path
 ) -> None:
-    told = tmp_path / "told"
-    list(ordered_map.map_in_order(squared, Told(told), pieces([])))
+    path = tmp_path / "processes"
+    list(ordered_map.map_in_order(squared, Recorded(path), pieces([])))
     workers = {str(pid) for pid in two.client.run(os.getpid).values()}
-    sent = [pid for pid in told.read_text().split() if pid in workers]
+    sent = [pid for pid in path.read_text().split() if pid in workers]
     assert set(sent) == workers
     assert len(sent) <= 2 * len(workers), "Dask may drop a copy and send it again"
 

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -74,26 +74,30 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def work_on(cluster: Losing, monkeypatch: pytest.MonkeyPatch) -> int:
+def run(monkeypatch: pytest.MonkeyPatch, cluster: Losing, work: Callable[[], int]) -> int:
     monkeypatch.setattr(retry, "active", lambda: cluster)
-    return retry.retry(cluster.work)
+    return retry.retry(work)
 
 
-@pytest.mark.parametrize(("others", "there"), [({}, 1), ({"2": HALF}, 2)])
+@pytest.mark.parametrize(
+    ("after", "others", "there", "waited"),
+    [
+        (45, {}, 1, 45),
+        (45, {"2": HALF}, 2, 45),
+        (1e9, {"2": HALF}, 1, 50),  # Those that are left do the work.
+    ],
+)
 def test_a_replacement_that_starts_slowly_is_waited_for_within_the_timeout(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, others: dict, there: int
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    after: float,
+    others: dict,
+    there: int,
+    waited: float,
 ) -> None:
-    cluster = Losing(clock, timeout=50, after=45, others=others)
-    assert work_on(cluster, monkeypatch) == there
-    assert 45 <= clock.now < 50
-
-
-def test_without_a_replacement_those_that_are_left_do_the_work(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster = Losing(clock, timeout=50, after=1e9, others={"2": HALF})
-    assert work_on(cluster, monkeypatch) == 1
-    assert clock.now == pytest.approx(50, abs=1)
+    cluster = Losing(clock, timeout=50, after=after, others=others)
+    assert run(monkeypatch, cluster, cluster.work) == there
+    assert clock.now == pytest.approx(waited, abs=1)
 
 
 def test_no_worker_within_the_timeout_is_an_error(
@@ -101,7 +105,7 @@ def test_no_worker_within_the_timeout_is_an_error(
 ) -> None:
     cluster = Losing(clock, timeout=50, after=60)
     with pytest.raises(WorkerLost, match=r"none came back within 50 s.*raise the cluster's time"):
-        work_on(cluster, monkeypatch)
+        run(monkeypatch, cluster, cluster.work)
     assert clock.now == pytest.approx(50, abs=1)
 
 
@@ -110,58 +114,43 @@ def test_workers_that_are_being_replaced_are_waited_for_before_the_first_attempt
 ) -> None:
     cluster = Losing(clock, timeout=50, after=20)
     cluster.lost_at, cluster.calls = 0.0, 1
-    assert work_on(cluster, monkeypatch) == 1
+    assert run(monkeypatch, cluster, cluster.work) == 1
     assert clock.now == pytest.approx(20, abs=1)
 
 
-@pytest.mark.parametrize("error", [ValueError("bad rows"), DataError("bad rows")])
-def test_an_error_of_the_data_is_not_tried_again(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    calls = []
-
-    def work() -> None:
-        calls.append(1)
-        raise error
-
-    monkeypatch.setattr(retry, "active", lambda: Losing(clock, 50, 1))
-    with pytest.raises(type(error), match="bad rows"):
-        retry.retry(work)
-    assert len(calls) == 1
-
-
-BROKEN = "/workspace/src/collective/result.cc:83: recv Interrupted system call"
+BROKEN = XGBoostError("/workspace/src/collective/result.cc:83: recv Interrupted system call")
 
 
 @pytest.mark.parametrize(
-    ("message", "failures", "error"),
+    ("error", "failures", "calls", "raised"),
     [
-        (BROKEN, 2, None),
-        (BROKEN, 99, (WorkerLost, r"connections broke off, after 3 attempt")),
-        ("Parameter n_estimators", 1, (XGBoostError, "n_estimators")),
+        (BROKEN, 2, 3, None),
+        (BROKEN, 99, 3, (WorkerLost, r"connections broke off, after 3 attempt")),
+        (XGBoostError("Parameter n_estimators"), 1, 1, (XGBoostError, "n_estimators")),
+        (ValueError("bad rows"), 1, 1, (ValueError, "bad rows")),
+        (DataError("bad rows"), 1, 1, (DataError, "bad rows")),
     ],
 )
-def test_a_talk_of_workers_that_broke_off_is_tried_again(
+def test_only_a_talk_of_workers_that_broke_off_is_tried_again(
     clock: Clock,
     monkeypatch: pytest.MonkeyPatch,
-    message: str,
+    error: Exception,
     failures: int,
-    error: tuple[type[Exception], str] | None,
+    calls: int,
+    raised: tuple[type[Exception], str] | None,
 ) -> None:
-    calls = []
+    called = []
 
     def work() -> int:
-        calls.append(1)
-        if len(calls) <= failures:
-            raise XGBoostError(message)
-        return len(calls)
+        called.append(1)
+        if len(called) <= failures:
+            raise error
+        return len(called)
 
-    monkeypatch.setattr(retry, "active", lambda: Losing(clock, 50, 1))
-    if error is None:
-        assert retry.retry(work) == failures + 1
-        return
-    with pytest.raises(error[0], match=error[1]):
-        retry.retry(work)
+    expected = pytest.raises(raised[0], match=raised[1]) if raised else nullcontext()
+    with expected:
+        assert run(monkeypatch, Losing(clock, 50, 1), work) == calls
+    assert len(called) == calls
 
 
 def test_a_worker_that_was_full_is_reported_as_such() -> None:

@@ -39,6 +39,7 @@ SPECS = [
     ),
 ]
 CLASSIFIERS = SPECS[:2]
+ROWS, OF_CLASSES = {"sample_weight": UNEVEN}, {"class_weight": "balanced"}
 
 
 def named(value: Any) -> str:
@@ -51,13 +52,19 @@ def on_quasi_newton(estimator: Any) -> Cuml:
     return Cuml(estimator, replace(row, twin=twin), "step")
 
 
-def difference(estimator: Any, X: Any, y: Any, **params: Any) -> float:
-    """Return the largest difference of a coefficient, as a share of the largest of them."""
+def check_optimum(estimator: Any, X: Any, y: Any, **params: Any) -> None:
+    """Check that cuML's gradient is that of its value, and 0 where scikit-learn stops."""
     model = on_quasi_newton(estimator)
     model.fit(X, y, **params)
+    of = model.native.objective
     reference = clone(estimator).fit(X, y, **params)
-    wanted = np.append(reference.coef_, reference.intercept_)
-    return float(np.abs(model.native.coef_ - wanted).max() / np.abs(wanted).max())
+    optimum = np.append(reference.coef_, reference.intercept_)
+    steepest = np.abs(of.gradient(0 * optimum)).max()
+    assert np.abs(of.gradient(optimum)).max() < 1e-3 * steepest
+    halfway = optimum / 2
+    steps = 1e-6 * np.eye(len(halfway))
+    slopes = [(of.value(halfway + each) - of.value(halfway - each)) / 2e-6 for each in steps]
+    np.testing.assert_allclose(of.gradient(halfway), slopes, atol=1e-3 * steepest)
 
 
 @pytest.mark.parametrize("kind", [None, *WEIGHTS])
@@ -65,7 +72,7 @@ def difference(estimator: Any, X: Any, y: Any, **params: Any) -> float:
 def test_weighted_optimum_is_that_of_scikit_learn(estimator: Any, kind: str | None) -> None:
     X, y = numbers() if isinstance(estimator, LinearSVR) else binary()
     params = {"sample_weight": WEIGHTS[kind]} if kind else {}
-    assert difference(estimator, X, y, **params) < 0.01
+    check_optimum(estimator, X, y, **params)
 
 
 @pytest.mark.parametrize("of_classes", [{0: 0.2, 1: 3.0}, {1: 0.01}], ids=["both", "one"])
@@ -73,8 +80,12 @@ def test_weighted_optimum_is_that_of_scikit_learn(estimator: Any, kind: str | No
 def test_so_is_that_with_weights_of_classes(estimator: Any, of_classes: dict[int, float]) -> None:
     X, y = binary()
     weighted = clone(estimator).set_params(class_weight=of_classes)
-    assert difference(weighted, X, y) < 0.01
-    assert difference(weighted, X, y, sample_weight=WEIGHTS["below 1"]) < 0.01
+    check_optimum(weighted, X, y)
+    check_optimum(weighted, X, y, sample_weight=WEIGHTS["below 1"])
+
+
+def test_so_is_that_of_a_halved_gradient_with_balanced_classes() -> None:
+    check_optimum(clone(SPECS[1]).set_params(**OF_CLASSES), *binary())
 
 
 @pytest.mark.parametrize(
@@ -100,14 +111,13 @@ def test_lasso_on_sparse_rows_needs_the_mean_1_and_no_other_strength(estimator: 
 
 def test_the_next_fit_has_weights_of_its_own() -> None:
     X, y = binary()
-    model, again = on_quasi_newton(SPECS[0]), on_quasi_newton(SPECS[0])
+    model = on_quasi_newton(SPECS[0])
     model.fit(X, y, sample_weight=WEIGHTS["above 1"])
     model.fit(X, y)
+    again = on_quasi_newton(SPECS[0])
     again.fit(X, y)
-    np.testing.assert_array_equal(model.native.coef_, again.native.coef_)
-
-
-ROWS, OF_CLASSES = {"sample_weight": UNEVEN}, {"class_weight": "balanced"}
+    assert model.native.params == again.native.params
+    np.testing.assert_array_equal(model.native.objective.weights, again.native.objective.weights)
 
 
 @pytest.mark.parametrize(

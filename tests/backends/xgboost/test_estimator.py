@@ -34,31 +34,29 @@ def native(**params: Any) -> XGBClassifier:
     return XGBClassifier(n_estimators=5, max_depth=3, n_jobs=1, enable_categorical=True, **params)
 
 
+def fitted(X: Any, labels: np.ndarray, **params: Any) -> XGBoostModel:
+    model = XGBoostModel(native(**params), "cpu")
+    model.fit(X, labels)
+    return model
+
+
 def test_text_of_a_frame_is_categorical(table: pd.DataFrame, labels: np.ndarray) -> None:
-    model = XGBoostModel(native(), "cpu")
-    model.fit(table, labels)
-    typed = table.astype({"c": "category"})
-    expected = native().fit(typed, labels).predict_proba(typed)
-    np.testing.assert_array_equal(model.call("predict_proba", table), expected)
-
-
-def test_codes_of_new_frames_do_not_matter(table: pd.DataFrame, labels: np.ndarray) -> None:
     """Alone, "c" would be the first category of its frame, and "a" of another."""
-    model = XGBoostModel(native(), "cpu")
-    model.fit(table, labels)
-    batch = model.call("predict_proba", table)
+    model, typed = fitted(table, labels), table.astype({"c": "category"})
+    answers = model.call("predict_proba", table)
+    np.testing.assert_array_equal(answers, native().fit(typed, labels).predict_proba(typed))
     for value in "abc":
         rows = (table["c"] == value).to_numpy()
-        np.testing.assert_array_equal(model.call("predict_proba", table[rows]), batch[rows])
-    np.testing.assert_array_equal(model.call("predict_proba", table[:1])[0], batch[0])
+        np.testing.assert_array_equal(model.call("predict_proba", table[rows]), answers[rows])
+    np.testing.assert_array_equal(model.call("predict_proba", table[:1])[0], answers[0])
+    with pytest.raises(DataError, match="'new'"):
+        model.call("predict", table.assign(c="new"))
 
 
-def test_hand_over_predicts_alike_and_has_the_device_of_the_spec(
+def test_hand_over_predicts_alike_and_has_the_parameters_of_the_users(
     table: pd.DataFrame, labels: np.ndarray
 ) -> None:
-    estimator = native(device="cuda:3")
-    model = XGBoostModel(estimator, "cpu")
-    model.fit(table, labels)
+    model = fitted(table, labels, device="cuda:3")
     plain = pickle.loads(pickle.dumps(model.to_sklearn()))
     assert type(plain) is XGBClassifier
     assert plain.device == "cuda:3"
@@ -66,24 +64,18 @@ def test_hand_over_predicts_alike_and_has_the_device_of_the_spec(
     typed = table.astype({"c": "category"})
     np.testing.assert_array_equal(plain.predict(typed), model.call("predict", table))
     assert plain.classes_.tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("kind", ["frame", "matrix"])
-def test_hand_over_has_the_parameters_of_the_spec(
-    kind: str, table: pd.DataFrame, labels: np.ndarray
-) -> None:
-    model = XGBoostModel(native(), "cpu")
-    model.fit(table if kind == "frame" else table[["n"]].to_numpy(), labels)
-    found, asked = model.to_sklearn().get_params(), native().get_params()
-    assert {name: found[name] for name in asked if repr(found[name]) != repr(asked[name])} == {}
+    for X in (table, table[["n"]].to_numpy()):
+        found = fitted(X, labels).to_sklearn().get_params()
+        wanted = native().get_params()
+        assert {
+            name: found[name] for name in wanted if repr(found[name]) != repr(wanted[name])
+        } == {}
 
 
 def test_the_types_of_a_matrix_are_honoured(table: pd.DataFrame, labels: np.ndarray) -> None:
     X = np.column_stack([table["n"], table["c"].astype("category").cat.codes]).astype("float32")
-    estimator = native(feature_types=["q", "c"])
-    model = XGBoostModel(estimator, "cpu")
-    model.fit(X, labels)
-    expected = clone(estimator).fit(X, labels).predict_proba(X)
+    model = fitted(X, labels, feature_types=["q", "c"])
+    expected = native(feature_types=["q", "c"]).fit(X, labels).predict_proba(X)
     np.testing.assert_array_equal(model.call("predict_proba", X), expected)
     np.testing.assert_array_equal(model.to_sklearn().predict_proba(X), expected)
     assert model.to_sklearn().feature_types == ["q", "c"]
@@ -99,7 +91,7 @@ def test_parameters_of_fit_reach_xgboost(table: pd.DataFrame, labels: np.ndarray
 
 
 class Elsewhere:
-    """A booster that tells where it ran."""
+    """A booster, and its estimator, that says where it ran."""
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -114,33 +106,23 @@ class Elsewhere:
         return f'{{"learner": {{"generic_param": {{"device": "{self.device}"}}}}}}'
 
 
-def test_what_was_trained_elsewhere_from_partitions_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, labels: np.ndarray
+@pytest.mark.parametrize("device", ["cpu", "sycl", "cuda:1"])
+@pytest.mark.parametrize("parted", [False, True], ids=["rows", "partitions"])
+def test_training_elsewhere_is_an_error(
+    device: str, parted: bool, labels: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The estimator that takes the booster is told the device, so the booster itself is asked."""
     da = pytest.importorskip("dask.array")
-    monkeypatch.setattr(
-        xgboost_estimator.external_memory,
-        "train_from_disk",
-        lambda *args, **params: Elsewhere("cpu"),
-    )
+    booster = Elsewhere(device)
+    monkeypatch.setattr(xgboost_estimator.external_memory, "train_from_disk", lambda *_: booster)
+    monkeypatch.setattr(XGBoostModel, "_copy_with", lambda self, booster: XGBClassifier())
     model = XGBoostModel(XGBClassifier(), "cuda")
-    with pytest.raises(DeviceUnavailable, match="'cuda' and trained on 'cpu'"):
-        model.fit(da.zeros((ROWS, 1), chunks=(50, 1)), labels)
-
-
-@pytest.mark.parametrize("device", ["cpu", "sycl"])
-def test_training_elsewhere_is_an_error(device: str, labels: np.ndarray) -> None:
-    model = XGBoostModel(XGBClassifier(), "cuda")
-    model.native = Elsewhere(device)
+    model.native = XGBClassifier() if parted else booster
+    X = da.zeros((ROWS, 1), chunks=(50, 1)) if parted else np.zeros((ROWS, 1))
+    if device.startswith("cuda"):  # any GPU is the GPU
+        return model.fit(X, labels)
     with pytest.raises(DeviceUnavailable, match=f"'cuda' and trained on '{device}'"):
-        model.fit(np.zeros((ROWS, 1)), labels)
-
-
-def test_any_gpu_is_the_gpu(labels: np.ndarray) -> None:
-    model = XGBoostModel(XGBClassifier(), "cuda")
-    model.native = Elsewhere("cuda:1")
-    assert model.fit(np.zeros((ROWS, 1)), labels) is None
+        model.fit(X, labels)
+    return None
 
 
 @pytest.mark.parametrize(
@@ -167,15 +149,6 @@ def test_keywords_that_xgboost_would_ignore_are_found(
 def test_a_misspelt_keyword_is_answered_with_the_right_one() -> None:
     (reason,) = find_bad_params(XGBClassifier(max_dpth=3), "model")
     assert reason.instead == "did you mean 'max_depth'?"
-
-
-def test_unseen_categories_are_an_error_in_plain_words(
-    table: pd.DataFrame, labels: np.ndarray
-) -> None:
-    model = XGBoostModel(native(), "cpu")
-    model.fit(table, labels)
-    with pytest.raises(DataError, match="'new'"):
-        model.call("predict", table.assign(c="new"))
 
 
 @pytest.mark.parametrize(
@@ -241,16 +214,10 @@ def test_several_quantiles_are_learnt_as_by_xgboost_alone(table: pd.DataFrame, a
     np.testing.assert_array_equal(made.predict(X), clone(estimator).fit(X, y).predict(X))
 
 
-def test_labels_that_xgboost_cannot_take_are_named_with_the_way_out(table: pd.DataFrame) -> None:
-    model = XGBoostModel(native(), "cpu")
-    with pytest.raises(DataError, match=r"y holds \[1, 2\]; pass LabelEncoder"):
-        model.fit(table, np.resize([1, 2], ROWS))
-
-
-def test_a_ranker_is_judged_on_a_query(table: pd.DataFrame) -> None:
+def test_a_ranker_is_judged_on_a_query() -> None:
     assert find_bad_params(XGBRanker(objective="rank:ndcg"), "rank") == []
-    (found,) = find_bad_params(XGBRanker(objective="rank:ndgc"), "rank")
-    assert "rank:ndgc" in found.why
+    (reason,) = find_bad_params(XGBRanker(objective="rank:ndgc"), "rank")
+    assert "rank:ndgc" in reason.why
 
 
 @pytest.mark.parametrize(
@@ -261,13 +228,15 @@ def test_a_ranker_is_judged_on_a_query(table: pd.DataFrame) -> None:
         (pd.DataFrame({"a": np.full(ROWS, np.inf)}), "column 'a' holds numbers that float32"),
     ],
 )
-def test_rows_that_xgboost_does_not_learn_from_are_named(
+def test_what_xgboost_does_not_learn_from_is_named(
     X: Any, message: str, labels: np.ndarray
 ) -> None:
     with pytest.raises(DataError, match=message):
-        XGBoostModel(native(), "cpu").fit(X, labels)
+        fitted(X, labels)
 
 
-def test_an_error_that_is_not_of_the_rows_is_left_as_it_is(labels: np.ndarray) -> None:
+def test_other_errors_are_left_as_they_are(labels: np.ndarray) -> None:
+    with pytest.raises(DataError, match=r"y holds \[1, 2\]; pass LabelEncoder"):
+        fitted(np.zeros((ROWS, 1)), labels + 1)
     with pytest.raises(ValueError, match="validation dataset for early stopping"):
-        XGBoostModel(native(early_stopping_rounds=2), "cpu").fit(np.zeros((ROWS, 1)), labels)
+        fitted(np.zeros((ROWS, 1)), labels, early_stopping_rounds=2)

@@ -41,7 +41,7 @@ def scores(model: Any, table: pd.DataFrame) -> np.ndarray:
     return np.asarray(model.predict(table[["a", "b", "c"]]))
 
 
-def test_it_ranks_as_the_plain_program_does(rows: pd.DataFrame) -> None:
+def test_it_ranks_as_the_plain_pipeline_does(rows: pd.DataFrame) -> None:
     plain = make_pipeline(StandardScaler(), estimator())
     plain.fit(rows[["a", "b", "c"]], rows["grade"], xgbranker__qid=rows["query"])
     ours = fitted(rows)
@@ -49,21 +49,20 @@ def test_it_ranks_as_the_plain_program_does(rows: pd.DataFrame) -> None:
     np.testing.assert_allclose(scores(ours.to_sklearn(), rows), scores(ours, rows), rtol=1e-5)
     one = rows[rows["query"] == 3]
     assert ndcg_score([one["grade"]], [scores(ours, one)]) > 0.9
+    with pytest.raises(ConfigError, match="give ndcg_score what predict returns"):
+        ours.score(rows[["a", "b", "c"]], rows["grade"])
 
 
-def test_rows_in_any_order_give_the_same_ranker(rows: pd.DataFrame) -> None:
+def test_rows_in_any_order_and_sizes_of_queries_give_the_same_ranker(rows: pd.DataFrame) -> None:
     mixed = rows.sample(frac=1, random_state=1)
     # Within a query the order is kept, so that rows of equal score are drawn alike.
     inside = mixed.assign(at=mixed.index).groupby("query")["at"].transform(lambda at: sorted(at))
     mixed = rows.loc[inside.to_numpy()]
     assert not mixed["query"].is_monotonic_increasing
-    np.testing.assert_allclose(scores(fitted(mixed), rows), scores(fitted(rows), rows), atol=1e-4)
-
-
-def test_sizes_of_queries_say_the_same_as_their_numbers(rows: pd.DataFrame) -> None:
+    wanted = scores(fitted(rows), rows)
+    np.testing.assert_allclose(scores(fitted(mixed), rows), wanted, atol=1e-4)
     sizes = rows.groupby("query").size().to_numpy()
-    by_size = fitted(rows, qid=None, group=sizes)
-    np.testing.assert_array_equal(scores(by_size, rows), scores(fitted(rows), rows))
+    np.testing.assert_array_equal(scores(fitted(rows, qid=None, group=sizes), rows), wanted)
 
 
 def test_what_is_judged_while_it_learns_may_be_in_any_order_too(rows: pd.DataFrame) -> None:
@@ -114,8 +113,3 @@ def test_weights_of_queries_need_sorted_rows(rows: pd.DataFrame) -> None:
     fitted(rows, sample_weight=weights)
     with pytest.raises(DataError, match="sample_weight: a weight is one query's; sort the rows"):
         fitted(rows.sample(frac=1, random_state=0), sample_weight=weights)
-
-
-def test_a_score_without_queries_is_refused_with_the_way_out(rows: pd.DataFrame) -> None:
-    with pytest.raises(ConfigError, match="give ndcg_score what predict returns"):
-        fitted(rows).score(rows[["a", "b", "c"]], rows["grade"])
