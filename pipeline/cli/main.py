@@ -179,8 +179,7 @@ def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | No
     from json import dumps
 
     from pipeline.benchmark.task import load
-    from pipeline.planning.explain import explain
-    from pipeline.planning.html import render_page
+    from pipeline.planning.explain import explain, render_page
     from pipeline.system import atomic
 
     what = load(task)

@@ -22,7 +22,7 @@ from pipeline.typing import Array, Name, Table
 from pipeline.typing import Column as Series
 
 Read: TypeAlias = Callable[[pd.DataFrame], Collection[Name] | None]
-NUMERIC = ("number", "boolean")
+NUMERIC = {"number", "boolean"}
 _BY_LETTER = dict.fromkeys("iuf", "number") | {"b": "boolean", "M": "date", "m": "duration"}
 _EMPTY = {"text": "str", "date": "datetime64[ns]", "duration": "timedelta64[ns]"}
 _SUGGESTIONS = {
@@ -247,7 +247,7 @@ fitted on numbers; convert it (pandas.to_numeric)
 
 def _as_fitted(series: Series, name: Name, given: Column, fitted: Column) -> Series:
     """Return a column as it was at fit, the same object where nothing is to be done."""
-    if not _like(given.kind, fitted.kind):
+    if given.kind != fitted.kind and not {given.kind, fitted.kind} <= NUMERIC:
         if _first(series) is None:
             return _nothing(series, fitted.kind)
         raise DataError(_unlike(series, name, fitted.kind))
@@ -263,10 +263,6 @@ def _nothing(series: Series, kind: str) -> Series:
     # pandas casts dates to no float, not even missing ones.
     blank: Series = _blank(series) if frames.library(series) == "pandas" else series
     return blank.astype(_EMPTY.get(kind, "float64"))
-
-
-def _like(a: str, b: str) -> bool:
-    return a == b or a in NUMERIC and b in NUMERIC
 
 
 def _in_zone(series: Series, name: Name, fitted: str | None) -> Series:

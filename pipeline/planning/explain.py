@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
 
 from pipeline.backends.base import Placement
 from pipeline.data import frames
-from pipeline.planning import html
 from pipeline.planning.choose import choose_for, describe_sizes
 from pipeline.planning.classify import DEVICES, Node, classify
 from pipeline.planning.forecast import forecast
@@ -18,6 +18,9 @@ from pipeline.planning.plan import make_host_step
 from pipeline.system import devices
 from pipeline.system.devices import Choice
 from pipeline.typing import Table
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,37 @@ class Explanation:
 
     def to_html(self) -> str:
         """Return a whole page with a table, in which each step has a badge."""
-        return html.render_page([(type(self.estimator).__name__, self._repr_html_())])
+        return render_page([(type(self.estimator).__name__, self._repr_html_())])
 
     def _repr_html_(self) -> str:
         why = "; ".join(filter(None, [self.why, self.advice]))
-        return html.render_table(f"device={self.device!r}: {why}", self.placements)
+        table = _environment().get_template("explanation.html.j2")
+        title = f"device={self.device!r}: {why}"
+        return table.render(title=title, placements=self.placements, kind=_kind)
+
+
+def render_page(tables: Sequence[tuple[str, str]]) -> str:
+    """Return a page of tables below their headings, light and dark."""
+    return _environment().get_template("page.html.j2").render(tables=tables)
+
+
+def _kind(place: Placement) -> str:
+    if not place.implementation:
+        return "none"
+    return "host" if place.reasons else place.device
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("pipeline.planning"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def explain(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from traceback import clear_frames
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from sklearn.pipeline import Pipeline
 
@@ -23,6 +23,8 @@ from pipeline.trace import record
 from pipeline.typing import Estimator, Params, Table, Target
 
 T = TypeVar("T")
+StepWorker: TypeAlias = Program | Model
+"""What runs a step."""
 
 
 def run(work: Callable[[], T], step: str, call: str, device: str, why: str = "") -> T:
@@ -49,31 +51,6 @@ def copy(X: Table, device: str, step: str, why: str) -> Any:
     return run(partial(frames.to_device, X, device), step, "copy", device, why)
 
 
-class StepWorker(Protocol):
-    """What a step needs: `Program` and `Model` have it."""
-
-    def fit(self, X: Table, y: Target, **params: Any) -> Any:
-        """Fit."""
-
-    def fit_transform(self, X: Table, y: Target) -> Any:
-        """Fit and transform."""
-
-    def partial_fit(self, X: Table, y: Target, **params: Any) -> Any:
-        """Learn from more rows."""
-
-    def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
-        """Return how it learns from partitions; "" where they have to be gathered."""
-
-    def why_gathered(self, call: str, X: Table, y: Target, params: Params) -> str:
-        """Return why they have to be gathered, where others like them have not."""
-
-    def call(self, method: str, X: Table, **params: Any) -> Any:
-        """Call a fitted method."""
-
-    def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn estimator."""
-
-
 @dataclass
 class Step:
     """One step of the pipeline on its device.
@@ -81,7 +58,7 @@ class Step:
     Parameters
     ----------
     name : str
-    worker : Worker
+    worker : StepWorker
         What runs it.
     device : {"cpu", "cuda"}
     placements : sequence of Placement
