@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from pipeline.benchmark import compare, measure, results, rounds, variants
+from pipeline.benchmark import compare, measure, rounds, variants
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.task import Job
@@ -121,13 +121,6 @@ def test_every_variant_runs_as_often_as_asked_and_the_warm_up_is_apart(
     assert [line for line in lines if "warm-up" in line] == lines[:2]
 
 
-def test_a_real_record_is_written_and_read_back_equal(
-    real: tuple[Results, list[str]], tmp_path: Path
-) -> None:
-    (tmp_path / "results.json").write_bytes(results.dumps(real[0]))
-    assert results.load(tmp_path / "results.json") == real[0]
-
-
 def test_metrics_and_agreement_can_be_recomputed(
     real: tuple[Results, list[str]], small_flights: Path
 ) -> None:
@@ -216,13 +209,6 @@ def test_runs_are_in_order_and_only_one_spec_is_in_memory(measured) -> None:
         assert cell.peak_rss_bytes == 1005, "the peak of the whole process"
     assert max(FakeWorker.most_alive) == 2
     assert FakeWorker.alive == []
-
-
-def test_agreement_is_with_the_reference(measured) -> None:
-    agreement = measured().cell("forest", "cpu").agreement
-    assert agreement.max_difference == pytest.approx(0.2)
-    assert agreement.mean_difference == pytest.approx(0.075)
-    assert agreement.same_decision == 0.75
 
 
 def test_a_variant_that_fails_while_warming_up_is_recorded_and_the_rest_runs(measured) -> None:

@@ -21,8 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, save
-from pipeline.benchmark import new_task
-from pipeline.data import parquet, read
+from pipeline.data import parquet
 from pipeline.errors import DataError, Unsupported
 from tests.commands import assert_one_message, call
 
@@ -74,16 +73,6 @@ def on_cpu(pipeline: Any) -> Accelerated:
     return Accelerated(pipeline, device="cpu")
 
 
-def test_csv_gives_what_parquet_gives_whatever_its_texts_and_ids(
-    predicted: Callable[..., Any], tmp_path: Path
-) -> None:
-    TABLE.to_parquet(tmp_path / "whole")
-    of_parquet = predicted((tmp_path / "whole").read_bytes(), "in.parquet")[1]
-    for sep in ",;\t|":
-        of_csv = predicted(TABLE.to_csv(index=False, sep=sep))[1]
-        np.testing.assert_array_equal(of_csv["probability"], of_parquet["probability"])
-
-
 def lines(change: Callable[[str], str]) -> str:
     """Change all lines but the first."""
     head, *rest = text().splitlines()
@@ -92,15 +81,9 @@ def lines(change: Callable[[str], str]) -> str:
 
 BAD_CSV: dict[str, tuple[bytes | str, tuple[str, ...]]] = {
     "a field too many": (lines(lambda line: line + ",1"), ("Expected 3 columns, got 4",)),
-    "a field too few": (text() + "7,x\n", ("Expected 3 columns, got 2: 7,x",)),
-    "cut in a row": (text()[: len(text()) // 2], ("Expected 3 columns",)),
     "parted by blanks": (
         text().replace(",", " "),
         ("has the columns ['a t id'] and none", "['a', 't', 'id']"),
-    ),
-    "a decimal comma": (
-        lines(lambda line: '"0,5"' + line[line.index(",") :]),
-        ("column 'a' holds '0,5' in row 0", "write its comma as a point"),
     ),
     "words for numbers": (
         TABLE.assign(a=["1"] * 7 + ["w"] * 33).to_csv(index=False),
@@ -108,13 +91,8 @@ BAD_CSV: dict[str, tuple[bytes | str, tuple[str, ...]]] = {
     ),
     "latin-1": (text().replace("x", "é").encode("latin-1"), ("invalid UTF8",)),
     "UTF-16": (text().encode("utf-16"), ("in.csv",)),
-    "a zero byte": (text().replace("null", "nu\0l"), ("column 't' holds a zero byte in row 3",)),
     "a header alone": (text().splitlines()[0] + "\n", ("has no rows",)),
-    "nothing": ("", ("Empty CSV file",)),
-    "a name twice": (text().replace("a,t", "a,a", 1), ("columns with the same name: ['a']",)),
-    "a column less": (TABLE[["a", "id"]].to_csv(index=False), ("lacks the columns ['t']",)),
     "an unknown category": (TABLE.assign(t="new").to_csv(index=False), ("'new'", "'t'")),
-    "infinite": (TABLE.assign(a=np.inf).to_csv(index=False), ("'a' holds infinite values",)),
     "all missing": (TABLE.assign(a=np.nan).to_csv(index=False), ("'a' has no value in any of 40",)),
 }
 
@@ -127,12 +105,6 @@ def test_a_bad_csv_ends_with_65_and_nothing_is_published(
     done, published = predicted(content)
     assert_one_message(done, 65, "in.csv", *words)
     assert published is False
-
-
-def test_a_value_cut_off_at_the_end_is_warned_of(predicted: Callable[..., Any]) -> None:
-    with pytest.warns(UserWarning, match=r"in\.csv: the last line has no end; if the file was"):
-        done, _ = predicted(text()[:-3].rpartition("\n")[0] + f"\n7,x,{HUGE}")
-    assert done.code == 0
 
 
 def test_a_mark_of_utf8_and_columns_in_another_order_are_no_fault(
@@ -191,16 +163,6 @@ def test_nothing_is_written_over_what_is_read(model: Path, tmp_path: Path) -> No
     assert (source.read_bytes(), sorted(model.iterdir())) == before
 
 
-def test_texts_that_stand_for_missing_values_are_missing_in_a_new_task(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_text('t,n\nNA,1\nNone,NA\n"",3\n,4\nna,\n')
-    table = read.read_table(path)
-    assert table["t"].to_pylist() == [None, None, None, None, "na"]
-    assert table["n"].to_pylist() == [1, None, 3, 4, None]
-
-
 def test_a_text_that_csv_cannot_hold_is_told(tmp_path: Path) -> None:
     namibia = pd.DataFrame({"country": ["NA", "DE"] * 20})
     pipeline = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
@@ -208,12 +170,6 @@ def test_a_text_that_csv_cannot_hold_is_told(tmp_path: Path) -> None:
     namibia.to_csv(tmp_path / "in.csv", index=False)
     with pytest.warns(UserWarning, match=r"the texts \{'country': \['NA'\]\}, which stand for"):
         call("predict", tmp_path / "model", tmp_path / "in.csv", tmp_path / "out")
-
-
-def test_a_csv_with_a_field_too_many_makes_no_task(tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_text("a,b\n" + "1,2,3\n" * 30)
-    with pytest.raises(DataError, match="Expected 2 columns, got 3"):
-        new_task.create(tmp_path / "mine.csv", "b", tmp_path / "data", "mine")
 
 
 def test_huge_ids_beside_a_gap_stay_as_they_are(tmp_path: Path) -> None:
@@ -246,18 +202,6 @@ def test_infinite_numbers_are_refused_by_xgboost_at_prediction_too() -> None:
             model.predict_proba(rows)
     with_gaps = NUMBERS.where(NUMBERS["a"] > 0).to_numpy()
     assert model.predict_proba(with_gaps).shape == (200, 2)
-
-
-def test_numbers_beyond_float32_are_refused_where_float32_is_read() -> None:
-    with pytest.raises(DataError, match="float32 does not reach"):
-        on_cpu(XGBClassifier(n_estimators=2)).fit(NUMBERS.assign(a=1e39), SIGNS)
-
-
-@pytest.mark.parametrize("kind", [RandomForestClassifier, XGBClassifier])
-def test_integers_that_float32_makes_one_are_warned_of(kind: Any) -> None:
-    ids = pd.DataFrame({"id": 2**60 + np.arange(200), "n": np.arange(200)})
-    with pytest.warns(UserWarning, match=r"column 'id': .* reads float32, in which numbers such"):
-        on_cpu(kind(n_estimators=2)).fit(ids, SIGNS)
 
 
 def test_names_without_anything_to_compare_them_with_are_warned_of() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -23,10 +21,7 @@ from pipeline.serving import manifest
 from pipeline.system.atomic import publishing
 from tests.commands import (
     OLD,
-    ROOT,
-    Done,
     assert_one_message,
-    call,
     intact,
     old_results,
     python,
@@ -235,16 +230,6 @@ def test_a_run_killed_at_any_moment_leaves_whole_results_of_one_run(tmp_path: Pa
     assert len(set(shown)) < len(shown), "the first was killed before it published"
 
 
-def test_a_folder_that_another_run_holds_ends_with_75(
-    start: Start, workspace: Path, small_home: Path, out: Path
-) -> None:
-    mine = ("run", "flights", "--device", "cpu", "--data-home", small_home, "--out", out)
-    with start("run", "waiting") as process:
-        waiting(workspace, process)
-        assert_one_message(call(*mine), 75, str(out), "another run is writing here")
-    assert call(*mine, "--pipelines", "boosting").code == 0, "the lock has died with its holder"
-
-
 def test_a_folder_that_is_read_only_ends_with_73(start: Start, out: Path, small_home: Path) -> None:
     new = out.parent / "new"
     out.parent.chmod(0o555)
@@ -259,30 +244,3 @@ def test_a_folder_that_is_read_only_ends_with_73(start: Start, out: Path, small_
         out.parent.chmod(0o755)
     assert_one_message(done, 73, "Permission denied", str(out.parent))
     assert intact(out)
-
-
-def test_a_full_disk_ends_with_73(workspace: Path, small_home: Path) -> None:
-    disk = workspace / "disk"
-    disk.mkdir()
-    mount = f"mount -t tmpfs -o size=8k none '{disk}'"
-    if not shutil.which("unshare") or in_own_mounts(mount, workspace).code:
-        pytest.skip("this user may not mount a small disk")
-    done = in_own_mounts(
-        f"{mount} && mkdir '{disk}/results' && printf old > '{disk}/results/record.json' && "
-        f"'{sys.executable}' -m pipeline run odd --device cpu --pipelines sound "
-        f"--data-home '{small_home}' --out '{disk}/results'; code=$?; "
-        f"ls -A '{disk}'; cat '{disk}/results/record.json'; exit $code",
-        workspace,
-    )
-    assert_one_message(done, 73, "No space left on device")
-    assert done.out.splitlines()[-3:] == [".results.lock", "results", "old"]
-
-
-def in_own_mounts(command: str, cwd: Path) -> Done:
-    """Run a shell command whose mounts nobody else sees."""
-    done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", command],
-        capture_output=True, text=True, cwd=cwd, timeout=300, check=False,
-        env=os.environ | {"PYTHONPATH": f"{cwd}{os.pathsep}{ROOT}"},
-    )  # fmt: skip
-    return Done(done.returncode, done.stdout, done.stderr)

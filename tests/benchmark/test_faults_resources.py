@@ -8,12 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from pipeline import Accelerated, save
 from tests import programs
 from tests.commands import ROOT, Done, assert_one_message, python
+
+pytestmark = pytest.mark.slow
 
 NARROW = """
 import resource, sys, warnings
@@ -51,7 +52,6 @@ main()
 """
 
 
-@pytest.mark.slow
 def test_memory_that_runs_out_is_told_with_the_step_whichever_library_wants_it() -> None:
     done = python("-c", NARROW)
     assert done.code == 0, done.err
@@ -88,23 +88,6 @@ def in_own_mounts(command: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def test_predictions_that_do_not_fit_on_the_disk_leave_the_old_ones(
-    disk: str, tmp_path: Path
-) -> None:
-    model = Accelerated(programs.program(), device="cpu").fit(programs.TABLE, programs.NUMBERS)
-    folder = save(model, tmp_path / "model")
-    rows = pd.concat([programs.TABLE] * 1_000, ignore_index=True)
-    rows.assign(name=[f"row {i}" for i in range(len(rows))]).to_parquet(tmp_path / "in.parquet")
-    out = tmp_path / "disk" / "out"
-    done = in_own_mounts(
-        f"{disk} && printf old > '{out}' && '{sys.executable}' -m pipeline predict '{folder}' "
-        f"'{tmp_path / 'in.parquet'}' '{out}' --device cpu --copy-columns name; code=$?; "
-        f"cat '{out}'; exit $code"
-    )
-    assert_one_message(done, 73, "No space left on device")
-    assert done.out.endswith("old")
-
-
 def test_a_generated_table_that_does_not_fit_on_the_disk_leaves_nothing(
     disk: str, tmp_path: Path
 ) -> None:
@@ -115,3 +98,23 @@ def test_a_generated_table_that_does_not_fit_on_the_disk_leaves_nothing(
     )
     assert (done.code, done.out) == (73, ""), done.err
     assert "Make room, choose another folder with --data-home, or fewer --rows" in done.err
+
+
+@pytest.mark.parametrize("command", ["run", "predict"])
+def test_what_does_not_fit_on_the_disk_leaves_what_was_there(
+    command: str, disk: str, small_home: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "disk" / "out"
+    old = out / "record.json" if command == "run" else out
+    options = f"flights --pipelines logistic --data-home '{small_home}' --out '{out}'"
+    if command == "predict":
+        model = Accelerated(programs.program(), device="cpu").fit(programs.TABLE, programs.NUMBERS)
+        programs.TABLE.to_parquet(tmp_path / "in.parquet")
+        options = f"'{save(model, tmp_path / 'model')}' '{tmp_path / 'in.parquet'}' '{out}'"
+    done = in_own_mounts(
+        f"{disk} && mkdir -p '{old.parent}' && printf old > '{old}' && "
+        f"head -c 1020k /dev/zero > '{tmp_path / 'disk' / 'full'}'; '{sys.executable}' -m pipeline "
+        f"{command} {options} --device cpu; code=$?; cat '{old}'; exit $code"
+    )
+    assert_one_message(done, 73, "No space left on device")
+    assert done.out.endswith("old")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -49,31 +50,27 @@ def test_every_task_with_data_is_measured_and_the_others_say_what_they_lack(work
     assert "make data TASK=higgs, 2.8 GB to download" in text
 
 
-def test_a_run_that_fails_is_told_and_its_old_report_not_shown(workspace) -> None:
+@pytest.mark.parametrize(
+    ("record", "code", "links", "said"),
+    [
+        (dumps(fixtures.with_gpu()), 2, [], "The comparison ended with exit code 2."),
+        (dumps(fixtures.with_gpu()), None, ["breast_cancer/index.html"], "1 of 2 tasks have a"),
+        (b"{}", None, [], "not a pipeline.results/2 file"),
+    ],
+    ids=["a run fails", "nothing is measured", "a record is none"],
+)
+def test_a_report_is_shown_where_it_is_of_the_last_run(
+    workspace, monkeypatch, record: bytes, code: int | None, links: list[str], said: str
+) -> None:
     old = workspace / "reports" / "breast_cancer"
     old.mkdir(parents=True)
-    (old / "results.json").write_bytes(dumps(fixtures.with_gpu()))
-    options = ["--pipelines", "no-such-pipeline"]
-    index = build_gallery(workspace / "reports", workspace / "data", options, from_results=False)
+    (old / "results.json").write_bytes(record)
+    done = subprocess.CompletedProcess("", code)
+    monkeypatch.setattr(subprocess, "run", lambda command, check: done if code else 1 / 0)
+    index = build_gallery(workspace / "reports", workspace / "data", [], from_results=code is None)
     text = index.read_text(encoding="utf-8")
-    assert Links(text).found == []
-    assert "The comparison ended with exit code 2." in text
-
-
-def test_again_measures_nothing_and_shows_what_is_there(workspace) -> None:
-    old = workspace / "reports" / "breast_cancer"
-    old.mkdir(parents=True)
-    (old / "results.json").write_bytes(dumps(fixtures.with_gpu()))
-    index = build_gallery(workspace / "reports", workspace / "data", ["--wrong"], from_results=True)
-    assert Links(index.read_text(encoding="utf-8")).found == ["breast_cancer/index.html"]
-
-
-def test_a_record_that_is_none_is_named(workspace) -> None:
-    old = workspace / "reports" / "breast_cancer"
-    old.mkdir(parents=True)
-    (old / "results.json").write_text("{}")
-    index = build_gallery(workspace / "reports", workspace / "data", [], from_results=True)
-    assert "not a pipeline.results/2 file" in index.read_text(encoding="utf-8")
+    assert Links(text).found == links
+    assert said in text
 
 
 def test_foreign_text_is_no_markup() -> None:

@@ -12,7 +12,6 @@ from pipeline.benchmark import results, task
 from pipeline.benchmark.run import RunRecord
 from pipeline.data.files import parquet_files
 from tests.commands import ROOT, assert_one_message, call
-from tests.names import one_in
 
 KINDS = {
     "segments_synthetic": ("kmeans", "adjusted_rand", "Adjusted Rand index"),
@@ -77,7 +76,8 @@ def test_a_score_of_anomaly_is_not_called_a_probability(ran) -> None:
     assert table.column_names == ["truth", "anomaly"]
 
 
-@pytest.mark.parametrize("name", one_in(5, KINDS))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
 def test_a_report_compares_the_answers(name: str, small_homes: Path, tmp_path: Path) -> None:
     estimator, metric, words = KINDS[name]
     options = [

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import log_loss
 
 from pipeline.backends.base import Placement
 from pipeline.benchmark import measure
 from pipeline.benchmark.measure import Outcome
 from pipeline.benchmark.results import STAGES
 from pipeline.benchmark.task import Job, Split
-from pipeline.errors import DataError, DeviceUnavailable
+from pipeline.errors import DataError
 from tasks.flights import TASK
 
 SPECS = list(TASK.pipelines)
@@ -48,16 +48,6 @@ def test_the_reference_is_the_plain_program(small_flights: Path, pipeline: str) 
     np.testing.assert_allclose(measured.predicted, expected, rtol=rtol, atol=0)
     np.testing.assert_array_equal(measured.y_true, test["late"])
     assert measured.rows_train == len(train)
-
-
-@pytest.mark.parametrize("pipeline", SPECS)
-def test_the_cpu_variant_judges_like_the_reference(small_flights: Path, pipeline: str) -> None:
-    reference = outcome(small_flights, pipeline, "reference")
-    accelerated = outcome(small_flights, pipeline, "cpu")
-    np.testing.assert_array_equal(accelerated.y_true, reference.y_true)
-    ours, theirs = measure.judge_outcome(TASK, accelerated), measure.judge_outcome(TASK, reference)
-    assert ours["roc_auc"] == pytest.approx(theirs["roc_auc"], abs=0.002)
-    assert theirs["roc_auc"] > 0.6, "the programs learn something, so that equality means something"
 
 
 @pytest.mark.parametrize("variant", ["reference", "cpu"])
@@ -110,16 +100,6 @@ def test_another_split_is_other_rows(small_flights: Path) -> None:
     np.testing.assert_array_equal(measured.y_true, frame["late"][frame["fold"] >= 75])
 
 
-def test_a_gpu_that_is_not_there_is_an_error(
-    small_flights: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    with pytest.raises(DeviceUnavailable):
-        measure.measure_once(
-            TASK, TASK.pipeline("logistic", 0), Job("flights", "logistic", "cuda", small_flights)
-        )
-
-
 def test_a_stage_adds_up() -> None:
     measured = Outcome()
     for _ in range(2):
@@ -127,15 +107,6 @@ def test_a_stage_adds_up() -> None:
             time.sleep(0.01)
     assert list(measured.stages) == ["fit"]
     assert measured.stages["fit"] >= 0.02
-
-
-def test_metrics_are_those_of_scikit_learn() -> None:
-    y_true, probability = np.array([0, 1, 1, 0]), np.array([0.2, 0.7, 0.4, 0.5])
-    task = replace(TASK, metrics={"roc_auc": roc_auc_score, "log_loss": log_loss})
-    assert measure.judge_outcome(task, Outcome(y_true=y_true, predicted=probability)) == {
-        "roc_auc": roc_auc_score(y_true, probability),
-        "log_loss": log_loss(y_true, probability),
-    }
 
 
 @pytest.mark.parametrize("metric", [lambda *_: float("nan"), lambda *_: float("inf"), log_loss])

@@ -19,6 +19,7 @@ EXAMPLES = {
     "with a GPU": fixtures.with_gpu,
     "with a failure": fixtures.failed,
     "with odd text": fixtures.hostile,
+    "with everything": fuller.everything,
 }
 FREE = ("margins", "packages", "threads", "stages", "metrics", "noise", "not_measured", "medians")
 """Objects whose keys are names, not fields."""

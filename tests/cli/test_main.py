@@ -20,7 +20,8 @@ from pipeline.benchmark.run import RunRecord
 from pipeline.cli import main
 from pipeline.system import doctor
 from tasks.flights import TASK
-from tests.commands import ROOT, Done, assert_one_message, call, python
+from tests.benchmark import fixtures
+from tests.commands import ROOT, assert_one_message, call, python
 from tests.datasets import raw
 
 COMMANDS = [
@@ -44,12 +45,6 @@ try:
 finally:
     print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
 """
-
-
-def test_the_module_runs() -> None:
-    code, out, err = python("-m", "pipeline", "--help")
-    assert (code, err) == (0, "")
-    assert out.startswith("Usage:")
 
 
 def test_help_lists_every_command_in_the_order_of_use() -> None:
@@ -179,20 +174,13 @@ def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def reported(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
-    """Return the folder of a report that the command made, and what it said."""
-    out = tmp_path_factory.mktemp("report") / "flights"
+@pytest.mark.slow
+def test_report_writes_pages_beside_the_record(small_home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "flights"
     done = python(
         "-m", "pipeline", "report", "flights", "--data-home", small_home, "--out", out,
         "--device", "cpu", "--pipelines", "logistic", "--repeats", 3,
     )  # fmt: skip
-    return out, done
-
-
-@pytest.mark.slow
-def test_report_writes_pages_beside_the_record(reported: tuple[Path, Done]) -> None:
-    out, done = reported
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[-1] == f"report: {(out / 'index.html').as_uri()}"
     assert {path.name for path in out.iterdir()} == {"index.html", "report.md", "results.json"}
@@ -201,20 +189,15 @@ def test_report_writes_pages_beside_the_record(reported: tuple[Path, Done]) -> N
     assert "logistic" in done.out.replace(str(out), "")
 
 
-def test_report_again_makes_the_pages_from_the_record(
-    reported: tuple[Path, Done], tmp_path: Path
-) -> None:
-    out = tmp_path / "copy"
-    out.mkdir()
-    record = results.load(reported[0] / "results.json")
-    changed = msgspec.structs.replace(record, created="1999-12-31T23:59:59+00:00")
-    (out / "results.json").write_bytes(results.dumps(changed))
-    done = call("report", "flights", "--out", out, "--from-results")
+def test_report_again_makes_the_pages_from_the_record(tmp_path: Path) -> None:
+    kept = results.dumps(fixtures.normal())
+    (tmp_path / "results.json").write_bytes(kept)
+    done = call("report", "flights", "--out", tmp_path, "--from-results")
     assert (done.code, done.err) == (0, "")
-    assert "1999-12-31" in (out / "index.html").read_text()
-    assert results.load(out / "results.json") == changed
-    render(changed, tmp_path / "direct")
-    assert (out / "report.md").read_bytes() == (tmp_path / "direct" / "report.md").read_bytes()
+    assert (tmp_path / "results.json").read_bytes() == kept
+    render(fixtures.normal(), tmp_path / "direct")
+    for name in ("index.html", "report.md"):
+        assert (tmp_path / name).read_bytes() == (tmp_path / "direct" / name).read_bytes()
 
 
 def test_an_unforeseen_error_shows_where_it_was_and_ends_with_70(

@@ -21,8 +21,6 @@ FORM = {
     "TARGET": str,
     "COLUMNS": dict,
 }
-MAX_LINES = 100
-"""Of a dataset's file; the flights, which are four tables joined, have more."""
 
 
 def test_names_are_the_public_modules_of_datasets_only() -> None:
@@ -48,11 +46,6 @@ def test_every_dataset_has_the_form(name: str) -> None:
     assert all(column.about and column.type for column in module.COLUMNS.values())
     assert module.CARD.sources or module.CARD.remotes
     assert bool(getattr(module, "DOWNLOAD", "")) == bool(module.CARD.remotes)
-
-
-@pytest.mark.parametrize("name", sorted(set(FIXED) - {"flights"}))
-def test_a_dataset_is_a_short_file(name: str) -> None:
-    assert len((PACKAGE / f"{name}.py").read_text(encoding="utf-8").splitlines()) < MAX_LINES
 
 
 def test_every_column_of_the_flights_is_in_one_group() -> None:

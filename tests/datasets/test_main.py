@@ -90,17 +90,17 @@ def test_a_file_for_a_home_ends_with_73(tmp_path: Path, capsys: pytest.CaptureFi
     assert home.read_text() == "mine"
 
 
-def test_no_room_ends_with_73_and_leaves_nothing(tmp_path: Path, raw_folder: Path, python) -> None:
+def test_no_room_ends_with_73_and_leaves_nothing(tmp_path: Path, python) -> None:
     limited = (
         "import resource, sys; from datasets.__main__ import main;"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000));"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (9_999, 9_999));"
         "sys.exit(main(sys.argv[1:]))"
     )
-    done = python("-c", limited, "flights", "--data-home", tmp_path)
+    done = python("-c", limited, "breast_cancer", "--data-home", tmp_path)
     assert done.returncode == 73, done.stderr
     assert "cannot write: File too large" in done.stderr
     assert "Traceback" not in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == [".flights.lock"]
+    assert [path.name for path in tmp_path.iterdir()] == [".breast_cancer.lock"]
 
 
 def test_an_interrupt_ends_with_130_and_leaves_nothing(tmp_path: Path, start) -> None:
