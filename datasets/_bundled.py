@@ -28,8 +28,8 @@ def load(loader: str, sha256: str) -> Any:
 
     bunch = getattr(sklearn.datasets, loader)()
     parts = np.asarray(bunch.data, "<f8"), np.asarray(bunch.target, "<i8")
-    found = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
-    if found != sha256:
+    actual = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+    if actual != sha256:
         raise DataError(
             f"{loader} of scikit-learn {sklearn.__version__} gives other numbers than this "
             "dataset is made from (SHA-256 differs); run `make setup`"

@@ -127,17 +127,17 @@ def _by_hand(path: Path, dataset: str, remote: Remote) -> str:
 
 def _verify(lock: Path, dataset: str, remote: Remote, path: Path) -> None:
     _refuse_page(path, dataset, remote)
-    found = sha256(path)
+    actual = sha256(path)
     known = _read(lock)
     expected = remote.sha256 or known.get(remote.file, "")
-    if expected and found != expected:
+    if expected and actual != expected:
         where = "" if remote.sha256 else f" that {lock} holds since it was first received"
         raise DataError(
-            f"{path}: SHA-256 is {found}, not {expected}{where}. {_remove(path, dataset, remote)}"
+            f"{path}: SHA-256 is {actual}, not {expected}{where}. {_remove(path, dataset, remote)}"
         )
     if not expected:
-        _write(lock, {**known, remote.file: found})
-        log.info("%s: no published checksum; %s now holds %s", remote.file, lock, found)
+        _write(lock, {**known, remote.file: actual})
+        log.info("%s: no published checksum; %s now holds %s", remote.file, lock, actual)
 
 
 def _refuse_page(path: Path, dataset: str, remote: Remote) -> None:

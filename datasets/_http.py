@@ -28,7 +28,7 @@ _BROKEN = (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLErro
 _AGENT = {"User-Agent": "gpu-tabular-pipeline (datasets)"}
 
 Announce = Callable[[str, Path, int, "int | None"], None]
-"""Gets the URL, the part file, the byte to begin at and the size, None if not told."""
+"""Gets the URL, the part file, the byte to begin at and the size, None if not known."""
 
 
 class Failed(Exception):

@@ -134,8 +134,8 @@ def years(text: str, since: int) -> tuple[int, int]:
     >>> years("2006-2019", 1988)
     (2006, 2019)
     """
-    found = re.fullmatch(r"(\d{4})(?:-(\d{4}))?", text)
-    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    match = re.fullmatch(r"(\d{4})(?:-(\d{4}))?", text)
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not since <= first <= last:
         raise ValueError(f"years: {text!r} is no year or range from {since} on, as 2006-2019")
     return first, last

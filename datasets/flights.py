@@ -215,8 +215,8 @@ def _weather(flights: pa.Table, weather: pa.Table) -> dict[str, Any]:
     """
     hours = _hours(weather["time_hour"]) + 1
     wanted = [flights["origin"], _hours(flights["time_hour"])]
-    found = _tables.lookup(weather, [weather["origin"], hours], wanted)
-    return {name: found[name] for name in SOURCES["weather.csv"].columns["float32"].split()}
+    rows = _tables.lookup(weather, [weather["origin"], hours], wanted)
+    return {name: rows[name] for name in SOURCES["weather.csv"].columns["float32"].split()}
 
 
 def _hours(times: pa.ChunkedArray) -> np.ndarray:
@@ -230,15 +230,15 @@ def _hours(times: pa.ChunkedArray) -> np.ndarray:
 def _aircraft(flights: pa.Table, planes: pa.Table) -> dict[str, Any]:
     import pyarrow.compute as pc
 
-    found = _tables.lookup(planes, [planes["tailnum"]], [flights["tailnum"]])
+    rows = _tables.lookup(planes, [planes["tailnum"]], [flights["tailnum"]])
     return {
-        "plane_age": pc.subtract(2013, found["year"]),
-        "plane_type": found["type"],
-        "engine_type": found["engine"],
-        **{name: found[name] for name in ("seats", "engines", "model", "manufacturer")},
+        "plane_age": pc.subtract(2013, rows["year"]),
+        "plane_type": rows["type"],
+        "engine_type": rows["engine"],
+        **{name: rows[name] for name in ("seats", "engines", "model", "manufacturer")},
     }
 
 
 def _destination(flights: pa.Table, airports: pa.Table) -> dict[str, Any]:
-    found = _tables.lookup(airports, [airports["faa"]], [flights["dest"]])
-    return {f"dest_{name}": found[name] for name in ("lat", "lon", "alt", "tz")}
+    rows = _tables.lookup(airports, [airports["faa"]], [flights["dest"]])
+    return {f"dest_{name}": rows[name] for name in ("lat", "lon", "alt", "tz")}

@@ -58,8 +58,8 @@ def _ndcg(recipe: Recipe, scores: Floats) -> float:
     return ndcg(grades, scores, target.queries(0, rows))
 
 
-def _clusters(recipe: Recipe, found: Ints) -> float:
-    return adjusted_rand(clusters(recipe, 0, len(found)), found)
+def _clusters(recipe: Recipe, predicted: Ints) -> float:
+    return adjusted_rand(clusters(recipe, 0, len(predicted)), predicted)
 
 
 _SCORES: dict[str, tuple[str, Callable[[Recipe, Any], float]]] = {

@@ -110,5 +110,5 @@ def _nearest(points: np.ndarray) -> np.ndarray:
     from sklearn.neighbors import NearestNeighbors
 
     count = min(NEIGHBOURS, len(points) - 1)
-    found = NearestNeighbors(n_neighbors=count).fit(points)
-    return np.asarray(found.kneighbors(return_distance=False))
+    neighbours = NearestNeighbors(n_neighbors=count).fit(points)
+    return np.asarray(neighbours.kneighbors(return_distance=False))

@@ -28,9 +28,9 @@ def require_comparable(new: Results, old: Results) -> None:
     DataError
         They did not; every difference is named.
     """
-    found = list(why_not_comparable(new, old))
-    if found:
-        raise DataError("the two results are not comparable: " + "; ".join(found))
+    reasons = list(why_not_comparable(new, old))
+    if reasons:
+        raise DataError("the two results are not comparable: " + "; ".join(reasons))
 
 
 def why_not_comparable(new: Results, old: Results) -> Iterator[str]:
@@ -66,14 +66,14 @@ def other_differences(new: Results, old: Results) -> list[str]:
         "seed": (new.protocol.seed, old.protocol.seed),
         "Python": (here.python, there.python),
     }
-    found = [
+    differences = [
         f"{what}: {now} now, {then} then" for what, (now, then) in pairs.items() if now != then
     ]
     for name in sorted(here.packages.keys() | there.packages.keys()):
         now, then = (machine.packages.get(name, "none") for machine in (here, there))
         if now != then:
-            found.append(f"{name}: {now} now, {then} then")
-    return found
+            differences.append(f"{name}: {now} now, {then} then")
+    return differences
 
 
 def _gpus(results: Results) -> str:
@@ -95,34 +95,33 @@ def baseline_table(new: Results, old: Results) -> ReportTable:
         for cell in new.cells
         if cell.runs and (cell.pipeline, cell.variant) in then
     ]
-    told = other_differences(new, old)
+    others = "; ".join(other_differences(new, old))
     return ReportTable(
         f"Now ({new.created[:10]}) beside then ({old.created[:10]})",
         ("Pipeline", "Variant", "Then, s", "Now, s", "Ratio", "Interval", "Verdict"),
         "llrrrrl",
         tuple(rows),
         "Medians; below 1 is faster than then. "
-        + ("What else differs: " + "; ".join(told) + "." if told else "All else is the same."),
+        + (f"What else differs: {others}." if others else "All else is the same."),
     )
 
 
 def _row(now: Cell, then: Cell) -> Row:
     times = [np.array([run.total for run in cell.runs]) for cell in (now, then)]
-    found = ratio(*times)
+    against = ratio(*times)
     medians = [seconds(float(np.median(each))) for each in reversed(times)]
-    if found is None:
+    if against is None:
         return row(now.pipeline, now.variant, *medians, *[MISSING] * 3)
-    return row(
-        now.pipeline, now.variant, *medians, f"{found.value:.3f}", span(found), outcome(found)
-    )
+    judged = f"{against.value:.3f}", span(against), outcome(against)
+    return row(now.pipeline, now.variant, *medians, *judged)
 
 
 def show(new: Results, old: Results) -> None:
     """Print the table; see `table` for what is raised."""
-    made = baseline_table(new, old)
-    result = Shown(title=made.caption, caption=made.note)
-    for name, side in zip(made.head, made.align, strict=True):
-        result.add_column(name, justify="right" if side == "r" else "left")
-    for cells in made.rows:
-        result.add_row(*(cell.text for cell in cells))
-    Console().print(result)
+    table = baseline_table(new, old)
+    shown = Shown(title=table.caption, caption=table.note)
+    for name, side in zip(table.head, table.align, strict=True):
+        shown.add_column(name, justify="right" if side == "r" else "left")
+    for cells in table.rows:
+        shown.add_row(*(cell.text for cell in cells))
+    Console().print(shown)

@@ -35,15 +35,15 @@ def work(model: Estimator) -> dict[str, str]:
     lifted = model.to_sklearn() if hasattr(model, "to_sklearn") else model
     last = lifted[-1] if isinstance(lifted, Pipeline) else lifted
     params = {name: value for name, value in last.get_params().items() if name not in _FREE}
-    found = {f"parameter {name}": repr(value) for name, value in params.items()}
+    facts = {f"parameter {name}": repr(value) for name, value in params.items()}
     if hasattr(last, "get_booster"):
-        found["trees"] = str(last.get_booster().num_boosted_rounds())
+        facts["trees"] = str(last.get_booster().num_boosted_rounds())
     elif hasattr(getattr(last, "estimators_", [None])[0], "tree_"):
-        found["trees"] = str(len(last.estimators_))
-        found["nodes"] = str(sum(tree.tree_.node_count for tree in last.estimators_))
+        facts["trees"] = str(len(last.estimators_))
+        facts["nodes"] = str(sum(tree.tree_.node_count for tree in last.estimators_))
     if hasattr(last, "n_features_in_"):
-        found["columns"] = str(last.n_features_in_)
-    return found
+        facts["columns"] = str(last.n_features_in_)
+    return facts
 
 
 def objection(report: Any, reference: Estimator) -> str:

@@ -34,10 +34,10 @@ def fields(**columns: Any) -> np.ndarray:
     """
     arrays = {name: _plain(np.asarray(column)) for name, column in columns.items()}
     kinds = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
-    made = np.empty(len(next(iter(arrays.values()))), kinds)
+    table = np.empty(len(next(iter(arrays.values()))), kinds)
     for name, array in arrays.items():
-        made[name] = array
-    return made
+        table[name] = array
+    return table
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
@@ -97,14 +97,14 @@ class Queries(Metric):
         _, starts, lengths = np.unique(
             y_true["query"][order], return_index=True, return_counts=True
         )
-        total, found = 0.0, 0
+        total, count = 0.0, 0
         for length in np.unique(lengths[lengths > 1]):
             rows = starts[lengths == length][:, None] + np.arange(length)
             total += float(self.metric(target[rows], scores[rows])) * len(rows)
-            found += len(rows)
-        if not found:
+            count += len(rows)
+        if not count:
             raise ValueError("no query has two rows to order")
-        return total / found
+        return total / count
 
 
 def probability_metric(metric: Score) -> Metric:
@@ -147,8 +147,8 @@ def answer(model: Estimator, X: Table, kind: Kind) -> np.ndarray:
         return _first(model, X)
     if kind == "multiclass" and hasattr(model, "predict_proba"):
         probability = np.asarray(model.predict_proba(X))
-        found = np.asarray(model.classes_)[probability.argmax(axis=1)]
-        return fields(prediction=found, probability=probability)
+        classes = np.asarray(model.classes_)[probability.argmax(axis=1)]
+        return fields(prediction=classes, probability=probability)
     return np.asarray(model.predict(X))
 
 
@@ -169,7 +169,7 @@ def fit_answer(model: Estimator, X: Table) -> np.ndarray:
     return fields(embedding=np.asarray(model.fit_transform(X)))
 
 
-def judge(task: Task, y_true: np.ndarray, found: np.ndarray) -> dict[str, float]:
+def judge(task: Task, y_true: np.ndarray, answer: np.ndarray) -> dict[str, float]:
     """Return those of the task's metrics that the answer can be judged by.
 
     Raises
@@ -178,16 +178,18 @@ def judge(task: Task, y_true: np.ndarray, found: np.ndarray) -> dict[str, float]
         A metric has no finite value, which a record could hold, or none can be taken.
     """
     every = judges(task).items()
-    values = {n: _score(n, each, y_true, found) for n, each in every if each.applies(y_true, found)}
+    values = {
+        n: _score(n, each, y_true, answer) for n, each in every if each.applies(y_true, answer)
+    }
     if not values:
-        raise DataError(f"{task.name}: no metric reads {found.dtype.names}; declare one that does")
+        raise DataError(f"{task.name}: no metric reads {answer.dtype.names}; declare one that does")
     return values
 
 
-def _score(name: str, each: Metric, y_true: np.ndarray, found: np.ndarray) -> float:
+def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> float:
     what = f"{name} of the {len(y_true)} test rows"
     try:
-        value = each(y_true, found)
+        value = each(y_true, answer)
     except ValueError as error:
         raise DataError(f"{what}: {error}") from error
     if not math.isfinite(value):
@@ -210,12 +212,12 @@ def columns(values: np.ndarray, names: Mapping[str, str]) -> dict[str, np.ndarra
     >>> list(columns(both, {"prediction": "class", "probability": "p"}))
     ['class', 'p_0', 'p_1']
     """
-    made: dict[str, np.ndarray] = {}
+    result: dict[str, np.ndarray] = {}
     for name, called in names.items():
-        found = part(values, name)
-        if found is None:
+        field = part(values, name)
+        if field is None:
             continue
-        flat = found if found.ndim == 2 else found[:, None]
+        flat = field if field.ndim == 2 else field[:, None]
         several = {f"{called}_{i}": column for i, column in enumerate(flat.T)}
-        made |= several if found.ndim == 2 else {called: found}
-    return made
+        result |= several if field.ndim == 2 else {called: field}
+    return result

@@ -58,18 +58,18 @@ class NewTask:
 
     def lines(self) -> Iterator[str]:
         """Yield what was made of each column, what was not, and what to do next."""
-        kept, found = f"{self.rows:,} of {self.all_rows:,} rows", self.columns
+        kept, columns = f"{self.rows:,} of {self.all_rows:,} rows", self.columns
         yield f"{self.file}: {kept}; {self.label!r} is predicted ({self.target.kind})"
         if self.target.classes:
             yield "  classes: " + ", ".join(map(repr, self.target.classes))
         if self.target.left_out:
             yield "  too rare, left out: " + ", ".join(map(repr, self.target.left_out))
-        dated = sum(found.dates.values(), [])
-        yield from _listed("numbers", [n for n in found.numbers if n not in dated])
-        yield from _listed("dates, by their parts", list(found.dates))
-        yield from _listed("categories of few values", found.few)
-        yield from _listed("categories of many values", found.many)
-        yield from (f"  not used: {name!r} {why}" for name, why in found.unused.items())
+        dated = sum(columns.dates.values(), [])
+        yield from _listed("numbers", [n for n in columns.numbers if n not in dated])
+        yield from _listed("dates, by their parts", list(columns.dates))
+        yield from _listed("categories of few values", columns.few)
+        yield from _listed("categories of many values", columns.many)
+        yield from (f"  not used: {name!r} {why}" for name, why in columns.unused.items())
         yield f"data: {self.data}"
         yield f"task: {self.task}, yours to change"
         yield f"next: make report TASK={self.name}"
@@ -115,11 +115,11 @@ def create(file: Path, label: str, home: Path, name: str = "") -> NewTask:
     _check(file, len(rows), columns)
     answers = pc.filter(asked.values, known)
     data = _store(home / name, {**columns.values, TARGET: answers})
-    made = NewTask(
+    new = NewTask(
         name, file.name, label, len(rows), len(table), columns, asked, data, FOLDER / f"{name}.py"
     )
-    atomic.write_text(made.task, _program(made, answers))
-    return made
+    atomic.write_text(new.task, _program(new, answers))
+    return new
 
 
 def find_table(home: Path, name: str) -> Path:
@@ -176,7 +176,7 @@ def _store(folder: Path, values: dict[str, pa.Array]) -> Path:
     return folder / f"{folder.name}.parquet"
 
 
-def _program(made: NewTask, answers: pa.Array) -> str:
+def _program(new: NewTask, answers: pa.Array) -> str:
     environment = Environment(
         loader=PackageLoader("pipeline.benchmark"), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
@@ -184,7 +184,7 @@ def _program(made: NewTask, answers: pa.Array) -> str:
     environment.filters["repr"] = repr
     spread = pc.stddev(pc.cast(answers, "float64")).as_py()
     template = environment.get_template("task.py.j2")
-    return template.render(made=made, margin=float(f"{spread / 100:.1g}"), FOLD=FOLD, TARGET=TARGET)
+    return template.render(new=new, margin=float(f"{spread / 100:.1g}"), FOLD=FOLD, TARGET=TARGET)
 
 
 FEW = 20
@@ -239,11 +239,11 @@ class Columns:
         self.numbers.append(name)
 
     def _date(self, name: str, values: pa.ChunkedArray) -> None:
-        found = {f"{name}: {part}": each for part, each in _parts(values) if _distinct(each) != 1}
-        for part, each in found.items():
+        parts = {f"{name}: {part}": each for part, each in _parts(values) if _distinct(each) != 1}
+        for part, each in parts.items():
             self.values[part] = pc.cast(each, "float64")
-        self.dates[name] = list(found)
-        self.numbers.extend(found)
+        self.dates[name] = list(parts)
+        self.numbers.extend(parts)
 
     def _text(self, name: str, values: pa.ChunkedArray, distinct: int) -> None:
         if distinct > FEW and distinct > OWN * len(values):

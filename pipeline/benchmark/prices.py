@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import msgspec
+from msgspec.structs import asdict
 
 from pipeline.benchmark.results import Price
 from pipeline.errors import ConfigError
-from pipeline.typing import Params
 
 TABLE = Path(__file__).with_name("prices.toml")
 _PRICE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Z]{3})\s*")
-_FIELDS: dict[str, Any] = {
-    "machine": str,
-    "per_hour": (int, float),
-    "currency": str,
-    "date": date,
-    "source": str,
-}
+
+
+class _Row(msgspec.Struct, forbid_unknown_fields=True):
+    """A price as the file has it."""
+
+    machine: str
+    per_hour: Annotated[float, msgspec.Meta(gt=0, lt=1e12)]  # No price is infinite.
+    currency: str
+    date: date
+    source: str
+
+
+class _Table(msgspec.Struct, forbid_unknown_fields=True):
+    price: list[_Row] = []
 
 
 def parse_price(text: str) -> Price:
@@ -41,13 +49,13 @@ def parse_price(text: str) -> Price:
     >>> parse_price("1.20 EUR").per_hour
     1.2
     """
-    found = _PRICE.fullmatch(text)
-    if not found:
+    match = _PRICE.fullmatch(text)
+    if not match:
         raise ConfigError(f"--price {text!r}: write the price of an hour as '1.20 EUR'")
     return Price(
         machine="this machine",
-        per_hour=float(found[1]),
-        currency=found[2],
+        per_hour=float(match[1]),
+        currency=match[2],
         date=date.today().isoformat(),
         source="given with --price",
     )
@@ -80,20 +88,9 @@ def find_price(machine: str, path: Path | None = None) -> Price:
 
 def _table(path: Path) -> list[Price]:
     try:
-        rows = tomllib.loads(path.read_text("utf-8")).get("price", [])
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"--prices {path}: {error}") from error
-    if not isinstance(rows, list):
-        raise ConfigError(f"--prices {path}: write each machine under [[price]]")
-    return [_price(path, number, row) for number, row in enumerate(rows, 1)]
-
-
-def _price(path: Path, number: int, row: Params) -> Price:
-    for name, kind in _FIELDS.items():
-        if not isinstance(row.get(name), kind) or isinstance(row.get(name), bool):
-            raise ConfigError(f"--prices {path}: price {number} has no valid {name!r}")
-    if unknown := row.keys() - _FIELDS.keys():
-        raise ConfigError(f"--prices {path}: price {number} has an unknown {min(unknown)!r}")
-    if not 0 < row["per_hour"] < float("inf"):
-        raise ConfigError(f"--prices {path}: price {number}: 'per_hour' is not above 0")
-    return Price(**{**row, "per_hour": float(row["per_hour"]), "date": row["date"].isoformat()})
+        table = msgspec.toml.decode(path.read_text("utf-8"), type=_Table)
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
+        raise ConfigError(
+            f"--prices {path}: {error}; {TABLE.name} shows how to write it"
+        ) from error
+    return [Price(**{**asdict(row), "date": row.date.isoformat()}) for row in table.price]

@@ -125,7 +125,7 @@ class Task:
 
     @property
     def generated(self) -> bool:
-        """Whether the table is made, with as many rows as asked for."""
+        """Whether the table is generated, with as many rows as asked for."""
         return "rows" in signature(self.prepare).parameters
 
     def split(self, name: str | None) -> tuple[str, Split]:
@@ -158,7 +158,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Job:
-    """What to run; plain data, so that another process can be told.
+    """What to run; plain data, so that another process can be sent it.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ class Facts(NamedTuple):
     folder : str
         Of the dataset below the folder of the data; empty if not known.
     generated : bool
-        Whether the data are made up, in any number of rows.
+        Whether the data are generated, in any number of rows.
     """
 
     kind: str

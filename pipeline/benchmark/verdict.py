@@ -141,17 +141,15 @@ def _headlines(results: Results) -> Iterator[Headline]:
 
 
 def _headline(results: Results, pipeline: str, variant: str) -> Headline:
-    found, judged = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
-    said = (
-        _not_timed(results, pipeline, variant)
-        if found is None
-        else _timed(results, found, pipeline)
-    )
-    if found is not None:
-        said += f", quality parity {judged}" + _failing(results, pipeline, variant)
-    if found is not None and judged == "FAIL":
-        said = f"no claim of speed on {pipeline}: its predictions are not as good; {said}"
-    return Headline(pipeline, variant, found, judged, f"{variant}: {said}")
+    timed, judged = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
+    if timed is None:
+        text = _not_timed(results, pipeline, variant)
+    else:
+        text = _timed(results, timed, pipeline) + f", quality parity {judged}"
+        text += _failing(results, pipeline, variant)
+    if judged == "FAIL":
+        text = f"no claim of speed on {pipeline}: its predictions are not as good; {text}"
+    return Headline(pipeline, variant, timed, judged, f"{variant}: {text}")
 
 
 def _not_timed(results: Results, pipeline: str, variant: str) -> str:
@@ -163,22 +161,21 @@ def _not_timed(results: Results, pipeline: str, variant: str) -> str:
     return f"{cell.status} on {pipeline}, {_reason(cell.why)}"
 
 
-def _timed(results: Results, found: Speed, pipeline: str) -> str:
-    if found.ratio is None:
-        return f"median {found.median:.3f} s on {pipeline}, with no reference to compare"
+def _timed(results: Results, timed: Speed, pipeline: str) -> str:
+    if timed.ratio is None:
+        return f"median {timed.median:.3f} s on {pipeline}, with no reference to compare"
     title = next((v.title for v in results.variants if v.name == REFERENCE), REFERENCE)
-    return _comparison(found.ratio, title, pipeline)
+    return _comparison(timed.ratio, title, pipeline)
 
 
 def _comparison(ratio: Ratio, title: str, pipeline: str) -> str:
+    where = f"end to end on {pipeline}"
     if ratio.outcome == "faster":
-        said = f"{times(ratio.speed_up)} faster than {title} end to end on {pipeline}"
-        return f"{said} ({_interval(ratio, inverse=True)})"
-    if ratio.outcome == "slower":
-        said = f"slower than {title} end to end on {pipeline}: takes {times(ratio.value)} as long"
-        return f"{said} ({_interval(ratio)})"
-    said = f"no difference from {title} shown end to end on {pipeline}"
-    return f"{said}: takes {times(ratio.value)} as long ({_interval(ratio)})"
+        low_high = _interval(ratio, inverse=True)
+        return f"{times(ratio.speed_up)} faster than {title} {where} ({low_high})"
+    slower = ratio.outcome == "slower"
+    said = f"slower than {title}" if slower else f"no difference from {title} shown"
+    return f"{said} {where}: takes {times(ratio.value)} as long ({_interval(ratio)})"
 
 
 def _interval(ratio: Ratio, *, inverse: bool = False) -> str:
@@ -271,15 +268,15 @@ def caveats(results: Results) -> Iterator[str]:
 
 
 def _cell_caveats(results: Results, pipeline: str, variant: Variant) -> Iterator[str]:
-    where, found = f"{variant.name} on {pipeline}", speed(results, pipeline, variant.name)
+    where, timed = f"{variant.name} on {pipeline}", speed(results, pipeline, variant.name)
     cell = measured(results, pipeline, variant.name)
-    if found is None or cell is None:
+    if timed is None or cell is None:
         return
-    if found.n < results.protocol.repeats:
-        yield f"{where}: {found.n} timed runs of {results.protocol.repeats} planned."
-    if found.maximum > SPREAD * found.median:
-        yield f"{where}: the slowest run took {times(found.maximum / found.median)} the median."
-    if stages(results, pipeline, variant.name)[OTHER] > UNATTRIBUTED * found.median:
+    if timed.n < results.protocol.repeats:
+        yield f"{where}: {timed.n} timed runs of {results.protocol.repeats} planned."
+    if timed.maximum > SPREAD * timed.median:
+        yield f"{where}: the slowest run took {times(timed.maximum / timed.median)} the median."
+    if stages(results, pipeline, variant.name)[OTHER] > UNATTRIBUTED * timed.median:
         yield f"{where}: more than {UNATTRIBUTED:.0%} of the time belongs to no stage."
     if variant.name != REFERENCE and cell.agreement is None:
         yield f"{where}: predictions were not compared with the reference's."

@@ -183,17 +183,17 @@ def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | No
     from pipeline.system import atomic
 
     what = load(task)
-    found = {
+    explained = {
         name: explain(what.pipeline(name, 0), device)
         for name in choose_pipelines(pipelines, what.pipelines)
     }
     if json:
-        click.echo(dumps({name: each.to_dict() for name, each in found.items()}, indent=2))
+        click.echo(dumps({name: each.to_dict() for name, each in explained.items()}, indent=2))
     else:
-        click.echo("".join(f"{name}\n{each}\n\n" for name, each in found.items()), nl=False)
+        click.echo("".join(f"{name}\n{each}\n\n" for name, each in explained.items()), nl=False)
     if html:
-        shown = [(name, each._repr_html_()) for name, each in found.items()]
-        atomic.write_text(html, render_page(shown))
+        pages = [(name, each._repr_html_()) for name, each in explained.items()]
+        atomic.write_text(html, render_page(pages))
 
 
 @commands.command()

@@ -49,13 +49,14 @@ def test_the_table_that_comes_along_is_empty_and_says_how_to_fill_it(tmp_path: P
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("per_hour = 0.5", "per_hour = 0", "'per_hour' is not above 0"),
-        ("per_hour = 0.5", "per_hour = true", "no valid 'per_hour'"),
-        ("date = 2026-11-21", "", "no valid 'date'"),
-        ("source", "sauce", "no valid 'source'"),
-        ("source", "remark = 1\nsource", "an unknown 'remark'"),
+        ("per_hour = 0.5", "per_hour = 0", r"Expected `float` > 0.*per_hour"),
+        ("per_hour = 0.5", "per_hour = inf", r"Expected `float` <.*per_hour"),
+        ("per_hour = 0.5", "per_hour = true", r"got `bool` - at `\$\.price\[0\]\.per_hour"),
+        ("date = 2026-11-21", "", "missing required field `date`"),
+        ("source", "sauce", "missing required field `source`|unknown field `sauce`"),
+        ("source", "remark = 1\nsource", "unknown field `remark`"),
         ("[[price]]", "[[price]", "mine.toml"),
-        ("[[price]]", "[price]", r"write each machine under \[\[price\]\]"),
+        ("[[price]]", "[price]", "Expected `array`, got `object`.*; prices.toml shows how"),
     ],
 )
 def test_a_table_that_is_wrong_is_told(table: Path, old: str, new: str, why: str) -> None:

@@ -209,46 +209,46 @@ def _each_pipeline(results: Results, draw: Callable[[Results, str], Figure | Non
 
 def _each_variant(results: Results, find: Callable[[str], T | None]) -> dict[str, T]:
     """Return what there is of each variant."""
-    found = {variant.name: find(variant.name) for variant in results.variants}
-    return {name: each for name, each in found.items() if each}
+    values = {variant.name: find(variant.name) for variant in results.variants}
+    return {name: each for name, each in values.items() if each}
 
 
 def _runs(results: Results, pipeline: str) -> Figure | None:
-    found = _each_variant(results, lambda name: speed(results, pipeline, name))
-    if not found:
+    speeds = _each_variant(results, lambda name: speed(results, pipeline, name))
+    if not speeds:
         return None
-    axis = Axis(0, max(each.maximum for each in found.values()))
+    axis = Axis(0, max(each.maximum for each in speeds.values()))
     rows = (
         _run_mark(name, hue(results, name), measured(results, pipeline, name), each, axis)
-        for name, each in found.items()
+        for name, each in speeds.items()
     )
     return Figure(f"Timed runs of {pipeline}, in seconds", tuple(rows), axis.ticks())
 
 
-def _run_mark(label: str, number: int, cell: Cell | None, found: Speed, axis: Axis) -> Mark:
+def _run_mark(label: str, number: int, cell: Cell | None, timed: Speed, axis: Axis) -> Mark:
     return Mark(
         label,
         number,
         tuple(axis(run.total) for run in cell.runs) if cell else (),
-        axis(found.minimum),
-        axis(found.maximum),
-        axis(found.median),
-        f"median {seconds(found.median)} s, n={found.n}",
+        axis(timed.minimum),
+        axis(timed.maximum),
+        axis(timed.median),
+        f"median {seconds(timed.median)} s, n={timed.n}",
     )
 
 
 def ratio_figure(results: Results) -> Figure | None:
     """Return the intervals of all time ratios on one logarithmic axis, or None."""
-    found = [
+    ratios = [
         (f"{pipeline}, {variant}", hue(results, variant), item.ratio)
         for pipeline, variant in pairs(results)
         if (item := speed(results, pipeline, variant)) and item.ratio
     ]
-    if not found:
+    if not ratios:
         return None
-    ends = [end for _, _, ratio in found for end in (1.0, ratio.value, *(ratio.interval or ()))]
+    ends = [end for _, _, ratio in ratios for end in (1.0, ratio.value, *(ratio.interval or ()))]
     axis = Axis(min(ends), max(ends), log=True)
-    rows = tuple(_ratio_mark(label, number, ratio, axis) for label, number, ratio in found)
+    rows = tuple(_ratio_mark(label, number, ratio, axis) for label, number, ratio in ratios)
     return Figure("Time ratio to the reference, with its interval", rows, axis.ticks(), axis(1.0))
 
 
@@ -259,11 +259,11 @@ def _ratio_mark(label: str, number: int, ratio: Ratio, axis: Axis) -> Mark:
 
 
 def _stages(results: Results, pipeline: str) -> Figure | None:
-    found = _each_variant(results, lambda name: stages(results, pipeline, name))
-    if not found:
+    every = _each_variant(results, lambda name: stages(results, pipeline, name))
+    if not every:
         return None
-    axis = Axis(0, max(sum(max(part, 0.0) for part in parts.values()) for parts in found.values()))
-    rows = tuple(_bar(name, parts, axis) for name, parts in found.items())
+    axis = Axis(0, max(sum(max(part, 0.0) for part in parts.values()) for parts in every.values()))
+    rows = tuple(_bar(name, parts, axis) for name, parts in every.items())
     return Figure(f"Stages of {pipeline}, in seconds", rows, axis.ticks())
 
 
@@ -322,31 +322,31 @@ def _ticks_down(axis: Axis, most: int = MOST_TICKS) -> tuple[Tick, ...]:
 
 
 def _sizes(results: Results, pipeline: str) -> Figure | None:
-    found = _each_variant(results, lambda name: curve(results, pipeline, name))
-    times = [time for each in found.values() for runs in each.runs for time in runs]
+    curves = _each_variant(results, lambda name: curve(results, pipeline, name))
+    times = [time for each in curves.values() for runs in each.runs for time in runs]
     if min(times, default=0) <= 0:
         return None
-    rows = [n for each in found.values() for n in each.rows]
+    rows = [n for each in curves.values() for n in each.rows]
     x, y = (Axis(min(ends), max(ends), log=True) for ends in (rows, times))
-    lines = (_size_line(name, hue(results, name), each, x, y) for name, each in found.items())
+    lines = (_size_line(name, hue(results, name), each, x, y) for name, each in curves.items())
     title = f"Seconds of {pipeline} over training rows"
     return Figure(title, tuple(lines), x.ticks(5), down=_ticks_down(y, 5))
 
 
-def _size_line(label: str, number: int, found: Curve, x: Axis, y: Axis) -> Line:
+def _size_line(label: str, number: int, sizes: Curve, x: Axis, y: Axis) -> Line:
     dots = tuple(
         Dot(x(n), y.down(median), y.down(min(runs)), y.down(max(runs)),
             f"{seconds(median)} s at {integer(n)} rows")
-        for n, median, runs in zip(found.rows, found.medians, found.runs, strict=True)
+        for n, median, runs in zip(sizes.rows, sizes.medians, sizes.runs, strict=True)
     )  # fmt: skip
-    return Line(label, number, dots, _model(found, x, y), ", ".join(dot.text for dot in dots))
+    return Line(label, number, dots, _model(sizes, x, y), ", ".join(dot.text for dot in dots))
 
 
-def _model(found: Curve, x: Axis, y: Axis) -> Pieces:
-    fitted = model(found)
+def _model(sizes: Curve, x: Axis, y: Axis) -> Pieces:
+    fitted = model(sizes)
     if fitted is None or fitted.miss > POOR:
         return ()
-    rows = np.geomspace(found.rows[0], found.rows[-1], _PIECES)
+    rows = np.geomspace(sizes.rows[0], sizes.rows[-1], _PIECES)
     # A model may leave the figure by as much as it misses.
     values: Sequence[float] = np.clip(fitted(rows), y.low, y.high).tolist()
     return _joined(zip(rows.tolist(), values, strict=True), x, y)

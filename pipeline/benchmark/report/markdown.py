@@ -77,7 +77,7 @@ def _profiles(profiles: Iterable[tuple[str, str, str]]) -> str:
 
 
 WRITERS: dict[str, Callable[[Any], str]] = {
-    "badge": lambda found: f"**{text(found.badge)}**",
+    "badge": lambda conclusion: f"**{text(conclusion.badge)}**",
     "headlines": lambda lines: _items(line.text for line in lines),
     "items": _items,
     "caveats": _caveats,

@@ -42,11 +42,12 @@ class Panel(NamedTuple):
 
 
 def _verdict(results: Results) -> Iterator[Part]:
-    found = verdict(results)
-    yield Part("badge", found)
-    yield Part("headlines", found.headlines)
-    yield Part("items", (found.parity, *tables.break_evens(results), *found.places, found.gpu))
-    yield Part("caveats", found.caveats)
+    conclusion = verdict(results)
+    yield Part("badge", conclusion)
+    yield Part("headlines", conclusion.headlines)
+    facts = conclusion.parity, *tables.break_evens(results), *conclusion.places, conclusion.gpu
+    yield Part("items", facts)
+    yield Part("caveats", conclusion.caveats)
 
 
 def _speed(results: Results) -> Iterator[Part]:

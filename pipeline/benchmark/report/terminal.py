@@ -20,48 +20,48 @@ def terminal_table(results: Results) -> Table:
 
     Words carry every judgement; colours only repeat it.
     """
-    found = verdict(results)
+    conclusion = verdict(results)
     note = _few(results)
-    made = Table(
-        title=_text(found.badge),
-        caption=_text(found.gpu + note),
+    table = Table(
+        title=_text(conclusion.badge),
+        caption=_text(conclusion.gpu + note),
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
     for name in ("Pipeline", "Variant"):
-        made.add_column(name, no_wrap=True)
+        table.add_column(name, no_wrap=True)
     for name in ("Median, s", "Time ratio", "Interval"):
-        made.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right", no_wrap=True)
     for name in ("Verdict", "Parity"):
-        made.add_column(name)
+        table.add_column(name)
     for pipeline, variant in pairs(results):
-        made.add_row(*_row(results, pipeline, variant))
-    return made
+        table.add_row(*_row(results, pipeline, variant))
+    return table
 
 
 def _row(results: Results, pipeline: str, variant: str) -> list[Text]:
-    found, judged = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
+    timed, judged = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
     names = [_text(pipeline), _text(variant)]
-    if found is None:
+    if timed is None:
         gaps = [_text(MISSING)] * 3
         return [*names, *gaps, _text(absence(results, pipeline, variant), "bad"), _text(MISSING)]
-    timed = [*names, _text(seconds(found.median))]
-    if found.ratio is None:
-        return [*timed, *[_text(MISSING)] * 4]
-    said = found.ratio.outcome
+    cells = [*names, _text(seconds(timed.median))]
+    if timed.ratio is None:
+        return [*cells, *[_text(MISSING)] * 4]
+    outcome = timed.ratio.outcome
     return [
-        *timed,
-        _text(f"{found.ratio.value:.3f}"),
-        _text(span(found.ratio)),
-        _text(said, TONES.get(said, "")),
+        *cells,
+        _text(f"{timed.ratio.value:.3f}"),
+        _text(span(timed.ratio)),
+        _text(outcome, TONES.get(outcome, "")),
         _text(judged, TONES.get(judged, "quiet")),
     ]
 
 
 def _few(results: Results) -> str:
     """Say once what intervals from few runs are worth."""
-    found = [speed(results, pipeline, variant) for pipeline, variant in pairs(results)]
-    least = min((each.n for each in found if each), default=FEW)
+    every = [speed(results, pipeline, variant) for pipeline, variant in pairs(results)]
+    least = min((each.n for each in every if each), default=FEW)
     return f" Intervals are indicative: {least} runs." if least < FEW else ""
 
 
