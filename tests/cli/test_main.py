@@ -135,11 +135,6 @@ def test_a_page_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert str(tmp_path) in err
 
 
-def test_data_prints_the_path(small_home: Path) -> None:
-    path = small_home / "flights" / "flights.parquet"
-    assert call("data", "flights", "--data-home", small_home).out == f"data: {path}\n"
-
-
 @pytest.mark.parametrize("json_", [True, False])
 @pytest.mark.parametrize("broken", [True, False])
 def test_doctor_ends_with_what_it_found(

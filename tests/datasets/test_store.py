@@ -129,12 +129,6 @@ def test_a_dataset_made_by_another_version_is_refused(made: Path, tiny: ModuleTy
         _store.prepare(made.parents[1], newer, never)
 
 
-def test_an_empty_folder_is_not_taken_for_a_dataset(tmp_path: Path, tiny: ModuleType) -> None:
-    (tmp_path / "tiny").mkdir()
-    with pytest.raises(DataError, match="manifest.json: cannot be read"):
-        _store.prepare(tmp_path, tiny.CARD, never)
-
-
 def fails(error: BaseException) -> Iterator[pa.Table]:
     """Yield a table of other columns, or an error."""
     if isinstance(error, ValueError):

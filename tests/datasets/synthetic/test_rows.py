@@ -102,7 +102,7 @@ def test_texts_have_one_to_six_words() -> None:
     assert sorted(words.unique()) == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize("size", [1, 7, 64, 1_000])
+@pytest.mark.parametrize("size", [7, 1_000])
 def test_frames_together_are_the_range(size) -> None:
     recipe = Recipe("ranking", rows=500, columns=12)
     whole = pd.concat(frames(recipe, 33, 250, size=size), ignore_index=True)

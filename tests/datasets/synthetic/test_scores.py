@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from sklearn import metrics
 from sklearn.linear_model import LinearRegression
 
-from datasets.synthetic import KINDS, Recipe, best, truth
+from datasets.synthetic import KINDS, Kind, Recipe, best, truth
 from datasets.synthetic.features import clusters
 from datasets.synthetic.rows import table
 from datasets.synthetic.scores import adjusted_rand, ndcg
 
 ROWS = 100_000
+
+
+@cache
+def estimated(kind: Kind) -> float:
+    """Return the best score; its estimate takes most of the time here."""
+    return float(best(Recipe(kind))["value"])
 
 
 def reached(kind: str, start: int) -> float:
@@ -29,17 +37,13 @@ def reached(kind: str, start: int) -> float:
 
 @pytest.mark.parametrize("kind", ["binary", "multiclass", "regression", "clusters"])
 def test_the_truth_reaches_the_best_score_on_rows_it_was_not_estimated_on(kind) -> None:
-    assert reached(kind, 2_000_000) == pytest.approx(best(Recipe(kind))["value"], abs=0.006)
+    assert reached(kind, 2_000_000) == pytest.approx(estimated(kind), abs=0.006)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_there_is_something_to_learn_and_something_left(kind) -> None:
-    assert 0.4 < best(Recipe(kind))["value"] < 0.95
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_best_score_does_not_depend_on_the_rows_of_the_table(kind) -> None:
-    assert best(Recipe(kind, rows=100)) == best(Recipe(kind, rows=10**9))
+def test_there_is_something_to_learn_and_something_left_whatever_the_rows(kind: Kind) -> None:
+    assert 0.4 < estimated(kind) < 0.95
+    assert best(Recipe(kind, rows=10**9))["value"] == estimated(kind)
 
 
 def test_probabilities_are_those_of_the_classes() -> None:
