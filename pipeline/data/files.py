@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from pipeline.errors import DataError, PipelineError
 from pipeline.system.atomic import sha256
+from pipeline.system.memory import raise_if_exhausted
 
 Filter = Sequence[tuple[str, str, Any]]
 """Conditions on columns that a Parquet reader pushes down: ``[("month", "<=", 9)]``."""
@@ -22,13 +23,14 @@ Filter = Sequence[tuple[str, str, Any]]
 def reading(
     path: Path, *more: type[Exception], missing: str = "", damaged: str = ""
 ) -> Iterator[None]:
-    """Raise `DataError`, with the file's name, where a file cannot be read.
+    """Raise `DataError`, with the file's name, or `OutOfMemory` where a file cannot be read.
 
     Parameters
     ----------
     path : Path
     *more : exception types
-        What its reader raises beside Arrow's errors and `OSError`.
+        What damage leads its reader to beside Arrow's errors and `OSError`; without
+        `MemoryError`, memory that runs out is none.
     missing, damaged : str
         What to do then.
     """
@@ -39,6 +41,8 @@ def reading(
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file{missing}") from error
     except (pa.ArrowException, OSError, *more) as error:
+        if MemoryError not in more:
+            raise_if_exhausted(error, "input", "read", "cpu")
         # Arrow adds the whole schema to some of its messages.
         cause = str(error).partition("\n")[0]
         raise DataError(f"{path}: cannot be read: {cause}{damaged}") from error

@@ -161,7 +161,7 @@ def read_table(path: Path) -> pa.Table:
     DataError
         The file is missing or damaged, has no rows, or has two columns of one name.
     """
-    with reading(path):
+    with reading(path, MemoryError):
         table = _csv_table(path) if is_csv(path) else pq.read_table(path)
     names = [name or f"Unnamed: {i}" for i, name in enumerate(table.column_names)]
     check_different(path, names)
@@ -381,7 +381,7 @@ def agree(files: Sequence[Path], names: Sequence[str]) -> list[int]:
 
 def metadata(file: Path) -> Any:
     """Return what a Parquet file says of itself; `DataError` where it is damaged."""
-    with reading(file):
+    with reading(file, MemoryError):
         return pq.read_metadata(file)
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 import pipeline
 from pipeline.data import files, parquet, partitioned, read
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import ConfigError, DataError, OutOfMemory
 from tests.commands import call
 
 pytest.importorskip("distributed")
@@ -83,6 +84,20 @@ def test_inside_a_cluster_its_workers_read(path: Path, monkeypatch: pytest.Monke
     assert (found.how, found.free) == ("cluster", 2**30)
     assert str(found).endswith("the workers have 1.1 GB")
     assert read.partition_size(2**40) == 2**25, "a share of what a thread of the first has"
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
+def test_memory_that_runs_out_is_no_damage_of_the_file(
+    name: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*args: object, **options: object) -> None:
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    pd.read_parquet(path).to_csv(path.with_suffix(".csv"), index=False)
+    monkeypatch.setattr(pyarrow.csv, "open_csv", exhausted)
+    monkeypatch.setattr(pq, "read_table", exhausted)
+    with pytest.raises(OutOfMemory, match="input: the memory of the machine ran out in read"):
+        pipeline.read(path.with_name(name), NAMES[:-1], "y")
 
 
 def test_a_run_streams_where_the_table_does_not_fit(
