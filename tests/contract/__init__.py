@@ -1,9 +1,9 @@
 """The GPU path without a GPU: run on stand-ins, and the stand-ins held to the real RAPIDS.
 
-- Stand-ins: `arrays` is CuPy (NumPy inside), `tables` with `casts` and `parquet` cuDF (pandas
-  inside), `models` and `text` cuML (scikit-learn inside), `pools` RMM. `standins` puts them where
-  `import cudf` finds them. They have the names of the real classes alone, and refuse what copies
-  rows to the host by itself.
+- Stand-ins: `arrays` is CuPy (NumPy inside), `tables` and `parquet` cuDF (pandas inside), `models`
+  and `text` cuML (scikit-learn inside, with `least_squares` and `trees` as cuML has them).
+  `standins` puts them, and RMM, where `import cudf` finds them. They have the names of the real
+  classes alone, and refuse what copies rows to the host by itself.
 - `recorder` notes every call and copy, and the bytes alive at once. The fixture `device` installs
   the stand-ins, and fails a test if RAPIDS would object to one of its calls.
 - The checker: `snapshot` freezes names, signatures (`signatures`) and refusals (`guards`) of the

@@ -17,6 +17,20 @@ from pipeline.errors import Unsupported
 from tests.contract import cases
 from tests.estimators import CASES
 
+LEARNING = ("fit", "fit_predict", "fit_transform", "partial_fit")
+ASKING = (
+    "decision_function",
+    "kneighbors",
+    "predict",
+    "predict_log_proba",
+    "predict_proba",
+    "radius_neighbors_graph",
+    "score",
+    "score_samples",
+    "transform",
+)
+"""The methods of cuML's estimators that our rules use."""
+
 HONOURED = [
     cluster.DBSCAN(min_samples=3),
     cluster.HDBSCAN(min_samples=4),

@@ -22,7 +22,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from pipeline.backends.cuml import translations
 from pipeline.backends.cuml.tables import APART, CUML, Rule, public_name
 from tests.contract import arrays, estimators, least_squares, tables, text
-from tests.contract.methods import ASKING, LEARNING
+from tests.contract.estimators import ASKING, LEARNING
 from tests.contract.recorder import RECORDER, Refused
 from tests.contract.trees import handed_over
 

@@ -21,7 +21,7 @@ from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml.tables import CUML, Rule, public_name
 from pipeline.errors import ConfigError
 from pipeline.optional import load
-from tests.contract import methods
+from tests.contract.estimators import ASKING, LEARNING
 
 ABSENT = {"IsolationForest": {"score"}, "PCA": {"score", "score_samples"}}
 """What scikit-learn's class can and cuML's cannot: refused with a way out when it is called."""
@@ -59,7 +59,7 @@ def _parameters(row: Rule, twin: Any, estimator: BaseEstimator) -> Iterator[str]
 
 
 def _methods(row: Rule, twin: Any, estimator: BaseEstimator) -> Iterator[str]:
-    public = {name for name in (*methods.LEARNING, *methods.ASKING) if hasattr(estimator, name)}
+    public = {name for name in (*LEARNING, *ASKING) if hasattr(estimator, name)}
     missing = {name for name in public if not hasattr(twin, name)}
     if unknown := missing - ABSENT.get(type(estimator).__name__, set()):
         yield f"methods: {sorted(unknown)}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.backends.cuml import translations
-from tests.contract import estimators, learning, methods
+from tests.contract import estimators, learning
 from tests.contract.guards import guards
 from tests.contract.signatures import describe
 
@@ -55,8 +55,8 @@ OF_ESTIMATORS = {
     "_sync_attrs_from_cpu",
     "as_sklearn",
     "set_params",
-    *methods.LEARNING,
-    *methods.ASKING,
+    *estimators.LEARNING,
+    *estimators.ASKING,
 }
 """What our rules use of an estimator."""
 PACKAGES = ("cudf", "cuml", "cupy")

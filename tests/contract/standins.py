@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.system import devices
 from pipeline.system.gpu import Device, Probe
-from tests.contract import arrays, models, parquet, pools, tables, text
+from tests.contract import arrays, models, parquet, tables, text
 from tests.contract.recorder import RECORDER, recorded
 from tests.contract.verify import frozen
 
@@ -50,6 +50,31 @@ class Cudf(ModuleType):
         return recorded("cudf", name, getattr(pd, name), tables.wrap, tables.unwrap)
 
 
+class CudaMemoryResource:
+    """A `cudaMalloc` an array: what RMM starts with."""
+
+
+class CudaAsyncMemoryResource:
+    """A pool."""
+
+
+class Rmm(ModuleType):
+    """The module `rmm.mr`: the resource that memory for new arrays is taken from."""
+
+    CudaMemoryResource = CudaMemoryResource
+    CudaAsyncMemoryResource = CudaAsyncMemoryResource
+
+    def __init__(self) -> None:
+        super().__init__("rmm.mr")
+        self._current: object = CudaMemoryResource()
+
+    def get_current_device_resource(self) -> object:
+        return self._current
+
+    def set_current_device_resource(self, mr: object) -> None:
+        self._current = mr
+
+
 def upload(column: pd.Series) -> tuple[pd.Series, Any]:
     """Return a column as cuDF would hold it, and its type where pandas has no such column.
 
@@ -74,7 +99,7 @@ def install(patch: pytest.MonkeyPatch) -> None:
     cupy = arrays.Module()
     found = {"cudf": Cudf("cudf"), "cupy": cupy, "cupy.cuda": cupy.cuda, **models.modules()}
     found |= {name: ModuleType(name) for name in ("cupyx", "cupyx.scipy")}
-    found |= text.modules() | pools.modules()
+    found |= text.modules() | {"rmm": ModuleType("rmm"), "rmm.mr": Rmm()}
     found |= {arrays.Special.OWNER: arrays.Special(arrays.Special.OWNER)}
     for name, module in found.items():
         module.__spec__ = ModuleSpec(name, None)

@@ -35,7 +35,7 @@ from pipeline.data import frames
 from pipeline.planning.lower import lower
 from pipeline.serving import manifest
 from pipeline.serving.load import unpack
-from tests.contract.methods import LEARNING
+from tests.contract.estimators import LEARNING
 from tests.contract.recorder import LIVE, Recorder
 
 pytestmark = pytest.mark.usefixtures("device")

@@ -21,7 +21,7 @@ from pipeline.serving.load import load as load_model
 from pipeline.serving.save import save
 from pipeline.system import devices, threads
 from tests import programs
-from tests.contract import arrays, pools
+from tests.contract import arrays, standins
 from tests.contract.recorder import Recorder
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -154,7 +154,7 @@ def test_memory_is_pooled_before_the_first_array(monkeypatch: pytest.MonkeyPatch
     made = arrays.ndarray.__init__
 
     def init(self: Any, host: np.ndarray) -> None:
-        pooled.append(type(current()) is pools.CudaAsyncMemoryResource)
+        pooled.append(type(current()) is standins.CudaAsyncMemoryResource)
         made(self, host)
 
     monkeypatch.setattr(arrays.ndarray, "__init__", init)
@@ -168,7 +168,7 @@ def test_the_pool_is_set_once_and_a_resource_of_the_user_stays() -> None:
     first = current()
     Accelerated(StandardScaler(), device="cuda").fit(X)
     assert current() is first
-    own = type("PoolMemoryResource", (pools.CudaMemoryResource,), {})()
+    own = type("PoolMemoryResource", (standins.CudaMemoryResource,), {})()
     load("rmm.mr").set_current_device_resource(own)
     Accelerated(StandardScaler(), device="cuda").fit(X)
     assert current() is own
@@ -177,9 +177,9 @@ def test_the_pool_is_set_once_and_a_resource_of_the_user_stays() -> None:
 def test_a_saved_model_is_loaded_into_the_pool(tmp_path: Path) -> None:
     folder = save(Accelerated(StandardScaler(), device="cpu").fit(X), tmp_path / "model")
     load_model(folder, "cpu")
-    assert type(current()) is pools.CudaMemoryResource
+    assert type(current()) is standins.CudaMemoryResource
     load_model(folder, "cuda")
-    assert type(current()) is pools.CudaAsyncMemoryResource
+    assert type(current()) is standins.CudaAsyncMemoryResource
 
 
 def test_a_gpu_without_pools_goes_on_without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,4 +188,4 @@ def test_a_gpu_without_pools_goes_on_without(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(load("rmm.mr"), "CudaAsyncMemoryResource", refuse)
     devices.prepare_memory("cuda")
-    assert type(current()) is pools.CudaMemoryResource
+    assert type(current()) is standins.CudaMemoryResource

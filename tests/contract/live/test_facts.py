@@ -19,7 +19,7 @@ from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import rule
 from pipeline.optional import load
-from tests.contract import pools
+from tests.contract import standins
 from tests.contract.live.sources import compiled, of_class, shipped, source
 from tests.contract.test_accelerated import DENSE
 
@@ -125,7 +125,7 @@ def test_xgboost_is_built_for_the_cuda_of_rapids_and_has_a_pool_of_memory() -> N
 def test_the_resource_of_rmm_is_set_as_in_the_stand_in() -> None:
     mr = load("rmm.mr")
     taken = inspect.signature(mr.set_current_device_resource).parameters
-    standin = inspect.signature(pools.Module.set_current_device_resource).parameters
+    standin = inspect.signature(standins.Rmm.set_current_device_resource).parameters
     assert list(taken) == list(standin)[1:]
     assert issubclass(mr.CudaAsyncMemoryResource, mr.DeviceMemoryResource)
 
