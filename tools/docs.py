@@ -22,6 +22,7 @@ from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.transformers import TWINS
 from tools.bench import generated, record
 from tools.bench.__main__ import CLAIMS
+from tools.bench.report import table
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -30,10 +31,8 @@ MEASURED = Path("docs/results/flights-cpu/results.json")
 
 def transformers() -> str:
     """Return the table of the transformers with their parameters, from the twins."""
-    lines = ["| transformer | parameters |", "|---|---|"]
-    for sklearn_class, twin in sorted(TWINS.items(), key=lambda item: item[0].__name__):
-        lines.append(f"| `{sklearn_class.__name__}` | {_parameters(twin)} |")
-    return "\n".join(lines)
+    rows = [(f"`{kind.__name__}`", _parameters(twin)) for kind, twin in TWINS.items()]
+    return table(["transformer", "parameters"], sorted(rows))
 
 
 def _parameters(twin: type[Twin[object]]) -> str:
@@ -49,9 +48,9 @@ def _shown(value: object) -> str:
 
 def estimators() -> str:
     """Return the table of the estimators by what runs them on a GPU, from the rules."""
-    lines = ["| on a GPU by | estimators |", "|---|---|"]
-    lines += [f"| {by} | {', '.join(names)} |" for by, names in _groups()]
-    return "\n".join([*lines, "", "¹ sparse rows, ² `sample_weight`, ³ several targets."])
+    rows = [(by, ", ".join(names)) for by, names in _groups()]
+    marks = "¹ sparse rows, ² `sample_weight`, ³ several targets."
+    return f"{table(['on a GPU by', 'estimators'], rows)}\n\n{marks}"
 
 
 def _groups() -> Iterator[tuple[str, list[str]]]:
@@ -112,41 +111,34 @@ def _after(struct: ast.ClassDef, field: ast.AnnAssign) -> str:
 def measured() -> str:
     """Return the times of the last `make bench`, with its machine."""
     found = results.load(ROOT / MEASURED)
-    lines = ["| pipeline | scikit-learn, s | ours, s | ratio | 95 % interval | quality |"]
-    lines.append("|---|---:|---:|---:|:---:|:---:|")
+    rows = []
     for pipeline in found.pipelines:
-        reference, ours = (
-            speed(found, pipeline.name, "reference"),
-            speed(found, pipeline.name, "cpu"),
-        )
+        reference, ours = (speed(found, pipeline.name, name) for name in ("reference", "cpu"))
         if reference is None or ours is None or ours.ratio is None or not ours.ratio.interval:
             raise SystemExit(f"{MEASURED}: {pipeline.name} was not measured; run `make bench`")
         low, high = ours.ratio.interval
-        lines.append(
-            f"| {pipeline.name} | {reference.median:.2f} | {ours.median:.2f} | "
-            f"{ours.ratio.value:.2f} "
-            f"| {low:.2f}–{high:.2f} | {cell_parity(found, pipeline.name, 'cpu')} |"
-        )
+        times = (f"{each:.2f}" for each in (reference.median, ours.median, ours.ratio.value))
+        quality = cell_parity(found, pipeline.name, "cpu")
+        rows.append([pipeline.name, *times, f"{low:.2f}–{high:.2f}", quality])
     here, data = found.machine, found.task
+    head = ["pipeline", "scikit-learn, s", "ours, s", "ratio", "95 % interval", "quality"]
     return (
-        "\n".join(lines)
-        + f"\n\nMedians of {found.protocol.repeats} interleaved runs, from opening the file to "
-        f"predictions; {data.rows_train:,} training and {data.rows_test:,} test rows; {here.cpu}, "
-        f"{here.cores} cores, no GPU; {found.created[:10]}."
+        f"{table(head, rows, right=(1, 2, 3))}\n\nMedians of {found.protocol.repeats} interleaved "
+        f"runs, from opening the file to predictions; {data.rows_train:,} training and "
+        f"{data.rows_test:,} test rows; {here.cpu}, {here.cores} cores, no GPU; "
+        f"{found.created[:10]}."
     )
 
 
 def tasks() -> str:
     """Return the table of tasks, from what their files say of themselves."""
-    lines = ["| task | kind | rows | data | |", "|---|---|---:|---|---|"]
+    rows = []
     for name in task.names():
         facts = task.facts(name)
         needs = "bundled" if facts.needs == "-" else facts.needs
-        lines.append(
-            f"| [`{name}`](../tasks/{name}.py) | {facts.kind} | {facts.rows:,} | {needs} "
-            f"| {task.summary(name)} |"
-        )
-    return "\n".join(lines)
+        link = f"[`{name}`](../tasks/{name}.py)"
+        rows.append([link, facts.kind, f"{facts.rows:,}", needs, task.summary(name)])
+    return table(["task", "kind", "rows", "data", ""], rows, right=[2])
 
 
 def claimed(name: str) -> Callable[[], str]:

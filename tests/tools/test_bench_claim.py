@@ -36,7 +36,8 @@ class Work:
 def claim_of(works: dict[str, Work], *, most: int = 9, **changed: object) -> Claim:
     def cases(ask: Ask) -> Generator[Case, None, None]:
         variants = {name: here(work) for name, work in works.items()}
-        yield Case(record.Case(name="one"), variants, most_repeats=most)
+        about = record.Case(name="one", facts={"rows": ask.one("rows")})
+        yield Case(about, variants, most_repeats=most)
 
     plain = Claim(
         folder="made-up",
@@ -59,11 +60,12 @@ def test_variants_warm_up_and_take_turns_in_an_order_that_the_seed_fixes() -> No
     assert all(sorted(order[i : i + 4]) == list("abcd") for i in range(0, 16, 4))
     assert order[:4] != order[4:8] or order[:4] != order[8:12]
     assert {work.runs for work in works.values()} == {5}
+    assert found.case("one").facts == {"rows": 3}
     for cell in found.cells:
         assert cell.warmup == Run(seconds={"fit": 1.0})
         assert [run.seconds["fit"] for run in cell.runs] == [2, 3, 4, 5]
         assert cell.values == {"auc": 0.5}, "of the last run"
-    assert found.protocol.clock == "3 rows"
+    assert (found.protocol.clock, found.protocol.warmups) == ("3 rows", 1)
     again = claim.measure("made", claim_of({name: Work() for name in "abcd"}), ASK)
     assert again.protocol.order == found.protocol.order
     other = claim.measure("made", claim_of({n: Work() for n in "abcd"}), replace(ASK, seed=1))
@@ -130,6 +132,7 @@ def test_the_record_is_published_and_its_tables_are_printed(
     )
     found = record.load(tmp_path / "out/record/results.json")
     assert (found.claim, found.settings, len(found.cells[0].runs)) == ("made", {"rows": [7]}, 3)
+    assert found.source.command.startswith("python -m tools.bench made --out out/record ")
     assert (tmp_path / "out/record/report.md").read_text() == "all of it"
     assert capsys.readouterr().out == "all of it\n"
     assert call({"a": Work()}) == 0

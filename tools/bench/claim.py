@@ -6,10 +6,7 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, field, replace
-from importlib import metadata
 from pathlib import Path
-
-import msgspec
 
 from pipeline import records
 from pipeline.benchmark.compare import PACKAGE, circumstances, code_files
@@ -18,14 +15,12 @@ from pipeline.benchmark.results import Protocol
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.rounds import Schedule, Start, VariantRunner, VariantRuns
 from pipeline.errors import PipelineError
-from pipeline.records import Machine
 from pipeline.system import environment
 from pipeline.system.atomic import publishing
 from tools.bench import record, report
 from tools.bench.record import Report, Results, say
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("polars", "skrub")
 
 
 @dataclass(frozen=True)
@@ -175,6 +170,7 @@ class _Measured:
     cells: list[record.Cell] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
     threads: dict[str, str] = field(default_factory=dict)
+    warmups: int = 0
 
 
 def measure(name: str, claim: Claim, ask: Ask, finished: FinishedRuns | None = None) -> Results:
@@ -191,10 +187,9 @@ def measure(name: str, claim: Claim, ask: Ask, finished: FinishedRuns | None = N
             _run_case(claim, ask, case, finished or FinishedRuns(), found)
     if not any(cell.ok for cell in found.cells):
         raise PipelineError("no run succeeded: " + "; ".join(cell.why for cell in found.cells))
-    about = record.fingerprint("tools.bench", load, found.threads or environment.threads())
     words = {key: ", ".join(f"{n:,}" for n in numbers) for key, numbers in ask.settings.items()}
     protocol = Protocol(
-        seed=ask.seed, repeats=ask.repeats, warmups=1, order=found.order,
+        seed=ask.seed, repeats=ask.repeats, warmups=found.warmups, order=found.order,
         clock=claim.clock.format(**words), isolation=claim.isolation,
         resumed=finished.resumed if finished else 0,
     )  # fmt: skip
@@ -206,7 +201,7 @@ def measure(name: str, claim: Claim, ask: Ask, finished: FinishedRuns | None = N
         cases=found.cases,
         variants=[each for each in claim.variants if not ask.variants or each.name in ask.variants],
         cells=found.cells,
-        **{**about, "machine": _with_others(about["machine"])},
+        **record.fingerprint("tools.bench", load, found.threads or environment.threads()),
     )
 
 
@@ -225,6 +220,7 @@ def _run_case(claim: Claim, ask: Ask, case: Case, finished: FinishedRuns, found:
         ]  # fmt: skip
         found.order += schedule.take_turns(runners, ask.seed)
     found.cases.append(case.about)
+    found.warmups = max(found.warmups, int(case.warms_up))
     for each in runs:
         found.cells.append(cell(each))
         for made in each.reports:
@@ -243,16 +239,6 @@ def cell(runs: VariantRuns[Report]) -> record.Cell:
         runs=[each.run for each in runs.reports],
         values=runs.reports[-1].values if runs.reports else {},
     )
-
-
-def _with_others(machine: Machine) -> Machine:
-    others = {}
-    for name in PACKAGES:
-        try:
-            others[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return msgspec.structs.replace(machine, packages=machine.packages | others)
 
 
 def publish(name: str, claim: Claim, ask: Ask, out: Path, *, resume: bool = True) -> Results:

@@ -192,47 +192,31 @@ def _float64(table: Rowset) -> Program:
     return Program(table.pipeline(), "float64")
 
 
-WAYS = {
-    TRUTH: Way(read_exact, Rowset.pipeline),
-    REFERENCE: Way(read_text, Rowset.pipeline),
-    "sklearn-object": Way(read_object, Rowset.pipeline),
-    "sklearn-category": Way(read_coded, Rowset.pipeline),
-    "sklearn-threads": Way(read_object, Threaded),
-    "skrub": Way(read_text, vectorizer),
-    "polars": Way(read_polars, _by_hand),
-    "ours-str": Way(read_text, _float32),
-    "ours": Way(read_coded, _float32),
-    "ours-float64": Way(read_coded, _float64),
+_INPUTS: dict[Callable[[Rowset], Rows], str] = {
+    read_text: "pandas, `str` columns",
+    read_coded: "pandas, category columns",
+    read_object: "pandas, object columns",
+    read_polars: "Polars, String columns",
 }
-
-
-def _declare(name: str, title: str, input_: str, output: str, note: str = "") -> Variant:
-    return Variant(name=name, title=title, input=input_, output=output, note=note)
-
-
-_TEXT, _CODES, _OBJECTS = (
-    "pandas, `str` columns",
-    "pandas, category columns",
-    "pandas, object columns",
-)
 _F32, _F64 = "float32 array", "float64 array"
-VARIANTS = [
-    _declare(REFERENCE, "scikit-learn", _TEXT, _F64),
-    _declare("sklearn-object", "scikit-learn", _OBJECTS, _F64),
-    _declare("sklearn-category", "scikit-learn", _CODES, _F64),
-    _declare(
-        "sklearn-threads", "scikit-learn, n_jobs=-1", _OBJECTS, _F64,
-        "threads, not processes: the columns are not copied",
-    ),
-    _declare(
-        "skrub", "skrub TableVectorizer", _TEXT, "float32/64 frame",
-        "numbers are cast to float32 before they are scaled; cleaning of the columns is included",
-    ),
-    _declare("polars", "Polars by hand", "Polars, String columns", _F32),
-    _declare("ours-str", "ours", _TEXT, _F32),
-    _declare(
-        "ours", "ours", _CODES, _F32,
-        "codes of the categories come from the file, and are in the time of reading",
-    ),
-    _declare("ours-float64", "ours", _CODES, _F64),
+_ROWS: list[tuple[str, str, Callable[[Rowset], Rows], Callable[[Rowset], Any], str, str]]
+_ROWS = [
+    (REFERENCE, "scikit-learn", read_text, Rowset.pipeline, _F64, ""),
+    ("sklearn-object", "scikit-learn", read_object, Rowset.pipeline, _F64, ""),
+    ("sklearn-category", "scikit-learn", read_coded, Rowset.pipeline, _F64, ""),
+    ("sklearn-threads", "scikit-learn, n_jobs=-1", read_object, Threaded, _F64,
+     "threads, not processes: the columns are not copied"),
+    ("skrub", "skrub TableVectorizer", read_text, vectorizer, "float32/64 frame",
+     "numbers are cast to float32 before they are scaled; cleaning of the columns is included"),
+    ("polars", "Polars by hand", read_polars, _by_hand, _F32, ""),
+    ("ours-str", "ours", read_text, _float32, _F32, ""),
+    ("ours", "ours", read_coded, _float32, _F32,
+     "codes of the categories come from the file, and are in the time of reading"),
+    ("ours-float64", "ours", read_coded, _float64, _F64, ""),
 ]  # fmt: skip
+WAYS = {TRUTH: Way(read_exact, Rowset.pipeline)}
+WAYS |= {name: Way(read, make) for name, _, read, make, *_ in _ROWS}
+VARIANTS = [
+    Variant(name=name, title=title, input=_INPUTS[read], output=output, note=note)
+    for name, title, read, _, output, note in _ROWS
+]

@@ -14,6 +14,7 @@ from pipeline.benchmark import results
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.statistics import REFERENCE, cell_parity, measured, ratio
 from pipeline.records import Machine
+from tools.bench.report import table
 from tools.gpu_proof import process
 from tools.gpu_proof.bandwidth import Bandwidth
 from tools.gpu_proof.copies import Moved
@@ -49,10 +50,13 @@ def report(ask: Ask, machine: Machine, ran: Mapping[str, Ran]) -> str:
     lines = ["# Proof on a GPU", "", f"{gpus}; {machine.cpu}, {machine.cores} cores.", ""]
     if ask.rehearsal:
         lines += ["**A rehearsal on the CPU: it proves nothing of a GPU.**", ""]
-    lines += ["| what | wanted | found | met |", "|---|---:|---:|:-:|"]
     words = {True: "yes", False: "**no**", None: "–"}
-    lines += [f"| {v.what} | {v.wanted} | {v.found} | {words[v.met]} |" for v in verdicts(ask, ran)]
-    return "\n".join([*lines, "", *_bandwidths(ask), "", *_times(ran)]) + "\n"
+    found = [[*verdict[:3], words[verdict.met]] for verdict in verdicts(ask, ran)]
+    lines += [table(["what", "wanted", "found", "met"], found, right=(1, 2)), ""]
+    if copied := list(_bandwidths(ask)):
+        lines += [table(["at least moved", "GB/s", "of a copy's"], copied, right=(1, 2)), ""]
+    head = ["stage", "commands", "seconds", "not ended with 0"]
+    return "\n".join([*lines, table(head, _times(ran), right=(1, 2))]) + "\n"
 
 
 def verdicts(ask: Ask, ran: Mapping[str, Ran]) -> Iterator[Verdict]:
@@ -144,31 +148,29 @@ def _hand(pipeline: str, found: Runs | None) -> Verdict:
     return Verdict(what, wanted, f"{value:.2f}, {aucs}", value <= MOST_HAND)
 
 
-def _bandwidths(ask: Ask) -> Iterator[str]:
+def _bandwidths(ask: Ask) -> Iterator[list[str]]:
     """Yield what a copy reaches, and what the stages of our runs beside those by hand reach."""
     copy = _read(ask.file("bandwidth.json"), Bandwidth)
     if copy is None:
         return
     most = copy.bytes_a_second
-    yield from ("| at least moved | GB/s | of a copy's |", "|---|---:|---:|")
-    yield f"| a copy within the device | {most / 1e9:,.1f} | 100 % |"
+    yield ["a copy within the device", f"{most / 1e9:,.1f}", "100 %"]
     for pipeline in SPECS:
         runs = _read(ask.file(f"hand-{pipeline}.json"), Runs)
         if runs and runs.stages:
             for stage, least in runs.least_bytes.items():
                 speed = least / np.median([each.get(stage, np.inf) for each in runs.stages])
                 what = f"{pipeline}, {stage}, {runs.rows:,} rows"
-                yield f"| {what} | {speed / 1e9:,.2f} | {speed / most:.1%} |"
+                yield [what, f"{speed / 1e9:,.2f}", f"{speed / most:.1%}"]
 
 
-def _times(ran: Mapping[str, Ran]) -> Iterator[str]:
-    yield from ("| stage | commands | seconds | not ended with 0 |", "|---|---:|---:|---|")
+def _times(ran: Mapping[str, Ran]) -> Iterator[list[str]]:
     for stage in STAGES:
         those = [each for each in ran.values() if each.stage == stage]
         bad = ", ".join(process.said(each.code) for each in those if each.code)
         if those:
             seconds = sum(each.seconds for each in those)
-            yield f"| {stage} | {len(those)} | {seconds:,.0f} | {bad} |"
+            yield [stage, f"{len(those)}", f"{seconds:,.0f}", bad]
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
