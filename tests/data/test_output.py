@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from pipeline.data import output
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, DataError
 from tests.preprocessing.columns import CATEGORICAL, OURS_ALONE, frame
 
 EVERY = CATEGORICAL | OURS_ALONE
@@ -34,6 +39,19 @@ def test_columns_beside_a_matrix_keep_their_type_and_text_becomes_categorical() 
     assert found.index.tolist() == [7, 9]
     assert found["big"].tolist() == [2**60, 1]
     assert str(found["words"].dtype) == "category"
+
+
+def test_a_pipeline_makes_what_its_last_transformer_makes() -> None:
+    framed, plain = StandardScaler().set_output(transform="pandas"), StandardScaler()
+    assert output.container(make_pipeline(framed, plain)) == "default"
+    assert output.container(make_pipeline(plain, framed, LinearRegression())) == "pandas"
+
+
+@pytest.mark.parametrize("X", [np.array([[1.0, np.inf]]), pd.DataFrame({"t": ["a"], 1: [np.inf]})])
+def test_infinite_numbers_are_refused_and_text_is_not_asked(X: Any) -> None:
+    with pytest.raises(DataError, match="column 1 holds infinite values"):
+        output.check_finite(X)
+    output.check_finite(X.iloc[:, :1] if isinstance(X, pd.DataFrame) else X[:, :1])
 
 
 def test_containers_of_a_matrix() -> None:
