@@ -315,7 +315,8 @@ def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
 
 def to_device_of(array: np.ndarray, other: Array) -> Any:
     """Return what was learnt where another array is, recording the bytes that move."""
-    return array if xp(other) is np else to_device(array, "cuda")
+    here = _DEVICE.get(_LIBRARIES[type(other)], "cpu") == "cpu"
+    return array if here else to_device(array, "cuda")
 
 
 def any_of(marks: Sequence[Any]) -> list[int]:

@@ -64,14 +64,9 @@ def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
 
 def aligned(X: Table, y: Target) -> bool:
     """Return whether rows match as far as labels can tell; a list has a method `index`."""
-    if not hasattr(X, "index") or callable(getattr(y, "index", None)):
+    if not hasattr(X, "index") or not hasattr(y, "index") or callable(y.index):
         return True
-    return (
-        frames.is_partitioned(X)
-        or len(y) != len(X)
-        or not hasattr(y, "index")
-        or frames.same_labels(X.index, y.index)
-    )
+    return frames.is_partitioned(X) or len(y) != len(X) or frames.same_labels(X.index, y.index)
 
 
 def check_classes(estimator: Estimator, y: Target) -> None:

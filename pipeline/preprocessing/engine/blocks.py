@@ -33,8 +33,8 @@ class Block(Protocol):
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """A matrix of numbers, shape (n_rows, width), in the type the columns have together."""
+class Matrix:
+    """Values, shape (n_rows, width)."""
 
     values: Any
 
@@ -47,6 +47,10 @@ class Numbers:
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.values.shape[0])
+
+
+class Numbers(Matrix):
+    """A matrix of numbers, in the type the columns have together."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -86,16 +90,8 @@ class Categories:
         )
 
 
-@dataclass(frozen=True)
-class Dates:
-    """Points in time, shape (n_rows, width): nanoseconds since 1970, or `MISSING`."""
-
-    values: Any
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return int(self.values.shape[1])
+class Dates(Matrix):
+    """Points in time: nanoseconds since 1970, or `MISSING`."""
 
     def write(self, out: Array, start: int = 0) -> None:
         """Refuse: only a transformer of dates makes numbers of them."""

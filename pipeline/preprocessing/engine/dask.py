@@ -52,8 +52,9 @@ class Partitions:
 
     def __init__(self, X: Any) -> None:
         self.X = X
-        self._framed = hasattr(X, "columns")
-        if not self._framed and (X.ndim != 2 or X.numblocks[1] != 1):
+        self.framed = hasattr(X, "columns")
+        self.names = list(X.columns if self.framed else range(X.shape[1]))
+        if not self.framed and (X.ndim != 2 or X.numblocks[1] != 1):
             raise DataError("X is cut between its columns; pass X.rechunk({1: -1})")
         self._parts = partitioned.partitions_of(X)
         self._own: list[list[Any]] = [[] for _ in self._parts]
@@ -65,7 +66,7 @@ class Partitions:
     @property
     def like(self) -> Any:
         """An empty frame, or an array, with the columns and types."""
-        return self.X._meta if self._framed else self.X
+        return self.X._meta if self.framed else self.X
 
     @property
     def lengths(self) -> list[int]:
@@ -98,10 +99,10 @@ class Partitions:
     def narrowed(self, names: Sequence[Any]) -> Partitions:
         """Return the same rows with some columns alone: a file is asked for no others."""
         wanted = list(dict.fromkeys(names))
-        if not self._framed or len(wanted) in (0, len(self.X.columns)):
+        if not self.framed or len(wanted) in (0, len(self.X.columns)):
             return self
         narrow = copy(self)
-        narrow.X = self.X[wanted]
+        narrow.X, narrow.names = self.X[wanted], wanted
         narrow._parts = partitioned.partitions_of(narrow.X)
         narrow.top = self.top[wanted]
         return narrow
@@ -125,7 +126,7 @@ class Partitions:
     def reduce(self, function: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
         """Merge the statistics of all partitions: in order, or as a tree on a cluster."""
         delayed = load("dask.delayed")
-        stats = self.each(partial(table_statistic, function, merge, self.widest))
+        stats = self._each(partial(statistic_of, function=function, merge=merge))
         join = delayed(partial(merged, merge), pure=False)
         if active() is None:
             # One after the other: those of encoders are large, and a tree keeps some waiting.
@@ -135,24 +136,23 @@ class Partitions:
         whole: T = partitioned.compute(stats)[0]
         return whole
 
-    def each(self, function: Callable[[Any, list[Any]], Any]) -> list[Any]:
-        """Return a task for each partition, given the partition and its entries of arrays."""
-        task = load("dask.delayed")(function, pure=False)
+    def _each(self, function: Callable[[Table], Any]) -> list[Any]:
+        """Return a task for each partition, given the table that it is."""
+        task = load("dask.delayed")(partial(call_on_partition, function, self.widest), pure=False)
         pairs = zip(self._parts, self._own, strict=True)
         return [task(part, list(own)) for part, own in pairs]
 
     def write(self, read: Read, dtype: str, names: Sequence[Any]) -> Any:
         """Return a Dask array of the matrices, or a Dask frame where there are names."""
         if names:
-            framed = partial(table_frame, read, dtype, names, self.widest)
-            head = self.first().table
-            meta = write_frame(head, read, dtype, names)[:0]
-            return load("dask.dataframe.from_delayed")(self.each(framed), meta=meta)
+            framed = partial(write_frame, read=read, dtype=dtype, names=names)
+            meta = framed(self.first().table)[:0]
+            return load("dask.dataframe.from_delayed")(self._each(framed), meta=meta)
         first = self.first()
         blocks = blocks_to_write(read, first, beside=False)
         width = sum(block.width for block in blocks)
         dtype = str(self._common_type(common_type(blocks) if dtype == "auto" else np.dtype(dtype)))
-        made = self.each(partial(table_matrix, read, dtype, self.widest))
+        made = self._each(partial(write_matrix, read=read, dtype=dtype))
         meta = first.table.xp.empty((0, 0), dtype=dtype)
         whole = load("dask.array.from_delayed")
         arrays = [
@@ -163,7 +163,7 @@ class Partitions:
 
     def _common_type(self, of_first: np.dtype[Any]) -> np.dtype[Any]:
         """Return the type of all partitions' matrices, given that of the first row's."""
-        exact = not self._framed or all(isinstance(kind, np.dtype) for kind in self.X.dtypes)
+        exact = not self.framed or all(isinstance(kind, np.dtype) for kind in self.X.dtypes)
         # Nullable integers are floats where some are missing.
         return of_first if exact or of_first.kind == "f" else np.dtype("float64")
 
@@ -173,39 +173,22 @@ def _head(X: Any) -> Any:
     return X[:1].copy()
 
 
-def table_statistic(
-    function: Callable[[Part], T],
-    merge: Callable[[T, T], T],
-    widest: int,
-    X: Any,
-    own: Sequence[Any],
-) -> T | None:
-    """Return the statistic of a partition; None where it has no rows."""
+def call_on_partition(function: Callable[[Table], T], widest: int, X: Any, own: Sequence[Any]) -> T:
+    """Return a function of a partition as a table, given its entries of arrays."""
     with alone():
-        return _table(X, own, widest).reduce(function, merge) if len(X) else None
+        table = Table(X, own)
+        table.widest = max(table.widest, widest)
+        return function(table)
+
+
+def statistic_of(
+    table: Table, function: Callable[[Part], T], merge: Callable[[T, T], T]
+) -> T | None:
+    """Return the statistic of a table; None where it has no rows."""
+    return table.reduce(function, merge) if table.n_rows else None
 
 
 def merged(merge: Callable[[T, T], T], stats: Sequence[T | None]) -> T | None:
     """Return the statistic of all; None stands for no rows."""
     some = [stat for stat in stats if stat is not None]
     return reduce(merge, some) if some else None
-
-
-def table_matrix(read: Read, dtype: str, widest: int, X: Any, own: Sequence[Any]) -> Any:
-    """Return the matrix of a partition."""
-    with alone():
-        return write_matrix(_table(X, own, widest), read, dtype)
-
-
-def table_frame(
-    read: Read, dtype: str, names: Sequence[Any], widest: int, X: Any, own: Sequence[Any]
-) -> Any:
-    """Return the frame of a partition."""
-    with alone():
-        return write_frame(_table(X, own, widest), read, dtype, names)
-
-
-def _table(X: Any, own: Sequence[Any], widest: int) -> Table:
-    table = Table(X, own)
-    table.widest = max(table.widest, widest)
-    return table

@@ -251,6 +251,7 @@ class TransformerNode(BlockNode):
         if self.keeps == "all" or (self.keeps == "small" and not holds_rows(stats)):
             self.stats = stats
         self._named(self.twin.finalize, stats)
+        self.twin.record_names(self.widest)
 
     def _named(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function of the twin; name the step and columns in an error of scikit-learn's."""

@@ -140,7 +140,7 @@ class Program:
         assert self.node is not None
         table = as_table(X)
         table.widest = max(table.widest, self.node.widest)
-        return self._write(table, partial(self.node.apply, Unread(names_of(table.like))))
+        return self._write(table, partial(self.node.apply, Unread(table.names)))
 
     def resume(
         self,
@@ -182,8 +182,7 @@ class Program:
         return table, self.node.fit(table, self._source(table), y)[0]
 
     def _source(self, table: Table | Partitions) -> NodeInput:
-        X = table.like
-        return NodeInput(names_of(X), hasattr(X, "columns"), origins=self.origins)
+        return NodeInput(table.names, table.framed, origins=self.origins)
 
     def options(self, *, keeps: Keeps = "none") -> BuildOptions:
         """Return how the tree of this program is built."""
@@ -244,7 +243,7 @@ class Program:
         """Return the names of the columns that are made, and not passed on as they were."""
         assert self.node is not None
         table = as_table(self.head)
-        block = self.node.apply(Unread(names_of(table.like)), table.first())
+        block = self.node.apply(Unread(table.names), table.first())
         return tables.split_names(block, names)[0]
 
 
@@ -253,11 +252,6 @@ def as_table(X: Any) -> Table | Partitions:
     if frames.is_partitioned(X):
         return Partitions(X)
     return Table(X.toarray() if frames.is_sparse(X) else X)
-
-
-def names_of(X: Any) -> list[Any]:
-    """Return the names of a frame's columns, or the positions of an array's."""
-    return list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
 
 
 def header(names: Names, dtypes: Sequence[str], known: Mapping[Any, np.ndarray]) -> pd.DataFrame:

@@ -52,13 +52,6 @@ beside the table and the matrix."""
 FEW_ROWS = 2_048
 """Rows of which the columns are read sooner than threads are started."""
 
-READERS: dict[type, Callable[[Any, Any], Any]] = {
-    Numbers: frames.numbers,
-    Categories: frames.categories,
-    Dates: frames.datetimes,
-}
-"""Form of a block -> what makes an array, or `frames.Coded`, of a column."""
-
 
 Brought = dict[int, tuple[Any, Any]]
 """What stands for arrays elsewhere, by their ids; an array is held, lest another gets its id."""
@@ -79,6 +72,12 @@ def bring_once(brought: Brought, bring: Callable[[Any], Any], arrays: Sequence[A
 
 class Data(Protocol):
     """What a program is fitted on: the rows of one table, or of many."""
+
+    names: list[Any]
+    """Of the columns of a frame; the positions of an array's."""
+
+    framed: bool
+    """Whether the columns have names."""
 
     @property
     def like(self) -> Any:
@@ -117,6 +116,8 @@ class Table:
 
     def __init__(self, X: Any, own: Sequence[Any] = ()) -> None:
         self.X = self.like = self.top = X
+        self.framed = hasattr(X, "columns")
+        self.names = list(X.columns if self.framed else range(X.shape[1]))
         self.own = own
         self.xp = frames.xp(X)
         self.device = "cpu" if self.xp is np else "cuda"
@@ -131,32 +132,34 @@ class Table:
         with self._lock:
             store = self._columns.setdefault(form, {})
             new = [name for name in names if name not in store]
-            if new and self.xp is np:
-                apply = map if self.n_rows < FEW_ROWS else threads.each
-                store.update(zip(new, apply(partial(READERS[form], self.X), new), strict=True))
-            elif new:
-                store.update(zip(new, self._convert_together(form, new), strict=True))
+            if new:
+                store.update(zip(new, self._convert(form, new), strict=True))
         return list(map(store.__getitem__, names))
 
-    def _convert_together(self, form: type, names: Sequence[Any]) -> Iterable[Any]:
+    def _convert(self, form: type, names: Sequence[Any]) -> Iterable[Any]:
         """Return whole columns; a GPU is waited for once for what is to be known of all."""
-        if form is Categories:
+        one_by_one = self.device == "cuda" or self.n_rows < FEW_ROWS
+        apply = map if one_by_one else threads.each
+        if form is Numbers:
+            pairs = list(apply(self._number, names))
+            for j in frames.any_of([infinite for _, infinite in pairs]):
+                frames.numbers(self.X, names[j])
+            return [column for column, _ in pairs]
+        if form is Categories and self.device == "cuda":
             return map(_small, frames.all_categories(self.X, names))
-        pairs = [self._number(name) for name in names]
-        for j in frames.any_of([infinite for _, infinite in pairs]):
-            frames.numbers(self.X, names[j])
-        return [column for column, _ in pairs]
+        read = frames.categories if form is Categories else frames.datetimes
+        return apply(partial(read, self.X), names)
 
     def _number(self, name: Any) -> tuple[Any, Any]:
-        """Return a column on a GPU, or None; and whether some numbers of it are infinite.
+        """Return a column, and whether some numbers of it are infinite.
 
         cuDF makes a copy of a column that it fills, even where nothing is missing. Once all of it
-        was looked at, each block makes its own; but where it has another type, rows with and
-        without missing values would differ.
+        was looked at, each block makes its own, for which None stands; but where it has another
+        type, rows with and without missing values would differ.
         """
         series = frames.column(self.X, name)
         column = frames.values_of(series, name)
-        own = series is not column and column.dtype == series.dtype
+        own = self.device == "cuda" and series is not column and column.dtype == series.dtype
         floats = column.dtype.kind == "f"
         infinite = self.xp.isinf(column).any() if floats else self.xp.zeros((), dtype=bool)
         return None if own else column, infinite

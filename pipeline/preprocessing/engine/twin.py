@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from pipeline.errors import Reason
+from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Block, Categories, Dates, Numbers
 from pipeline.typing import Array, Estimator, Target
 
@@ -25,6 +25,15 @@ S = TypeVar("S")
 
 ANY: tuple[Any, ...] = ()
 """In `Twin.supported_params`: every value that scikit-learn allows."""
+
+
+def any_value(*params: str) -> dict[str, tuple[Any, ...]]:
+    """Return parameters of which every value is supported that scikit-learn allows.
+
+    >>> any_value("copy")
+    {'copy': ()}
+    """
+    return dict.fromkeys(params, ANY)
 
 
 class Twin(ABC, Generic[S]):
@@ -121,6 +130,16 @@ class Twin(ABC, Generic[S]):
     def apply_training(self, block: Any, *aligned: Any) -> Block:
         """Transform a block of the rows the twin was fitted on."""
         return self.apply(block)
+
+    def name(self, j: int) -> Any:
+        """Return the name of a column; its position where it has none."""
+        return j if self.names is None else self.names[j]
+
+    def refuse_columns(self, bad: np.ndarray, why: str) -> None:
+        """Raise `DataError` for the columns that are marked, if there are any."""
+        if bad.any():
+            names = [self.name(j) for j in np.flatnonzero(bad).tolist()]
+            raise DataError(f"{type(self.estimator).__name__}: the columns {names} {why}")
 
     def record_names(self, n_features: int) -> None:
         """Set the attributes that scikit-learn's own `fit` sets on every transformer."""

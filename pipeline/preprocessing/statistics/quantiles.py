@@ -259,15 +259,3 @@ def special_function(name: str, like: Array) -> Any:
     """Return a function of SciPy or CuPy's equal, whichever takes the array `like`."""
     prefix = "cupyx.scipy.special" if frames.device_of(like) == "cuda" else "scipy.special"
     return load(f"{prefix}.{name}")
-
-
-def name_columns(twin: Any, bad: np.ndarray) -> str:
-    """Return the start of a message on the columns marked in `bad`.
-
-    >>> from types import SimpleNamespace
-    >>> name_columns(SimpleNamespace(estimator=1, names=["a", "b"]), np.array([False, True]))
-    "int: the columns ['b'] hold"
-    """
-    positions = np.flatnonzero(bad).tolist()
-    names = positions if twin.names is None else [twin.names[j] for j in positions]
-    return f"{type(twin.estimator).__name__}: the columns {names} hold"

@@ -123,7 +123,7 @@ class Buffers:
     def at(self, wanted: np.ndarray) -> np.ndarray:
         """Return the kept values for ranks from 0 to ``count - 1``, on the host."""
         parts = [self.rest, *self.levels.values()]
-        values = frames.to_host(_module(self.rest).concatenate(parts))
+        values = frames.to_host(frames.xp(self.rest).concatenate(parts))
         weights = np.array([1, *(1 << level for level in self.levels)])
         order = np.argsort(values)
         passed = np.cumsum(np.repeat(weights, [len(part) for part in parts])[order])
@@ -160,16 +160,12 @@ def _put(levels: dict[int, Any], level: int, buffer: Any) -> int:
     return slack
 
 
-def _module(array: Array) -> Any:
-    return frames.xp(array)
-
-
 def _sorted(values: Array) -> Any:
-    return _module(values).sort(values)
+    return frames.xp(values).sort(values)
 
 
 def _joined(a: Array, b: Array) -> Any:
-    return _module(a).concatenate([a, b])
+    return frames.xp(a).concatenate([a, b])
 
 
 @dataclass(frozen=True)
@@ -246,6 +242,6 @@ def sketch(values: Array, size: int) -> QuantileSketch:
     size : int
         Number of values in a buffer; `size_for` gives it for a bound.
     """
-    known = ~_module(values).isnan(values)
+    known = ~frames.xp(values).isnan(values)
     columns = [buffers(values[:, j][known[:, j]], size) for j in range(values.shape[1])]
     return QuantileSketch(min_max(values), columns, values.dtype)

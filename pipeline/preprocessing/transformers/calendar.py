@@ -24,7 +24,7 @@ from pipeline.data.datetimes import MISSING
 from pipeline.errors import ConfigError
 from pipeline.preprocessing.engine.blocks import Dates, Numbers
 from pipeline.preprocessing.engine.table import side_by_side
-from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.engine.twin import Twin, any_value
 from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS, Output, encode_fields
 from pipeline.typing import Array, Name, Table, Target
 
@@ -232,7 +232,7 @@ class CalendarFeaturesTwin(Twin[int]):
     """
 
     sklearn_class = CalendarFeatures
-    supported_params = {"features": ANY, "cyclical": ANY, "epoch": ANY}
+    supported_params = any_value("features", "cyclical", "epoch")
     reads = Dates
 
     def statistics(self, block: Dates, *aligned: Any) -> int:
@@ -246,7 +246,6 @@ class CalendarFeaturesTwin(Twin[int]):
     def finalize(self, stats: int) -> None:
         """Fit the estimator on one missing time a column; it checks the parameters."""
         self.fitted = clone(self.estimator).fit(np.full((1, stats), "NaT", dtype="datetime64[ns]"))
-        self.record_names(stats)
 
     def apply(self, block: Dates) -> Numbers:
         """Return the features of each column, in float64."""

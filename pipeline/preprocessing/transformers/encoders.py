@@ -22,7 +22,7 @@ from pipeline.data import frames
 from pipeline.data.convert import Origin
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.blocks import Block, Categories, Indicators, Numbers
-from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.engine.twin import Twin, any_value
 from pipeline.preprocessing.statistics.categories import (
     CategorySums,
     count_category_rows,
@@ -148,7 +148,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
             if np.ndim(listed) != 1 or not len(listed):
                 raise ConfigError(
                     f"{type(estimator).__name__}: categories[{j}] is {listed!r}; list the "
-                    f"values of the column {self._name(j)!r}, or leave the column out"
+                    f"values of the column {self.name(j)!r}, or leave the column out"
                 )
         none = {j for j, origin in enumerate(self.origins) if origin and origin.missing is None}
         lists = enumerate(estimator.categories)
@@ -163,13 +163,10 @@ class EncoderTwin(Twin[list[CategorySums]]):
             if len(bad):
                 value = shown(column.values, int(bad[0]))
                 raise DataError(
-                    f"column {self._name(j)!r} holds {value}, which is not in categories[{j}] "
+                    f"column {self.name(j)!r} holds {value}, which is not in categories[{j}] "
                     f"({type(self.estimator).__name__} has handle_unknown='error'); add it to the "
                     "list, clean the column, or set handle_unknown to let unknown values pass"
                 ) from error
-
-    def _name(self, j: int) -> Any:
-        return j if self.names is None else self.names[j]
 
     @abstractmethod
     def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
@@ -197,7 +194,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
     def _not_there(self, j: int, column: frames.Coded, row: int) -> DataError:
         value = shown(column.values, int(column.codes[row]))
         return DataError(
-            f"column {self._name(j)!r} holds {value}, which was not there at fit "
+            f"column {self.name(j)!r} holds {value}, which was not there at fit "
             f"({type(self.estimator).__name__} has handle_unknown='error'); clean the "
             "column, or set handle_unknown to let unknown values pass"
         )
@@ -314,16 +311,16 @@ class OneHotEncoderTwin(EncoderTwin):
     """
 
     sklearn_class = OneHotEncoder
-    supported_params = {
-        "categories": ANY,
-        "drop": ANY,
-        "handle_unknown": ANY,
-        "min_frequency": ANY,
-        "max_categories": ANY,
-        "sparse_output": ANY,
-        "dtype": ANY,
-        "feature_name_combiner": ANY,
-    }
+    supported_params = any_value(
+        "categories",
+        "drop",
+        "handle_unknown",
+        "min_frequency",
+        "max_categories",
+        "sparse_output",
+        "dtype",
+        "feature_name_combiner",
+    )
 
     def prepare(self) -> None:
         """Note the output column of each category."""
@@ -395,15 +392,15 @@ class OrdinalEncoderTwin(EncoderTwin):
     """The position of each value among the categories, as a number."""
 
     sklearn_class = OrdinalEncoder
-    supported_params = {
-        "categories": ANY,
-        "handle_unknown": ANY,
-        "unknown_value": ANY,
-        "encoded_missing_value": ANY,
-        "min_frequency": ANY,
-        "max_categories": ANY,
-        "dtype": ANY,
-    }
+    supported_params = any_value(
+        "categories",
+        "handle_unknown",
+        "unknown_value",
+        "encoded_missing_value",
+        "min_frequency",
+        "max_categories",
+        "dtype",
+    )
 
     def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
         """Return the numbers that stand for each entry; -inf marks an unknown one."""

@@ -14,7 +14,7 @@ from pipeline.data import frames
 from pipeline.data.target import encode_labels
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Numbers
-from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.engine.twin import ANY, Twin, any_value
 from pipeline.preprocessing.statistics import f_tests
 from pipeline.preprocessing.statistics.f_tests import Joint
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
@@ -61,7 +61,7 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
     """
 
     sklearn_class = VarianceThreshold
-    supported_params = {"threshold": ANY}
+    supported_params = any_value("threshold")
 
     def statistics(self, block: Numbers, *aligned: Any) -> VarianceStats:
         """Return moments and bounds of the block."""
@@ -80,7 +80,6 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
         # scikit-learn checks the threshold; two rows so far apart pass it.
         self.fitted = clone(self.estimator).fit([[0.0] * n_columns, [WIDE] * n_columns])
         self.fitted.variances_ = _variances(stats, exact=self.estimator.threshold == 0)
-        self.record_names(n_columns)
         if not self.fitted.get_support().any():
             one = " (X contains only one sample)" if (stats.moments.rows == 1).all() else ""
             raise DataError(
@@ -155,7 +154,6 @@ class SelectKBestTwin(_SelectorTwin[Any]):
             # scikit-learn checks the parameters, on any table that can be scored.
             self.fitted = clone(self.estimator).fit(ramp, [0, 1, 0, 1])
         self.fitted.scores_, self.fitted.pvalues_ = scores, pvalues
-        self.record_names(len(scores))
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the selected columns; the others must be finite too, as in scikit-learn."""

@@ -124,7 +124,6 @@ class FunctionTransformerTwin(Twin[Checked]):
                 stacklevel=2,
             )
         self.fitted = clone(self.estimator)
-        self.record_names(stats.width)
 
     def apply(self, block: Numbers | Categories) -> Numbers | Categories:
         """Return the function of every value, once `validate` has looked at them."""

@@ -7,7 +7,7 @@ Every division rounds down, so times before 1970 need no case of their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -86,118 +86,91 @@ def first_of_january(year: Any) -> Any:
 
 
 class Fields:
-    """The calendar features of points in time, each computed when it is first asked for.
+    """The calendar features of points in time, by name; what several need is computed once.
 
     Parameters
     ----------
     nanoseconds : array of int64
         Since 1970-01-01, any shape, on either device. `MISSING` gives numbers without meaning.
     epoch : int
-        Where `days_since` counts from, in nanoseconds since 1970-01-01.
+        Where "days_since" counts from, in nanoseconds since 1970-01-01.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Fields(np.array([DAY]))["day"].tolist()
+    [2]
     """
 
     def __init__(self, nanoseconds: Array, epoch: int = 0) -> None:
         self.nanoseconds, self.epoch = nanoseconds, epoch
 
+    def __getitem__(self, feature: str) -> Any:
+        """Return a feature; `CalendarFeatures` says what each is."""
+        return _FEATURES[feature](self)
+
     @cached_property
-    def _whole_days(self) -> Any:
+    def whole_days(self) -> Any:
+        """Days since 1970-01-01, as int64."""
         return self.nanoseconds // DAY
 
     @cached_property
-    def _days(self) -> Any:
+    def days(self) -> Any:
+        """Days since 1970-01-01, as int32."""
         # The nanoseconds of int64 span 213,504 days; half the width is twice the speed.
-        return self._whole_days.astype("int32")
+        return self.whole_days.astype("int32")
 
     @cached_property
-    def _of_day(self) -> Any:
-        return self.nanoseconds - self._whole_days * DAY
+    def of_day(self) -> Any:
+        """Nanoseconds since midnight."""
+        return self.nanoseconds - self.whole_days * DAY
 
     @cached_property
-    def _date(self) -> Date:
-        return date(self._days)
-
-    @property
-    def year(self) -> Any:
-        """1677 to 2262."""
-        return self._date.year
-
-    @property
-    def quarter(self) -> Any:
-        """1 to 4."""
-        return (self._date.month + 2) // 3
-
-    @property
-    def month(self) -> Any:
-        """1 to 12."""
-        return self._date.month
-
-    @property
-    def weekofyear(self) -> Any:
-        """1 to 53, of ISO 8601: the week belongs to the year that holds its Thursday."""
-        thursday = self._days - self.weekday + 3
-        return (thursday - first_of_january(date(thursday).year)) // 7 + 1
-
-    @property
-    def day(self) -> Any:
-        """1 to 31, of the month."""
-        return self._date.day
-
-    @property
-    def dayofyear(self) -> Any:
-        """1 to 366."""
-        return self._days - first_of_january(self._date.year) + 1
+    def date(self) -> Date:
+        """Year, month and day."""
+        return date(self.days)
 
     @cached_property
     def weekday(self) -> Any:
         """0 on Monday to 6 on Sunday."""
-        since_monday = self._days + 3
-        return since_monday - since_monday // 7 * 7
+        return modulo(self.days + 3, 7)
 
     @property
-    def hour(self) -> Any:
-        """0 to 23."""
-        return self._of_day // HOUR
-
-    @property
-    def minute(self) -> Any:
-        """0 to 59."""
-        minutes = self._of_day // MINUTE
-        return minutes - minutes // 60 * 60
-
-    @property
-    def second(self) -> Any:
-        """0 to 59, the fraction cut off."""
-        seconds = self._of_day // SECOND
-        return seconds - seconds // 60 * 60
-
-    @property
-    def is_weekend(self) -> Any:
-        """Saturday or Sunday."""
-        return self.weekday > 4
-
-    @property
-    def is_month_start(self) -> Any:
-        """The first day of a month, at any hour."""
-        return self._date.day == 1
-
-    @property
-    def is_month_end(self) -> Any:
-        """The last day of a month, at any hour."""
-        return date(self._days + 1).day == 1
+    def weekofyear(self) -> Any:
+        """1 to 53, of ISO 8601: the week belongs to the year that holds its Thursday."""
+        thursday = self.days - self.weekday + 3
+        return (thursday - first_of_january(date(thursday).year)) // 7 + 1
 
     @property
     def days_since(self) -> Any:
         """Days since the epoch, with the fraction of the day."""
         days, rest = divmod(self.epoch, DAY)
-        return (self._whole_days - days) + (self._of_day - rest) / DAY
-
-    @property
-    def total_seconds(self) -> Any:
-        """Seconds since 1970-01-01, with their fraction."""
-        return self.nanoseconds / SECOND
+        return (self.whole_days - days) + (self.of_day - rest) / DAY
 
 
-FEATURES = tuple(name for name in vars(Fields) if not name.startswith("_"))
+def modulo(values: Array, n: int) -> Any:
+    """Return what is left of whole numbers divided by another; never negative."""
+    return values - values // n * n
+
+
+_FEATURES: dict[str, Callable[[Fields], Any]] = {
+    "year": lambda at: at.date.year,
+    "quarter": lambda at: (at.date.month + 2) // 3,
+    "month": lambda at: at.date.month,
+    "weekofyear": lambda at: at.weekofyear,
+    "day": lambda at: at.date.day,
+    "dayofyear": lambda at: at.days - first_of_january(at.date.year) + 1,
+    "weekday": lambda at: at.weekday,
+    "hour": lambda at: at.of_day // HOUR,
+    "minute": lambda at: modulo(at.of_day // MINUTE, 60),
+    "second": lambda at: modulo(at.of_day // SECOND, 60),
+    "is_weekend": lambda at: at.weekday > 4,
+    "is_month_start": lambda at: at.date.day == 1,
+    "is_month_end": lambda at: date(at.days + 1).day == 1,
+    "days_since": lambda at: at.days_since,
+    "total_seconds": lambda at: at.nanoseconds / SECOND,
+}
+FEATURES = tuple(_FEATURES)
 """All features by name."""
 
 Output = tuple[str, str]
@@ -233,7 +206,7 @@ def encode_fields(nanoseconds: Array, outputs: Sequence[Output], epoch: int = 0)
     missing = nanoseconds == MISSING
     matrix = xp.empty((n_rows, n_columns * len(outputs)), dtype="float64", order="F")
     for j, (feature, wave) in enumerate(outputs):
-        values = getattr(fields, feature)
+        values = fields[feature]
         values = _wave(values, PERIODS[feature], wave, xp) if wave else values.astype("float64")
         matrix[:, j :: len(outputs)] = xp.where(missing, xp.nan, values)
     return matrix
@@ -242,4 +215,4 @@ def encode_fields(nanoseconds: Array, outputs: Sequence[Output], epoch: int = 0)
 def _wave(values: Array, period: int, wave: str, xp: ModuleType) -> Any:
     # Looked up: the values are few, and the sines of the host are the same on every device.
     angles = np.arange(period + 1) * (2 * np.pi / period)
-    return xp.take(frames.to_device(getattr(np, wave)(angles), frames.device_of(values)), values)
+    return xp.take(frames.to_device_of(getattr(np, wave)(angles), values), values)

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.impute import MissingIndicator, SimpleImputer
 
 from pipeline.data import frames
-from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Categories, Numbers, fill_missing
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.categories import (
@@ -227,7 +226,6 @@ class MissingIndicatorTwin(Twin[Holes]):
         if stats.missing.any():
             row[:, stats.missing] = np.nan if stats.dtype.kind == "f" else marker
         self.fitted = clone(self.estimator).fit(row)
-        self.record_names(len(stats.missing))
 
     def apply(self, block: Numbers | Categories) -> Numbers:
         """Return the mask of the columns in `features_`.
@@ -246,13 +244,13 @@ class MissingIndicatorTwin(Twin[Holes]):
         return Numbers(mask.take(frames.to_device_of(kept, mask), axis=1))
 
     def _check_known(self, mask: Array) -> None:
-        new = np.setdiff1d(np.flatnonzero(frames.to_host(mask.any(axis=0))), self.fitted.features_)
-        if len(new):
-            names = [j if self.names is None else self.names[j] for j in new.tolist()]
-            raise DataError(
-                f"MissingIndicator: the columns {names} miss values and did not at fit; impute "
-                "them first, or set error_on_new=False or features='all'"
-            )
+        new = np.array(frames.to_host(mask.any(axis=0)))
+        new[self.fitted.features_] = False
+        self.refuse_columns(
+            new,
+            "miss values and did not at fit; impute them first, or set error_on_new=False or "
+            "features='all'",
+        )
 
 
 def is_missing(block: Numbers | Categories) -> Any:

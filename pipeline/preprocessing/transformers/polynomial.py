@@ -16,7 +16,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from pipeline.data import frames
 from pipeline.preprocessing.engine.blocks import Numbers
-from pipeline.preprocessing.engine.twin import ANY
+from pipeline.preprocessing.engine.twin import any_value
 from pipeline.preprocessing.transformers.scalers import StatelessTwin
 
 PADDING = 16
@@ -39,7 +39,7 @@ class PolynomialFeaturesTwin(StatelessTwin):
     """Products of the columns, in scikit-learn's order; all arithmetic is in float64."""
 
     sklearn_class = PolynomialFeatures
-    supported_params = {"degree": ANY, "interaction_only": ANY, "include_bias": ANY, "order": ANY}
+    supported_params = any_value("degree", "interaction_only", "include_bias", "order")
 
     def finalize(self, stats: int) -> None:
         """Let scikit-learn check the parameters."""

@@ -15,14 +15,12 @@ from sklearn.base import clone
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 
 from pipeline.data import frames
-from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments, stack_moments
 from pipeline.preprocessing.statistics.quantiles import (
     RowBlocks,
-    name_columns,
     on_all_cores,
     special_function,
 )
@@ -113,27 +111,24 @@ class PowerTransformerTwin(Twin[Logs]):
             twin = StandardScalerTwin(StandardScaler(copy=False))
             twin.finalize(Moments(*learnt))
             vars(fitted._scaler).update(vars(twin.fitted))
-        self.record_names(n_columns)
 
     def _check_values(self, bounds: MinMax) -> None:
-        if bounds.empty.any():
-            raise DataError(f"{name_columns(self, bounds.empty)} no values; leave them out")
+        self.refuse_columns(bounds.empty, "hold no values; leave them out")
         self._check_positive(bounds.low[None])
-        constant = bounds.low == bounds.high
-        if constant.any() and self.estimator.method == "box-cox":
-            raise DataError(
-                f"{name_columns(self, constant)} one value only, from which Box-Cox can learn no "
-                "power; leave them out or use method='yeo-johnson'"
+        if self.estimator.method == "box-cox":
+            self.refuse_columns(
+                bounds.low == bounds.high,
+                "hold one value only, from which Box-Cox can learn no power; leave them out or "
+                "use method='yeo-johnson'",
             )
 
     def _check_positive(self, values: Array) -> None:
         if self.estimator.method == "box-cox":
-            bad = frames.to_host((values <= 0).any(axis=0))
-            if bad.any():
-                raise DataError(
-                    f"{name_columns(self, bad)} values that are not positive, and Box-Cox needs "
-                    "positive ones; use method='yeo-johnson'"
-                )
+            self.refuse_columns(
+                frames.to_host((values <= 0).any(axis=0)),
+                "hold values that are not positive, and Box-Cox needs positive ones; use "
+                "method='yeo-johnson'",
+            )
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the powers, standardised if asked for, in float64."""

@@ -14,14 +14,12 @@ from sklearn.base import clone
 from sklearn.preprocessing import KBinsDiscretizer, QuantileTransformer
 
 from pipeline.data import frames
-from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Block, Indicators, Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.quantiles import (
     Values,
     collect_values,
     draw_rows,
-    name_columns,
     quantile,
     special_function,
 )
@@ -69,7 +67,6 @@ class QuantileTransformerTwin(Twin[Values]):
         found = quantile(learnt_from, levels)
         # Three times each, so that no rounding of a rank mixes two of them.
         self._fit(np.repeat(found, 3, axis=0)[1:-1], n_quantiles, None)
-        self.record_names(stats.n_columns)
         self.prepare()
 
     def prepare(self) -> None:
@@ -178,7 +175,6 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
         edges = self._edges(learnt_from, np.broadcast_to(estimator.n_bins, stats.n_columns))
         self._check_bins(edges)
         self.fitted = self._fit_to(edges, dtype)
-        self.record_names(stats.n_columns)
 
     def _edges(self, stats: Values, bins: np.ndarray) -> list[np.ndarray]:
         bounds = stats.min_max
@@ -201,11 +197,11 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
         return [_wide(found[n][:, j]) for j, n in enumerate(bins.tolist())]
 
     def _check_bins(self, edges: list[np.ndarray]) -> None:
-        none = np.array([len(e) < 2 for e in edges])
-        if none.any() and self.estimator.encode != "ordinal":
-            raise DataError(
-                f"{name_columns(self, none)} values within {NARROW} of each other, so no bin is "
-                "left; scale them first (StandardScaler), leave them out, or use encode='ordinal'"
+        if self.estimator.encode != "ordinal":
+            self.refuse_columns(
+                np.array([len(each) < 2 for each in edges]),
+                f"hold values within {NARROW} of each other, so no bin is left; scale them first "
+                "(StandardScaler), leave them out, or use encode='ordinal'",
             )
 
     def _fit_to(self, edges: list[np.ndarray], dtype: DType) -> Any:

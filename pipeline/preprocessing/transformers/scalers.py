@@ -26,7 +26,7 @@ from sklearn.preprocessing import (
 from pipeline.data import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Block, Numbers
-from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.engine.twin import Twin, any_value
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import Values, collect_values, quantile
@@ -37,7 +37,7 @@ class StandardScalerTwin(Twin[Moments]):
     """Subtract the mean and divide by the standard deviation, NaN left as it is."""
 
     sklearn_class = StandardScaler
-    supported_params = {"with_mean": ANY, "with_std": ANY, "copy": ANY}
+    supported_params = any_value("with_mean", "with_std", "copy")
     reads = Numbers
     weighted = True
 
@@ -68,7 +68,6 @@ class StandardScalerTwin(Twin[Moments]):
             stats.rows if estimator.with_mean or estimator.with_std else stats.rows.astype("int64")
         )
         fitted.n_samples_seen_ = seen[0] if (seen == seen[0]).all() else seen
-        self.record_names(len(seen))
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block in float64."""
@@ -97,7 +96,6 @@ class _RangeTwin(Twin[MinMax]):
             warnings.filterwarnings("ignore", "All-NaN", RuntimeWarning)
             self.fitted = clone(self.estimator).fit(table)
         self.fitted.n_samples_seen_ = stats.n_rows
-        self.record_names(len(stats.low))
 
 
 class MinMaxScalerTwin(_RangeTwin):
@@ -109,7 +107,7 @@ class MinMaxScalerTwin(_RangeTwin):
     """
 
     sklearn_class = MinMaxScaler
-    supported_params = {"feature_range": ANY, "clip": ANY, "copy": ANY}
+    supported_params = any_value("feature_range", "clip", "copy")
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block in float64."""
@@ -128,7 +126,7 @@ class MaxAbsScalerTwin(_RangeTwin):
     """
 
     sklearn_class = MaxAbsScaler
-    supported_params = {"clip": ANY, "copy": ANY}
+    supported_params = any_value("clip", "copy")
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block in float64."""
@@ -146,13 +144,9 @@ class RobustScalerTwin(Twin[Values]):
     """
 
     sklearn_class = RobustScaler
-    supported_params = {
-        "with_centering": ANY,
-        "with_scaling": ANY,
-        "quantile_range": ANY,
-        "unit_variance": ANY,
-        "copy": ANY,
-    }
+    supported_params = any_value(
+        "with_centering", "with_scaling", "quantile_range", "unit_variance", "copy"
+    )
     reads = Numbers
 
     def statistics(self, block: Numbers, *aligned: object) -> Values:
@@ -170,7 +164,6 @@ class RobustScalerTwin(Twin[Values]):
         if estimator.with_scaling and estimator.unit_variance:
             of_normal = norm.ppf(np.array(estimator.quantile_range) / 100.0)
             fitted.scale_ = fitted.scale_ / (of_normal[1] - of_normal[0])
-        self.record_names(stats.n_columns)
 
     def _quantiles(self, stats: Values) -> np.ndarray:
         estimator = self.estimator
@@ -222,12 +215,11 @@ def require_finite(twin: Twin[Any], values: Array) -> None:
     if values.dtype.kind != "f" or bool((finite := xp.isfinite(values)).all()):
         return
     j = int(xp.nonzero(~finite.all(axis=0))[0][0])
-    name = j if twin.names is None else twin.names[j]
     what, suggestion = "infinite values", "scale the column down, or leave it out"
     if bool(xp.isnan(values[:, j]).any()):
         what, suggestion = "missing values (NaN)", "impute them before this step (SimpleImputer)"
-    step = type(twin.estimator).__name__
-    raise DataError(f"{step}: column {name!r} holds {what}, which it does not take; {suggestion}")
+    where = f"{type(twin.estimator).__name__}: column {twin.name(j)!r}"
+    raise DataError(f"{where} holds {what}, which it does not take; {suggestion}")
 
 
 class FiniteTwin(Twin[S]):
@@ -260,7 +252,6 @@ class StatelessTwin(FiniteTwin[int]):
     def finalize(self, stats: int) -> None:
         """Fit scikit-learn's transformer on one row; it checks the parameters."""
         self.fitted = clone(self.estimator).fit(np.zeros((1, stats)))
-        self.record_names(stats)
 
 
 class NormalizerTwin(StatelessTwin):
@@ -272,7 +263,7 @@ class NormalizerTwin(StatelessTwin):
     """
 
     sklearn_class = Normalizer
-    supported_params = {"norm": ANY, "copy": ANY}
+    supported_params = any_value("norm", "copy")
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
         """Return the block with rows of norm one, in float64."""
@@ -293,7 +284,7 @@ class BinarizerTwin(StatelessTwin):
     """One where a value is above the threshold, else zero, in the type of the block."""
 
     sklearn_class = Binarizer
-    supported_params = {"threshold": ANY, "copy": ANY}
+    supported_params = any_value("threshold", "copy")
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
         """Return zeros and ones."""

@@ -12,16 +12,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import SplineTransformer
 
 from pipeline.data import frames
-from pipeline.errors import DataError, Reason
+from pipeline.errors import Reason
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
-from pipeline.preprocessing.statistics.quantiles import (
-    Values,
-    collect_values,
-    name_columns,
-    quantile,
-)
+from pipeline.preprocessing.statistics.quantiles import Values, collect_values, quantile
 from pipeline.typing import Array, Estimator
 
 LEAST_DEGREE = {"constant": 1, "linear": 2}
@@ -111,12 +106,11 @@ class SplineTransformerTwin(Twin[Any]):
     def _check_missing(self, values: Array) -> None:
         if self.estimator.handle_missing == "error":
             xp = frames.xp(values)
-            missing = frames.to_host(xp.isnan(values).any(axis=0))
-            if missing.any():
-                raise DataError(
-                    f"{name_columns(self, missing)} missing values (NaN); impute them first "
-                    "(SimpleImputer) or set handle_missing='zeros'"
-                )
+            self.refuse_columns(
+                frames.to_host(xp.isnan(values).any(axis=0)),
+                "hold missing values (NaN); impute them first (SimpleImputer) or set "
+                "handle_missing='zeros'",
+            )
 
     def finalize(self, stats: Values | MinMax) -> None:
         """Fit scikit-learn's transformer on a table with the same bounds or quantiles."""
@@ -125,7 +119,6 @@ class SplineTransformerTwin(Twin[Any]):
             # Of columns without any value; they become zeros.
             warnings.simplefilter("ignore")
             self.fitted = clone(self.estimator).fit(table)
-        self.record_names(table.shape[1])
         self.prepare()
 
     def resume(self, fitted: Estimator) -> None:
@@ -195,12 +188,11 @@ class SplineTransformerTwin(Twin[Any]):
             return xp.where(period > 0, lower + along, 0.0)
         if self.estimator.extrapolation == "error":
             outside = ~((lower <= values) & (values <= upper)) & ~xp.isnan(values)
-            bad = frames.to_host(outside.any(axis=0))
-            if bad.any():
-                raise DataError(
-                    f"{name_columns(self, bad)} values beyond the limits of the knots; set "
-                    "extrapolation to 'constant', 'linear', 'continue' or 'periodic'"
-                )
+            self.refuse_columns(
+                frames.to_host(outside.any(axis=0)),
+                "hold values beyond the limits of the knots; set extrapolation to 'constant', "
+                "'linear', 'continue' or 'periodic'",
+            )
         return values
 
 

@@ -30,7 +30,7 @@ from pipeline.data import frames
 from pipeline.data.target import encode_labels
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.blocks import Categories, Numbers
-from pipeline.preprocessing.engine.twin import ANY
+from pipeline.preprocessing.engine.twin import any_value
 from pipeline.preprocessing.statistics.categories import (
     CategorySums,
     place_codes,
@@ -51,14 +51,9 @@ class TargetEncoderTwin(EncoderTwin):
     """Each category becomes the mean of the target in it, shrunken towards the overall mean."""
 
     sklearn_class = TargetEncoder
-    supported_params = {
-        "categories": ANY,
-        "target_type": ANY,
-        "smooth": ANY,
-        "cv": ANY,
-        "shuffle": ANY,
-        "random_state": ANY,
-    }
+    supported_params = any_value(
+        "categories", "target_type", "smooth", "cv", "shuffle", "random_state"
+    )
     needs_target = True
 
     def aligned(self, y: Any) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from pipeline.errors import Unsupported
+from pipeline.errors import DataError, Unsupported
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import TWINS
 from tests.names import plain
@@ -100,3 +100,13 @@ def test_the_spec_is_cloned() -> None:
     twin = TWINS[StandardScaler](estimator)
     assert twin.estimator is not estimator
     assert twin.estimator.get_params() == estimator.get_params()
+
+
+@pytest.mark.parametrize(("names", "said"), [(None, "[1]"), (["a", "b"], "['b']")])
+def test_columns_that_are_refused_are_named(names: Any, said: str) -> None:
+    twin = TWINS[StandardScaler](StandardScaler())
+    twin.names = names
+    twin.refuse_columns(np.array([False, False]), "hold nothing")
+    with pytest.raises(DataError) as caught:
+        twin.refuse_columns(np.array([False, True]), "hold nothing")
+    assert str(caught.value) == f"StandardScaler: the columns {said} hold nothing"

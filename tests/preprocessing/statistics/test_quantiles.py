@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 from functools import reduce
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from pipeline.preprocessing.statistics.quantiles import (
     RowBlocks,
     collect_values,
     draw_rows,
-    name_columns,
     on_all_cores,
     quantile,
     quantile_ranks,
@@ -175,9 +172,3 @@ def test_each_returns_results_in_order() -> None:
 
 def test_special_functions_are_those_of_the_array() -> None:
     assert special_function("ndtri", np.zeros(1))(0.5) == 0.0
-
-
-@pytest.mark.parametrize(("names", "said"), [(None, "[1]"), (["a", "b"], "['b']")])
-def test_blamed_columns_are_named(names: Any, said: str) -> None:
-    twin = SimpleNamespace(estimator=1.5, names=names)
-    assert name_columns(twin, np.array([False, True])) == f"float: the columns {said} hold"
