@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from pipeline.data import frames
 from pipeline.errors import ConfigError
-from pipeline.typing import Array, Names, Table
+from pipeline.typing import Array, Table
+
+if TYPE_CHECKING:
+    from pipeline.preprocessing.engine.table import Part
 
 
 class Block(Protocol):
@@ -257,21 +260,6 @@ def fill_missing(values: Array, missing: Array, fill: Any, xp: ModuleType) -> An
     return values
 
 
-class _Rows(Protocol):
-    """The rows of the table that a block was made of: `engine.table.Part`."""
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-
-    @property
-    def xp(self) -> Any:
-        """NumPy or CuPy."""
-
-    def read(self, names: Names, form: type) -> Any:
-        """Return some columns of the table as a block of a form."""
-
-
 def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
     """Return the type that holds the numbers of blocks side by side, as `numpy.hstack` does it.
 
@@ -285,7 +273,7 @@ def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
     return common if common.kind in "iufb" else np.dtype("float64")
 
 
-def as_numbers(block: Block, rows: _Rows) -> Numbers:
+def as_numbers(block: Block, rows: Part) -> Numbers:
     """Return a block as one matrix, in the type that its columns have together."""
     if isinstance(block, Numbers):
         return block
@@ -298,14 +286,14 @@ def as_numbers(block: Block, rows: _Rows) -> Numbers:
     return Numbers(values)
 
 
-def as_read(block: Block, rows: _Rows) -> Block:
+def as_read(block: Block, rows: Part) -> Block:
     """Return a block with columns of the table read as numbers."""
     if isinstance(block, Joined):
         return Joined([as_read(part, rows) for part in block.blocks])
     return as_numbers(block, rows) if isinstance(block, Unread) else block
 
 
-def as_categories(block: Block, rows: _Rows) -> Categories:
+def as_categories(block: Block, rows: Part) -> Categories:
     """Return a block as codes; each column of numbers is coded by its distinct values."""
     if isinstance(block, Categories):
         return block
@@ -319,7 +307,7 @@ def as_categories(block: Block, rows: _Rows) -> Categories:
     return Categories(frames.all_coded(values.T))
 
 
-def as_dates(block: Block, rows: _Rows) -> Dates:
+def as_dates(block: Block, rows: Part) -> Dates:
     """Return a block of dates.
 
     Raises

@@ -168,6 +168,10 @@ class Partitions:
         return of_first if exact or of_first.kind == "f" else np.dtype("float64")
 
 
+Data = Table | Partitions
+"""What a program is fitted on: the rows of one table, or of many."""
+
+
 def _head(X: Any) -> Any:
     """Return the first row of a partition, free of the others' memory."""
     return X[:1].copy()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from operator import methodcaller
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -42,11 +42,14 @@ from pipeline.preprocessing.engine.blocks import (
     join,
     scale,
 )
-from pipeline.preprocessing.engine.table import Data, Part, Read
+from pipeline.preprocessing.engine.table import Part, Read
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
 from pipeline.typing import Array, Estimator, Target
+
+if TYPE_CHECKING:
+    from pipeline.preprocessing.engine.dask import Data
 
 T = TypeVar("T")
 

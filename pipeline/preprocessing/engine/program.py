@@ -23,7 +23,7 @@ from pipeline.preprocessing.engine.build import (
     build,
     obstacles_to_batches,
 )
-from pipeline.preprocessing.engine.dask import Partitions
+from pipeline.preprocessing.engine.dask import Data, Partitions
 from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput
 from pipeline.preprocessing.engine.table import Read, Table
 from pipeline.typing import Estimator, Names
@@ -175,20 +175,20 @@ class Program:
         self.node.resume(fitted, NodeInput(list(names), framed), iter(forms))
         self.head, self.resumed = header(names, dtypes, self.node.known()), True
 
-    def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Table | Partitions, Read]:
+    def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Data, Read]:
         table = as_table(X)
         self.head, self.resumed = frames.head(table.top), False
         self.node = build(self.estimator, self.head, self.step, self.options(keeps=keeps))
         return table, self.node.fit(table, self._source(table), y)[0]
 
-    def _source(self, table: Table | Partitions) -> NodeInput:
+    def _source(self, table: Data) -> NodeInput:
         return NodeInput(table.names, table.framed, origins=self.origins)
 
     def options(self, *, keeps: Keeps = "none") -> BuildOptions:
         """Return how the tree of this program is built."""
         return BuildOptions(keeps, self.dtype == "auto", self.rank_error, self.weights)
 
-    def _write(self, table: Table | Partitions, read: Read) -> Any:
+    def _write(self, table: Data, read: Read) -> Any:
         if isinstance(table, Partitions):
             made = table.write(read, self.dtype, self._names())
         elif self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
@@ -247,7 +247,7 @@ class Program:
         return tables.split_names(block, names)[0]
 
 
-def as_table(X: Any) -> Table | Partitions:
+def as_table(X: Any) -> Data:
     """Return a table, or the partitions of a Dask frame, as programs read them."""
     if frames.is_partitioned(X):
         return Partitions(X)

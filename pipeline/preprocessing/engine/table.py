@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from operator import attrgetter
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -70,39 +70,6 @@ def bring_once(brought: Brought, bring: Callable[[Any], Any], arrays: Sequence[A
     return [brought[id(array)][1] for array in arrays]
 
 
-class Data(Protocol):
-    """What a program is fitted on: the rows of one table, or of many."""
-
-    names: list[Any]
-    """Of the columns of a frame; the positions of an array's."""
-
-    framed: bool
-    """Whether the columns have names."""
-
-    @property
-    def like(self) -> Any:
-        """A frame or an array with the columns and types of the table."""
-
-    @property
-    def top(self) -> Any:
-        """A frame or an array that begins with the first row."""
-
-    widest: int
-    """Columns of the widest block: wider ones have fewer rows."""
-
-    def first(self) -> Part:
-        """Return the first row."""
-
-    def narrowed(self, names: Sequence[Any]) -> Data:
-        """Return the rows of which nothing but these columns will be read."""
-
-    def bring(self, aligned: Sequence[Any]) -> list[Any]:
-        """Return host arrays with one entry a row in a place from where parts can take theirs."""
-
-    def reduce(self, function: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
-        """Merge the statistics of all parts."""
-
-
 class Table:
     """The columns of a frame as arrays, converted when first read and cut into blocks by rows.
 
@@ -112,6 +79,19 @@ class Table:
         Where it lives is where the blocks live.
     own : sequence of array
         The entries for these rows in arrays of which `Cut` names one.
+
+    Attributes
+    ----------
+    framed : bool
+        Whether the columns have names.
+    names : list
+        Of the columns; without names their positions.
+    like : frame or array
+        With the columns and types of the table.
+    top : frame or array
+        Begins with the first row.
+    widest : int
+        Columns of the widest block: wider ones have fewer rows.
     """
 
     def __init__(self, X: Any, own: Sequence[Any] = ()) -> None:
@@ -157,7 +137,7 @@ class Table:
         was looked at, each block makes its own, for which None stands; but where it has another
         type, rows with and without missing values would differ.
         """
-        series = frames.column(self.X, name)
+        series = self.X[name] if self.framed else self.X[:, name]
         column = frames.values_of(series, name)
         own = self.device == "cuda" and series is not column and column.dtype == series.dtype
         floats = column.dtype.kind == "f"
