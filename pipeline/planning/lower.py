@@ -115,6 +115,7 @@ def _make_program(
         rank_error=options.rank_error,
         order=rule.order if rule else "C",
         selected_from=after is not None and after.runs_on_blocks,
+        classified=True,
     )
     places = [place for node in group for place in node.placements]
     return Step(" + ".join(node.path for node in group), program, device, places)

@@ -46,12 +46,15 @@ class BuildOptions:
         Of medians and quantiles, as a share of the rows; 0 is exact.
     weights : sequence of (transformer, array)
         What transformers, as they are in the estimator, weigh the rows by.
+    classified : bool
+        It is known that every part has a twin.
     """
 
     keeps: Keeps = "none"
     float32: bool = False
     rank_error: float = 0.0
     weights: Sequence[tuple[Any, Any]] = ()
+    classified: bool = False
 
 
 def build(
@@ -76,7 +79,7 @@ def build(
     """
     options = options or BuildOptions()
     inside = walk(estimator, step)
-    if against := _reasons_of(inside):
+    if not options.classified and (against := _reasons_of(inside)):
         raise Unsupported(*against)
     if options.keeps == "small" and _needs_all_rows(inside):
         options = replace(options, keeps="none")

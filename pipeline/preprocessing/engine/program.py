@@ -50,6 +50,8 @@ class Program:
         Order of the output matrix on a GPU: what reads it would make a copy in the other one.
     selected_from : bool
         A `ColumnTransformer` follows: on the host it is given a frame where some columns are text.
+    classified : bool
+        It is known that every part has a twin; otherwise `fit` looks.
 
     Examples
     --------
@@ -68,8 +70,9 @@ class Program:
         rank_error: float = 0.0,
         order: str = "C",
         selected_from: bool = False,
+        classified: bool = False,
     ) -> None:
-        self.order, self.selected_from = order, selected_from
+        self.order, self.selected_from, self.classified = order, selected_from, classified
         self.estimator, self.dtype, self.step, self.rank_error = estimator, dtype, step, rank_error
         self.node: BlockNode | None = None
         self.width = 0
@@ -186,7 +189,9 @@ class Program:
 
     def options(self, *, keeps: Keeps = "none") -> BuildOptions:
         """Return how the tree of this program is built."""
-        return BuildOptions(keeps, self.dtype == "auto", self.rank_error, self.weights)
+        return BuildOptions(
+            keeps, self.dtype == "auto", self.rank_error, self.weights, self.classified
+        )
 
     def _write(self, table: Data, read: Read) -> Any:
         if isinstance(table, Partitions):
