@@ -321,7 +321,9 @@ def to_device_of(array: np.ndarray, other: Array) -> Any:
 
 def any_of(marks: Sequence[Any]) -> list[int]:
     """Return the positions of the arrays in which something is true; a GPU is waited for once."""
-    marked = all_to_host([mark.any() for mark in marks])
+    marked = [mark.any() for mark in marks]
+    if any(_LIBRARIES[type(mark)] == "cupy" for mark in marked):
+        marked = all_to_host(marked)
     return np.flatnonzero(marked).tolist()
 
 

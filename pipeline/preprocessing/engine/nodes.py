@@ -237,16 +237,11 @@ class TransformerNode(BlockNode):
                 twin.merge,
             )
         self._finish(stats)
-        return partial(self._training_block, read, aligned), twin.moments_behind(stats)
+        return (lambda part: self.apply(read(part), part, aligned)), twin.moments_behind(stats)
 
     def _aligned(self, y: Target, weights: Array) -> list[Any]:
         """Return what the twin needs beside its blocks, one entry a row."""
         return [*self.twin.aligned(y), *([] if weights is None else [weights])]
-
-    def _training_block(self, read: Read, aligned: Sequence[Any], part: Part) -> Block:
-        block = read(part)
-        own = part.of(aligned) if aligned else ()
-        return self._narrowed(block, self.twin.apply_training(block, *own))
 
     def _finish(self, stats: Any) -> None:
         if self.stats is not None:
@@ -273,22 +268,24 @@ class TransformerNode(BlockNode):
             return replace(source, blocks=blocks, moments=moments)
         return super().then(source, blocks, moments)
 
-    def apply(self, block: Block, part: Part) -> Block:
-        """Transform a block."""
+    def apply(self, block: Block, part: Part, aligned: Sequence[Any] | None = None) -> Block:
+        """Transform a block; one of the training rows if it is told what is aligned with them."""
         if isinstance(block, Unread):
             block = part.read(block.names, self.form)
-        else:
+        elif not isinstance(block, self.form):
             block = CONVERT[self.form](block, part)
-        return self._narrowed(block, self.twin.apply(block))
+        if aligned is None:
+            made = self.twin.apply(block)
+        else:
+            made = self.twin.apply_training(block, *(part.of(aligned) if aligned else ()))
+        narrow = self.float32 and isinstance(block, Numbers) and block.values.dtype == "float32"
+        return self._narrowed(made) if narrow else made
 
-    def _narrowed(self, block: Block, made: Block) -> Block:
-        """Return float32 for float64 where scikit-learn would make it."""
-        if not (self.float32 and isinstance(block, Numbers) and isinstance(made, Numbers)):
+    def _narrowed(self, made: Block) -> Block:
+        """Return float32 for float64 where scikit-learn would make it of float32."""
+        if not isinstance(made, Numbers) or made.values.dtype != "float64":
             return made
-        widened = (block.values.dtype, made.values.dtype) == ("float32", "float64")
-        if widened and self._keeps_float32:
-            return Numbers(made.values.astype("float32"))
-        return made
+        return Numbers(made.values.astype("float32")) if self._keeps_float32 else made
 
     def known(self) -> Cells:
         """Return the first category of each column."""
@@ -410,6 +407,10 @@ class Branch:
     """Columns of the table; None where all that comes in is read."""
     weight: float | None = None
 
+    def weighed(self, read: Read, part: Part) -> Block:
+        """Return the block of a part, read as numbers, times the weight."""
+        return scale(as_read(read(part), part), self.weight)
+
 
 class _SideBySide(BlockNode):
     """Branches whose blocks stand side by side."""
@@ -430,22 +431,18 @@ class _SideBySide(BlockNode):
             rows, columns = table, source
             if branch.names is not None:
                 rows, columns = table.narrowed(branch.names), replace(source, names=branch.names)
-            reads.append(branch.node.fit(rows, columns, y)[0])
-        return lambda part: self._join([read(part) for read in reads], part), None
+            read = branch.node.fit(rows, columns, y)[0]
+            reads.append(read if branch.weight is None else partial(branch.weighed, read))
+        return lambda part: join([read(part) for read in reads]), None
 
     def apply(self, block: Block, part: Part) -> Block:
         """Apply every branch to its columns."""
         made = []
         for branch in self.branches:
             given = block if branch.names is None else Unread(branch.names)
-            made.append(branch.node.apply(given, part))
-        return self._join(made, part)
-
-    def _join(self, blocks: Sequence[Block], part: Part) -> Block:
-        """Join the branches' blocks, each times its weight where it has one."""
-        weights = [branch.weight for branch in self.branches]
-        pairs = zip(blocks, weights, strict=True)
-        return join([b if w is None else scale(as_read(b, part), w) for b, w in pairs])
+            read = partial(branch.node.apply, given)
+            made.append(read(part) if branch.weight is None else branch.weighed(read, part))
+        return join(made)
 
     def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Keep the whole, and let each branch take its transformer."""

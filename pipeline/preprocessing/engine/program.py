@@ -75,7 +75,7 @@ class Program:
         self.order, self.selected_from, self.classified = order, selected_from, classified
         self.estimator, self.dtype, self.step, self.rank_error = estimator, dtype, step, rank_error
         self.node: BlockNode | None = None
-        self.width = 0
+        self.width = self.widest = 0
         self.head: pd.DataFrame | None = None
         self.resumed = False
         self.framed = container(estimator) != "default"
@@ -142,7 +142,7 @@ class Program:
         """Return the matrix of a table, shape (n_rows, width), on its device."""
         assert self.node is not None
         table = as_table(X)
-        table.widest = max(table.widest, self.node.widest)
+        table.widest = max(table.widest, self.widest)
         return self._write(table, partial(self.node.apply, Unread(table.names)))
 
     def resume(
@@ -176,13 +176,16 @@ class Program:
         if len(list(self.node.leaves())) != len(forms):
             raise DataError(f"{self.step}: the saved model is not one of this program")
         self.node.resume(fitted, NodeInput(list(names), framed), iter(forms))
+        self.widest = self.node.widest
         self.head, self.resumed = header(names, dtypes, self.node.known()), True
 
     def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Data, Read]:
         table = as_table(X)
         self.head, self.resumed = frames.head(table.top), False
         self.node = build(self.estimator, self.head, self.step, self.options(keeps=keeps))
-        return table, self.node.fit(table, self._source(table), y)[0]
+        read, _ = self.node.fit(table, self._source(table), y)
+        self.widest = self.node.widest
+        return table, read
 
     def _source(self, table: Data) -> NodeInput:
         return NodeInput(table.names, table.framed, origins=self.origins)
