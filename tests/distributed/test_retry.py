@@ -277,7 +277,7 @@ def running(cluster: Any, word: str, seconds: float = 0.0) -> Callable[[], bool]
     return seen
 
 
-LOADING, PREDICTING = ("table_statistic", 0.0, 20), ("call_partition", 0.0, 20)
+LOADING, PREDICTING = ("call_on_partition", 0.0, 20), ("call_partition", 0.0, 20)
 MEETING, TRAINING = ("_train_share", 0.0, 1500), ("_train_share", 0.5, 1500)
 """What a task is called, for how long it has run, and how many trees are trained."""
 
