@@ -42,31 +42,7 @@ log = logging.getLogger("datasets")
 
 
 def prepare(home: Path, recipe: Recipe, partitions: int | None = None) -> Path:
-    """Publish a generated table unless it is there; verify it; return its folder.
-
-    Parameters
-    ----------
-    home : Path
-        Folder that holds one folder per dataset; made if absent.
-    recipe : Recipe
-        Of the table.
-    partitions : int, optional
-        Number of files; one per million rows if not given. The rows do not depend on it.
-
-    Returns
-    -------
-    Path
-        With ``part-00000.parquet`` and so on, and ``_manifest.json``.
-
-    Raises
-    ------
-    ValueError
-        If there are too few rows for so many partitions.
-    DataError
-        If what is there is damaged or of another version.
-    OutputError
-        If there is no room, or the folder cannot be written.
-    """
+    """Publish a generated table unless it is there: see `datasets.synthetic.prepare`."""
     cuts = recipe.cuts(partitions)
     about = {"dataset": "synthetic", "recipe": recipe.about(), "partitions": len(cuts) - 1}
     shape = f"{recipe.rows}x{recipe.columns}-{recipe.cardinality}"

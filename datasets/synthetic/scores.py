@@ -21,21 +21,7 @@ TOP = 10
 
 
 def best(recipe: Recipe, rows: int = SAMPLE) -> dict[str, Any]:
-    """Return the score of the model that knows the signal: no model is better.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Its ``rows`` do not matter: the score is that of endless rows, estimated.
-    rows : int, default=262_100
-        Rows of the estimate, the first of the table; whole hundreds.
-
-    Returns
-    -------
-    dict
-        ``metric``: roc_auc (binary), accuracy (multiclass), r2 (regression), ndcg_at_10
-        (ranking) or adjusted_rand (clusters); ``value``; ``rows``.
-    """
+    """Return the best score, estimated on the first rows: see `datasets.synthetic.best`."""
     metric, score = _SCORES[recipe.kind]
     known = target.truth(recipe, 0, rows)
     return {"metric": metric, "value": round(score(recipe, known), 4), "rows": rows}

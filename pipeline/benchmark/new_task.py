@@ -81,26 +81,7 @@ def _listed(what: str, names: list[str]) -> Iterator[str]:
 
 
 def create(file: Path, label: str, home: Path, name: str = "") -> NewTask:
-    """Write a table's usable columns as Parquet and a task with pipelines for them.
-
-    Parameters
-    ----------
-    file : Path
-        CSV with a header, or Parquet.
-    label : str
-        The column to predict.
-    home : Path
-        Folder of the data; the table goes to ``home/<name>``.
-    name : str, optional
-        Of the task; by default after the file.
-
-    Raises
-    ------
-    ConfigError
-        There is no such column, or a task of this name.
-    DataError
-        The table cannot be read, or nothing can be learnt from it.
-    """
+    """Write a task and its data: see `pipeline.benchmark.api.new_task`."""
     name = _free(name or _identifier(file.stem), home)
     table = read_table(file)
     asked = target(label, table[pick(label, table.column_names, "column")])

@@ -63,8 +63,8 @@ class Axis:
         room = max((self.high / self.low) ** 0.07, 1.1)
         return math.log(self.low / room), math.log(self.high * room)
 
-    def ticks(self, most: int = MOST_TICKS) -> tuple[Tick, ...]:
-        """Return a few round values.
+    def ticks(self, most: int = MOST_TICKS, *, down: bool = False) -> tuple[Tick, ...]:
+        """Return a few round values, placed across or down.
 
         Examples
         --------
@@ -76,7 +76,8 @@ class Axis:
         ['0.3', '1', '3', '10', '30']
         """
         values = self._powers(most) if self.log else self._steps(most)
-        return tuple(Tick(self(value), short(value)) for value in values)
+        place = self.down if down else self
+        return tuple(Tick(place(value), short(value)) for value in values)
 
     def _steps(self, most: int) -> list[float]:
         length = self.high - self.low
@@ -307,18 +308,12 @@ def _use_figure(
              f"{seconds(times[-1])} s, at most {max(values):.3g}")
         for name, (times, values) in series.items()
     )  # fmt: skip
-    return Figure(title, tuple(rows), x.ticks(), down=_ticks_down(y))
+    return Figure(title, tuple(rows), x.ticks(), down=y.ticks(down=True))
 
 
 def _joined(points: Iterable[tuple[float, float]], x: Axis, y: Axis) -> Pieces:
     placed = [(x(across), y.down(value)) for across, value in points]
     return tuple((*one, *two) for one, two in zip(placed, placed[1:], strict=False))
-
-
-def _ticks_down(axis: Axis, most: int = MOST_TICKS) -> tuple[Tick, ...]:
-    return tuple(
-        Tick(round(HEIGHT * (1 - tick.at / 100), 1), tick.label) for tick in axis.ticks(most)
-    )
 
 
 def _sizes(results: Results, pipeline: str) -> Figure | None:
@@ -330,7 +325,7 @@ def _sizes(results: Results, pipeline: str) -> Figure | None:
     x, y = (Axis(min(ends), max(ends), log=True) for ends in (rows, times))
     lines = (_size_line(name, hue(results, name), each, x, y) for name, each in curves.items())
     title = f"Seconds of {pipeline} over training rows"
-    return Figure(title, tuple(lines), x.ticks(5), down=_ticks_down(y, 5))
+    return Figure(title, tuple(lines), x.ticks(5), down=y.ticks(5, down=True))
 
 
 def _size_line(label: str, number: int, sizes: Curve, x: Axis, y: Axis) -> Line:
