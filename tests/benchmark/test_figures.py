@@ -21,6 +21,7 @@ from tests.benchmark import fixtures, fuller
 def test_every_timed_run_is_a_dot() -> None:
     figures = run_figures(fixtures.with_gpu())
     assert [[len(mark.dots) for mark in figure.rows] for figure in figures] == [[7, 7, 7]] * 3
+    assert {figure.height for figure in figures} == {3 * 48 + 4}
     source = html.render_html(fixtures.with_gpu())
     assert source.count('<circle class="dot"') == 63
 
