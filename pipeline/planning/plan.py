@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from traceback import clear_frames
 from typing import Any, TypeAlias, TypeVar
 
@@ -82,12 +83,14 @@ class Step:
 
     def learn(self, call: str, X: Table, y: Target, **params: Any) -> Any:
         """Call a method that learns; on the host if the data stand in the way and it may."""
-        X = self.bring(X)
         if frames.is_partitioned(X):
             X = self._gather_if_needed(call, X, y, params)
         work = partial(getattr(self.worker, call), X, y, **params)
         attempt = partial(run, work, self.name, call, self.device, "what is fitted")
-        again = partial(self.learn, call, X, y, **params)
+
+        def again() -> Any:
+            return self.learn(call, self.bring(X), y, **params)
+
         try:
             return attempt()
         except Unsupported as refused:
@@ -126,7 +129,7 @@ class Step:
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Call a method of what was fitted."""
-        work = partial(self.worker.call, method, self.bring(X), **params)
+        work = partial(self.worker.call, method, X, **params)
         return run(work, self.name, method, self.device, "what was fitted")
 
     def note(self, remark: str) -> None:
@@ -216,21 +219,22 @@ class Plan:
         method : {"fit", "partial_fit", "fit_transform", "fit_predict"}
             More rows are learnt from by an only step.
         """
-        *transformers, last = self.steps
         X = self.bring(X)
-        for step in transformers:
-            X = step.learn("fit_transform", X, y)
+        for step, after in pairwise(self.steps):
+            X = after.bring(step.learn("fit_transform", X, y))
         if eval_set:
             params["eval_set"] = [(self._transform(Z), z) for Z, z in eval_set]
-        return last.learn(method, X, y, **params)
+        return self.steps[-1].learn(method, X, y, **params)
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Transform step by step, and return the last one's `method`; `params` go to it."""
-        return self.steps[-1].call(method, self._transform(self.bring(X)), **params)
+        return self.steps[-1].call(method, self._transform(X), **params)
 
     def _transform(self, X: Table) -> Any:
-        for step in self.steps[:-1]:
-            X = step.call("transform", X)
+        """Return rows as the last step takes them, on its device."""
+        X = self.bring(X)
+        for step, after in pairwise(self.steps):
+            X = after.bring(step.call("transform", X))
         return X
 
     def to_sklearn(self) -> Any:
