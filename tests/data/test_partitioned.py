@@ -31,6 +31,7 @@ def test_lengths_are_counted_where_nothing_knows_them() -> None:
     parts = dd.from_pandas(table(), npartitions=3)
     assert partitioned.lengths(parts) == [200, 200, 200]
     assert partitioned.lengths(parts.to_dask_array(lengths=True)) == [200, 200, 200]
+    assert partitioned.lengths(parts.to_dask_array()) == [200, 200, 200]
     assert partitioned.lengths(parts[parts["a"] > 9]) == [0, 0, 0]
 
 

@@ -25,6 +25,7 @@ from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, scan
+from pipeline.data.files import digest
 from pipeline.errors import ConfigError, DataError, OutputLocked
 from pipeline.serving.load import load
 from pipeline.serving.predict import SCHEMA, PredictionJob, Record, batches, predict_file
@@ -215,6 +216,8 @@ def test_inputs_that_cannot_be_read_are_named(here: Here) -> None:
             here.predict(**options)
 
     refused("gone: no such file", source=here.folder / "gone")
+    refused(r"in\.parquet: has the SHA-256 .*, and not 00", sha256="0" * 64)
+    here.predict(sha256=digest(here.source).upper())
     refused("has no columns", ConfigError, keep=["zz"])
     refused(
         "the model has no 'transform'; there are predict_proba", ConfigError, method="transform"
