@@ -215,19 +215,21 @@ def _free(cluster: Cluster, n_workers: int) -> None:
 
     A training that waits for a worker that is gone may do so for ever, and can be neither
     cancelled nor interrupted; the next task of that worker would wait behind it. On a busy machine
-    one that would end takes long too: as long as lost workers are not yet replaced, it may.
+    one that would end takes long too: it has a quarter of the timeout, from when lost workers are
+    replaced.
 
     Raises
     ------
     WorkerLost
         Such a worker has no nanny, which would restart it.
     """
+    patience = max(SETTLE, cluster.options.timeout / 4)
     end = time.monotonic() + cluster.options.timeout
-    settled = time.monotonic() + SETTLE
+    settled = time.monotonic() + patience
     time.sleep(POLL)  # Workers have yet to hear of what was cancelled.
     while (held := cluster.client.sync(_held, cluster)) and time.monotonic() < min(settled, end):
         if len(cluster.workers()) < n_workers:
-            settled = time.monotonic() + SETTLE
+            settled = time.monotonic() + patience
         time.sleep(POLL)
     if not held:
         return
