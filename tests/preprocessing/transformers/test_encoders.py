@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler,
 
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
-from tests.names import one_in
+from tests.names import one_in, plain
 from tests.preprocessing.columns import CATEGORICAL, OURS_ALONE, TEXT, frame
 from tests.preprocessing.parity import (
     assert_both_refuse,
@@ -177,7 +177,7 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", CATEGORICAL)
 @pytest.mark.parametrize(
-    "encoder", [*KINDS[:3], *one_in(4, KINDS[3:])], ids=lambda e: " ".join(repr(e).split())
+    "encoder", [*KINDS[:3], *one_in(4, KINDS[3:])], ids=lambda e: " ".join(plain(e).split())
 )
 def test_kinds_of_columns(encoder: Any, kind: str) -> None:
     assert_parity(encoder, frame(kind), Y[: len(frame(kind))])

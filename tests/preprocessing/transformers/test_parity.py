@@ -27,7 +27,7 @@ from sklearn.preprocessing import (
 
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
-from tests.names import one_in
+from tests.names import one_in, plain
 from tests.preprocessing.cases import (
     BEST,
     BINS,
@@ -73,26 +73,26 @@ def table_for(estimator: Any) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("estimator", CORE, ids=repr)
+@pytest.mark.parametrize("estimator", CORE, ids=plain)
 def test_equals_sklearn(estimator: Any, dtype: str) -> None:
     X = numbers()
     assert_parity(estimator, X, target(estimator), around(X), dtype)
 
 
-@pytest.mark.parametrize("estimator", MORE, ids=repr)
+@pytest.mark.parametrize("estimator", MORE, ids=plain)
 def test_other_parameters_equal_sklearn(estimator: Any) -> None:
     X = holes() if isinstance(estimator, SimpleImputer | MissingIndicator) else numbers()
     X = X.assign(empty=np.nan) if isinstance(estimator, SimpleImputer) else X
     assert_parity(estimator, X, target(estimator), around(X))
 
 
-@pytest.mark.parametrize("estimator", KEEP_MISSING, ids=repr)
+@pytest.mark.parametrize("estimator", KEEP_MISSING, ids=plain)
 def test_missing_values_stay_missing(estimator: Any) -> None:
     out = assert_parity(estimator, holes()).transform(holes())
     np.testing.assert_array_equal(np.isnan(out), holes().isna())
 
 
-@pytest.mark.parametrize("estimator", [*KEEP_MISSING, *TAKE_MISSING], ids=repr)
+@pytest.mark.parametrize("estimator", [*KEEP_MISSING, *TAKE_MISSING], ids=plain)
 def test_columns_may_hold_no_value(estimator: Any) -> None:
     X = holes().assign(b=np.nan)
     with quiet():
@@ -103,7 +103,7 @@ def test_columns_may_hold_no_value(estimator: Any) -> None:
         assert np.isnan(program.transform(new)[:, 1]).all()
 
 
-@pytest.mark.parametrize("estimator", REFUSE_MISSING, ids=repr)
+@pytest.mark.parametrize("estimator", REFUSE_MISSING, ids=plain)
 def test_missing_values_are_refused_like_in_sklearn(estimator: Any) -> None:
     X, y = numbers(), target(estimator)
     fitted = Program(estimator).fit(X, y)
@@ -119,7 +119,7 @@ def test_missing_values_are_refused_like_in_sklearn(estimator: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "estimator", [e for e in NEED_NUMBERS if e not in (*SPLINES, *VARIANCES)], ids=repr
+    "estimator", [e for e in NEED_NUMBERS if e not in (*SPLINES, *VARIANCES)], ids=plain
 )
 def test_one_row(estimator: Any) -> None:
     X, y = numbers(), target(estimator)
@@ -128,7 +128,7 @@ def test_one_row(estimator: Any) -> None:
 
 
 @pytest.mark.parametrize("n_blocks", one_in(3, [7, 2, 64]))
-@pytest.mark.parametrize("estimator", CORE, ids=repr)
+@pytest.mark.parametrize("estimator", CORE, ids=plain)
 def test_result_does_not_depend_on_the_blocks(
     estimator: Any, n_blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +142,7 @@ def test_result_does_not_depend_on_the_blocks(
 
 
 @pytest.mark.parametrize("dtype", one_in(2, ["bool", "uint8", "int64", "float64"]))
-@pytest.mark.parametrize("estimator", CORE, ids=repr)
+@pytest.mark.parametrize("estimator", CORE, ids=plain)
 def test_arrays(estimator: Any, dtype: str) -> None:
     X = numbers().abs().to_numpy().astype(dtype)
     if dtype == "bool" and estimator in (*IMPUTERS[2:], *INDICATORS):
@@ -152,24 +152,24 @@ def test_arrays(estimator: Any, dtype: str) -> None:
             assert_parity(estimator, X, target(estimator))
 
 
-@pytest.mark.parametrize("estimator", CORE, ids=repr)
+@pytest.mark.parametrize("estimator", CORE, ids=plain)
 def test_frame_without_string_names(estimator: Any) -> None:
     assert_parity(estimator, numbers().set_axis(range(7), axis=1), target(estimator))
 
 
-@pytest.mark.parametrize("estimator", NEED_NUMBERS, ids=repr)
+@pytest.mark.parametrize("estimator", NEED_NUMBERS, ids=plain)
 def test_between_other_steps(estimator: Any) -> None:
     steps = (SimpleImputer(), estimator, StandardScaler(with_mean=False))
     assert_parity(make_pipeline(*steps), holes(), target(estimator))
 
 
 @pytest.mark.parametrize("offset", one_in(2, [1e9, -1e15]))
-@pytest.mark.parametrize("estimator", OF_LARGE, ids=repr)
+@pytest.mark.parametrize("estimator", OF_LARGE, ids=plain)
 def test_large_offset(estimator: Any, offset: float) -> None:
     assert_parity(estimator, numbers() + offset)
 
 
-@pytest.mark.parametrize("estimator", [*RANGES, *OF_ROWS], ids=repr)
+@pytest.mark.parametrize("estimator", [*RANGES, *OF_ROWS], ids=plain)
 def test_numbers_near_the_largest(estimator: Any) -> None:
     # The squares overflow in scikit-learn and here: the norm is infinite.
     with np.errstate(over="ignore"):
@@ -192,7 +192,7 @@ ALONE = [e for e in CORE if e not in (*BINS, *BEST, *IMPUTERS, *INDICATORS)]
 
 
 @pytest.mark.parametrize("kind", one_in(3, NUMBERS | BOOLEANS))
-@pytest.mark.parametrize("estimator", ALONE, ids=repr)
+@pytest.mark.parametrize("estimator", ALONE, ids=plain)
 def test_kinds_of_columns(estimator: Any, kind: str) -> None:
     X = frame(kind)
     if estimator in VARIANCES:
@@ -203,7 +203,7 @@ def test_kinds_of_columns(estimator: Any, kind: str) -> None:
         assert_parity(estimator, X)
 
 
-@pytest.mark.parametrize("estimator", CORE, ids=repr)
+@pytest.mark.parametrize("estimator", CORE, ids=plain)
 def test_float32_is_computed_in_float64(estimator: Any) -> None:
     X, y = table_for(estimator).to_numpy("float32"), target(estimator)
     reference, exact = sklearn_fit(estimator, X.astype("float64"), y)
@@ -217,7 +217,7 @@ def test_float32_is_computed_in_float64(estimator: Any) -> None:
 @pytest.mark.parametrize(
     "estimator",
     [*(e for e in CORE if e not in SPLINES), SplineTransformer(), PowerTransformer()],
-    ids=repr,
+    ids=plain,
 )
 def test_infinity_is_refused_like_in_sklearn(estimator: Any, value: float) -> None:
     X = numbers()
@@ -228,7 +228,7 @@ def test_infinity_is_refused_like_in_sklearn(estimator: Any, value: float) -> No
     )
 
 
-@pytest.mark.parametrize("estimator", [e for e in NEED_NUMBERS if e not in IMPUTERS[2:]], ids=repr)
+@pytest.mark.parametrize("estimator", [e for e in NEED_NUMBERS if e not in IMPUTERS[2:]], ids=plain)
 def test_text_is_refused_with_the_way_out(estimator: Any) -> None:
     X = numbers().assign(t=pd.Series(["x", "y", "z"] * 50))
     message = assert_both_refuse(estimator, X, target(estimator))
@@ -288,7 +288,7 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("estimator", "said"), REFUSED, ids=repr)
+@pytest.mark.parametrize(("estimator", "said"), REFUSED, ids=plain)
 def test_bad_parameters_are_refused_in_the_words_of_sklearn(estimator: Any, said: str) -> None:
     message = assert_both_refuse(estimator, numbers(), target(estimator))
     assert message.startswith(f"{type(estimator).__name__} on the columns ['a', 'b', 'c'")
@@ -298,7 +298,7 @@ def test_bad_parameters_are_refused_in_the_words_of_sklearn(estimator: Any, said
 ANY = [*STANDARD, *RANGES, *ROBUST, *OF_ROWS, *INDICATORS, VARIANCES[0], BINS[1], *BINS[2:]]
 
 
-@pytest.mark.parametrize("estimator", ANY, ids=repr)
+@pytest.mark.parametrize("estimator", ANY, ids=plain)
 @given(X=tables("numbers"))
 def test_any_table_of_numbers(estimator: Any, X: pd.DataFrame) -> None:
     # Sums of integers near 2**62, and edges between them, are rounded in another order.
