@@ -15,7 +15,7 @@ def plain(value: object) -> str:
     >>> plain(object())
     '<object object>'
     """
-    return re.sub(r" at 0x[0-9a-f]+", "", str(value))
+    return re.sub(r"\s+at 0x[0-9a-f]+", "", str(value))
 
 
 def one_in(n: int, values: Iterable[Any]) -> list[Any]:

@@ -97,7 +97,7 @@ def name(encoder: Any) -> str:
 
 
 def described(encoder: Any) -> str:
-    return " ".join(repr(encoder).split()) if encoder.get_params() else name(encoder)
+    return " ".join(plain(encoder).split()) if encoder.get_params() else name(encoder)
 
 
 @pytest.fixture
