@@ -182,7 +182,8 @@ class Holding:
     [
         (0, 3, []),  # It ends soon.
         (20, 18, []),  # It ends before another worker has so much as started: the machine is busy.
-        (20, 1e9, [25]),
+        (20, 30, []),  # It ends a while after that.
+        (20, 1e9, [35]),
         (1e9, 1e9, [60]),  # No nanny brings a worker back: the timeout counts.
     ],
 )
