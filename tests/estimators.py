@@ -210,7 +210,7 @@ CASES = [
     Case(linear_model.RidgeCV(), numbers, VALUE, 1e-3),
     Case(linear_model.RidgeClassifierCV(), classes, accuracy, 0.01),
     Case(
-        GaussianMixture(4, init_params="random_from_data", reg_covar=1e-3, random_state=0),
+        GaussianMixture(4, reg_covar=1e-3, random_state=0),
         blobs,
         likelihood,
         0.05,

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from pipeline import records
-from pipeline.backends.array_api import ESTIMATORS, SWITCH
-from pipeline.backends.cuml.tables import APART, CUML, SUBSTITUTES, XGBOOST, Rule
+from pipeline.backends.array_api import ESTIMATORS
+from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, Rule
 from pipeline.backends.cuml.text import CUML as VECTORIZERS
 from pipeline.benchmark import results, task
 from pipeline.benchmark.statistics import cell_parity, speed
@@ -61,7 +61,7 @@ def _groups() -> Iterator[tuple[str, list[str]]]:
         yield f"cuML, of the package {package}", _rules([name])
     yield "cuML; see `explain`", sorted(f"`{kind.__name__}`" for kind in VECTORIZERS)
     named = sorted(f"`{name.rpartition('.')[2]}`" for name in ESTIMATORS)
-    yield f"scikit-learn on CuPy, with `{SWITCH}=1`", named
+    yield "scikit-learn on CuPy", named
     yield "XGBoost", [f"`{name}`" for name in XGBOOST]
 
 
@@ -72,11 +72,6 @@ def _rules(names: Iterable[str]) -> list[str]:
 def _takes(rule: Rule) -> str:
     marks = ((rule.sparse, "¹"), (rule.weights, "²"), (rule.targets, "³"))
     return "".join(mark for taken, mark in marks if taken)
-
-
-def nearest() -> str:
-    """Return what has no faithful equivalent, with the nearest that has."""
-    return ", ".join(f"`{name}` ({instead})" for name, instead in SUBSTITUTES.items()) + "."
 
 
 def fields() -> str:
@@ -170,7 +165,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "written": claimed("synthetic-memory"),
     },
     "results-schema.md": {"fields": fields},
-    "supported.md": {"transformers": transformers, "estimators": estimators, "nearest": nearest},
+    "supported.md": {"transformers": transformers, "estimators": estimators},
     "tasks.md": {"tasks": tasks},
 }
 """Page -> its generated parts."""

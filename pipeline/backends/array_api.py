@@ -1,19 +1,23 @@
 """scikit-learn's own estimators on CuPy arrays, where cuML has no such class.
 
-They follow the array API standard, see scikit-learn's user guide. SciPy must
-know of it from the environment before it was imported.
+They follow the array API standard, see scikit-learn's user guide, which asks for a variable of the
+environment that makes SciPy follow it too. These estimators hand no array of the device to SciPy,
+so the variable is set while they compute and not before Python starts.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from sklearn import config_context
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.mixture import GaussianMixture
 
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cuml.tables import public_name
@@ -22,6 +26,7 @@ from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
 SWITCH = "SCIPY_ARRAY_API"
+ON_HOST = "starts on the host: the rows are copied there once a start"
 
 ESTIMATORS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "sklearn.discriminant_analysis.LinearDiscriminantAnalysis": {
@@ -34,10 +39,7 @@ ESTIMATORS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "sklearn.linear_model.PoissonRegressor": {"solver": ("lbfgs",), "warm_start": (False,)},
     "sklearn.linear_model.RidgeCV": {"cv": (None,), "scoring": (None,)},
     "sklearn.linear_model.RidgeClassifierCV": {"cv": (None,), "scoring": (None,)},
-    "sklearn.mixture.GaussianMixture": {
-        "init_params": ("random", "random_from_data"),
-        "warm_start": (False,),
-    },
+    "sklearn.mixture.GaussianMixture": {"warm_start": (False,)},
 }
 """Name of the estimator -> the values of parameters with which it stays on the device."""
 
@@ -63,11 +65,13 @@ class ArrayApiBackend(Backend):
         Raises
         ------
         Unsupported
-            The parameters would bring the data to the host, or the array API is switched off.
+            The parameters would bring the data to the host.
         """
         if reasons := list(_unsupported_reasons(estimator, step)):
             raise Unsupported(*reasons)
-        return Placement(step, f"sklearn.{type(estimator).__name__} on CuPy", "cuda")
+        on_host = type(estimator) is GaussianMixture and starts_on_host(estimator)
+        note = f"init_params={estimator.init_params!r} {ON_HOST}" if on_host else ""
+        return Placement(step, f"sklearn.{type(estimator).__name__} on CuPy", "cuda", note)
 
 
 ARRAY_API_BACKEND = ArrayApiBackend()
@@ -79,10 +83,77 @@ def _unsupported_reasons(estimator: Estimator, step: str) -> Iterator[Reason]:
             why = f"{getattr(estimator, name)!r} is not computed on CuPy"
             known = " or ".join(map(repr, values))
             yield Reason(step, why, f"use {known}, or device='auto' to run it on the CPU", name)
-    if os.environ.get(SWITCH) != "1":
-        why = f"scikit-learn computes on CuPy only with {SWITCH}=1 in the environment"
-        suggestion = f"run `export {SWITCH}=1` before Python starts, or use device='auto'"
-        yield Reason(step, why, suggestion)
+
+
+class _Dispatching:
+    """Counts the blocks of all threads in which the variable is set."""
+
+    def __init__(self) -> None:
+        self.lock, self.blocks = Lock(), 0
+        self.before: str | None = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Let scikit-learn compute on arrays other than NumPy's inside the block."""
+        self._count(1)
+        try:
+            with config_context(array_api_dispatch=True):
+                yield
+        finally:
+            self._count(-1)
+
+    def _count(self, more: int) -> None:
+        with self.lock:
+            if not self.blocks:
+                self.before = os.environ.get(SWITCH)
+            self.blocks += more
+            value = "1" if self.blocks else self.before
+            if value is None:
+                os.environ.pop(SWITCH, None)
+            else:
+                os.environ[SWITCH] = value
+
+
+dispatching = _Dispatching()
+
+
+def starts_on_host(mixture: GaussianMixture) -> bool:
+    """Return whether scikit-learn finds where a mixture starts on NumPy's arrays alone.
+
+    >>> starts_on_host(GaussianMixture()), starts_on_host(GaussianMixture(init_params="random"))
+    (True, False)
+    """
+    starts = (mixture.weights_init, mixture.means_init, mixture.precisions_init)
+    given = all(each is not None for each in starts)
+    return not given and mixture.init_params in ("kmeans", "k-means++")
+
+
+class Mixture(GaussianMixture):
+    """scikit-learn's, whose start is its own on the host where it has none for CuPy."""
+
+    def _check_parameters(self, X: Array, xp: Any = None) -> None:
+        self.init_params, asked = "random", self.init_params
+        super()._check_parameters(X, xp=xp)
+        self.init_params = asked
+        for name in ("weights_init", "means_init", "precisions_init"):
+            if (value := getattr(self, name)) is not None:
+                setattr(self, name, frames.to_device(np.asarray(value), frames.device_of(X)))
+
+    def _initialize_parameters(self, X: Array, random_state: Any, xp: Any = None) -> None:
+        if not starts_on_host(self):
+            super()._initialize_parameters(X, random_state, xp=xp)
+            return
+        start = _Start(self.n_components, init_params=self.init_params)
+        with config_context(array_api_dispatch=False):
+            start._initialize_parameters(frames.to_device(X, "cpu"), random_state)
+        self._initialize(X, frames.to_device(start.shares, frames.device_of(X)), xp=xp)
+
+
+class _Start(GaussianMixture):
+    """Keeps the share that each component has of each row."""
+
+    def _initialize(self, X: Array, resp: Array, xp: Any = None) -> None:
+        self.shares = resp
 
 
 class ArrayApiModel(Model):
@@ -96,7 +167,8 @@ class ArrayApiModel(Model):
     """
 
     def __init__(self, estimator: BaseEstimator, step: str) -> None:
-        super().__init__(estimator)
+        mixed = type(estimator) is GaussianMixture
+        super().__init__(estimator, Mixture(**clone(estimator).get_params()) if mixed else None)
         self.step = step
         self.classes: np.ndarray | None = None
 
@@ -113,24 +185,24 @@ class ArrayApiModel(Model):
             The matrix holds missing values.
         """
         X, y, params = self._arrays(X, y, params)
-        with config_context(array_api_dispatch=True):
+        with dispatching():
             super().fit(X, y, **params)
 
     def fit_transform(self, X: Table, y: Target) -> Any:
         """Fit, and return the transformed training rows, on the device."""
         X, y, _ = self._arrays(X, y, {})
-        with config_context(array_api_dispatch=True):
+        with dispatching():
             return super().fit_transform(X, y)
 
     def fit_predict(self, X: Table, y: Target) -> Any:
         """Fit, and return the component of each training row, on the device."""
         X, y, _ = self._arrays(X, y, {})
-        with config_context(array_api_dispatch=True):
+        with dispatching():
             return super().fit_predict(X, y)
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``, on the device; labels that are text on the host."""
-        with config_context(array_api_dispatch=True):
+        with dispatching():
             made = super().call(method, frames.matrix(X, dtype=self.dtype), **params)
         if method != "predict" or self.classes is None:
             return made
@@ -140,7 +212,9 @@ class ArrayApiModel(Model):
 
     def to_sklearn(self) -> Any:
         """Return the estimator with NumPy's arrays in the place of CuPy's."""
-        lifted = _on_host(self.native)
+        lifted = clone(self.estimator)
+        vars(lifted).update(vars(_on_host(self.native)))
+        lifted.set_params(**self.estimator.get_params(deep=False))
         if hasattr(lifted, "_base_loss"):
             lifted._base_loss = lifted._get_loss()  # the one for CuPy knows the module
         if self.classes is not None:

@@ -1,6 +1,6 @@
 """scikit-learn on arrays that refuse to come to the host; run by `test_array_api.py`.
 
-    SCIPY_ARRAY_API=1 python -m tests.backends.strict_arrays
+    python -m tests.backends.strict_arrays
 
 Prints how far each estimator is from NumPy. The arrays of array-api-strict on
 its second device stand for CuPy's: turning one into a NumPy array is an error.

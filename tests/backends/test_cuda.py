@@ -12,10 +12,12 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, RidgeCV, SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
+from sklearn.utils import all_estimators
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import explain
 from pipeline.backends import cuda
+from pipeline.backends.array_api import ESTIMATORS
 from pipeline.backends.base import Placement
 from pipeline.backends.cuml import tables, translations
 from pipeline.backends.xgboost.estimator import XGBoostModel
@@ -87,7 +89,9 @@ def test_the_nearest_substitute_is_suggested_and_not_used(estimator: Any, sugges
 
 
 def test_substitutes_have_rules_themselves_or_are_searches_over_one() -> None:
-    ruled = {name.rpartition(".")[2] for name in tables.CUML} | set(tables.XGBOOST)
+    rules = {*tables.CUML, *ESTIMATORS, *tables.XGBOOST}
+    ruled = {name.rpartition(".")[2] for name in rules}
+    assert set(tables.SUBSTITUTES) <= {name for name, _ in all_estimators()}
     for name, instead in tables.SUBSTITUTES.items():
         assert name not in ruled
         assert any(known in instead for known in ruled)
@@ -108,13 +112,7 @@ def test_our_translations_refuse_what_cuml_lacks(estimator: Any, parameters: lis
     assert all("device='auto'" in reason.instead for reason in found)
 
 
-def test_scikit_learn_on_cupy_is_switched_on_in_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("SCIPY_ARRAY_API", raising=False)
-    (reason,) = refusal(RidgeCV())
-    assert "export SCIPY_ARRAY_API=1" in reason.instead
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+def test_scikit_learn_computes_on_cupy_what_stays_there() -> None:
     assert describe(RidgeCV()).implementation == "sklearn.RidgeCV on CuPy"
     (reason,) = refusal(RidgeCV(cv=3))
     assert (reason.parameter, reason.why) == ("cv", "3 is not computed on CuPy")

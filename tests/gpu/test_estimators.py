@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import pickle
 from typing import Any
 
@@ -21,7 +20,6 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC, LinearSVC, LinearSVR
 
 from pipeline import Accelerated, DataError, Unsupported
-from pipeline.backends import array_api
 from pipeline.backends.base import METHODS
 from pipeline.optional import available, load
 from pipeline.system import devices
@@ -55,21 +53,16 @@ SUMMED_OTHERWISE = ("XGBClassifier", "XGBRFClassifier", "XGBRFRegressor", "XGBRe
 AS_GOOD = 0.03
 
 
-def skip_if_switched_off(case: Case) -> None:
-    if array_api.runs_on_cupy(case.estimator) and os.environ.get(array_api.SWITCH) != "1":
-        pytest.skip(f"needs {array_api.SWITCH}=1 in the environment")
-
-
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_comes_as_near_to_the_reference_as_its_row_says(case: Case) -> None:
-    skip_if_switched_off(case)
     X, y = case.data()
     reference = clone(case.estimator).fit(X, y, **case.params)
     ours = Accelerated(clone(case.estimator), device="cuda").fit(X, y, **case.params)
     assert {entry.device for entry in ours.execution_log_.entries if entry.call == "fit"} == {
         "cuda"
     }
-    assert ours.execution_log_.to_host_bytes == 0
+    rows = X.nbytes if named(case) == "GaussianMixture" else 0  # whose start is the host's
+    assert ours.execution_log_.to_host_bytes == rows
     if named(case) in SUMMED_OTHERWISE:
         assert score(ours, reference, X, y) <= AS_GOOD
     else:
@@ -78,7 +71,6 @@ def test_comes_as_near_to_the_reference_as_its_row_says(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_the_lifted_model_answers_like_the_device(case: Case) -> None:
-    skip_if_switched_off(case)
     X, y = case.data()
     ours = Accelerated(clone(case.estimator), device="cuda").fit(X, y, **case.params)
     lifted: Any = ours.to_sklearn()
@@ -97,7 +89,6 @@ def test_the_lifted_model_answers_like_the_device(case: Case) -> None:
     ids=named,
 )
 def test_float64_is_learnt_in_float32_and_the_lifted_model_answers_alike(case: Case) -> None:
-    skip_if_switched_off(case)
     X, y = case.data()
     X = X.astype("float64") * (1 + 2.0**-30)
     ours = Accelerated(clone(case.estimator), device="cuda").fit(X, y, **case.params)
@@ -230,7 +221,6 @@ class OnTheHost(pickle.Unpickler):
 
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_a_lifted_model_needs_no_gpu_package(case: Case) -> None:
-    skip_if_switched_off(case)
     X, y = case.data()
     lifted = Accelerated(clone(case.estimator), device="cuda").fit(X, y, **case.params).to_sklearn()
     assert type(OnTheHost(io.BytesIO(pickle.dumps(lifted))).load()) is type(case.estimator)
@@ -273,7 +263,6 @@ def test_umap_keeps_neighbours_together() -> None:
     ids=named,
 )
 def test_labels_of_any_kind_come_back(case: Case, labels: list[Any]) -> None:
-    skip_if_switched_off(case)
     X, y = case.data()
     if y is None or case.data.__name__ == "binary":
         pytest.skip("no three classes")
