@@ -233,6 +233,7 @@ class Accelerated(Answers):
         n_rows = 0 if frames.is_partitioned(X) else X.shape[0]
         with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
             self.plan_.fit(X, target.check_target(y, X), "partial_fit", **params)
+        self._forget()
         self.execution_log_ = log
         return self
 
@@ -320,7 +321,8 @@ class Accelerated(Answers):
             self.classes_ = known if same else target.classes(y)
 
     def _set_columns(self) -> None:
-        for name in ("n_features_in_", "feature_names_in_", "certificate_"):
+        self._forget()
+        for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         names = self.inputs_.names
         if self.inputs_.n_features is not None:
@@ -361,7 +363,7 @@ class Accelerated(Answers):
     @spec_has("get_feature_names_out")
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of `transform`, as the fitted estimator has them."""
-        return np.asarray(self.to_sklearn().get_feature_names_out(input_features), dtype=object)
+        return np.asarray(self._lifted.get_feature_names_out(input_features), dtype=object)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata the steps of the estimator ask for, for scikit-learn's routing."""

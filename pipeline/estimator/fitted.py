@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import UNUSED
@@ -22,11 +22,12 @@ from pipeline.distributed.retry import retry
 from pipeline.errors import Unsupported
 from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, compare_answers
 from pipeline.estimator.inputs import Input, as_passed, refuse_partitions
+from pipeline.estimator.lifted import Lifts
 from pipeline.estimator.routing import METHODS as METADATA
 from pipeline.estimator.routing import WEIGHTS, refuse_metadata, route
 from pipeline.planning.classify import Kind, kind_of_step
 from pipeline.planning.explain import Explanation, explain
-from pipeline.planning.plan import Plan, copy
+from pipeline.planning.plan import copy
 from pipeline.system.environment import packages
 from pipeline.trace import ANSWER, ExecutionLog, execution_log
 from pipeline.typing import Array, Estimator, Params, Table, Target
@@ -50,17 +51,15 @@ def _fitted_has(model: Estimator, name: str) -> bool:
     return type(fitted) is type(last) and hasattr(fitted, name)
 
 
-class Answers(BaseEstimator):
+class Answers(Lifts):
     """The methods of a fitted model that change nothing in it."""
 
     # The steps of the estimator ask for metadata, and not the model.
     __metadata_request__score = {WEIGHTS: UNUSED}
 
-    estimator: Any
     device: str
     dtype: str
     host_bytes: int | None
-    plan_: Plan
     device_: str
     execution_log_: ExecutionLog
     inputs_: Input
@@ -160,9 +159,10 @@ class Answers(BaseEstimator):
         return np.asarray(self._call("score_samples", X)[1])
 
     @spec_has("inverse_transform")
-    def inverse_transform(self, X: Table) -> Any:
+    def inverse_transform(self, X: Table, **params: Any) -> Any:
         """Return the rows that `transform` made X of, computed by scikit-learn on the host."""
-        return self.to_sklearn().inverse_transform(X)
+        check_is_fitted(self, "plan_")
+        return self._lifted.inverse_transform(X, **params)
 
     @spec_has("score")
     def score(
@@ -264,11 +264,6 @@ class Answers(BaseEstimator):
             Rows to fit; of Dask's, what happens to the partitions is said too, and none is made.
         """
         return explain(self.estimator, self.device, X, dtype=self.dtype)
-
-    def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn or XGBoost estimator; it needs no GPU and not us."""
-        check_is_fitted(self, "plan_")
-        return self.plan_.to_sklearn()
 
 
 def _arrays(result: Any) -> Any:

@@ -1,0 +1,352 @@
+"""A fitted model answers as the fitted estimator does."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    BaggingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingRegressor,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, SGDClassifier
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    TunedThresholdClassifierCV,
+    cross_val_score,
+    learning_curve,
+)
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier, export_text
+from xgboost import XGBClassifier, XGBRegressor
+
+from pipeline import Accelerated
+from tests.programs import NUMBERS, TABLE, WORDS, on_cpu
+
+X = TABLE[["n2"]].assign(
+    n1=TABLE["n1"].fillna(0.0), n3=np.random.default_rng(0).normal(size=len(TABLE))
+)
+BOOSTED = XGBClassifier(n_estimators=9, max_depth=2, n_jobs=1)
+
+ALONE: dict[str, Any] = {
+    "logistic": LogisticRegression(),
+    "ridge": Ridge(),
+    "support vectors": SVC(kernel="linear"),
+    "SGD": SGDClassifier(random_state=0),
+    "neighbours": KNeighborsClassifier(),
+    "network": MLPClassifier((3,), max_iter=9, solver="lbfgs", tol=1.0, random_state=0),
+    "k-means": KMeans(3, n_init=1, random_state=0),
+    "clusters": AgglomerativeClustering(3, compute_distances=True),
+    "PCA": PCA(2),
+    "tree": DecisionTreeClassifier(max_depth=3, random_state=0),
+    "forest": RandomForestClassifier(5, random_state=0, oob_score=True, max_samples=0.3),
+    "boosting": BOOSTED,
+    "linear boosting": XGBRegressor(n_estimators=5, booster="gblinear", n_jobs=1),
+    "search": GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2),
+    "scaler": StandardScaler(),
+    "imputer": SimpleImputer(),
+    "encoder": OneHotEncoder(),
+    "target encoder": TargetEncoder(random_state=0),
+    "columns": make_column_transformer((StandardScaler(), ["n1"]), remainder="passthrough"),
+    "union": FeatureUnion([("s", StandardScaler()), ("p", PCA(1))]),
+    "pipeline": make_pipeline(StandardScaler(), PCA(2), LogisticRegression()),
+}
+NOT_ALIKE = {"refit_time_", "cv_results_", "probA_", "probB_", *Accelerated(None).get_params(False)}
+"""Times, what scikit-learn warns of, and what a model has itself."""
+
+
+def public(estimator: Any) -> dict[str, Any]:
+    """Return what an estimator has that is no method."""
+    names = [name for name in dir(estimator) if not name.startswith("_")]
+    found = {n: getattr(estimator, n) for n in {*names} - NOT_ALIKE if hasattr(estimator, n)}
+    return {name: value for name, value in found.items() if not callable(value)}
+
+
+def assert_alike(ours: Any, theirs: Any) -> None:
+    if isinstance(theirs, BaseEstimator):
+        assert type(ours) is type(theirs)
+    elif isinstance(theirs, dict):
+        assert_alike([*ours.items()], [*theirs.items()])
+    elif isinstance(theirs, list | tuple):
+        assert len(ours) == len(theirs)
+        for one, other in zip(ours, theirs, strict=True):
+            assert_alike(one, other)
+    elif isinstance(theirs, np.ndarray) and theirs.dtype.kind in "iufb":
+        assert ours.dtype.kind == theirs.dtype.kind
+        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
+    elif isinstance(theirs, float):
+        assert ours == pytest.approx(theirs, nan_ok=True)
+    elif isinstance(theirs, str | int | np.ndarray | None):
+        np.testing.assert_equal(ours, theirs)
+    else:
+        assert type(ours) is type(theirs)
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_it_has_all_that_the_fitted_estimator_has(name: str) -> None:
+    estimator = ALONE[name]
+    model, plain = on_cpu(estimator).fit(X, NUMBERS), clone(estimator).fit(X, NUMBERS)
+    theirs = public(plain)
+    assert len(theirs) > 2
+    assert set(theirs) <= set(dir(model))
+    for attribute, value in theirs.items():
+        assert_alike(getattr(model, attribute), value)
+
+
+METHODS_OF_THEIRS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "leaves": (ALONE["forest"], lambda m: m.apply(X)),
+    "paths": (ALONE["tree"], lambda m: m.decision_path(X).toarray()),
+    "text of a tree": (
+        make_pipeline(StandardScaler(), ALONE["tree"]),
+        lambda m: export_text(m[-1]),
+    ),
+    "trees": (ALONE["forest"], lambda m: [tree.get_n_leaves() for tree in m]),
+    "number of trees": (ALONE["forest"], len),
+    "one tree": (ALONE["forest"], lambda m: m[2].predict(X.to_numpy())),
+    "graph": (ALONE["neighbours"], lambda m: m.kneighbors_graph(X, 2).toarray()),
+    "covariance": (ALONE["PCA"], lambda m: m.get_covariance()),
+    "booster": (BOOSTED, lambda m: m.get_booster().get_dump()),
+    "leaves of a booster": (BOOSTED, lambda m: m.apply(X)),
+    "thresholds": (ALONE["tree"], lambda m: m.tree_.threshold),
+}
+
+
+@pytest.mark.parametrize("name", METHODS_OF_THEIRS)
+def test_it_has_the_methods_of_the_fitted_estimator(name: str) -> None:
+    estimator, ask = METHODS_OF_THEIRS[name]
+    ours, theirs = on_cpu(estimator).fit(X, NUMBERS), clone(estimator).fit(X, NUMBERS)
+    assert_alike(ask(ours), ask(theirs))
+
+
+def piped() -> Any:
+    return make_pipeline(StandardScaler(), PCA(2), LogisticRegression())
+
+
+def test_steps_are_those_of_the_fitted_pipeline() -> None:
+    model, plain = on_cpu(piped()).fit(X, WORDS), piped().fit(X, WORDS)
+    assert len(model) == len(plain) == 3
+    assert [*model.named_steps] == [name for name, _ in model.steps] == [*plain.named_steps]
+    assert [type(step) for step in model] == [type(step) for step in plain]
+    np.testing.assert_allclose(model[:-1].transform(X), plain[:-1].transform(X))
+    np.testing.assert_allclose(model[-1].coef_, plain[-1].coef_)
+    np.testing.assert_allclose(model["pca"].components_, plain["pca"].components_)
+    np.testing.assert_allclose(model.named_steps["standardscaler"].mean_, plain[0].mean_)
+    for wrong, error in ((7, IndexError), ("nobody", KeyError)):
+        for each in (model, plain):
+            with pytest.raises(error):
+                each[wrong]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_estimator_itself_is_asked_whatever_type_it_learnt_from(dtype: str) -> None:
+    for estimator, name in ((Ridge(), "coef_"), (KMeans(2, n_init=1, random_state=0), "labels_")):
+        model = on_cpu(estimator, dtype=dtype).fit(X, NUMBERS)
+        expected = getattr(clone(estimator).fit(X, NUMBERS), name)
+        np.testing.assert_allclose(getattr(model, name), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["coef_", "named_steps", "C", "nonsense", "best_iteration"])
+def test_before_fit_there_is_nothing_of_it(name: str) -> None:
+    model = on_cpu(piped())
+    assert not hasattr(model, name)
+    assert name not in dir(model)
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}' before `fit`"):
+        getattr(model, name)
+    with pytest.raises(NotFittedError):
+        model[-1]
+    assert model  # noqa: B015 - not fitted, and no container that is empty
+
+
+def test_what_the_fitted_estimator_has_not_is_said_in_its_words() -> None:
+    model = on_cpu(piped()).fit(X, WORDS)
+    for name in ("coef_", "nonsense"):
+        with pytest.raises(AttributeError) as theirs:
+            getattr(piped().fit(X, WORDS), name)
+        with pytest.raises(AttributeError) as ours:
+            getattr(model, name)
+        assert str(ours.value).startswith(str(theirs.value))
+    assert "model[-1].coef_" in str(pytest.raises(AttributeError, getattr, model, "coef_").value)
+    boosted, theirs_boosted = on_cpu(BOOSTED).fit(X, NUMBERS), clone(BOOSTED).fit(X, NUMBERS)
+    for name in ("coef_", "best_iteration"):
+        error = pytest.raises(AttributeError, getattr, theirs_boosted, name).value
+        with pytest.raises(AttributeError, match=str(error)):
+            getattr(boosted, name)
+    with pytest.raises(TypeError, match="object of type 'Ridge' has no len"):
+        len(on_cpu(Ridge()).fit(X, NUMBERS))
+    with pytest.raises(TypeError, match="'Ridge' object is not subscriptable"):
+        on_cpu(Ridge()).fit(X, NUMBERS)[0]
+    linear = on_cpu(LinearSVC()).fit(X, NUMBERS)
+    assert not hasattr(linear, "predict_proba")
+    assert not hasattr(on_cpu(SVC()).fit(X, NUMBERS), "coef_")  # not a linear kernel
+
+
+def test_what_would_change_a_copy_is_not_given() -> None:
+    model = on_cpu(LogisticRegression()).fit(X, WORDS)
+    assert hasattr(LogisticRegression, "set_fit_request")
+    assert not hasattr(model, "set_fit_request")
+    assert not hasattr(on_cpu(BOOSTED).fit(X, NUMBERS), "load_model")
+
+
+def test_it_is_lifted_when_it_is_asked_for_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lifts: list[Any] = []
+    lift = Accelerated.to_sklearn
+    monkeypatch.setattr(Accelerated, "to_sklearn", lambda self: lifts.append(self) or lift(self))
+    model = on_cpu(piped()).fit(X, WORDS)
+    model.predict(X)
+    assert hasattr(model, "predict_proba")
+    assert not hasattr(model, "transform")
+    assert not lifts
+    first = model[-1]
+    assert first is model[-1]
+    assert len(lifts) == 1
+    np.testing.assert_array_equal(model.fit(X[:100], WORDS[:100])["pca"].n_samples_, 100)
+    model = on_cpu(StandardScaler()).partial_fit(X[:50])
+    assert model.n_samples_seen_ == 50
+    assert model.partial_fit(X[50:]).n_samples_seen_ == len(X)
+
+
+def test_copies_pickles_and_clones() -> None:
+    model = on_cpu(piped()).fit(X, WORDS)
+    expected = model[-1].coef_
+    for again in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert "_lifted" not in vars(again)
+        np.testing.assert_array_equal(again[-1].coef_, expected)
+    assert not hasattr(clone(model), "named_steps")
+    for empty in (copy.copy(on_cpu()), pickle.loads(pickle.dumps(on_cpu()))):
+        assert not hasattr(empty, "steps")
+
+
+Y = X["n1"] * 2 + X["n3"] + NUMBERS
+SCALED = make_pipeline(StandardScaler(), Ridge())
+ROOT = {"func": np.cbrt, "inverse_func": lambda y: y**3}
+Wrap = Callable[[Any], Any]
+
+AROUND: dict[str, tuple[Callable[[Wrap], Any], Any, str]] = {
+    "RFE": (lambda of: RFE(of(Ridge()), n_features_to_select=1), Y, "ranking_"),
+    "RFE of trees": (lambda of: RFE(of(BOOSTED), n_features_to_select=1), NUMBERS, "ranking_"),
+    "RFE of a pipeline": (
+        lambda of: RFE(
+            of(SCALED), n_features_to_select=1, importance_getter="named_steps.ridge.coef_"
+        ),
+        Y,
+        "ranking_",
+    ),
+    "RFECV": (lambda of: RFECV(of(Ridge()), cv=2), Y, "ranking_"),
+    "select": (lambda of: SelectFromModel(of(ElasticNet(0.1))), Y, "get_support"),
+    "select by trees": (lambda of: SelectFromModel(of(ALONE["forest"])), NUMBERS, "get_support"),
+    "select fitted": (
+        lambda of: SelectFromModel(of(Ridge()).fit(X, Y), prefit=True), Y, "get_support"
+    ),
+    "sequential": (
+        lambda of: SequentialFeatureSelector(of(Ridge()), n_features_to_select=1, cv=2),
+        Y,
+        "get_support",
+    ),
+    "calibrated": (lambda of: CalibratedClassifierCV(of(piped()), cv=2), WORDS, "predict_proba"),
+    "calibrated, frozen": (
+        lambda of: CalibratedClassifierCV(FrozenEstimator(of(piped()).fit(X, WORDS))),
+        WORDS,
+        "predict_proba",
+    ),
+    "frozen step": (
+        lambda of: make_pipeline(FrozenEstimator(of(StandardScaler()).fit(X)), Ridge()),
+        Y,
+        "predict",
+    ),
+    "threshold": (lambda of: FixedThresholdClassifier(of(piped()), threshold=0.3), WORDS, "predict"),
+    "tuned": (
+        lambda of: TunedThresholdClassifierCV(of(piped()), cv=2), NUMBERS, "best_threshold_"
+    ),
+    "target": (lambda of: TransformedTargetRegressor(of(SCALED), **ROOT), Y, "predict"),
+    "target scaled": (
+        lambda of: TransformedTargetRegressor(of(Ridge()), transformer=of(StandardScaler())),
+        Y,
+        "predict",
+    ),
+    "several targets": (
+        lambda of: MultiOutputClassifier(of(LogisticRegression())),
+        np.c_[NUMBERS, 1 - NUMBERS],
+        "predict_proba",
+    ),
+    "chain": (
+        lambda of: ClassifierChain(of(LogisticRegression())),
+        np.c_[NUMBERS, Y > 1],
+        "predict_proba",
+    ),
+    "bagging": (lambda of: BaggingRegressor(of(Ridge()), 2, random_state=0), Y, "predict"),
+    "voting": (lambda of: VotingRegressor([("a", of(Ridge())), ("b", SCALED)]), Y, "predict"),
+    "search": (lambda of: GridSearchCV(of(Ridge()), {}, cv=2), Y, "predict"),
+    "last": (lambda of: make_pipeline(StandardScaler(), of(Ridge())), Y, "predict"),
+}  # fmt: skip
+
+
+def plainly(estimator: Any) -> Any:
+    return clone(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:X (has|does not have) (valid )?feature names")
+@pytest.mark.parametrize("name", AROUND)
+def test_around_it_as_around_a_plain_estimator(name: str) -> None:
+    wrap, y, asked = AROUND[name]
+
+    def answer(of: Wrap) -> Any:
+        found = getattr(wrap(of).fit(X, y), asked)
+        takes = asked.startswith("predict")
+        return (found(X) if takes else found()) if callable(found) else found
+
+    assert_alike(answer(on_cpu), answer(plainly))
+
+
+INSPECTED: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "permutations": (
+        SCALED,
+        lambda m: permutation_importance(m, X, Y, n_repeats=2, random_state=0)["importances"],
+    ),
+    "dependence of trees": (
+        RandomForestRegressor(3, random_state=0),
+        lambda m: partial_dependence(m, X, ["n1"], method="brute", grid_resolution=5)["average"],
+    ),
+    "learning": (SCALED, lambda m: learning_curve(m, X, Y, train_sizes=[50, 90], cv=2)[2]),
+}
+
+
+@pytest.mark.parametrize("name", INSPECTED)
+def test_it_is_inspected_as_a_plain_estimator(name: str) -> None:
+    estimator, ask = INSPECTED[name]
+    assert_alike(ask(on_cpu(estimator).fit(X, Y)), ask(clone(estimator).fit(X, Y)))
+
+
+def test_a_routed_cross_validation() -> None:
+    weights = np.random.default_rng(1).exponential(size=len(X))
+    with sklearn.config_context(enable_metadata_routing=True):
+        last = Ridge().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=True)
+        estimator = make_pipeline(scaler, last)
+        params = {"cv": 3, "params": {"sample_weight": weights}}
+        expected = cross_val_score(estimator, X, Y, **params)
+        found = cross_val_score(on_cpu(estimator), X, Y, **params)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert abs(found - cross_val_score(estimator, X, Y, cv=3)).max() > 1e-4
