@@ -115,18 +115,19 @@ class Model:
         return casting.make_cast(self.row, self.dtype) if needed and answers else None
 
 
-def find_last_dtype(dtype: str, device: str, last: Estimator) -> str:
-    """Return the type of the matrix for the last estimator of a pipeline, where it is float32.
+def find_last_dtype(dtype: str, device: str, last: Estimator, rule: Backend | None) -> str:
+    """Return the type of the matrix for the last estimator of a pipeline; "auto" is scikit-learn's.
 
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> find_last_dtype("auto", "cpu", Ridge())
+    >>> find_last_dtype("auto", "cpu", Ridge(), None)
     'auto'
-    >>> find_last_dtype("auto", "cpu", DecisionTreeRegressor())
+    >>> find_last_dtype("auto", "cpu", DecisionTreeRegressor(), None)
     'float32'
     """
-    narrow = device == "cuda" or reads_float32(last)
-    return "float32" if dtype == "auto" and narrow else dtype
+    if dtype != "auto" or not (device == "cuda" or reads_float32(last)):
+        return dtype
+    return "float64" if rule is not None and rule.unsafe_in_float32 else "float32"
 
 
 def reads_float32(estimator: Estimator) -> bool:
@@ -265,6 +266,9 @@ class Backend(Protocol):
 
     sparse: bool = True
     """Whether it takes the sparse rows that text vectorizers make."""
+
+    unsafe_in_float32: bool = False
+    """Whether it learns from float64, unless another type is asked for."""
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
         """Return what runs an estimator.

@@ -70,9 +70,9 @@ class Accelerated(Answers):
         such steps on the host, visibly.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Type of the matrix that the last estimator learns from, or that preprocessing returns.
-        "auto" is the type that scikit-learn would make; float32 on a GPU, also where no step
-        stands before the estimator, and for trees, which make it of any other. Between the steps
-        the type is scikit-learn's, and statistics are float64, in any case.
+        "auto" is the type that scikit-learn would make; float32 on a GPU, but for estimators that
+        have too few digits then (`explain` says so), and for trees, which make it of any other.
+        Between the steps the type is scikit-learn's, and statistics are float64, in any case.
     fallback : bool, optional
         Whether steps that the device cannot run may run on the host. By default
         only with ``device="auto"``.

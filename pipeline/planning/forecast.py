@@ -82,7 +82,7 @@ def _forecast_steps(
 ) -> Iterator[tuple[str, str]]:
     table: PartitionRows | None = describe_rows(X)
     columns = _count_columns(nodes[0].estimator, X)
-    known = find_last_dtype(dtype, device, nodes[-1].estimator)
+    known = find_last_dtype(dtype, device, nodes[-1].estimator, nodes[-1].rule)
     handed_on = "float64" if known == "auto" else known
     for i, node in enumerate(nodes):
         if node.kind is Kind.LABELS:

@@ -28,7 +28,7 @@ class LoweringOptions:
     dtype : {"auto", "float32", "float64"}
         Type of the matrix that the last estimator learns from; on the CPU, of the one that
         preprocessing hands to it. "auto" is the type that scikit-learn would hand on, and float32
-        for trees, which make it of any other, and on a GPU.
+        for trees, which make it of any other, and on a GPU, but for what is unsafe in it there.
     rank_error : float
         Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
     """
@@ -62,7 +62,7 @@ def lower(estimator: BaseEstimator, device: str, options: LoweringOptions = DEFA
     reasons = [reason for node in nodes for reason in node.reasons]
     if reasons and device != "cpu" and not options.fallback:
         raise Unsupported(*reasons)
-    final = find_last_dtype(options.dtype, device, nodes[-1].estimator)
+    final = find_last_dtype(options.dtype, device, nodes[-1].estimator, nodes[-1].rule)
     steps = _make_steps(_group(nodes), device, replace(options, dtype=final))
     if isinstance(last := steps[-1].worker, Model):
         last.asked_for(final)

@@ -1,4 +1,4 @@
-"""An estimator that nothing stands before learns from float32 on a GPU, unless asked otherwise."""
+"""The type that an estimator learns from on a GPU, where nothing stands before it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pipeline import Accelerated, DataError, load, save
 from pipeline.backends.cuml.tables import rule
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
-from pipeline.planning.lower import lower
+from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.serving import manifest
 from pipeline.serving.load import unpack
 from tests.contract.estimators import LEARNING
@@ -93,12 +93,17 @@ def fitted(estimator: Any, X: Any, **options: Any) -> Accelerated:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["KMeans", "ridge", "PCA"])
-def test_rows_of_every_form_are_float32(name: str, form: str, device: Recorder) -> None:
+def test_rows_of_every_form_are_float32_or_float64_where_it_has_too_few_digits(
+    name: str, form: str, device: Recorder
+) -> None:
     X = FORMS[form](TENTHS)
     fitted(SPECS[name], X)
-    assert learnt_from(device) == ["float32"]
+    fitted(SPECS[name], X, dtype="float32")
     fitted(SPECS[name], X, dtype="float64")
-    assert learnt_from(device)[1:] == ["float64"]
+    default = "float32" if name == "KMeans" else "float64"
+    assert learnt_from(device) == [default, "float32", "float64"]
+    exact = Accelerated(SPECS[name], device="cuda").explain()
+    assert ("learns from float64" in str(exact)) == (default == "float64")
 
 
 @pytest.mark.parametrize("kind", ["int64", "int8", "bool", "float32"])
@@ -118,7 +123,9 @@ def test_the_lifted_model_gives_the_same_answers(
 ) -> None:
     X = TENTHS.astype(kind)
     model = fitted(SPECS[name], X, dtype=dtype)
-    narrow = dtype != "float64" or rule(last(SPECS[name])).narrow
+    of_class = rule(last(SPECS[name]))
+    narrow = dtype == "float32" or of_class.narrow
+    narrow |= dtype == "auto" and not of_class.unsafe_in_float32
     assert learnt_from(device)[-1] == ("float32" if narrow else "float64")
     lifted = pickle.loads(pickle.dumps(model.to_sklearn()))
     for method in asked(model):
@@ -157,17 +164,19 @@ def test_rows_that_float32_merges_are_told_and_answered_alike(name: str) -> None
     X = TENTHS.copy()
     X[:, 2] = SECONDS
     with pytest.warns(UserWarning, match="column 2: .* float32, .* one; subtract") as told:
-        model = fitted(SPECS[name], X)
+        model = fitted(SPECS[name], X, dtype="float32")
     lifted = model.to_sklearn()
     method = asked(model)[0]
     args = (X, Y) if method == "score" else (X,)
     made, expected = getattr(model, method)(*args), getattr(lifted, method)(*args)
     rounded = rounding(last(lifted), X) if name == "ridge" else 1e-6 * np.std(made)
     np.testing.assert_allclose(made, expected, rtol=1e-6, atol=rounded)
-    can_be_exact = not rule(last(SPECS[name])).narrow
+    of_class = rule(last(SPECS[name]))
+    can_be_exact = not of_class.narrow
     assert ("pass dtype='float64'" in str(told[0].message)) == can_be_exact
     if can_be_exact:
-        exact = fitted(SPECS[name], X, dtype="float64")
+        default = "auto" if of_class.unsafe_in_float32 else "float64"
+        exact = fitted(SPECS[name], X, dtype=default)
         assert type(exact.to_sklearn()) is type(SPECS[name])
 
 
@@ -279,7 +288,9 @@ def test_the_matrix_is_half_as_large_and_the_only_copy(
     name: str, form: str, device: Recorder
 ) -> None:
     rows = np.asfortranarray(np.random.default_rng(0).normal(size=(20_000, 4)))
-    worker: Any = lower(clone(SPECS[name]), "cuda").steps[-1].worker
+    worker: Any = (
+        lower(clone(SPECS[name]), "cuda", LoweringOptions(dtype="float32")).steps[-1].worker
+    )
     with device.paused(), LIVE.counted() as live:
         X = FORMS[form](rows)
         before = live.nbytes

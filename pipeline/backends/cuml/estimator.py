@@ -28,6 +28,7 @@ from pipeline.typing import Array, Estimator, Params, Table, Target
 
 ON_HOST = "run the step on the CPU with device='auto'"
 MISSING = "cuML does not take missing values (NaN)"
+EXACT = "learns from float64, unless dtype='float32': that may have too few digits"
 PAIRS = "of more than two classes rows go through the host, and to_sklearn() is not possible"
 
 
@@ -41,6 +42,7 @@ class CumlBackend(Backend):
 
     def __init__(self, rule: Rule) -> None:
         self.rule, self.order, self.sparse = rule, rule.order, rule.sparse
+        self.unsafe_in_float32 = rule.unsafe_in_float32
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return cuML's estimator in the place of scikit-learn's."""
@@ -56,6 +58,7 @@ class CumlBackend(Backend):
         dropped = tuple(list_dropped(self.rule, estimator, step))
         notes = [f"without effect in cuML: {', '.join(dropped)}"] if dropped else []
         notes += [PAIRS] if self.rule.pairs else []
+        notes += [EXACT] if self.rule.unsafe_in_float32 else []
         return Placement(step, self.rule.twin, "cuda", "; ".join(notes), changes, dropped)
 
 

@@ -39,6 +39,9 @@ class Rule:
     narrow : bool
         It learns from float32, whatever is asked for: cuML's class knows no other type, or
         scikit-learn's makes it of any rows.
+    unsafe_in_float32 : bool
+        It subtracts means, or solves normal equations, for which float32 may have too few digits:
+        its matrix is float64, unless float32 is asked for.
     order : {"C", "F"}
         It learns from a matrix in this order, and makes a copy of one in the other.
     targets : bool
@@ -66,6 +69,7 @@ class Rule:
     unweighted: tuple[str, ...] = ()
     cutoff: bool = False
     narrow: bool = False
+    unsafe_in_float32: bool = False
     order: str = "C"
     targets: bool = False
     pairs: bool = False
@@ -90,17 +94,23 @@ _ROWS = {
     ),
     "sklearn.cluster.KMeans": Rule(weights=True),
     "sklearn.cluster.SpectralClustering": Rule(narrow=True),
-    "sklearn.covariance.EmpiricalCovariance": Rule(),
-    "sklearn.covariance.LedoitWolf": Rule(),
-    "sklearn.decomposition.IncrementalPCA": Rule(sparse=True, overwrites=True),
+    "sklearn.covariance.EmpiricalCovariance": Rule(unsafe_in_float32=True),
+    "sklearn.covariance.LedoitWolf": Rule(unsafe_in_float32=True),
+    "sklearn.decomposition.IncrementalPCA": Rule(
+        sparse=True, overwrites=True, unsafe_in_float32=True
+    ),
     "sklearn.decomposition.PCA": Rule(
-        order="F", sparse=True, overwrites=True, only={"n_components": whole_or_none}
+        order="F",
+        sparse=True,
+        overwrites=True,
+        unsafe_in_float32=True,
+        only={"n_components": whole_or_none},
     ),
     "sklearn.decomposition.TruncatedSVD": Rule(order="F"),
     "sklearn.ensemble.IsolationForest": Rule(narrow=True, order="F"),
     "sklearn.ensemble.RandomForestClassifier": Rule(narrow=True, weights=True, seeded=True),
     "sklearn.ensemble.RandomForestRegressor": Rule(narrow=True, weights=True, seeded=True),
-    "sklearn.kernel_ridge.KernelRidge": Rule(weights=True, targets=True),
+    "sklearn.kernel_ridge.KernelRidge": Rule(weights=True, targets=True, unsafe_in_float32=True),
     "sklearn.linear_model.ElasticNet": _LASSO,
     "sklearn.linear_model.Lasso": _LASSO,
     "sklearn.linear_model.LinearRegression": Rule(
@@ -109,7 +119,9 @@ _ROWS = {
     "sklearn.linear_model.LogisticRegression": Rule(
         sparse=True, weights=True, strength=("C",), unweighted=("sample_weight", "class_weight")
     ),
-    "sklearn.linear_model.Ridge": Rule(order="F", sparse=True, weights=True, targets=True),
+    "sklearn.linear_model.Ridge": Rule(
+        order="F", sparse=True, weights=True, targets=True, unsafe_in_float32=True
+    ),
     "sklearn.manifold.SpectralEmbedding": Rule(narrow=True),
     "sklearn.manifold.TSNE": Rule(narrow=True, order="F"),
     "sklearn.naive_bayes.BernoulliNB": Rule(sparse=True, translation=translations.BERNOULLI),
