@@ -276,7 +276,9 @@ AROUND: dict[str, tuple[Callable[[Wrap], Any], Any, str]] = {
         Y,
         "predict",
     ),
-    "threshold": (lambda of: FixedThresholdClassifier(of(piped()), threshold=0.3), WORDS, "predict"),
+    "threshold": (
+        lambda of: FixedThresholdClassifier(of(piped()), threshold=0.3), WORDS, "predict"
+    ),
     "tuned": (
         lambda of: TunedThresholdClassifierCV(of(piped()), cv=2), NUMBERS, "best_threshold_"
     ),
