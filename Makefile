@@ -59,7 +59,8 @@ help: ## List the targets and variables
 	@echo '  YEARS=           of TASK=airline, as 2006-2019; empty for 2019'
 	@echo '  OPTIONS=         of `make synthetic`, as in OPTIONS="--kind ranking --columns 50"; of'
 	@echo '                   `make compare` and `make report`: OPTIONS="--sizes 0.1,0.3,1.0"; of'
-	@echo '                   `make predict`: OPTIONS="--cluster local --workers 4"'
+	@echo '                   `make predict`: OPTIONS="--cluster local --workers 4"; tests for'
+	@echo '                   `make test-sklearn`: OPTIONS="preprocessing/tests/test_data.py"'
 	@echo '  OUT=             folder for the results, if not the usual one; file of predictions'
 	@echo '  MODEL= IN=       folder of a saved model, and Parquet or CSV file of rows, for predict'
 	@echo '  COPY_COLUMNS=    columns of IN to copy to OUT, with commas'
@@ -194,6 +195,10 @@ test: lint types ## Check style and types, then run the tests that are quick
 test-full: lint types ## Check style and types, then run all tests that need no GPU
 	$(PYTEST) -m 'not alone' --hypothesis-profile full
 	$(PYTHON) -m pytest -m alone
+
+.PHONY: test-sklearn
+test-sklearn: setup ## Run scikit-learn's own tests with our classes in the places of its own
+	OMP_NUM_THREADS=1 $(PYTHON) -m tools.sklearn_suite $(OPTIONS)
 
 .PHONY: test-contract
 test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packages (no GPU needed)

@@ -223,13 +223,14 @@ def test_clean_never_removes_what_it_did_not_make(used, tmp_path_factory) -> Non
 @pytest.mark.parametrize(
     ("failing", "called", "code"),
     [
-        ("", "test-full test-contract audit", 0),
+        ("", "test-full test-sklearn test-contract audit", 0),
         ("test-full", "test-full", 7),
-        ("test-contract", "test-full test-contract", 7),
-        ("audit", "test-full test-contract audit", 7),
+        ("test-sklearn", "test-full test-sklearn", 7),
+        ("test-contract", "test-full test-sklearn test-contract", 7),
+        ("audit", "test-full test-sklearn test-contract audit", 7),
     ],
 )
-def test_the_checks_run_both_parts_and_fail_with_either(tmp_path, failing, called, code) -> None:
+def test_the_checks_run_all_parts_and_fail_with_any(tmp_path, failing, called, code) -> None:
     fake = tmp_path / "make"
     fake.write_text(
         f'#!/bin/sh\necho "$1" >> "{tmp_path}/called"\n[ "$1" != "{failing}" ] || exit 7\n'

@@ -1,0 +1,170 @@
+"""Run scikit-learn's own tests through `Accelerated`: ``python -m tools.sklearn_suite``.
+
+A test counts if it calls one of our classes, or fails with them in place, and passes with
+scikit-learn's own. What fails must be in the list of expected failures, with its reason; what is
+in the list must fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import sklearn
+
+from tools.sklearn_suite.expected import Expected
+
+EXPECTED = Path(__file__).with_name("expected_failures.yaml")
+PACKAGE = Path(sklearn.__file__).resolve().parent
+ROUTING = "tests/test_metaestimators_metadata_routing.py"
+SUITES = [
+    "preprocessing/tests",
+    "impute/tests",
+    "compose/tests",
+    "feature_selection/tests",
+    "feature_extraction/tests",
+    "tests/test_pipeline.py",
+    "tests/test_metaestimators.py",
+    # The rest of it takes minutes and calls none of our classes.
+    f"{ROUTING}::test_metadata_routed_to_sub_estimator_in_pipeline",
+    f"{ROUTING}::test_metadata_is_routed_correctly_to_splitter[TargetEncoder]",
+    f"{ROUTING}::test_metadata_routed_to_group_splitter[TargetEncoder]",
+    "model_selection/tests/test_search.py",
+    "model_selection/tests/test_successive_halving.py",
+]
+OUTCOMES = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of the tests.
+
+    Attributes
+    ----------
+    ours, plain : dict
+        What became of each test, by its id, with our classes and with scikit-learn's; of the
+        second only those that count if they pass there.
+    expected : Expected
+    """
+
+    ours: OUTCOMES
+    plain: OUTCOMES
+    expected: Expected
+
+    @cached_property
+    def counted(self) -> list[str]:
+        """The tests that count."""
+        return [test for test in candidates(self.ours) if self._passes_plain(test)]
+
+    @cached_property
+    def passed(self) -> list[str]:
+        """Those of them that pass with our classes, expected or not."""
+        return [test for test in self.counted if not failed(self.ours[test])]
+
+    @property
+    def share(self) -> float:
+        """The share of those that pass."""
+        return len(self.passed) / len(self.counted) if self.counted else 0.0
+
+    def _passes_plain(self, test: str) -> bool:
+        return self.plain.get(test, {}).get("outcome") == "passed"
+
+    def complaints(self, *, whole: bool) -> list[str]:
+        """Return what is wrong, a line each; of a part of the tests, not what the list lacks."""
+        ran = [test for test, result in self.ours.items() if result["outcome"] != "skipped"]
+        listed = {test for test in ran if self.expected.reason(test)}
+        found = [
+            f"fails: {test}\n    {self.ours[test]['words'][:300]}"
+            for test in self.counted
+            if failed(self.ours[test]) and test not in listed
+        ]
+        passes = sorted(listed & set(self.passed))
+        found += [f"passes, so it must leave the list: {test}" for test in passes]
+        found += [
+            f"does not pass in plain scikit-learn, so it must leave the list: {test}"
+            for test in sorted(listed - set(self.counted))
+        ]
+        if whole:
+            unused = sorted(self.expected.unused(ran))
+            found += [f"no such test, so it must leave the list: {test}" for test in unused]
+            if self.share < self.expected.share:
+                found.append(f"the share is below the declared {self.expected.share:.1%}")
+        return found
+
+    def summary(self) -> str:
+        """Return the counts, with the reasons of what is expected to fail."""
+        reasons = Counter(
+            self.expected.reason(test) or "(not in the list)"
+            for test in self.counted
+            if failed(self.ours[test])
+        )
+        lines = [f"{n:6d}  {reason}" for reason, n in reasons.most_common()]
+        counts = f"{len(self.passed):,} of {len(self.counted):,} tests that scikit-learn passes"
+        return "\n".join([*lines, f"{counts} pass with our classes: {self.share:.2%}"])
+
+
+def failed(result: dict[str, Any]) -> bool:
+    """Return whether a test failed, as expected or not."""
+    strict = str(result["words"]).startswith("[XPASS(strict)]")
+    return result["outcome"] in ("failed", "xfailed") and not strict
+
+
+def candidates(ours: OUTCOMES) -> list[str]:
+    """Return the tests that call our classes, or fail."""
+    return [
+        test
+        for test, result in ours.items()
+        if result["outcome"] != "skipped" and (result["ours"] or failed(result))
+    ]
+
+
+def run(tests: list[str], results: Path, *options: object) -> OUTCOMES:
+    """Run tests of scikit-learn's in processes of their own, and return what became of them."""
+    command = [
+        sys.executable, "-m", "pytest", "-p", "tools.sklearn_suite.plugin",
+        "-p", "no:cacheprovider", "--config-file", "/dev/null", "--rootdir", PACKAGE,
+        "--quiet", "--no-summary", "--tb", "short", "--show-capture", "no", "--disable-warnings",
+        "--results", results, *options, *(PACKAGE / test for test in tests),
+    ]  # fmt: skip
+    subprocess.run([*map(str, command)], check=False)
+    found: OUTCOMES = json.loads(results.read_text("utf-8"))
+    return found
+
+
+def measure(tests: list[str], options: list[str], folder: Path) -> tuple[OUTCOMES, OUTCOMES]:
+    """Run tests with our classes, then those that count with scikit-learn's own."""
+    ours = run(tests, folder / "ours.json", "--expected", EXPECTED, *options)
+    (folder / "only.txt").write_text("\n".join(candidates(ours)), "utf-8")
+    only = ["--plain", "--only", folder / "only.txt"]
+    return ours, run(tests, folder / "plain.json", *only, *options)
+
+
+def main() -> int:
+    """Run the tests, say what became of them, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.sklearn_suite", description=__doc__)
+    parser.add_argument(
+        "tests", nargs="*", help="as compose/tests or tests/test_pipeline.py::test_a; all if none"
+    )
+    parser.add_argument("--processes", default="logical", help="as --numprocesses of pytest-xdist")
+    parser.add_argument("--out", type=Path, help="folder for what became of each test")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        folder = asked.out or Path(made)
+        folder.mkdir(parents=True, exist_ok=True)
+        options = ["--numprocesses", asked.processes]
+        found = Result(*measure(asked.tests or SUITES, options, folder), Expected.read(EXPECTED))
+    complaints = found.complaints(whole=not asked.tests)
+    print(*complaints, found.summary(), sep="\n")
+    return bool(complaints)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""Classes that stand in the places of scikit-learn's and run through `Accelerated`.
+
+Each has the name, the parameters and the signatures of the class it stands for. Its methods are
+those of ``Accelerated(estimator, device="cpu")``, which is given scikit-learn's own classes; its
+fitted attributes are those of `to_sklearn()`. An error is whatever `Accelerated` raises.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABCMeta
+from collections.abc import Callable, Iterable
+from functools import partial, wraps
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils.metaestimators import available_if
+
+from pipeline import Accelerated
+from pipeline.preprocessing.transformers import TWINS
+
+LEARNING = {"fit", "fit_transform", "fit_predict", "partial_fit"}
+METHODS = LEARNING | {
+    "transform", "inverse_transform", "predict", "predict_proba", "predict_log_proba",
+    "decision_function", "score", "score_samples", "get_feature_names_out",
+}  # fmt: skip
+KEPT = {"_sklearn_output_config", "_metadata_request"}
+"""What a refit leaves on an estimator, beside its parameters."""
+
+calls: list[str] = []
+"""The classes whose methods ran, one entry a call; whoever counts empties it."""
+
+
+class StandInType(ABCMeta):
+    """The type of the stand-ins: to every check they are the class that they stand for."""
+
+    real: type
+
+    def __new__(cls, name: str, bases: tuple[type, ...], space: dict[str, Any]) -> Any:
+        """Make a stand-in; of a class that a test derives, one of scikit-learn's own."""
+        if not any(isinstance(base, StandInType) for base in bases):
+            return super().__new__(cls, name, bases, space)
+        bases = tuple(real_of(base) for base in bases)
+        return type(bases[0])(name, bases, space)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return cls.real in type(instance).__mro__
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return cls.real in subclass.__mro__
+
+    def __eq__(cls, other: object) -> bool:
+        return cls.real is (other.real if isinstance(other, StandInType) else other)
+
+    def __hash__(cls) -> int:
+        return hash(cls.real)
+
+
+def real_of(value: Any) -> Any:
+    """Return a value with scikit-learn's own classes, and their state, for every stand-in in it."""
+    if isinstance(value, StandInType):
+        return value.real
+    if isinstance(value, (list, tuple)):
+        made = [real_of(each) for each in value]
+        return value if _same(made, value) else type(value)(made)
+    if isinstance(value, dict):
+        made = [real_of(each) for each in value.values()]
+        return value if _same(made, value.values()) else dict(zip(value, made, strict=True))
+    return _real_estimator(value) if isinstance(value, BaseEstimator) else value
+
+
+def _same(made: Iterable[Any], given: Iterable[Any]) -> bool:
+    return all(a is b for a, b in zip(made, given, strict=True))
+
+
+def _real_estimator(estimator: Any) -> Any:
+    state = {name: each for name, each in vars(estimator).items() if name != "_model"}
+    changed = real_of(state)
+    kind = type(estimator)
+    if isinstance(kind, StandInType):
+        made = object.__new__(kind.real)
+    elif changed is state:
+        return estimator
+    else:
+        made = copy.copy(estimator)
+    vars(made).update(changed)
+    return made
+
+
+def _model(estimator: Any, method: str = "") -> Any:
+    """Return what a method of a stand-in is called on: a new model where it learns anew."""
+    known = vars(estimator).get("_model")
+    if known is None or method in LEARNING - {"partial_fit"}:
+        return Accelerated(real_of(estimator), device="cpu", dtype="auto")
+    return known
+
+
+def _has(method: str, estimator: Any) -> bool:
+    return getattr(_model(estimator, method), method) is not None
+
+
+def _through(method: str, own: Callable[..., Any]) -> Any:
+    """Return the method of a stand-in."""
+
+    @available_if(partial(_has, method))
+    @wraps(own)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        calls.append(type(self).__name__)
+        model = _model(self, method)
+        made = getattr(model, method)(*args, **kwargs)
+        if method in LEARNING:
+            adopt(self, model.to_sklearn(), model)
+        return self if made is model else made
+
+    return call
+
+
+def adopt(estimator: Any, fitted: Any, model: Any) -> None:
+    """Give a stand-in the fitted attributes of a lifted estimator, and the model of its methods."""
+    state = vars(estimator)
+    parameters = {*type(fitted)._get_param_names()}
+    for name in set(state) - parameters - KEPT:
+        del state[name]
+    learnt = {name: each for name, each in vars(fitted).items() if name not in parameters}
+    state.update(learnt, _model=model)
+    for steps in {"steps", "transformer_list"} & parameters:
+        if getattr(estimator, "memory", None) is not None:
+            setattr(estimator, steps, getattr(fitted, steps))
+        for own, lifted in zip(getattr(estimator, steps), getattr(fitted, steps), strict=True):
+            _adopt_step(own[1], lifted[1])
+
+
+def _adopt_step(step: Any, lifted: Any) -> None:
+    """Fit a step where it stands, as scikit-learn's `Pipeline` and `FeatureUnion` do."""
+    if isinstance(type(step), StandInType):
+        adopt(step, lifted, lifted)
+    elif step is not lifted and type(step) is type(lifted) and hasattr(step, "__dict__"):
+        vars(step).update(vars(lifted))
+
+
+def _set_output(real: Any) -> Any:
+    @wraps(real.set_output)
+    def set_output(self: Any, *, transform: str | None = None) -> Any:
+        real.set_output(self, transform=transform)
+        if "_model" in vars(self):
+            self._model.set_output(transform=transform)
+        return self
+
+    return set_output
+
+
+def _stand_in(real: type) -> type:
+    """Return the class that stands in the place of another."""
+    made = StandInType(real.__name__, (real,), {"__module__": __name__, "real": real})
+    # Set after the class is made: scikit-learn would wrap what `transform` returns.
+    for name in METHODS & {*dir(real)}:
+        setattr(made, name, _through(name, getattr(real, name)))
+    made.set_output = _set_output(real)
+    return made
+
+
+STAND_INS = {
+    real: _stand_in(real)
+    for real in (*TWINS, Pipeline, ColumnTransformer, FeatureUnion)
+    if real.__module__.startswith("sklearn.")
+}
+# Pickle finds them by name.
+globals().update({made.__name__: made for made in STAND_INS.values()})
