@@ -188,17 +188,17 @@ class ArrayApiModel(Model):
         with dispatching():
             super().fit(X, y, **params)
 
-    def fit_transform(self, X: Table, y: Target) -> Any:
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows, on the device."""
-        X, y, _ = self._arrays(X, y, {})
+        X, y, params = self._arrays(X, y, params)
         with dispatching():
-            return super().fit_transform(X, y)
+            return super().fit_transform(X, y, **params)
 
-    def fit_predict(self, X: Table, y: Target) -> Any:
+    def fit_predict(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the component of each training row, on the device."""
-        X, y, _ = self._arrays(X, y, {})
+        X, y, params = self._arrays(X, y, params)
         with dispatching():
-            return super().fit_predict(X, y)
+            return super().fit_predict(X, y, **params)
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``, on the device; labels that are text on the host."""

@@ -57,13 +57,13 @@ class Model:
             _tell_merged(X, type(self.estimator).__name__)
         self.native.fit(X, y, **params)
 
-    def fit_transform(self, X: Table, y: Target) -> Any:
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows."""
-        return self.native.fit_transform(X, y)
+        return self.native.fit_transform(X, y, **params)
 
-    def fit_predict(self, X: Table, y: Target) -> Any:
+    def fit_predict(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the labels of the training rows."""
-        return self.native.fit_predict(X, y)
+        return self.native.fit_predict(X, y, **params)
 
     def partial_fit(self, X: Table, y: Target, **params: Any) -> None:
         """Learn from more rows."""
@@ -172,11 +172,11 @@ class HostModel(Model):
             return incremental.fit_incrementally(self.native, X, y, **params)
         return super().fit(frames.to_device(X, "cpu"), y, **params)
 
-    def fit_transform(self, X: Table, y: Target) -> Any:
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows; of partitions, as partitions."""
         if not frames.is_partitioned(X):
-            return super().fit_transform(X, y)
-        self.fit(X, y)
+            return super().fit_transform(X, y, **params)
+        self.fit(X, y, **params)
         (width,) = self.native.transform(np.zeros((1, X.shape[1]), X.dtype)).shape[1:]
         return X.map_blocks(
             call_partition, self, "transform", {}, dtype=X.dtype, chunks=(X.chunks[0], (width,))

@@ -39,7 +39,7 @@ class Labels(Model):
         """Learn the classes of the labels `X`."""
         self.fit_transform(X)
 
-    def fit_transform(self, X: Table, y: Target = None) -> np.ndarray:
+    def fit_transform(self, X: Table, y: Target = None, **params: Any) -> np.ndarray:
         """Learn the classes, and return the position of each label."""
         codes, self.native.classes_ = encode_labels(X)
         return codes.astype("int64", copy=False)

@@ -193,28 +193,21 @@ class Accelerated(Answers):
     def fit_predict(self, X: Table, y: Target = None, **params: Any) -> np.ndarray:
         """Fit, and return the labels of the training rows on the host, shape (n_rows,).
 
-        `params` go to the transformers, as those of `fit` do; the last step takes none here.
+        `params` go where those of `fit` do.
         """
-        asked = self._route_before_last("fit_predict", params)
-        return np.asarray(self._on_host(self._learn("fit_predict", X, y, {}, asked)[1]))
+        asked, params = route(self, "fit_predict", params)
+        return np.asarray(self._on_host(self._learn("fit_predict", X, y, params, asked)[1]))
 
     @spec_has("fit_transform")
     def fit_transform(self, X: Table, y: Target = None, **params: Any) -> Any:
         """Fit, and return what becomes of the training rows on the host, as `transform` does.
 
-        A `TargetEncoder` encodes each of them by the other folds. `params` go to the
-        transformers, as those of `fit` do.
+        A `TargetEncoder` encodes each of them by the other folds. `params` go where those of
+        `fit` do.
         """
-        asked = self._route_before_last("fit_transform", params)
-        taken, made = self._learn("fit_transform", X, y, {}, asked)
+        asked, params = route(self, "fit_transform", params)
+        taken, made = self._learn("fit_transform", X, y, params, asked)
         return self._contained(self._on_host(made), taken)
-
-    def _route_before_last(self, method: str, params: Params) -> Sequence[Requested]:
-        """Return what transformers ask for, where the last step takes X and y alone."""
-        asked, last = route(self, method, params)
-        if last:
-            raise ConfigError(f"{method} takes X and y alone: {[*last]} given; use fit")
-        return asked
 
     @available_if(_learns_in_batches)
     def partial_fit(self, X: Table, y: Target = None, **params: Any) -> Accelerated:
@@ -331,12 +324,13 @@ class Accelerated(Answers):
             self.feature_names_in_ = np.array(names, dtype=object)
 
     @spec_has("transform")
-    def transform(self, X: Table) -> Any:
+    def transform(self, X: Table, **params: Any) -> Any:
         """Return the transformed table on the host, shape (n_rows, n_outputs).
 
-        A frame where `set_output` asks for one; of partitions, a Dask array or frame.
+        A frame where `set_output` asks for one; of partitions, a Dask array or frame. `params`
+        are passed to the last step.
         """
-        taken, made = self._call("transform", X)
+        taken, made = self._call("transform", X, **params)
         return self._contained(made, taken)
 
     def _contained(self, made: Any, taken: Any) -> Any:

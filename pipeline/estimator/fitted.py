@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pipeline.backends.base import METHODS
+from pipeline.backends.xgboost.ranking import is_ranker
 from pipeline.data import frames
 from pipeline.distributed.retry import retry
 from pipeline.errors import Unsupported
@@ -24,7 +24,7 @@ from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, c
 from pipeline.estimator.inputs import Input, as_passed, refuse_partitions
 from pipeline.estimator.lifted import Lifts
 from pipeline.estimator.routing import METHODS as METADATA
-from pipeline.estimator.routing import WEIGHTS, refuse_metadata, route
+from pipeline.estimator.routing import WEIGHTS, route_to_last, runs_on_blocks
 from pipeline.planning.classify import Kind, kind_of_step
 from pipeline.planning.explain import Explanation, explain
 from pipeline.planning.plan import copy
@@ -44,11 +44,8 @@ def spec_has(name: str) -> Any:
 def _fitted_has(model: Estimator, name: str) -> bool:
     if not hasattr(model, "plan_"):
         return False
-    last = (
-        model.estimator.steps[-1][1] if isinstance(model.estimator, Pipeline) else model.estimator
-    )
     fitted = getattr(model.plan_.steps[-1].worker, "native", None)
-    return type(fitted) is type(last) and hasattr(fitted, name)
+    return type(fitted) is type(last_of(model.estimator)) and hasattr(fitted, name)
 
 
 class Answers(Lifts):
@@ -69,22 +66,19 @@ class Answers(Lifts):
         # scikit-learn's check walks the tags of the whole estimator, which takes longer than a row.
         if not hasattr(self, "plan_"):
             check_is_fitted(self, "plan_")
+        y = {"y": params.pop("y")} if "y" in params else {}
         if params and method in METADATA:
-            params = self._route(method, params)
+            params = route_to_last(self, method, params)
+            if params and runs_on_blocks(self.estimator):  # `copy` is all that any takes
+                return X, getattr(self._lifted, method)(frames.to_device(X, "cpu"), **params)
         X = self.inputs_.take(X)
-        work = partial(self.plan_.call, method, X, **params)
+        work = partial(self.plan_.call, method, X, **y, **params)
         partitioned = frames.is_partitioned(X)
         n_rows = 0 if partitioned else X.shape[0]
         with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
             made = self._on_host(retry(work) if partitioned else work())
         self.execution_log_.last = log
         return X, made
-
-    def _route(self, method: str, params: Params) -> dict[str, Any]:
-        """Return what the last step is given; the transformers before it take rows alone."""
-        asked, last = route(self, method, params)
-        refuse_metadata(asked, f"transformers take X alone in {method}")
-        return last
 
     def _on_host(self, result: Any) -> Any:
         if isinstance(result, tuple):
@@ -154,29 +148,40 @@ class Answers(Lifts):
         return np.asarray(self._call("decision_function", X, **params)[1])
 
     @spec_has("score_samples")
-    def score_samples(self, X: Table) -> np.ndarray:
+    def score_samples(self, X: Table, **params: Any) -> np.ndarray:
         """Return the score of each row on the host, shape (n_rows,)."""
-        return np.asarray(self._call("score_samples", X)[1])
+        return np.asarray(self._call("score_samples", X, **params)[1])
 
     @spec_has("inverse_transform")
     def inverse_transform(self, X: Table, **params: Any) -> Any:
         """Return the rows that `transform` made X of, computed by scikit-learn on the host."""
-        check_is_fitted(self, "plan_")
         return self._lifted.inverse_transform(X, **params)
 
     @spec_has("score")
     def score(
         self, X: Table, y: Target = None, sample_weight: Array = None, **params: Any
     ) -> float:
-        """Return the accuracy of a classifier, R² of a regressor, else its own score."""
+        """Return the accuracy of a classifier, R² of a regressor, or the estimator's own score.
+
+        That of XGBoost's ranker needs ``qid``, the query of each row, or a column of that name.
+        """
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
-        if not (is_classifier(self.estimator) or is_regressor(self.estimator)):
-            return float(self._call("score", X, **params)[1])
-        measure = accuracy_score if is_classifier(self.estimator) else r2_score
-        y = np.asarray(frames.to_device(y, "cpu"))
-        params = self._route("score", params) if params else params
-        return float(measure(y, self.predict(X), **params))
+        if is_ranker(last_of(self.estimator)) and "qid" not in params:
+            X, params = self._split_queries(X, params)
+        if y is not None:
+            y = np.asarray(frames.to_device(y, "cpu"))
+        own = getattr(type(last_of(self.estimator)), "score", None)
+        if own not in (ClassifierMixin.score, RegressorMixin.score):
+            return float(self._call("score", X, **({} if y is None else {"y": y}), **params)[1])
+        params = route_to_last(self, "score", params) if params else params
+        return float(own(self, X, y, **params))
+
+    def _split_queries(self, X: Table, params: Params) -> tuple[Any, dict[str, Any]]:
+        """Return the rows without a column of queries that they did not have in `fit`."""
+        if "qid" not in getattr(X, "columns", ()) or "qid" in (self.inputs_.names or ()):
+            return X, params
+        return X.drop(columns="qid"), {**params, "qid": X["qid"]}
 
     def certify(
         self,
@@ -264,6 +269,11 @@ class Answers(Lifts):
             Rows to fit; of Dask's, what happens to the partitions is said too, and none is made.
         """
         return explain(self.estimator, self.device, X, dtype=self.dtype)
+
+
+def last_of(estimator: Estimator) -> Any:
+    """Return the last step of a pipeline, or the estimator itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
 def _arrays(result: Any) -> Any:

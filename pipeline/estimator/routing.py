@@ -9,7 +9,11 @@ from typing import Any, NamedTuple
 from sklearn import get_config
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
+
+# There is no public way to refuse in scikit-learn's words what is taken with routing alone.
+from sklearn.utils._metadata_requests import _raise_for_params
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import has_fit_parameter
 
 from pipeline.data import target
 from pipeline.errors import ConfigError, Reason, Unsupported
@@ -25,6 +29,8 @@ METHODS = (
     *("predict", "predict_proba", "predict_log_proba", "decision_function", "score"),
 )
 """Methods of which scikit-learn leads metadata."""
+BY_ROUTING = ("decision_function", "inverse_transform", "transform")
+"""Methods to which scikit-learn's containers pass nothing on without routing."""
 WEIGHTS = "sample_weight"
 _SUGGESTION = "give it none (set_fit_request(sample_weight=False)), or fit it with scikit-learn"
 
@@ -66,7 +72,7 @@ def route(model: Estimator, method: str, params: ReadParams) -> Routed:
         With routing, nobody asks for them; the errors are scikit-learn's.
     """
     estimator = model.estimator
-    if _routes():
+    if routes():
         params = process_routing(model, method, **params).estimator[method]
     *before, (name, last, own) = _steps(estimator, method, params)
     if params and type(estimator) is Pipeline:
@@ -75,6 +81,25 @@ def route(model: Estimator, method: str, params: ReadParams) -> Routed:
         before, own = [*before, (name, last, own)], {}
     asked = [each for step in before for each in _asked(*step)]
     return Routed(asked, own)
+
+
+def route_to_last(model: Estimator, method: str, params: ReadParams) -> dict[str, Any]:
+    """Return what the last step is given in a call of a fitted model.
+
+    Raises
+    ------
+    ValueError, TypeError
+        In scikit-learn, the method of such an estimator takes nothing, or not without routing.
+    Unsupported
+        Transformers ask for something, which take X alone here.
+    """
+    if routes():
+        asked, last = route(model, method, params)
+        refuse_metadata(asked, f"transformers take X alone in {method}")
+        return last
+    if method in BY_ROUTING and type(model.estimator) in build.CONTAINERS:
+        _raise_for_params(params, model.estimator, method)
+    return dict(params)
 
 
 def runs_on_blocks(estimator: Estimator) -> bool:
@@ -109,6 +134,7 @@ def hand_over(plan: Plan, asked: Sequence[Requested], X: Table) -> Iterator[None
     programs = [step.worker for step in plan.steps if isinstance(step.worker, Program)]
     refused: list[Requested] = []
     for each in asked:
+        _check_taken(each)
         program = next((p for p in programs if _has(p, each.transformer)), None)
         twin = TWINS.get(type(each.transformer))
         weighted = program is not None and twin is not None and twin.weighted
@@ -123,11 +149,21 @@ def hand_over(plan: Plan, asked: Sequence[Requested], X: Table) -> Iterator[None
         program.weights = []
 
 
+def _check_taken(asked: Requested) -> None:
+    """Refuse, in Python's words, what the `fit` of a transformer does not take."""
+    kind = type(asked.transformer)
+    for name in asked.params:
+        if not has_fit_parameter(asked.transformer, name):
+            fit = getattr(kind.fit, "__qualname__", f"{kind.__name__}.fit")
+            raise TypeError(f"{fit}() got an unexpected keyword argument {name!r}")
+
+
 def _has(program: Program, transformer: Estimator) -> bool:
     return any(leaf is transformer for _, leaf in build.leaves(program.estimator, program.step))
 
 
-def _routes() -> bool:
+def routes() -> bool:
+    """Return whether scikit-learn's metadata routing is on."""
     return bool(get_config()["enable_metadata_routing"])
 
 
@@ -149,7 +185,7 @@ def _steps(
     held = named_steps(estimator)
     if type(estimator) is not Pipeline:
         return [(name, part, dict(params)) for name, part in held]
-    if _routes():
+    if routes():
         routed = process_routing(estimator, method, **params)
         return [(name, part, _joined(routed[name])) for name, part in held]
     given: dict[str, dict[str, Any]] = {name: {} for name, _ in held}
@@ -187,7 +223,7 @@ def _inside(part: Any, params: ReadParams) -> list[Step]:
     if type(part) is Pipeline:
         return _steps(part, "fit_transform", params, bare=False)
     held = build.parts(part)
-    if _routes():
+    if routes():
         routed = process_routing(part, "fit_transform", **params)
         return [(name, how, _joined(routed[name])) for name, how in held]
     if type(part) is ColumnTransformer:

@@ -61,12 +61,23 @@ def test_a_subclass_is_another_algorithm(estimator: Any) -> None:
     assert reason.instead == "use device='auto' to run this step on the CPU"
 
 
-def test_exact_trees_are_refused_and_others_suggested() -> None:
-    (reason,) = refusal(XGBRegressor(tree_method="exact"))
-    why = "XGBoost has no exact trees on the GPU"
-    assert (reason.parameter, reason.why) == ("tree_method", why)
-    assert reason.instead.startswith("use tree_method='hist', or device='auto'")
-    assert explain(XGBRegressor(tree_method="exact"), device="cpu")
+@pytest.mark.parametrize(
+    ("parameter", "params", "suggestion"),
+    [
+        ("tree_method", {"tree_method": "exact"}, "tree_method='hist'"),
+        ("updater", {"updater": "grow_colmaker,prune"}, "tree_method='hist'"),
+        ("booster", {"booster": "gblinear"}, "trees"),
+        ("booster", {"booster": "gblinear", "updater": "coord_descent"}, "trees"),
+    ],
+)
+def test_what_xgboost_has_on_the_cpu_alone_is_refused(
+    parameter: str, params: Any, suggestion: str
+) -> None:
+    (reason,) = refusal(XGBRegressor(**params))
+    assert reason.parameter == parameter
+    assert "XGBoost" in reason.why
+    assert reason.instead.startswith(f"use {suggestion}, or device='auto'")
+    assert explain(XGBRegressor(**params), device="cpu")
     assert describe(XGBRegressor(tree_method="approx")).device == "cuda"
 
 

@@ -228,6 +228,25 @@ def test_it_is_lifted_when_it_is_asked_for_and_once(monkeypatch: pytest.MonkeyPa
     assert model.partial_fit(X[50:]).n_samples_seen_ == len(X)
 
 
+def test_the_evaluations_of_a_training_are_lifted() -> None:
+    seen, held = X[:160], X[160:]
+    boosting = clone(BOOSTED).set_params(early_stopping_rounds=2, eval_metric=["error", "logloss"])
+    judged = {"eval_set": [(seen, NUMBERS[:160]), (held, NUMBERS[160:])], "verbose": False}
+    plain = clone(boosting).fit(seen, NUMBERS[:160], **judged)
+    model = on_cpu(boosting).fit(seen, NUMBERS[:160], **judged)
+    for each in (model, model.to_sklearn(), pickle.loads(pickle.dumps(model))):
+        assert each.evals_result() == plain.evals_result()
+        assert (each.best_iteration, each.best_score) == (plain.best_iteration, plain.best_score)
+    last = make_pipeline(StandardScaler(), boosting)
+    assert [*on_cpu(last).fit(seen, NUMBERS[:160], **judged)[-1].evals_result()] == [
+        "validation_0",
+        "validation_1",
+    ]
+    for unjudged in (clone(BOOSTED), on_cpu(BOOSTED)):
+        with pytest.raises(ValueError, match="No evaluation result, `eval_set` is not used"):
+            unjudged.fit(X, NUMBERS).evals_result()
+
+
 def test_copies_pickles_and_clones() -> None:
     model = on_cpu(piped()).fit(X, WORDS)
     expected = model[-1].coef_

@@ -31,7 +31,7 @@ from sklearn.utils.validation import has_fit_parameter
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, explain
-from pipeline.errors import DataError, Unsupported
+from pipeline.errors import DataError
 from tests.programs import NUMBERS, TABLE, WORDS, on_cpu, preprocessing, program
 
 X = TABLE[["n2"]].assign(n3=TABLE["n1"].fillna(0.0)).to_numpy()
@@ -111,11 +111,6 @@ def test_weights_are_shown_where_the_spec_has_them() -> None:
     plain = AdaBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=3)
     ours, theirs = boosted.fit(X, WORDS).predict(X), plain.fit(X, WORDS).predict(X)
     np.testing.assert_array_equal(ours, theirs)
-
-
-def test_what_has_no_weights_says_so() -> None:
-    with pytest.raises(Unsupported, match=r"minmaxscaler\(sample_weight\): it takes X"):
-        exact(MinMaxScaler()).fit(X, sample_weight=WEIGHTS)
 
 
 @pytest.mark.parametrize("estimator", [LogisticRegression(), Ridge()], ids=["accuracy", "R2"])

@@ -172,19 +172,19 @@ class Cuml(Model):
             return [f"{call} learns on one GPU"]
         return multi_gpu.find_unsupported_reasons(self.estimator, self.taken, (X, y), params)
 
-    def fit_transform(self, X: Table, y: Target) -> Any:
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows, on the device; of partitions, as such."""
         if frames.is_partitioned(X):
-            self._fit_together(X, y)
+            self._fit_together(X, y, params.get("sample_weight"))
             return multi_gpu.transform_partitions(self, self.typed(X))
-        return super().fit_transform(self._learnable(X, y, {}), y)
+        return super().fit_transform(self._learnable(X, y, params), y, **params)
 
-    def fit_predict(self, X: Table, y: Target) -> Any:
+    def fit_predict(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the labels of the training rows, on the device."""
         if frames.is_partitioned(X):
-            self._fit_together(X, y)
+            self._fit_together(X, y, params.get("sample_weight"))
             return self.native.labels_
-        return super().fit_predict(self._learnable(X, y, {}), y)
+        return super().fit_predict(self._learnable(X, y, params), y, **params)
 
     def partial_fit(self, X: Table, y: Target, **params: Any) -> None:
         """Learn from more rows."""

@@ -215,7 +215,7 @@ class Vectorizer(Model):
         """Learn the vocabulary and the frequencies of a cuDF series of text, or of counts."""
         self._ask("fit", X)
 
-    def fit_transform(self, X: Table, y: Target) -> Any:
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Learn, and return the sparse rows of the training texts, on the device."""
         return self._ask("fit_transform", X)
 

@@ -26,7 +26,7 @@ from pipeline.backends.xgboost import (
 )
 from pipeline.data import frames, output, partitioned
 from pipeline.distributed.cluster import active
-from pipeline.errors import ConfigError, DataError, DeviceUnavailable, Reason
+from pipeline.errors import DataError, DeviceUnavailable, Reason
 from pipeline.optional import load
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
@@ -107,16 +107,27 @@ class XGBoostModel(Model):
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
-        if method == "score" and ranking.is_ranker(self.estimator):
-            raise ConfigError("a ranking is scored by query: give ndcg_score what predict returns")
         pool.use_memory_pool(self.device)
+        if method == "score" and params.get("qid") is not None:
+            return self._score_queries(X, **params)
         X = _convert(X)
         # It refuses infinite numbers when it trains, and takes them when it predicts.
         if not frames.is_sparse(X):
             output.check_finite(X)
         result = self._predict(method, X, params)
-        self._record_transfer(to_host=result.nbytes, answer=True)
+        self._record_transfer(to_host=np.asarray(result).nbytes, answer=True)
         return result
+
+    def _score_queries(self, X: Table, y: np.ndarray, qid: Array) -> float:
+        """Return the score of a ranking by query, which XGBoost takes as a column."""
+        X, y = ranking.with_queries(X, y, qid)
+        booster = self.native.get_booster()
+        # Of a matrix it would remember the names that the column needs.
+        names, types = booster.feature_names, booster.feature_types
+        try:
+            return float(self.native.score(_convert(X), y))
+        finally:
+            booster.feature_names, booster.feature_types = names, types
 
     def _predict(self, method: str, X: Table, params: Params) -> Any:
         try:
@@ -171,16 +182,26 @@ class XGBoostModel(Model):
         # load_model writes these too; set_params would wake the device of the estimator.
         for name in ("base_score", "booster", "enable_categorical", "feature_types"):
             setattr(lifted, name, getattr(self.estimator, name))
+        # It is no part of a booster.
+        lifted.evals_result_ = getattr(self.native, "evals_result_", None)
         return lifted
 
 
 def find_host_only_params(estimator: Estimator, step: str) -> list[Reason]:
     """Return a reason for each parameter that XGBoost has on the CPU alone."""
-    if estimator.tree_method != "exact":
-        return []
-    why = "XGBoost has no exact trees on the GPU"
-    suggestion = "use tree_method='hist', or device='auto' to run this step on the CPU"
-    return [Reason(step, why, suggestion, "tree_method")]
+    params = estimator.get_xgb_params()
+    updater, on_cpu = params.get("updater") or "", "or device='auto' to run this step on the CPU"
+    if params.get("booster") == "gblinear" and updater != "gpu_coord_descent":
+        why, suggestion = "XGBoost trains linear boosters on the CPU", f"use trees, {on_cpu}"
+        return [Reason(step, why, suggestion, "booster")]
+    if params.get("tree_method") == "exact" or "grow_colmaker" in updater:
+        name = "updater" if "grow_colmaker" in updater else "tree_method"
+        why, suggestion = (
+            "XGBoost has no exact trees on the GPU",
+            f"use tree_method='hist', {on_cpu}",
+        )
+        return [Reason(step, why, suggestion, name)]
+    return []
 
 
 def find_bad_params(estimator: Estimator, step: str) -> list[Reason]:

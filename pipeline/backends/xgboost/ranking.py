@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.data import frames
+from pipeline.data import frames, output
 from pipeline.errors import DataError
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
@@ -55,6 +55,16 @@ def sort_queries(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[st
     return X, y, _sort_eval_sets(params)
 
 
+def with_queries(X: Table, y: np.ndarray, qid: Any) -> tuple[Any, np.ndarray]:
+    """Return rows with their queries, sorted by them, as XGBoost's `score` takes them."""
+    order = _find_order(qid, X.shape[0])
+    if order is not None:
+        X, y, qid = _take_rows(X, order), y[order], _take_rows(qid, order)
+    if not frames.is_frame(X):
+        X = output.beside([(X, [f"f{i}" for i in range(X.shape[1])])], X, {})
+    return X.assign(qid=np.asarray(frames.to_device(qid, "cpu"))), y
+
+
 def _sort_eval_sets(params: Params) -> dict[str, Any]:
     """Sort the tables that are judged while it learns as those that it learns from."""
     sets, queries = params.get("eval_set"), params.get("eval_qid")
@@ -80,7 +90,8 @@ def _find_order(qid: Any, n_rows: int) -> np.ndarray | None:
         raise DataError(f"qid has the shape {numbers.shape} and X has {n_rows} rows")
     if missing := int(pd.isna(numbers).sum()):
         raise DataError(f"qid has {missing} missing values; drop these rows")
-    if numbers.dtype.kind not in "iu":
+    whole = numbers.dtype.kind in "iu" or (numbers.dtype.kind == "f" and (numbers % 1 == 0).all())
+    if not whole:
         raise DataError(f"qid holds {numbers.dtype}, not whole numbers; number the queries")
     return None if bool((np.diff(numbers) >= 0).all()) else np.argsort(numbers, kind="stable")
 
