@@ -10,7 +10,15 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif, f_regression
+from sklearn.feature_selection import (
+    SelectKBest,
+    SelectPercentile,
+    VarianceThreshold,
+    chi2,
+    f_classif,
+    f_regression,
+    r_regression,
+)
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
@@ -173,8 +181,13 @@ TRANSFORMERS = {
     "varied": Case(after_imputing(VarianceThreshold(0.5))),
     "best of few classes": Case(after_imputing(SelectKBest(f_classif, k=2)), 3),
     "best of numbers": Case(after_imputing(SelectKBest(f_regression, k=2))),
+    "best by sums": Case(after_imputing(MinMaxScaler(), SelectPercentile(chi2, percentile=50)), 3),
+    "best by scikit-learn": Case(after_imputing(SelectKBest(r_regression, k=2))),
     "between quartiles": Case(after_imputing(RobustScaler(unit_variance=True))),
     "bins": Case(after_imputing(KBinsDiscretizer(4, encode="onehot-dense", subsample=None))),
+    "bins around centres": Case(
+        after_imputing(KBinsDiscretizer(4, encode="ordinal", strategy="kmeans"))
+    ),
     "quantiles": Case(after_imputing(QuantileTransformer(n_quantiles=50))),
     "normal": Case(
         after_imputing(QuantileTransformer(n_quantiles=50, output_distribution="normal"))

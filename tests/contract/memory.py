@@ -17,7 +17,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif, f_regression
+from sklearn.feature_selection import (
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    VarianceThreshold,
+    chi2,
+    f_classif,
+    f_regression,
+)
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -100,6 +111,11 @@ CASES = {
     "PowerTransformer, Box-Cox": Case(PowerTransformer("box-cox"), lambda n: abs(numbers(n))),
     "QuantileTransformer": Case(QuantileTransformer(n_quantiles=100, subsample=None)),
     "RobustScaler": Case(RobustScaler()),
+    "GenericUnivariateSelect": Case(GenericUnivariateSelect(f_regression, param=50)),
+    "SelectFdr": Case(SelectFdr(alpha=0.9)),
+    "SelectFpr": Case(SelectFpr(alpha=0.9)),
+    "SelectFwe": Case(SelectFwe(f_regression, alpha=0.9)),
+    "SelectPercentile, chi2": Case(SelectPercentile(chi2), lambda n: abs(numbers(n))),
     "SelectKBest, f_classif": Case(SelectKBest(f_classif, k=3)),
     "SelectKBest, f_regression": Case(SelectKBest(f_regression, k=3)),
     "SimpleImputer": Case(SimpleImputer(), holes),

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier, RandomTreesEmbedding
-from sklearn.feature_selection import SelectPercentile
+from sklearn.feature_selection import SelectFromModel
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -107,7 +107,7 @@ def test_methods_are_those_of_the_spec(estimator: Any, has: Any, lacks: Any) -> 
 
 def test_a_step_without_a_twin_runs_as_it_is() -> None:
     estimator = make_pipeline(
-        SimpleImputer(), SelectPercentile(percentile=50), LogisticRegression()
+        SimpleImputer(), SelectFromModel(LogisticRegression()), LogisticRegression()
     )
     X = TABLE[["n1", "n2"]]
     model = on_cpu(estimator, dtype="float64").fit(X, WORDS)
@@ -115,7 +115,7 @@ def test_a_step_without_a_twin_runs_as_it_is() -> None:
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-6)
     assert [p.note for p in model.plan_.placements][
         1
-    ] == "as it is: SelectPercentile has no twin yet"
+    ] == "as it is: SelectFromModel has no twin yet"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import BayesianRidge, LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from pipeline import Accelerated
 from pipeline.errors import DataError, Unsupported
@@ -178,11 +178,7 @@ def test_predictions_take_what_is_asked_for() -> None:
         model.predict(TABLE, strange=True)
 
 
-BINS = KBinsDiscretizer(encode="ordinal", quantile_method="linear")
 NO_TAKERS: dict[str, Callable[[], Any]] = {
-    r"columntransformer.kbinsdiscretizer\(sample_weight\).*set_fit_request": lambda: (
-        make_column_transformer((clone(BINS).set_fit_request(sample_weight=True), ["a"]))
-    ),
     r"kmeans\(sample_weight\)": lambda: KMeans(2, n_init=1).set_fit_request(sample_weight=True),
 }
 

@@ -32,6 +32,17 @@ def quiet() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def heard() -> Iterator[set[str]]:
+    """Collect what a user is warned of, but of dropped columns and unknown categories."""
+    said: set[str] = set()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield said
+    users = [str(each.message) for each in caught if each.category is UserWarning]
+    said |= {text for text in users if not text.startswith(("Skipping", "Found unknown"))}
+
+
 def dense(matrix: Any) -> np.ndarray:
     """Return scikit-learn's output as floats."""
     return (matrix.toarray() if issparse(matrix) else np.asarray(matrix)).astype("float64")
@@ -47,14 +58,16 @@ def sklearn_fit(estimator: BaseEstimator, X: Any, y: Any = None) -> tuple[Any, n
 def assert_parity(
     estimator: BaseEstimator, X: Any, y: Any = None, new: Any = None, dtype: str = "float64"
 ) -> Program:
-    """Fit both; compare the training matrix, that of new rows, and the hand-over."""
-    reference, expected = sklearn_fit(estimator, X, y)
-    program = Program(estimator, dtype)
-    close(program.fit_transform(X, y), expected, dtype)
+    """Fit both; compare the training matrix, that of new rows, warnings, and the hand-over."""
+    reference, program = clone(estimator), Program(estimator, dtype)
     new = X if new is None else new
-    with quiet():
-        expected = dense(reference.transform(new))
-    close(program.transform(new), expected, dtype)
+    with heard() as theirs:
+        expected = dense(reference.fit_transform(X, y)), dense(reference.transform(new))
+    with heard() as ours:
+        found = program.fit_transform(X, y), program.transform(new)
+    for mine, its in zip(found, expected, strict=True):
+        close(mine, its, dtype)
+    assert ours == theirs
     assert_handed_over(program.to_sklearn(), reference, new)
     return program
 

@@ -10,7 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif, f_regression
+from sklearn.feature_selection import (
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    VarianceThreshold,
+    chi2,
+    f_classif,
+    f_regression,
+)
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.preprocessing import (
     Binarizer,
@@ -120,6 +131,11 @@ CASES = {
     "best of three classes": Case(SelectKBest(f_classif, k=2), NUMBERS, THREE),
     "best of numbers": Case(SelectKBest(f_regression, k=2), VARIED, _score),
     "best beside an offset": Case(SelectKBest(f_regression, k=2), VARIED, 1e9 + _score),
+    "share of columns": Case(SelectPercentile(chi2), NUMBERS.abs(), THREE),
+    "false positives": Case(SelectFpr(), VARIED, BINARY),
+    "false discoveries": Case(SelectFdr(f_regression), VARIED, _score),
+    "false ones of all": Case(SelectFwe(chi2), POSITIVE, BINARY),
+    "any selection": Case(GenericUnivariateSelect(f_regression), VARIED, _score),
     "mean": Case(SimpleImputer(add_indicator=True), HOLES),
     "median": Case(SimpleImputer(strategy="median"), HOLES),
     "most frequent number": Case(SimpleImputer(strategy="most_frequent"), HOLES.round()),

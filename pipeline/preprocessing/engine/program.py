@@ -197,6 +197,9 @@ class Program:
         )
 
     def _write(self, table: Data, read: Read) -> Any:
+        assert self.node is not None
+        for leaf in self.node.leaves():
+            leaf.twin.warn()
         if isinstance(table, Partitions):
             made = table.write(read, self.dtype, self._names())
         elif self.selected_from and table.device == "cpu" and tables.holds_text(table, read):

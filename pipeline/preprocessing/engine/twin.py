@@ -123,6 +123,9 @@ class Twin(ABC, Generic[S]):
     def prepare(self) -> None:  # noqa: B027 - most need nothing
         """Derive from `fitted` what `apply` reads beside it."""
 
+    def warn(self) -> None:  # noqa: B027 - most need nothing
+        """Warn of what `transform` will make, once for all blocks, as scikit-learn does."""
+
     @abstractmethod
     def apply(self, block: Any) -> Block:
         """Transform a block."""

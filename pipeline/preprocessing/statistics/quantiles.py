@@ -13,13 +13,15 @@ and no gain in accuracy; where the sketch is exact, so is the quantile.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import accumulate, pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import resample
 
 from pipeline import trace
@@ -28,7 +30,7 @@ from pipeline.optional import load
 from pipeline.preprocessing.statistics.min_max import MinMax, min_maxes
 from pipeline.preprocessing.statistics.sketch import QuantileSketch, size_for, sketch
 from pipeline.system import threads
-from pipeline.typing import Array, Column
+from pipeline.typing import Array, Column, Estimator
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -100,6 +102,11 @@ class RowBlocks:
         """Return a copy of one column, shape (n_rows,)."""
         return self.xp.concatenate([block[:, j] for block in self.blocks])
 
+    def to_host(self) -> np.ndarray:
+        """Return all rows on the host."""
+        self.record_transfers()
+        return frames.to_host(self.xp.concatenate(self.blocks))
+
     def merge(self, other: RowBlocks) -> RowBlocks:
         """Return the rows of both, in this order; the values stay where they are."""
         return RowBlocks(self.blocks + other.blocks, self.unrecorded + other.unrecorded)
@@ -117,6 +124,34 @@ class RowBlocks:
 
         columns = on_all_cores(select, range(self.n_columns), self.blocks[0])
         return frames.to_host(self.xp.stack(columns))
+
+
+class KeptRows(NamedTuple):
+    """All values seen, which scikit-learn learns from itself, and the weights of their rows."""
+
+    rows: RowBlocks
+    weights: RowBlocks | None
+    """One column."""
+
+    def merge(self, other: KeptRows) -> KeptRows:
+        """Return the rows of both, in this order."""
+        weights = self.weights and other.weights and self.weights.merge(other.weights)
+        return KeptRows(self.rows.merge(other.rows), weights)
+
+    def fit(self, estimator: Estimator) -> Any:
+        """Return a transformer that scikit-learn has fitted on all rows, on the host."""
+        params = {"sample_weight": self.weights.to_host()[:, 0]} if self.weights else {}
+        return clone(estimator).fit(self.rows.to_host(), **params)
+
+
+def keep_rows(values: Array, aligned: Sequence[Any]) -> KeptRows:
+    """Return the rows, with their weights where there are any.
+
+    >>> keep_rows(np.eye(2), [np.ones(2)]).weights.n_columns
+    1
+    """
+    weights = RowBlocks([aligned[0][:, None]]) if aligned else None
+    return KeptRows(RowBlocks([values]), weights)
 
 
 Values = RowBlocks | QuantileSketch
@@ -196,6 +231,12 @@ def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
     values = values if values.dtype.kind == "f" else values.astype("float64")
     pairs = zip(values, places, strict=True)
     return np.stack([_between(low, high, share) for (low, high), (*_, share) in pairs], axis=1)
+
+
+def warn_of_empty(stat: Values) -> None:
+    """Warn as NumPy does, and so scikit-learn, where a column has no values."""
+    if not stat.counts.all():
+        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
 
 
 def quantile_ranks(n: int, q: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -11,7 +11,12 @@ from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.transformers.calendar import CalendarFeaturesTwin
 from pipeline.preprocessing.transformers.encoders import OneHotEncoderTwin, OrdinalEncoderTwin
 from pipeline.preprocessing.transformers.feature_selection import (
+    GenericUnivariateSelectTwin,
+    SelectFdrTwin,
+    SelectFprTwin,
+    SelectFweTwin,
     SelectKBestTwin,
+    SelectPercentileTwin,
     VarianceThresholdTwin,
 )
 from pipeline.preprocessing.transformers.function import FunctionTransformerTwin
@@ -37,6 +42,7 @@ _ALL: tuple[type[Twin[Any]], ...] = (
     BinarizerTwin,
     CalendarFeaturesTwin,
     FunctionTransformerTwin,
+    GenericUnivariateSelectTwin,
     KBinsDiscretizerTwin,
     MaxAbsScalerTwin,
     MinMaxScalerTwin,
@@ -48,7 +54,11 @@ _ALL: tuple[type[Twin[Any]], ...] = (
     PowerTransformerTwin,
     QuantileTransformerTwin,
     RobustScalerTwin,
+    SelectFdrTwin,
+    SelectFprTwin,
+    SelectFweTwin,
     SelectKBestTwin,
+    SelectPercentileTwin,
     SimpleImputerTwin,
     SplineTransformerTwin,
     StandardScalerTwin,

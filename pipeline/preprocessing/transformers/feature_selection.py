@@ -1,28 +1,45 @@
-"""VarianceThreshold and SelectKBest: columns are scored once, then picked."""
+"""VarianceThreshold, SelectKBest and their like: columns are scored once, then picked."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif, f_regression
+from sklearn.feature_selection import (
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    VarianceThreshold,
+    chi2,
+    f_classif,
+    f_regression,
+)
 from sklearn.utils import check_X_y
 
 from pipeline.data import frames
 from pipeline.data.target import encode_labels
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Numbers
-from pipeline.preprocessing.engine.twin import ANY, Twin, any_value
-from pipeline.preprocessing.statistics import f_tests
-from pipeline.preprocessing.statistics.f_tests import Joint
+from pipeline.preprocessing.engine.twin import Twin, any_value
+from pipeline.preprocessing.statistics import scores
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
+from pipeline.preprocessing.statistics.quantiles import RowBlocks
+from pipeline.preprocessing.statistics.scores import Joint, Test
 from pipeline.preprocessing.transformers.scalers import require_finite
 from pipeline.typing import Target
 
 S = TypeVar("S")
+
+NONE_LEFT = (
+    "No features were selected: either the data is too noisy or the selection test too strict."
+)
 
 WIDE = 1e150
 """A range that passes any threshold, and whose square is still a number."""
@@ -32,6 +49,11 @@ class _SelectorTwin(Twin[S]):
     """A step that drops columns; the others keep their values and their type."""
 
     reads = Numbers
+
+    def warn(self) -> None:
+        """Warn as scikit-learn does where no column is left."""
+        if not self.fitted.get_support().any():
+            warnings.warn(NONE_LEFT, UserWarning, stacklevel=2)
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the selected columns."""
@@ -83,9 +105,8 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
         if not self.fitted.get_support().any():
             one = " (X contains only one sample)" if (stats.moments.rows == 1).all() else ""
             raise DataError(
-                f"VarianceThreshold: no column has a variance above "
-                f"{self.estimator.threshold}{one}, so "
-                "none is left; lower the threshold, or leave the step out"
+                f"No feature in X meets the variance threshold {self.estimator.threshold:.5f}{one}"
+                "; lower the threshold, or leave the step out"
             )
 
 
@@ -104,24 +125,50 @@ def _variances(stats: VarianceStats, *, exact: bool) -> np.ndarray:
     )
 
 
-class SelectKBestTwin(_SelectorTwin[Any]):
-    """Keep the `k` columns that tell most of the target by an F-test.
+class Score(NamedTuple):
+    """How columns are scored from sums of blocks."""
 
-    Scores are computed in float64 from centred sums. Scikit-learn's sums are not
-    centred, and float32 for float32 and small integers: where it loses digits,
-    beside a large offset or in an almost perfect fit, the scores differ.
+    reduce: Callable[..., Any]
+    """Returns the sums of a block and what is aligned with it."""
+    finish: Callable[[Any], Test]
+    """Returns scores and p-values."""
+    of_classes: bool = False
+    """The target is classes and not numbers."""
+
+
+SCORES: dict[Any, Score] = {
+    f_classif: Score(scores.by_class, scores.analysis, of_classes=True),
+    chi2: Score(scores.sums_by_class, scores.chi_squared, of_classes=True),
+    f_regression: Score(scores.jointly, scores.regression),
+}
+"""What needs no rows; scikit-learn calls other functions on all rows, on the host."""
+
+
+class UnivariateTwin(_SelectorTwin[Any]):
+    """Keep the columns that tell most of the target, each by itself.
+
+    Scores in `SCORES` are computed in float64 from sums, those of deviations centred.
+    Scikit-learn's sums are not centred, and float32 for float32 and small integers: where it
+    loses digits, beside a large offset or in an almost perfect fit, the scores differ.
     """
 
-    sklearn_class = SelectKBest
-    supported_params = {"score_func": (f_classif, f_regression), "k": ANY}
     needs_target = True
+
+    def __init__(self, estimator: Any) -> None:
+        super().__init__(estimator)
+        func = self.estimator.score_func
+        self._score = next((how for of, how in SCORES.items() if of is func), None)
 
     def aligned(self, y: Target) -> tuple[Any, ...]:
         """Return the numbers of the classes, or the target as numbers."""
+        if self._score is None:
+            self._y = y
+            return ()
+        name = type(self.estimator).__name__
         if y is None:
-            raise DataError("SelectKBest needs the target: pass y to fit")
+            raise DataError(f"{name} requires y to be passed, but the target y is None")
         _, y = check_X_y(np.zeros((len(y), 1)), y)
-        if self.estimator.score_func is f_classif:
+        if self._score.of_classes:
             # Objects may be text and numbers, which nothing sorts: refused, as by scikit-learn.
             mixed = y.dtype.kind == "O"
             codes, classes = np.unique(y, return_inverse=True)[::-1] if mixed else encode_labels(y)
@@ -129,31 +176,30 @@ class SelectKBestTwin(_SelectorTwin[Any]):
             return (codes.astype("int64"),)
         if y.dtype.kind not in "iufb":
             raise DataError(
-                f"SelectKBest: f_regression needs a target of numbers and y holds {y.dtype}; "
-                "convert it, or use f_classif"
+                f"{name}: {self.estimator.score_func.__name__} needs a target of numbers and y "
+                f"holds {y.dtype}; convert it, or use f_classif"
             )
         return (y.astype("float64"),)
 
-    def statistics(self, block: Numbers, *aligned: Any) -> Moments | Joint:
-        """Return the deviations in each class, or those of columns and target together."""
+    def statistics(self, block: Numbers, *aligned: Any) -> Any:
+        """Return the sums of the block, or its rows."""
+        if self._score is None:
+            return RowBlocks([block.values])
         require_finite(self, block.values)
         values = block.values.astype("float64", copy=False)
-        if self.estimator.score_func is f_classif:
-            return f_tests.by_class(values, aligned[0], self._n_classes)
-        return f_tests.jointly(values, aligned[0])
+        n_classes = (self._n_classes,) if self._score.of_classes else ()
+        return self._score.reduce(values, *aligned, *n_classes)
 
-    def finalize(self, stats: Moments | Joint) -> None:
+    def finalize(self, stats: Any) -> None:
         """Set `scores_` and `pvalues_`."""
-        if isinstance(stats, Joint):
-            scores, pvalues = f_tests.regression(stats)
-        else:
-            scores, pvalues = f_tests.analysis(stats)
-        ramp = np.arange(4.0)[:, None].repeat(len(scores), axis=1)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "k=.* is greater than n_features", UserWarning)
-            # scikit-learn checks the parameters, on any table that can be scored.
-            self.fitted = clone(self.estimator).fit(ramp, [0, 1, 0, 1])
-        self.fitted.scores_, self.fitted.pvalues_ = scores, pvalues
+        if self._score is None:
+            self.fitted = clone(self.estimator).fit(stats.to_host(), self._y)
+            del self._y
+            return
+        # scikit-learn checks the parameters, on any table that can be scored.
+        ramp = np.arange(4.0)[:, None].repeat(_width(stats), axis=1)
+        self.fitted = clone(self.estimator).fit(ramp, [0, 1, 0, 1])
+        self.fitted.scores_, self.fitted.pvalues_ = self._score.finish(stats)
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the selected columns; the others must be finite too, as in scikit-learn."""
@@ -163,3 +209,50 @@ class SelectKBestTwin(_SelectorTwin[Any]):
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
         """Return the selected columns, which `statistics` has checked."""
         return super().apply(block)
+
+
+def _width(stats: Any) -> int:
+    """Return the number of columns that sums are of; a `Joint` holds the target beside them."""
+    return int(stats.products.shape[1] - 1 if isinstance(stats, Joint) else stats[1].shape[1])
+
+
+class SelectKBestTwin(UnivariateTwin):
+    """Keep the `k` best."""
+
+    sklearn_class = SelectKBest
+    supported_params = any_value("score_func", "k")
+
+
+class SelectPercentileTwin(UnivariateTwin):
+    """Keep a percentage of the columns."""
+
+    sklearn_class = SelectPercentile
+    supported_params = any_value("score_func", "percentile")
+
+
+class SelectFprTwin(UnivariateTwin):
+    """Keep p-values below `alpha`."""
+
+    sklearn_class = SelectFpr
+    supported_params = any_value("score_func", "alpha")
+
+
+class SelectFdrTwin(UnivariateTwin):
+    """Keep an expected share of false ones below `alpha`."""
+
+    sklearn_class = SelectFdr
+    supported_params = any_value("score_func", "alpha")
+
+
+class SelectFweTwin(UnivariateTwin):
+    """Keep p-values below `alpha`, divided by the number of columns."""
+
+    sklearn_class = SelectFwe
+    supported_params = any_value("score_func", "alpha")
+
+
+class GenericUnivariateSelectTwin(UnivariateTwin):
+    """Keep what one of the others would."""
+
+    sklearn_class = GenericUnivariateSelect
+    supported_params = any_value("score_func", "mode", "param")

@@ -118,8 +118,8 @@ class FunctionTransformerTwin(Twin[Checked]):
         """Note the columns; warn as scikit-learn does where the inverse is none."""
         if not stats.inverse:
             warnings.warn(
-                "FunctionTransformer: the functions are not strictly inverse of each other; if "
-                "that is meant, set check_inverse=False",
+                "The provided functions are not strictly inverse of each other. If you are sure "
+                "you want to proceed regardless, set 'check_inverse=False'.",
                 UserWarning,
                 stacklevel=2,
             )

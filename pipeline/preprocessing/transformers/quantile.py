@@ -17,11 +17,14 @@ from pipeline.data import frames
 from pipeline.preprocessing.engine.blocks import Block, Indicators, Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.quantiles import (
+    KeptRows,
     Values,
     collect_values,
     draw_rows,
+    keep_rows,
     quantile,
     special_function,
+    warn_of_empty,
 )
 from pipeline.preprocessing.transformers.scalers import FiniteTwin, require_finite
 from pipeline.typing import Array, DType, Estimator
@@ -60,6 +63,14 @@ class QuantileTransformerTwin(Twin[Values]):
             np.zeros((1, stats.n_columns)), self.estimator.n_quantiles, self.estimator.subsample
         )
         n_quantiles = min(self.estimator.n_quantiles, stats.n_rows)
+        if n_quantiles < self.estimator.n_quantiles:
+            warnings.warn(
+                f"n_quantiles ({self.estimator.n_quantiles}) is greater than the total number of "
+                f"samples ({stats.n_rows}). n_quantiles is set to n_samples.",
+                UserWarning,
+                stacklevel=2,
+            )
+        warn_of_empty(stats)
         levels = np.linspace(0, 1, n_quantiles) * 100 / 100
         learnt_from = draw_rows(
             stats, self.estimator.subsample, self.estimator.random_state, replace=False
@@ -139,42 +150,49 @@ NARROW = 1e-8
 """Bins that are not wider are left out, as in scikit-learn."""
 
 
-class KBinsDiscretizerTwin(FiniteTwin[Values]):
+class KBinsDiscretizerTwin(FiniteTwin[Values | KeptRows]):
     """Replace each value by the number of its bin, or by an indicator of it.
 
     Above `subsample` rows, the edges are learnt from the rows that scikit-learn
     draws for the same `random_state`. With a `rank_error` they are learnt from
     all rows, the quantiles within this bound, and nothing is drawn.
 
-    Indicators are written to the dense output matrix for both ``encode="onehot"``
-    and ``"onehot-dense"``. ``strategy="kmeans"`` is not supported: values half-way
-    between two centres go to either by rounding, and the bins with them.
+    Of weighted rows, and by ``strategy="kmeans"``, scikit-learn learns the edges itself, on the
+    host. Indicators are written to the dense output matrix for both ``encode="onehot"`` and
+    ``"onehot-dense"``.
     """
 
     sklearn_class = KBinsDiscretizer
     supported_params = {
         "n_bins": ANY,
         "encode": ("onehot", "onehot-dense", "ordinal"),
-        "strategy": ("uniform", "quantile"),
+        "strategy": ("uniform", "quantile", "kmeans"),
         "quantile_method": ANY,
         "dtype": ANY,
         "subsample": ANY,
         "random_state": ANY,
     }
+    weighted = True
 
-    def statistics(self, block: Numbers, *aligned: object) -> Values:
-        """Keep the values, or a sketch of them."""
+    def statistics(self, block: Numbers, *aligned: Any) -> Values | KeptRows:
+        """Keep the values, with their weights, or a sketch of them."""
         require_finite(self, block.values)
+        if aligned or self.estimator.strategy == "kmeans":
+            return keep_rows(block.values, aligned)
         return collect_values(block.values, self.rank_error)
 
-    def finalize(self, stats: Values) -> None:
+    def finalize(self, stats: Values | KeptRows) -> None:
         """Set `bin_edges_`, `n_bins_` and the encoder of one-hot output."""
+        self.fitted = stats.fit(self.estimator) if isinstance(stats, KeptRows) else self._fit(stats)
+
+    def _fit(self, stats: Values) -> Any:
+        """Return the transformer with edges from bounds or quantiles."""
         estimator, dtype = self.estimator, stats.dtype
         _fit_quietly(estimator, np.zeros((1, stats.n_columns), dtype=dtype))
         learnt_from = draw_rows(stats, estimator.subsample, estimator.random_state, replace=True)
         edges = self._edges(learnt_from, np.broadcast_to(estimator.n_bins, stats.n_columns))
         self._check_bins(edges)
-        self.fitted = self._fit_to(edges, dtype)
+        return self._fit_to(edges, dtype)
 
     def _edges(self, stats: Values, bins: np.ndarray) -> list[np.ndarray]:
         bounds = stats.min_max
@@ -183,10 +201,9 @@ class KBinsDiscretizerTwin(FiniteTwin[Values]):
             found = [np.linspace(low, high, n + 1) for low, high, n in ends]
         else:
             found = self._quantiles(stats, bins)
-        everything = np.array([-np.inf, np.inf])
         return [
-            everything if low == high else edges
-            for (low, high, _), edges in zip(ends, found, strict=True)
+            _checked(edges, n, j) if low < high else _everything(j)
+            for j, ((low, high, n), edges) in enumerate(zip(ends, found, strict=True))
         ]
 
     def _quantiles(self, stats: Values, bins: np.ndarray) -> list[np.ndarray]:
@@ -246,6 +263,25 @@ def _fit_quietly(estimator: Estimator, table: np.ndarray) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return clone(estimator).fit(table)
+
+
+def _everything(j: int) -> np.ndarray:
+    """Return the edges of a constant column, and warn of it by scikit-learn's words."""
+    constant = f"Feature {j} is constant and will be replaced with 0."
+    warnings.warn(constant, UserWarning, stacklevel=2)
+    return np.array([-np.inf, np.inf])
+
+
+def _checked(edges: np.ndarray, asked: int, j: int) -> np.ndarray:
+    """Return the edges; warn by scikit-learn's words where some of the bins asked for are gone."""
+    if len(edges) - 1 != asked:
+        warnings.warn(
+            f"Bins whose width are too small (i.e., <= 1e-8) in feature {j} are removed. Consider "
+            "decreasing the number of bins.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return edges
 
 
 def _wide(edges: np.ndarray) -> np.ndarray:

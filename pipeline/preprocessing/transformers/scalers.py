@@ -6,7 +6,6 @@ column; `Normalizer` and `Binarizer` learn nothing, and only check what they are
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from types import ModuleType
 from typing import Any, TypeVar
@@ -29,7 +28,12 @@ from pipeline.preprocessing.engine.blocks import Block, Numbers
 from pipeline.preprocessing.engine.twin import Twin, any_value
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
-from pipeline.preprocessing.statistics.quantiles import Values, collect_values, quantile
+from pipeline.preprocessing.statistics.quantiles import (
+    Values,
+    collect_values,
+    quantile,
+    warn_of_empty,
+)
 from pipeline.typing import Array
 
 
@@ -58,7 +62,8 @@ class StandardScalerTwin(Twin[Moments]):
         """Set `mean_`, `var_`, `scale_` and `n_samples_seen_` as scikit-learn does."""
         estimator = self.estimator
         fitted = self.fitted = clone(estimator)
-        mean = np.where(stats.rows > 0, stats.mean, np.nan)
+        # Not a number for a column without values, and NumPy warns of it as scikit-learn does.
+        mean = stats.mean + 0.0 / stats.rows
         fitted.mean_ = mean if estimator.with_mean or estimator.with_std else None
         variance = stats.variance
         fitted.var_ = variance if estimator.with_std else None
@@ -92,9 +97,7 @@ class _RangeTwin(Twin[MinMax]):
         """Fit scikit-learn's scaler on two rows, the bounds; they are all it looks for."""
         table = np.stack([stats.low, stats.high]).astype("float64")
         table[:, stats.empty] = np.nan
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "All-NaN", RuntimeWarning)
-            self.fitted = clone(self.estimator).fit(table)
+        self.fitted = clone(self.estimator).fit(table)
         self.fitted.n_samples_seen_ = stats.n_rows
 
 
@@ -169,6 +172,7 @@ class RobustScalerTwin(Twin[Values]):
         estimator = self.estimator
         if not estimator.with_centering and not estimator.with_scaling:
             return np.full((3, stats.n_columns), np.nan)
+        warn_of_empty(stats)
         low, high = np.array(estimator.quantile_range, dtype="float64") / 100
         return quantile(stats, [low, 0.5, high])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -16,7 +15,13 @@ from pipeline.errors import Reason
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
-from pipeline.preprocessing.statistics.quantiles import Values, collect_values, quantile
+from pipeline.preprocessing.statistics.quantiles import (
+    KeptRows,
+    Values,
+    collect_values,
+    keep_rows,
+    quantile,
+)
 from pipeline.typing import Array, Estimator
 
 LEAST_DEGREE = {"constant": 1, "linear": 2}
@@ -80,6 +85,7 @@ class SplineTransformerTwin(Twin[Any]):
         "sparse_output": ANY,
     }
     reads = Numbers
+    weighted = True
 
     @classmethod
     def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
@@ -93,9 +99,11 @@ class SplineTransformerTwin(Twin[Any]):
             reasons.append(Reason(step, why, suggestion, "extrapolation"))
         return reasons
 
-    def statistics(self, block: Numbers, *aligned: object) -> Values | MinMax:
+    def statistics(self, block: Numbers, *aligned: Any) -> Values | MinMax | KeptRows:
         """Keep the values for quantiles, or a sketch of them, and else their bounds."""
         self._check_missing(block.values)
+        if aligned:
+            return keep_rows(block.values, aligned)
         if self._by_quantiles():
             return collect_values(block.values, self.rank_error)
         return min_max(block.values)
@@ -112,12 +120,12 @@ class SplineTransformerTwin(Twin[Any]):
                 "handle_missing='zeros'",
             )
 
-    def finalize(self, stats: Values | MinMax) -> None:
+    def finalize(self, stats: Values | MinMax | KeptRows) -> None:
         """Fit scikit-learn's transformer on a table with the same bounds or quantiles."""
-        table = _bounds(stats) if isinstance(stats, MinMax) else self._quantiles(stats)
-        with warnings.catch_warnings():
-            # Of columns without any value; they become zeros.
-            warnings.simplefilter("ignore")
+        if isinstance(stats, KeptRows):
+            self.fitted = stats.fit(self.estimator)
+        else:
+            table = _bounds(stats) if isinstance(stats, MinMax) else self._quantiles(stats)
             self.fitted = clone(self.estimator).fit(table)
         self.prepare()
 

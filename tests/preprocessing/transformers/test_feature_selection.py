@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif, f_regression
+from sklearn.feature_selection import (
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    VarianceThreshold,
+    chi2,
+    f_classif,
+    f_regression,
+    mutual_info_classif,
+    mutual_info_regression,
+    r_regression,
+)
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,7 +34,7 @@ from pipeline.preprocessing.transformers.feature_selection import (
     SelectKBestTwin,
     VarianceThresholdTwin,
 )
-from tests.names import one_in
+from tests.names import one_in, plain
 from tests.preprocessing.cases import ROWS, holes, numbers
 from tests.preprocessing.columns import frame
 from tests.preprocessing.parity import (
@@ -77,6 +92,7 @@ def test_one_class_scores_nothing() -> None:
     assert np.isnan(program.to_sklearn().scores_).all()
 
 
+@pytest.mark.filterwarnings("ignore:Features .* are constant", "ignore:.* in divide")
 def test_column_that_separates_the_classes_is_best() -> None:
     X = pd.DataFrame({"noise": REAL, "class": [0.1, 0.7, 0.3] * 50})
     fitted = Program(SelectKBest(k=1), "float64").fit(X, np.arange(ROWS) % 3).to_sklearn()
@@ -92,6 +108,7 @@ def test_perfect_fit_scores_the_greatest_number() -> None:
     assert fitted.pvalues_[:2].tolist() == [0.0, 0.0]
 
 
+@pytest.mark.filterwarnings("ignore:Features .* are constant", "ignore:.* in divide")
 @pytest.mark.parametrize("n_blocks", one_in(2, [1, 2, 7, 64]))
 @pytest.mark.parametrize("value", CONSTANTS)
 @pytest.mark.parametrize("score", SCORES)
@@ -120,6 +137,7 @@ def test_scores_keep_their_digits_beside(score: Any, x: Any, near: Any) -> None:
     np.testing.assert_allclose(fitted.pvalues_, pvalues, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:Features .* are constant", "ignore:.* in divide")
 @pytest.mark.parametrize("n_blocks", one_in(3, [7, 2, 64]))
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("offset", [0, 1e6])
@@ -166,7 +184,7 @@ def test_small_types_are_scored_in_float64(score: Any, dtype: str) -> None:
 
 
 def test_target_is_needed() -> None:
-    said = "SelectKBest needs the target: pass y to fit"
+    said = "SelectKBest requires y to be passed, but the target y is None"
     assert assert_both_refuse(SelectKBest(), numbers()) == said
 
 
@@ -251,12 +269,13 @@ def test_values_and_types_pass_unchanged() -> None:
 
 @pytest.mark.parametrize("threshold", [1e6, 1e300, float("inf")])
 def test_no_column_left_is_refused(threshold: float) -> None:
-    assert "VarianceThreshold" in assert_both_refuse(VarianceThreshold(threshold), numbers())
+    said = "No feature in X meets" if threshold < np.inf else "'threshold' parameter"
+    assert said in assert_both_refuse(VarianceThreshold(threshold), numbers())
 
 
 def test_no_column_left_names_the_way_out() -> None:
     assert assert_both_refuse(VarianceThreshold(), numbers()[["constant"]]) == (
-        "VarianceThreshold: no column has a variance above 0.0, so none is left; "
+        "No feature in X meets the variance threshold 0.00000; "
         "lower the threshold, or leave the step out"
     )
     assert_both_refuse(VarianceThreshold(), numbers()[:1])
@@ -267,3 +286,47 @@ def test_infinity_made_by_an_earlier_step_is_refused(value: float) -> None:
     twin = VarianceThresholdTwin(VarianceThreshold())
     with pytest.raises(DataError, match="infinite values"), quiet():
         twin.finalize(twin.statistics(Numbers(np.array([[1.0, value], [2.0, 3.0]]))))
+
+
+def distance(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return a score without p-values."""
+    return abs((X * (y - y.mean())[:, None]).sum(axis=0))
+
+
+FAMILY = [
+    *(SelectKBest(score, k=2) for score in (chi2, r_regression, distance)),
+    *(SelectPercentile(score, percentile=40) for score in (f_classif, chi2, f_regression)),
+    *(SelectFpr(score, alpha=0.3) for score in (f_classif, chi2, f_regression)),
+    *(SelectFdr(score, alpha=0.9) for score in (f_classif, chi2, f_regression)),
+    *(SelectFwe(score, alpha=0.9) for score in (f_classif, chi2, f_regression)),
+    *(
+        GenericUnivariateSelect(chi2, mode=mode, param=param)
+        for mode, param in [("percentile", 30), ("k_best", 3), ("fpr", 0.9), ("fwe", 0.9)]
+    ),
+    SelectKBest(partial(mutual_info_classif, random_state=0), k=2),
+    SelectKBest(partial(mutual_info_regression, random_state=0), k=3),
+    SelectPercentile(partial(r_regression, center=False), percentile=30),
+    SelectKBest(lambda X, y: (X.var(axis=0), np.zeros(X.shape[1])), k=2),
+]
+
+
+@pytest.mark.parametrize("labels", [2, 3, 1])
+@pytest.mark.parametrize("n_blocks", one_in(2, [7, 1]))
+@pytest.mark.parametrize("estimator", FAMILY, ids=plain)
+def test_univariate_selection(
+    estimator: Any, n_blocks: int, labels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(monkeypatch, ROWS, n_blocks)
+    X = numbers().abs().round(2)
+    with quiet():
+        assert_parity(estimator, X, LABELS % labels, new=X[::-1])
+
+
+@pytest.mark.parametrize("estimator", FAMILY[:1] + FAMILY[3:-1], ids=plain)
+def test_univariate_selection_refuses_what_sklearn_does(estimator: Any) -> None:
+    X = numbers().assign(b=np.nan)
+    assert_both_refuse(estimator, X, LABELS)
+    assert_both_refuse(estimator, numbers().round())
+    if estimator.score_func is chi2:
+        said = assert_both_refuse(estimator, -numbers().abs(), LABELS)
+        assert "Input X must be non-negative." in said

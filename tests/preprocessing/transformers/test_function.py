@@ -158,7 +158,7 @@ def test_a_wrong_inverse_is_warned_of(
     estimator = one(np.sqrt, np.log1p)
     with pytest.warns(UserWarning, match="not strictly inverse"):
         sklearn_spec = estimator.fit(numbers)
-    with pytest.warns(UserWarning, match="not strictly inverse .* set check_inverse=False"):
+    with pytest.warns(UserWarning, match="not strictly inverse .* set 'check_inverse=False"):
         ours = Program(estimator).fit(numbers).to_sklearn()
     assert differences(ours, sklearn_spec) == []
 

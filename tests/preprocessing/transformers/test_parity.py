@@ -103,6 +103,7 @@ def test_columns_may_hold_no_value(estimator: Any) -> None:
         assert np.isnan(program.transform(new)[:, 1]).all()
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("estimator", REFUSE_MISSING, ids=plain)
 def test_missing_values_are_refused_like_in_sklearn(estimator: Any) -> None:
     X, y = numbers(), target(estimator)
@@ -127,6 +128,7 @@ def test_one_row(estimator: Any) -> None:
         assert_parity(estimator, X[:1], y if y is None else y[:1], new=X)
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n_blocks", one_in(3, [7, 2, 64]))
 @pytest.mark.parametrize("estimator", CORE, ids=plain)
 def test_result_does_not_depend_on_the_blocks(
@@ -203,6 +205,7 @@ def test_kinds_of_columns(estimator: Any, kind: str) -> None:
         assert_parity(estimator, X)
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("estimator", CORE, ids=plain)
 def test_float32_is_computed_in_float64(estimator: Any) -> None:
     X, y = table_for(estimator).to_numpy("float32"), target(estimator)

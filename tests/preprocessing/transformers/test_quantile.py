@@ -43,6 +43,7 @@ def test_above_subsample_the_same_rows_are_drawn(
     assert edges(subsample=30, random_state=seed) != edges(subsample=None)
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", [QuantileTransformer, KBinsDiscretizer])
 def test_generator_draws_as_in_sklearn_and_is_not_used_up(kind: Any) -> None:
     generator = np.random.RandomState(3)
@@ -111,6 +112,7 @@ def test_kinds_of_columns(kind: str, encode: str) -> None:
     assert_parity(KBinsDiscretizer(3, encode=encode), frame(kind))
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["Int64", "arrow int", "bool"])
 def test_kinds_of_columns_that_sklearn_does_not_take(kind: str) -> None:
     X, estimator = frame(kind), KBinsDiscretizer(3, encode="ordinal")
@@ -133,6 +135,7 @@ def test_float32_output_bins_rounded_values() -> None:
     assert assert_parity(estimator, X).transform(X).ravel().tolist() == [0.0, 1.0, 1.0]
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_integers_that_are_one_float_have_no_bins() -> None:
     X = frame("huge int")
     assert_parity(KBinsDiscretizer(3, encode="ordinal"), X)
@@ -140,6 +143,7 @@ def test_integers_that_are_one_float_have_no_bins() -> None:
         Program(KBinsDiscretizer(3)).fit(X)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_values_too_near_to_each_other_for_any_bin() -> None:
     X = pd.DataFrame({"x": [0.0, 1e-9, 2e-9], "y": [0.0, 1.0, 2.0]})
     program = assert_parity(KBinsDiscretizer(2, encode="ordinal"), X)

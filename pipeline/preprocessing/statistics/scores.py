@@ -1,12 +1,14 @@
-"""F-tests of columns against a target, from sums that can be merged.
+"""Scores of columns against a target, from sums that can be merged: F-tests and chi².
 
-The sums are `Moments`, of each class of rows or of all. Origins come from values
+The sums of F-tests are `Moments`, of each class of rows or of all. Origins come from values
 of the column, so the deviations of a constant are exactly zero, however the rows
 are cut: rounding never passes for a difference.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +20,29 @@ from pipeline.preprocessing.statistics.moments import Moments, mean_step, share_
 from pipeline.typing import Array, Target
 
 Test = tuple[np.ndarray, np.ndarray]
-"""F statistics and p-values, shape (n_columns,)."""
+"""Statistics and p-values, shape (n_columns,)."""
+
+
+class ClassSums(NamedTuple):
+    """What the rows of each class add up to.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray, shape (n_classes, 1)
+        How many they are.
+    sums : numpy.ndarray, shape (n_classes, n_columns)
+    least : numpy.ndarray, shape (n_columns,)
+        The least value of each column.
+    """
+
+    rows: np.ndarray
+    sums: np.ndarray
+    least: np.ndarray
+
+    def merge(self, other: ClassSums) -> ClassSums:
+        """Return the sums of both sets of rows together."""
+        least = np.minimum(self.least, other.least)
+        return ClassSums(self.rows + other.rows, self.sums + other.sums, least)
 
 
 class Joint(NamedTuple):
@@ -54,16 +78,9 @@ def by_class(values: Array, codes: Array, n_classes: int) -> Moments:
     n_classes : int
     """
     xp = frames.xp(values)
-    n_rows, n_columns = values.shape
-    cells = (codes[:, None] * n_columns + xp.arange(n_columns)).ravel()
-    rows = tally(codes, n_classes, xp)[:, None].astype("float64")
-
-    def total(terms: Any) -> Any:
-        sums = tally(cells, n_classes * n_columns, xp, terms.ravel())
-        return sums.reshape(n_classes, n_columns)
-
+    rows, total = _totals(values, codes, n_classes)
     some_row = xp.zeros(n_classes, dtype="int64")
-    some_row[codes] = xp.arange(n_rows)
+    some_row[codes] = xp.arange(len(values))
     shift = values[some_row]
     origin = shift + total(values - shift[codes]) / xp.maximum(rows, 1)
     off = values - origin[codes]
@@ -71,6 +88,24 @@ def by_class(values: Array, codes: Array, n_classes: int) -> Moments:
     off -= rest[codes]
     parts = xp.stack([xp.broadcast_to(rows, rest.shape), origin, rest, total(off * off)])
     return Moments(*frames.to_host(parts))
+
+
+def sums_by_class(values: Array, codes: Array, n_classes: int) -> ClassSums:
+    """Return the sums of the rows of each class; parameters as those of `by_class`."""
+    rows, total = _totals(values, codes, n_classes)
+    return ClassSums(*frames.all_to_host([rows, total(values), values.min(axis=0)]))
+
+
+def _totals(values: Array, codes: Array, n_classes: int) -> tuple[Any, Callable[[Any], Any]]:
+    """Return the rows of each class, and what adds up terms of each class and column."""
+    xp, n_columns = frames.xp(values), values.shape[1]
+    cells = (codes[:, None] * n_columns + xp.arange(n_columns)).ravel()
+
+    def total(terms: Any) -> Any:
+        sums = tally(cells, n_classes * n_columns, xp, terms.ravel())
+        return sums.reshape(n_classes, n_columns)
+
+    return tally(codes, n_classes, xp)[:, None].astype("float64"), total
 
 
 def jointly(values: Array, y: Target) -> Joint:
@@ -95,16 +130,40 @@ def jointly(values: Array, y: Target) -> Joint:
 
 
 def analysis(classes: Moments) -> Test:
-    """Return the one-way analysis of variance of each column; NaN for a constant."""
+    """Return the one-way analysis of variance of each column; NaN for a constant.
+
+    Constants are warned of, and so is the division by zero, as scikit-learn does.
+    """
     n_rows, n_classes = classes.rows[:, 0].sum(), len(classes.rows)
     off = (classes.origin - classes.origin[0]) + (classes.rest - classes.rest[0])
     off -= (classes.rows * off).sum(axis=0) / n_rows
-    between = (classes.rows * off**2).sum(axis=0)
-    within = classes.squares.sum(axis=0)
     free = np.float64(n_classes - 1), np.float64(n_rows - n_classes)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = (between / free[0]) / (within / free[1])
+    between = (classes.rows * off**2).sum(axis=0) / free[0]
+    within = classes.squares.sum(axis=0) / free[1]
+    constant = np.flatnonzero(within == 0)
+    if len(constant) and not between.all():
+        warnings.warn(f"Features {constant} are constant.", UserWarning, stacklevel=2)
+    ratio = between / within
     return ratio, special.fdtrc(*free, ratio)
+
+
+def chi_squared(classes: ClassSums) -> Test:
+    """Return how far the sums of the classes are from what their numbers of rows suggest.
+
+    Raises
+    ------
+    ValueError
+        Some value is negative.
+    """
+    rows, sums, least = classes
+    if (least < 0).any():
+        raise ValueError("Input X must be non-negative.")
+    if len(rows) == 1:  # scikit-learn sets a class without rows against it.
+        rows, sums = np.r_[rows, [[0.0]]], np.r_[sums, np.zeros_like(sums)]
+    expected = rows / rows.sum() * sums.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        found = ((sums - expected) ** 2 / expected).sum(axis=0)
+    return found, special.chdtrc(len(rows) - 1, found)
 
 
 def regression(joint: Joint) -> Test:

@@ -1,0 +1,97 @@
+"""Twins warn where scikit-learn does, by its words and class, once and not once a block."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.feature_selection import (
+    SelectFwe,
+    SelectKBest,
+    f_classif,
+    f_regression,
+    r_regression,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+)
+
+from pipeline import Accelerated
+from tests.names import plain
+from tests.preprocessing.parity import cut
+
+ROWS = 60
+_RNG = np.random.default_rng(3)
+X = np.column_stack([_RNG.normal(size=(ROWS, 3)), np.ones(ROWS), np.arange(ROWS) // 40])
+HOLES = X.copy()
+HOLES[:, 1] = np.nan
+Y = np.arange(ROWS) % 3
+NOISE = _RNG.normal(size=(ROWS, 4))
+
+LINEAR = {"quantile_method": "linear"}
+CASES: list[tuple[Any, Any]] = [
+    (KBinsDiscretizer(4), X),
+    (KBinsDiscretizer(4, strategy="uniform", encode="ordinal"), X),
+    (KBinsDiscretizer([2, 3, 4, 5, 6], subsample=30, random_state=0), X),
+    (KBinsDiscretizer(9, **LINEAR), np.round(X)),
+    (KBinsDiscretizer(4), X[:, :3]),
+    (QuantileTransformer(), X),
+    (QuantileTransformer(n_quantiles=9, ignore_implicit_zeros=True), X),
+    (QuantileTransformer(n_quantiles=100, output_distribution="normal"), X),
+    (QuantileTransformer(n_quantiles=9), HOLES),
+    (QuantileTransformer(n_quantiles=9), X),
+    (SelectKBest(k=9), NOISE),
+    (SelectKBest(k=9), X),
+    (SelectKBest(k="all"), X),
+    (SelectKBest(k=0), X),
+    (SelectKBest(f_regression, k=6), X),
+    (SelectFwe(alpha=1e-9), NOISE),
+    (SelectKBest(r_regression, k=0), X),
+    (make_pipeline(StandardScaler(), SelectKBest(k=0)), NOISE),
+    (make_pipeline(KBinsDiscretizer(9, encode="ordinal"), SelectKBest(f_classif, k=9)), X),
+    (MinMaxScaler(), HOLES),
+    (MaxAbsScaler(), HOLES),
+    (RobustScaler(), HOLES),
+    (StandardScaler(), HOLES),
+    (SplineTransformer(knots="quantile", handle_missing="zeros"), HOLES),
+    (SplineTransformer(handle_missing="zeros"), HOLES),
+    (FunctionTransformer(np.sqrt, np.log, check_inverse=True), np.abs(NOISE)),
+    (FunctionTransformer(np.sqrt, np.square, check_inverse=True), np.abs(NOISE)),
+    (FunctionTransformer(np.log), np.ceil(np.abs(NOISE)) - 1),
+    (PowerTransformer(), X),
+]  # fmt: skip
+
+
+def said(act: Callable[[], Any]) -> list[tuple[type[Warning], str]]:
+    """Return the warnings of a call."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        act()
+    found = [(each.category, str(each.message)) for each in caught]
+    # NumPy's come from each function that meets them.
+    own = [each for each in found if each[0] is not RuntimeWarning]
+    return own + sorted({each for each in found if each[0] is RuntimeWarning}, key=str)
+
+
+@pytest.mark.parametrize(("estimator", "table"), CASES, ids=plain)
+@pytest.mark.parametrize("n_blocks", [1, 7])
+def test_warnings_are_those_of_sklearn(
+    estimator: Any, table: Any, n_blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(monkeypatch, ROWS, n_blocks)
+    theirs, ours = clone(estimator), Accelerated(estimator, device="cpu")
+    assert said(lambda: ours.fit(table, Y)) == said(lambda: theirs.fit(table, Y))
+    assert said(lambda: ours.transform(table)) == said(lambda: theirs.transform(table))

@@ -1,0 +1,112 @@
+"""Weights of rows, in every transformer that scikit-learn weighs."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, MaxAbsScaler, SplineTransformer, StandardScaler
+
+from pipeline import Accelerated
+from pipeline.preprocessing.transformers import TWINS
+from tests.names import plain
+from tests.preprocessing.cases import ROWS, numbers
+from tests.preprocessing.parity import assert_handed_over, cut, dense, quiet
+
+X = numbers().drop(columns=["mostly zero", "rounded"])
+LABELS = np.arange(ROWS) % 2
+WEIGHTS = np.random.default_rng(0).exponential(size=ROWS) * (np.arange(ROWS) % 5 > 0)
+WEIGHTS[:9] = 0
+
+TAKERS: list[Any] = [
+    StandardScaler(),
+    StandardScaler(with_std=False),
+    StandardScaler(with_mean=False),
+    KBinsDiscretizer(4),
+    KBinsDiscretizer(4, quantile_method="inverted_cdf", encode="ordinal"),
+    KBinsDiscretizer(3, strategy="uniform"),
+    KBinsDiscretizer(3, strategy="kmeans", encode="onehot-dense"),
+    KBinsDiscretizer(5, subsample=60, random_state=3, dtype=np.float32),
+    KBinsDiscretizer([2, 3, 4, 5, 6], subsample=None),
+    SplineTransformer(),
+    SplineTransformer(6, knots="quantile", extrapolation="linear"),
+    SplineTransformer(4, knots="uniform", handle_missing="zeros", include_bias=False),
+]
+
+
+def test_all_that_take_weights_are_in_the_table() -> None:
+    takers = {kind for kind in TWINS if "sample_weight" in inspect.signature(kind.fit).parameters}
+    assert {type(each) for each in TAKERS} == takers
+    assert takers == {kind for kind, twin in TWINS.items() if twin.weighted}
+
+
+@pytest.mark.parametrize("weights", [WEIGHTS, np.full(ROWS, 0.3), pd.Series(LABELS)], ids=str)
+@pytest.mark.parametrize("n_blocks", [1, 7])
+@pytest.mark.parametrize("estimator", TAKERS, ids=plain)
+def test_weights_count_as_in_sklearn(
+    estimator: Any, n_blocks: int, weights: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(monkeypatch, ROWS, n_blocks)
+    with quiet():
+        expected = clone(estimator).fit(X, sample_weight=weights)
+        model = Accelerated(estimator, device="cpu").fit(X, sample_weight=weights)
+        assert_handed_over(model.to_sklearn(), expected, X)
+        found = dense(model.transform(X))
+        np.testing.assert_allclose(found, dense(expected.transform(X)), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", TAKERS, ids=plain)
+def test_weights_come_by_name_and_by_routing(estimator: Any) -> None:
+    spec = make_pipeline(estimator, MaxAbsScaler())
+    name = f"{spec.steps[0][0]}__sample_weight"
+    expected = dense(clone(spec).fit(X, **{name: WEIGHTS}).transform(X))
+    model = Accelerated(spec, device="cpu").fit(X, **{name: WEIGHTS})
+    np.testing.assert_allclose(model.transform(X), expected, rtol=1e-9, atol=1e-12)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = make_pipeline(clone(estimator).set_fit_request(sample_weight=True))
+        expected = dense(clone(asking).fit(X, sample_weight=WEIGHTS).transform(X))
+        model = Accelerated(asking, device="cpu").fit(X, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(dense(model.transform(X)), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", TAKERS, ids=plain)
+def test_weighted_partitions(estimator: Any) -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    expected = clone(estimator).fit(X, sample_weight=WEIGHTS)
+    model = Accelerated(estimator, device="cpu")
+    model.fit(dd.from_pandas(X, npartitions=4), sample_weight=WEIGHTS)
+    assert_handed_over(model.to_sklearn(), expected, X)
+
+
+@pytest.mark.parametrize("estimator", [KBinsDiscretizer(quantile_method="hazen")], ids=plain)
+def test_what_sklearn_does_not_weigh_is_refused_in_its_words(estimator: Any) -> None:
+    for model in (clone(estimator), Accelerated(estimator, device="cpu")):
+        with pytest.raises(ValueError, match="quantile_method should either be set to"):
+            model.fit(X, sample_weight=WEIGHTS)
+
+
+UNWEIGHTED = [
+    *(KBinsDiscretizer(n, strategy="kmeans", encode="ordinal") for n in (2, 5)),
+    KBinsDiscretizer(3, strategy="kmeans", subsample=60, random_state=0),
+]
+
+
+@pytest.mark.parametrize("n_blocks", [1, 7])
+@pytest.mark.parametrize("estimator", UNWEIGHTED, ids=plain)
+def test_bins_around_centres(
+    estimator: Any, n_blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(monkeypatch, ROWS, n_blocks)
+    with quiet():
+        expected = clone(estimator).fit(X)
+        model = Accelerated(estimator, device="cpu").fit(X)
+        assert_handed_over(model.to_sklearn(), expected, X)
+        np.testing.assert_array_equal(dense(model.transform(X)), dense(expected.transform(X)))
