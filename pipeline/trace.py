@@ -125,6 +125,7 @@ class ExecutionLog:
         return "\n".join(str(entry) for entry in self.entries)
 
 
+_within: ContextVar[str] = ContextVar("within", default="")
 _log: ContextVar[ExecutionLog | None] = ContextVar("log", default=None)
 _entry: ContextVar[Event | None] = ContextVar("entry", default=None)
 
@@ -149,7 +150,7 @@ def record(step: str, call: str, device: str, why: str = "") -> Iterator[Event]:
     >>> [(e.step, e.to_host_bytes) for e in log.entries]
     [('scaler', 8)]
     """
-    entry = Event(step, call, device, why=why)
+    entry = Event(f"{_within.get()}{step}", call, device, why=why)
     token = _entry.set(entry)
     start = time.perf_counter()
     try:
@@ -161,6 +162,22 @@ def record(step: str, call: str, device: str, why: str = "") -> Iterator[Event]:
         log = _log.get()
         if log is not None:
             log.events.append(entry)
+
+
+@contextmanager
+def within(path: str) -> Iterator[None]:
+    """Record what happens inside the block as of steps that stand inside another one.
+
+    >>> with execution_log() as log, within("bagging"), record("estimator", "fit", "cpu"):
+    ...     pass
+    >>> [entry.step for entry in log.entries]
+    ['bagging.estimator']
+    """
+    token = _within.set(f"{_within.get()}{path}.")
+    try:
+        yield
+    finally:
+        _within.reset(token)
 
 
 def record_transfer(

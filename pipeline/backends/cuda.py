@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.backends import array_api
+from pipeline.backends import array_api, meta
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cpu import is_xgboost
 from pipeline.backends.cuml import estimator as cuml_estimator
@@ -53,7 +53,8 @@ def find_backend(estimator: Estimator) -> Backend | None:
 def knows(kind: type) -> bool:
     """Return whether a class is in a table here, with a twin (PCA) or without (FastICA)."""
     name = name_of_class(kind)
-    return name in CUML or name in array_api.ESTIMATORS or _substitute(kind) is not None
+    ruled = name in CUML or name in array_api.ESTIMATORS or name in meta.META
+    return ruled or _substitute(kind) is not None
 
 
 def no_twin(estimator: Estimator, step: str) -> Reason:

@@ -14,6 +14,7 @@ import pandas as pd
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
+from pipeline.backends import meta
 from pipeline.data import frames
 from pipeline.errors import DataError
 from pipeline.typing import Estimator, Table
@@ -24,7 +25,8 @@ NUMERIC = "iufcbmM"
 def reads_text(estimator: Estimator) -> bool:
     """Return whether an estimator takes documents rather than a table.
 
-    A pipeline does when its first step does, a union when one of its branches does.
+    A pipeline does when its first step does, a union when one of its branches does, and what fits
+    other estimators when one of those does.
 
     >>> from sklearn.feature_extraction.text import TfidfVectorizer
     >>> from sklearn.preprocessing import StandardScaler
@@ -36,6 +38,8 @@ def reads_text(estimator: Estimator) -> bool:
         return bool(steps) and reads_text(steps[0])
     if isinstance(estimator, FeatureUnion):
         return any(reads_text(how) for _, how in estimator.transformer_list)
+    if meta.holds_estimators(estimator):
+        return any(map(reads_text, (meta.inner_estimators(estimator) or {}).values()))
     if not hasattr(estimator, "__sklearn_tags__"):
         return False
     tags = get_tags(estimator).input_tags

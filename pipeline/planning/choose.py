@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from pipeline.backends import meta
 from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.text_input import reads_text
 from pipeline.data import frames
@@ -240,6 +241,9 @@ def _jobs(estimator: BaseEstimator, rows: int, columns: int) -> Iterator[_Job]:
             least = family.least_rows(columns) * TREES / _trees(part)
             share = _at_a_time(part, rows, columns) / least
             yield _Job(step, share, family.bytes(rows, columns))
+        if meta.holds_estimators(part):
+            for inner in (meta.inner_estimators(part) or {}).values():
+                yield from (replace(job, step=step) for job in _jobs(inner, rows, columns))
         columns = WORDS if kind is Kind.TEXT else columns
 
 

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import get_tags
 
-from pipeline.backends import cuda
+from pipeline.backends import cuda, meta
 from pipeline.backends.base import Backend, Placement
 from pipeline.backends.cpu import HOST
 from pipeline.backends.cuml import text
@@ -68,6 +68,8 @@ class Node:
         The transformers inside it with their paths, or itself.
     runs_on_blocks : bool
         Whether it is preprocessing of ours.
+    inside : tuple of Node
+        The steps of the estimators that a meta-estimator fits on the device.
     """
 
     path: str
@@ -78,6 +80,7 @@ class Node:
     placements: tuple[Placement, ...] = ()
     leaves: Leaves = ()
     runs_on_blocks: bool = False
+    inside: tuple[Node, ...] = ()
 
     @property
     def reads_text(self) -> bool:
@@ -85,13 +88,19 @@ class Node:
         return not self.runs_on_blocks and reads_text(self.estimator)
 
 
-def classify(estimator: BaseEstimator, device: str) -> tuple[Node, ...]:
+def classify(
+    estimator: BaseEstimator, device: str, path: str = "", rows: Rows = "dense"
+) -> tuple[Node, ...]:
     """Return the steps of an estimator, in order.
 
     Parameters
     ----------
     estimator : estimator
     device : {"cpu", "cuda"}
+    path : str
+        Where it stands inside another one.
+    rows : {"dense", "sparse", "unknown"}
+        What the first step is given.
 
     Raises
     ------
@@ -108,19 +117,19 @@ def classify(estimator: BaseEstimator, device: str) -> tuple[Node, ...]:
     [('standardscaler', 'pipeline.preprocessing (CuPy)'), ('ridge', 'cuml.linear_model.Ridge')]
     """
     nodes: list[Node] = []
-    rows: Rows = "dense"
-    for path, part, leaves in validate(estimator):
-        nodes.append(_classify(part, path, device, rows, leaves))
+    for step, part, leaves in validate(estimator, path):
+        nodes.append(_classify(part, step, device, rows, leaves))
         rows = _rows_made(nodes[-1], rows)
     return tuple(nodes)
 
 
-def named_steps(estimator: BaseEstimator) -> list[tuple[str, Any]]:
+def named_steps(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any]]:
     """Return the steps of a pipeline, or the estimator itself, with their names."""
     if type(estimator) is not Pipeline:
-        return [(type(estimator).__name__.lower(), estimator)]
+        return [(path or type(estimator).__name__.lower(), estimator)]
+    prefix = f"{path}." if path else ""
     return [
-        (name, part)
+        (f"{prefix}{name}", part)
         for name, part in estimator.steps
         if part is not None and not (isinstance(part, str) and part == "passthrough")
     ]
@@ -153,6 +162,8 @@ def classify_step(part: Any, path: str, device: str, rows: Rows = "dense") -> No
 
 def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> Node:
     kind, rule = kind_of_step(part), None
+    if device == "cuda" and meta.holds_estimators(part):
+        return _look_inside(part, path, rows, leaves)
     try:
         if kind is Kind.PREPROCESSING:
             places = _place_on_blocks(part, path, device, rows, leaves)
@@ -167,6 +178,25 @@ def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> 
         return Node(path, part, kind, rule, error.reasons, leaves=leaves)
     blocks = kind is Kind.PREPROCESSING
     return Node(path, part, kind, rule, (), places, leaves, runs_on_blocks=blocks)
+
+
+def _look_inside(part: Any, path: str, rows: Rows, leaves: Leaves) -> Node:
+    """Return a meta-estimator with what it fits on the GPU."""
+    held = meta.inner_estimators(part)
+    reasons = meta.find_obstacles(part, path)
+    if held is None or reasons:
+        reasons = reasons or [cuda.no_twin(part, path)]
+        return Node(path, part, Kind.MODEL, None, tuple(reasons), leaves=leaves)
+    found = [classify(each, "cuda", f"{path}.{name}", rows) for name, each in held.items()]
+    inside = tuple(node for nodes in found for node in nodes)
+    if reasons := [reason for node in inside for reason in node.reasons]:
+        return Node(path, part, Kind.MODEL, None, tuple(reasons), leaves=leaves, inside=inside)
+    rule = meta.MetaBackend(
+        unsafe_in_float32=any(n[-1].rule and n[-1].rule.unsafe_in_float32 for n in found),
+        of_tables=any(nodes[0].runs_on_blocks or nodes[0].reads_text for nodes in found),
+    )
+    places = (rule.describe(part, path), *(place for node in inside for place in node.placements))
+    return Node(path, part, Kind.MODEL, rule, (), places, leaves, inside=inside)
 
 
 def _find_backend(part: Any, kind: Kind, device: str) -> Backend | None:
@@ -198,6 +228,8 @@ def _rows_made(node: Node, rows: Rows) -> Rows:
     """Return what a step hands to the next one; text vectorizers make sparse rows."""
     if node.kind is Kind.TEXT:
         return "sparse"
+    if meta.holds_estimators(node.estimator):  # a selector hands on what it is given
+        return rows
     if not node.reasons or _makes_dense(node):
         return "dense"
     texts = any(_is_text(leaf) for _, leaf in node.leaves)
@@ -209,7 +241,7 @@ def _makes_dense(node: Node) -> bool:
     return cuda.knows(kind) and not kind.__name__.endswith("Projection")
 
 
-def validate(estimator: BaseEstimator) -> list[tuple[str, Any, Leaves]]:
+def validate(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any, Leaves]]:
     """Let scikit-learn and XGBoost judge the parameters before any data is read.
 
     Returns
@@ -225,7 +257,7 @@ def validate(estimator: BaseEstimator) -> list[tuple[str, Any, Leaves]]:
     try:
         if type(estimator) is Pipeline:
             build.check_names(estimator, estimator.steps, "pipeline")
-        steps = named_steps(estimator)
+        steps = named_steps(estimator, path)
         inside: list[tuple[str, Any, Leaves]] = [
             (name, part, build.leaves(part, name)) for name, part in steps
         ]

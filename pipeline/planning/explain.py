@@ -156,6 +156,8 @@ def _place(node: Node, device: str) -> Sequence[Placement]:
     """Return where a step would run, or why it cannot."""
     if node.reasons and device == "cpu":
         return make_host_step(node.path, node.estimator, node.reasons, asked="cpu").placements
+    if node.reasons and node.inside:
+        return [place for inner in node.inside for place in _place(inner, device)]
     nowhere = [Placement(r.step, "", "", f"{r}", reasons=(r,)) for r in node.reasons]
     return nowhere or node.placements
 

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from pipeline.backends.base import Model, find_last_dtype
+from pipeline.backends.meta import MetaBackend
 from pipeline.errors import Unsupported
 from pipeline.planning.classify import Node, classify
 from pipeline.planning.plan import Plan, Step, make_host_step
@@ -41,7 +42,9 @@ class LoweringOptions:
 DEFAULTS = LoweringOptions()
 
 
-def lower(estimator: BaseEstimator, device: str, options: LoweringOptions = DEFAULTS) -> Plan:
+def lower(
+    estimator: BaseEstimator, device: str, options: LoweringOptions = DEFAULTS, name: str = ""
+) -> Plan:
     """Return the unfitted plan that is equivalent to an estimator on a device.
 
     Parameters
@@ -50,6 +53,8 @@ def lower(estimator: BaseEstimator, device: str, options: LoweringOptions = DEFA
         A scikit-learn or XGBoost estimator, or a `Pipeline`; it is not changed.
     device : {"cpu", "cuda"}
     options : LoweringOptions
+    name : str
+        Of the only step; by default that of its class.
 
     Raises
     ------
@@ -58,7 +63,7 @@ def lower(estimator: BaseEstimator, device: str, options: LoweringOptions = DEFA
     ConfigError
         A parameter of the estimator is invalid.
     """
-    nodes = classify(estimator, device)
+    nodes = classify(estimator, device, name)
     reasons = [reason for node in nodes for reason in node.reasons]
     if reasons and device != "cpu" and not options.fallback:
         raise Unsupported(*reasons)
@@ -97,7 +102,8 @@ def _make_steps(
             between = options if i == last else replace(options, dtype="auto")
             steps.append(_make_program(group, after, device, between))
         else:
-            steps.append(_make_model(group[0], device, options, first=i == 0))
+            within = options if i == len(groups) - 1 else replace(options, dtype="float64")
+            steps.append(_make_model(group[0], device, options, within, first=i == 0))
     return steps
 
 
@@ -121,13 +127,21 @@ def _make_program(
     return Step(" + ".join(node.path for node in group), program, device, places)
 
 
-def _make_model(node: Node, device: str, options: LoweringOptions, *, first: bool) -> Step:
+def _make_model(
+    node: Node, device: str, options: LoweringOptions, within: LoweringOptions, *, first: bool
+) -> Step:
+    """Return the step of a model; `within` is how what is inside it is lowered."""
     if node.reasons or node.rule is None:
         return make_host_step(node.path, node.estimator, node.reasons, asked=device)
-    model = node.rule.place(node.estimator, node.path, options.dtype)
+    rule, place = node.rule, node.placements[0]
+    if isinstance(rule, MetaBackend):
+        inner = partial(lower, device=device, options=replace(within, fallback=False))
+        rule = replace(rule, lower=inner)
+    model = rule.place(node.estimator, node.path, options.dtype)
     model.first = first
-    (place,) = node.placements
+    if node.inside:  # which learn from rows of one type, be it the last step or not
+        model.asked_for(within.dtype)
     # No function of its own: a model may be pickled.
     host = partial(make_host_step, node.path, node.estimator, asked=device)
-    may_fall = options.fallback and place.device != "cpu"
-    return Step(node.path, model, place.device, [place], host if may_fall else None)
+    may_fall = options.fallback and (place.device != "cpu" or node.inside)
+    return Step(node.path, model, place.device, node.placements, host if may_fall else None)

@@ -81,6 +81,10 @@ def test_what_xgboost_has_on_the_cpu_alone_is_refused(
     assert describe(XGBRegressor(tree_method="approx")).device == "cuda"
 
 
+class OwnVoting(VotingClassifier):
+    pass
+
+
 @pytest.mark.parametrize(
     ("estimator", "suggestion"),
     [
@@ -88,7 +92,7 @@ def test_what_xgboost_has_on_the_cpu_alone_is_refused(
         (SGDClassifier(), "nearest on the GPU is LogisticRegression or LinearSVC; use it"),
         (svm.NuSVC(), "the nearest on the GPU is SVC; use it, or device='auto'"),
         (
-            VotingClassifier([("logistic", LogisticRegression())]),
+            OwnVoting([("logistic", LogisticRegression())]),
             "put Accelerated around the estimators inside it",
         ),
     ],

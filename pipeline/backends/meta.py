@@ -1,0 +1,444 @@
+"""scikit-learn's meta-estimators, whose inner estimators are fitted on a GPU.
+
+Folds, bags, votes and searches are scikit-learn's own, on the host: it is given rows there, and in
+the place of each inner estimator one that is lowered to the device when it is fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from copy import copy, deepcopy
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from sklearn.feature_selection import SelectFromModel
+from sklearn.feature_selection._from_model import _calculate_threshold
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.pipeline import Pipeline
+from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
+
+from pipeline import trace
+from pipeline.backends.base import Backend, Model, Placement
+from pipeline.backends.cuml.tables import public_name
+from pipeline.data import frames
+from pipeline.errors import OutOfMemory, PipelineError, Reason, Unsupported
+from pipeline.typing import Estimator, Params, Table, Target
+
+Default = Callable[[], Estimator] | None
+_ONE: Mapping[str, Default] = {"estimator": None}
+
+META: Mapping[str, Mapping[str, Default]] = {
+    "sklearn.calibration.CalibratedClassifierCV": {"estimator": LinearSVC},
+    "sklearn.compose.TransformedTargetRegressor": {"regressor": LinearRegression},
+    **{
+        f"sklearn.ensemble.{name}": _ONE
+        for name in (
+            "AdaBoostClassifier",
+            "AdaBoostRegressor",
+            "BaggingClassifier",
+            "BaggingRegressor",
+        )
+    },
+    "sklearn.ensemble.StackingClassifier": {
+        "estimators": None,
+        "final_estimator": LogisticRegression,
+    },
+    "sklearn.ensemble.StackingRegressor": {"estimators": None, "final_estimator": RidgeCV},
+    "sklearn.ensemble.VotingClassifier": {"estimators": None},
+    "sklearn.ensemble.VotingRegressor": {"estimators": None},
+    **{
+        f"sklearn.feature_selection.{name}": _ONE
+        for name in ("RFE", "RFECV", "SelectFromModel", "SequentialFeatureSelector")
+    },
+    **{
+        f"sklearn.model_selection.{name}": _ONE
+        for name in (
+            "FixedThresholdClassifier",
+            "GridSearchCV",
+            "HalvingGridSearchCV",
+            "HalvingRandomSearchCV",
+            "RandomizedSearchCV",
+            "TunedThresholdClassifierCV",
+        )
+    },
+    **{
+        f"sklearn.multiclass.{name}": _ONE
+        for name in ("OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier")
+    },
+    **{
+        f"sklearn.multioutput.{name}": _ONE
+        for name in (
+            "ClassifierChain",
+            "MultiOutputClassifier",
+            "MultiOutputRegressor",
+            "RegressorChain",
+        )
+    },
+    "sklearn.semi_supervised.SelfTrainingClassifier": _ONE,
+}
+"""Name of the meta-estimator -> the parameters that hold estimators, and what None stands for.
+
+None in its turn is a default that has no rule for the GPU.
+"""
+
+NOTE = "the rows come to the host, where they are cut; what is inside is fitted on the GPU"
+FITTED = "its estimator is fitted already"
+
+
+def holds_estimators(estimator: Estimator) -> bool:
+    """Return whether an estimator is one of scikit-learn's that fits others.
+
+    >>> holds_estimators(SelectFromModel(LinearSVC())), holds_estimators(LinearSVC())
+    (True, False)
+    """
+    return public_name(estimator) in META
+
+
+def inner_estimators(meta: Estimator) -> dict[str, Estimator] | None:
+    """Return the estimators that a meta-estimator fits, by their paths in it.
+
+    None where its default is one that has no rule for the GPU.
+
+    >>> inner_estimators(SelectFromModel(LinearSVC()))
+    {'estimator': LinearSVC()}
+    """
+    found: dict[str, Estimator] = {}
+    for param, default in META[public_name(meta)].items():
+        held = getattr(meta, param)
+        if param == "estimators":
+            found |= {name: each for name, each in held if not isinstance(each, str)}
+        elif held is None and default is None:
+            return None
+        else:
+            found[param] = default() if held is None and default else held
+    return found
+
+
+def find_obstacles(meta: Estimator, step: str) -> list[Reason]:
+    """Return why scikit-learn would not fit what is inside, whatever it is."""
+    instead = "fit the estimator within, or use device='auto'"
+    prefit = [("prefit", True), ("cv", "prefit")]
+    return [
+        Reason(step, FITTED, instead, name)
+        for name, value in prefit
+        if type(getattr(meta, name, None)) is type(value) and getattr(meta, name) == value
+    ]
+
+
+class Lowered(Protocol):
+    """A plan, of which no more is asked here."""
+
+    def fit(self, X: Table, y: Target, method: str = "fit", /, **params: Any) -> Any:
+        """Fit step by step."""
+
+    def call(self, method: str, X: Table, **params: Any) -> Any:
+        """Return what the last step answers."""
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted scikit-learn estimator."""
+
+
+class Lower(Protocol):
+    """Lowers an estimator."""
+
+    def __call__(self, estimator: Estimator, *, name: str) -> Lowered:
+        """Return its plan, whose only step has the name."""
+
+
+@dataclass(frozen=True)
+class MetaBackend(Backend):
+    """Runs scikit-learn's own class on estimators of the GPU.
+
+    Parameters
+    ----------
+    unsafe_in_float32 : bool
+        One of those inside learns from float64, unless another type is asked for.
+    of_tables : bool
+        One of those inside begins with preprocessing, which takes tables as they are.
+    lower : callable, optional
+        How those inside are lowered.
+    """
+
+    unsafe_in_float32: bool = False
+    of_tables: bool = False
+    lower: Lower | None = None
+
+    def describe(self, estimator: Estimator, step: str) -> Placement:
+        """Return where the meta-estimator itself runs."""
+        n_jobs = getattr(estimator, "n_jobs", None)
+        dropped = () if n_jobs in (None, 1) else (f"n_jobs={n_jobs}",)
+        alone = f"without effect on one GPU: {dropped[0]}" if dropped else ""
+        note = "; ".join(filter(None, (NOTE, alone)))
+        return Placement(step, f"sklearn.{type(estimator).__name__}", "cpu", note, dropped=dropped)
+
+    def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
+        """Return the meta-estimator, with others in the place of those inside."""
+        assert self.lower is not None
+        return MetaModel(estimator, step, self.lower, of_tables=self.of_tables)
+
+
+_FAILED: ContextVar[list[PipelineError] | None] = ContextVar("failed", default=None)
+
+
+@contextmanager
+def _failures_are_told() -> Iterator[None]:
+    """Raise what a search would take for a bad score, although the device is at fault."""
+    failed: list[PipelineError] = []
+    token = _FAILED.set(failed)
+    try:
+        yield
+    except Exception as error:
+        if failed:
+            raise failed[0] from error
+        raise
+    finally:
+        _FAILED.reset(token)
+    if failed:
+        raise failed[0]
+
+
+class MetaModel(Model):
+    """A meta-estimator of scikit-learn on rows of the host.
+
+    Parameters
+    ----------
+    estimator : estimator
+    step : str
+        Its path.
+    lower : callable
+        How those inside are lowered.
+    of_tables : bool
+        Those inside take the table as it is, and no matrix.
+    """
+
+    def __init__(
+        self, estimator: BaseEstimator, step: str, lower: Lower, *, of_tables: bool
+    ) -> None:
+        super().__init__(estimator)
+        self.of_tables = of_tables
+        self.native.set_params(**_replaced(self.native, step, lower))
+
+    def asked_for(self, dtype: str) -> None:
+        """Learn from a matrix of a type, unless those inside make it."""
+        self.dtype = "auto" if self.of_tables else dtype
+
+    def fit(self, X: Table, y: Target, **params: Any) -> None:
+        """Fit on rows of the host."""
+        with _failures_are_told():
+            super().fit(self.learnt_from(X), y, **params)
+
+    def fit_transform(self, X: Table, y: Target) -> Any:
+        """Fit, and return the transformed training rows, on the host."""
+        with _failures_are_told():
+            return super().fit_transform(self.learnt_from(X), y)
+
+    def fit_predict(self, X: Table, y: Target) -> Any:
+        """Fit, and return the labels of the training rows."""
+        with _failures_are_told():
+            return super().fit_predict(self.learnt_from(X), y)
+
+    def learnt_from(self, X: Table, order: str = "C") -> Any:
+        """Return rows as scikit-learn cuts them."""
+        X = frames.to_device(X, "cpu")
+        return X if self.of_tables else super().learnt_from(X, order)
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted meta-estimator of fitted estimators of scikit-learn."""
+        lifted = deepcopy(self.native, {_LIFTS: True})
+        return lifted.set_params(**clone(self.estimator).get_params(deep=False))
+
+
+def _replaced(meta: Estimator, step: str, lower: Lower) -> Params:
+    """Return the parameters with which a meta-estimator fits on the device."""
+    inside = {
+        name: _inner(each, f"{step}.{name}", lower)
+        for name, each in (inner_estimators(meta) or {}).items()
+    }
+    params: Params = {
+        param: [(name, inside.get(name, each)) for name, each in meta.estimators]
+        if param == "estimators"
+        else inside[param]
+        for param in META[public_name(meta)]
+    }
+    if hasattr(meta, "n_jobs"):
+        params["n_jobs"] = 1
+    if type(meta) is SelectFromModel and meta.threshold is None:
+        # It goes by the name of the class.
+        small = _calculate_threshold(meta.estimator, np.array([0.0, 1.0]), None) < 0.5
+        params["threshold"] = 1e-5 if small else "mean"
+    return params
+
+
+_LIFTS: Any = "lifts"
+"""In the memory of a copy: it is to be one of scikit-learn's alone."""
+
+
+def _asking(method: str) -> Any:
+    def ask(self: Inner, X: Table, **params: Any) -> Any:
+        return self.answer(method, X, **params)
+
+    ask.__name__ = method
+    return available_if(lambda inner: hasattr(inner.estimator, method))(ask)
+
+
+class Inner(BaseEstimator):
+    """An estimator that is lowered when it is fitted, for scikit-learn's own loops.
+
+    Its parameters are those of the estimator, but to `clone`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The user's own.
+    path : str
+        Where it stands.
+    lower : callable
+    """
+
+    def __init__(self, estimator: BaseEstimator, path: str, lower: Lower) -> None:
+        self.estimator = estimator
+        self.path = path
+        self.lower = lower
+
+    def get_params(self, deep: bool = True) -> Params:
+        """Return the parameters of the estimator; those of this class where not `deep`."""
+        if deep:
+            return dict(self.estimator.get_params(deep=True))
+        return {"estimator": self.estimator, "path": self.path, "lower": self.lower}
+
+    def set_params(self, **params: Any) -> Inner:
+        """Set parameters of the estimator."""
+        self.estimator.set_params(**params)
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Return what the estimator asks for."""
+        return self.estimator.get_metadata_routing()
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of the estimator."""
+        return get_tags(self.estimator)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether `fit` has been called."""
+        return "plan_" in vars(self)
+
+    def fit(self, X: Table, y: Target = None, **params: Any) -> Inner:
+        """Lower the estimator and fit it."""
+        self._learn("fit", X, y, params)
+        return self
+
+    def fit_transform(self, X: Table, y: Target = None, **params: Any) -> Any:
+        """Lower the estimator, fit it, and return the transformed training rows."""
+        return self._learn("fit_transform", X, y, params)
+
+    def fit_predict(self, X: Table, y: Target = None, **params: Any) -> Any:
+        """Lower the estimator, fit it, and return the labels of the training rows."""
+        return self._learn("fit_predict", X, y, params)
+
+    def _learn(self, method: str, X: Table, y: Target, params: Params) -> Any:
+        given = {name: value for name, value in params.items() if value is not None}
+        steps = isinstance(self.estimator, Pipeline)
+        name = "" if steps else self._where()[1]
+        try:
+            with self._inside():
+                plan = self.lower(self.estimator, name=name)
+                made = plan.fit(X, y, method, **given)
+        except (Unsupported, OutOfMemory) as error:
+            if (failed := _FAILED.get()) is not None:
+                failed.append(error)
+            raise
+        self.plan_, self.n_features_in_ = plan, np.shape(X)[1] if np.ndim(X) == 2 else None
+        self.__dict__.pop("_lifted", None)
+        if is_classifier(self.estimator):
+            y = np.asarray(y)
+            self.classes_ = [np.unique(each) for each in y.T] if y.ndim == 2 else np.unique(y)
+        return self._home(made, method)
+
+    def answer(self, method: str, X: Table, **params: Any) -> Any:
+        """Return what a method of the fitted estimator answers, on the host."""
+        with self._inside():
+            made = self.plan_.call(method, X, **params)
+        return self._home(made, method)
+
+    def _home(self, made: Any, method: str) -> Any:
+        if isinstance(made, list):
+            return [self._home(each, method) for each in made]
+        if made is None or frames.device_of(made) == "cpu":
+            return made
+        parent, name = self._where()
+        with trace.within(parent), trace.record(name, "copy", "cpu", f"what {method} returns"):
+            return frames.to_device(made, "cpu")
+
+    predict = _asking("predict")
+    predict_proba = _asking("predict_proba")
+    predict_log_proba = _asking("predict_log_proba")
+    decision_function = _asking("decision_function")
+    score_samples = _asking("score_samples")
+    transform = _asking("transform")
+
+    def score(self, X: Table, y: Target = None, sample_weight: Any = None) -> float:
+        """Return the accuracy of a classifier, R² of a regressor, else its own score."""
+        if not (is_classifier(self.estimator) or is_regressor(self.estimator)):
+            return float(self.answer("score", X))
+        measure = accuracy_score if is_classifier(self.estimator) else r2_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
+    def _where(self) -> tuple[str, str]:
+        parent, _, name = self.path.rpartition(".")
+        return parent, name
+
+    def _inside(self) -> AbstractContextManager[None]:
+        steps = isinstance(self.estimator, Pipeline)
+        return trace.within(self.path if steps else self._where()[0])
+
+    def lift(self) -> Any:
+        """Return the fitted estimator of scikit-learn; the user's own before `fit`."""
+        if "plan_" not in vars(self):
+            return self.estimator
+        if "_lifted" not in vars(self):
+            self._lifted = self.plan_.to_sklearn()
+        return self._lifted
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a parameter of the estimator, or what scikit-learn's would have learnt."""
+        held = vars(self)
+        if name.endswith("_") and not name.startswith("_") and "plan_" in held:
+            fitted = self.lift()
+            behind = isinstance(fitted, Pipeline) and not isinstance(self.estimator, Pipeline)
+            return getattr(fitted[-1] if behind else fitted, name)
+        if "estimator" in held and name in held["estimator"].get_params(deep=False):
+            return getattr(held["estimator"], name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+        """Return a copy; the fitted estimator of scikit-learn where a model is lifted."""
+        if _LIFTS in memo:
+            return self.lift()
+        made = copy(self)
+        made.__dict__.update(deepcopy(vars(self), memo))
+        return made
+
+
+class WeightedInner(Inner):
+    """One whose estimator takes weights, as scikit-learn reads in the signature of `fit`."""
+
+    def fit(
+        self, X: Table, y: Target = None, sample_weight: Any = None, **params: Any
+    ) -> WeightedInner:
+        """Lower the estimator and fit it."""
+        self._learn("fit", X, y, {**params, "sample_weight": sample_weight})
+        return self
+
+
+def _inner(estimator: Estimator, path: str, lower: Lower) -> Inner:
+    weighted = has_fit_parameter(estimator, "sample_weight")
+    return (WeightedInner if weighted else Inner)(clone(estimator), path, lower)

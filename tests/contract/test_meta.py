@@ -1,0 +1,134 @@
+"""Meta-estimators whose inner estimators are fitted on the stand-ins of cuML."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import BaggingRegressor, VotingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectFromModel
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from pipeline import Accelerated, load, save
+from pipeline.errors import BudgetExceeded
+from pipeline.planning.lower import LoweringOptions, lower
+from tests.contract.recorder import Recorder
+from tests.estimators import classes, numbers
+from tests.meta_estimators import META, answers, named
+
+pytestmark = pytest.mark.usefixtures("device")
+
+
+@pytest.mark.parametrize("dtype", ["auto", "float64"])
+@pytest.mark.parametrize("case", META, ids=named)
+def test_equals_scikit_learn_and_so_does_the_lifted_model(
+    case: Any, dtype: str, device: Recorder
+) -> None:
+    estimator, data = case
+    X, y = data()
+    X = X.astype("float64")
+    whole = make_pipeline(StandardScaler(), estimator)
+    reference = clone(whole).fit(X, y)
+    model = Accelerated(clone(whole), device="cuda", dtype=dtype).fit(X, y)
+    events = model.execution_log_.entries
+    assert [e.call for e in events if e.step == "standardscaler"] == ["fit_transform"]
+    inner = [e for e in events if e.call == "fit" and "." in e.step and e.device == "cuda"]
+    assert inner
+    assert {e.step.partition(".")[0] for e in inner} == {model.plan_.steps[-1].name}
+    assert model.execution_log_.to_host_bytes == device.nbytes("host", "explicit")
+    lifted = model.to_sklearn()
+    assert type(lifted[-1]) is type(estimator)
+    assert b"pipeline.backends.meta" not in pickle.dumps(lifted)
+    wanted = answers(reference, X)
+    near = 1e-6 if dtype == "float64" else 2e-3
+    for found in (answers(model, X), answers(lifted, X)):
+        for method, arrays in wanted.items():
+            for made, expected in zip(found[method], arrays, strict=True):
+                np.testing.assert_allclose(made, expected, rtol=near, atol=near, err_msg=method)
+
+
+def test_a_selector_in_the_middle_hands_its_columns_on() -> None:
+    X, y = numbers()
+    whole = make_pipeline(StandardScaler(), SelectFromModel(Lasso(0.01)), Ridge())
+    model = Accelerated(whole, device="cuda").fit(X, y)
+    reference = clone(whole).fit(X.astype("float64"), y)
+    assert [p.device for p in model.plan_.placements] == ["cuda", "cpu", "cuda", "cuda"]
+    for made in (model, model.to_sklearn()):
+        np.testing.assert_allclose(made.predict(X), reference.predict(X), rtol=1e-4, atol=1e-4)
+
+
+def test_what_knows_float32_only_is_lifted_behind_a_step_that_makes_it() -> None:
+    X, y = numbers()
+    model = Accelerated(BaggingRegressor(KNeighborsRegressor(), 2), device="cuda", dtype="float64")
+    model.fit(X.astype("float64"), y)
+    lifted = model.to_sklearn()
+    assert [type(step).__name__ for step in lifted.estimators_[0]] == [
+        "FunctionTransformer",
+        "KNeighborsRegressor",
+    ]
+    np.testing.assert_allclose(lifted.predict(X), model.predict(X), rtol=1e-6)
+
+
+def test_tables_with_text_reach_the_preprocessing_that_is_inside() -> None:
+    table = pd.DataFrame({"c": list("abcd") * 50, "n": np.arange(200.0)})
+    y = (table["n"] % 3 > 0).to_numpy()
+    columns = make_column_transformer((OneHotEncoder(), ["c"]), (StandardScaler(), ["n"]))
+    estimator = CalibratedClassifierCV(make_pipeline(columns, LogisticRegression()), cv=2)
+    model = Accelerated(estimator, device="cuda").fit(table, y)
+    reference = clone(estimator).fit(table, y)
+    for made in (model, model.to_sklearn()):
+        np.testing.assert_allclose(
+            made.predict_proba(table), reference.predict_proba(table), rtol=1e-3
+        )
+
+
+def test_sparse_rows_are_cut_on_the_host_too() -> None:
+    texts = ["red green", "blue", "green", "blue red", "red", "blue green"] * 5
+    y = ["r", "b", "g", "b", "r", "g"] * 5
+    whole = make_pipeline(TfidfVectorizer(), OneVsRestClassifier(MultinomialNB()))
+    model = Accelerated(whole, device="cuda").fit(texts, y)
+    assert model.predict(texts).tolist() == clone(whole).fit(texts, y).predict(texts).tolist()
+
+
+def test_rows_that_come_to_the_host_are_on_the_budget() -> None:
+    X, y = classes()
+    X = np.tile(X, (20, 1))
+    whole = make_pipeline(StandardScaler(), OneVsRestClassifier(LogisticRegression()))
+    model = Accelerated(whole, device="cuda", host_bytes=0)
+    with pytest.raises(BudgetExceeded, match="onevsrestclassifier: copy would bring"):
+        model.fit(X, np.tile(y, 20))
+
+
+def test_what_only_the_data_show_sends_all_of_it_to_the_host_where_that_is_allowed() -> None:
+    X, y = classes()
+    estimator = BaggingRegressor(LogisticRegression(), 2)
+    voting = VotingClassifier([("a", LogisticRegression()), ("b", GaussianNB())])
+    plan = lower(voting, "cuda", LoweringOptions(fallback=True))
+    assert plan.steps[0].on_host is not None
+    model = Accelerated(estimator, device="cuda", fallback=True).fit(X, y)
+    (place,) = model.plan_.placements
+    assert place.device == "cpu"
+    assert "sample_weight" in place.note, "bags are weights, which three classes have none of"
+
+
+def test_a_saved_one_answers_on_the_host(tmp_path: Path) -> None:
+    X, y = classes()
+    whole = make_pipeline(StandardScaler(), OneVsRestClassifier(LogisticRegression()))
+    model = Accelerated(whole, device="cuda").fit(X, y)
+    loaded = load(save(model, tmp_path / "model"), "cuda")
+    assert [place.device for place in loaded.plan_.placements] == ["cuda", "cpu"]
+    assert "no way onto the GPU" in loaded.plan_.placements[1].note
+    np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(X), rtol=1e-5)
