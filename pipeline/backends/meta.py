@@ -235,15 +235,15 @@ class MetaModel(Model):
         with _failures_are_told():
             super().fit(self.learnt_from(X), y, **params)
 
-    def fit_transform(self, X: Table, y: Target) -> Any:
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows, on the host."""
         with _failures_are_told():
-            return super().fit_transform(self.learnt_from(X), y)
+            return super().fit_transform(self.learnt_from(X), y, **params)
 
-    def fit_predict(self, X: Table, y: Target) -> Any:
+    def fit_predict(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the labels of the training rows."""
         with _failures_are_told():
-            return super().fit_predict(self.learnt_from(X), y)
+            return super().fit_predict(self.learnt_from(X), y, **params)
 
     def learnt_from(self, X: Table, order: str = "C") -> Any:
         """Return rows as scikit-learn cuts them."""
