@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.preprocessing import TargetEncoder
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
@@ -23,7 +23,7 @@ from pipeline.data.schema import Schema
 from pipeline.distributed.retry import retry
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.estimator import inputs
-from pipeline.estimator.fitted import Answers, spec_has
+from pipeline.estimator.fitted import Answers, needs_fit, spec_has
 from pipeline.estimator.routing import (
     WEIGHTS,
     Requested,
@@ -328,10 +328,11 @@ class Accelerated(Answers):
         """Return the transformed table on the host, shape (n_rows, n_outputs).
 
         A frame where `set_output` asks for one; of partitions, a Dask array or frame. `params`
-        are passed to the last step.
+        are passed to the last step. What has nothing to learn, as a `Normalizer`, needs no `fit`.
         """
-        taken, made = self._call("transform", X, **params)
-        return self._contained(made, taken)
+        model = self if hasattr(self, "plan_") or needs_fit(self.estimator) else clone(self).fit(X)
+        taken, made = model._call("transform", X, **params)
+        return model._contained(made, taken)
 
     def _contained(self, made: Any, taken: Any) -> Any:
         how = container(self) if container(self) != "default" else container(self.estimator)
@@ -366,7 +367,7 @@ class Accelerated(Answers):
     def __sklearn_tags__(self) -> Any:
         """Return the tags of the estimator; sparse tables are refused."""
         tags = get_tags(self.estimator)
-        tags.input_tags.sparse, tags.requires_fit = False, True
+        tags.input_tags.sparse, tags.requires_fit = False, needs_fit(self.estimator)
         if tags.transformer_tags is not None:
             kept = tags.transformer_tags.preserves_dtype
             same = [t for t in kept if self.dtype in ("auto", t)]

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -46,6 +47,15 @@ def _fitted_has(model: Estimator, name: str) -> bool:
         return False
     fitted = getattr(model.plan_.steps[-1].worker, "native", None)
     return type(fitted) is type(last_of(model.estimator)) and hasattr(fitted, name)
+
+
+def needs_fit(estimator: Estimator) -> bool:
+    """Return whether an estimator, or a step of a container, has something to learn."""
+    if isinstance(estimator, (Pipeline, FeatureUnion)):
+        whole = isinstance(estimator, Pipeline)
+        steps = [step for _, step in (estimator.steps if whole else estimator.transformer_list)]
+        return any(needs_fit(step) for step in steps if step not in ("passthrough", "drop", None))
+    return not hasattr(estimator, "__sklearn_tags__") or bool(get_tags(estimator).requires_fit)
 
 
 class Answers(Lifts):
@@ -155,6 +165,8 @@ class Answers(Lifts):
     @spec_has("inverse_transform")
     def inverse_transform(self, X: Table, **params: Any) -> Any:
         """Return the rows that `transform` made X of, computed by scikit-learn on the host."""
+        if not hasattr(self, "plan_") and not needs_fit(self.estimator):
+            return self.estimator.inverse_transform(X, **params)
         return self._lifted.inverse_transform(X, **params)
 
     @spec_has("score")

@@ -8,19 +8,25 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import SGDClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
     KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
+    Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     RobustScaler,
     StandardScaler,
     TargetEncoder,
 )
+from sklearn.utils import get_tags
 from xgboost import XGBClassifier
 
 from pipeline.errors import ConfigError
@@ -154,3 +160,44 @@ def test_quantiles_may_be_approximate_within_the_bound() -> None:
     edges = model.to_sklearn().bin_edges_[0][1:-1]
     ranks = np.searchsorted(np.sort(X[:, 0]), edges) / len(X)
     assert np.abs(ranks - np.arange(1, 10) / 10).max() <= 0.011
+
+
+STATELESS = {
+    "one": (Normalizer(), TABLE[N[:2]]),
+    "a function": (FunctionTransformer(np.cbrt), TABLE[N]),
+    "a pipeline": (make_pipeline(Normalizer(), Binarizer(threshold=0.3)), TABLE[N[:2]]),
+    "a union": (make_union(Normalizer(), "passthrough"), TABLE[N[:2]]),
+    "texts": (HashingVectorizer(n_features=8), ["one two", "three"]),
+}
+
+
+@pytest.mark.parametrize("case", STATELESS)
+def test_what_needs_no_fit_is_applied_without_one(case: str) -> None:
+    estimator, X = STATELESS[case]
+    X = X.fillna(0).to_numpy() if isinstance(X, pd.DataFrame) else X
+    model = on_cpu(estimator)
+    np.testing.assert_allclose(dense(model.transform(X)), dense(clone(estimator).transform(X)))
+    assert not get_tags(model).requires_fit
+    assert not hasattr(model, "plan_")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        StandardScaler(),
+        make_pipeline(StandardScaler(), Normalizer()),
+        make_union(Normalizer(), StandardScaler()),
+        make_column_transformer((Normalizer(), [0])),
+    ],
+    ids=["one", "before", "beside", "in a ColumnTransformer"],
+)
+def test_what_needs_a_fit_is_refused_without_one(estimator) -> None:
+    assert get_tags(on_cpu(estimator)).requires_fit
+    for each in (clone(estimator), on_cpu(estimator)):
+        with pytest.raises(NotFittedError):
+            each.transform(TABLE[N].fillna(0).to_numpy())
+
+
+def test_the_inverse_of_a_function_needs_no_fit() -> None:
+    model = on_cpu(FunctionTransformer(np.log, np.exp))
+    assert model.inverse_transform(np.array([[0.0]])).tolist() == [[1.0]]

@@ -134,7 +134,9 @@ def run(tests: list[str], results: Path, *options: object) -> OUTCOMES:
         "--quiet", "--no-summary", "--tb", "short", "--show-capture", "no", "--disable-warnings",
         "--results", results, *options, *(PACKAGE / test for test in tests),
     ]  # fmt: skip
-    subprocess.run([*map(str, command)], check=False)
+    code = subprocess.run([*map(str, command)], check=False).returncode
+    if not results.exists():
+        sys.exit(f"the tests did not run: pytest ended with {code}")
     found: OUTCOMES = json.loads(results.read_text("utf-8"))
     return found
 

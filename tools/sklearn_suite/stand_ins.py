@@ -26,9 +26,6 @@ METHODS = LEARNING | {
     "transform", "inverse_transform", "predict", "predict_proba", "predict_log_proba",
     "decision_function", "score", "score_samples", "get_feature_names_out",
 }  # fmt: skip
-KEPT = {"_sklearn_output_config", "_metadata_request"}
-"""What a refit leaves on an estimator, beside its parameters."""
-
 calls: list[str] = []
 """The classes whose methods ran, one entry a call; whoever counts empties it."""
 
@@ -121,7 +118,7 @@ def adopt(estimator: Any, fitted: Any, model: Any) -> None:
     """Give a stand-in the fitted attributes of a lifted estimator, and the model of its methods."""
     state = vars(estimator)
     parameters = {*type(fitted)._get_param_names()}
-    for name in set(state) - parameters - KEPT:
+    for name in {name for name in state if name.endswith("_")} - parameters:
         del state[name]
     learnt = {name: each for name, each in vars(fitted).items() if name not in parameters}
     state.update(learnt, _model=model)
