@@ -85,15 +85,15 @@ def with_own_nulls(X: Table) -> Any:
     return frame
 
 
-def contained(values: Array, how: str, names: Names, index: Column) -> Any:
+def contained(values: Array, how: str, names: Names | None, index: Column) -> Any:
     """Return a host matrix or frame in a container.
 
     Parameters
     ----------
     values : array or pandas.DataFrame, shape (n_rows, n_columns)
     how : {"default", "pandas", "polars"}
-    names : sequence of str
-        Of the columns, where `values` is an array.
+    names : sequence of str, optional
+        Of the columns, where `values` is an array; by default, their numbers.
     index : pandas.Index or None
         Of the rows, where `values` is an array.
 
@@ -112,9 +112,12 @@ def contained(values: Array, how: str, names: Names, index: Column) -> Any:
         return values
     if frames.is_sparse(values):
         raise ConfigError(f"set_output(transform={how!r}) and the output is sparse; use 'default'")
-    if not frames.is_frame(values):
-        values = pd.DataFrame(values, columns=list(names), index=index)
-    return load("polars.from_pandas")(values) if how == "polars" else values
+    if frames.is_frame(values):
+        return load("polars.from_pandas")(values) if how == "polars" else values
+    names = None if names is None else list(names)
+    if how == "polars":
+        return load("polars.DataFrame")(values, schema=names, orient="row")
+    return pd.DataFrame(values, columns=names, index=index)
 
 
 def check_finite(X: Table) -> None:

@@ -174,7 +174,8 @@ fitted on numbers; convert it (pandas.to_numeric)
         Raises
         ------
         DataError
-            X is no table, a column is missing, or holds what cannot stand for what was fitted.
+            X is no table, a column that is read is missing, or holds what cannot stand for what
+            was fitted.
         """
         X = convert(X)
         if self.columns is None:
@@ -185,7 +186,7 @@ fitted on numbers; convert it (pandas.to_numeric)
             if extra := [name for name in X.columns if name not in self.columns]:
                 why = "X has columns that the model was not fitted on; they are left out"
                 self._warn(extra, why)
-            X = frames.select(X, list(self.columns))
+            X = frames.select(self._with_idle(X), list(self.columns))
         changed: dict[Name, Series] = {}
         for name, given in describe_columns(X).items():
             fitted = self.columns[name]
@@ -195,6 +196,17 @@ fitted on numbers; convert it (pandas.to_numeric)
             if (column := self._column(series, name, given, fitted)) is not series:
                 changed[name] = column
         return _replaced(X, changed) if changed else X
+
+    def _with_idle(self, X: Table) -> Table:
+        """Return a frame with blanks in the place of missing columns that no step reads."""
+        if self.used is None:
+            return X
+        idle = [n for n in self.columns or () if n not in X.columns and n not in self.used]
+        if idle:
+            X = X.copy(deep=False)
+            for name in idle:
+                X[name] = np.nan
+        return X
 
     def _warn(self, names: list[Name], why: str) -> None:
         if names not in self.warned:

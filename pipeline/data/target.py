@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,11 @@ def check_target(y: Target, X: Table) -> Any:
     Raises
     ------
     DataError
-        Its length or index differs from the table's, or it has missing values.
+        Its length differs from the table's, or it has missing values.
     """
     if y is None:
         return None
-    if not aligned(X, y):
-        raise DataError("the index of y differs from that of X: rows would not match; align y")
+    tell_order(X, y, "y")
     y = np.asarray(frames.to_device(y, "cpu"))
     if not frames.is_partitioned(X) and len(y) != X.shape[0]:
         raise DataError(f"y has {len(y)} values and X has {X.shape[0]} rows")
@@ -43,11 +43,10 @@ def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
     Raises
     ------
     DataError
-        Their number or index differs from the table's, or some are no finite number.
+        Their number differs from the table's, or some are no finite number.
     """
     where = f"{step}: sample_weight"
-    if not aligned(X, weights):
-        raise DataError(f"{where}: its index differs from that of X: rows would not match")
+    tell_order(X, weights, where)
     try:
         weights = np.asarray(frames.to_device(weights, "cpu"), dtype="float64")
     except (TypeError, ValueError) as error:
@@ -62,11 +61,16 @@ def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
     return weights
 
 
-def aligned(X: Table, y: Target) -> bool:
-    """Return whether rows match as far as labels can tell; a list has a method `index`."""
-    if not hasattr(X, "index") or not hasattr(y, "index") or callable(y.index):
-        return True
-    return frames.is_partitioned(X) or len(y) != len(X) or frames.same_labels(X.index, y.index)
+def tell_order(X: Table, values: Target, name: str) -> None:
+    """Warn where labels say that values may be of other rows; a list has a method `index`."""
+    if any(callable(getattr(each, "index", callable)) for each in (X, values)):
+        return
+    other = not frames.is_partitioned(X) and len(values) == len(X)
+    if other and not frames.same_labels(X.index, values.index):
+        told = (
+            f"the index of {name} differs from that of X: rows go by position, as in scikit-learn"
+        )
+        warnings.warn(told, UserWarning, stacklevel=3)
 
 
 def check_classes(estimator: Estimator, y: Target) -> None:

@@ -185,7 +185,7 @@ class Accelerated(Answers):
         asked: Sequence[Requested] = ()
         if params:
             asked, params = route(self, "fit", params)
-            inputs.check_queries(params, X)
+            target.tell_order(X, params.get("qid"), "qid")
         self._learn("fit", X, y, params, asked)
         return self
 
@@ -338,7 +338,11 @@ class Accelerated(Answers):
         how = container(self) if container(self) != "default" else container(self.estimator)
         if how == "default" or frames.is_partitioned(made):
             return made
-        return contained(made, how, self.get_feature_names_out(), getattr(taken, "index", None))
+        try:
+            names = self.get_feature_names_out()
+        except (AttributeError, ValueError):  # those of what was made, as in scikit-learn
+            names = None
+        return contained(made, how, names, getattr(taken, "index", None))
 
     @spec_has("transform")
     def set_output(self, *, transform: str | None = None) -> Accelerated:

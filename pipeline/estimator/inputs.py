@@ -19,11 +19,11 @@ from pipeline.backends.text_input import documents
 from pipeline.data import frames, output
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of
-from pipeline.data.target import aligned, check_target
+from pipeline.data.target import check_target
 from pipeline.errors import DataError
 from pipeline.planning.classify import Kind, Node
 from pipeline.preprocessing.engine.build import columns_read
-from pipeline.typing import Estimator, Name, ReadParams, Table, Target
+from pipeline.typing import Estimator, Name, Table, Target
 
 
 class Input(Protocol):
@@ -199,18 +199,6 @@ def validate_eval_set(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:
             raise DataError("eval_set is not a list of pairs; pass [(X_valid, y_valid)]")
         X = takes.take(pair[0])
         yield (output.categorize(X) if frames.is_frame(X) else X), check_target(pair[1], X)
-
-
-def check_queries(params: ReadParams, X: Table) -> None:
-    """Check that the queries of a ranker are those of the rows, as far as labels can tell.
-
-    Raises
-    ------
-    DataError
-        They are not.
-    """
-    if params.get("qid") is not None and not aligned(X, params["qid"]):
-        raise DataError("the index of qid differs from that of X: rows would not match; align it")
 
 
 def takes_weights(estimator: Estimator) -> bool:

@@ -266,11 +266,26 @@ def validate(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any, L
     if not steps:
         raise ConfigError("the pipeline has no step left: all are 'passthrough'")
     for name, part, leaves in inside:
+        _refuse_classes([(name, part), *leaves])
         if not isinstance(part, BaseEstimator):
             raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
         _validate_parameters(leaves)
     _validate_rows(steps)
     return inside
+
+
+class NotAnInstance(ConfigError, TypeError):
+    """A class stands where an estimator should; scikit-learn's is a `TypeError` as well."""
+
+
+def _refuse_classes(parts: Leaves) -> None:
+    for path, part in parts:
+        if isinstance(part, type):
+            name = part.__name__
+            raise NotAnInstance(
+                f"Expected an estimator instance ({name}()), got estimator class instead ({name}). "
+                f"At {path}"
+            )
 
 
 def _validate_parameters(leaves: Leaves) -> None:

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from xgboost import XGBRanker
 
 from pipeline import Accelerated
 from pipeline.errors import ConfigError, DataError, DeviceUnavailable
@@ -67,7 +69,6 @@ def test_unseen_categories() -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda y: pd.Series(y, index=np.arange(ROWS)[::-1]), "index of y differs"),
         (lambda y: y[:-1], f"y has {ROWS - 1} values and X has {ROWS} rows"),
         (lambda y: pd.Series(y)[:-1], f"y has {ROWS - 1} values"),
         (lambda y: np.where(np.arange(ROWS) < 3, np.nan, 1.0), "y has 3 missing values"),
@@ -75,11 +76,29 @@ def test_unseen_categories() -> None:
         (lambda y: pd.Series([1, pd.NA] * (ROWS // 2), dtype="Int64"), "120 missing values"),
         (lambda y: np.array(["a", None] * (ROWS // 2), dtype=object), "120 missing values"),
     ],
-    ids=["index", "short", "short series", "nan", "str", "NA", "None"],
+    ids=["short", "short series", "nan", "str", "NA", "None"],
 )
 def test_bad_targets_are_refused(spoil: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         on_cpu().fit(TABLE, spoil(WORDS))
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight", "qid"])
+def test_another_index_is_told_and_rows_go_by_position(name: str) -> None:
+    X = TABLE[["n2"]]
+    given = {"sample_weight": np.arange(ROWS) / ROWS, "qid": np.arange(ROWS) // 10, "y": NUMBERS}
+    other = pd.Series(given[name], index=np.arange(ROWS)[::-1])
+    estimator = (
+        XGBRanker(n_estimators=2)
+        if name == "qid"
+        else make_pipeline(StandardScaler(), LogisticRegression())
+    )
+    named = {"y": "y", "qid": "qid", "sample_weight": "standardscaler__sample_weight"}[name]
+    plainly = {"y": NUMBERS} | {named: given[name]}
+    expected = clone(estimator).fit(X, **plainly).predict(X)
+    with pytest.warns(UserWarning, match=rf"the index of .*{name} differs from that of X: rows go"):
+        model = on_cpu(estimator).fit(X, **(plainly | {named: other}))
+    np.testing.assert_array_equal(model.predict(X), expected)
 
 
 @pytest.mark.parametrize(
@@ -151,3 +170,46 @@ def test_a_second_fit_forgets_the_first() -> None:
     assert not hasattr(model, "feature_names_in_")
     assert model.n_features_in_ == 2
     assert model.classes_.tolist() == [0, 1]
+
+
+CLASSES: dict[str, Any] = {
+    "alone": Ridge,
+    "first": make_pipeline(StandardScaler, Ridge()),
+    "last": make_pipeline(StandardScaler(), Ridge),
+    "in a branch": make_column_transformer((StandardScaler, ["n2"])),
+    "deep": make_pipeline(
+        make_column_transformer((make_pipeline(StandardScaler), ["n2"])), Ridge()
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_in_the_place_of_an_estimator_is_named_in_sklearns_words(name: str) -> None:
+    kind = "Ridge" if name in ("alone", "last") else "StandardScaler"
+    words = rf"Expected an estimator instance \({kind}\(\)\), got estimator class instead"
+    if name != "alone":
+        with pytest.raises(TypeError, match=words):
+            CLASSES[name].fit(TABLE[["n2"]], NUMBERS)
+    with pytest.raises(TypeError, match=words):
+        on_cpu(CLASSES[name]).fit(TABLE[["n2"]], NUMBERS)
+    with pytest.raises(ConfigError, match=words):
+        on_cpu(CLASSES[name]).explain()
+
+
+READ: dict[str, Any] = {
+    "columns": make_column_transformer((StandardScaler(), ["n2"])),
+    "by position": make_column_transformer((StandardScaler(), [1])),
+    "and a model": make_pipeline(
+        make_column_transformer((StandardScaler(), ["n2"]), (OneHotEncoder(), ["c2"])), Ridge()
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ)
+def test_columns_that_no_step_reads_may_be_missing(name: str) -> None:
+    model = on_cpu(READ[name]).fit(TABLE.assign(late=NUMBERS), NUMBERS)
+    method = "predict" if hasattr(model, "predict") else "transform"
+    expected = getattr(model, method)(TABLE.assign(late=NUMBERS))
+    np.testing.assert_array_equal(getattr(model, method)(TABLE[["c2", "n2"]]), expected)
+    with pytest.raises(DataError, match=r"X lacks the columns \['n2'\]"):
+        getattr(model, method)(TABLE[["c1", "c2"]])

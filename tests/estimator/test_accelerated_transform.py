@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
@@ -201,3 +205,57 @@ def test_what_needs_a_fit_is_refused_without_one(estimator) -> None:
 def test_the_inverse_of_a_function_needs_no_fit() -> None:
     model = on_cpu(FunctionTransformer(np.log, np.exp))
     assert model.inverse_transform(np.array([[0.0]])).tolist() == [[1.0]]
+
+
+class Doubled(TransformerMixin, BaseEstimator):
+    """A user's own, which names no columns."""
+
+    def fit(self, X: Any, y: Any = None) -> Doubled:
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return X * 2
+
+
+MIXED = pd.DataFrame(
+    {"n": [1.0, 4.0, 9.0], "i": np.array([1, 2, 3], "int8"), "b": [True, False, True]}
+)
+FRAMED: dict[str, Any] = {
+    "a function": FunctionTransformer(lambda X: X * 2),
+    "a function of more columns": FunctionTransformer(lambda X: X.assign(more=1)),
+    "nothing": FunctionTransformer(),
+    "after a scaler": make_pipeline(StandardScaler(), FunctionTransformer(np.abs)),
+    "before a scaler": make_pipeline(FunctionTransformer(np.sqrt), StandardScaler()),
+    "in a branch": make_column_transformer(
+        (FunctionTransformer(np.sqrt), ["n"]), ("passthrough", ["i"])
+    ),
+    "passed on": make_column_transformer((StandardScaler(), ["n"]), remainder="passthrough"),
+    "two column transformers": make_pipeline(
+        make_column_transformer((StandardScaler(), ["n"]), remainder="passthrough"),
+        make_column_transformer((MinMaxScaler(), ["standardscaler__n"]), remainder="passthrough"),
+    ),
+    "without a twin": PCA(2),
+    "clusters": KMeans(2, n_init=1, random_state=0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FRAMED)
+def test_frames_are_those_that_sklearn_makes(name: str) -> None:
+    estimator = clone(FRAMED[name]).set_output(transform="pandas")
+    expected = clone(estimator).fit(MIXED).transform(MIXED)
+    model = on_cpu(estimator)
+    pd.testing.assert_frame_equal(model.fit(MIXED).transform(MIXED), expected)
+    pd.testing.assert_frame_equal(model.fit_transform(MIXED), expected)
+
+
+def test_columns_without_names_are_numbered() -> None:
+    unnamed = make_pipeline(StandardScaler(), FunctionTransformer(np.abs))
+    made = on_cpu(unnamed).set_output(transform="pandas").fit_transform(MIXED[["n"]])
+    assert made.columns.tolist() == [0]
+    expected = Doubled().fit(MIXED[["n"]]).transform(MIXED[["n"]])
+    for how in ("default", "pandas"):
+        model = on_cpu(Doubled()).set_output(transform=how).fit(MIXED[["n"]])
+        pd.testing.assert_frame_equal(model.transform(MIXED[["n"]]), expected)
+    numbers = on_cpu(Doubled()).set_output(transform="pandas").fit_transform(np.ones((3, 2)))
+    pd.testing.assert_frame_equal(numbers, pd.DataFrame(np.full((3, 2), 2.0)))

@@ -275,7 +275,6 @@ def test_without_routing_what_a_step_cannot_take_is_its_own_fault(
         (WEIGHTS[:5], "5 values and X has 120 rows"),
         (np.c_[WEIGHTS, WEIGHTS], "2 dimension"),
         (np.where(WEIGHTS > 1, np.nan, 1), "no finite number"),
-        (pd.Series(WEIGHTS, index=np.arange(ROWS)[::-1]), "index"),
         (["a"] * ROWS, "no numbers"),
     ],
 )

@@ -168,7 +168,7 @@ def test_steps_left_out_are_left_out() -> None:
         (preprocessing(OneHotEncoder(handle_unknown="x")), r"onehotencoder: The 'handle_unknown'"),
         (RandomForestClassifier(n_estimators=0), "^randomforestclassifier: The 'n_estimators'"),
         (make_pipeline("typo", LogisticRegression()), "^typo: 'typo' is not a scikit-learn"),
-        (LogisticRegression, "is not a scikit-learn estimator"),
+        (LogisticRegression, "Expected an estimator instance"),
         (None, "is not a scikit-learn estimator"),
         (make_pipeline(StandardScaler(), object()), "^object: .* is not a scikit-learn estimator"),
         (Pipeline([("a", "passthrough")]), "no step"),

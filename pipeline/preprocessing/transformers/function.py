@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.data import frames
+from pipeline.data.output import container
 from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Categories, Numbers
 from pipeline.preprocessing.engine.twin import ANY, Twin
@@ -78,6 +79,9 @@ class FunctionTransformerTwin(Twin[Checked]):
         """Return the reasons why this estimator is not supported; none when it is."""
         reasons = super().unsupported_reasons(estimator, step)
         reasons = [each for each in reasons if each.parameter not in ("func", "kw_args")]
+        if estimator.feature_names_out is None and container(estimator) != "default":
+            why = "a frame is asked for, and only its function can name the columns"
+            reasons.append(Reason(step, why, "use 'one-to-one'", "feature_names_out"))
         pairs = [("func", "kw_args")]
         pairs += [("inverse_func", "inv_kw_args")] if _needs_inverse(estimator) else []
         for name, options in pairs:

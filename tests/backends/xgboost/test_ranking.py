@@ -99,7 +99,6 @@ def test_partitions_are_gathered_with_their_queries(rows: pd.DataFrame) -> None:
         ({"qid": np.arange(5)}, r"qid has the shape \(5,\) and X has 600 rows"),
         ({"qid": np.append(np.arange(ROWS - 1.0), np.nan)}, "qid has 1 missing values"),
         ({"qid": np.full(ROWS, "a")}, "qid holds <U1, not whole numbers"),
-        ({"qid": pd.Series(0, index=range(1, ROWS + 1))}, "the index of qid differs"),
     ],
 )
 def test_queries_that_cannot_be_used_are_named(rows: pd.DataFrame, told, said) -> None:
