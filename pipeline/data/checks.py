@@ -29,6 +29,19 @@ def no_numbers(name: Name, dtype: DType) -> DataError:
     return DataError(f"column {name!r} holds {dtype} values where numbers are needed; {suggestion}")
 
 
+class CellTypeError(DataError, TypeError):
+    """A cell holds what a step does not take; scikit-learn's error is a `TypeError` as well."""
+
+
+def not_uniform(cells: np.ndarray, name: Name) -> CellTypeError:
+    """Return the error for objects that no encoder tells apart, in scikit-learn's words."""
+    types = sorted({type(cell).__qualname__ for cell in cells})
+    return CellTypeError(
+        "Encoders require their input argument must be uniformly strings or numbers. Got "
+        f"{types} in the column {name!r}; make it one type (astype('str')) or leave it out"
+    )
+
+
 def missing_dates(name: Name) -> DataError:
     """Return the error for missing dates where categories are needed."""
     return DataError(

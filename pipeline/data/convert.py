@@ -2,7 +2,8 @@
 
 The columns hold numbers, booleans, text, categories, dates or durations. A column of Python
 objects of several types, or of a type that no step takes, stays as it is, for it may not be
-used; `pipeline.data.schema` refuses it where it is.
+used; `pipeline.data.schema` refuses it where it is. For steps on the host all objects stay what
+they are to scikit-learn.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Origin(NamedTuple):
     """What stands for a missing value: None or NaN."""
 
 
-def convert(X: Table) -> Table:
+def convert(X: Table, *, objects: bool = False) -> Table:
     """Return a table as a pandas, cuDF, NumPy or CuPy object, copying nothing it need not.
 
     Parameters
@@ -42,6 +43,8 @@ def convert(X: Table) -> Table:
     X : frame, table, array or list of rows, shape (n_rows, n_columns)
         pandas, Polars, PyArrow, cuDF, NumPy or CuPy; or any object with
         ``__arrow_c_stream__`` or ``__dataframe__``.
+    objects : bool
+        Columns of Python objects stay what they are.
 
     Raises
     ------
@@ -57,10 +60,10 @@ def convert(X: Table) -> Table:
         if not X.columns.is_unique:
             raise _repeated(X.columns)
         if any(isinstance(kind, _LOOSE) for kind in X.dtypes) and frames.library(X) == "pandas":
-            X = settle(X)
+            X = settle(X, objects=objects)
     else:
         _refuse(X)
-        X = from_arrow(_arrow_table(X)) if _is_arrow(X) else _from_array(X)
+        X = from_arrow(_arrow_table(X)) if _is_arrow(X) else _from_array(X, objects=objects)
     for size, what in zip(X.shape, ("sample(s)", "feature(s)"), strict=True):
         if size == 0:
             raise DataError(f"X has 0 {what} (shape={X.shape}) while a minimum of 1 is required.")
@@ -160,15 +163,17 @@ def _categorical(column: Column) -> pd.Series:
         return column.cast(value_type).dictionary_encode().to_pandas()
 
 
-def settle(X: pd.DataFrame) -> pd.DataFrame:
+def settle(X: pd.DataFrame, *, objects: bool = False) -> pd.DataFrame:
     """Return a frame whose columns of Python objects have the type of these objects.
 
     Text becomes ``str``; whole numbers ``int64`` or, with missing ones, ``Int64``; dates
-    ``datetime64``. Objects of several types stay, and so does every other column.
+    ``datetime64``. Objects of several types stay, and so does every other column. Where `objects`
+    stay, days and decimals of Arrow become such.
     """
     dtypes = enumerate(X.dtypes)
     unsettled = [j for j, kind in dtypes if isinstance(kind, _LOOSE) and kind.kind not in _PLAIN]
-    settled = {j: _settled(X.iloc[:, j]) for j in unsettled}
+    how = _as_objects if objects else _settled
+    settled = {j: how(X.iloc[:, j]) for j in unsettled}
     if all(series is None for series in settled.values()):
         return X
     frame = X.copy(deep=False)
@@ -176,6 +181,14 @@ def settle(X: pd.DataFrame) -> pd.DataFrame:
         if series is not None:
             frame.isetitem(j, series.set_axis(X.index).array)
     return frame
+
+
+def _as_objects(series: pd.Series) -> pd.Series | None:
+    """Return a column of an Arrow type without an equal in NumPy as objects; None for objects."""
+    if not isinstance(series.dtype, pd.ArrowDtype):
+        return None
+    kind = series.dtype.pyarrow_dtype
+    return _settled(series) if _is_plain(kind) and kind != pa.date32() else series.astype(object)
 
 
 def _settled(series: pd.Series) -> pd.Series | None:
@@ -224,6 +237,8 @@ def _origin_of_nulls(column: pd.Series) -> Origin | None:
 def _origin(given: pd.Series, converted: pd.Series) -> Origin | None:
     if not isinstance(given.dtype, _LOOSE) or given.dtype.kind in _PLAIN:
         return None
+    if converted.dtype == object:
+        return None
     missing, kind = converted.isna().to_numpy(), converted.dtype.kind
     if kind == "M":
         days = not missing.all() and type(given.iloc[missing.argmin()]) is datetime.date
@@ -234,7 +249,7 @@ def _origin(given: pd.Series, converted: pd.Series) -> Origin | None:
     return Origin(_TYPES.get(kind), None if none else np.nan)
 
 
-def _from_array(X: Table) -> Any:
+def _from_array(X: Table, *, objects: bool) -> Any:
     # NumPy makes text of every value as soon as one is text.
     array = X if frames.library(X) in frames.ARRAYS else np.asarray(X)
     if array is not X and array.dtype.kind in "US":
@@ -249,4 +264,6 @@ def _from_array(X: Table) -> Any:
         raise DataError(f"{why}X holds {array.dtype} values; pass real numbers")
     if array.dtype.kind in _PLAIN:
         return array
-    return settle(pd.DataFrame(array if array.dtype.kind in "mM" else array.astype(object)))
+    if array.dtype.kind in "mM":
+        return pd.DataFrame(array)
+    return settle(pd.DataFrame(array.astype(object), dtype=object), objects=objects)

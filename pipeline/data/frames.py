@@ -10,6 +10,7 @@ are SciPy's on the host and CuPy's on a GPU.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import trace
-from pipeline.data.checks import as_floats, as_seen, infinite_numbers, missing_dates, no_numbers
+from pipeline.data.checks import (
+    as_floats,
+    as_seen,
+    infinite_numbers,
+    missing_dates,
+    no_numbers,
+    not_uniform,
+)
 from pipeline.data.datetimes import MISSING, dates_of, ticks, wall_clock
 from pipeline.errors import DataError
 from pipeline.optional import load
@@ -47,6 +55,10 @@ class Coded(NamedTuple):
 
     codes: Any
     values: np.ndarray
+
+
+class CodedObjects(Coded):
+    """A column of Python's objects: NaN alone is missing, and None is one of the values."""
 
 
 def library(obj: object) -> str:
@@ -137,10 +149,18 @@ def numbers(X: Table, name: Name) -> Any:
     return values
 
 
+def holds_numbers(series: Column) -> bool:
+    """Return whether a column holds numbers, or categories that are numbers."""
+    dtype = series.dtype
+    if str(dtype) == "category":
+        dtype = dtype.categories.dtype
+    return dtype.kind in "iufb"
+
+
 def values_of(series: Column, name: Name) -> Any:
     """Return a column as `numbers` does, where some may be infinite."""
     if series.dtype.kind not in "iufb":
-        raise no_numbers(name, series.dtype)
+        series = _unpacked(series, name)
     to_array = _TO_ARRAY.get(_LIBRARIES[type(series)])
     if to_array is None:
         return series
@@ -148,6 +168,18 @@ def values_of(series: Column, name: Name) -> Any:
     if not isinstance(series.dtype, np.dtype) or (series.dtype.kind != "f" and series.hasnans):
         series = series.astype("float64")
     return getattr(series, to_array)(na_value=np.nan)
+
+
+def _unpacked(series: Column, name: Name) -> Any:
+    """Return the numbers that objects, or categories, are."""
+    if str(series.dtype) == "category" and (kind := series.dtype.categories.dtype.kind) in "iufb":
+        # To scikit-learn categories that are booleans are floats.
+        kept = kind != "b" and not series.hasnans
+        return series.astype(series.dtype.categories.dtype if kept else "float64")
+    if series.dtype == object and _LIBRARIES[type(series)] == "pandas":
+        with suppress(TypeError, ValueError):
+            return pd.Series(series.to_numpy("float64", na_value=np.nan))
+    raise no_numbers(name, series.dtype)
 
 
 def datetimes(X: Table, name: Name) -> Any:
@@ -160,7 +192,11 @@ def datetimes(X: Table, name: Name) -> Any:
     DataError
         The column holds no dates, or some outside the years that nanoseconds reach.
     """
-    return wall_clock(column(X, name), name, xp(X))
+    series = column(X, name)
+    if series.dtype == object and _LIBRARIES[type(series)] == "pandas":
+        with suppress(pa.ArrowException, TypeError, ValueError):
+            series = pa.array(series, from_pandas=True).to_pandas(date_as_object=False)
+    return wall_clock(series, name, xp(X))
 
 
 def categories(X: Table, name: Name) -> Coded:
@@ -209,6 +245,8 @@ def _other_categories(series: Column, name: Name) -> Coded:
         return coded(series)
     if isinstance(series.dtype, pd.StringDtype) and kind == "pandas":
         return encode_text(series)
+    if series.dtype == object and kind == "pandas":
+        return encode_objects(series.to_numpy(), name)
     declared = str(series.dtype) == "category"
     if not declared and kind == "cudf":
         # As categories, text in some rows of a table would have the nulls of its first rows.
@@ -449,6 +487,32 @@ def csr_to_gpu(X: Table) -> Any:
     X = X.astype("float64") if X.dtype.kind in "iu" else X
     trace.record_transfer(to_device=csr_nbytes(X))
     return load("cupyx.scipy.sparse.csr_matrix")(X)
+
+
+def encode_objects(cells: np.ndarray, name: Name) -> CodedObjects:
+    """Return the codes of Python's objects in the order in which they are met; NaN is missing.
+
+    Raises
+    ------
+    DataError
+        The objects cannot be told apart, or numbers are infinite.
+
+    Examples
+    --------
+    >>> codes, values = encode_objects(np.array(["b", None, np.nan], dtype=object), "t")
+    >>> codes.tolist(), values.tolist()
+    ([0, 1, -1], ['b', None])
+    """
+    try:
+        codes, values = pd.factorize(cells)
+    except TypeError as error:
+        raise not_uniform(cells, name) from error
+    holes = np.flatnonzero(codes < 0)
+    none = holes[[cell is None for cell in cells[holes]]]
+    if len(none):
+        codes[none] = len(values)
+        values = np.append(values, np.array([None], dtype=object))
+    return CodedObjects(codes.astype("int32"), values)
 
 
 def encode_text(series: pd.Series) -> Coded:

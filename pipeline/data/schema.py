@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import infer_dtype
 
 from pipeline.data import frames, output
 from pipeline.data.convert import Origin, convert, origins
@@ -24,6 +25,13 @@ from pipeline.typing import Column as Series
 Read: TypeAlias = Callable[[pd.DataFrame], Collection[Name] | None]
 NUMERIC = {"number", "boolean"}
 _BY_LETTER = dict.fromkeys("iuf", "number") | {"b": "boolean", "M": "date", "m": "duration"}
+_BY_OBJECTS = {
+    **dict.fromkeys(("integer", "floating", "mixed-integer-float"), "number"),
+    **dict.fromkeys(("date", "datetime", "datetime64"), "date"),
+    "string": "text",
+    "boolean": "boolean",
+}
+"""What `infer_dtype` says of objects -> what they are."""
 _EMPTY = {"text": "str", "date": "datetime64[ns]", "duration": "timedelta64[ns]"}
 _SUGGESTIONS = {
     "number": "convert it (pandas.to_numeric)",
@@ -82,14 +90,16 @@ _PLAIN = {letter: Column(kind) for letter, kind in _BY_LETTER.items()}
 _TEXT = Column("text")
 
 
-def describe_columns(X: Table) -> dict[Name, Column]:
-    """Return what there is to remember of the columns of a frame."""
+def describe_columns(X: Table, *, objects: bool = False) -> dict[Name, Column]:
+    """Return what there is to remember of the columns of a frame; of `objects`, what they are."""
     described: dict[Name, Column] = {}
     for name, dtype in zip(X.columns, X.dtypes, strict=True):
         if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
             described[name] = _PLAIN[dtype.kind]
         elif isinstance(dtype, pd.StringDtype):
             described[name] = _TEXT
+        elif objects and str(dtype) == "object":
+            described[name] = Column(_BY_OBJECTS.get(infer_dtype(X[name], skipna=True), "other"))
         else:
             coded = str(dtype) == "category"
             described[name] = Column(kind_of(X[name]), zone(dtype), coded)
@@ -111,6 +121,8 @@ class Schema:
         importance.
     origins : dict, optional
         Name -> `Origin`, of the columns whose cells have another type in the converted table.
+    objects : bool
+        Columns of Python objects stay what they are: the steps that read them run on the host.
 
     Examples
     --------
@@ -129,15 +141,20 @@ fitted on numbers; convert it (pandas.to_numeric)
         n_features: int,
         used: Collection[Name] | None = None,
         origins: Mapping[Name, Origin] | None = None,
+        *,
+        objects: bool = False,
     ) -> None:
         self.columns, self.n_features, self.used = columns, n_features, used
+        self.objects = objects
         self.origins = origins or {}
         self.names: list[Name] | None = None if columns is None else list(columns)
         """The names of the columns, in the order of the fit; None for a matrix."""
         self.warned: list[list[Name]] = []
 
     @classmethod
-    def fit(cls, X: Table, read: Read = lambda _: None) -> tuple[Schema, Table]:
+    def fit(
+        cls, X: Table, read: Read = lambda _: None, *, objects: bool = False
+    ) -> tuple[Schema, Table]:
         """Convert the table that a model is fitted on; return what to remember of it, and it.
 
         Parameters
@@ -147,18 +164,20 @@ fitted on numbers; convert it (pandas.to_numeric)
         read : callable
             Gets the first row and returns the names of the columns that some step reads, or None
             for all.
+        objects : bool
+            Columns of Python objects stay what they are.
 
         Raises
         ------
         DataError
             X is no table, or a column that is read holds what no step takes.
         """
-        table = convert(X)
+        table = convert(X, objects=objects)
         if not frames.is_frame(table):
-            return cls(None, int(table.shape[1])), table
-        columns = describe_columns(table)
+            return cls(None, int(table.shape[1]), objects=objects), table
+        columns = describe_columns(table, objects=objects)
         known = {} if table is X else origins(X, table)
-        schema = cls(columns, len(columns), read(frames.head(table)), known)
+        schema = cls(columns, len(columns), read(frames.head(table)), known, objects=objects)
         odd = [name for name, column in columns.items() if column.kind == "other"]
         idle = {name: schema._idle(table[name], name) for name in odd}
         return schema, _replaced(table, idle) if idle else table
@@ -177,7 +196,7 @@ fitted on numbers; convert it (pandas.to_numeric)
             X is no table, a column that is read is missing, or holds what cannot stand for what
             was fitted.
         """
-        X = convert(X)
+        X = convert(X, objects=self.objects)
         if self.columns is None:
             return self._matrix(X)
         if isinstance(getattr(X, "columns", None), pd.RangeIndex | None):
@@ -188,7 +207,7 @@ fitted on numbers; convert it (pandas.to_numeric)
                 self._warn(extra, why)
             X = frames.select(self._with_idle(X), list(self.columns))
         changed: dict[Name, Series] = {}
-        for name, given in describe_columns(X).items():
+        for name, given in describe_columns(X, objects=self.objects).items():
             fitted = self.columns[name]
             if given == fitted and given.kind != "other":
                 continue
@@ -225,11 +244,15 @@ fitted on numbers; convert it (pandas.to_numeric)
             return self._idle(series, name)
         if self.used is not None and name not in self.used:
             return series
+        if self.objects and "other" in (given.kind, fitted.kind):
+            return series
         return _as_fitted(series, name, given, fitted)
 
     def _idle(self, series: Series, name: Name) -> Series:
         """Return a column of what no step takes, which is an error where one reads it."""
         if self.used is None or name in self.used:
+            if self.objects and series.dtype == object:
+                return series
             raise DataError(_unusable(series, name))
         # No step reads it, and not every device could hold it.
         return _blank(series) if frames.library(series) == "pandas" else series

@@ -238,7 +238,7 @@ class Accelerated(Answers):
         choice = choose_for(self.device, self.estimator, X)
         prepare_memory(choice.name)
         plan = lower(self.estimator, choice.name, self._lowering_options())
-        takes, X = inputs.fit_input(plan.nodes[0], X)
+        takes, X = inputs.fit_input(plan.nodes[0], X, choice.name)
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))
             params = {**params, "eval_set": sets}
@@ -299,6 +299,8 @@ class Accelerated(Answers):
         """Become the fitted model that was saved; `pipeline.load` calls it."""
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self.inputs_, self.profile_ = plan, takes, profile
+        if isinstance(takes, Schema):
+            takes.objects = inputs.keeps_objects(plan.nodes[0], choice.name)
         self.execution_log_ = ExecutionLog([])
         self._set_columns()
         if classes is not None:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from pipeline.backends import label_encoder
 from pipeline.backends.text_input import documents
 from pipeline.data import frames, output
+from pipeline.data.checks import CellTypeError
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of
 from pipeline.data.target import check_target
@@ -41,7 +42,12 @@ class Input(Protocol):
         """Return rows as the model expects them, or raise `DataError`."""
 
 
-def fit_input(first: Node, X: Table) -> tuple[Input, Any]:
+def keeps_objects(first: Node, device: str) -> bool:
+    """Return whether Python's objects reach the step that reads a table as they are."""
+    return device == "cpu" and first.kind is Kind.PREPROCESSING
+
+
+def fit_input(first: Node, X: Table, device: str) -> tuple[Input, Any]:
     """Return the input of a model that is fitted on X, and X as the model expects it.
 
     Parameters
@@ -49,6 +55,8 @@ def fit_input(first: Node, X: Table) -> tuple[Input, Any]:
     first : Node
         The step that reads X.
     X : table or sequence of str
+    device : {"cpu", "cuda"}
+        What the model runs on.
 
     Raises
     ------
@@ -62,13 +70,10 @@ def fit_input(first: Node, X: Table) -> tuple[Input, Any]:
     if frames.is_partitioned(X):
         return DaskInput.of(X), X
     try:
-        return Schema.fit(X, partial(columns_read, first.estimator))
+        read = partial(columns_read, first.estimator)
+        return Schema.fit(X, read, objects=keeps_objects(first, device))
     except DataError as error:
         raise _of_type(error, X) from error
-
-
-class CellTypeError(DataError, TypeError):
-    """A cell holds what is neither a number nor text; scikit-learn's is a `TypeError` as well."""
 
 
 def _of_type(error: DataError, given: Any) -> DataError:

@@ -18,7 +18,7 @@ from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -198,6 +198,7 @@ def cells(values: list[Any], dtype: Any = object) -> pd.DataFrame:
 
 AS_SKLEARN_HAS_IT = {
     "text with None": cells(["a", None, "b"]),
+    "text with None and NaN": cells(["a", None, np.nan]),
     "text with NaN": cells(["a", np.nan, "b"]),
     "text of pandas": cells(["a", None, "b"], "str"),
     "categories": cells(["a", None, "b"], "category"),
@@ -264,7 +265,6 @@ FILLED = make_column_transformer(
     (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()), ["c"])
 )
 ONLY_OURS = {
-    "both None and NaN": (HOT, cells(["a", None, np.nan])),
     "NA among objects": (HOT, cells(["a", pd.NA, "b"])),
     "text with NA": (HOT, cells(["a", pd.NA, "b"], "string")),
     "passed on with NA": (
@@ -275,10 +275,6 @@ ONLY_OURS = {
     "Arrow dictionary": (HOT, pa.table({"c": pa.array(["a", None, "b"] * 9).dictionary_encode()})),
     # Both in one matrix of objects, in which days are dates.
     "Polars days beside text": (HOT, pl.DataFrame({"d": DAYS * 10, "t": ["a", "b", "c"] * 10})),
-    "an indicator of None": (MissingIndicator(features="all"), cells(["a", None, "b"])),
-    "an imputer of None": (FILLED, cells(["a", None, "a", "b"])),
-    "None after NaN": (HOT, cells(["a", np.nan, "b"]), cells(["a", None, "b"])),
-    "NaN after None": (HOT, cells(["a", None, "b"]), cells(["a", np.nan, "b"])),
 }  # fmt: skip
 
 

@@ -76,6 +76,12 @@ OURS_ALONE = {
 """Columns whose missing values scikit-learn tells apart, or does not take."""
 
 
+def with_nan(X: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of objects in which NaN stands for NA, which scikit-learn does not take."""
+    cells = {name: [np.nan if cell is pd.NA else cell for cell in X[name]] for name in X}
+    return pd.DataFrame(cells, X.index, dtype=object)
+
+
 def frame(kind: str, columns: dict[str, pd.Series] = CATEGORICAL) -> pd.DataFrame:
     """Return a table of one column, named for what it is."""
     return pd.DataFrame({kind: columns[kind]})

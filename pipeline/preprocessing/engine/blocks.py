@@ -326,5 +326,5 @@ def as_dates(block: Block, rows: Part) -> Dates:
 def holds_others(block: Block, X: Table) -> bool:
     """Return whether a block holds anything but numbers."""
     if isinstance(block, Unread):
-        return any(frames.column(X, name).dtype.kind not in "iufb" for name in block.names)
+        return not all(frames.holds_numbers(frames.column(X, name)) for name in block.names)
     return isinstance(block, Categories | Dates)

@@ -224,7 +224,7 @@ class Part:
             return Dates(side_by_side([frames.datetimes(rows, n) for n in names], self.table.xp))
         columns = self.table.columns(form, names)
         if form is Categories:
-            return Categories([frames.Coded(c.codes[self.rows], c.values) for c in columns])
+            return Categories([c._replace(codes=c.codes[self.rows]) for c in columns])
         cut = [
             frames.values_of(self.table.X[name].iloc[self.rows], name)
             if column is None
@@ -249,7 +249,7 @@ Read = Callable[[Part], Block]
 def _small(column: frames.Coded) -> frames.Coded:
     """Return codes that take as little room as they can: they stay as long as the table does."""
     small = np.min_scalar_type(-1 - len(column.values))
-    return frames.Coded(column.codes.astype(small, copy=False), column.values)
+    return column._replace(codes=column.codes.astype(small, copy=False))
 
 
 def side_by_side(columns: Sequence[Any], xp: Any) -> Any:

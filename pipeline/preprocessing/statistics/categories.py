@@ -27,11 +27,14 @@ class CategorySums(NamedTuple):
         The first row counts rows; the last column is for missing values.
     missing : float or None
         What stands for a missing value.
+    objects : bool
+        The values are Python's objects: NaN alone is missing, and None one of the values.
     """
 
     values: np.ndarray
     sums: np.ndarray
     missing: float | None = np.nan
+    objects: bool = False
 
     def present(self) -> np.ndarray:
         """Return the values that occur, with NaN or None last if any is missing."""
@@ -45,14 +48,14 @@ class CategorySums(NamedTuple):
     def merge(self, other: CategorySums) -> CategorySums:
         """Return the sums of both sets of rows together."""
         if self.values is other.values:
-            return CategorySums(self.values, self.sums + other.sums)
+            return self._replace(sums=self.sums + other.sums)
         unseen = other.values[positions(self.values, other.values) < 0]
         values = np.concatenate([self.values, unseen])
         sums = np.zeros((len(self.sums), len(values) + 1), dtype=self.sums.dtype)
         for part in (self, other):
             sums[:, positions(values, part.values)] += part.sums[:, :-1]
             sums[:, -1] += part.sums[:, -1]
-        return CategorySums(values, sums)
+        return self._replace(values=values, sums=sums)
 
 
 def missing_value(dtype: np.dtype[Any]) -> np.ndarray:
@@ -81,7 +84,10 @@ def tally_columns(
 ) -> list[CategorySums]:
     """Return the sums of each column, which one copy brings to the host: each waits for a GPU."""
     sums = frames.all_to_host([sums_of(column) for column in columns])
-    return [CategorySums(column.values, each) for column, each in zip(columns, sums, strict=True)]
+    return [
+        CategorySums(column.values, each, objects=isinstance(column, frames.CodedObjects))
+        for column, each in zip(columns, sums, strict=True)
+    ]
 
 
 def count_category_rows(column: frames.Coded) -> Any:

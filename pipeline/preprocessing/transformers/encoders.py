@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import infer_dtype
 from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
@@ -43,27 +44,44 @@ class Learnt:
     """The categories of a column, as values are looked up in them."""
 
     def __init__(self, categories: np.ndarray) -> None:
-        self.index = as_index(categories)
-        missing = np.flatnonzero(pd.isna(categories))
-        self.missing = int(missing[-1]) if len(missing) else UNKNOWN
+        missing = pd.isna(categories)
+        self.places = np.flatnonzero(~missing)
+        self.index = as_index(categories[self.places])
+        self.none = self.nan = UNKNOWN
+        for j in np.flatnonzero(missing).tolist():
+            if categories[j] is None:
+                self.none = j
+            else:
+                self.nan = j
 
-    def find(self, values: np.ndarray) -> np.ndarray:
+    def find(self, values: np.ndarray, *, objects: bool = False) -> np.ndarray:
         """Return where a dictionary's entries, and then missing, stand among the categories.
 
-        >>> learnt = Learnt(np.array(["b", "a"], dtype=object))
+        Of `objects` NaN alone is missing, which None is not.
+
+        >>> learnt = Learnt(np.array(["b", "a", None], dtype=object))
         >>> learnt.find(np.array(["a", "z"], dtype=object))
-        array([ 1, -2, -2])
+        array([ 1, -2,  2])
+        >>> learnt.find(np.array(["a", None], dtype=object), objects=True)
+        array([ 1,  2, -2])
         """
         if values.dtype.kind == "M" and self.index.dtype == object:
             values = to_python_dates(values)
-        places = self.index.get_indexer(as_index(values))
-        return np.append(np.where(places < 0, UNKNOWN, places), self.missing)
+        found = self.index.get_indexer(as_index(values))
+        places = np.append(self.places, UNKNOWN)[found]
+        if values.dtype == object:
+            places[pd.isna(values)] = self.none
+        either = self.none if self.nan == UNKNOWN else self.nan
+        return np.append(places, self.nan if objects else either)
 
 
 def as_index(values: np.ndarray) -> pd.Index[Any]:
     """Return values in a form in which they are found."""
     # pandas finds no truth value among numbers, which they are where some are missing.
-    values = values.astype("uint8") if values.dtype.kind == "b" else values
+    if values.dtype.kind == "b" or (
+        values.dtype == object and infer_dtype(values, skipna=False) == "boolean"
+    ):
+        values = values.astype("uint8")
     # Given the type, pandas does not look for a better one.
     return pd.Index(values, dtype=values.dtype)
 
@@ -91,7 +109,9 @@ class Tables:
         kept = self._kept.get(j)
         if kept is not None and kept[0] is column.values:
             return kept[1]
-        table = self._make(j, self._learnt[j].find(column.values))
+        objects = isinstance(column, frames.CodedObjects)
+        known = self._learnt[j].find(column.values, objects=objects)
+        table = self._make(j, known)
         table = frames.to_device_of(table, column.codes)
         self._kept[j] = (column.values, table)
         return table
@@ -114,6 +134,9 @@ class EncoderTwin(Twin[list[CategorySums]]):
         """Fit scikit-learn's encoder on a table of the values that occur."""
         if self.origins:
             stats = [as_given(*pair) for pair in zip(stats, self.origins, strict=True)]
+        listed = self.estimator.categories
+        if not isinstance(listed, str) and len(listed) == len(stats):
+            stats = [as_listed(*pair) for pair in zip(stats, listed, strict=True)]
         try:
             fitted = self.fit_sklearn(stats)
         except ValueError as error:
@@ -137,10 +160,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
         return fit_counted(encoder, stats, self.names, encoder.fit)
 
     def prepared(self, n_columns: int) -> Any:
-        """Return the encoder to fit: in its lists, None and NA are missing, as in the table.
-
-        Where the table has None for missing, they are scikit-learn's to read.
-        """
+        """Return the encoder to fit: NA in its lists is NaN, as it is in the table."""
         estimator = clone(self.estimator)
         if isinstance(estimator.categories, str):
             return estimator
@@ -150,9 +170,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
                     f"{type(estimator).__name__}: categories[{j}] is {listed!r}; list the "
                     f"values of the column {self.name(j)!r}, or leave the column out"
                 )
-        none = {j for j, origin in enumerate(self.origins) if origin and origin.missing is None}
-        lists = enumerate(estimator.categories)
-        return estimator.set_params(categories=[c if j in none else with_nan(c) for j, c in lists])
+        return estimator.set_params(categories=[*map(with_nan, estimator.categories)])
 
     def _blame_unlisted(self, stats: list[CategorySums], error: ValueError) -> None:
         """Name the first column and value that are not in the lists of categories."""
@@ -201,8 +219,8 @@ class EncoderTwin(Twin[list[CategorySums]]):
 
 
 def with_nan(listed: Any) -> list[Any]:
-    """Return a list of categories with NaN in the place of None and NA."""
-    return [np.nan if pd.isna(value) else value for value in listed]
+    """Return a list of categories with NaN in the place of NA."""
+    return [np.nan if value is pd.NA else value for value in listed]
 
 
 def shown(values: np.ndarray, code: int) -> str:
@@ -220,7 +238,14 @@ def as_given(column: CategorySums, origin: Origin | None) -> CategorySums:
         values = to_python_dates(values)
     elif origin.kind is not None:
         values = np.array([*map(origin.kind, values.tolist())], dtype=object)
-    return CategorySums(values, column.sums, origin.missing)
+    return column._replace(values=values, missing=origin.missing)
+
+
+def as_listed(column: CategorySums, listed: Any) -> CategorySums:
+    """Return a tally in which missing is None where that, and not NaN, is listed."""
+    values = list(listed) if np.ndim(listed) == 1 and not column.objects else []
+    none = any(v is None for v in values) and not any(v is pd.NA or v != v for v in values)
+    return column._replace(missing=None) if none else column
 
 
 def to_python_dates(values: np.ndarray) -> np.ndarray:
@@ -240,9 +265,9 @@ def has_nan(learnt: np.ndarray) -> bool:
 
 def sums_at(column: CategorySums, learnt: np.ndarray) -> np.ndarray:
     """Return the columns of `sums` for categories; zeros for those that do not occur."""
-    places = Learnt(learnt).find(column.values)
+    places = Learnt(learnt).find(column.values, objects=column.objects)
     sums = np.zeros((len(column.sums), len(learnt)))
-    sums[:, places[places != UNKNOWN]] = column.sums[:, places != UNKNOWN]
+    np.add.at(sums.T, places[places != UNKNOWN], column.sums.T[places != UNKNOWN])
     return sums
 
 

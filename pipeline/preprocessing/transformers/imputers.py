@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute._base import _safe_min
 
 from pipeline.data import frames
 from pipeline.preprocessing.engine.blocks import Categories, Numbers, fill_missing
@@ -58,6 +59,11 @@ class SimpleImputerTwin(Twin[Seen]):
     }
     reads = Numbers
 
+    @property
+    def marker(self) -> Any:
+        """What stands for a missing value."""
+        return self.estimator.missing_values
+
     def form(self, numeric: Callable[[], bool]) -> type:
         """Return `Categories` where a column holds anything but numbers."""
         return Numbers if self.estimator.strategy in AVERAGES or numeric() else Categories
@@ -66,7 +72,7 @@ class SimpleImputerTwin(Twin[Seen]):
         """Return what the strategy needs to know of the block."""
         missing = np.zeros(block.width, dtype=bool)
         if self.estimator.add_indicator:
-            missing = frames.to_host(is_missing(block).any(axis=0))
+            missing = frames.to_host(is_missing(block, self.marker).any(axis=0))
         return Seen(self._values(block), missing, block.n_rows)
 
     def _values(self, block: Numbers | Categories) -> Any:
@@ -107,9 +113,7 @@ class SimpleImputerTwin(Twin[Seen]):
 
     def _marked(self, found: np.ndarray) -> np.ndarray:
         """Return a statistic with None for NaN where that is what scikit-learn looks for."""
-        unmarked = (
-            found.dtype.kind == "O" and self.estimator.missing_values is None and pd.isna(found)
-        )
+        unmarked = found.dtype.kind == "O" and self.marker is None and pd.isna(found)
         return np.array([None], dtype=object) if unmarked else found
 
     def _statistics(self, stats: Any) -> list[np.ndarray]:
@@ -119,7 +123,7 @@ class SimpleImputerTwin(Twin[Seen]):
             return list(mean[:, None])
         if isinstance(stats, Values):
             return list(quantile(stats, [0.5]).T)
-        return [_most_frequent(column) for column in stats]
+        return [_most_frequent(column, self.marker) for column in stats]
 
     def apply(self, block: Numbers | Categories) -> Numbers | Categories:
         """Fill the missing values, and put the indicators behind.
@@ -129,16 +133,16 @@ class SimpleImputerTwin(Twin[Seen]):
         whole = self._filled(block)
         if not self.estimator.add_indicator or not len(self.fitted.indicator_.features_):
             return whole
-        mask = is_missing(block)
+        mask = is_missing(block, self.marker)
         columns = frames.to_device_of(self.fitted.indicator_.features_, mask)
         return _beside(whole, mask.take(columns, axis=1))
 
     def _filled(self, block: Numbers | Categories) -> Numbers | Categories:
         statistics = self.fitted.statistics_
-        there = ~pd.isna(statistics) | self.estimator.keep_empty_features
+        there = (statistics == statistics) | self.estimator.keep_empty_features
         kept = np.flatnonzero(there).tolist()
         if isinstance(block, Categories):
-            return Categories([_fill(block.columns[j], statistics[j]) for j in kept])
+            return Categories([_fill(block.columns[j], statistics[j], self.marker) for j in kept])
         xp = frames.xp(block.values)
         values = block.values if len(kept) == len(statistics) else block.values[:, kept]
         values = floats(values) if self.estimator.strategy in AVERAGES else values
@@ -162,23 +166,38 @@ def floats(values: Array) -> Any:
     return values if values.dtype.kind == "f" else values.astype("float64")
 
 
-def _most_frequent(column: CategorySums) -> np.ndarray:
-    counts = column.sums[0, :-1]
+def _most_frequent(column: CategorySums, marker: Any) -> np.ndarray:
+    """Return the most frequent value that is not missing, of several the least, as one entry."""
+    counts = column.sums[0, :-1].copy()
+    if (none := missing_code(column.values, marker)) >= 0:
+        counts[none] = 0
     if not counts.any():
         return missing_value(column.values.dtype)
-    return np.array([min(column.values[counts == counts.max()])], dtype=column.values.dtype)
+    found = np.empty(1, dtype=column.values.dtype)
+    found[0] = _safe_min(column.values[counts == counts.max()])
+    return found
 
 
-def _fill(column: frames.Coded, value: Array) -> frames.Coded:
-    xp = frames.xp(column.codes)
-    values = column.values
-    if isinstance(value, str) and values.dtype.kind != "O":
-        values = values.astype(object)
-    position = int(positions(values, np.array([value], dtype=values.dtype))[0])
+def _fill(column: frames.Coded, value: Any, marker: Any) -> frames.Coded:
+    """Return a column of objects, as scikit-learn's array of all columns holds them."""
+    values = pd.Series(column.values, dtype=column.values.dtype).astype(object).to_numpy()
+    filled = np.empty(1, dtype=object)
+    filled[0] = value
+    position = int(positions(values, filled)[0])
     if position < 0:
-        position, values = len(values), np.append(values, value)
-    codes = column.codes.astype("int32")
-    return frames.Coded(xp.where(codes < 0, position, codes), values)
+        position, values = len(values), np.append(values, filled)
+    codes, none = column.codes.astype("int32"), missing_code(column.values, marker)
+    missing = codes < 0 if none < 0 else (codes < 0) | (codes == none)
+    return frames.CodedObjects(frames.xp(codes).where(missing, position, codes), values)
+
+
+def missing_code(values: np.ndarray, marker: Any) -> int:
+    """Return the code of None where it is missing beside NaN; -1 where there is no such code."""
+    if marker is not None and marker is not pd.NA:
+        return -1
+    if values.dtype != object:
+        return -1
+    return int(positions(values, np.array([None], dtype=object))[0])
 
 
 class Holes(NamedTuple):
@@ -193,7 +212,7 @@ class Holes(NamedTuple):
 class MissingIndicatorTwin(Twin[Holes]):
     """Zeros and ones, per column: one where the value is missing.
 
-    NaN, None and NA are all missing, whichever of them `missing_values` names.
+    Of Python's objects, None is missing where `missing_values` is None or NA.
     """
 
     sklearn_class = MissingIndicator
@@ -212,7 +231,8 @@ class MissingIndicatorTwin(Twin[Holes]):
     def statistics(self, block: Numbers | Categories, *aligned: Any) -> Holes:
         """Return which columns of the block miss values."""
         dtype = block.values.dtype if isinstance(block, Numbers) else np.dtype(object)
-        return Holes(frames.to_host(is_missing(block).any(axis=0)), dtype)
+        missing = is_missing(block, self.estimator.missing_values)
+        return Holes(frames.to_host(missing.any(axis=0)), dtype)
 
     def merge(self, a: Holes, b: Holes) -> Holes:
         """Return which columns miss values in either."""
@@ -235,7 +255,7 @@ class MissingIndicatorTwin(Twin[Holes]):
         DataError
             A column misses values that had none at fit, and `error_on_new`.
         """
-        mask = is_missing(block)
+        mask = is_missing(block, self.estimator.missing_values)
         kept = self.fitted.features_
         if len(kept) == block.width:
             return Numbers(mask)
@@ -253,9 +273,10 @@ class MissingIndicatorTwin(Twin[Holes]):
         )
 
 
-def is_missing(block: Numbers | Categories) -> Any:
+def is_missing(block: Numbers | Categories, marker: Any) -> Any:
     """Return which values of a block are missing, shape (n_rows, width), on its device."""
     if isinstance(block, Numbers):
         return frames.xp(block.values).isnan(block.values)
     xp = frames.xp(block.columns[0].codes)
-    return xp.stack([column.codes < 0 for column in block.columns], axis=1)
+    codes = [(c.codes, missing_code(c.values, marker)) for c in block.columns]
+    return xp.stack([c < 0 if none < 0 else (c < 0) | (c == none) for c, none in codes], axis=1)
