@@ -15,6 +15,9 @@ class PipelineError(Exception):
 
     exit_code = 70
 
+    # A `KeyError` would show the repr of its text.
+    __str__ = Exception.__str__
+
 
 class ConfigError(PipelineError, ValueError):
     """A task, device, parameter or option that cannot be used as given."""
@@ -121,3 +124,46 @@ class Unsupported(ConfigError):
     def __init__(self, *reasons: Reason) -> None:
         self.reasons = reasons
         super().__init__("\n".join(str(reason) for reason in reasons))
+
+
+def in_words_of(theirs: Exception, ours: PipelineError) -> PipelineError:
+    """Return an error of ours that says what scikit-learn says, and then our way out.
+
+    It is of both classes.
+
+    >>> error = in_words_of(TypeError("X is no matrix."), DataError("pass X.toarray()"))
+    >>> isinstance(error, DataError), isinstance(error, TypeError), error.exit_code
+    (True, True, 65)
+    >>> print(error)
+    X is no matrix.
+    pass X.toarray()
+    """
+    said = str(theirs.args[0]) if isinstance(theirs, KeyError) and theirs.args else str(theirs)
+    text = str(ours) if said in str(ours) else f"{said}\n{ours}"
+    return _made(type(ours), type(theirs), text, {**vars(theirs), **vars(ours)})
+
+
+def _made(
+    ours: type[PipelineError], theirs: type[Exception], text: str, state: dict[str, object]
+) -> PipelineError:
+    kind = _both(ours, theirs)
+    error = kind.__new__(kind, text)
+    error.args = (text,)
+    vars(error).update(state)
+    return error
+
+
+def _both(ours: type[PipelineError], theirs: type[Exception]) -> type[PipelineError]:
+    """Return the class of what is an error of ours and of scikit-learn."""
+    if issubclass(ours, theirs):
+        return ours
+
+    # Made here, the class has no name by which pickle would find it.
+    def reduce(error: PipelineError) -> tuple[object, ...]:
+        return _made, (ours, theirs, str(error), vars(error))
+
+    methods = {"__module__": ours.__module__, "__reduce__": reduce}
+    try:
+        return type(ours.__name__, (ours, theirs), methods)
+    except TypeError:  # Their bases do not go together.
+        return ours

@@ -46,7 +46,8 @@ class Model:
 
     def __init__(self, estimator: BaseEstimator, native: Estimator = None) -> None:
         self.estimator = estimator
-        self.native = clone(estimator) if native is None else native
+        # What has no parameters, as a class with `fit` alone may have none, is copied.
+        self.native = clone(estimator, safe=False) if native is None else native
 
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type; on the CPU, and XGBoost, from rows as they are."""
@@ -59,7 +60,9 @@ class Model:
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows."""
-        return self.native.fit_transform(X, y, **params)
+        if hasattr(self.native, "fit_transform"):
+            return self.native.fit_transform(X, y, **params)
+        return self.native.fit(X, y, **params).transform(X)
 
     def fit_predict(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the labels of the training rows."""

@@ -70,6 +70,21 @@ def convert(X: Table, *, objects: bool = False) -> Table:
     return X
 
 
+def why_no_table(X: Table) -> str:
+    """Return why X cannot be converted; empty where it can, or where it is None or in partitions.
+
+    >>> why_no_table([1, 2]).partition(".")[0]
+    'X has 1 dimension(s) and a table has 2'
+    """
+    if X is None or frames.is_partitioned(X):
+        return ""
+    try:
+        convert(X.iloc[:1] if frames.library(X) == "pandas" and frames.is_frame(X) else X)
+    except DataError as error:
+        return str(error)
+    return ""
+
+
 def _refuse(X: Table) -> None:
     if frames.is_sparse(X):
         raise DataError("X is sparse and a dense table is needed; pass X.toarray()")

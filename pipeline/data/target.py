@@ -46,7 +46,6 @@ def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
         Their number differs from the table's, or some are no finite number.
     """
     where = f"{step}: sample_weight"
-    tell_order(X, weights, where)
     try:
         weights = np.asarray(frames.to_device(weights, "cpu"), dtype="float64")
     except (TypeError, ValueError) as error:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import TargetEncoder
-from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.metaestimators import available_if
 
@@ -22,11 +21,14 @@ from pipeline.data.output import CONTAINERS, contained, container
 from pipeline.data.schema import Schema
 from pipeline.distributed.retry import retry
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.estimator import inputs
+from pipeline.estimator import as_given, inputs
+from pipeline.estimator.as_given import was_training
 from pipeline.estimator.fitted import Answers, needs_fit, spec_has
+from pipeline.estimator.inputs import is_a, tags_of
 from pipeline.estimator.routing import (
     WEIGHTS,
     Requested,
+    as_sklearn_takes,
     hand_over,
     refuse_metadata,
     route,
@@ -55,6 +57,19 @@ def _learns_in_batches(model: Estimator) -> bool:
     if hasattr(model, "plan_") and (forgotten := why_no_more_rows(model.plan_)):
         raise AttributeError(forgotten)
     return runs_on_blocks(model.estimator) or hasattr(model.estimator, "partial_fit")
+
+
+class Learnt(NamedTuple):
+    """What a fit has made."""
+
+    choice: Choice
+    plan: Plan
+    takes: inputs.Input
+    X: Any
+    """The rows as they were taken."""
+    y: Any
+    made: Any
+    """What the method returns."""
 
 
 class Accelerated(Answers):
@@ -182,11 +197,7 @@ class Accelerated(Answers):
         """
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
-        asked: Sequence[Requested] = ()
-        if params:
-            asked, params = route(self, "fit", params)
-            target.tell_order(X, params.get("qid"), "qid")
-        self._learn("fit", X, y, params, asked)
+        self._learn("fit", X, y, params)
         return self
 
     @spec_has("fit_predict")
@@ -195,8 +206,7 @@ class Accelerated(Answers):
 
         `params` go where those of `fit` do.
         """
-        asked, params = route(self, "fit_predict", params)
-        return np.asarray(self._on_host(self._learn("fit_predict", X, y, params, asked)[1]))
+        return np.asarray(self._on_host(self._learn("fit_predict", X, y, params)[1]))
 
     @spec_has("fit_transform")
     def fit_transform(self, X: Table, y: Target = None, **params: Any) -> Any:
@@ -205,8 +215,7 @@ class Accelerated(Answers):
         A `TargetEncoder` encodes each of them by the other folds. `params` go where those of
         `fit` do.
         """
-        asked, params = route(self, "fit_transform", params)
-        taken, made = self._learn("fit_transform", X, y, params, asked)
+        taken, made = self._learn("fit_transform", X, y, params)
         return self._contained(self._on_host(made), taken)
 
     @available_if(_learns_in_batches)
@@ -217,26 +226,51 @@ class Accelerated(Answers):
         column passes through one step only and none needs the target of all rows; others do not
         have it. All batches together give what `fit` gives.
         """
-        asked, params = route(self, "partial_fit", params)
-        refuse_metadata(asked, "a batch has no weights")
         if not hasattr(self, "plan_"):
             self._learn("partial_fit", X, y, params)
             return self
-        X = self.inputs_.take(X)
-        n_rows = 0 if frames.is_partitioned(X) else X.shape[0]
+        X = as_given.materialize(X)
+        n_rows = as_given.count_rows(X)
         with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
-            self.plan_.fit(X, target.check_target(y, X), "partial_fit", **params)
+            if self.plan_.as_given:
+                given = as_sklearn_takes(self, "partial_fit", params)
+                as_given.call(self.plan_, "partial_fit", X, y, given)
+            else:
+                _, params = self._route_fit("partial_fit", params)
+                X = self.inputs_.take(X)
+                self.plan_.fit(X, target.check_target(y, X), "partial_fit", **params)
         self._forget()
         self.execution_log_ = log
         return self
 
-    def _learn(
-        self, method: str, X: Table, y: Target, params: Params, asked: Sequence[Requested] = ()
-    ) -> tuple[Any, Any]:
+    def _learn(self, method: str, X: Table, y: Target, params: Params) -> tuple[Any, Any]:
         """Lower the estimator, call a method of the plan, and keep it all if that succeeds."""
         self._check_parameters()
+        X = as_given.materialize(X)
         choice = choose_for(self.device, self.estimator, X)
         prepare_memory(choice.name)
+        n_rows = as_given.count_rows(X)
+        with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
+            try:
+                learnt = self._learn_lowered(choice, method, X, y, params)
+            except as_given.REFUSALS as refused:
+                if not self._may_ask(choice.name, refused, X) or was_training(self.estimator, log):
+                    raise
+                learnt = self._learn_as_given(method, X, y, params, refused)
+        choice, self.plan_, self.inputs_, X, y, made = learnt
+        self.device_, self.device_why_, self.execution_log_ = choice.name, choice.why, log
+        self.profile_ = {}
+        if self.profile and isinstance(self.inputs_, Schema):
+            self.profile_ = fit_profiles(self.inputs_.read(X))
+        self._set_attributes(y)
+        return X, made
+
+    def _learn_lowered(
+        self, choice: Choice, method: str, X: Table, y: Target, params: Params
+    ) -> Learnt:
+        """Learn from rows that our own policy accepts, by the plan for a device."""
+        inputs.warn_of_labels(params, X)
+        asked, params = self._route_fit(method, params)
         plan = lower(self.estimator, choice.name, self._lowering_options())
         takes, X = inputs.fit_input(plan.nodes[0], X, choice.name)
         if params.get("eval_set"):
@@ -247,19 +281,25 @@ class Accelerated(Answers):
             first.origins = takes.origins
         y = target.check_target(y, X)
         target.check_classes(self.estimator, y)
-        n_rows = 0 if frames.is_partitioned(X) else X.shape[0]
-        with (
-            execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log,
-            hand_over(plan, asked, X) if asked else nullcontext(),
-        ):
-            made = self._train(plan, X, y, method, params)
-        self.device_, self.device_why_ = choice.name, choice.why
-        self.plan_, self.execution_log_, self.inputs_ = plan, log, takes
-        self.profile_ = {}
-        if self.profile and isinstance(takes, Schema):
-            self.profile_ = fit_profiles(takes.read(X))
-        self._set_attributes(y)
-        return X, made
+        with hand_over(plan, asked, X) if asked else nullcontext():
+            return Learnt(choice, plan, takes, X, y, self._train(plan, X, y, method, params))
+
+    def _learn_as_given(
+        self, method: str, X: Table, y: Target, params: Params, refused: Exception
+    ) -> Learnt:
+        """Let scikit-learn learn from the rows as they are."""
+        plan, made = as_given.learn(self, method, X, y, params, refused)
+        takes = as_given.GivenInput(plan.to_sklearn())
+        return Learnt(Choice("cpu", f"as it is: {refused}"), plan, takes, X, y, made)
+
+    def _route_fit(self, method: str, params: Params) -> tuple[Sequence[Requested], dict[str, Any]]:
+        """Return what transformers ask for, and what goes to the last step."""
+        if not params:
+            return (), {}
+        asked, last = route(self, method, params)
+        if method == "partial_fit":
+            refuse_metadata(asked, "a batch has no weights")
+        return asked, last
 
     def _train(self, plan: Plan, X: Table, y: Target, method: str, params: Params) -> Any:
         """Call a method of a plan, where folds are drawn and trees are kept for it."""
@@ -284,8 +324,7 @@ class Accelerated(Answers):
             raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
 
     def _lowering_options(self) -> LoweringOptions:
-        fallback = self.device == "auto" if self.fallback is None else self.fallback
-        return LoweringOptions(fallback, self.dtype, self.rank_error)
+        return LoweringOptions(self._falls_back, self.dtype, self.rank_error)
 
     def resume(
         self,
@@ -309,9 +348,13 @@ class Accelerated(Answers):
 
     def _set_attributes(self, y: Target) -> None:
         self._set_columns()
-        if is_classifier(self.estimator) and y is not None:
-            fitted = getattr(self.plan_.steps[-1].worker, "native", None)
-            known = getattr(fitted, "classes_", None)
+        self.__dict__.pop("classes_", None)
+        fitted = getattr(self.plan_.steps[-1].worker, "native", None)
+        known = getattr(fitted, "classes_", None)
+        if self.plan_.as_given:
+            if known is not None:
+                self.classes_ = known
+        elif is_a(self.estimator, "classifier") and y is not None:
             same = isinstance(known, np.ndarray) and known.dtype == y.dtype
             self.classes_ = known if same else target.classes(y)
 
@@ -371,9 +414,11 @@ class Accelerated(Answers):
         return router(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags of the estimator; sparse tables are refused."""
-        tags = get_tags(self.estimator)
-        tags.input_tags.sparse, tags.requires_fit = False, needs_fit(self.estimator)
+        """Return the tags of the estimator; a GPU takes no sparse tables."""
+        tags = tags_of(self.estimator)
+        tags.requires_fit = needs_fit(self.estimator)
+        if self.device == "cuda":
+            tags.input_tags.sparse = False
         if tags.transformer_tags is not None:
             kept = tags.transformer_tags.preserves_dtype
             same = [t for t in kept if self.dtype in ("auto", t)]

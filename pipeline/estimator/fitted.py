@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
@@ -21,11 +21,12 @@ from pipeline.backends.xgboost.ranking import is_ranker
 from pipeline.data import frames
 from pipeline.distributed.retry import retry
 from pipeline.errors import Unsupported
+from pipeline.estimator import as_given
 from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, compare_answers
-from pipeline.estimator.inputs import Input, as_passed, refuse_partitions
+from pipeline.estimator.inputs import Input, as_passed, is_a, refuse_partitions
 from pipeline.estimator.lifted import Lifts
 from pipeline.estimator.routing import METHODS as METADATA
-from pipeline.estimator.routing import WEIGHTS, route_to_last, runs_on_blocks
+from pipeline.estimator.routing import WEIGHTS, as_sklearn_takes, route_to_last, runs_on_blocks
 from pipeline.planning.classify import Kind, kind_of_step
 from pipeline.planning.explain import Explanation, explain
 from pipeline.planning.plan import copy
@@ -46,7 +47,8 @@ def _fitted_has(model: Estimator, name: str) -> bool:
     if not hasattr(model, "plan_"):
         return False
     fitted = getattr(model.plan_.steps[-1].worker, "native", None)
-    return type(fitted) is type(last_of(model.estimator)) and hasattr(fitted, name)
+    whole = type(last_of(model.estimator)), type(model.estimator)
+    return type(fitted) in whole and hasattr(fitted, name)
 
 
 def needs_fit(estimator: Estimator) -> bool:
@@ -66,6 +68,8 @@ class Answers(Lifts):
 
     device: str
     dtype: str
+    fallback: bool | None
+    checkpoint: Any
     host_bytes: int | None
     device_: str
     execution_log_: ExecutionLog
@@ -76,19 +80,40 @@ class Answers(Lifts):
         # scikit-learn's check walks the tags of the whole estimator, which takes longer than a row.
         if not hasattr(self, "plan_"):
             check_is_fitted(self, "plan_")
-        y = {"y": params.pop("y")} if "y" in params else {}
+        X = as_given.materialize(X)
+        n_rows = as_given.count_rows(X)
+        with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
+            try:
+                made = self._call_plan(method, X, params)
+            except as_given.REFUSALS as refused:
+                if self.plan_.as_given or not self._may_ask(self.device_, refused, X):
+                    raise
+                made = X, as_given.answer(self, method, X, params, refused)
+        self.execution_log_.last = log
+        return made
+
+    def _call_plan(self, method: str, X: Table, params: Params) -> tuple[Any, Any]:
+        y = {name: params[name] for name in ("y",) if name in params}
+        params = {name: value for name, value in params.items() if name != "y"}
+        if self.plan_.as_given:
+            params = as_sklearn_takes(self, method, params)
+            return X, as_given.call(self.plan_, method, X, y.get("y"), params)
         if params and method in METADATA:
             params = route_to_last(self, method, params)
             if params and runs_on_blocks(self.estimator):  # `copy` is all that any takes
                 return X, getattr(self._lifted, method)(frames.to_device(X, "cpu"), **params)
         X = self.inputs_.take(X)
         work = partial(self.plan_.call, method, X, **y, **params)
-        partitioned = frames.is_partitioned(X)
-        n_rows = 0 if partitioned else X.shape[0]
-        with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
-            made = self._on_host(retry(work) if partitioned else work())
-        self.execution_log_.last = log
-        return X, made
+        return X, self._on_host(retry(work) if frames.is_partitioned(X) else work())
+
+    @property
+    def _falls_back(self) -> bool:
+        return self.device == "auto" if self.fallback is None else self.fallback
+
+    def _may_ask(self, device: str, refused: Exception, X: Table) -> bool:
+        """Return whether scikit-learn may be asked for what was refused on a device."""
+        anywhere = device == "cpu" or self._falls_back
+        return anywhere and self.checkpoint is None and as_given.may_serve(refused, X)
 
     def _on_host(self, result: Any) -> Any:
         if isinstance(result, tuple):
@@ -107,19 +132,18 @@ class Answers(Lifts):
         **params
             Passed to the last step, as ``return_std``; then the result may be a tuple.
         """
-        made = self._call("predict", X, **params)[1]
-        return made if isinstance(made, tuple) else np.asarray(made)
+        return self._plain(self._call("predict", X, **params)[1])
 
     @spec_has("kneighbors")
     def kneighbors(
-        self, X: Table, n_neighbors: int | None = None, return_distance: bool = True
+        self, X: Table = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
         """Return the distances and the row numbers of the nearest training rows, on the host.
 
         Parameters
         ----------
-        X : table
-            Unlike scikit-learn's, it must be given.
+        X : table, optional
+            Of the training rows by default, each without itself.
         n_neighbors : int, optional
             That of the estimator by default.
         return_distance : bool, default=True
@@ -145,22 +169,22 @@ class Answers(Lifts):
         A list of them, one a target, where scikit-learn returns a list. `params` are passed to
         the last step, here and in what follows.
         """
-        return _arrays(self._call("predict_proba", X, **params)[1])
+        return self._plain(self._call("predict_proba", X, **params)[1])
 
     @spec_has("predict_log_proba")
     def predict_log_proba(self, X: Table, **params: Any) -> Any:
         """Return the logarithms of what `predict_proba` returns."""
-        return _arrays(self._call("predict_log_proba", X, **params)[1])
+        return self._plain(self._call("predict_log_proba", X, **params)[1])
 
     @spec_has("decision_function")
-    def decision_function(self, X: Table, **params: Any) -> np.ndarray:
+    def decision_function(self, X: Table, **params: Any) -> Any:
         """Return the decision values on the host."""
-        return np.asarray(self._call("decision_function", X, **params)[1])
+        return self._plain(self._call("decision_function", X, **params)[1])
 
     @spec_has("score_samples")
-    def score_samples(self, X: Table, **params: Any) -> np.ndarray:
+    def score_samples(self, X: Table, **params: Any) -> Any:
         """Return the score of each row on the host, shape (n_rows,)."""
-        return np.asarray(self._call("score_samples", X, **params)[1])
+        return self._plain(self._call("score_samples", X, **params)[1])
 
     @spec_has("inverse_transform")
     def inverse_transform(self, X: Table, **params: Any) -> Any:
@@ -181,10 +205,10 @@ class Answers(Lifts):
             params["sample_weight"] = sample_weight
         if is_ranker(last_of(self.estimator)) and "qid" not in params:
             X, params = self._split_queries(X, params)
-        if y is not None:
+        if y is not None and not self.plan_.as_given:
             y = np.asarray(frames.to_device(y, "cpu"))
         own = getattr(type(last_of(self.estimator)), "score", None)
-        if own not in (ClassifierMixin.score, RegressorMixin.score):
+        if self.plan_.as_given or own not in (ClassifierMixin.score, RegressorMixin.score):
             return float(self._call("score", X, **({} if y is None else {"y": y}), **params)[1])
         params = route_to_last(self, "score", params) if params else params
         return float(own(self, X, y, **params))
@@ -267,7 +291,7 @@ class Answers(Lifts):
             except Unsupported as refused:  # as cuML's PCA, which scores no rows
                 left_out[method] = str(refused)
                 continue
-            labels = method == "predict" and is_classifier(self.estimator)
+            labels = method == "predict" and is_a(self.estimator, "classifier")
             # Labels are equal or not, be they numbers.
             answers[method] = np.asarray(answer, dtype=object) if labels else answer
         return answers, left_out
@@ -282,11 +306,13 @@ class Answers(Lifts):
         """
         return explain(self.estimator, self.device, X, dtype=self.dtype)
 
+    def _plain(self, made: Any) -> Any:
+        """Return an answer as arrays; what scikit-learn itself made of given rows, as it is."""
+        if self.plan_.as_given or isinstance(made, tuple) or frames.is_sparse(made):
+            return made
+        return [np.asarray(m) for m in made] if isinstance(made, list) else np.asarray(made)
+
 
 def last_of(estimator: Estimator) -> Any:
     """Return the last step of a pipeline, or the estimator itself."""
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-
-
-def _arrays(result: Any) -> Any:
-    return [np.asarray(each) for each in result] if isinstance(result, list) else np.asarray(result)

@@ -12,19 +12,20 @@ from types import MethodType
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from pipeline.backends import label_encoder
 from pipeline.backends.text_input import documents
 from pipeline.data import frames, output
-from pipeline.data.checks import CellTypeError
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of
-from pipeline.data.target import check_target
-from pipeline.errors import DataError
+from pipeline.data.target import check_target, tell_order
+from pipeline.errors import DataError, in_words_of
 from pipeline.planning.classify import Kind, Node
 from pipeline.preprocessing.engine.build import columns_read
-from pipeline.typing import Estimator, Name, Table, Target
+from pipeline.typing import Estimator, Name, ReadParams, Table, Target
 
 
 class Input(Protocol):
@@ -73,17 +74,19 @@ def fit_input(first: Node, X: Table, device: str) -> tuple[Input, Any]:
         read = partial(columns_read, first.estimator)
         return Schema.fit(X, read, objects=keeps_objects(first, device))
     except DataError as error:
-        raise _of_type(error, X) from error
+        if wrong := _find_nested(X):
+            raise in_words_of(wrong, error) from error
+        raise
 
 
-def _of_type(error: DataError, given: Any) -> DataError:
-    if not isinstance(given, np.ndarray) or given.dtype != object:
-        return error
-    for value in given.flat:
+def _find_nested(X: Table) -> TypeError | None:
+    """Return scikit-learn's error for a cell that is neither a number nor text."""
+    cells = X.flat if isinstance(X, np.ndarray) and X.dtype == object else ()
+    for value in cells:
         if isinstance(value, dict | list | tuple | set | np.ndarray):
             held = type(value).__name__
-            return CellTypeError(f"{error}; argument must be a string or a number, not {held!r}")
-    return error
+            return TypeError(f"argument must be a string or a number, not {held!r}")
+    return None
 
 
 @dataclass
@@ -204,6 +207,31 @@ def validate_eval_set(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:
             raise DataError("eval_set is not a list of pairs; pass [(X_valid, y_valid)]")
         X = takes.take(pair[0])
         yield (output.categorize(X) if frames.is_frame(X) else X), check_target(pair[1], X)
+
+
+def warn_of_labels(params: ReadParams, X: Table) -> None:
+    """Warn where weights, or the queries of a ranker, have other labels than the rows."""
+    for key, given in params.items():
+        if (name := key.rpartition("__")[2]) in ("sample_weight", "qid"):
+            tell_order(X, given, name)
+
+
+def tags_of(estimator: Estimator) -> Tags:
+    """Return the tags of an estimator; of one that has none, as scikit-learn's classes begin.
+
+    >>> tags_of(object()).estimator_type is None
+    True
+    """
+    if hasattr(estimator, "__sklearn_tags__"):
+        return get_tags(estimator)
+    tags = get_tags(BaseEstimator())
+    tags.estimator_type = getattr(estimator, "_estimator_type", None)
+    return tags
+
+
+def is_a(estimator: Estimator, kind: str) -> bool:
+    """Return whether an estimator is a "classifier", a "regressor" or of another kind."""
+    return tags_of(estimator).estimator_type == kind
 
 
 def takes_weights(estimator: Estimator) -> bool:

@@ -102,6 +102,17 @@ def route_to_last(model: Estimator, method: str, params: ReadParams) -> dict[str
     return dict(params)
 
 
+def as_sklearn_takes(model: Estimator, method: str, params: ReadParams) -> dict[str, Any]:
+    """Return the parameters that the estimator of a model takes where the model takes these."""
+    if routes() and params and method in METHODS:
+        return dict(process_routing(model, method, **params).estimator[method])
+    if not isinstance(model.estimator, Pipeline) or "fit" not in method:
+        return dict(params)
+    # A Pipeline takes no bare names; those of a model are the last step's.
+    last = model.estimator.steps[-1][0]
+    return {n if "__" in n else f"{last}__{n}": value for n, value in params.items()}
+
+
 def runs_on_blocks(estimator: Estimator) -> bool:
     """Return whether an estimator is preprocessing that runs on blocks of rows."""
     return classify_step(estimator, "estimator", "cpu").runs_on_blocks

@@ -87,6 +87,11 @@ class Node:
         """Whether it takes documents rather than a table."""
         return not self.runs_on_blocks and reads_text(self.estimator)
 
+    @property
+    def reads_table(self) -> bool:
+        """Whether it takes a table, and neither documents nor labels."""
+        return self.kind is not Kind.LABELS and not self.reads_text
+
 
 def classify(
     estimator: BaseEstimator, device: str, path: str = "", rows: Rows = "dense"

@@ -11,9 +11,11 @@ from sklearn.base import BaseEstimator
 
 from pipeline.backends.base import Placement
 from pipeline.data import frames
+from pipeline.data.convert import why_no_table
 from pipeline.planning.choose import choose_for, describe_sizes
 from pipeline.planning.classify import DEVICES, Node, classify
 from pipeline.planning.forecast import forecast
+from pipeline.planning.lower import run_as_given
 from pipeline.planning.plan import make_host_step
 from pipeline.system import devices
 from pipeline.system.devices import Choice
@@ -146,6 +148,8 @@ def explain(
     choice = _choose(device, estimator, X) if auto else Choice(device, "asked for")
     nodes = classify(estimator, choice.name)
     placements = [place for node in nodes for place in _place(node, choice.name)]
+    if choice.name == "cpu" and nodes[0].reads_table and (why := why_no_table(X)):
+        placements = run_as_given(estimator, why).placements
     if frames.is_partitioned(X):
         placements = _add_notes(placements, forecast(nodes, choice.name, X, dtype))
     sizes = describe_sizes(estimator) if auto else ""

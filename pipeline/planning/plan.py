@@ -178,11 +178,14 @@ class Plan:
     steps : sequence of Step
     nodes : sequence of Node
         What each step of the estimator is.
+    as_given : bool
+        Its one step is the whole estimator, which reads the user's own rows.
     """
 
     estimator: Estimator
     steps: Sequence[Step]
     nodes: Sequence[Node] = ()
+    as_given: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the nodes behind: their rules hold functions that cannot be pickled."""
@@ -239,7 +242,7 @@ class Plan:
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn estimator of the whole estimator."""
-        if not isinstance(self.estimator, Pipeline):
+        if self.as_given or type(self.estimator) is not Pipeline:
             return self._alone()
         fitted: dict[str, Any] = {}
         for step in self.steps:

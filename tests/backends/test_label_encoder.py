@@ -51,14 +51,19 @@ def test_series_and_columns_are_labels_and_a_new_one_is_named() -> None:
     ("y", "why"),
     [
         ([], "one column of values"),
-        ([["a", "b"]], r"the shape \(1, 2\)"),
         (["a", None], "1 labels are missing"),
     ],
-    ids=["none", "table", "missing"],
+    ids=["none", "missing"],
 )
-def test_what_is_no_label_is_refused(y: list[object], why: str) -> None:
-    with pytest.raises(DataError, match=why):
-        Accelerated(LabelEncoder(), device="cpu").fit(y)
+def test_what_only_scikit_learn_takes_is_its_own(y: list[object], why: str) -> None:
+    model = Accelerated(LabelEncoder(), device="cpu").fit(y)
+    assert why in model.plan_.placements[0].note
+    np.testing.assert_array_equal(model.classes_, LabelEncoder().fit(y).classes_)
+
+
+def test_a_table_is_no_labels() -> None:
+    with pytest.raises(DataError, match=r"y should be a 1d array(.|\n)*the shape \(1, 2\)"):
+        Accelerated(LabelEncoder(), device="cpu").fit([["a", "b"]])
 
 
 def test_labels_stay_on_the_host_whatever_the_device() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -179,15 +180,20 @@ def test_predictions_take_what_is_asked_for() -> None:
 
 
 NO_TAKERS: dict[str, Callable[[], Any]] = {
-    r"kmeans\(sample_weight\)": lambda: KMeans(2, n_init=1).set_fit_request(sample_weight=True),
+    r"kmeans\(sample_weight\)": lambda: KMeans(2, n_init=1, random_state=0).set_fit_request(
+        sample_weight=True
+    ),
 }
 
 
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("said", NO_TAKERS)
-def test_a_step_that_takes_no_weights_is_named(said: str) -> None:
-    with pytest.raises(Unsupported, match=said):
-        ours(make_pipeline(NO_TAKERS[said](), logistic())).fit(TABLE, LABELS, **METADATA)
+def test_a_step_that_takes_no_weights_is_named_and_scikit_learn_runs_it(said: str) -> None:
+    estimator = make_pipeline(NO_TAKERS[said](), logistic())
+    model = ours(estimator).fit(TABLE, LABELS, **METADATA)
+    assert re.search(said, model.plan_.placements[0].note)
+    expected = clone(estimator).fit(TABLE, LABELS, **METADATA).predict_proba(TABLE)
+    np.testing.assert_array_equal(model.predict_proba(TABLE), expected)
     estimator = make_pipeline(scaler(), logistic(), transform_input=["sample_weight"])
     with pytest.raises(Unsupported, match=r"transform_input"):
         ours(estimator).fit(TABLE, LABELS, **METADATA)
@@ -212,8 +218,12 @@ def test_batches_take_what_is_asked_for() -> None:
     model = ours(estimator).partial_fit(TABLE, LABELS, **params)
     np.testing.assert_array_equal(model.to_sklearn().coef_, plain.coef_)
     asking = StandardScaler().set_partial_fit_request(sample_weight=True)
-    with pytest.raises(Unsupported, match=r"standardscaler\(sample_weight\).*batch"):
-        ours(asking).partial_fit(TABLE, **METADATA)
+    model = ours(asking)
+    for _ in range(2):
+        model.partial_fit(TABLE, **METADATA)
+        asking.partial_fit(TABLE, **METADATA)
+    assert re.search(r"standardscaler\(sample_weight\).*batch", model.device_why_)
+    np.testing.assert_array_equal(model.to_sklearn().scale_, asking.scale_)
 
 
 @pytest.mark.usefixtures("routing")

@@ -129,7 +129,13 @@ FEW = (
 )
 """One of each sort, in every run; the others are slow."""
 
-_WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+_EQUIVALENT = "check_sample_weight_equivalence_on"
+
+
+def _weights(why: str) -> dict[str, str]:
+    return {f"{_EQUIVALENT}_{rows}_data": why for rows in ("dense", "sparse")}
+
+
 _LABELS = "XGBoost takes only labels from 0 to the number of classes, less one"
 _ZEROS = {"check_all_zero_sample_weights_error": "XGBoost's message does not name the weights"}
 _ONE_COLUMN = {"check_fit2d_1feature": _LABELS}
@@ -138,12 +144,12 @@ if Version(xgboost.__version__) >= Version("3.4"):
 _NAN = {"check_estimators_nan_inf": "missing values are what these take; the tag does not say so"}
 
 EXPECTED: dict[str, dict[str, str]] = {
-    "SGD": {_WEIGHTS: "the order of the rows differs"},
-    "k-means": {_WEIGHTS: "the first centres are drawn at random"},
-    "forest": {_WEIGHTS: "rows are drawn at random"},
-    "regression forest": {_WEIGHTS: "rows are drawn at random"},
-    "linear SVC": {_WEIGHTS: "the solver stops within a tolerance"},
-    "SVC": {_WEIGHTS: "the solver stops within a tolerance"},
+    "SGD": _weights("the order of the rows differs"),
+    "k-means": _weights("the first centres are drawn at random"),
+    "forest": _weights("rows are drawn at random"),
+    "regression forest": _weights("rows are drawn at random"),
+    "linear SVC": _weights("the solver stops within a tolerance"),
+    "SVC": _weights("the solver stops within a tolerance"),
     "XGBoost": {
         **_ZEROS,
         "check_estimators_dtypes": _LABELS,

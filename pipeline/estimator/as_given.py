@@ -1,0 +1,144 @@
+"""The way beside the engine: scikit-learn itself, on the user's own rows.
+
+What the engine refuses, scikit-learn is asked for on the host. What it runs is the result, and the
+log and the placements say so. What it refuses as well is an error in its words, and then in ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from pipeline.data import frames
+from pipeline.errors import CheckpointDiffers, ParityError, PipelineError, in_words_of
+from pipeline.estimator.routing import as_sklearn_takes
+from pipeline.planning.classify import Kind, kind_of_step, named_steps
+from pipeline.planning.lower import run_as_given
+from pipeline.planning.plan import Plan, run
+from pipeline.trace import ExecutionLog, record
+from pipeline.typing import Estimator, Params, ReadParams, Table, Target
+
+REFUSALS = (
+    *(ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError),
+)
+"""What is raised of rows or steps that the engine cannot take; memory and workers are not there."""
+
+
+class GivenInput:
+    """Rows as they are given; the fitted estimator itself remembers what they have to be.
+
+    Parameters
+    ----------
+    fitted : estimator
+    """
+
+    def __init__(self, fitted: Estimator) -> None:
+        self.fitted = fitted
+
+    @property
+    def names(self) -> list[Any] | None:
+        """The names of the columns, where scikit-learn keeps them."""
+        names = getattr(self.fitted, "feature_names_in_", None)
+        return None if names is None else list(names)
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of columns, where scikit-learn keeps it."""
+        return getattr(self.fitted, "n_features_in_", None)
+
+    def take(self, X: Table) -> Any:
+        """Return the rows as they are, on the host."""
+        return frames.to_device(X, "cpu")
+
+
+def materialize(X: Table) -> Any:
+    """Return a list of what can be read only once, so that it can be read twice."""
+    once = isinstance(X, Iterator) and not hasattr(X, "__arrow_c_stream__")
+    return list(X) if once else X
+
+
+def count_rows(X: Table) -> int:
+    """Return the number of rows; 0 where it is not known.
+
+    >>> count_rows(["a", "b"]), count_rows(None)
+    (2, 0)
+    """
+    if frames.is_partitioned(X):
+        return 0
+    shape = getattr(X, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else 0
+    return len(X) if hasattr(X, "__len__") else 0
+
+
+def may_serve(error: Exception, X: Table) -> bool:
+    """Return whether scikit-learn may be asked for what the engine has refused."""
+    ours = isinstance(error, CheckpointDiffers | ParityError)
+    return not ours and not isinstance(error, Warning) and not frames.is_partitioned(X)
+
+
+def was_training(estimator: Estimator, log: ExecutionLog) -> bool:
+    """Return whether the last event is of the last step, which scikit-learn or XGBoost trained.
+
+    Its error is in their words, and nobody wants to wait for it twice.
+    """
+    if not log.events:
+        return False
+    name, last = named_steps(estimator)[-1]
+    return log.events[-1].step == name and kind_of_step(last) is not Kind.PREPROCESSING
+
+
+def learn(
+    model: Estimator, method: str, X: Table, y: Target, params: ReadParams, refused: Exception
+) -> tuple[Plan, Any]:
+    """Return the plan of an estimator that learns from rows as they are, and what it returns.
+
+    Raises
+    ------
+    PipelineError
+        scikit-learn refuses the rows as well; the error is one of its class, too.
+    """
+    with _in_both_words(refused):
+        plan = run_as_given(model.estimator, str(refused))
+        return plan, call(plan, method, X, y, as_sklearn_takes(model, method, params))
+
+
+def call(plan: Plan, method: str, X: Table, y: Target, params: Params) -> Any:
+    """Call a method of the estimator of such a plan as its user would."""
+    (step,) = plan.steps
+    given = [frames.to_device(each, "cpu") for each in ((X,) if y is None else (X, y))]
+    work = partial(getattr(step.worker.native, method), *given, **params)  # type: ignore[union-attr]
+    return run(work, step.name, method, "cpu")
+
+
+def answer(model: Estimator, method: str, X: Table, params: ReadParams, refused: Exception) -> Any:
+    """Return what the lifted model says of rows as they are.
+
+    Raises
+    ------
+    PipelineError
+        scikit-learn refuses the rows as well; the error is one of its class, too.
+    """
+    lifted = model.to_sklearn()
+    if not hasattr(lifted, method):
+        raise refused
+    with _in_both_words(refused), record("as it is", method, "cpu", str(refused)):
+        rows = frames.to_device(X, "cpu")
+        return getattr(lifted, method)(rows, **as_sklearn_takes(model, method, params))
+
+
+@contextmanager
+def _in_both_words(refused: Exception) -> Iterator[None]:
+    """Add what we have to say to an error of scikit-learn's."""
+    try:
+        yield
+    except PipelineError:
+        raise
+    except Warning as told:  # where warnings are errors
+        raise refused from told
+    except Exception as theirs:
+        if isinstance(theirs, MemoryError) or not isinstance(refused, PipelineError):
+            raise
+        raise in_words_of(theirs, refused) from theirs

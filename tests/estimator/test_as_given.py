@@ -1,0 +1,499 @@
+"""What scikit-learn runs, runs: what the engine refuses is given to it as it is, on the CPU."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction import DictVectorizer, FeatureHasher
+from sklearn.feature_extraction.image import PatchExtractor
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    LabelBinarizer,
+    MaxAbsScaler,
+    MultiLabelBinarizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+from sklearn.svm import SVC
+
+from pipeline import Accelerated
+from pipeline.errors import ConfigError, DataError, Unsupported, in_words_of
+from pipeline.planning.explain import explain
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+ROWS = 40
+_rng = np.random.default_rng(0)
+DENSE = np.where(_rng.random((ROWS, 5)) < 0.5, 0, _rng.random((ROWS, 5)))
+CLASSES = (DENSE[:, 0] > DENSE[:, 1]).astype(int)
+WORDS = np.where(CLASSES == 1, "yes", "no")
+NUMBERS = DENSE @ np.arange(5.0)
+TEXTS = [f"row {i % 7} of {'few' if c else 'many'}" for i, c in enumerate(CLASSES)]
+FRAME = pd.DataFrame(DENSE, columns=list("abcde"))
+
+
+class Plain:
+    """Fits and predicts, and is nobody's child."""
+
+    def fit(self, X: Any, y: Any) -> Plain:
+        self.mean_ = np.mean(y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), self.mean_)
+
+
+class Centred:
+    """Fits and transforms, and is nobody's child."""
+
+    def fit(self, X: Any, y: Any = None) -> Centred:
+        self.mean_ = np.mean(np.asarray(X), axis=0)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return np.asarray(X) - self.mean_
+
+
+class Tuned:
+    """Has parameters and a kind, as CatBoost's classes have, and no tags."""
+
+    _estimator_type = "classifier"
+
+    def __init__(self, depth: int = 3) -> None:
+        self.depth = depth
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {"depth": self.depth}
+
+    def set_params(self, **params: Any) -> Tuned:
+        self.depth = params.get("depth", self.depth)
+        return self
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Tuned:
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.most_ = self.classes_[counts.argmax()]
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), self.most_)
+
+
+class Shifted(Centred):
+    """Has parameters."""
+
+    def __init__(self, by: float = 0) -> None:
+        self.by = by
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {"by": self.by}
+
+
+class Steps(Pipeline):
+    """A pipeline of somebody else's."""
+
+
+class Branches(ColumnTransformer):
+    """Columns of somebody else's."""
+
+
+class Cubes(TransformerMixin, BaseEstimator):
+    """Takes three dimensions."""
+
+    def fit(self, X: Any, y: Any = None) -> Cubes:
+        self.fitted_ = True
+        return self
+
+    def transform(self, X: Any) -> Any:
+        assert np.ndim(X) == 3
+        return np.reshape(X, (len(X), -1))
+
+
+class AnyBut(ClassifierMixin, BaseEstimator):
+    """Answers for rows that it must see as they are."""
+
+    def fit(self, X: Any, y: Any) -> AnyBut:
+        self.classes_, self.kind_ = np.unique(y), type(X)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        assert type(X) is self.kind_
+        return np.full(len(X), self.classes_[0])
+
+
+class Case(NamedTuple):
+    estimator: Any
+    X: Any
+    y: Any = None
+    methods: tuple[str, ...] = ("predict",)
+
+
+def multi_index() -> pd.DataFrame:
+    columns = pd.MultiIndex.from_product([["p", "q"], [0, 1]])
+    return pd.DataFrame(DENSE[:, :4], columns=columns)
+
+
+SCALED = make_pipeline(MaxAbsScaler(), LogisticRegression())
+PROBABILITIES = ("predict", "predict_proba", "score")
+CASES = {
+    **{
+        f"{make.__name__}, scaled": Case(clone(SCALED), make(DENSE), CLASSES, PROBABILITIES)
+        for make in (sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.csr_array, sp.coo_array)
+    },
+    "sparse, alone": Case(Ridge(), sp.csc_array(DENSE), NUMBERS, ("predict", "score")),
+    "sparse, transformed": Case(MaxAbsScaler(), sp.csr_array(DENSE), None, ("transform",)),
+    "sparse, in branches": Case(
+        make_column_transformer((MaxAbsScaler(), [0]), remainder="passthrough"),
+        sp.csc_array(DENSE),
+        None,
+        ("transform",),
+    ),
+    "sparse, clusters": Case(KMeans(2, n_init=1, random_state=0), sp.csr_array(DENSE)),
+    "sparse, forest": Case(RandomForestRegressor(3, random_state=0), sp.csr_array(DENSE), NUMBERS),
+    "sparse, in a union": Case(
+        make_pipeline(make_union(MaxAbsScaler(), TruncatedSVD(2)), SVC()),
+        sp.csr_array(DENSE),
+        WORDS,
+    ),
+    "sparse target": Case(
+        OneVsRestClassifier(LogisticRegression()), DENSE, sp.csr_array(np.c_[CLASSES, 1 - CLASSES])
+    ),
+    "sparse counts": Case(
+        make_pipeline(TfidfTransformer(), MultinomialNB()), sp.csr_array(DENSE), WORDS
+    ),
+    "sparse columns": Case(
+        clone(SCALED), FRAME.astype(pd.SparseDtype("float64", 0.0)), CLASSES, PROBABILITIES
+    ),
+    "isotonic": Case(IsotonicRegression(), DENSE[:, 0], NUMBERS, ("predict", "transform")),
+    "label binarizer": Case(LabelBinarizer(), WORDS, None, ("transform",)),
+    "several labels": Case(MultiLabelBinarizer(), [[1, 2], [2], []], None, ("transform",)),
+    "dicts": Case(
+        make_pipeline(DictVectorizer(), LogisticRegression()),
+        [{"n": x, "w": w} for x, w in zip(DENSE[:, 0], WORDS, strict=True)],
+        CLASSES,
+        PROBABILITIES,
+    ),
+    "hashed dicts": Case(FeatureHasher(8), [{"a": 1}, {"b": 2}], None, ("transform",)),
+    "hashed words": Case(
+        FeatureHasher(8, input_type="string"), [["a", "b"], ["c"]], None, ("transform",)
+    ),
+    "lists of words": Case(
+        CountVectorizer(analyzer=list), [["a", "b"], ["c"]], None, ("transform",)
+    ),
+    "bytes": Case(
+        make_pipeline(TfidfVectorizer(), LogisticRegression()),
+        [text.encode() for text in TEXTS],
+        WORDS,
+        PROBABILITIES,
+    ),
+    "images": Case(PatchExtractor(patch_size=(2, 2)), _rng.random((4, 5, 5)), None, ("transform",)),
+    "three dimensions": Case(
+        make_pipeline(Cubes(), StandardScaler(), Ridge()), _rng.random((ROWS, 2, 3)), NUMBERS
+    ),
+    "nothing": Case(Cubes(), np.zeros((2, 2, 2)), None, ("transform",)),
+    "a kernel": Case(SVC(kernel="precomputed"), DENSE @ DENSE.T, WORDS),
+    "MultiIndex": Case(clone(SCALED), multi_index(), CLASSES, PROBABILITIES),
+    "masked": Case(StandardScaler(), np.ma.masked_array(DENSE), None, ("transform",)),
+    "a frame of targets": Case(
+        make_pipeline(StandardScaler(), LinearRegression()),
+        FRAME,
+        pd.DataFrame({"p": NUMBERS, "q": CLASSES}),
+        ("predict", "score"),
+    ),
+    "several classes": Case(
+        make_pipeline(StandardScaler(), KNeighborsClassifier(3)),
+        DENSE,
+        np.c_[WORDS, WORDS[::-1]].astype(object),
+    ),
+    "missing targets that nobody reads": Case(
+        StandardScaler(), DENSE, np.where(CLASSES, np.nan, 1), ("transform",)
+    ),
+    "duck": Case(Plain(), DENSE, NUMBERS),
+    "duck with parameters": Case(Tuned(), FRAME, WORDS),
+    "a duck before": Case(make_pipeline(Centred(), Ridge()), DENSE, NUMBERS, ("predict", "score")),
+    "a duck, then a twin": Case(
+        make_pipeline(Centred(), StandardScaler(), Ridge()), FRAME, NUMBERS, ("predict", "score")
+    ),
+    "a duck in a branch": Case(
+        make_pipeline(
+            make_column_transformer((Shifted(), ["a", "b"]), (StandardScaler(), ["c"])), Ridge()
+        ),
+        FRAME,
+        NUMBERS,
+    ),
+    "another pipeline": Case(
+        Steps([("scale", StandardScaler()), ("fit", LogisticRegression())]),
+        FRAME,
+        WORDS,
+        PROBABILITIES,
+    ),
+    "another ColumnTransformer": Case(
+        make_pipeline(Branches([("scale", StandardScaler(), ["a"])]), Ridge()), FRAME, NUMBERS
+    ),
+    "lists": Case(AnyBut(), [[1, [2]], [3, [4]]], [0, 1]),
+    "objects of many types": Case(
+        make_pipeline(make_column_transformer((OrdinalEncoder(), [0])), Ridge()),
+        np.array([["1", 2]] * 4 + [["2", "x"]] * 4, dtype=object),
+        np.arange(8.0),
+    ),
+    "numbers as text": Case(StandardScaler(), DENSE.astype(str), None, ("transform",)),
+}
+
+
+def dense(made: Any) -> Any:
+    return made.toarray() if sp.issparse(made) else made
+
+
+def same(found: Any, expected: Any) -> None:
+    assert type(found) is type(expected)
+    if isinstance(expected, list):
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+    elif getattr(expected, "dtype", np.dtype(float)).kind in "OUS":
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(dense(found), dense(expected), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("device", ["cpu", "auto"])
+@pytest.mark.parametrize("name", CASES)
+def test_what_scikit_learn_runs_runs(name: str, device: str) -> None:
+    estimator, X, y, methods = CASES[name]
+    plain = clone(estimator, safe=False)
+    plain.fit(X) if y is None else plain.fit(X, y)
+    model = Accelerated(estimator, device=device)
+    assert model.fit(X, y) is model
+    for method in methods:
+        asked = (X, y) if method == "score" else (X,)
+        same(getattr(model, method)(*asked), getattr(plain, method)(*asked))
+    for attribute in ("n_features_in_", "feature_names_in_", "classes_"):
+        assert hasattr(model, attribute) == hasattr(plain, attribute)
+    assert pickle.loads(pickle.dumps(model)).device_ == "cpu"
+
+
+SPARSE = CASES["csr_array, scaled"]
+
+
+def test_what_ran_is_told() -> None:
+    model = Accelerated(clone(SPARSE.estimator), device="cpu").fit(SPARSE.X, SPARSE.y)
+    notes = {place.step: (place.implementation, place.note) for place in model.plan_.placements}
+    told = "as it is: X is sparse and a dense table is needed; pass X.toarray()"
+    assert notes == {
+        "maxabsscaler": ("sklearn.MaxAbsScaler", told),
+        "logisticregression": ("sklearn.LogisticRegression", told),
+    }
+    assert model.device_why_ == told
+    model.predict(SPARSE.X)
+    assert [e.call for e in model.execution_log_.entries] == ["fit", "predict"]
+    assert type(model.to_sklearn()) is Pipeline
+    explained = explain(SPARSE.estimator, "cpu", SPARSE.X)
+    assert [place.note for place in explained.placements] == [told, told]
+
+
+def test_a_gpu_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.system.devices.obstacle", lambda: "")
+    monkeypatch.setattr("pipeline.estimator.accelerated.prepare_memory", lambda _: None)
+    with pytest.raises(DataError, match="X is sparse"):
+        Accelerated(MaxAbsScaler(), device="cuda").fit(SPARSE.X)
+
+
+def test_rows_are_read_once() -> None:
+    texts: Iterator[str] = (text for text in TEXTS)
+    model = Accelerated(make_pipeline(TfidfVectorizer(), LogisticRegression()), device="cpu")
+    expected = clone(model.estimator).fit(TEXTS, WORDS).predict_proba(TEXTS)
+    model.fit(texts, WORDS)
+    np.testing.assert_allclose(model.predict_proba(iter(TEXTS)), expected)
+    hashed = Accelerated(FeatureHasher(8), device="cpu").fit_transform({"a": 1} for _ in range(3))
+    assert hashed.shape == (3, 8)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba"])
+def test_rows_that_were_not_sparse_at_fit(method: str) -> None:
+    model = Accelerated(clone(SCALED), device="cpu").fit(DENSE, CLASSES)
+    assert "pipeline.preprocessing" in model.plan_.placements[0].implementation
+    expected = getattr(model, method)(DENSE)
+    np.testing.assert_allclose(getattr(model, method)(SPARSE.X), expected, rtol=1e-12)
+    assert model.execution_log_.entries[-1].step == "as it is"
+    assert "X is sparse" in model.execution_log_.entries[-1].why
+
+
+def test_neighbours_of_no_other_rows() -> None:
+    model = Accelerated(NearestNeighbors(n_neighbors=2), device="cpu").fit(DENSE)
+    expected = NearestNeighbors(n_neighbors=2).fit(DENSE).kneighbors()
+    for found, wanted in zip(model.kneighbors(), expected, strict=True):
+        np.testing.assert_allclose(found, wanted)
+
+
+def named(X: pd.DataFrame) -> pd.DataFrame:
+    return X.assign(e=["?"] * len(X))
+
+
+class Bad(NamedTuple):
+    estimator: Any
+    X: Any
+    y: Any
+    ours: str
+
+
+ALONE, BOTH = StandardScaler(), make_pipeline(StandardScaler(), LogisticRegression())
+BAD = {
+    "text": Bad(BOTH, named(FRAME), CLASSES, "column 'e' holds"),
+    "text alone": Bad(ALONE, named(FRAME), None, "column 'e' holds"),
+    "infinite": Bad(BOTH, np.where(DENSE > 0.9, np.inf, DENSE), CLASSES, "infinite values"),
+    "no rows": Bad(BOTH, DENSE[:0], CLASSES[:0], r"X has 0 sample\(s\)"),
+    "no columns": Bad(BOTH, DENSE[:, :0], CLASSES, r"X has 0 feature\(s\)"),
+    "a vector": Bad(BOTH, DENSE[0], CLASSES, "and a table has 2"),
+    "nothing": Bad(BOTH, None, CLASSES, "and a table has 2"),
+    "complex": Bad(BOTH, DENSE.astype(complex), CLASSES, "pass real numbers"),
+    "lists in cells": Bad(ALONE, np.array([[[1], "a"]], dtype=object), None, "holds"),
+    "short": Bad(BOTH, DENSE, CLASSES[:-1], "y has 39 values and X has 40 rows"),
+    "missing targets": Bad(
+        LogisticRegression(), DENSE, np.where(CLASSES, np.nan, 1), "missing values; drop"
+    ),
+    "sparse": Bad(
+        make_pipeline(OrdinalEncoder(), Ridge()), SPARSE.X, CLASSES, r"pass X.toarray\(\)"
+    ),
+    "a parameter": Bad(SimpleImputer(strategy="best"), DENSE, None, "strategy"),
+    "a parameter inside": Bad(
+        make_pipeline(SimpleImputer(strategy="best"), Ridge()), DENSE, CLASSES, "strategy"
+    ),
+    "names of columns repeat": Bad(
+        BOTH, pd.DataFrame(DENSE[:, :2], columns=["a", "a"]), CLASSES, "the same name"
+    ),
+    "no such column": Bad(
+        make_column_transformer((StandardScaler(), ["z"])), FRAME, None, "the table has the columns"
+    ),
+    "no such position": Bad(
+        make_column_transformer((StandardScaler(), [9])), FRAME, None, "the table has the columns"
+    ),
+    "no estimator": Bad(make_pipeline(3, Ridge()), DENSE, CLASSES, "is not a scikit-learn"),
+    "nothing that fits": Bad(object(), DENSE, CLASSES, "is not a scikit-learn"),
+}
+
+
+def raised(work: Callable[[], Any]) -> Exception:
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - of any class
+        work()
+    return caught.value
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_both_refuse_is_told_in_both_words(name: str) -> None:
+    estimator, X, y, ours = BAD[name]
+    theirs = raised(lambda: clone(estimator, safe=False).fit(X, y))
+    model = Accelerated(estimator, device="cpu")
+    found = raised(lambda: model.fit(X, y))
+    assert isinstance(found, DataError | ConfigError)
+    assert isinstance(found, type(theirs))
+    assert found.exit_code in (2, 65)
+    assert re.search(ours, str(found))
+    said = str(theirs.args[0]).partition("\n")[0]
+    assert str(found).startswith(said) or said in str(found)
+    assert not hasattr(model, "plan_")
+    copy = pickle.loads(pickle.dumps(found))
+    assert (str(copy), isinstance(copy, type(theirs))) == (str(found), True)
+
+
+def test_the_earlier_fit_stays() -> None:
+    model = Accelerated(clone(BOTH), device="cpu").fit(DENSE, CLASSES)
+    expected = model.predict_proba(DENSE)
+    for X, y in ((SPARSE.X, CLASSES), (DENSE[:0], CLASSES[:0]), (named(FRAME), CLASSES)):
+        with pytest.raises(DataError):
+            model.fit(X, y)
+        np.testing.assert_array_equal(model.predict_proba(DENSE), expected)
+
+
+WRONG = {
+    "another width": (FRAME[["a", "b"]], BOTH),
+    "text": (named(FRAME), BOTH),
+    "a new category": (
+        pd.DataFrame({"a": ["new"]}),
+        make_pipeline(OneHotEncoder(), LogisticRegression()),
+    ),
+    "no rows": (FRAME[:0], BOTH),
+    "infinite": (FRAME.assign(a=np.inf), BOTH),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_rows_that_both_refuse(name: str) -> None:
+    X, estimator = WRONG[name]
+    rows = pd.DataFrame({"a": TEXTS}) if list(X) == ["a"] else FRAME
+    plain = clone(estimator).fit(rows, CLASSES)
+    model = Accelerated(estimator, device="cpu").fit(rows, CLASSES)
+    theirs, found = raised(lambda: plain.predict(X)), raised(lambda: model.predict(X))
+    assert isinstance(found, DataError)
+    assert isinstance(found, type(theirs))
+    assert str(found).startswith(str(theirs))
+    assert len(str(found)) > len(str(theirs))
+
+
+def test_nothing_is_fitted_yet() -> None:
+    with pytest.raises(NotFittedError):
+        Accelerated(Plain(), device="cpu").predict(DENSE)
+
+
+@pytest.mark.parametrize("what", ["y", "sample_weight", "qid"])
+def test_another_index_is_told(what: str) -> None:
+    given: dict[str, Any] = {"y": pd.Series(NUMBERS), "sample_weight": None}
+    given |= {what: pd.Series(NUMBERS, index=range(1, ROWS + 1))}
+    model = Accelerated(make_pipeline(StandardScaler(), Ridge()), device="cpu")
+    if what == "qid":
+        with pytest.warns(UserWarning, match="index of qid differs"), pytest.raises(TypeError):
+            model.fit(FRAME, **given)
+        return
+    with pytest.warns(UserWarning, match=f"index of {what} differs.*go by position") as told:
+        model.fit(FRAME, **given)
+    assert len(told) == 1
+    plain = clone(model.estimator)
+    weights = given["sample_weight"]
+    plain.fit(FRAME, given["y"], ridge__sample_weight=weights)
+    np.testing.assert_allclose(model.predict(FRAME), plain.predict(FRAME), rtol=1e-9)
+
+
+def test_long_trainings_are_not_repeated() -> None:
+    calls = []
+
+    class Tired(ClassifierMixin, BaseEstimator):
+        def fit(self, X: Any, y: Any) -> Any:
+            calls.append(len(X))
+            raise ValueError("no convergence")
+
+        def predict(self, X: Any) -> Any:
+            return X
+
+    with pytest.raises(ValueError, match="no convergence"):
+        Accelerated(make_pipeline(StandardScaler(), Tired()), device="cpu").fit(DENSE, CLASSES)
+    assert calls == [ROWS]
+
+
+@pytest.mark.parametrize(
+    "theirs", [KeyError("k"), AttributeError("a"), UnicodeDecodeError("ascii", b"", 0, 1, "u")]
+)
+def test_errors_of_two_classes(theirs: Exception) -> None:
+    for ours in (DataError("ours"), Unsupported()):
+        made = in_words_of(theirs, ours)
+        assert isinstance(made, type(ours))
+        assert isinstance(made, type(theirs))
+        assert made.exit_code == ours.exit_code
+        assert str(made).startswith("k" if isinstance(theirs, KeyError) else str(theirs))
