@@ -7,7 +7,7 @@ the inputs share what it finds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 from typing import Any, Literal
@@ -82,6 +82,12 @@ class Node:
     runs_on_blocks: bool = False
     inside: tuple[Node, ...] = ()
 
+    def noted(self, remark: str) -> Node:
+        """Return the node with a remark to where it runs."""
+        notes = ("; ".join(filter(None, (place.note, remark))) for place in self.placements)
+        places = zip(self.placements, notes, strict=True)
+        return replace(self, placements=tuple(replace(place, note=note) for place, note in places))
+
     @property
     def reads_text(self) -> bool:
         """Whether it takes documents rather than a table."""
@@ -125,6 +131,8 @@ def classify(
     for step, part, leaves in validate(estimator, path):
         nodes.append(_classify(part, step, device, rows, leaves))
         rows = _rows_made(nodes[-1], rows)
+    if getattr(estimator, "memory", None) is not None:
+        nodes[0] = nodes[0].noted("memory: fitted steps are not kept for other fits")
     return tuple(nodes)
 
 

@@ -13,6 +13,7 @@ from pipeline.backends.base import HostModel, Model, find_last_dtype
 from pipeline.backends.cpu import HOST
 from pipeline.backends.meta import MetaBackend
 from pipeline.errors import Unsupported
+from pipeline.planning import verbose
 from pipeline.planning.classify import Node, classify, named_steps
 from pipeline.planning.plan import Plan, Step, make_host_step
 from pipeline.preprocessing.engine.build import must_come_first
@@ -72,6 +73,9 @@ def lower(
     steps = _make_steps(_group(nodes), device, replace(options, dtype=final))
     if isinstance(last := steps[-1].worker, Model):
         last.asked_for(final)
+    for step in steps:
+        if isinstance(step.worker, Program) and not step.worker.step:
+            verbose.number_lines(step.worker.estimator, estimator)
     return Plan(estimator, steps, nodes)
 
 

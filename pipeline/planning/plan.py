@@ -16,6 +16,7 @@ from pipeline.backends.base import HostModel, Model, Placement, reads_float32
 from pipeline.backends.cpu import HOST
 from pipeline.data import frames, partitioned
 from pipeline.errors import OutOfMemory, Reason, Unsupported
+from pipeline.planning import verbose
 from pipeline.planning.classify import Node
 from pipeline.preprocessing.engine.program import Program
 from pipeline.system.memory import raise_if_exhausted
@@ -224,10 +225,14 @@ class Plan:
         """
         X = self.bring(X)
         for step, after in pairwise(self.steps):
-            X = after.bring(step.learn("fit_transform", X, y))
+            with verbose.timed(self.estimator, step.name):
+                X = after.bring(step.learn("fit_transform", X, y))
         if eval_set:
             params["eval_set"] = [(self._transform(Z), z) for Z, z in eval_set]
-        return self.steps[-1].learn(method, X, y, **params)
+        with verbose.timed(self.estimator, self.steps[-1].name):
+            made = self.steps[-1].learn(method, X, y, **params)
+        verbose.tell_rest(self.estimator)
+        return made
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Transform step by step, and return the last one's `method`; `params` go to it."""

@@ -24,6 +24,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+# scikit-learn has no public way to print what `verbose` asks for.
+from sklearn.utils._user_interface import _print_elapsed_time
+
 from pipeline.data.convert import Origin
 from pipeline.data.output import container
 from pipeline.errors import DataError, PipelineError
@@ -363,10 +366,12 @@ class PipelineNode(BlockNode):
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
         """Fit each node on what the one before made of the training rows."""
-        *before, last = self.children
-        for node in before:
-            source = node.then(source, *node.fit(table, source, y))
-        return last.fit(table, source, y)
+        for i, node in enumerate(self.children):
+            with _print_elapsed_time("Pipeline", self.estimator._log_message(i)):
+                made = node.fit(table, source, y)
+            if i + 1 < len(self.children):
+                source = node.then(source, *made)
+        return made
 
     def apply(self, block: Block, part: Part) -> Block:
         """Apply node after node."""
