@@ -138,11 +138,15 @@ class Twin(ABC, Generic[S]):
         """Return the name of a column; its position where it has none."""
         return j if self.names is None else self.names[j]
 
-    def refuse_columns(self, bad: np.ndarray, why: str) -> None:
-        """Raise `DataError` for the columns that are marked, if there are any."""
+    def refuse_columns(self, bad: np.ndarray, why: str, words: str = "") -> None:
+        """Raise `DataError` for the columns that are marked, if there are any.
+
+        `words` are those that scikit-learn has for it; they come first.
+        """
         if bad.any():
             names = [self.name(j) for j in np.flatnonzero(bad).tolist()]
-            raise DataError(f"{type(self.estimator).__name__}: the columns {names} {why}")
+            where = f"{type(self.estimator).__name__}: the columns {names} {why}"
+            raise DataError("; ".join(filter(None, (words, where))))
 
     def record_names(self, n_features: int) -> None:
         """Set the attributes that scikit-learn's own `fit` sets on every transformer."""

@@ -144,7 +144,7 @@ class KeptRows(NamedTuple):
         return clone(estimator).fit(self.rows.to_host(), **params)
 
 
-def keep_rows(values: Array, aligned: Sequence[Any]) -> KeptRows:
+def keep_rows(values: Array, aligned: Sequence[Any] = ()) -> KeptRows:
     """Return the rows, with their weights where there are any.
 
     >>> keep_rows(np.eye(2), [np.ones(2)]).weights.n_columns

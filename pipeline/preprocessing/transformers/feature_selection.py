@@ -161,8 +161,8 @@ class UnivariateTwin(_SelectorTwin[Any]):
 
     def aligned(self, y: Target) -> tuple[Any, ...]:
         """Return the numbers of the classes, or the target as numbers."""
-        if self._score is None:
-            self._y = y
+        if self._score is None or np.ndim(y) > 1:
+            self._score, self._y = None, y
             return ()
         name = type(self.estimator).__name__
         if y is None:

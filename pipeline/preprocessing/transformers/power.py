@@ -20,7 +20,9 @@ from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments, stack_moments
 from pipeline.preprocessing.statistics.quantiles import (
+    KeptRows,
     RowBlocks,
+    keep_rows,
     on_all_cores,
     special_function,
 )
@@ -65,7 +67,7 @@ class Logs(NamedTuple):
         )
 
 
-class PowerTransformerTwin(Twin[Logs]):
+class PowerTransformerTwin(Twin[Logs | KeptRows]):
     """Bring each column near to a normal distribution by the most likely power of it.
 
     SciPy's optimisers find the power with some 30 evaluations of the likelihood
@@ -73,24 +75,34 @@ class PowerTransformerTwin(Twin[Logs]):
     whatever `rank_error` allows for: no row is left out. The searches of all
     columns go in step, and what they ask for in a round comes to the host in
     one copy. The optimum is flat, so rows in another order, added up with
-    another rounding, give a power that agrees to some 8 digits.
+    another rounding, give a power that agrees to some 8 digits. So on the CPU
+    scikit-learn seeks Box-Cox's itself.
     """
 
     sklearn_class = PowerTransformer
     supported_params = {"method": ("yeo-johnson", "box-cox"), "standardize": ANY, "copy": ANY}
     reads = Numbers
 
-    def statistics(self, block: Numbers, *aligned: object) -> Logs:
+    def statistics(self, block: Numbers, *aligned: object) -> Logs | KeptRows:
         """Take the logarithms, and what only the values show."""
         values = block.values.astype("float64", copy=False)
         xp = frames.xp(values)
+        if xp is np and self.estimator.method == "box-cox":
+            return keep_rows(values)
         # `finalize` refuses values that have no logarithm.
         with np.errstate(all="ignore"):
             logs = signed_logs(values, self.estimator.method)
         return Logs(min_max(values), moments(values, xp), RowBlocks([logs]))
 
-    def finalize(self, stats: Logs) -> None:
+    def finalize(self, stats: Logs | KeptRows) -> None:
         """Set `lambdas_` and the scaler of the transformed columns."""
+        if isinstance(stats, KeptRows):
+            self._check_values(stats.rows.min_max)
+            self.fitted = stats.fit(self.estimator)
+        else:
+            self._search(stats)
+
+    def _search(self, stats: Logs) -> None:
         n_columns, like = stats.rows.n_columns, stats.rows.blocks[0]
         # scikit-learn checks the parameters and makes the scaler.
         fitted = self.fitted = clone(self.estimator).fit(
@@ -113,13 +125,16 @@ class PowerTransformerTwin(Twin[Logs]):
             vars(fitted._scaler).update(vars(twin.fitted))
 
     def _check_values(self, bounds: MinMax) -> None:
-        self.refuse_columns(bounds.empty, "hold no values; leave them out")
+        box_cox = self.estimator.method == "box-cox"
+        words = "Column must not be all nan." if box_cox else ""
+        self.refuse_columns(bounds.empty, "hold no values; leave them out", words)
         self._check_positive(bounds.low[None])
-        if self.estimator.method == "box-cox":
+        if box_cox:
             self.refuse_columns(
                 bounds.low == bounds.high,
                 "hold one value only, from which Box-Cox can learn no power; leave them out or "
                 "use method='yeo-johnson'",
+                "Data must not be constant.",
             )
 
     def _check_positive(self, values: Array) -> None:
@@ -128,6 +143,7 @@ class PowerTransformerTwin(Twin[Logs]):
                 frames.to_host((values <= 0).any(axis=0)),
                 "hold values that are not positive, and Box-Cox needs positive ones; use "
                 "method='yeo-johnson'",
+                "The Box-Cox transformation can only be applied to strictly positive data",
             )
 
     def apply(self, block: Numbers) -> Numbers:

@@ -247,7 +247,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values | KeptRows]):
             if self.estimator.dtype is None
             else block.values.astype(self.estimator.dtype)
         )
-        dtype = values.dtype if values.dtype.kind == "f" else np.dtype("float64")
+        dtype = np.dtype("float32" if values.dtype == "float32" else "float64")
         columns = xp.ascontiguousarray(values.astype("float64").T)
         found = [
             xp.searchsorted(xp.asarray(edges[1:-1]), column, side="right")

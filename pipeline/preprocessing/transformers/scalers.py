@@ -219,11 +219,13 @@ def require_finite(twin: Twin[Any], values: Array) -> None:
     if values.dtype.kind != "f" or bool((finite := xp.isfinite(values)).all()):
         return
     j = int(xp.nonzero(~finite.all(axis=0))[0][0])
+    said = f"Input X contains infinity or a value too large for {values.dtype!r}."
     what, suggestion = "infinite values", "scale the column down, or leave it out"
     if bool(xp.isnan(values[:, j]).any()):
+        said = "Input X contains NaN."
         what, suggestion = "missing values (NaN)", "impute them before this step (SimpleImputer)"
     where = f"{type(twin.estimator).__name__}: column {twin.name(j)!r}"
-    raise DataError(f"{where} holds {what}, which it does not take; {suggestion}")
+    raise DataError(f"{said}\n{where} holds {what}, which it does not take; {suggestion}")
 
 
 class FiniteTwin(Twin[S]):

@@ -118,6 +118,8 @@ class SplineTransformerTwin(Twin[Any]):
                 frames.to_host(xp.isnan(values).any(axis=0)),
                 "hold missing values (NaN); impute them first (SimpleImputer) or set "
                 "handle_missing='zeros'",
+                "Input X contains NaN values and `SplineTransformer` is configured to error in "
+                "this case (handle_missing='error')",
             )
 
     def finalize(self, stats: Values | MinMax | KeptRows) -> None:
@@ -200,6 +202,7 @@ class SplineTransformerTwin(Twin[Any]):
                 frames.to_host(outside.any(axis=0)),
                 "hold values beyond the limits of the knots; set extrapolation to 'constant', "
                 "'linear', 'continue' or 'periodic'",
+                "`X` contains values beyond the limits of the knots",
             )
         return values
 

@@ -202,7 +202,7 @@ def test_target_is_needed() -> None:
     ],
 )
 def test_targets_that_sklearn_refuses(score: Any, y: np.ndarray, said: str) -> None:
-    message = assert_both_refuse(SelectKBest(score), numbers(), y)
+    message = assert_both_refuse(SelectKBest(score, k=1), numbers(), y)
     assert message.startswith(said or "SelectKBest on the columns ['a', ")
 
 
@@ -330,3 +330,8 @@ def test_univariate_selection_refuses_what_sklearn_does(estimator: Any) -> None:
     if estimator.score_func is chi2:
         said = assert_both_refuse(estimator, -numbers().abs(), LABELS)
         assert "Input X must be non-negative." in said
+
+
+def test_labels_may_be_several() -> None:
+    y = np.stack([LABELS % 2, LABELS % 3 > 0], axis=1).astype(int)
+    assert_parity(SelectKBest(chi2, k=2), numbers().abs(), y)

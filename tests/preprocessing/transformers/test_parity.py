@@ -110,8 +110,8 @@ def test_missing_values_are_refused_like_in_sklearn(estimator: Any) -> None:
     fitted = Program(estimator).fit(X, y)
     X.loc[140, "b"] = np.nan
     assert assert_both_refuse(estimator, X, y) == (
-        f"{type(estimator).__name__}: column 'b' holds missing values (NaN), which it does not "
-        "take; impute them before this step (SimpleImputer)"
+        f"Input X contains NaN.\n{type(estimator).__name__}: column 'b' holds missing values "
+        "(NaN), which it does not take; impute them before this step (SimpleImputer)"
     )
     for act in (fitted.transform, lambda X: Program(estimator).fit(X, y)):
         with pytest.raises(DataError, match="column 'b' holds missing values"):

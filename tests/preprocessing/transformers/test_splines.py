@@ -50,7 +50,8 @@ def test_missing_values_are_refused_like_in_sklearn() -> None:
     X = numbers()
     X.loc[3, "b"] = np.nan
     message = assert_both_refuse(SplineTransformer(), X)
-    assert message.startswith("SplineTransformer: the columns ['b'] hold missing values")
+    assert "SplineTransformer: the columns ['b'] hold missing values" in message
+    assert message.startswith("Input X contains NaN values and `SplineTransformer` is")
     assert "handle_missing='zeros'" in message
     with pytest.raises(DataError, match=r"columns \['b'\] hold missing values"):
         Program(SplineTransformer()).fit(numbers()).transform(X)
