@@ -6,7 +6,7 @@ from pipeline.backends import array_api, meta
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cpu import is_xgboost
 from pipeline.backends.cuml import estimator as cuml_estimator
-from pipeline.backends.cuml import text
+from pipeline.backends.cuml import single_tree, text
 from pipeline.backends.cuml.tables import CUML, SUBSTITUTES, XGBOOST, name_of_class, rule
 from pipeline.backends.xgboost.estimator import XGBoostModel, find_host_only_params
 from pipeline.errors import Reason, Unsupported
@@ -45,6 +45,8 @@ def find_backend(estimator: Estimator) -> Backend | None:
         return XGBOOST_BACKEND if type(estimator).__name__ in XGBOOST else None
     if text.is_vectorizer(estimator):
         return text.TEXT_BACKEND
+    if type(estimator) in single_tree.FORESTS:
+        return single_tree.SINGLE_TREE_BACKEND
     if found := rule(estimator):
         return cuml_estimator.CumlBackend(found)
     return array_api.ARRAY_API_BACKEND if array_api.runs_on_cupy(estimator) else None
@@ -53,8 +55,8 @@ def find_backend(estimator: Estimator) -> Backend | None:
 def knows(kind: type) -> bool:
     """Return whether a class is in a table here, with a twin (PCA) or without (FastICA)."""
     name = name_of_class(kind)
-    ruled = name in CUML or name in array_api.ESTIMATORS or name in meta.META
-    return ruled or _substitute(kind) is not None
+    ruled = any(name in table for table in (CUML, array_api.ESTIMATORS, meta.META))
+    return ruled or kind in single_tree.FORESTS or _substitute(kind) is not None
 
 
 def no_twin(estimator: Estimator, step: str) -> Reason:

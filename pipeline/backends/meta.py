@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from copy import copy, deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +22,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
@@ -38,15 +40,14 @@ _ONE: Mapping[str, Default] = {"estimator": None}
 META: Mapping[str, Mapping[str, Default]] = {
     "sklearn.calibration.CalibratedClassifierCV": {"estimator": LinearSVC},
     "sklearn.compose.TransformedTargetRegressor": {"regressor": LinearRegression},
-    **{
-        f"sklearn.ensemble.{name}": _ONE
-        for name in (
-            "AdaBoostClassifier",
-            "AdaBoostRegressor",
-            "BaggingClassifier",
-            "BaggingRegressor",
-        )
+    "sklearn.ensemble.AdaBoostClassifier": {
+        "estimator": partial(DecisionTreeClassifier, max_depth=1)
     },
+    "sklearn.ensemble.AdaBoostRegressor": {
+        "estimator": partial(DecisionTreeRegressor, max_depth=3)
+    },
+    "sklearn.ensemble.BaggingClassifier": {"estimator": DecisionTreeClassifier},
+    "sklearn.ensemble.BaggingRegressor": {"estimator": DecisionTreeRegressor},
     "sklearn.ensemble.StackingClassifier": {
         "estimators": None,
         "final_estimator": LogisticRegression,
@@ -84,10 +85,7 @@ META: Mapping[str, Mapping[str, Default]] = {
     },
     "sklearn.semi_supervised.SelfTrainingClassifier": _ONE,
 }
-"""Name of the meta-estimator -> the parameters that hold estimators, and what None stands for.
-
-None in its turn is a default that has no rule for the GPU.
-"""
+"""Name of the meta-estimator -> the parameters that hold estimators, and what None stands for."""
 
 NOTE = "the rows come to the host, where they are cut; what is inside is fitted on the GPU"
 FITTED = "its estimator is fitted already"
@@ -102,10 +100,8 @@ def holds_estimators(estimator: Estimator) -> bool:
     return public_name(estimator) in META
 
 
-def inner_estimators(meta: Estimator) -> dict[str, Estimator] | None:
+def inner_estimators(meta: Estimator) -> dict[str, Estimator]:
     """Return the estimators that a meta-estimator fits, by their paths in it.
-
-    None where its default is one that has no rule for the GPU.
 
     >>> inner_estimators(SelectFromModel(LinearSVC()))
     {'estimator': LinearSVC()}
@@ -115,9 +111,7 @@ def inner_estimators(meta: Estimator) -> dict[str, Estimator] | None:
         held = getattr(meta, param)
         if param == "estimators":
             found |= {name: each for name, each in held if not isinstance(each, str)}
-        elif held is None and default is None:
-            return None
-        else:
+        elif held is not None or default is not None:
             found[param] = default() if held is None and default else held
     return found
 
@@ -259,13 +253,12 @@ class MetaModel(Model):
 def _replaced(meta: Estimator, step: str, lower: Lower) -> Params:
     """Return the parameters with which a meta-estimator fits on the device."""
     inside = {
-        name: _inner(each, f"{step}.{name}", lower)
-        for name, each in (inner_estimators(meta) or {}).items()
+        name: _inner(each, f"{step}.{name}", lower) for name, each in inner_estimators(meta).items()
     }
     params: Params = {
         param: [(name, inside.get(name, each)) for name, each in meta.estimators]
         if param == "estimators"
-        else inside[param]
+        else inside.get(param)
         for param in META[public_name(meta)]
     }
     if hasattr(meta, "n_jobs"):

@@ -39,7 +39,7 @@ def reads_text(estimator: Estimator) -> bool:
     if isinstance(estimator, FeatureUnion):
         return any(reads_text(how) for _, how in estimator.transformer_list)
     if meta.holds_estimators(estimator):
-        return any(map(reads_text, (meta.inner_estimators(estimator) or {}).values()))
+        return any(map(reads_text, meta.inner_estimators(estimator).values()))
     if not hasattr(estimator, "__sklearn_tags__"):
         return False
     tags = get_tags(estimator).input_tags

@@ -196,9 +196,7 @@ def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> 
 def _look_inside(part: Any, path: str, rows: Rows, leaves: Leaves) -> Node:
     """Return a meta-estimator with what it fits on the GPU."""
     held = meta.inner_estimators(part)
-    reasons = meta.find_obstacles(part, path)
-    if held is None or reasons:
-        reasons = reasons or [cuda.no_twin(part, path)]
+    if reasons := meta.find_obstacles(part, path):
         return Node(path, part, Kind.MODEL, None, tuple(reasons), leaves=leaves)
     found = [classify(each, "cuda", f"{path}.{name}", rows) for name, each in held.items()]
     inside = tuple(node for nodes in found for node in nodes)

@@ -18,7 +18,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from pipeline import explain
@@ -110,17 +110,16 @@ def test_what_the_device_refuses_is_no_bad_score_to_a_search() -> None:
 @pytest.mark.parametrize(
     ("estimator", "refused"),
     [
-        (BaggingClassifier(), {"baggingclassifier": "the nearest on the GPU is RandomForest"}),
         (
-            BaggingClassifier(DecisionTreeClassifier()),
-            {"baggingclassifier.estimator": "RandomForestClassifier(1, "},
+            BaggingClassifier(DecisionTreeClassifier(splitter="random")),
+            {"baggingclassifier.estimator": "cuML's trees take the best split"},
         ),
         (
             VotingClassifier(
                 [
                     ("a", LogisticRegression()),
                     ("b", make_pipeline(StandardScaler(), GaussianNB())),
-                    ("c", DecisionTreeClassifier()),
+                    ("c", ExtraTreeClassifier()),
                 ]
             ),
             {"votingclassifier.c": "RandomForestClassifier", **FITTED_INSIDE},

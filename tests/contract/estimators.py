@@ -12,6 +12,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 
 from pipeline.backends.cuml import estimator as cuml_estimator
+from pipeline.backends.cuml.single_tree import FORESTS, as_forest
 from pipeline.backends.cuml.tables import CUML, rule
 from pipeline.errors import Unsupported
 from tests.contract import cases
@@ -131,6 +132,7 @@ LOST = [
 def asked() -> Iterator[BaseEstimator]:
     """Return every estimator that the stand-ins know by what it is translated to."""
     used = [case.estimator for case in CASES]
+    used += [as_forest(each, "") for each in used if type(each) in FORESTS]
     used += [case.estimator.steps[-1][1] for case in cases.CLASSIFIERS.values()]
     for estimator in [*used, *HONOURED, *(each for each, _ in [*REFUSED, *LOST])]:
         if rule(estimator) and not rule(estimator).translation:
