@@ -43,8 +43,8 @@ class Lifts(BaseEstimator):
 
     def __getattr__(self, name: str) -> Any:
         """Return a public attribute of the fitted estimator."""
-        if hasattr(type(self), name):  # a method that the estimator has not, with its reason
-            return object.__getattribute__(self, name)
+        if hasattr(type(self), name):  # a method that the estimator has not
+            return self._why_missing(name)
         missing = f"{type(self).__name__!r} object has no attribute {name!r}"
         if name.startswith("_"):
             raise AttributeError(missing)
@@ -57,6 +57,15 @@ class Lifts(BaseEstimator):
         if callable(found) and name.startswith(CHANGE):
             raise AttributeError(f"{missing}: it would not change this model; call to_sklearn()")
         return found
+
+    def _why_missing(self, name: str) -> Any:
+        """Raise the error of a method that is not there, with its reason."""
+        try:
+            return object.__getattribute__(self, name)
+        except AttributeError as error:
+            if error.__cause__ is None:
+                raise
+            raise AttributeError(f"{error}: {error.__cause__}") from error
 
     def __dir__(self) -> Iterable[str]:
         """Return the names of the fitted estimator too."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, clone
-from sklearn.calibration import CalibratedClassifierCV
+from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
@@ -25,8 +25,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
-from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.inspection import (
+    DecisionBoundaryDisplay,
+    PartialDependenceDisplay,
+    partial_dependence,
+    permutation_importance,
+)
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, SGDClassifier
+from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
@@ -40,7 +46,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 from sklearn.svm import SVC, LinearSVC
-from sklearn.tree import DecisionTreeClassifier, export_text
+from sklearn.tree import DecisionTreeClassifier, export_text, plot_tree
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import Accelerated
@@ -358,6 +364,43 @@ INSPECTED: dict[str, tuple[Any, Callable[[Any], Any]]] = {
 def test_it_is_inspected_as_a_plain_estimator(name: str) -> None:
     estimator, ask = INSPECTED[name]
     assert_alike(ask(on_cpu(estimator).fit(X, Y)), ask(clone(estimator).fit(X, Y)))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["forest", "boosting"])
+def test_shap_explains_the_last_step(name: str) -> None:
+    shap = pytest.importorskip("shap")
+    estimator = make_pipeline(StandardScaler(), ALONE[name])
+    found, expected = (
+        shap.TreeExplainer(each[-1]).shap_values(each[:-1].transform(X))
+        for each in (on_cpu(estimator).fit(X, NUMBERS), clone(estimator).fit(X, NUMBERS))
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
+TREE = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=2, random_state=0))
+TWO = X[["n1", "n3"]]
+DRAWN: dict[str, Callable[[Any], Any]] = {
+    "a tree": lambda m: [text.get_text() for text in plot_tree(m[-1])],
+    "dependence": lambda m: PartialDependenceDisplay.from_estimator(m, TWO, ["n1"]).pd_results[0][
+        "average"
+    ],
+    "boundary": lambda m: (
+        DecisionBoundaryDisplay.from_estimator(
+            m, TWO, response_method="predict", grid_resolution=9
+        ).response
+    ),
+    "ROC": lambda m: RocCurveDisplay.from_estimator(m, TWO, NUMBERS).tpr,
+    "confusion": lambda m: ConfusionMatrixDisplay.from_estimator(m, TWO, NUMBERS).confusion_matrix,
+    "calibration": lambda m: CalibrationDisplay.from_estimator(m, TWO, NUMBERS).prob_true,
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_it_is_drawn_as_a_plain_estimator(name: str) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    ours, theirs = on_cpu(TREE).fit(TWO, NUMBERS), clone(TREE).fit(TWO, NUMBERS)
+    assert_alike(DRAWN[name](ours), DRAWN[name](theirs))
 
 
 def test_a_routed_cross_validation() -> None:
