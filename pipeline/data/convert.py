@@ -26,6 +26,10 @@ _LOOSE = (np.dtypes.ObjectDType, pd.ArrowDtype)
 _TYPES: dict[str, type] = {"b": bool, "i": int, "u": int}
 
 
+_ARRAY = "array"
+"""In `attrs` of a frame: its rows were passed as an array or as lists."""
+
+
 class Origin(NamedTuple):
     """What the cells of a column are to scikit-learn, where its column was converted."""
 
@@ -243,6 +247,15 @@ def origins(given: Any, X: Table) -> dict[Any, Origin]:
     return {name: origin for name, origin in every.items() if origin is not None}
 
 
+def as_passed(X: Table) -> Any:
+    """Return rows in the form in which they were passed: a frame, or a matrix.
+
+    >>> as_passed(convert([["a", 1]])).tolist()
+    [['a', 1]]
+    """
+    return X.to_numpy() if frames.is_frame(X) and X.attrs.get(_ARRAY) else X
+
+
 def _origin_of_nulls(column: pd.Series) -> Origin | None:
     # NumPy, which scikit-learn asks, has no null but that of numbers and dates.
     kind = column.dtype.kind
@@ -280,5 +293,8 @@ def _from_array(X: Table, *, objects: bool) -> Any:
     if array.dtype.kind in _PLAIN:
         return array
     if array.dtype.kind in "mM":
-        return pd.DataFrame(array)
-    return settle(pd.DataFrame(array.astype(object), dtype=object), objects=objects)
+        made = pd.DataFrame(array)
+    else:
+        made = settle(pd.DataFrame(array.astype(object), dtype=object), objects=objects)
+    made.attrs[_ARRAY] = True
+    return made

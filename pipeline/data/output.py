@@ -40,21 +40,28 @@ def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Table, kept: Mappin
 
     Parameters
     ----------
-    matrices : sequence of (array of shape (n_rows, n_names), names)
+    matrices : sequence of (array or frame of shape (n_rows, n_names), names)
         One or more, in one place.
     X : frame or array
         Gives the index, where it has one, and the columns.
     kept : mapping
-        Name in the result -> column of `X`; text becomes categorical.
+        Name in the result -> column of `X`.
     """
     module = load({"cpu": "pandas", "cuda": "cudf"}[frames.device_of(matrices[0][0])])
     index = X.index if frames.is_frame(X) else None
-    parts = [module.DataFrame(m, columns=list(names), index=index) for m, names in matrices]
+    parts = [_labelled(module, m, names, index) for m, names in matrices]
     frame = parts[0] if len(parts) == 1 else module.concat(parts, axis=1)
     table = X if frames.is_frame(X) else module.DataFrame(X)
     for name, source in kept.items():
-        frame[name] = categorize(table[[source]])[source]
+        frame[name] = table[source]
     return frame
+
+
+def _labelled(module: Any, rows: Any, names: Names, index: Column) -> Any:
+    if not frames.is_frame(rows):
+        return module.DataFrame(rows, columns=list(names), index=index)
+    index = rows.index if index is None else index
+    return rows.set_axis(list(names), axis=1).set_axis(index, axis=0)
 
 
 def categorize(X: Table) -> Any:

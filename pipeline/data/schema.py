@@ -250,9 +250,9 @@ fitted on numbers; convert it (pandas.to_numeric)
 
     def _idle(self, series: Series, name: Name) -> Series:
         """Return a column of what no step takes, which is an error where one reads it."""
+        if self.objects and series.dtype == object:
+            return series
         if self.used is None or name in self.used:
-            if self.objects and series.dtype == object:
-                return series
             raise DataError(_unusable(series, name))
         # No step reads it, and not every device could hold it.
         return _blank(series) if frames.library(series) == "pandas" else series

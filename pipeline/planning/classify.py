@@ -67,7 +67,7 @@ class Node:
     leaves : sequence of (str, transformer)
         The transformers inside it with their paths, or itself.
     runs_on_blocks : bool
-        Whether it is preprocessing of ours.
+        Whether it is preprocessing of ours; what is inside it and has reasons runs on the host.
     inside : tuple of Node
         The steps of the estimators that a meta-estimator fits on the device.
     """
@@ -177,9 +177,10 @@ def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> 
     kind, rule = kind_of_step(part), None
     if device == "cuda" and meta.holds_estimators(part):
         return _look_inside(part, path, rows, leaves)
+    against: tuple[Reason, ...] = ()
     try:
         if kind is Kind.PREPROCESSING:
-            places = _place_on_blocks(part, path, device, rows, leaves)
+            places, against = _place_on_blocks(part, path, device, rows, leaves)
         else:
             rule = _find_backend(part, kind, device)
             if rule is None:
@@ -190,7 +191,7 @@ def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> 
     except Unsupported as error:
         return Node(path, part, kind, rule, error.reasons, leaves=leaves)
     blocks = kind is Kind.PREPROCESSING
-    return Node(path, part, kind, rule, (), places, leaves, runs_on_blocks=blocks)
+    return Node(path, part, kind, rule, against, places, leaves, runs_on_blocks=blocks)
 
 
 def _look_inside(part: Any, path: str, rows: Rows, leaves: Leaves) -> Node:
@@ -218,17 +219,38 @@ def _find_backend(part: Any, kind: Kind, device: str) -> Backend | None:
 
 def _place_on_blocks(
     part: Any, path: str, device: str, rows: Rows, leaves: Leaves
-) -> tuple[Placement, ...]:
+) -> tuple[tuple[Placement, ...], tuple[Reason, ...]]:
+    """Return where the parts of preprocessing run, and why some cannot run on the device."""
     if rows != "dense":
         suggestion = "leave it out, or run it with scikit-learn: device='auto'"
         why = "it follows text, whose rows are sparse, and blocks are dense"
         raise Unsupported(Reason(path, why, suggestion))
-    if reasons := build.reasons(part, path):
-        texts = {inner: leaf for inner, leaf in leaves if _is_text(leaf)}
+    units = build.units(build.Inside(path, part, first=True))
+    against = [reason for _, reasons in units for reason in reasons]
+    texts = {inner: leaf for inner, leaf in leaves if _is_text(leaf)}
+    if texts or any(unit is part for (_, unit, _), reasons in units if reasons):
         inside = {inner: text.inside(leaf, inner) for inner, leaf in texts.items()}
-        raise Unsupported(*(inside.get(reason.step, reason) for reason in reasons))
-    kept = (inner for inner, leaf in leaves if not (isinstance(leaf, str) and leaf == "drop"))
-    return tuple(Placement(inner, BLOCKS[device], device) for inner in kept)
+        raise Unsupported(*(inside.get(reason.step, reason) for reason in against))
+    kept = [
+        unit for unit in units if not (isinstance(how := unit[0].estimator, str) and how == "drop")
+    ]
+    places = tuple(_place_unit(*unit, device) for unit in kept)
+    return places, tuple(against) if device == "cuda" else ()
+
+
+def _place_unit(part: build.Inside, reasons: Sequence[Reason], device: str) -> Placement:
+    if reasons:
+        return place_on_host(part.path, part.estimator, reasons, asked=device)
+    return Placement(part.path, BLOCKS[device], device)
+
+
+def place_on_host(
+    path: str, part: Estimator, reasons: Sequence[Reason], *, asked: str
+) -> Placement:
+    """Return that a step runs on the host as the user wrote it, and why."""
+    why = "; ".join(f"{r.parameter}: {r.why}" if r.parameter else r.why for r in reasons)
+    note = f"on the host: {why}" if asked != "cpu" else f"as it is: {why}"
+    return replace(HOST.describe(part, path), note=note, reasons=tuple(reasons))
 
 
 def _is_text(part: Any) -> bool:

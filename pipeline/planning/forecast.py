@@ -89,7 +89,7 @@ def _forecast_steps(
             continue
         if table is None:
             yield node.path, "in the process that the rows were gathered in"
-        elif node.runs_on_blocks:
+        elif node.runs_on_blocks and not any(place.reasons for place in node.placements):
             yield node.path, "the statistics of the partitions are merged"
             to_last = i >= len(nodes) - 2
             table = _transform_rows(node, table, columns, handed_on if to_last else "float64")

@@ -18,6 +18,7 @@ from pipeline.planning.classify import Node, classify, named_steps
 from pipeline.planning.plan import Plan, Step, make_host_step
 from pipeline.preprocessing.engine.build import must_come_first
 from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.engine.workers import HostWorker
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ def _make_program(
         order=rule.order if rule else "C",
         selected_from=after is not None and after.runs_on_blocks,
         classified=True,
+        make_worker=HostWorker,
     )
     places = [place for node in group for place in node.placements]
     return Step(" + ".join(node.path for node in group), program, device, places)

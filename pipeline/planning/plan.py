@@ -13,11 +13,11 @@ from sklearn.pipeline import Pipeline
 
 from pipeline import records
 from pipeline.backends.base import HostModel, Model, Placement, reads_float32
-from pipeline.backends.cpu import HOST
 from pipeline.data import frames, partitioned
+from pipeline.data.convert import as_passed
 from pipeline.errors import OutOfMemory, Reason, Unsupported
 from pipeline.planning import verbose
-from pipeline.planning.classify import Node
+from pipeline.planning.classify import Node, place_on_host
 from pipeline.preprocessing.engine.program import Program
 from pipeline.system.memory import raise_if_exhausted
 from pipeline.system.threads import halved
@@ -86,21 +86,36 @@ class Step:
         """Call a method that learns; on the host if the data stand in the way and it may."""
         if frames.is_partitioned(X):
             X = self._gather_if_needed(call, X, y, params)
-        work = partial(getattr(self.worker, call), X, y, **params)
+        work = partial(getattr(self.worker, call), self._form(X), y, **params)
         attempt = partial(run, work, self.name, call, self.device, "what is fitted")
 
         def again() -> Any:
             return self.learn(call, self.bring(X), y, **params)
 
         try:
-            return attempt()
+            result = attempt()
         except Unsupported as refused:
             self._to_host(refused, refused.reasons)
             return again()
         except OutOfMemory as full:
             if self.device != "cuda":
                 raise
-            return self._learn_with_less(full, attempt, again)
+            result = self._learn_with_less(full, attempt, again)
+        self._place_workers()
+        return result
+
+    def _place_workers(self) -> None:
+        """Tell what no twin runs, which the types of the columns may have decided."""
+        workers = self.worker.workers if isinstance(self.worker, Program) else ()
+        found = {
+            each.path: place_on_host(
+                each.path, each.estimator, [Reason(each.path, each.why)], asked=self.device
+            )
+            for each in workers
+        }
+        self.placements = [
+            place if place.reasons else found.get(place.step, place) for place in self.placements
+        ]
 
     def _learn_with_less(
         self, full: OutOfMemory, attempt: Callable[[], Any], again: Callable[[], Any]
@@ -130,8 +145,12 @@ class Step:
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Call a method of what was fitted."""
-        work = partial(self.worker.call, method, X, **params)
+        work = partial(self.worker.call, method, self._form(X), **params)
         return run(work, self.name, method, self.device, "what was fitted")
+
+    def _form(self, X: Table) -> Any:
+        """Return rows as the worker takes them: scikit-learn's own as they were passed."""
+        return as_passed(X) if type(self.worker) is HostModel else X
 
     def note(self, remark: str) -> None:
         """Add a remark to where this step runs."""
@@ -285,7 +304,5 @@ def placement_records(placements: Sequence[Placement]) -> list[records.Placement
 
 def make_host_step(path: str, part: Estimator, reasons: Sequence[Reason], *, asked: str) -> Step:
     """Return a step that runs on the host, as the user wrote it, and says why."""
-    why = "; ".join(f"{r.parameter}: {r.why}" if r.parameter else r.why for r in reasons)
-    note = f"on the host: {why}" if asked != "cpu" else f"as it is: {why}"
-    place = replace(HOST.describe(part, path), note=note, reasons=tuple(reasons))
+    place = place_on_host(path, part, reasons, asked=asked)
     return Step(path, HostModel(part), "cpu", [place])

@@ -24,7 +24,7 @@ from pipeline.planning.classify import named_steps
 from pipeline.planning.plan import Plan, Step, StepWorker, make_host_step
 from pipeline.preprocessing.engine.blocks import Categories, Dates, Numbers
 from pipeline.preprocessing.engine.nodes import TransformerNode, check_type
-from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.engine.program import Program, header
 from pipeline.preprocessing.transformers.splines import spline_parts
 from pipeline.typing import Estimator
 
@@ -41,7 +41,9 @@ class ProgramState(
     framed: bool
     """Whether the columns had names."""
     forms: list[Literal["Categories", "Dates", "Numbers"]]
-    """How each transformer, in order, reads its columns."""
+    """How each transformer that a twin runs, in order, reads its columns."""
+    workers: list[str] = []
+    """Paths of the transformers that no twin runs."""
     width: int
     dtype: Literal["auto", "float32", "float64"]
     """Of its matrix, from which the estimator behind it has learnt."""
@@ -119,8 +121,9 @@ def _pack_program(program: Program) -> Packed:
     leaves = list(program.node.leaves())
     state = ProgramState(
         dtypes=[str(dtype) for dtype in program.head.dtypes],
-        framed=any(leaf.twin.names is not None for leaf in leaves),
+        framed=program.named,
         forms=[leaf.form.__name__ for leaf in leaves],  # type: ignore[misc]
+        workers=[worker.path for worker in program.workers],
         width=program.width,
         dtype=program.dtype,  # type: ignore[arg-type]
     )
@@ -174,7 +177,8 @@ def _resume(step: Step, packed: Packed, estimator: Estimator, *, fallback: bool)
     if isinstance(state, ProgramState) and isinstance(worker, Program):
         forms = [FORMS[form] for form in state.forms]
         names = packed.names or []
-        worker.resume(packed.fitted, names, state.dtypes, forms, framed=state.framed)
+        head = header(names, state.dtypes)
+        worker.resume(packed.fitted, head, forms, framed=state.framed, workers=state.workers)
         worker.width, worker.dtype = state.width, state.dtype
     elif isinstance(state, BoosterState) and isinstance(worker, XGBoostModel):
         worker.resume(packed.files[state.file])

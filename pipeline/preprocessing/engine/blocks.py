@@ -2,9 +2,10 @@
 
 `Numbers` is a matrix with NaN for missing; `Categories` is codes beside their
 distinct values; `Dates` is points in time; `Indicators` is the positions of the
-ones in a one-hot matrix, kept unexpanded until it is written; `Joined` is blocks
-side by side; `Scaled` is a block times a number; `Unread` is columns of the table
-that nothing has read yet.
+ones in a one-hot matrix, kept unexpanded until it is written; `Objects` is what
+scikit-learn's own transformer made on the host; `Joined` is blocks side by side;
+`Scaled` is a block times a number; `Unread` is columns of the table that nothing
+has read yet.
 """
 
 from __future__ import annotations
@@ -91,6 +92,35 @@ class Categories:
             "categories reach a step that takes numbers; put OneHotEncoder, OrdinalEncoder or "
             "TargetEncoder before it"
         )
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Rows of a frame, or of a matrix of any type, of the host."""
+
+    whole: Any
+    """All rows of the table."""
+    rows: slice
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return int(self.whole.shape[1])
+
+    @property
+    def values(self) -> np.ndarray:
+        """The values as scikit-learn makes a matrix of them."""
+        rows = self.whole.iloc if frames.is_frame(self.whole) else self.whole
+        return np.asarray(rows[self.rows])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        return np.asarray(self.whole[:1]).dtype
+
+    def write(self, out: Array, start: int = 0) -> None:
+        """Copy the values; what is no number has a place in a matrix of objects alone."""
+        out[:, start : start + self.width] = self.values
 
 
 class Dates(Matrix):
@@ -238,6 +268,8 @@ def scale(block: Block, weight: float | None) -> Block:
         return block
     if isinstance(block, Numbers):
         return Numbers(block.values * weight)
+    if isinstance(block, Objects):
+        return Objects(block.whole * weight, block.rows)
     if isinstance(block, Joined):
         return join([scale(part, weight) for part in block.blocks])
     return Scaled(block, weight)
@@ -268,9 +300,11 @@ def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
     >>> common_type([ints]), common_type([ints, floats])
     (dtype('int32'), dtype('float64'))
     """
-    known = [b.dtype for b in blocks if isinstance(b, Numbers | Indicators | Scaled)]
-    common = np.result_type(*known) if known else np.dtype("float64")
-    return common if common.kind in "iufb" else np.dtype("float64")
+    typed = [b for b in blocks if isinstance(b, Numbers | Indicators | Objects | Scaled)]
+    known = [np.dtype(block.dtype) for block in typed]
+    if any(kind.kind not in "iufb" for kind in known):
+        return np.dtype(object)
+    return np.result_type(*known) if known else np.dtype("float64")
 
 
 def as_numbers(block: Block, rows: Part) -> Numbers:
@@ -327,4 +361,6 @@ def holds_others(block: Block, X: Table) -> bool:
     """Return whether a block holds anything but numbers."""
     if isinstance(block, Unread):
         return not all(frames.holds_numbers(frames.column(X, name)) for name in block.names)
+    if isinstance(block, Objects):
+        return block.dtype.kind not in "iufb"
     return isinstance(block, Categories | Dates)

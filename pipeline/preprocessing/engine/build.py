@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -12,6 +14,7 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from pipeline.errors import ConfigError, Reason, Unsupported
+from pipeline.preprocessing.engine.blocks import Categories, Numbers
 from pipeline.preprocessing.engine.nodes import (
     BlockNode,
     Branch,
@@ -21,12 +24,17 @@ from pipeline.preprocessing.engine.nodes import (
     Passthrough,
     PipelineNode,
     TransformerNode,
+    WorkerNode,
 )
+from pipeline.preprocessing.engine.twin import Twin
+from pipeline.preprocessing.engine.workers import Worker
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator
 
 CONTAINERS = (Pipeline, ColumnTransformer, FeatureUnion)
 WORDS = (None, "passthrough", "drop")
+MakeWorker = Callable[[Estimator, str], Worker]
+ALONE = "it gets a column alone, as a series"
 NUMBER = "use a Python number"
 SELECTOR = "use make_column_selector or list the columns"
 
@@ -47,7 +55,14 @@ class BuildOptions:
     weights : sequence of (transformer, array)
         What transformers, as they are in the estimator, weigh the rows by.
     classified : bool
-        It is known that every part has a twin.
+        It is known that every part has a twin, or a worker.
+    make_worker : callable, optional
+        Returns what runs a transformer that has no twin, given it and its path. Without it, such
+        a transformer is an error.
+    on_host : bool
+        The table is on the host, where what a twin cannot read is read by a worker.
+    workers : collection of str, optional
+        The paths of what workers run, where it is known.
     """
 
     keeps: Keeps = "none"
@@ -55,6 +70,9 @@ class BuildOptions:
     rank_error: float = 0.0
     weights: Sequence[tuple[Any, Any]] = ()
     classified: bool = False
+    make_worker: MakeWorker | None = None
+    on_host: bool = False
+    workers: Collection[str] | None = None
 
 
 def build(
@@ -83,40 +101,138 @@ def build(
         raise Unsupported(*against)
     if options.keeps == "small" and _needs_all_rows(inside):
         options = replace(options, keeps="none")
-    return _node(estimator, head, step, options)
+    return _node(Inside(step, estimator, first=True), head, options, ends=True)
 
 
-def _node(estimator: Estimator, head: pd.DataFrame, step: str, options: BuildOptions) -> BlockNode:
-    kind = type(estimator)
-    if kind in TWINS:
-        twin = TWINS[kind](estimator)
-        twin.rank_error = options.rank_error
-        weights = next((given for of, given in options.weights if of is estimator), None)
-        return TransformerNode(twin, keeps=options.keeps, float32=options.float32, weights=weights)
+def _node(
+    inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
+) -> BlockNode:
+    """Return the node of a part.
+
+    Parameters
+    ----------
+    inside : Inside
+    head : pandas.DataFrame or None
+        A row of what comes in; None where it is not known.
+    options : BuildOptions
+    ends : bool
+        What it makes comes out, and goes to no other part.
+    """
+    step, estimator, _ = inside
     if left_out(estimator):
         return Passthrough()
-
-    prefix = f"{step}." if step else ""
+    if why := _why_worker(inside, options):
+        return _worker(inside, options, why)
+    kind = type(estimator)
+    if kind in TWINS:
+        return _leaf(inside, head, options, ends=ends)
     if kind is Pipeline:
-        check_names(estimator, estimator.steps, step)
-        nodes = [_node(how, head, prefix + name, options) for name, how in estimator.steps]
-        return PipelineNode(estimator, nodes)
-    weights = estimator.transformer_weights or {}
+        return _pipeline(inside, head, options, ends=ends)
+    branches = _make_branches(inside, head, options, ends=ends)
     if kind is FeatureUnion:
-        _check_union(estimator, step)
-        branches = [
-            Branch(name, _node(how, head, prefix + name, options), None, weights.get(name))
-            for name, how in estimator.transformer_list
-            if how != "drop"
-        ]
-        return FeatureUnionNode(estimator, branches, head)
-    check_names(estimator, estimator.transformers, step)
-    branches = [
-        Branch(name, _node(how, head[names], prefix + name, options), names, weights.get(name))
-        for name, how, names in _branches(estimator, estimator.transformers, head, step)
-        if names and how != "drop"
-    ]
+        return FeatureUnionNode(estimator, branches)
+    assert head is not None
     return ColumnTransformerNode(estimator, branches, head)
+
+
+def _why_worker(inside: Inside, options: BuildOptions) -> str:
+    """Return why a worker runs a part, as far as its parameters say; empty where none does."""
+    if options.make_worker is None:
+        return ""
+    if options.workers is not None:
+        return "as it was when it was fitted" if inside.path in options.workers else ""
+    return "; ".join(reason.why for reason in _reasons_of([inside]))
+
+
+def _worker(
+    inside: Inside, options: BuildOptions, why: str, *, dense: bool = False, series: bool = False
+) -> WorkerNode:
+    assert options.make_worker is not None
+    worker = options.make_worker(inside.estimator, inside.path)
+    return WorkerNode(worker, inside.estimator, inside.path, why, series=series, dense=dense)
+
+
+def _leaf(
+    inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
+) -> BlockNode:
+    estimator = inside.estimator
+    twin = TWINS[type(estimator)](estimator)
+    may = options.make_worker is not None and options.on_host and options.workers is None
+    stand_in = partial(_worker, inside, options, dense=True) if may else None
+    if stand_in and head is not None and (why := _unreadable(twin, head, ends=ends)):
+        return stand_in(why)
+    twin.rank_error = options.rank_error
+    weights = next((given for of, given in options.weights if of is estimator), None)
+    return TransformerNode(
+        twin, keeps=options.keeps, float32=options.float32, weights=weights, stand_in=stand_in
+    )
+
+
+def _unreadable(twin: Twin[Any], head: pd.DataFrame, *, ends: bool) -> str:
+    """Return why a twin cannot read columns as scikit-learn does; empty where it can."""
+    odd = [name for name, dtype in head.dtypes.items() if dtype.kind not in "iufb"]
+    if not odd or twin.reads is not Numbers:
+        return ""
+    if ends and type(twin).passes_on and twin.form(lambda: False) is Categories:
+        return f"the columns {odd} are no numbers, and come out"
+    return ""
+
+
+def _pipeline(
+    inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
+) -> PipelineNode:
+    step, estimator, first = inside
+    check_names(estimator, estimator.steps, step)
+    nodes: list[BlockNode] = []
+    active = [name for name, how in estimator.steps if not left_out(how)]
+    for name, how in estimator.steps:
+        last = not active or name == active[-1]
+        part = Inside(_join(step, name), how, first)
+        nodes.append(_node(part, head, options, ends=ends and last))
+        if name in active:
+            head, first = None, False
+    return PipelineNode(estimator, nodes)
+
+
+def _make_branches(
+    inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
+) -> list[Branch]:
+    step, estimator, _ = inside
+    weights = estimator.transformer_weights or {}
+    if type(estimator) is FeatureUnion:
+        _check_union(estimator, step)
+        held: Sequence[tuple[str, Any, Any]] = [
+            (name, how, None) for name, how in estimator.transformer_list
+        ]
+        alone: set[str] = set()
+    else:
+        assert head is not None
+        check_names(estimator, estimator.transformers, step)
+        alone = _alone(estimator)
+        held = _branches(estimator, head, step, series=options.make_worker is not None)
+    branches = []
+    for name, how, names in held:
+        if how == "drop" or names == []:
+            continue
+        part = Inside(_join(step, name), how, first=True)
+        given = head if head is None or names is None else head[names]
+        if name in alone:
+            node: BlockNode = _worker(part, options, ALONE, series=True)
+        else:
+            node = _node(part, given, options, ends=ends)
+        branches.append(Branch(name, node, names, weights.get(name)))
+    return branches
+
+
+def _alone(estimator: ColumnTransformer) -> set[str]:
+    """Return the names of the transformers that get a column alone, as a series."""
+    return {
+        name for name, how, key in estimator.transformers if is_scalar(key) and hasattr(how, "fit")
+    }
+
+
+def _join(step: str, name: str) -> str:
+    return f"{step}.{name}" if step else name
 
 
 def _check_union(estimator: FeatureUnion, step: str) -> None:
@@ -130,14 +246,28 @@ def _check_union(estimator: FeatureUnion, step: str) -> None:
 
 
 def _branches(
-    estimator: ColumnTransformer, transformers: Sequence[Any], head: pd.DataFrame, step: str
+    estimator: ColumnTransformer, head: pd.DataFrame, step: str, *, series: bool
 ) -> list[tuple[str, Any, list[Any]]]:
-    """Return the names, transformers and columns of the branches, the remainder last."""
-    prefix = f"{step}." if step else ""
-    chosen = [(name, how, selected(head, key, prefix + name)) for name, how, key in transformers]
+    """Return the names, transformers and columns of the branches, the remainder last.
+
+    With `series`, a key may be a column alone, which comes as a series.
+    """
+    chosen = [
+        (name, how, selected(head, [key] if series and is_scalar(key) else key, _join(step, name)))
+        for name, how, key in estimator.transformers
+    ]
     used = {column for _, _, names in chosen for column in names}
     rest = [column for column in head.columns if column not in used]
     return [*chosen, ("remainder", estimator.remainder, rest)]
+
+
+def is_scalar(key: Any) -> bool:
+    """Return whether a key stands for a column alone, which a transformer gets as a series.
+
+    >>> is_scalar("text"), is_scalar(["text"])
+    (True, False)
+    """
+    return isinstance(key, str | int) and not isinstance(key, bool)
 
 
 def check_names(estimator: Estimator, parts: Sequence[Any], step: str) -> None:
@@ -161,12 +291,7 @@ def columns_read(estimator: Estimator, head: pd.DataFrame) -> list[Any] | None:
         return columns_read(active[0], head) if active else None
     if type(estimator) is not ColumnTransformer:
         return None
-    # A key alone, which hands on one column as a series, is for readers of text.
-    transformers = [
-        (name, how, [key] if isinstance(key, str | int) else key)
-        for name, how, key in estimator.transformers
-    ]
-    branches = _branches(estimator, transformers, head, "")
+    branches = _branches(estimator, head, "", series=True)
     read = {name for _, how, names in branches if how != "drop" for name in names}
     return [name for name in head.columns if name in read]
 
@@ -231,14 +356,34 @@ class Inside(NamedTuple):
 
 def walk(estimator: Estimator, step: str, *, first: bool = True) -> list[Inside]:
     """Return an estimator and all inside it: a container, then what it holds, in order."""
-    found = [Inside(step, estimator, first)]
-    kind, prefix = type(estimator), f"{step}." if step else ""
+    whole = Inside(step, estimator, first)
+    inside = [walk(how, path, first=first) for path, how, first in _children(whole)]
+    return [whole, *chain.from_iterable(inside)]
+
+
+def _children(whole: Inside) -> list[Inside]:
+    """Return what a container holds, in order."""
+    step, estimator, first = whole
+    held, kind = [], type(estimator)
     first = first or kind is ColumnTransformer
     for name, how in parts(estimator):
-        path = prefix + name
-        inner = walk(how, path, first=first) if type(how) in CONTAINERS else ()
-        found += inner or [Inside(path, how, first)]
+        held.append(Inside(_join(step, name), how, first))
         first = first and (kind is not Pipeline or left_out(how))
+    return held
+
+
+def units(whole: Inside) -> list[tuple[Inside, list[Reason]]]:
+    """Return what runs as one, and why not on blocks: transformers, and containers that must."""
+    against = _reasons_of([whole])
+    if against or type(whole.estimator) not in CONTAINERS:
+        return [(whole, against)]
+    alone = _alone(whole.estimator) if type(whole.estimator) is ColumnTransformer else ()
+    found = []
+    for part in _children(whole):
+        if part.path.removeprefix(_join(whole.path, "")) in alone:
+            found.append((part, [Reason(part.path, ALONE, "give it a list of columns")]))
+        else:
+            found += units(part)
     return found
 
 

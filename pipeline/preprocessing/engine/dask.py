@@ -19,7 +19,7 @@ from pipeline.preprocessing.engine.table import (
     Brought,
     Cut,
     Part,
-    Read,
+    Reading,
     Table,
     blocks_to_write,
     bring_once,
@@ -142,17 +142,17 @@ class Partitions:
         pairs = zip(self._parts, self._own, strict=True)
         return [task(part, list(own)) for part, own in pairs]
 
-    def write(self, read: Read, dtype: str, names: Sequence[Any]) -> Any:
+    def write(self, reading: Reading, dtype: str, names: Sequence[Any]) -> Any:
         """Return a Dask array of the matrices, or a Dask frame where there are names."""
         if names:
-            framed = partial(write_frame, read=read, dtype=dtype, names=names)
+            framed = partial(_write, write_frame, reading, dtype=dtype, names=names)
             meta = framed(self.first().table)[:0]
             return load("dask.dataframe.from_delayed")(self._each(framed), meta=meta)
         first = self.first()
-        blocks = blocks_to_write(read, first, beside=False)
+        blocks = blocks_to_write(reading(first.table), first, beside=False)
         width = sum(block.width for block in blocks)
         dtype = str(self._common_type(common_type(blocks) if dtype == "auto" else np.dtype(dtype)))
-        made = self._each(partial(write_matrix, read=read, dtype=dtype))
+        made = self._each(partial(_write, write_matrix, reading, dtype=dtype))
         meta = first.table.xp.empty((0, 0), dtype=dtype)
         whole = load("dask.array.from_delayed")
         arrays = [
@@ -170,6 +170,11 @@ class Partitions:
 
 Data = Table | Partitions
 """What a program is fitted on: the rows of one table, or of many."""
+
+
+def _write(write: Callable[..., Any], reading: Reading, table: Table, **how: Any) -> Any:
+    """Return what is written of one partition."""
+    return write(table, reading(table), **how)
 
 
 def _head(X: Any) -> Any:

@@ -27,14 +27,16 @@ from sklearn.preprocessing import FunctionTransformer
 # scikit-learn has no public way to print what `verbose` asks for.
 from sklearn.utils._user_interface import _print_elapsed_time
 
+from pipeline.data import frames
 from pipeline.data.convert import Origin
 from pipeline.data.output import container
-from pipeline.errors import DataError, PipelineError
+from pipeline.errors import DataError, PipelineError, Reason, Unsupported
 from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
     Dates,
     Numbers,
+    Objects,
     Unread,
     as_categories,
     as_dates,
@@ -45,8 +47,9 @@ from pipeline.preprocessing.engine.blocks import (
     join,
     scale,
 )
-from pipeline.preprocessing.engine.table import Part, Read
+from pipeline.preprocessing.engine.table import Part, Read, Table, write_frame, write_matrix
 from pipeline.preprocessing.engine.twin import Twin
+from pipeline.preprocessing.engine.workers import Worker
 from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
 from pipeline.typing import Array, Estimator, Target
@@ -87,12 +90,27 @@ class NodeInput:
     moments: Moments | None = None
     origins: Mapping[Any, Origin] = field(default_factory=dict)
 
+    @property
+    def read(self) -> Read:
+        """What comes in, as it is."""
+        if self.blocks is not None:
+            return self.blocks
+        columns = Unread(self.names or ())
+        return lambda part: columns
+
     def reader(self, form: type) -> Read:
         """Return what reads a part's rows in a form."""
         blocks, convert = self.blocks, CONVERT[form]
         if blocks is None:
             return methodcaller("read", self.names, form)
         return lambda part: convert(blocks(part), part)
+
+    def objects(self, table: Data) -> bool:
+        """Return whether some of what comes in are Python objects."""
+        return any(
+            isinstance(block, Objects) and block.dtype.kind not in "iufb"
+            for block in flat(self.read(table.first()))
+        )
 
     def width(self, table: Data) -> int:
         """Return the number of columns."""
@@ -102,8 +120,7 @@ class NodeInput:
 
     def numeric(self, table: Data) -> bool:
         """Return whether all columns are numbers."""
-        first = Unread(self.names or ()) if self.blocks is None else self.blocks(table.first())
-        return not any(holds_others(block, table.like) for block in flat(first))
+        return not any(holds_others(block, table.like) for block in flat(self.read(table.first())))
 
 
 CONVERT: dict[type, Callable[[Block, Part], Any]] = {
@@ -140,8 +157,8 @@ class BlockNode(ABC):
         """Learn from all rows of the source; return what becomes of them."""
 
     @abstractmethod
-    def apply(self, block: Block, part: Part) -> Block:
-        """Transform a block of new rows."""
+    def read_new(self, table: Table, read: Read) -> Read:
+        """Return what becomes of new rows: of all of a table, given what comes in."""
 
     @abstractmethod
     def to_sklearn(self) -> Any:
@@ -170,9 +187,18 @@ class BlockNode(ABC):
         return {name: cell for node in self.children for name, cell in node.known().items()}
 
     def leaves(self) -> Iterator[TransformerNode]:
-        """Yield the transformers, in the order of the estimator."""
+        """Yield the transformers that twins run, in the order of the estimator."""
         for node in self.children:
             yield from node.leaves()
+
+    def workers(self) -> Iterator[WorkerNode]:
+        """Yield the transformers that no twin runs, in the order of the estimator."""
+        for node in self.children:
+            yield from node.workers()
+
+    def suited(self, table: Data, source: NodeInput) -> BlockNode:
+        """Return the node itself, or what stands in for it where it cannot read what comes in."""
+        return self
 
     @cached_property
     def widest(self) -> int:
@@ -202,6 +228,8 @@ class TransformerNode(BlockNode):
         Make float32 of float32 where scikit-learn's transformer does.
     weights : numpy.ndarray, shape (n_rows,), optional
         Of the rows of the next `fit`, which forgets them.
+    stand_in : callable, optional
+        Returns the node that reads what the twin cannot, given why.
     """
 
     def __init__(
@@ -211,7 +239,9 @@ class TransformerNode(BlockNode):
         keeps: Keeps = "none",
         float32: bool = False,
         weights: Array = None,
+        stand_in: Callable[[str], WorkerNode] | None = None,
     ) -> None:
+        self.stand_in = stand_in
         self.twin, self.estimator, self.keeps, self.weights = twin, twin.estimator, keeps, weights
         self.form: type = twin.reads
         self.float32 = float32
@@ -241,6 +271,12 @@ class TransformerNode(BlockNode):
             )
         self._finish(stats)
         return (lambda part: self.apply(read(part), part, aligned)), twin.moments_behind(stats)
+
+    def suited(self, table: Data, source: NodeInput) -> BlockNode:
+        """Return the stand-in where Python objects come in."""
+        if self.stand_in is None or not source.objects(table):
+            return self
+        return self.stand_in("what comes in is no table of numbers or categories")
 
     def _aligned(self, y: Target, weights: Array) -> list[Any]:
         """Return what the twin needs beside its blocks, one entry a row."""
@@ -289,6 +325,10 @@ class TransformerNode(BlockNode):
         if not isinstance(made, Numbers) or made.values.dtype != "float64":
             return made
         return Numbers(made.values.astype("float32")) if self._keeps_float32 else made
+
+    def read_new(self, table: Table, read: Read) -> Read:
+        """Return what transforms a block of new rows."""
+        return lambda part: self.apply(read(part), part)
 
     def known(self) -> Cells:
         """Return the first category of each column."""
@@ -346,9 +386,9 @@ class Passthrough(BlockNode):
         """Return the source's columns."""
         return replace(source, blocks=blocks, moments=moments)
 
-    def apply(self, block: Block, part: Part) -> Block:
-        """Return the block; columns of the table stay unread."""
-        return block
+    def read_new(self, table: Table, read: Read) -> Read:
+        """Return what comes in; columns of the table stay unread."""
+        return read
 
     def to_sklearn(self) -> Any:
         """Return the word that scikit-learn's containers use for it."""
@@ -358,26 +398,150 @@ class Passthrough(BlockNode):
         """Take nothing."""
 
 
+class WorkerNode(BlockNode):
+    """A transformer that no twin runs: its worker learns from all rows, and transforms all.
+
+    Parameters
+    ----------
+    worker : Worker
+        Unfitted.
+    estimator : transformer
+        What it runs.
+    path : str
+        Of the transformer in the whole estimator.
+    why : str
+        Why no twin runs it.
+    series : bool
+        It reads one column, as a series.
+    dense : bool
+        Sparse rows that it makes are made dense, as the twin in whose place it is would do.
+    """
+
+    named: Sequence[Any] | None = None
+    """The columns of the frame that it reads behind another step; None of a matrix."""
+    made: Sequence[Any] | None = None
+    """The columns of the frame that it made of the training rows; None of a matrix."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        estimator: Estimator,
+        path: str,
+        why: str,
+        *,
+        series: bool = False,
+        dense: bool = False,
+    ) -> None:
+        self.worker, self.estimator, self.path, self.why = worker, estimator, path, why
+        self.series, self.dense = series, dense
+
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+        """Fit the worker on all rows."""
+        if not isinstance(table, Table):
+            raise DataError(f"{self.path} needs all rows in one table; pass X.compute()")
+        if source.framed and source.names is not None:
+            self.named = list(source.names)
+        made = self._told(self.worker.fit_transform, self._rows(table, source.read), y)
+        self.made = list(made.columns) if hasattr(made, "columns") else None
+        return self._read(made, table), None
+
+    def read_new(self, table: Table, read: Read) -> Read:
+        """Transform all rows."""
+        return self._read(self._told(self.worker.call, "transform", self._rows(table, read)), table)
+
+    def _rows(self, table: Table, read: Read) -> Any:
+        """Return what comes in as scikit-learn would hand it on."""
+        first = flat(read(table.first()))
+        if all(isinstance(block, Unread) for block in first):
+            names = [name for block in first for name in block.names]  # type: ignore[attr-defined]
+            return frames.column(table.X, *names) if self.series else table.select(names)
+        if self.named is not None:
+            return write_frame(table, read, "auto", self.named)
+        return write_matrix(table, read, "auto")
+
+    def _told(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Return what scikit-learn makes; name the step in its error."""
+        try:
+            return work(*args)
+        except PipelineError:
+            raise
+        except (TypeError, ValueError) as error:
+            error.add_note(f"in the step {self.path}")
+            raise
+
+    def _read(self, made: Any, table: Table) -> Read:
+        """Return what reads the rows that were made."""
+        made = self._checked(made, table)
+        if not frames.is_frame(made) and made.dtype.kind in "iufb":
+            return lambda part: Numbers(made[part.rows])
+        if table.device == "cuda":
+            why = "it makes what is no matrix of numbers"
+            raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
+        return lambda part: Objects(made, part.rows)
+
+    def _checked(self, made: Any, table: Table) -> Any:
+        if frames.is_sparse(made):
+            if not self.dense:
+                why = f"{type(self.estimator).__name__} makes sparse rows, and blocks are dense"
+                raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
+            made = made.toarray()
+        made = made.to_pandas() if frames.library(made) == "polars" else made
+        made = made if hasattr(made, "shape") else np.asarray(made)
+        if len(made.shape) != 2:
+            raise DataError(
+                f"The output of the '{self.path}' transformer should be 2D (numpy array, scipy "
+                "sparse array, dataframe)."
+            )
+        if made.shape[0] != table.n_rows:
+            raise DataError(f"{self.path} made {made.shape[0]} rows of {table.n_rows}")
+        return made
+
+    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
+        """Return the columns of the frame that was made, or none of a matrix."""
+        return NodeInput(self.made, source.framed or self.made is not None, blocks)
+
+    def workers(self) -> Iterator[WorkerNode]:
+        """Yield itself."""
+        yield self
+
+    def to_sklearn(self) -> Any:
+        """Return the worker's fitted scikit-learn transformer."""
+        return self.worker.to_sklearn()
+
+    def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
+        """Let the worker take its fitted transformer."""
+        check_type(fitted, self.estimator)
+        named = getattr(fitted, "feature_names_in_", None)
+        self.named = None if named is None else list(named)
+        self.worker.resume(fitted)
+
+
 class PipelineNode(BlockNode):
     """A `Pipeline` of transformers."""
 
     def __init__(self, estimator: Pipeline, nodes: Sequence[BlockNode]) -> None:
-        self.estimator, self.children = estimator, nodes
+        self.estimator, self.nodes = estimator, list(nodes)
+
+    @property
+    def children(self) -> Sequence[BlockNode]:  # type: ignore[override]
+        """The nodes of the steps."""
+        return self.nodes
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
         """Fit each node on what the one before made of the training rows."""
-        for i, node in enumerate(self.children):
+        for i, node in enumerate(self.nodes):
+            self.nodes[i] = node = node.suited(table, source)
             with _print_elapsed_time("Pipeline", self.estimator._log_message(i)):
                 made = node.fit(table, source, y)
-            if i + 1 < len(self.children):
+            if i + 1 < len(self.nodes):
                 source = node.then(source, *made)
         return made
 
-    def apply(self, block: Block, part: Part) -> Block:
+    def read_new(self, table: Table, read: Read) -> Read:
         """Apply node after node."""
         for node in self.children:
-            block = node.apply(block, part)
-        return block
+            read = node.read_new(table, read)
+        return read
 
     def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
         """Return the source as node after node hands it on."""
@@ -412,9 +576,18 @@ class Branch:
     """Columns of the table; None where all that comes in is read."""
     weight: float | None = None
 
-    def weighed(self, read: Read, part: Part) -> Block:
-        """Return the block of a part, read as numbers, times the weight."""
-        return scale(as_read(read(part), part), self.weight)
+    def source(self, read: Read) -> Read:
+        """Return what reads what comes in: the columns of the branch, or all there is."""
+        if self.names is None:
+            return read
+        columns = Unread(self.names)
+        return lambda part: columns
+
+    def scaled(self, read: Read) -> Read:
+        """Return what reads a part as numbers, times the weight, where there is one."""
+        if self.weight is None:
+            return read
+        return lambda part: scale(as_read(read(part), part), self.weight)
 
 
 class _SideBySide(BlockNode):
@@ -423,31 +596,35 @@ class _SideBySide(BlockNode):
     resumed: Any = None
     """The fitted container of a saved model."""
 
-    def __init__(
-        self, estimator: Estimator, branches: Sequence[Branch], head: pd.DataFrame
-    ) -> None:
-        self.estimator, self.branches, self.head = estimator, branches, head
-        self.children = [branch.node for branch in branches]
+    def __init__(self, estimator: Estimator, branches: Sequence[Branch]) -> None:
+        self.estimator, self.branches = estimator, branches
+
+    @property
+    def children(self) -> Sequence[BlockNode]:  # type: ignore[override]
+        """The nodes of the branches."""
+        return [branch.node for branch in self.branches]
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
         """Fit the branches one after the other."""
         reads = []
-        for branch in self.branches:
+        for i, branch in enumerate(self.branches):
             rows, columns = table, source
             if branch.names is not None:
                 rows, columns = table.narrowed(branch.names), replace(source, names=branch.names)
-            read = branch.node.fit(rows, columns, y)[0]
-            reads.append(read if branch.weight is None else partial(branch.weighed, read))
+            branch.node = branch.node.suited(rows, columns)
+            told = self.estimator._log_message(branch.name, i + 1, len(self.branches))
+            with _print_elapsed_time(type(self.estimator).__name__, told):
+                read = branch.node.fit(rows, columns, y)[0]
+            reads.append(branch.scaled(read))
         return lambda part: join([read(part) for read in reads]), None
 
-    def apply(self, block: Block, part: Part) -> Block:
+    def read_new(self, table: Table, read: Read) -> Read:
         """Apply every branch to its columns."""
-        made = []
-        for branch in self.branches:
-            given = block if branch.names is None else Unread(branch.names)
-            read = partial(branch.node.apply, given)
-            made.append(read(part) if branch.weight is None else branch.weighed(read, part))
-        return join(made)
+        reads = [
+            branch.scaled(branch.node.read_new(table, branch.source(read)))
+            for branch in self.branches
+        ]
+        return lambda part: join([each(part) for each in reads])
 
     def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Keep the whole, and let each branch take its transformer."""
@@ -474,6 +651,12 @@ class ColumnTransformerNode(_SideBySide):
     head : pandas.DataFrame
         A row of the table.
     """
+
+    def __init__(
+        self, estimator: ColumnTransformer, branches: Sequence[Branch], head: pd.DataFrame
+    ) -> None:
+        super().__init__(estimator, branches)
+        self.head = head
 
     def to_sklearn(self) -> ColumnTransformer:
         """Return a fitted `ColumnTransformer`, whose attributes scikit-learn itself has set."""
@@ -536,15 +719,21 @@ class Frozen(FrozenEstimator):
         super().__init__(estimator)
         self.known = known
 
+    def fit(self, X: pd.DataFrame, y: Target = None, **params: Any) -> Frozen:
+        """Change nothing: it is fitted, which not every transformer could say."""
+        return self
+
     def transform(self, X: pd.DataFrame) -> Any:
         """Transform a row."""
+        if not self.known:
+            return self.estimator.transform(X)
         cells = {n: pd.Series(c, X.index, c.dtype) for n, c in self.known.items() if n in X}
         return self.estimator.transform(
             pd.DataFrame({name: cells.get(name, X[name]) for name in X})
         )
 
 
-def _storable(row: pd.DataFrame) -> pd.DataFrame:
+def storable(row: pd.DataFrame) -> pd.DataFrame:
     """Return a row in types of NumPy where a `pandas.NA` is: scikit-learn makes no array of it."""
     held = {name: row[name].dtype for name in row if row[name].array[0] is pd.NA}
     return row.astype({n: "float64" if t.kind in "iufb" else object for n, t in held.items()})
@@ -578,7 +767,7 @@ def freeze_fit_thaw(
         ],
         remainder=frozen("remainder", estimator.remainder),
     )
-    whole.fit(_storable(head))
+    whole.fit(storable(head))
     # scikit-learn names the remainder and keeps what was given, for display.
     whole._remainder = (whole._remainder[0], estimator.remainder, *whole._remainder[2:])
     whole.transformers_ = [

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from operator import methodcaller
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,19 @@ from sklearn.preprocessing import FunctionTransformer
 from pipeline.data import frames
 from pipeline.data.convert import Origin
 from pipeline.data.output import container
-from pipeline.errors import ConfigError, DataError, Unsupported
+from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.preprocessing.engine import table as tables
 from pipeline.preprocessing.engine.blocks import Unread
 from pipeline.preprocessing.engine.build import (
     BuildOptions,
+    MakeWorker,
     build,
     obstacles_to_batches,
+    reasons,
 )
 from pipeline.preprocessing.engine.dask import Data, Partitions
-from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput
-from pipeline.preprocessing.engine.table import Read, Table
+from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput, WorkerNode, storable
+from pipeline.preprocessing.engine.table import Read, Reading, Table
 from pipeline.typing import Estimator, Names
 
 
@@ -51,7 +54,9 @@ class Program:
     selected_from : bool
         A `ColumnTransformer` follows: on the host it is given a frame where some columns are text.
     classified : bool
-        It is known that every part has a twin; otherwise `fit` looks.
+        It is known that every part has a twin, or a worker; otherwise `fit` looks.
+    make_worker : callable, optional
+        Returns what runs a transformer that has no twin, given it and its path.
 
     Examples
     --------
@@ -71,13 +76,15 @@ class Program:
         order: str = "C",
         selected_from: bool = False,
         classified: bool = False,
+        make_worker: MakeWorker | None = None,
     ) -> None:
+        self.make_worker = make_worker
         self.order, self.selected_from, self.classified = order, selected_from, classified
         self.estimator, self.dtype, self.step, self.rank_error = estimator, dtype, step, rank_error
         self.node: BlockNode | None = None
         self.width = self.widest = 0
         self.head: pd.DataFrame | None = None
-        self.resumed = False
+        self.resumed = self.named = False
         self.framed = container(estimator) != "default"
         self.origins: Mapping[Any, Origin] = {}
         self.weights: list[tuple[Any, Any]] = []
@@ -124,6 +131,8 @@ class Program:
     @property
     def forgotten(self) -> str:
         """Why no rows can be added to those of `fit`; empty where they can."""
+        if self.workers:
+            return f"{self.workers[0].path} learns from all rows at once; call fit"
         leaves = () if self.node is None or self.resumed else self.node.leaves()
         for leaf in leaves:
             if leaf.stats is None:
@@ -136,23 +145,24 @@ class Program:
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn, and return the matrix of the training rows, shape (n_rows, width)."""
-        return self._write(*self._fit(X, y, keeps="small"))
+        table, read = self._fit(X, y, keeps="small")
+        return self._write(table, partial(_same, read))
 
     def transform(self, X: Any) -> Any:
         """Return the matrix of a table, shape (n_rows, width), on its device."""
         assert self.node is not None
         table = as_table(X)
         table.widest = max(table.widest, self.widest)
-        return self._write(table, partial(self.node.apply, Unread(table.names)))
+        return self._write(table, partial(read_new, self.node))
 
     def resume(
         self,
         fitted: Estimator,
-        names: Names,
-        dtypes: Sequence[str],
+        head: pd.DataFrame,
         forms: Sequence[type],
         *,
         framed: bool,
+        workers: Sequence[str] = (),
     ) -> None:
         """Take the fitted scikit-learn transformer of a saved model for what `fit` learnt.
 
@@ -160,49 +170,71 @@ class Program:
         ----------
         fitted : estimator
             What `to_sklearn` returned.
-        names, dtypes : sequence
-            Of the columns of the table that it was fitted on.
+        head : pandas.DataFrame
+            A row like those of the table that it was fitted on.
         forms : sequence of type
-            The form of block that each transformer reads, in order.
+            The form of block that each transformer that a twin runs reads, in order.
         framed : bool
             Whether the table had names for its columns.
+        workers : sequence of str
+            The paths of the transformers that no twin runs.
 
         Raises
         ------
         DataError
             It is not the fitted form of this program.
         """
-        self.node = build(self.estimator, header(names, dtypes, {}), self.step, self.options())
-        if len(list(self.node.leaves())) != len(forms):
+        self.node = build(self.estimator, head, self.step, self.options(workers=workers))
+        if len(list(self.node.leaves())) != len(forms) or len(self.workers) != len(workers):
             raise DataError(f"{self.step}: the saved model is not one of this program")
-        self.node.resume(fitted, NodeInput(list(names), framed), iter(forms))
-        self.widest = self.node.widest
-        self.head, self.resumed = header(names, dtypes, self.node.known()), True
+        self.node.resume(fitted, NodeInput(list(head.columns), framed), iter(forms))
+        self.widest, self.named = self.node.widest, framed
+        dtypes = [str(dtype) for dtype in head.dtypes]
+        self.head, self.resumed = header(list(head.columns), dtypes, self.node.known()), True
 
     def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Data, Read]:
         table = as_table(X)
-        self.head, self.resumed = frames.head(table.top), False
-        self.node = build(self.estimator, self.head, self.step, self.options(keeps=keeps))
-        read, _ = self.node.fit(table, self._source(table), y)
+        self.head, self.resumed, self.named = frames.head(table.top), False, table.framed
+        on_host = isinstance(table, Table) and table.device == "cpu"
+        options = self.options(keeps=keeps, on_host=on_host)
+        source = self._source(table)
+        self.node = build(self.estimator, self.head, self.step, options).suited(table, source)
+        read, _ = self.node.fit(table, source, y)
         self.widest = self.node.widest
         return table, read
 
     def _source(self, table: Data) -> NodeInput:
         return NodeInput(table.names, table.framed, origins=self.origins)
 
-    def options(self, *, keeps: Keeps = "none") -> BuildOptions:
+    def options(
+        self,
+        *,
+        keeps: Keeps = "none",
+        on_host: bool = False,
+        workers: Collection[str] | None = None,
+    ) -> BuildOptions:
         """Return how the tree of this program is built."""
         return BuildOptions(
-            keeps, self.dtype == "auto", self.rank_error, self.weights, self.classified
+            keeps,
+            self.dtype == "auto",
+            self.rank_error,
+            self.weights,
+            self.classified,
+            self.make_worker,
+            on_host,
+            workers,
         )
 
-    def _write(self, table: Data, read: Read) -> Any:
+    def _write(self, table: Data, reading: Reading) -> Any:
         assert self.node is not None
         for leaf in self.node.leaves():
             leaf.twin.warn()
         if isinstance(table, Partitions):
-            made = table.write(read, self.dtype, self._names())
-        elif self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
+            made = table.write(reading, self.dtype, self._names())
+            self.width = int(made.shape[1])
+            return made
+        read = reading(table)
+        if self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
             made = tables.write_mixed(table, read, self._names())
         elif self.framed:
             made = tables.write_frame(table, read, self.dtype, self._names())
@@ -212,15 +244,33 @@ class Program:
         return made
 
     def _names(self) -> list[Any]:
-        return list(self.to_sklearn().get_feature_names_out()) if self.framed else []
+        """Return the names of the columns of a frame, as scikit-learn's has them."""
+        if not self.framed:
+            return []
+        assert self.head is not None
+        fitted = self.to_sklearn()
+        if any(self.workers):
+            # Those of the frames that they make, which need not have the method for names.
+            return list(fitted.transform(storable(self.head)).columns)
+        return list(fitted.get_feature_names_out())
+
+    @property
+    def workers(self) -> list[WorkerNode]:
+        """What no twin runs, in the order of the estimator."""
+        return [] if self.node is None else list(self.node.workers())
 
     def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
-        """Return how it learns from partitions."""
-        return "the statistics of the partitions are merged"
+        """Return how it learns from partitions; nothing where it needs all rows at once."""
+        return "" if self._against else "the statistics of the partitions are merged"
 
     def why_gathered(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return why they have to be gathered, where others like them have not."""
-        return ""
+        return f"{', '.join(reason.step for reason in self._against)} learns from all rows at once"
+
+    @property
+    def _against(self) -> list[Reason]:
+        """Why no twins run all of it."""
+        return reasons(self.estimator, self.step)
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return the matrix: `transform` is the one method of a program."""
@@ -253,9 +303,19 @@ class Program:
     def _made(self, names: list[Any]) -> list[Any]:
         """Return the names of the columns that are made, and not passed on as they were."""
         assert self.node is not None
-        table = as_table(self.head)
-        block = self.node.apply(Unread(table.names), table.first())
+        table = Table(self.head)
+        block = read_new(self.node, table)(table.first())
         return tables.split_names(block, names)[0]
+
+
+def read_new(node: BlockNode, table: Table) -> Read:
+    """Return what a fitted node reads of the rows of a table."""
+    columns = Unread(table.names)
+    return node.read_new(table, lambda part: columns)
+
+
+def _same(read: Read, table: Table) -> Read:
+    return read
 
 
 def as_table(X: Any) -> Data:
@@ -265,7 +325,9 @@ def as_table(X: Any) -> Data:
     return Table(X.toarray() if frames.is_sparse(X) else X)
 
 
-def header(names: Names, dtypes: Sequence[str], known: Mapping[Any, np.ndarray]) -> pd.DataFrame:
+def header(
+    names: Names, dtypes: Sequence[str], known: Mapping[Any, np.ndarray] = MappingProxyType({})
+) -> pd.DataFrame:
     """Return a row of columns of these types, of cells that encoders know, or any.
 
     >>> header(["n", "t"], ["float32", "category"], {"t": np.array(["a"])}).to_dict("list")

@@ -25,6 +25,7 @@ from pipeline.preprocessing.engine.blocks import (
     Dates,
     Indicators,
     Numbers,
+    Objects,
     Unread,
     as_numbers,
     common_type,
@@ -148,6 +149,17 @@ class Table:
         """Return the first row."""
         return Part(self, slice(0, min(1, self.n_rows)))
 
+    @property
+    def whole(self) -> Part:
+        """All rows."""
+        return Part(self, slice(0, self.n_rows))
+
+    def select(self, names: Sequence[Any]) -> Any:
+        """Return columns as they are, as a frame or a matrix like the table."""
+        if list(names) == self.names:
+            return self.X
+        return self.X[list(names)] if self.framed else self.X[:, list(names)]
+
     def narrowed(self, names: Sequence[Any]) -> Table:
         """Return the table itself: a column that is not read costs nothing."""
         return self
@@ -244,6 +256,8 @@ class Part:
 
 Read = Callable[[Part], Block]
 """From rows of a table to a block. It holds no table, so it can be sent to where a part is."""
+Reading = Callable[[Table], Read]
+"""From a table to what reads its rows; a step that needs all of them takes them then."""
 
 
 def _small(column: frames.Coded) -> frames.Coded:
@@ -280,7 +294,9 @@ def write_matrix(table: Table, read: Read, dtype: str, *, order: str = "C") -> A
     """
     seen = _seen(table)
     first = blocks_to_write(read, seen, beside=False)
-    kind = common_type(first) if dtype == "auto" else np.dtype(dtype)
+    kind = common_type(first)
+    if dtype != "auto" and kind.kind != "O":
+        kind = np.dtype(dtype)
     written = _write(table, read, seen, first, [kind] * len(first), order=order)
     return written[kind] if first else table.xp.zeros((table.n_rows, 0), dtype=kind)
 
@@ -335,8 +351,16 @@ def blocks_to_write(read: Read, part: Part, *, beside: bool) -> list[Block]:
     """Return the blocks of a part that have a place in a matrix."""
     blocks = flat(read(part))
     if beside:
-        return [block for block in blocks if not isinstance(block, Unread)]
-    return [as_numbers(block, part) if isinstance(block, Unread) else block for block in blocks]
+        return [block for block in blocks if not isinstance(block, Unread | Objects)]
+    return [_as_written(block, part) if isinstance(block, Unread) else block for block in blocks]
+
+
+def _as_written(block: Unread, part: Part) -> Block:
+    """Return columns of the table as numbers, or as they are where some are none."""
+    table = part.table
+    if table.device == "cuda" or not holds_others(block, table.X):
+        return as_numbers(block, part)
+    return Objects(table.select(block.names), part.rows)
 
 
 def holds_text(table: Table, read: Read) -> bool:
@@ -355,17 +379,19 @@ def write_mixed(table: Table, read: Read, names: Names) -> pd.DataFrame:
     names : sequence
         Of the columns; empty for positions.
     """
-    whole = Part(table, slice(0, table.n_rows))
+    whole = table.whole
     columns: list[Any] = []
     for block in flat(read(whole)):
         if isinstance(block, Unread):
             columns += [frames.column(table.X, name) for name in block.names]
+        elif isinstance(block, Objects):
+            columns += [column for _, column in pd.DataFrame(block.whole).items()]
         elif isinstance(block, Categories):
             columns += [np.append(column.values, np.nan)[column.codes] for column in block.columns]
         else:
             columns += list(as_numbers(block, whole).values.T)
     index = table.X.index if frames.is_frame(table.X) else None
-    series = [pd.Series(each, index, each.dtype) for each in map(np.asarray, columns)]
+    series = [pd.Series(getattr(each, "array", each), index, each.dtype) for each in columns]
     made = pd.DataFrame(dict(enumerate(series)))
     return made.set_axis(list(names) or range(len(series)), axis=1)
 
@@ -374,10 +400,9 @@ def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
     """Return the blocks of a table as a frame with the given column names.
 
     Numbers have the type that is asked for, or each the one that scikit-learn's transformer gives
-    it; columns that were passed on are as they were, but that text is categorical, as XGBoost
-    wants it.
+    it; columns that were passed on are as they were.
     """
-    made, kept = split_names(read(table.first()), names)
+    made, kept, objects = split_names(read(table.first()), names)
     seen = _seen(table)
     first = blocks_to_write(read, seen, beside=True)
     kinds = [common_type([each]) if dtype == "auto" else np.dtype(dtype) for each in first]
@@ -386,20 +411,38 @@ def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
         kind: (values, [n for n, j in zip(made, of_columns, strict=True) if kinds[j] == kind])
         for kind, values in _write(table, read, seen, first, kinds, beside=True).items()
     }
+    matrices |= dict(enumerate(objects))
     nothing: tuple[Any, list[Any]] = (table.xp.zeros((table.n_rows, 0)), [])
     return output.beside(list(matrices.values()) or [nothing], table.X, kept)[list(names)]
 
 
-def split_names(block: Block, names: Names) -> tuple[list[Any], dict[Any, Any]]:
-    """Return the names of the columns that are made, and of those passed on with what they were."""
+Named = tuple[Any, list[Any]]
+"""Rows, and the names of their columns."""
+
+
+def split_names(block: Block, names: Names) -> tuple[list[Any], dict[Any, Any], list[Named]]:
+    """Return the names of the columns of a frame, by what becomes of them.
+
+    Returns
+    -------
+    made : list
+        Those that are made, block by block.
+    kept : dict
+        Those that are columns of the table, with their names there.
+    objects : list of (frame or matrix, list)
+        Those that scikit-learn's own transformers made, of all rows.
+    """
     made: list[Any] = []
     kept: dict[Any, Any] = {}
+    objects: list[Named] = []
     start = 0
     for part in flat(block):
-        here = names[start : start + part.width]
+        here = list(names[start : start + part.width])
         start += part.width
         if isinstance(part, Unread):
             kept.update(zip(here, part.names, strict=True))
+        elif isinstance(part, Objects):
+            objects.append((part.whole, here))
         else:
-            made += list(here)
-    return made, kept
+            made += here
+    return made, kept, objects

@@ -54,6 +54,8 @@ class Twin(ABC, Generic[S]):
     reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]]
     weighted: ClassVar[bool] = False
     """Whether `statistics` takes the weights of the rows, after the other aligned arrays."""
+    passes_on: ClassVar[bool] = False
+    """Whether what is no number comes out as it comes in."""
     needs_target: ClassVar[bool] = False
     """Whether `statistics` takes what `aligned` makes of the target of all rows."""
     rank_error: float = 0.0

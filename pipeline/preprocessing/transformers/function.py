@@ -73,6 +73,7 @@ class FunctionTransformerTwin(Twin[Checked]):
         "inv_kw_args": ANY,
     }
     reads = Numbers
+    passes_on = True
 
     @classmethod
     def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:

@@ -58,6 +58,7 @@ class SimpleImputerTwin(Twin[Seen]):
         "keep_empty_features": (False, True),
     }
     reads = Numbers
+    passes_on = True
 
     @property
     def marker(self) -> Any:

@@ -245,16 +245,6 @@ def test_all_dropped_is_a_matrix_without_columns(estimator: Any) -> None:
     assert sklearn_fit(estimator, table())[1].shape == (ROWS, 0)
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [columns(("p", "passthrough", ["c1"])), union(("p", "passthrough"), ("o", ONE_HOT))],
-    ids=repr,
-)
-def test_text_cannot_be_passed_through(estimator: Any) -> None:
-    with pytest.raises(DataError, match="column 'c1' holds str values where numbers are needed"):
-        Program(estimator).fit_transform(table()[["c1", "c2"]])
-
-
 @pytest.mark.parametrize("name", ["remainder scaled", "nested", "in both"])
 def test_hand_over_holds_nothing_of_ours_and_can_be_fitted_again(name: str) -> None:
     estimator, X, new = EVERY[name]

@@ -316,13 +316,6 @@ def same(found: pd.DataFrame, expected: pd.DataFrame) -> None:
             pd.testing.assert_series_equal(found[name], expected[name])
 
 
-def test_text_that_is_passed_on_is_categorical() -> None:
-    estimator = make_column_transformer(("passthrough", ["t"])).set_output(transform="pandas")
-    found = Program(estimator).fit_transform(columns_of_each_type())
-    assert found["passthrough__t"].dtype == "category"
-    assert found["passthrough__t"].astype("str").tolist() == columns_of_each_type()["t"].tolist()
-
-
 def test_steps_are_named_by_the_frames_between_them() -> None:
     estimator = make_column_transformer((MARKED, BOTH)).set_output(transform="pandas")
     program, reference = Program(estimator), clone(estimator).fit(columns_of_each_type())

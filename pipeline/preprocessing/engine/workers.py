@@ -1,0 +1,77 @@
+"""What runs a transformer that no twin does: on all rows of a table at once."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from sklearn.base import clone
+
+from pipeline.data import convert, frames
+from pipeline.typing import Estimator, Params, Table, Target
+
+
+class Worker(Protocol):
+    """An estimator on a device, as `pipeline.backends.base.Model` is one."""
+
+    def fit_transform(self, X: Table, y: Target) -> Any:
+        """Fit, and return the transformed training rows, where X is."""
+
+    def call(self, method: str, X: Table) -> Any:
+        """Return what a method, `transform`, makes of rows, where X is."""
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted scikit-learn transformer."""
+
+    def resume(self, fitted: Estimator) -> None:
+        """Take the fitted scikit-learn transformer of a saved model."""
+
+
+class HostWorker:
+    """scikit-learn's own transformer, or any with `fit` and `transform`, on the host.
+
+    Rows of a GPU are brought to it, and what it makes of them is brought back.
+
+    Parameters
+    ----------
+    estimator : transformer
+        Unfitted; it is not changed.
+    path : str
+        Of the transformer in the whole estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> HostWorker(PCA(1), "pca").fit_transform(np.eye(3), None).shape
+    (3, 1)
+    """
+
+    def __init__(self, estimator: Estimator, path: str) -> None:
+        self.estimator, self.path = estimator, path
+        self.native = clone(estimator, safe=False)
+
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
+        """Fit, and return the transformed training rows."""
+        return self._at_home(self._learn, X, y=y, params=params)
+
+    def _learn(self, X: Table, y: Target, params: Params) -> Any:
+        if hasattr(self.native, "fit_transform"):
+            return self.native.fit_transform(X, y, **params)
+        return self.native.fit(X, y, **params).transform(X)
+
+    def call(self, method: str, X: Table) -> Any:
+        """Return what a method makes of rows."""
+        return self._at_home(getattr(self.native, method), X)
+
+    def _at_home(self, work: Any, X: Table, **params: Any) -> Any:
+        made = work(convert.as_passed(frames.to_device(X, "cpu")), **params)
+        dense = frames.library(made) in (*frames.FRAMES, *frames.ARRAYS)
+        return frames.to_device(made, frames.device_of(X)) if dense else made
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted transformer."""
+        return self.native
+
+    def resume(self, fitted: Estimator) -> None:
+        """Take a fitted transformer."""
+        self.native = fitted

@@ -1,0 +1,357 @@
+"""What no twin runs, branch by branch, beside plain scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - makes IterativeImputer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.impute import IterativeImputer, KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from pipeline import Accelerated, explain, load, save
+from pipeline.preprocessing.engine import table
+from pipeline.preprocessing.engine.workers import HostWorker
+from tests.names import plain
+
+ROWS = 120
+NUMBERS = make_pipeline(SimpleImputer(), StandardScaler())
+ONE_HOT = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+
+
+class Duck:
+    """No class of scikit-learn is behind it."""
+
+    def __init__(self, factor: float = 2.0) -> None:
+        self.factor = factor
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {"factor": self.factor}
+
+    def set_params(self, **params: Any) -> Duck:
+        self.__dict__.update(params)
+        return self
+
+    def fit(self, X: Any, y: Any = None) -> Duck:
+        self.names = list(X.columns)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return X.to_numpy() * self.factor
+
+    def get_feature_names_out(self, names: Any = None) -> np.ndarray:
+        return np.asarray(self.names, dtype=object)
+
+
+class Shown(TransformerMixin, BaseEstimator):
+    """Makes text that says what each cell is."""
+
+    def fit(self, X: Any, y: Any = None) -> Shown:
+        self.names_ = list(X.columns)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return pd.DataFrame({name: X[name].map(repr) for name in X}, index=X.index)
+
+    def get_feature_names_out(self, names: Any = None) -> np.ndarray:
+        return np.asarray(self.names_, dtype=object)
+
+
+class Folded(TransformerMixin, BaseEstimator):
+    """Makes of the rows that it is fitted on what it makes of no others."""
+
+    def fit(self, X: Any, y: Any = None) -> Folded:
+        self.names_ = list(X.columns)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return np.asarray(X, dtype=float)
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        return self.fit(X).transform(X) + np.asarray(y)[:, None]
+
+    def get_feature_names_out(self, names: Any = None) -> np.ndarray:
+        return np.asarray(self.names_, dtype=object)
+
+
+def length(X: Any) -> Any:
+    return X.map(lambda cell: len(str(cell)))
+
+
+def first_letters(column: pd.Series) -> pd.DataFrame:
+    return column.str[:1].to_frame()
+
+
+def whole_numbers(X: Any) -> Any:
+    return np.asarray(X).astype("int64")
+
+
+def less_the_mean(X: Any) -> Any:
+    return X - X.mean()
+
+
+def function(how: Any) -> FunctionTransformer:
+    return FunctionTransformer(how, feature_names_out="one-to-one")
+
+
+def columns(*transformers: tuple[Any, Any], **params: Any) -> ColumnTransformer:
+    return make_column_transformer(*transformers, **params)
+
+
+def rows(n: int = ROWS, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n)})
+    X["i"] = rng.integers(0, 9, n).astype("int8")
+    X["flag"] = rng.random(n) < 0.5
+    X["t"] = rng.choice(["x", "yy", "zzz"], n)
+    X["c"] = X["t"].astype("category")
+    objects = {"o": ["p", None, "q", np.nan], "m": [1, "w", 2.5], "raw": [b"r", b"s"]}
+    for name, cells in objects.items():
+        X[name] = pd.Series([cells[k % len(cells)] for k in range(n)], dtype=object)
+    X.loc[::5, "a"] = np.nan
+    X.index = np.zeros(n, int)
+    return X
+
+
+CASES: dict[str, Any] = {
+    "neighbours": columns((KNNImputer(), ["a", "b"]), (StandardScaler(), ["i"]), (ONE_HOT, ["t"])),
+    "iterations": columns((IterativeImputer(max_iter=2), ["a", "b"]), (ONE_HOT, ["t"])),
+    "components behind a twin": columns((make_pipeline(SimpleImputer(), PCA(1)), ["a", "i"])),
+    "a twin behind components": columns(
+        (make_pipeline(KNNImputer(), PCA(2), StandardScaler()), ["a", "b"]), (ONE_HOT, ["c"])
+    ),
+    "in a union": columns((make_union(KNNImputer(), SimpleImputer()), ["a", "b"])),
+    "in the remainder": columns(
+        (ONE_HOT, ["t"]), ("drop", ["c", "o", "m", "raw"]), remainder=KNNImputer()
+    ),
+    "weighted": ColumnTransformer(
+        [("k", KNNImputer(), ["a"]), ("s", StandardScaler(), ["b"])], transformer_weights={"k": 3}
+    ),
+    "no class of scikit-learn": columns((Duck(), ["b", "i"]), (StandardScaler(), ["a"])),
+    "other rows of the training": columns((Folded(), ["b"]), (TargetEncoder(cv=KFold(3)), ["t"])),
+    "a function of all rows": columns((function(less_the_mean), ["b"]), (ONE_HOT, ["t"])),
+    "objects as they are passed": columns((Shown(), ["o", "m", "raw", "c", "t", "i"])),
+    "an object that a twin reads too": columns((ONE_HOT, ["o", "t"]), (function(length), ["o"])),
+    "an encoder of mixed objects": columns((function(length), ["m"]), (ONE_HOT, ["raw"])),
+    "text that is filled": columns((SimpleImputer(strategy="most_frequent"), ["t", "c"])),
+    "text that is filled by a word": columns(
+        (SimpleImputer(strategy="constant", fill_value="?"), ["o"]), (StandardScaler(), ["b"])
+    ),
+    "text that is passed on": columns(("passthrough", ["t", "c", "i"]), (StandardScaler(), ["b"])),
+    "objects that are passed on": columns(("passthrough", ["o", "m", "raw"]), (NUMBERS, ["a"])),
+    "text through no function": columns((FunctionTransformer(), ["t", "o"])),
+    "filled, then encoded": columns(
+        (make_pipeline(SimpleImputer(strategy="most_frequent"), ONE_HOT), ["t"]), (Duck(), ["i"])
+    ),
+    "what is missing": columns((MissingIndicator(), ["a", "t"])),
+    "selected from numbers": columns(
+        (
+            make_pipeline(
+                SimpleImputer(),
+                ColumnTransformer([("s", StandardScaler(), [0])], remainder="passthrough"),
+            ),
+            ["a", "b"],
+        )
+    ),
+    "a series": columns((FunctionTransformer(first_letters), "t"), (StandardScaler(), ["b"])),
+    "selected by types": columns(
+        (KNNImputer(), make_column_selector(dtype_include=np.number)), (ONE_HOT, ["t"])
+    ),
+    "short names": columns(
+        (KNNImputer(), ["a"]), ("passthrough", ["t", "i"]), verbose_feature_names_out=False
+    ),
+    "integers": columns((function(whole_numbers), ["i", "b"])),
+    "flags": columns((function(np.logical_not), ["flag"]), (function(length), ["o"])),
+}
+
+
+def words() -> pd.DataFrame:
+    X = rows()[["t", "o"]].reset_index(drop=True)
+    return X.assign(o=X["o"].where(X["o"].notna(), None))
+
+
+def assert_same(ours: Any, theirs: Any) -> None:
+    assert type(ours) is type(theirs)
+    if isinstance(theirs, pd.DataFrame):
+        pd.testing.assert_frame_equal(ours, theirs, rtol=1e-9)
+        ours, theirs = ours.to_numpy(), theirs.to_numpy()
+    assert ours.dtype == theirs.dtype
+    assert ours.shape == theirs.shape
+    if theirs.dtype == object:
+        assert [type(cell) for cell in ours.flat] == [type(cell) for cell in theirs.flat]
+        ours, theirs = (
+            np.array(list(map(rounded, each.flat)), dtype=object) for each in (ours, theirs)
+        )
+        assert ours.tolist() == theirs.tolist()
+    else:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+def rounded(cell: Any) -> Any:
+    return repr(round(cell, 9) + 0.0) if isinstance(cell, float) else cell
+
+
+@pytest.mark.parametrize(
+    ("name", "output"),
+    # A class without `set_output` cannot make frames.
+    [(n, how) for n in CASES for how in ("default", "pandas") if "Duck" not in repr(CASES[n])]
+    + [(n, "default") for n in CASES if "Duck" in repr(CASES[n])],
+)
+@pytest.mark.filterwarnings("ignore:When `set_output`", "ignore:.*early stopping")
+def test_equals_sklearn(name: str, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "CHUNK_ROWS", 50)
+    X, new, y = rows(), rows(70, seed=1), np.random.default_rng(2).normal(size=ROWS)
+    estimator = clone(CASES[name])
+    if output != "default":
+        estimator.set_output(transform=output)
+        X, new = X.reset_index(drop=True), new.reset_index(drop=True)
+    reference, model = clone(estimator), Accelerated(estimator, device="cpu")
+    assert_same(model.fit_transform(X, y), reference.fit_transform(X, y))
+    assert_same(model.transform(new), reference.transform(new))
+    lifted = model.to_sklearn()
+    assert_same(lifted.transform(new), reference.transform(new))
+    if hasattr(reference, "get_feature_names_out") and output == "default":
+        assert names_or_error(model) == names_or_error(reference)
+
+
+def names_or_error(model: Any) -> Any:
+    try:
+        return model.get_feature_names_out().tolist()
+    except AttributeError as error:
+        return type(error)
+
+
+def test_only_the_branch_without_a_twin_runs_as_it_is() -> None:
+    model = Accelerated(CASES["neighbours"], device="cpu").fit(rows())
+    ran = {place.step: place.implementation for place in model.plan_.placements}
+    assert ran == {
+        "columntransformer.knnimputer": "sklearn.KNNImputer",
+        "columntransformer.standardscaler": "pipeline.preprocessing (NumPy)",
+        "columntransformer.onehotencoder": "pipeline.preprocessing (NumPy)",
+    }
+    assert "KNNImputer has no twin yet" in str(explain(CASES["neighbours"], "cpu"))
+
+
+def test_what_the_columns_rule_out_is_told_once_it_is_fitted() -> None:
+    model = Accelerated(CASES["text that is filled"], device="cpu").fit(rows())
+    (place,) = model.plan_.placements
+    assert place.implementation == "sklearn.SimpleImputer"
+    assert "are no numbers, and come out" in place.note
+
+
+def test_the_worker_gets_all_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "CHUNK_ROWS", 7)
+    seen: list[int] = []
+    monkeypatch.setattr(
+        HostWorker, "call", lambda self, _, X: seen.append(len(X)) or self.native.transform(X)
+    )
+    model = Accelerated(CASES["neighbours"], device="cpu").fit(rows())
+    model.transform(rows(50))
+    assert seen == [50]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        words().to_numpy(),
+        words().to_numpy().tolist(),
+        pl.from_pandas(words()),
+    ],
+    ids=lambda X: plain(type(X)),
+)
+def test_objects_of_every_container_stay_what_they_are(X: Any) -> None:
+    estimator = make_pipeline(
+        SimpleImputer(strategy="constant", fill_value="?", missing_values=None)
+    )
+    theirs = clone(estimator).fit_transform(X)
+    ours = Accelerated(estimator, device="cpu").fit_transform(X)
+    assert ours.tolist() == theirs.tolist()
+    assert "?" in theirs
+
+
+@pytest.mark.parametrize(
+    "name", ["neighbours", "text that is passed on", "a twin behind components"]
+)
+def test_a_saved_model_transforms_the_same(name: str, tmp_path: Any) -> None:
+    X, new = rows(), rows(30, seed=1)
+    model = Accelerated(CASES[name], device="cpu").fit(X)
+    loaded = load(save(model, tmp_path / "model"), device="cpu")
+    assert_same(loaded.transform(new), model.transform(new))
+
+
+def test_a_model_that_reads_objects_is_saved_with_their_names(tmp_path: Any) -> None:
+    X = rows()
+    model = Accelerated(columns((ONE_HOT, ["m"]), (KNNImputer(), ["a"])), device="cpu")
+    model.fit(X.assign(m=X["m"].map(str).astype(object).where(X.index == 1, "w")))
+    X = X.assign(m=["w", None] * (ROWS // 2))
+    loaded = load(save(model, tmp_path / "model"), device="cpu")
+    assert_same(loaded.transform(X), model.transform(X))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        columns((CountVectorizer(), "t"), (StandardScaler(), ["b"])),
+        columns(
+            (FunctionTransformer(csr_matrix), ["b"]),
+            (StandardScaler(), ["i"]),
+            sparse_threshold=1,
+        ),
+    ],
+    ids=["texts", "a function"],
+)
+def test_what_makes_sparse_rows_runs_as_it_is_as_a_whole(estimator: Any) -> None:
+    X, y = rows(), np.arange(ROWS) % 2.0
+    whole = make_pipeline(estimator, Ridge())
+    model = Accelerated(whole, device="cpu").fit(X, y)
+    np.testing.assert_allclose(model.predict(X), clone(whole).fit(X, y).predict(X))
+    assert model.plan_.placements[0].implementation == "sklearn.ColumnTransformer"
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        ColumnTransformer(
+            [("k", KNNImputer(), ["a"]), ("s", StandardScaler(), ["b"])], verbose=True
+        ),
+        FeatureUnion([("k", KNNImputer()), ("s", SimpleImputer())], verbose=True),
+        columns(
+            (
+                Pipeline(
+                    [("off", "passthrough"), ("s", SimpleImputer()), ("p", PCA(1))], verbose=True
+                ),
+                ["a", "b"],
+            )
+        ),
+    ],
+    ids=["columns", "union", "pipeline"],
+)
+def test_verbose_prints_the_lines_of_sklearn(
+    whole: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X = rows()[["a", "b"]]
+    clone(whole).fit_transform(X)
+    theirs = capsys.readouterr().out
+    Accelerated(whole, device="cpu").fit_transform(X)
+    assert untimed(capsys.readouterr().out) == untimed(theirs)
+    assert theirs
+
+
+def untimed(lines: str) -> list[str]:
+    return [line.partition("total=")[0] for line in lines.splitlines()]
