@@ -21,6 +21,7 @@ import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer  # noqa: F401
+from sklearn.utils import all_estimators
 
 MAKERS = ("make_pipeline", "make_union", "make_column_transformer")
 FILLED = {"param_grid": "{}", "param_distributions": "{}", "columns": '["column"]', "func": "own"}
@@ -43,11 +44,9 @@ def namespace() -> dict[str, Any]:
                 held = getattr(module, each)
                 if not inspect.ismodule(held):
                     found.setdefault(each, held)
-    text = import_module("sklearn.feature_extraction.text")
     kernels = import_module("sklearn.gaussian_process.kernels")
-    for more in (text, kernels):
-        found |= {k: v for k, v in vars(more).items() if inspect.isclass(v) and k[0] != "_"}
-    return found
+    found |= {k: v for k, v in vars(kernels).items() if inspect.isclass(v) and k[0] != "_"}
+    return found | dict(all_estimators())
 
 
 class Unknown(LookupError):
