@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -49,7 +50,7 @@ class Lifts(BaseEstimator):
         if name.startswith("_"):
             raise AttributeError(missing)
         if "plan_" not in vars(self):
-            raise AttributeError(f"{missing} before `fit`; see its estimator")
+            raise NotFittedError(f"{missing} before `fit`; see its estimator")
         try:
             found = getattr(self._lifted, name)
         except (AttributeError, PipelineError) as error:

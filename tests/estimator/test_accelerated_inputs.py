@@ -122,9 +122,10 @@ def test_bad_tables_are_refused_at_fit_and_predict(X: Any, message: str) -> None
 
 def test_before_fit() -> None:
     model = on_cpu()
-    for call in (model.predict, model.predict_proba):
+    rows = pd.DataFrame({"n1": [1.0]})
+    for call in (model.predict, model.predict_proba, lambda X: model.score(X, [1])):
         with pytest.raises(NotFittedError):
-            call(pd.DataFrame({"n1": [1.0]}))
+            call(rows)
     with pytest.raises(NotFittedError):
         model.to_sklearn()
 
