@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
@@ -56,7 +57,7 @@ class Model:
         """Fit on a matrix or frame of the device; y is on the host."""
         if reads_float32(self.estimator):
             _tell_merged(X, type(self.estimator).__name__)
-        self.native.fit(X, y, **params)
+        self.native.fit(*with_target(self.native.fit, X, y), **params)
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows."""
@@ -116,6 +117,15 @@ class Model:
         needed = self.row is not None and not reads_float32(self.estimator)
         answers = any(hasattr(self.estimator, method) for method in (*METHODS, "score"))
         return casting.make_cast(self.row, self.dtype) if needed and answers else None
+
+
+def with_target(method: Callable[..., Any], X: Table, y: Target) -> tuple[Any, ...]:
+    """Return what a method is given: no target where there is none and it takes none.
+
+    >>> with_target(lambda y: None, [1], None), with_target(lambda X, y: None, [1], None)
+    (([1],), ([1], None))
+    """
+    return (X,) if y is None and "y" not in [*signature(method).parameters][1:] else (X, y)
 
 
 def find_last_dtype(dtype: str, device: str, last: Estimator, rule: Backend | None) -> str:

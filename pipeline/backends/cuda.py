@@ -65,7 +65,7 @@ def no_twin(estimator: Estimator, step: str) -> Reason:
     on_host = "device='auto' to run this step on the CPU"
     if nearest := _substitute(type(estimator)):
         instead = f"the nearest on the GPU is {nearest}; use it, or {on_host}"
-    elif {"estimator", "estimators"} & set(estimator.get_params(deep=False)):
+    elif {"estimator", "estimators"} & set(vars(estimator)):
         instead = f"put Accelerated around the estimators inside it, or use {on_host}"
     else:
         instead = f"use {on_host}"

@@ -81,7 +81,13 @@ def check_classes(estimator: Estimator, y: Target) -> None:
         They are.
     """
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    if type(last).__name__ in TWO_CLASSES and y.ndim == 1 and len(y) and (y == y[0]).all():
+    if (
+        y is not None
+        and type(last).__name__ in TWO_CLASSES
+        and y.ndim == 1
+        and len(y)
+        and (y == y[0]).all()
+    ):
         name, label = type(last).__name__, np.asarray(y[0]).item()
         raise DataError(
             f"y holds one class, {label!r}, in all {len(y)} rows, and {name} would give it two "

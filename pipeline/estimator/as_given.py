@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from pipeline.backends.base import with_target
 from pipeline.data import frames
 from pipeline.errors import CheckpointDiffers, ParityError, PipelineError, in_words_of
 from pipeline.estimator.routing import as_sklearn_takes
@@ -108,8 +109,9 @@ def learn(
 def call(plan: Plan, method: str, X: Table, y: Target, params: Params) -> Any:
     """Call a method of the estimator of such a plan as its user would."""
     (step,) = plan.steps
-    given = [frames.to_device(each, "cpu") for each in ((X,) if y is None else (X, y))]
-    work = partial(getattr(step.worker.native, method), *given, **params)  # type: ignore[union-attr]
+    asked = getattr(step.worker.native, method)  # type: ignore[union-attr]
+    given = [frames.to_device(each, "cpu") for each in with_target(asked, X, y)]
+    work = partial(asked, *given, **params)
     return run(work, step.name, method, "cpu")
 
 

@@ -300,7 +300,7 @@ def validate(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any, L
         raise ConfigError("the pipeline has no step left: all are 'passthrough'")
     for name, part, leaves in inside:
         _refuse_classes([(name, part), *leaves])
-        if not isinstance(part, BaseEstimator):
+        if not hasattr(part, "fit"):
             raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
         _validate_parameters(leaves)
     _validate_rows(steps)

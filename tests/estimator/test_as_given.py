@@ -75,6 +75,17 @@ class Centred:
         return np.asarray(X) - self.mean_
 
 
+class Groups:
+    """Groups without a target, nor a parameter for one."""
+
+    def fit(self, X: Any) -> Groups:
+        self.labels_ = np.zeros(len(X))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.zeros(len(X))
+
+
 class Tuned:
     """Has parameters and a kind, as CatBoost's classes have, and no tags."""
 
@@ -230,6 +241,7 @@ CASES = {
     ),
     "duck": Case(Plain(), DENSE, NUMBERS),
     "duck with parameters": Case(Tuned(), FRAME, WORDS),
+    "a duck without targets": Case(Groups(), DENSE),
     "a duck before": Case(make_pipeline(Centred(), Ridge()), DENSE, NUMBERS, ("predict", "score")),
     "a duck, then a twin": Case(
         make_pipeline(Centred(), StandardScaler(), Ridge()), FRAME, NUMBERS, ("predict", "score")
@@ -287,7 +299,8 @@ def test_what_scikit_learn_runs_runs(name: str, device: str) -> None:
         asked = (X, y) if method == "score" else (X,)
         same(getattr(model, method)(*asked), getattr(plain, method)(*asked))
     for attribute in ("n_features_in_", "feature_names_in_", "classes_"):
-        assert hasattr(model, attribute) == hasattr(plain, attribute)
+        if hasattr(plain, attribute):
+            np.testing.assert_array_equal(getattr(model, attribute), getattr(plain, attribute))
     assert pickle.loads(pickle.dumps(model)).device_ == "cpu"
 
 
@@ -446,6 +459,24 @@ def test_rows_that_both_refuse(name: str) -> None:
     assert isinstance(found, type(theirs))
     assert str(found).startswith(str(theirs))
     assert len(str(found)) > len(str(theirs))
+
+
+DUCKS = {"plain": Plain(), "tuned": Tuned()}
+
+
+@pytest.mark.parametrize("name", DUCKS)
+def test_twins_before_a_duck(name: str) -> None:
+    """scikit-learn's own Pipeline wants tags of its last step, once it is asked."""
+    scaler, duck = StandardScaler(), DUCKS[name]
+    estimator = make_pipeline(scaler, duck)
+    model = Accelerated(estimator, device="cpu").fit(FRAME, CLASSES)
+    scaled = clone(scaler).fit_transform(FRAME)
+    expected = clone(duck, safe=False).fit(scaled, CLASSES).predict(scaled)
+    np.testing.assert_array_equal(model.predict(FRAME), expected)
+    assert "pipeline.preprocessing" in model.plan_.placements[0].implementation
+    explained = explain(estimator, "cuda").placements
+    assert [bool(place.implementation) for place in explained] == [True, False]
+    assert "has no rule for the GPU" in explained[1].note
 
 
 def test_nothing_is_fitted_yet() -> None:
