@@ -38,9 +38,15 @@ from pipeline.typing import Array, Estimator, Params, Table, Target
 def spec_has(name: str) -> Any:
     """Return a decorator: the method is there where the estimator has the one of this name.
 
-    Some, as `StackingClassifier`, have it once they are fitted.
+    Some, as `StackingClassifier`, have it once they are fitted. An error has the estimator's own
+    as its cause.
     """
-    return available_if(lambda model: hasattr(model.estimator, name) or _fitted_has(model, name))
+
+    def has(model: Estimator) -> bool:
+        own = hasattr(model.estimator, name) or _fitted_has(model, name)
+        return own or getattr(model.estimator, name) is not None
+
+    return available_if(has)
 
 
 def _fitted_has(model: Estimator, name: str) -> bool:

@@ -13,7 +13,7 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OrdinalEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline.preprocessing.engine import table
@@ -198,3 +198,13 @@ def test_parameters_of_fit_go_to_the_last_step() -> None:
     np.testing.assert_allclose(found, expected.predict_proba(TABLE), rtol=1e-4)
     same = on_cpu(dtype="float64").fit(TABLE, WORDS, logisticregression__sample_weight=weights)
     np.testing.assert_array_equal(same.predict_proba(TABLE), found)
+
+
+def test_the_error_of_a_missing_method_comes_from_that_of_the_last_step() -> None:
+    model = on_cpu(make_pipeline(StandardScaler(), MinMaxScaler()))
+    with pytest.raises(AttributeError, match="'Accelerated' has no attribute") as caught:
+        model.predict  # noqa: B018
+    cause: BaseException = caught.value
+    while cause.__cause__:
+        cause = cause.__cause__
+    assert str(cause) == "'MinMaxScaler' object has no attribute 'predict'"

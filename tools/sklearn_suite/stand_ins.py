@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABCMeta
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
@@ -55,26 +55,28 @@ class StandInType(ABCMeta):
         return hash(cls.real)
 
 
-def real_of(value: Any) -> Any:
-    """Return a value with scikit-learn's own classes, and their state, for every stand-in in it."""
+def real_of(value: Any, around: frozenset[int] = frozenset()) -> Any:
+    """Return a value with scikit-learn's own classes, and their state, for every stand-in in it.
+
+    `around` holds what the value is in; what is in itself stays.
+    """
     if isinstance(value, StandInType):
         return value.real
-    if isinstance(value, (list, tuple)):
-        made = [real_of(each) for each in value]
-        return value if _same(made, value) else type(value)(made)
-    if isinstance(value, dict):
-        made = [real_of(each) for each in value.values()]
-        return value if _same(made, value.values()) else dict(zip(value, made, strict=True))
-    return _real_estimator(value) if isinstance(value, BaseEstimator) else value
+    if not isinstance(value, (list, tuple, dict, BaseEstimator)) or id(value) in around:
+        return value
+    around |= {id(value)}
+    if isinstance(value, BaseEstimator):
+        return _real_estimator(value, around)
+    parts = list(value.values() if isinstance(value, dict) else value)
+    made = [real_of(each, around) for each in parts]
+    if all(a is b for a, b in zip(made, parts, strict=True)):
+        return value
+    return dict(zip(value, made, strict=True)) if isinstance(value, dict) else type(value)(made)
 
 
-def _same(made: Iterable[Any], given: Iterable[Any]) -> bool:
-    return all(a is b for a, b in zip(made, given, strict=True))
-
-
-def _real_estimator(estimator: Any) -> Any:
+def _real_estimator(estimator: Any, around: frozenset[int]) -> Any:
     state = {name: each for name, each in vars(estimator).items() if name != "_model"}
-    changed = real_of(state)
+    changed = real_of(state, around)
     kind = type(estimator)
     if isinstance(kind, StandInType):
         made = object.__new__(kind.real)
@@ -95,7 +97,13 @@ def _model(estimator: Any, method: str = "") -> Any:
 
 
 def _has(method: str, estimator: Any) -> bool:
-    return getattr(_model(estimator, method), method) is not None
+    """Return True, or raise the first cause of why `Accelerated` has no such method."""
+    try:
+        return getattr(_model(estimator, method), method) is not None
+    except AttributeError as error:
+        while isinstance(error.__cause__, AttributeError):
+            error = error.__cause__
+        raise error
 
 
 def _through(method: str, own: Callable[..., Any]) -> Any:
@@ -123,18 +131,20 @@ def adopt(estimator: Any, fitted: Any, model: Any) -> None:
     learnt = {name: each for name, each in vars(fitted).items() if name not in parameters}
     state.update(learnt, _model=model)
     for steps in {"steps", "transformer_list"} & parameters:
-        if getattr(estimator, "memory", None) is not None:
-            setattr(estimator, steps, getattr(fitted, steps))
-        for own, lifted in zip(getattr(estimator, steps), getattr(fitted, steps), strict=True):
-            _adopt_step(own[1], lifted[1])
+        pairs = zip(getattr(estimator, steps), getattr(fitted, steps), strict=True)
+        copied = getattr(estimator, "memory", None) is not None
+        setattr(estimator, steps, [new if copied else _adopt_step(*old, new) for old, new in pairs])
 
 
-def _adopt_step(step: Any, lifted: Any) -> None:
+def _adopt_step(name: str, step: Any, lifted: tuple[str, Any]) -> tuple[str, Any]:
     """Fit a step where it stands, as scikit-learn's `Pipeline` and `FeatureUnion` do."""
     if isinstance(type(step), StandInType):
-        adopt(step, lifted, lifted)
-    elif step is not lifted and type(step) is type(lifted) and hasattr(step, "__dict__"):
-        vars(step).update(vars(lifted))
+        adopt(step, lifted[1], lifted[1])
+    elif isinstance(step, str) or step is None:
+        return lifted
+    elif type(step) is type(lifted[1]) and hasattr(step, "__dict__"):
+        vars(step).update(vars(lifted[1]))
+    return name, step
 
 
 def _set_output(real: Any) -> Any:
