@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from pipeline.data import frames
 from pipeline.errors import ConfigError
@@ -255,6 +256,28 @@ class Scaled:
         """Write the block and multiply in place."""
         self.block.write(out, start)
         out[:, start : start + self.width] *= self.weight
+
+
+def as_csr(block: Block, n_rows: int, dtype: Any) -> sparse.csr_matrix:
+    """Return a block of the host as a sparse matrix, the ones of a one-hot matrix unexpanded.
+
+    >>> import numpy as np
+    >>> as_csr(Indicators([np.array([1, -1])], [3]), 2, "float32").toarray().tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    if isinstance(block, Scaled):
+        return as_csr(block.block, n_rows, dtype) * block.weight
+    if not isinstance(block, Indicators):
+        values = np.zeros((n_rows, block.width), dtype)
+        block.write(values)
+        return sparse.csr_matrix(values)
+    starts = np.cumsum([0, *block.widths[:-1]])
+    columns = np.stack([p + start for p, start in zip(block.positions, starts, strict=True)], 1)
+    there = np.stack([p >= 0 for p in block.positions], axis=1)
+    ends = np.cumsum(there.sum(axis=1), dtype="int32")
+    ones = np.ones(ends[-1] if n_rows else 0, dtype)
+    rows = (ones, columns[there].astype("int32"), np.append(np.int32(0), ends))
+    return sparse.csr_matrix(rows, shape=(n_rows, block.width))
 
 
 def scale(block: Block, weight: float | None) -> Block:

@@ -47,7 +47,14 @@ from pipeline.preprocessing.engine.blocks import (
     join,
     scale,
 )
-from pipeline.preprocessing.engine.table import Part, Read, Table, write_frame, write_matrix
+from pipeline.preprocessing.engine.table import (
+    Part,
+    Read,
+    Table,
+    density,
+    write_frame,
+    write_matrix,
+)
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.engine.workers import Worker
 from pipeline.preprocessing.statistics.moments import Moments
@@ -186,6 +193,10 @@ class BlockNode(ABC):
         """Return a cell of each column of the table that an encoder reads, which it knows."""
         return {name: cell for node in self.children for name, cell in node.known().items()}
 
+    def makes_sparse(self, given: bool) -> bool:
+        """Return whether scikit-learn's rows would be sparse, of sparse rows or of dense ones."""
+        return given
+
     def leaves(self) -> Iterator[TransformerNode]:
         """Yield the transformers that twins run, in the order of the estimator."""
         for node in self.children:
@@ -300,6 +311,10 @@ class TransformerNode(BlockNode):
             names, step = self.twin.names, type(self.estimator).__name__
             where = "" if names is None else f" on the columns {list(names)}"
             raise DataError(f"{step}{where}: {error}") from error
+
+    def makes_sparse(self, given: bool) -> bool:
+        """Return whether those of the twin's class would be."""
+        return self.twin.makes_sparse(given)
 
     def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
         """Return the source's columns where the twin keeps them."""
@@ -419,6 +434,8 @@ class WorkerNode(BlockNode):
 
     named: Sequence[Any] | None = None
     """The columns of the frame that it reads behind another step; None of a matrix."""
+    sparse = False
+    """The rows that it made were sparse."""
     made: Sequence[Any] | None = None
     """The columns of the frame that it made of the training rows; None of a matrix."""
 
@@ -480,7 +497,8 @@ class WorkerNode(BlockNode):
         return lambda part: Objects(made, part.rows)
 
     def _checked(self, made: Any, table: Table) -> Any:
-        if frames.is_sparse(made):
+        self.sparse = frames.is_sparse(made)
+        if self.sparse:
             if not self.dense:
                 why = f"{type(self.estimator).__name__} makes sparse rows, and blocks are dense"
                 raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
@@ -495,6 +513,10 @@ class WorkerNode(BlockNode):
         if made.shape[0] != table.n_rows:
             raise DataError(f"{self.path} made {made.shape[0]} rows of {table.n_rows}")
         return made
+
+    def makes_sparse(self, given: bool) -> bool:
+        """Return whether its rows were."""
+        return self.sparse
 
     def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
         """Return the columns of the frame that was made, or none of a matrix."""
@@ -542,6 +564,12 @@ class PipelineNode(BlockNode):
         for node in self.children:
             read = node.read_new(table, read)
         return read
+
+    def makes_sparse(self, given: bool) -> bool:
+        """Return whether those of the last node would be."""
+        for node in self.children:
+            given = node.makes_sparse(given)
+        return given
 
     def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
         """Return the source as node after node hands it on."""
@@ -616,7 +644,11 @@ class _SideBySide(BlockNode):
             with _print_elapsed_time(type(self.estimator).__name__, told):
                 read = branch.node.fit(rows, columns, y)[0]
             reads.append(branch.scaled(read))
+        self.judge(table, reads)
         return lambda part: join([read(part) for read in reads]), None
+
+    def judge(self, table: Data, reads: Sequence[Read]) -> None:  # noqa: B027 - most need not
+        """Learn what follows from what the branches make of the training rows."""
 
     def read_new(self, table: Table, read: Read) -> Read:
         """Apply every branch to its columns."""
@@ -625,6 +657,10 @@ class _SideBySide(BlockNode):
             for branch in self.branches
         ]
         return lambda part: join([each(part) for each in reads])
+
+    def makes_sparse(self, given: bool) -> bool:
+        """Return whether those of any branch would be."""
+        return any(node.makes_sparse(given) for node in self.children)
 
     def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Keep the whole, and let each branch take its transformer."""
@@ -652,18 +688,43 @@ class ColumnTransformerNode(_SideBySide):
         A row of the table.
     """
 
+    sparse: bool | None = None
+    """Whether the rows of the fit are sparse in scikit-learn; None of a GPU, which makes none."""
+
     def __init__(
         self, estimator: ColumnTransformer, branches: Sequence[Branch], head: pd.DataFrame
     ) -> None:
         super().__init__(estimator, branches)
         self.head = head
 
+    def judge(self, table: Data, reads: Sequence[Read]) -> None:
+        """Learn whether so few cells are not zero that the rows are sparse."""
+        if table.first().xp is not np:
+            return
+        makers: dict[bool, list[Read]] = {False: [], True: []}
+        for node, read in zip(self.children, reads, strict=True):
+            makers[node.makes_sparse(given=False)].append(read)
+        least = self.estimator.sparse_threshold
+        self.sparse = bool(makers[True]) and density(table, makers[False], makers[True]) < least
+
+    def makes_sparse(self, given: bool) -> bool:
+        """Return whether they were, of the rows of the fit."""
+        return bool(self.sparse)
+
     def to_sklearn(self) -> ColumnTransformer:
         """Return a fitted `ColumnTransformer`, whose attributes scikit-learn itself has set."""
         if self.resumed is not None:
             return self.resumed
         fitted = {b.name: (b.node.to_sklearn(), b.node.known()) for b in self.branches}
-        return freeze_fit_thaw(self.estimator, fitted, self.head)
+        whole = freeze_fit_thaw(self.estimator, fitted, self.head)
+        if self.sparse is not None:
+            whole.sparse_output_ = self.sparse
+        return whole
+
+    def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
+        """Keep the whole, and whether its rows are sparse."""
+        super().resume(fitted, source, forms)
+        self.sparse = bool(fitted.sparse_output_)
 
     def _parts(self, fitted: ColumnTransformer) -> dict[str, Any]:
         return {name: part for name, part, _ in fitted.transformers_}

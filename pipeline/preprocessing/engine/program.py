@@ -55,6 +55,9 @@ class Program:
         A `ColumnTransformer` follows: on the host it is given a frame where some columns are text.
     classified : bool
         It is known that every part has a twin, or a worker; otherwise `fit` looks.
+    sparse : bool
+        Rows of the host are sparse where scikit-learn's are; dense otherwise, as those of a GPU
+        and of partitions are in any case.
     make_worker : callable, optional
         Returns what runs a transformer that has no twin, given it and its path.
 
@@ -77,7 +80,9 @@ class Program:
         selected_from: bool = False,
         classified: bool = False,
         make_worker: MakeWorker | None = None,
+        sparse: bool = False,
     ) -> None:
+        self.sparse = sparse
         self.make_worker = make_worker
         self.order, self.selected_from, self.classified = order, selected_from, classified
         self.estimator, self.dtype, self.step, self.rank_error = estimator, dtype, step, rank_error
@@ -236,12 +241,21 @@ class Program:
         read = reading(table)
         if self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
             made = tables.write_mixed(table, read, self._names())
+        elif self.makes_sparse and table.device == "cpu":
+            made = tables.write_csr(table, read, self.dtype)
         elif self.framed:
             made = tables.write_frame(table, read, self.dtype, self._names())
         else:
             made = tables.write_matrix(table, read, self.dtype, order=self.order)
         self.width = int(made.shape[1])
         return made
+
+    @property
+    def makes_sparse(self) -> bool:
+        """Whether rows of the host are sparse."""
+        if self.node is None or self.framed or not self.sparse:
+            return False
+        return self.node.makes_sparse(given=False)
 
     def _names(self) -> list[Any]:
         """Return the names of the columns of a frame, as scikit-learn's has them."""

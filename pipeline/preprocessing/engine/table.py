@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from pipeline.data import frames, output
 from pipeline.preprocessing.engine.blocks import (
@@ -27,6 +28,7 @@ from pipeline.preprocessing.engine.blocks import (
     Numbers,
     Objects,
     Unread,
+    as_csr,
     as_numbers,
     common_type,
     flat,
@@ -299,6 +301,36 @@ def write_matrix(table: Table, read: Read, dtype: str, *, order: str = "C") -> A
         kind = np.dtype(dtype)
     written = _write(table, read, seen, first, [kind] * len(first), order=order)
     return written[kind] if first else table.xp.zeros((table.n_rows, 0), dtype=kind)
+
+
+def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
+    """Return the blocks of a table of the host as one sparse matrix, as scikit-learn's is."""
+
+    def rows_of(part: Part) -> sparse.csr_matrix:
+        blocks = blocks_to_write(read, part, beside=False)
+        kind = common_type(blocks) if dtype == "auto" else np.dtype(dtype)
+        return sparse.hstack([as_csr(b, part.n_rows, kind) for b in blocks], format="csr")
+
+    return sparse.vstack(list(table.each(rows_of)) or [rows_of(table.whole)], format="csr")
+
+
+def density(table: Any, dense: Sequence[Read], sparse: Sequence[Read]) -> float:
+    """Return the share of cells that are not zero; of dense blocks, all count as such."""
+
+    def cells(part: Part, read: Read) -> int:
+        return part.n_rows * sum(block.width for block in flat(read(part)))
+
+    def known(part: Part, read: Read) -> int:
+        blocks = blocks_to_write(read, part, beside=False)
+        return sum(as_csr(block, part.n_rows, common_type([block])).nnz for block in blocks)
+
+    def count(part: Part) -> np.ndarray:
+        full = sum(cells(part, read) for read in dense)
+        there = sum(known(part, read) for read in sparse)
+        return np.array([full + there, full + sum(cells(part, read) for read in sparse)])
+
+    known_cells, all_cells = table.reduce(count, np.add)
+    return float(known_cells / max(1, all_cells))
 
 
 def _seen(table: Table) -> Part:

@@ -52,6 +52,8 @@ class Twin(ABC, Generic[S]):
     sklearn_class: ClassVar[type[BaseEstimator]]
     supported_params: ClassVar[dict[str, tuple[Any, ...]]]
     reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]]
+    takes_sparse: ClassVar[bool] = False
+    """Whether scikit-learn's makes sparse rows of sparse ones."""
     weighted: ClassVar[bool] = False
     """Whether `statistics` takes the weights of the rows, after the other aligned arrays."""
     passes_on: ClassVar[bool] = False
@@ -86,6 +88,10 @@ class Twin(ABC, Generic[S]):
     def form(self, numeric: Callable[[], bool]) -> type:
         """Return the form of block to read; `numeric` says whether all that comes in is numbers."""
         return self.reads
+
+    def makes_sparse(self, given: bool) -> bool:
+        """Return whether scikit-learn's makes sparse rows, of sparse or of dense ones."""
+        return given and self.takes_sparse
 
     def keeps_names(self) -> bool:
         """Return whether scikit-learn makes a frame with the same columns of a frame."""

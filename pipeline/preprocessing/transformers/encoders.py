@@ -347,6 +347,10 @@ class OneHotEncoderTwin(EncoderTwin):
         "feature_name_combiner",
     )
 
+    def makes_sparse(self, given: bool) -> bool:
+        """Return what `sparse_output` says."""
+        return bool(self.estimator.sparse_output)
+
     def prepare(self) -> None:
         """Note the output column of each category."""
         super().prepare()

@@ -49,6 +49,7 @@ class _SelectorTwin(Twin[S]):
     """A step that drops columns; the others keep their values and their type."""
 
     reads = Numbers
+    takes_sparse = True
 
     def warn(self) -> None:
         """Warn as scikit-learn does where no column is left."""

@@ -62,6 +62,7 @@ class FunctionTransformerTwin(Twin[Checked]):
     """
 
     sklearn_class = FunctionTransformer
+    takes_sparse = True
     supported_params = {
         "func": (None, "a NumPy ufunc of one array"),
         "inverse_func": ANY,

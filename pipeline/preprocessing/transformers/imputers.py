@@ -49,6 +49,7 @@ class SimpleImputerTwin(Twin[Seen]):
     """
 
     sklearn_class = SimpleImputer
+    takes_sparse = True
     supported_params = {
         "strategy": ("mean", "median", "most_frequent", "constant"),
         "fill_value": ANY,
@@ -224,6 +225,10 @@ class MissingIndicatorTwin(Twin[Holes]):
         "error_on_new": ANY,
     }
     reads = Numbers
+
+    def makes_sparse(self, given: bool) -> bool:
+        """Return what `sparse` says; it may be that of what comes in."""
+        return given if self.estimator.sparse == "auto" else bool(self.estimator.sparse)
 
     def form(self, numeric: Callable[[], bool]) -> type:
         """Return `Numbers` where all columns are; `Categories` hold anything."""

@@ -39,6 +39,7 @@ class PolynomialFeaturesTwin(StatelessTwin):
     """Products of the columns, in scikit-learn's order; all arithmetic is in float64."""
 
     sklearn_class = PolynomialFeatures
+    takes_sparse = True
     supported_params = any_value("degree", "interaction_only", "include_bias", "order")
 
     def finalize(self, stats: int) -> None:

@@ -43,6 +43,7 @@ class QuantileTransformerTwin(Twin[Values]):
     """
 
     sklearn_class = QuantileTransformer
+    takes_sparse = True
     supported_params = {
         "n_quantiles": ANY,
         "output_distribution": ("uniform", "normal"),
@@ -158,8 +159,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values | KeptRows]):
     all rows, the quantiles within this bound, and nothing is drawn.
 
     Of weighted rows, and by ``strategy="kmeans"``, scikit-learn learns the edges itself, on the
-    host. Indicators are written to the dense output matrix for both ``encode="onehot"`` and
-    ``"onehot-dense"``.
+    host.
     """
 
     sklearn_class = KBinsDiscretizer
@@ -173,6 +173,10 @@ class KBinsDiscretizerTwin(FiniteTwin[Values | KeptRows]):
         "random_state": ANY,
     }
     weighted = True
+
+    def makes_sparse(self, given: bool) -> bool:
+        """Return whether `encode` says so."""
+        return bool(self.estimator.encode == "onehot")
 
     def statistics(self, block: Numbers, *aligned: Any) -> Values | KeptRows:
         """Keep the values, with their weights, or a sketch of them."""

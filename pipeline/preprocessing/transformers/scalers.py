@@ -41,6 +41,7 @@ class StandardScalerTwin(Twin[Moments]):
     """Subtract the mean and divide by the standard deviation, NaN left as it is."""
 
     sklearn_class = StandardScaler
+    takes_sparse = True
     supported_params = any_value("with_mean", "with_std", "copy")
     reads = Numbers
     weighted = True
@@ -129,6 +130,7 @@ class MaxAbsScalerTwin(_RangeTwin):
     """
 
     sklearn_class = MaxAbsScaler
+    takes_sparse = True
     supported_params = any_value("clip", "copy")
 
     def apply(self, block: Numbers) -> Numbers:
@@ -147,6 +149,7 @@ class RobustScalerTwin(Twin[Values]):
     """
 
     sklearn_class = RobustScaler
+    takes_sparse = True
     supported_params = any_value(
         "with_centering", "with_scaling", "quantile_range", "unit_variance", "copy"
     )
@@ -269,6 +272,7 @@ class NormalizerTwin(StatelessTwin):
     """
 
     sklearn_class = Normalizer
+    takes_sparse = True
     supported_params = any_value("norm", "copy")
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
@@ -290,6 +294,7 @@ class BinarizerTwin(StatelessTwin):
     """One where a value is above the threshold, else zero, in the type of the block."""
 
     sklearn_class = Binarizer
+    takes_sparse = True
     supported_params = any_value("threshold", "copy")
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:

@@ -69,8 +69,8 @@ class SplineTransformerTwin(Twin[Any]):
 
     The splines are computed by the recursion of de Boor and Cox, in the order
     of operations of SciPy. Knots at quantiles are exact, or within `rank_error`
-    of the ranks asked for. The output is dense and in C order, whatever
-    `sparse_output` and `order` say.
+    of the ranks asked for. The output is in C order, whatever `order`
+    says.
     """
 
     sklearn_class = SplineTransformer
@@ -86,6 +86,10 @@ class SplineTransformerTwin(Twin[Any]):
     }
     reads = Numbers
     weighted = True
+
+    def makes_sparse(self, given: bool) -> bool:
+        """Return what `sparse_output` says."""
+        return bool(self.estimator.sparse_output)
 
     @classmethod
     def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:

@@ -1,0 +1,119 @@
+"""Rows are sparse on the CPU where scikit-learn's are: the same cells, types and structure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    Binarizer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    Normalizer,
+    OneHotEncoder,
+    SplineTransformer,
+    StandardScaler,
+)
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated, load, save
+
+ROWS = 400
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(
+    {
+        "a": RNG.normal(size=ROWS),
+        "b": RNG.integers(0, 3, ROWS).astype("float64"),
+        "gaps": np.where(RNG.random(ROWS) < 0.2, np.nan, RNG.normal(size=ROWS)),
+        "t": RNG.choice([f"v{i}" for i in range(40)], ROWS),
+        "u": RNG.choice(list("abc"), ROWS),
+    }
+)
+Y = (RNG.random(ROWS) < 0.4).astype("int64")
+NEW = X.sample(30, random_state=0).assign(t=["new", *X["t"][:29]])
+HOT = OneHotEncoder(handle_unknown="ignore")
+NUMBERS = (StandardScaler(), ["a", "b"])
+WIDE = make_column_transformer(NUMBERS, (HOT, ["t", "u"]))
+
+SPECS: dict[str, Any] = {
+    "one-hot": make_column_transformer((HOT, ["t"])),
+    "one dropped": make_column_transformer((OneHotEncoder(drop="first"), ["u", "b"])),
+    "rare": make_column_transformer((OneHotEncoder(min_frequency=12, dtype="float32"), ["u"])),
+    "beside numbers": WIDE,
+    "dense as few are zero": make_column_transformer(NUMBERS, (HOT, ["u"])),
+    "dense as asked for": clone(WIDE).set_params(sparse_threshold=0),
+    "sparse as asked for": make_column_transformer(NUMBERS, (HOT, ["u"]), sparse_threshold=1.0),
+    "beside what passes": make_column_transformer((HOT, ["t"]), ("passthrough", ["a", "b"])),
+    "weighted": clone(WIDE).set_params(transformer_weights={"onehotencoder": 0.5}),
+    "bins": make_column_transformer((KBinsDiscretizer(4, quantile_method="linear"), ["a"])),
+    "splines": make_column_transformer((SplineTransformer(sparse_output=True), ["a"])),
+    "indicators": make_column_transformer((MissingIndicator(sparse=True), ["a", "gaps"])),
+    "dense in a union": make_column_transformer(
+        (make_union(SimpleImputer(), MissingIndicator(sparse=False)), ["gaps"])
+    ),
+    "a union": make_column_transformer((make_union(HOT, OneHotEncoder(drop="first")), ["u"])),
+    **{
+        type(step).__name__: make_pipeline(WIDE, step)
+        for step in (
+            MaxAbsScaler(),
+            StandardScaler(with_mean=False),
+            Normalizer(),
+            Binarizer(),
+            VarianceThreshold(0.02),
+            SelectKBest(k=5),
+            TruncatedSVD(3, random_state=0),
+        )
+    },
+}
+
+
+def assert_same(made: Any, expected: Any) -> None:
+    assert type(made) is type(expected)
+    assert made.dtype == expected.dtype
+    if sparse.issparse(expected):
+        for each in (made, expected):
+            each.sort_indices()
+        for part in ("indptr", "indices"):
+            assert getattr(made, part).dtype == getattr(expected, part).dtype
+            np.testing.assert_array_equal(getattr(made, part), getattr(expected, part))
+        made, expected = made.data, expected.data
+    np.testing.assert_allclose(made, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:Found unknown")
+@pytest.mark.parametrize("name", SPECS)
+def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
+    estimator = SPECS[name]
+    model, reference = Accelerated(clone(estimator), device="cpu"), clone(estimator)
+    new = X.iloc[:30] if name == "one dropped" else NEW
+    assert_same(model.fit_transform(X, Y), reference.fit_transform(X, Y))
+    expected = reference.transform(new)
+    assert_same(model.transform(new), expected)
+    assert_same(model.to_sklearn().transform(new), expected)
+    save(model, tmp_path / "m.model")
+    assert_same(load(tmp_path / "m.model", device="cpu").transform(new), expected)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [LogisticRegression(max_iter=500), XGBClassifier(n_estimators=5)],
+    ids=["linear", "trees"],
+)
+def test_models_learn_from_the_same_rows(last: Any) -> None:
+    estimator = make_pipeline(WIDE, last)
+    model = Accelerated(clone(estimator), device="cpu").fit(X, Y)
+    expected = clone(estimator).fit(X, Y).predict_proba(NEW)
+    np.testing.assert_allclose(model.predict_proba(NEW), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.to_sklearn().predict_proba(NEW), expected, rtol=1e-9)
+    assert model.certify(NEW).holds
