@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from pipeline.backends import array_api, meta
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cpu import is_xgboost
@@ -10,6 +12,7 @@ from pipeline.backends.cuml import single_tree, text
 from pipeline.backends.cuml.tables import CUML, SUBSTITUTES, XGBOOST, name_of_class, rule
 from pipeline.backends.xgboost.estimator import XGBoostModel, find_host_only_params
 from pipeline.errors import Reason, Unsupported
+from pipeline.preprocessing.engine.workers import HostWorker, Worker
 from pipeline.typing import Estimator
 
 ON_DEVICE = {"device": "cuda"}
@@ -50,6 +53,27 @@ def find_backend(estimator: Estimator) -> Backend | None:
     if found := rule(estimator):
         return cuml_estimator.CumlBackend(found)
     return array_api.ARRAY_API_BACKEND if array_api.runs_on_cupy(estimator) else None
+
+
+def find_transformer(estimator: Estimator) -> Backend | None:
+    """Return what runs a transformer of cuML's inside preprocessing, where a saved one can go on.
+
+    >>> from sklearn.decomposition import FastICA, PCA
+    >>> find_transformer(PCA()) is None, find_transformer(FastICA()) is None
+    (False, True)
+    """
+    found = rule(estimator) if hasattr(estimator, "transform") else None
+    whole = found is not None and found.translation is None
+    return cuml_estimator.CumlBackend(found) if found and whole else None
+
+
+def make_worker(estimator: Estimator, path: str) -> Worker:
+    """Return what runs a transformer without a twin inside preprocessing: cuML, or the host."""
+    found = rule(estimator) if find_transformer(estimator) else None
+    with suppress(Unsupported):
+        if found is not None:
+            return cuml_estimator.CumlWorker(estimator, found, path)
+    return HostWorker(estimator, path)
 
 
 def knows(kind: type) -> bool:

@@ -226,22 +226,30 @@ def _place_on_blocks(
         why = "it follows text, whose rows are sparse, and blocks are dense"
         raise Unsupported(Reason(path, why, suggestion))
     units = build.units(build.Inside(path, part, first=True))
-    against = [reason for _, reasons in units for reason in reasons]
+    placed = [_place_unit(*unit, device) for unit in units]
+    against = [reason for _, reasons in placed for reason in reasons]
     texts = {inner: leaf for inner, leaf in leaves if _is_text(leaf)}
     if texts or any(unit is part for (_, unit, _), reasons in units if reasons):
         inside = {inner: text.inside(leaf, inner) for inner, leaf in texts.items()}
         raise Unsupported(*(inside.get(reason.step, reason) for reason in against))
-    kept = [
-        unit for unit in units if not (isinstance(how := unit[0].estimator, str) and how == "drop")
-    ]
-    places = tuple(_place_unit(*unit, device) for unit in kept)
-    return places, tuple(against) if device == "cuda" else ()
+    dropped = (isinstance(unit.estimator, str) and unit.estimator == "drop" for unit, _ in units)
+    kept = tuple(place for (place, _), out in zip(placed, dropped, strict=True) if not out)
+    return kept, tuple(against) if device == "cuda" else ()
 
 
-def _place_unit(part: build.Inside, reasons: Sequence[Reason], device: str) -> Placement:
-    if reasons:
-        return place_on_host(part.path, part.estimator, reasons, asked=device)
-    return Placement(part.path, BLOCKS[device], device)
+def _place_unit(
+    part: build.Inside, reasons: Sequence[Reason], device: str
+) -> tuple[Placement, Sequence[Reason]]:
+    """Return where a part runs, and why it cannot run on the device."""
+    if not reasons:
+        return Placement(part.path, BLOCKS[device], device), ()
+    backend = cuda.find_transformer(part.estimator) if device == "cuda" else None
+    try:
+        if backend is not None:
+            return backend.describe(part.estimator, part.path), ()
+    except Unsupported as refused:
+        reasons = refused.reasons
+    return place_on_host(part.path, part.estimator, reasons, asked=device), reasons
 
 
 def place_on_host(

@@ -9,6 +9,7 @@ from functools import partial
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from pipeline.backends import cuda
 from pipeline.backends.base import HostModel, Model, find_last_dtype
 from pipeline.backends.cpu import HOST
 from pipeline.backends.meta import MetaBackend
@@ -146,8 +147,7 @@ def _make_program(
         order=rule.order if rule else "C",
         selected_from=after is not None and after.runs_on_blocks,
         classified=True,
-        make_worker=HostWorker,
-        sparse=device == "cpu",
+        make_worker=cuda.make_worker if device == "cuda" else HostWorker,
     )
     places = [place for node in group for place in node.placements]
     return Step(" + ".join(node.path for node in group), program, device, places)

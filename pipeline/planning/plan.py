@@ -19,6 +19,7 @@ from pipeline.errors import OutOfMemory, Reason, Unsupported
 from pipeline.planning import verbose
 from pipeline.planning.classify import Node, place_on_host
 from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.engine.workers import HostWorker
 from pipeline.system.memory import raise_if_exhausted
 from pipeline.system.threads import halved
 from pipeline.trace import record
@@ -112,6 +113,7 @@ class Step:
                 each.path, each.estimator, [Reason(each.path, each.why)], asked=self.device
             )
             for each in workers
+            if isinstance(each.worker, HostWorker)
         }
         self.placements = [
             place if place.reasons else found.get(place.step, place) for place in self.placements

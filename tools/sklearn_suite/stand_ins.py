@@ -133,7 +133,11 @@ def adopt(estimator: Any, fitted: Any, model: Any) -> None:
     for steps in {"steps", "transformer_list"} & parameters:
         pairs = zip(getattr(estimator, steps), getattr(fitted, steps), strict=True)
         copied = getattr(estimator, "memory", None) is not None
-        setattr(estimator, steps, [new if copied else _adopt_step(*old, new) for old, new in pairs])
+        setattr(
+            estimator,
+            steps,
+            [new if copied else _adopt_step(old[0], old[1], new) for old, new in pairs],
+        )
 
 
 def _adopt_step(name: str, step: Any, lifted: tuple[str, Any]) -> tuple[str, Any]:

@@ -331,6 +331,33 @@ class Cuml(Model):
         return DataError(f"{self.step}: {MISSING}; impute them in a step before")
 
 
+class CumlWorker(Cuml):
+    """A transformer inside preprocessing, where it may be given frames."""
+
+    names: Any = None
+    """The names of the columns that it learnt from, which scikit-learn's keeps as well."""
+
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
+        """Fit, and return the transformed training rows."""
+        named = frames.is_frame(X) and all(isinstance(name, str) for name in X.columns)
+        self.names = np.asarray(list(X.columns), dtype=object) if named else None
+        return super().fit_transform(X, y, **params)
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted transformer."""
+        lifted = super().to_sklearn()
+        if self.names is not None:
+            lifted.feature_names_in_ = self.names
+        return lifted
+
+    def resume(self, fitted: Estimator) -> None:
+        """Take a fitted transformer over to the device."""
+        self.names = getattr(fitted, "feature_names_in_", None)
+        bare = copy(fitted)  # here it is given matrices
+        bare.__dict__.pop("feature_names_in_", None)
+        super().resume(bare)
+
+
 def _is_text(labels: Target) -> bool:
     return labels is not None and np.asarray(labels).dtype.kind not in "iufb"
 
