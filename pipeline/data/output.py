@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 # There is no public way to read what `set_output` and `set_config` have set.
@@ -33,6 +34,17 @@ def container(estimator: Estimator) -> str:
         transformers = [how for _, how in estimator.steps if hasattr(how, "transform")]
         estimator = transformers[-1] if transformers else None
     return str(_get_output_config("transform", estimator)["dense"])
+
+
+def framed(model: Estimator, estimator: Estimator) -> Any:
+    """Return a copy that makes what `set_output` of a model asks for; itself where it does not."""
+    how = vars(model).get("_sklearn_output_config", {}).get("transform", "default")
+    if how == "default" or not hasattr(estimator, "set_output"):
+        return estimator
+    try:
+        return clone(estimator).set_output(transform=how)
+    except ValueError:  # a step of one's own has no such method
+        return estimator
 
 
 def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Table, kept: Mapping[Any, Any]) -> Any:

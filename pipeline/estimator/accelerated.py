@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from pipeline.backends.xgboost.checkpoints import Checkpoints, keeping
 from pipeline.data import frames, target
 from pipeline.data.drift import ColumnProfile, fit_profiles
-from pipeline.data.output import CONTAINERS, contained, container
+from pipeline.data.output import CONTAINERS, contained, container, framed
 from pipeline.data.schema import Schema
 from pipeline.distributed.retry import retry
 from pipeline.errors import ConfigError, Unsupported
@@ -271,7 +271,8 @@ class Accelerated(Answers):
         """Learn from rows that our own policy accepts, by the plan for a device."""
         inputs.warn_of_labels(params, X)
         asked, params = self._route_fit(method, params)
-        plan = lower(self.estimator, choice.name, self._lowering_options())
+        estimator = self.estimator if asked else framed(self, self.estimator)
+        plan = lower(estimator, choice.name, self._lowering_options())
         takes, X = inputs.fit_input(plan.nodes[0], X, choice.name)
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))
@@ -381,8 +382,10 @@ class Accelerated(Answers):
 
     def _contained(self, made: Any, taken: Any) -> Any:
         how = container(self) if container(self) != "default" else container(self.estimator)
-        if how == "default" or frames.is_partitioned(made):
+        if frames.is_partitioned(made):
             return made
+        if how == "default":  # a frame may have been asked for when it was fitted
+            return made if container(self.plan_.estimator) == how else np.asarray(made)
         try:
             names = self.get_feature_names_out()
         except (AttributeError, ValueError):  # those of what was made, as in scikit-learn

@@ -240,18 +240,22 @@ FRAMED: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("way", ["of the estimator", "of the model"])
 @pytest.mark.parametrize("name", FRAMED)
-def test_frames_are_those_that_sklearn_makes(name: str) -> None:
-    estimator = clone(FRAMED[name]).set_output(transform="pandas")
-    expected = clone(estimator).fit(MIXED).transform(MIXED)
-    model = on_cpu(estimator)
+def test_frames_are_those_that_sklearn_makes(name: str, way: str) -> None:
+    estimator = clone(FRAMED[name])
+    expected = clone(estimator).set_output(transform="pandas").fit(MIXED).transform(MIXED)
+    if way == "of the model":
+        model = on_cpu(estimator).set_output(transform="pandas")
+    else:
+        model = on_cpu(estimator.set_output(transform="pandas"))
     pd.testing.assert_frame_equal(model.fit(MIXED).transform(MIXED), expected)
     pd.testing.assert_frame_equal(model.fit_transform(MIXED), expected)
 
 
 def test_columns_without_names_are_numbered() -> None:
-    unnamed = make_pipeline(StandardScaler(), FunctionTransformer(np.abs))
-    made = on_cpu(unnamed).set_output(transform="pandas").fit_transform(MIXED[["n"]])
+    unnamed = on_cpu(make_pipeline(StandardScaler(), FunctionTransformer(np.abs)))
+    made = unnamed.fit(MIXED[["n"]]).set_output(transform="pandas").transform(MIXED[["n"]])
     assert made.columns.tolist() == [0]
     expected = Doubled().fit(MIXED[["n"]]).transform(MIXED[["n"]])
     for how in ("default", "pandas"):
