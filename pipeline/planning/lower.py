@@ -148,6 +148,7 @@ def _make_program(
         selected_from=after is not None and after.runs_on_blocks,
         classified=True,
         make_worker=cuda.make_worker if device == "cuda" else HostWorker,
+        sparse=device == "cpu",
     )
     places = [place for node in group for place in node.placements]
     return Step(" + ".join(node.path for node in group), program, device, places)
