@@ -60,6 +60,8 @@ class Twin(ABC, Generic[S]):
     """Whether what is no number comes out as it comes in."""
     needs_target: ClassVar[bool] = False
     """Whether `statistics` takes what `aligned` makes of the target of all rows."""
+    in_memory: bool = False
+    """Whether the rows of the fit are in the memory of the host, for scikit-learn to learn from."""
     rank_error: float = 0.0
     """Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact."""
 

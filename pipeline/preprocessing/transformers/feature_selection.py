@@ -142,15 +142,17 @@ SCORES: dict[Any, Score] = {
     chi2: Score(scores.sums_by_class, scores.chi_squared, of_classes=True),
     f_regression: Score(scores.jointly, scores.regression),
 }
-"""What needs no rows; scikit-learn calls other functions on all rows, on the host."""
+"""What sums of blocks tell; scikit-learn calls other functions on all rows, on the host."""
 
 
 class UnivariateTwin(_SelectorTwin[Any]):
     """Keep the columns that tell most of the target, each by itself.
 
-    Scores in `SCORES` are computed in float64 from sums, those of deviations centred.
-    Scikit-learn's sums are not centred, and float32 for float32 and small integers: where it
-    loses digits, beside a large offset or in an almost perfect fit, the scores differ.
+    Of a table in the memory of the host scikit-learn computes the scores itself, for which of
+    equal ones comes first depends on their last digits. Of partitions and on a GPU those in
+    `SCORES` are computed in float64 from sums, those of deviations centred. Scikit-learn's sums
+    are not centred, and float32 for float32 and small integers: where it loses digits, beside a
+    large offset or in an almost perfect fit, the scores differ.
     """
 
     needs_target = True
@@ -162,8 +164,10 @@ class UnivariateTwin(_SelectorTwin[Any]):
 
     def aligned(self, y: Target) -> tuple[Any, ...]:
         """Return the numbers of the classes, or the target as numbers."""
-        if self._score is None or np.ndim(y) > 1:
-            self._score, self._y = None, y
+        if self.in_memory or np.ndim(y) > 1:
+            self._score = None
+        if self._score is None:
+            self._y = y
             return ()
         name = type(self.estimator).__name__
         if y is None:
@@ -184,9 +188,9 @@ class UnivariateTwin(_SelectorTwin[Any]):
 
     def statistics(self, block: Numbers, *aligned: Any) -> Any:
         """Return the sums of the block, or its rows."""
+        require_finite(self, block.values)
         if self._score is None:
             return RowBlocks([block.values])
-        require_finite(self, block.values)
         values = block.values.astype("float64", copy=False)
         n_classes = (self._n_classes,) if self._score.of_classes else ()
         return self._score.reduce(values, *aligned, *n_classes)
