@@ -270,6 +270,9 @@ class TransformerNode(BlockNode):
             raise DataError(f"{type(twin.estimator).__name__}: the steps before it left no column")
         table.widest = max(table.widest, self.widest)
         read = source.reader(self.form)
+        if source.blocks is not None:
+            unchecked = read
+            read = lambda part: twin.refuse_infinite(unchecked(part))  # noqa: E731
         weights, self.weights = self.weights, None
         moments = source.moments if weights is None else None
         aligned = []
@@ -330,6 +333,7 @@ class TransformerNode(BlockNode):
         elif not isinstance(block, self.form):
             block = CONVERT[self.form](block, part)
         if aligned is None:
+            self.twin.refuse_infinite(block)
             made = self.twin.apply(block)
         else:
             made = self.twin.apply_training(block, *(part.of(aligned) if aligned else ()))

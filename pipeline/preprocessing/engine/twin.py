@@ -60,6 +60,8 @@ class Twin(ABC, Generic[S]):
     """Whether what is no number comes out as it comes in."""
     needs_target: ClassVar[bool] = False
     """Whether `statistics` takes what `aligned` makes of the target of all rows."""
+    takes_infinite: bool = False
+    """Whether infinite numbers, which a step before may make, are as good as others."""
     in_memory: bool = False
     """Whether the rows of the fit are in the memory of the host, for scikit-learn to learn from."""
     rank_error: float = 0.0
@@ -143,6 +145,29 @@ class Twin(ABC, Generic[S]):
     def apply_training(self, block: Any, *aligned: Any) -> Block:
         """Transform a block of the rows the twin was fitted on."""
         return self.apply(block)
+
+    def refuse_infinite(self, block: Any) -> Any:
+        """Return a block, once it is known to be finite or missing: scikit-learn takes no other.
+
+        A table is checked as it comes in, and on a GPU it would be to wait for each block.
+
+        Raises
+        ------
+        DataError
+            A step before has made infinite numbers.
+        """
+        values: Any = getattr(block, "values", None)
+        numbers = isinstance(values, np.ndarray) and values.dtype.kind == "f"
+        with np.errstate(all="ignore"):
+            suspect = numbers and not self.takes_infinite and not np.isfinite(values.sum())
+        if suspect:
+            infinite: np.ndarray = np.isinf(values).any(axis=0)
+            self.refuse_columns(
+                infinite,
+                "hold infinite numbers, which a step before has made",
+                f"Input X contains infinity or a value too large for {values.dtype!r}.",
+            )
+        return block
 
     def name(self, j: int) -> Any:
         """Return the name of a column; its position where it has none."""

@@ -85,6 +85,7 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
 
     sklearn_class = VarianceThreshold
     supported_params = any_value("threshold")
+    takes_infinite = True  # new rows may be; `finalize` refuses those of the fit
 
     def statistics(self, block: Numbers, *aligned: Any) -> VarianceStats:
         """Return moments and bounds of the block."""
@@ -115,7 +116,10 @@ def _variances(stats: VarianceStats, *, exact: bool) -> np.ndarray:
     """Return the variances; `exact`: or the range where that is less, as scikit-learn does."""
     low, high = (bound.astype("float64") for bound in stats.min_max[1:])
     if np.isneginf(low).any() or np.isposinf(high).any():
-        raise DataError("VarianceThreshold: a column holds infinite values; leave it out")
+        raise DataError(
+            "Input X contains infinity or a value too large for dtype('float64').\n"
+            "VarianceThreshold: a column holds infinite values; leave it out"
+        )
     variance = stats.moments.variance
     if not exact:
         return variance

@@ -74,6 +74,7 @@ class FunctionTransformerTwin(Twin[Checked]):
         "inv_kw_args": ANY,
     }
     reads = Numbers
+    takes_infinite = True
     passes_on = True
 
     @classmethod
