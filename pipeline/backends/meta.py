@@ -7,7 +7,7 @@ the place of each inner estimator one that is lowered to the device when it is f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy, deepcopy
 from dataclasses import dataclass
@@ -341,14 +341,9 @@ class Inner(BaseEstimator):
         given = {name: value for name, value in params.items() if value is not None}
         steps = isinstance(self.estimator, Pipeline)
         name = "" if steps else self._where()[1]
-        try:
-            with self._inside():
-                plan = self.lower(self.estimator, name=name)
-                made = plan.fit(X, y, method, **given)
-        except (Unsupported, OutOfMemory) as error:
-            if (failed := _FAILED.get()) is not None:
-                failed.append(error)
-            raise
+        with self._inside():
+            plan = self.lower(self.estimator, name=name)
+            made = plan.fit(X, y, method, **given)
         self.plan_, self.n_features_in_ = plan, np.shape(X)[1] if np.ndim(X) == 2 else None
         self.__dict__.pop("_lifted", None)
         if is_classifier(self.estimator):
@@ -389,9 +384,17 @@ class Inner(BaseEstimator):
         parent, _, name = self.path.rpartition(".")
         return parent, name
 
-    def _inside(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """Record what happens as inside, and remember what the device refuses."""
         steps = isinstance(self.estimator, Pipeline)
-        return trace.within(self.path if steps else self._where()[0])
+        try:
+            with trace.within(self.path if steps else self._where()[0]):
+                yield
+        except (Unsupported, OutOfMemory) as error:
+            if (failed := _FAILED.get()) is not None:
+                failed.append(error)
+            raise
 
     def lift(self) -> Any:
         """Return the fitted estimator of scikit-learn; the user's own before `fit`."""
@@ -405,7 +408,10 @@ class Inner(BaseEstimator):
         """Return a parameter of the estimator, or what scikit-learn's would have learnt."""
         held = vars(self)
         if name.endswith("_") and not name.startswith("_") and "plan_" in held:
-            fitted = self.lift()
+            try:
+                fitted = self.lift()
+            except Unsupported as refused:  # scikit-learn asks whether it is there
+                raise AttributeError(str(refused)) from refused
             behind = isinstance(fitted, Pipeline) and not isinstance(self.estimator, Pipeline)
             return getattr(fitted[-1] if behind else fitted, name)
         if "estimator" in held and name in held["estimator"].get_params(deep=False):

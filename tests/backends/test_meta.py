@@ -107,6 +107,34 @@ def test_what_the_device_refuses_is_no_bad_score_to_a_search() -> None:
         model.fit(*binary())
 
 
+class NotLifted:
+    def fit(self, X: Any, y: Any, method: str, /, **params: Any) -> None:
+        pass
+
+    def call(self, method: str, X: Any, **params: Any) -> Any:
+        raise Unsupported(Reason("estimator", f"there is no {method}"))
+
+    def to_sklearn(self) -> Any:
+        raise Unsupported(Reason("estimator", "it cannot be taken over"))
+
+
+def test_what_cannot_be_lifted_lacks_what_it_learnt_and_a_score_that_is_refused_is_told() -> None:
+    def lower_to(estimator: Any, *, name: str) -> Any:
+        return NotLifted()
+
+    X, y = binary()
+    voting = VotingClassifier([("a", GaussianNB())])
+    meta.MetaModel(voting, "voting", lower_to, of_tables=False).fit(X, y)
+    search = GridSearchCV(GaussianNB(), {}, cv=2)
+    model = meta.MetaModel(search, "search", lower_to, of_tables=False)
+    with (
+        pytest.warns(match="Scoring failed"),
+        pytest.warns(match="non-finite"),
+        pytest.raises(Unsupported, match="there is no predict"),
+    ):
+        model.fit(X, y)
+
+
 @pytest.mark.parametrize(
     ("estimator", "refused"),
     [
