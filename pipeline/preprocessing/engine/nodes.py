@@ -28,6 +28,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils._user_interface import _print_elapsed_time
 
 from pipeline.data import frames
+from pipeline.data.checks import CellTypeError
 from pipeline.data.convert import Origin
 from pipeline.data.output import container
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported
@@ -285,6 +286,8 @@ class TransformerNode(BlockNode):
                 twin.merge,
             )
         self._finish(stats)
+        if twin.keeps_columns():
+            return source.read, source.moments
         return (lambda part: self.apply(read(part), part, aligned)), twin.moments_behind(stats)
 
     def suited(self, table: Data, source: NodeInput) -> BlockNode:
@@ -314,7 +317,8 @@ class TransformerNode(BlockNode):
         except (TypeError, ValueError) as error:
             names, step = self.twin.names, type(self.estimator).__name__
             where = "" if names is None else f" on the columns {list(names)}"
-            raise DataError(f"{step}{where}: {error}") from error
+            kind = CellTypeError if isinstance(error, TypeError) else DataError
+            raise kind(f"{step}{where}: {error}") from error
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether those of the twin's class would be."""
@@ -328,6 +332,8 @@ class TransformerNode(BlockNode):
 
     def apply(self, block: Block, part: Part, aligned: Sequence[Any] | None = None) -> Block:
         """Transform a block; one of the training rows if it is told what is aligned with them."""
+        if self.twin.keeps_columns():
+            return block
         if isinstance(block, Unread):
             block = part.read(block.names, self.form)
         elif not isinstance(block, self.form):

@@ -101,6 +101,10 @@ class Twin(ABC, Generic[S]):
         """Return whether scikit-learn makes a frame with the same columns of a frame."""
         return False
 
+    def keeps_columns(self) -> bool:
+        """Return whether all columns are handed on as they are."""
+        return False
+
     def aligned(self, y: Target) -> tuple[Any, ...]:
         """Return host arrays with one entry a row that `statistics` needs beside its block."""
         return ()

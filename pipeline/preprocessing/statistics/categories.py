@@ -69,9 +69,15 @@ def positions(dictionary: np.ndarray, values: np.ndarray) -> np.ndarray:
     >>> positions(np.array(["a", "b"], dtype=object), np.array(["b", "z", np.nan], dtype=object))
     array([ 1, -1, -1])
     """
-    # Given the type, pandas does not look for a better one.
-    known, wanted = (pd.Index(array, dtype=array.dtype) for array in (dictionary, values))
+    known, wanted = map(to_index, (dictionary, values))
     return known.get_indexer(wanted)
+
+
+def to_index(values: np.ndarray) -> pd.Index[Any]:
+    """Return values in a form in which pandas finds them: it has no index of half precision."""
+    values = values.astype("float32") if values.dtype == "float16" else values
+    # Given the type, pandas does not look for a better one.
+    return pd.Index(values, dtype=values.dtype)
 
 
 def merge_columns(a: Sequence[CategorySums], b: Sequence[CategorySums]) -> list[CategorySums]:

@@ -31,6 +31,7 @@ from pipeline.preprocessing.statistics.categories import (
     merge_columns,
     positions,
     tally_columns,
+    to_index,
 )
 from pipeline.typing import Array, Estimator
 
@@ -82,8 +83,7 @@ def as_index(values: np.ndarray) -> pd.Index[Any]:
         values.dtype == object and infer_dtype(values, skipna=False) == "boolean"
     ):
         values = values.astype("uint8")
-    # Given the type, pandas does not look for a better one.
-    return pd.Index(values, dtype=values.dtype)
+    return to_index(values)
 
 
 class Tables:

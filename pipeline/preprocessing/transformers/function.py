@@ -101,12 +101,15 @@ class FunctionTransformerTwin(Twin[Checked]):
 
     def form(self, numeric: Callable[[], bool]) -> type:
         """Return `Categories` where the columns, text among them, are left as they are."""
-        as_it_is = self.estimator.func is None and not self.estimator.validate
-        return Categories if as_it_is and not numeric() else Numbers
+        return Categories if self.keeps_columns() and not numeric() else Numbers
 
     def keeps_names(self) -> bool:
         """Return whether a frame comes out as a frame: checking makes an array of it."""
         return not self.estimator.validate
+
+    def keeps_columns(self) -> bool:
+        """Return whether there is no function, and nothing is checked."""
+        return self.estimator.func is None and not self.estimator.validate
 
     def statistics(self, block: Numbers | Categories, *aligned: Any) -> Checked:
         """Check the block as `validate` and `check_inverse` ask for."""
@@ -140,7 +143,7 @@ class FunctionTransformerTwin(Twin[Checked]):
 
     def apply_training(self, block: Numbers | Categories, *aligned: Any) -> Numbers | Categories:
         """Return the function of every value, in the type it has in NumPy."""
-        if isinstance(block, Categories):
+        if isinstance(block, Categories) or self.estimator.func is None:
             return block
         values = _applied(self.estimator, self.estimator.func, self.estimator.kw_args, block.values)
         # Functions of bytes come in half precision, in which later sums would overflow.

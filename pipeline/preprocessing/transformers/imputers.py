@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.impute._base import _safe_min
 
 from pipeline.data import frames
+from pipeline.data.output import container
 from pipeline.preprocessing.engine.blocks import Categories, Numbers, fill_missing
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.statistics.categories import (
@@ -127,12 +129,28 @@ class SimpleImputerTwin(Twin[Seen]):
             return list(quantile(stats, [0.5]).T)
         return [_most_frequent(column, self.marker) for column in stats]
 
+    def warn(self) -> None:
+        """Warn as scikit-learn does of columns without any value at fit, which are dropped."""
+        statistics = self.fitted.statistics_
+        dropped = np.flatnonzero(statistics != statistics)
+        if len(dropped) and not self.estimator.keep_empty_features:
+            named = getattr(self.fitted, "feature_names_in_", np.arange(len(statistics)))
+            warnings.warn(
+                f"Skipping features without any observed values: {named[dropped]}. At least one "
+                "non-missing value is needed for imputation with "
+                f"strategy='{self.estimator.strategy}'.",
+                UserWarning,
+                stacklevel=2,
+            )
+
     def apply(self, block: Numbers | Categories) -> Numbers | Categories:
         """Fill the missing values, and put the indicators behind.
 
         Columns without any value at fit are dropped, unless `keep_empty_features`.
         """
         whole = self._filled(block)
+        if isinstance(whole, Categories) and container(self.estimator) == "pandas":
+            whole = Categories([*map(_as_framed, whole.columns)])
         if not self.estimator.add_indicator or not len(self.fitted.indicator_.features_):
             return whole
         mask = is_missing(block, self.marker)
@@ -191,6 +209,20 @@ def _fill(column: frames.Coded, value: Any, marker: Any) -> frames.Coded:
     codes, none = column.codes.astype("int32"), missing_code(column.values, marker)
     missing = codes < 0 if none < 0 else (codes < 0) | (codes == none)
     return frames.CodedObjects(frames.xp(codes).where(missing, position, codes), values)
+
+
+def _as_framed(column: frames.Coded) -> frames.Coded:
+    """Return a column of objects as pandas has it in a frame that it makes of an array of them."""
+    found, codes = frames.xp(column.codes).unique(column.codes, return_inverse=True)
+    values = column.values[found[found >= 0]]
+    codes = codes - int((found < 0).any())
+    kind = pd.DataFrame(values[:, None])[0].dtype
+    if kind == "str":
+        none = missing_code(values, None)
+        return frames.Coded(np.where(codes == none, -1, codes), values)
+    if kind.kind != "M":
+        return column
+    return frames.Coded(codes, pd.Index(values.tolist()).to_numpy())
 
 
 def missing_code(values: np.ndarray, marker: Any) -> int:

@@ -16,6 +16,7 @@ from sklearn.feature_selection import (
     f_regression,
     r_regression,
 )
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -72,6 +73,8 @@ CASES: list[tuple[Any, Any]] = [
     (FunctionTransformer(np.sqrt, np.square, check_inverse=True), np.abs(NOISE)),
     (FunctionTransformer(np.log), np.ceil(np.abs(NOISE)) - 1),
     (PowerTransformer(), X),
+    *((SimpleImputer(strategy=s), HOLES) for s in ("mean", "median", "most_frequent", "constant")),
+    (SimpleImputer(keep_empty_features=True), HOLES),
 ]  # fmt: skip
 
 
