@@ -220,6 +220,28 @@ def test_fallback_in_the_middle_brings_the_data_back() -> None:
     assert moves == [("input", "cuda"), ("knnimputer", "cpu"), ("logisticregression", "cuda")]
 
 
+def test_fallback_of_a_branch_brings_its_columns_alone(device: Recorder) -> None:
+    X = table()
+    columns = make_column_transformer(
+        (KNNImputer(), ["amount"]),
+        (StandardScaler(), ["count"]),
+        (OneHotEncoder(sparse_output=False), ["town"]),
+    )
+    estimator = make_pipeline(columns, LogisticRegression())
+    model = Accelerated(estimator, device="cuda", fallback=True).fit(X, target(X))
+    moves = [(e.step, e.device) for e in model.execution_log_.entries if e.call == "copy"]
+    inner = "columntransformer.knnimputer"
+    assert moves == [("input", "cuda"), (inner, "cpu"), (inner, "cuda")]
+    brought = [e.to_host_bytes for e in model.execution_log_.entries if e.step == inner]
+    assert brought == [8 * len(X), 0]
+    assert model.execution_log_.to_host_bytes == device.nbytes("host", "explicit")
+    ran = {place.step: place.device for place in model.plan_.placements}
+    assert [step for step, where in ran.items() if where == "cpu"] == [inner]
+    on_cpu = Accelerated(columns, device="cpu").fit(X)
+    on_gpu = Accelerated(columns, device="cuda", fallback=True).fit(X)
+    np.testing.assert_allclose(on_gpu.transform(X), on_cpu.transform(X), rtol=1e-5)
+
+
 def test_parameters_without_effect_are_told() -> None:
     told = str(explain(LogisticRegression(solver="saga", random_state=0, C=0.5), device="cuda"))
     assert "without effect in cuML: random_state=0, solver='saga'" in told

@@ -289,11 +289,17 @@ def columns_read(estimator: Estimator, head: pd.DataFrame) -> list[Any] | None:
     if type(estimator) is Pipeline:
         active = [how for _, how in estimator.steps if not left_out(how)]
         return columns_read(active[0], head) if active else None
-    if type(estimator) is not ColumnTransformer:
+    if type(estimator) is not ColumnTransformer or _selects_by_data(estimator):
         return None
     branches = _branches(estimator, head, "", series=True)
     read = {name for _, how, names in branches if how != "drop" for name in names}
     return [name for name in head.columns if name in read]
+
+
+def _selects_by_data(estimator: ColumnTransformer) -> list[str]:
+    """Return the names of the transformers whose key may be another one for other rows."""
+    keys = {name: key for name, _, key in estimator.transformers}
+    return [n for n, key in keys.items() if callable(key) and type(key) is not make_column_selector]
 
 
 def selected(head: pd.DataFrame, key: Any, step: str) -> list[Any]:
@@ -454,8 +460,7 @@ def _container_reasons(step: str, estimator: Estimator, first: bool) -> list[Rea
     # A function would see one row here, and all of them in scikit-learn.
     against += [
         Reason(f"{step}.{name}".removeprefix("."), "a function may select by the data", SELECTOR)
-        for name, _, key in (estimator.transformers if columns else ())
-        if callable(key) and type(key) is not make_column_selector
+        for name in (_selects_by_data(estimator) if columns else ())
     ]
     return against
 

@@ -838,6 +838,7 @@ def freeze_fit_thaw(
             for name, how, columns in estimator.transformers
         ],
         remainder=frozen("remainder", estimator.remainder),
+        verbose=False,
     )
     whole.fit(storable(head))
     # scikit-learn names the remainder and keeps what was given, for display.
@@ -846,4 +847,5 @@ def freeze_fit_thaw(
         (name, how.estimator if isinstance(how, Frozen) else how, columns)
         for name, how, columns in whole.transformers_
     ]
-    return whole.set_params(transformers=estimator.transformers, remainder=estimator.remainder)
+    given = ("transformers", "remainder", "verbose")
+    return whole.set_params(**{name: getattr(estimator, name) for name in given})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
+import numpy as np
 from sklearn.base import clone
 
 from pipeline.data import convert, frames
+from pipeline.trace import record
 from pipeline.typing import Estimator, Params, Table, Target
 
 
@@ -63,10 +66,18 @@ class HostWorker:
         """Return what a method makes of rows."""
         return self._at_home(getattr(self.native, method), X)
 
-    def _at_home(self, work: Any, X: Table, **params: Any) -> Any:
-        made = work(convert.as_passed(frames.to_device(X, "cpu")), **params)
-        dense = frames.library(made) in (*frames.FRAMES, *frames.ARRAYS)
-        return frames.to_device(made, frames.device_of(X)) if dense else made
+    def _at_home(self, work: Callable[..., Any], X: Table, **params: Any) -> Any:
+        made = work(convert.as_passed(self._move(X, "cpu")), **params)
+        if (device := frames.device_of(X)) == "cpu" or frames.is_sparse(made):
+            return made
+        matrix = np.asarray(made)
+        return self._move(matrix, device) if matrix.dtype.kind in "iufb" else matrix
+
+    def _move(self, X: Table, device: str) -> Any:
+        if frames.device_of(X) == device:
+            return X
+        with record(self.path, "copy", device, "no twin runs it"):
+            return frames.to_device(X, device)
 
     def to_sklearn(self) -> Any:
         """Return the fitted transformer."""

@@ -248,6 +248,14 @@ def test_only_the_branch_without_a_twin_runs_as_it_is() -> None:
     assert "KNNImputer has no twin yet" in str(explain(CASES["neighbours"], "cpu"))
 
 
+def test_a_function_as_key_is_called_once_with_the_rows_of_the_user() -> None:
+    given: list[Any] = []
+    estimator = columns((StandardScaler(), lambda X: given.append(X) or ["b"]))
+    Accelerated(estimator, device="cpu").fit(X := rows())
+    (seen,) = given
+    pd.testing.assert_frame_equal(seen, X)
+
+
 def test_what_the_columns_rule_out_is_told_once_it_is_fitted() -> None:
     model = Accelerated(CASES["text that is filled"], device="cpu").fit(rows())
     (place,) = model.plan_.placements
