@@ -129,8 +129,10 @@ def column(X: Table, name: Name) -> Any:
 
 
 def at(X: Table, rows: np.ndarray) -> Any:
-    """Return rows of a frame, a series or an array, by position."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    """Return rows of a frame, a series, an array or a sparse matrix, by position."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.tocsr()[rows] if is_sparse(X) else X[rows]
 
 
 def numbers(X: Table, name: Name) -> Any:

@@ -265,7 +265,8 @@ class Answers(Lifts):
         tolerance = Tolerance(rtol, atol, differing)
         refuse_partitions(X, "a certificate")
         taken = self.inputs_.take(X)
-        rows = np.unique(np.linspace(0, len(taken) - 1, min(n_rows, len(taken))).astype(int))
+        known = as_given.count_rows(taken)
+        rows = np.unique(np.linspace(0, known - 1, min(n_rows, known)).astype(int))
         sample = frames.at(taken, rows)
         # Of XGBoost alone, the lifted model takes categories in the place of text.
         text = kind_of_step(self.estimator) is not Kind.XGBOOST

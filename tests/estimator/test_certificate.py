@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
@@ -84,6 +85,17 @@ def test_what_is_lifted_on_the_host_agrees(estimator: Any, X: Any, y: Any, metho
     assert msgspec.json.decode(msgspec.json.encode(found), type=Certificate) == found
     assert found.packages["scikit-learn"]
     assert not hasattr(model.fit(X, y), "certificate_")
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("last", [LogisticRegression(), XGBClassifier(n_estimators=3)])
+def test_sparse_rows_are_compared_too(form: str, last: Any) -> None:
+    rows = sparse.random(ROWS, 5, 0.3, format=form, random_state=0)
+    model = fitted(make_pipeline(StandardScaler(with_mean=False), last), rows, Y)
+    found = model.certify(rows, n_rows=50).require()
+    assert (found.rows, found.passed[:6]) == (50, "scipy.")
+    model.to_sklearn = lambda: fitted(clone(last), rows, 2 - Y)  # type: ignore[method-assign]
+    assert not model.certify(rows).holds
 
 
 class Wrong(Accelerated):
