@@ -111,6 +111,7 @@ def assert_alike(ours: Any, theirs: Any) -> None:
         assert type(ours) is type(theirs)
 
 
+@pytest.mark.filterwarnings("ignore:.*`booster=gblinear` is deprecated")
 @pytest.mark.parametrize("name", ALONE)
 def test_it_has_all_that_the_fitted_estimator_has(name: str) -> None:
     estimator = ALONE[name]
