@@ -14,6 +14,7 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.metaestimators import available_if
 
+from pipeline.backends.base import HostModel
 from pipeline.backends.xgboost.checkpoints import Checkpoints, keeping
 from pipeline.data import frames, target
 from pipeline.data.drift import ColumnProfile, fit_profiles
@@ -350,11 +351,10 @@ class Accelerated(Answers):
     def _set_attributes(self, y: Target) -> None:
         self._set_columns()
         self.__dict__.pop("classes_", None)
-        fitted = getattr(self.plan_.steps[-1].worker, "native", None)
-        known = getattr(fitted, "classes_", None)
-        if self.plan_.as_given:
-            if known is not None:
-                self.classes_ = known
+        worker = self.plan_.steps[-1].worker
+        known = getattr(getattr(worker, "native", None), "classes_", None)
+        if isinstance(worker, HostModel) and known is not None:
+            self.classes_ = known
         elif is_a(self.estimator, "classifier") and y is not None:
             same = isinstance(known, np.ndarray) and known.dtype == y.dtype
             self.classes_ = known if same else target.classes(y)
