@@ -252,10 +252,10 @@ def _branches(
 
     With `series`, a key may be a column alone, which comes as a series.
     """
-    chosen = [
-        (name, how, selected(head, [key] if series and is_scalar(key) else key, _join(step, name)))
-        for name, how, key in estimator.transformers
-    ]
+    chosen = []
+    for name, how, key in estimator.transformers:
+        alone = series and is_scalar(key) and not left_out(how)
+        chosen.append((name, how, selected(head, [key] if alone else key, _join(step, name))))
     used = {column for _, _, names in chosen for column in names}
     rest = [column for column in head.columns if column not in used]
     return [*chosen, ("remainder", estimator.remainder, rest)]

@@ -35,8 +35,7 @@ from pipeline.typing import Estimator, Names
 class Program:
     """A scikit-learn transformer, run on blocks of rows where the table lives.
 
-    Where scikit-learn's `set_output` asks for a frame, a frame of the table's library comes
-    out, in which text that was passed on is categorical.
+    Where scikit-learn's `set_output` asks for a frame, a frame of the table's library comes out.
 
     Parameters
     ----------

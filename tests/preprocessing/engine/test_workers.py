@@ -248,6 +248,28 @@ def test_only_the_branch_without_a_twin_runs_as_it_is() -> None:
     assert "KNNImputer has no twin yet" in str(explain(CASES["neighbours"], "cpu"))
 
 
+@pytest.mark.parametrize("how", ["passthrough", StandardScaler(), OneHotEncoder()], ids=plain)
+def test_a_column_alone_that_scikit_learn_refuses_is_refused_in_its_words(how: Any) -> None:
+    estimator = columns((how, "b"), (StandardScaler(), ["a"]))
+    with pytest.raises(ValueError, match=".") as theirs:
+        clone(estimator).fit(rows())
+    with pytest.raises(ValueError, match=".") as ours:
+        Accelerated(estimator, device="cpu").fit(rows())
+    assert str(theirs.value).splitlines()[0][:40] in str(ours.value)
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["first", "last"])
+def test_a_step_to_drop_in_a_pipeline_is_refused_in_the_words_of_sklearn(place: int) -> None:
+    steps = [("s", StandardScaler())]
+    steps.insert(place, ("d", "drop"))
+    estimator = columns((Pipeline(steps), ["b"]))
+    with pytest.raises(TypeError, match="'drop'") as theirs:
+        clone(estimator).fit(rows())
+    with pytest.raises(TypeError, match="'drop'") as ours:
+        Accelerated(estimator, device="cpu").fit(rows())
+    assert str(theirs.value)[:60] in str(ours.value)
+
+
 def test_a_function_as_key_is_called_once_with_the_rows_of_the_user() -> None:
     given: list[Any] = []
     estimator = columns((StandardScaler(), lambda X: given.append(X) or ["b"]))
