@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -246,6 +248,18 @@ def test_only_the_branch_without_a_twin_runs_as_it_is() -> None:
         "columntransformer.onehotencoder": "pipeline.preprocessing (NumPy)",
     }
     assert "KNNImputer has no twin yet" in str(explain(CASES["neighbours"], "cpu"))
+
+
+def test_partitions_are_gathered_for_what_needs_all_rows() -> None:
+    X, new = (rows(seed=seed).reset_index(drop=True)[["a", "b", "i", "t"]] for seed in (0, 1))
+    partitions, others = (dd.from_pandas(each, npartitions=3) for each in (X, new))
+    estimator = CASES["neighbours"]
+    assert "gathered to one process" in str(explain(estimator, "cpu", partitions))
+    model = Accelerated(estimator, device="cpu").fit(partitions)
+    expected = clone(estimator).fit(X).transform(new)
+    assert "knnimputer learns from all rows at once" in model.plan_.placements[0].note
+    for fitted in (model, pickle.loads(pickle.dumps(model))):
+        np.testing.assert_allclose(fitted.transform(others), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("how", ["passthrough", StandardScaler(), OneHotEncoder()], ids=plain)
