@@ -8,11 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from pipeline.errors import DataError, PipelineError
+from pipeline.errors import DataError, PipelineError, Reason, Unsupported
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.planning.lower import LoweringOptions, lower
+from pipeline.estimator.as_given import GivenInput
+from pipeline.planning.lower import LoweringOptions, lower, run_as_given
 from pipeline.serving import manifest, state, steps
-from pipeline.system.devices import choose, prepare_memory
+from pipeline.system.devices import Choice, choose, prepare_memory
 
 
 def load(path: str | Path, device: str = "auto") -> Accelerated:
@@ -88,6 +89,8 @@ def _model(
     saved: state.SavedState, objects: state.SavedObjects, files: Mapping[str, bytes], device: str
 ) -> Accelerated:
     model = Accelerated(objects.estimator, device, **msgspec.structs.asdict(saved.settings))
+    if saved.inputs.kind == "given":
+        return _given(model, saved, objects, files, device)
     choice = choose(device)
     prepare_memory(choice.name)
     fallback = device == "auto" if model.fallback is None else model.fallback
@@ -104,3 +107,21 @@ def _model(
         classes=objects.classes,
         profile=saved.profile,
     )
+
+
+def _given(
+    model: Accelerated,
+    saved: state.SavedState,
+    objects: state.SavedObjects,
+    files: Mapping[str, bytes],
+    device: str,
+) -> Accelerated:
+    """Return a model that scikit-learn runs as it is."""
+    why = "it was saved so"
+    plan = run_as_given(model.estimator, why)
+    if device == "cuda":
+        instead = "use device='auto' or 'cpu'"
+        raise Unsupported(Reason(plan.steps[0].name, f"it runs as it is: {why}", instead))
+    steps.unpack_steps(plan, state.packed_steps(saved, objects, files), fallback=True)
+    takes, choice = GivenInput(plan.to_sklearn()), Choice("cpu", f"as it is: {why}")
+    return model.resume(plan, takes, choice, classes=objects.classes, profile=saved.profile)

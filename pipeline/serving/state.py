@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from pipeline.data.drift import ColumnProfile
 from pipeline.data.schema import Column, Schema
 from pipeline.errors import DataError
+from pipeline.estimator.as_given import GivenInput
 from pipeline.estimator.inputs import DaskInput, Input, LabelInput, TextInput
 from pipeline.serving import allowlist
 from pipeline.serving.steps import BoosterState, Packed, State
@@ -36,7 +37,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class InputState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a model takes in; the names of the columns are in ``model.skops``."""
 
-    kind: Literal["table", "partitions", "texts", "labels"]
+    kind: Literal["table", "partitions", "texts", "labels", "given"]
     n_features: int | None = None
     columns: list[Column] | None = None
 
@@ -127,6 +128,8 @@ def packed_steps(
 
 def pack_inputs(inputs: Input) -> InputState:
     """Return the state of what a model takes in, without the names."""
+    if isinstance(inputs, GivenInput):
+        return InputState(kind="given")
     if isinstance(inputs, TextInput | LabelInput):
         return InputState(kind="texts" if isinstance(inputs, TextInput) else "labels")
     if isinstance(inputs, Schema):

@@ -167,6 +167,8 @@ def unpack_steps(plan: Plan, saved: Sequence[tuple[str, Packed]], *, fallback: b
             "load the model with the version that saved it, or fit it again"
         )
     estimators = dict(named_steps(plan.estimator))
+    if plan.as_given:
+        estimators = {step.name: plan.estimator for step in plan.steps}
     for step, (_, packed) in zip(plan.steps, saved, strict=True):
         _resume(step, packed, estimators.get(step.name), fallback=fallback)
 

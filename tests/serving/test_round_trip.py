@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 import scipy.special
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
@@ -35,7 +36,7 @@ from sklearn.preprocessing import (
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, Unsupported
 from pipeline.serving.load import load
 from pipeline.serving.save import About, pack, save
 from pipeline.serving.state import decode
@@ -294,3 +295,22 @@ def test_a_loaded_estimator_learns_on_and_a_loaded_program_does_not(tmp_path: Pa
     assert_same(loaded.fit(X * 2), scaler.fit(X * 2), X)
     model = Accelerated(SGDClassifier(random_state=0), device="cpu").fit(X, y)
     assert_same(again(model, tmp_path).partial_fit(X, y), model.partial_fit(X, y), X)
+
+
+SPARSE = scipy.sparse.csr_array(np.random.default_rng(0).integers(0, 3, (40, 4)).astype(float))
+GIVEN: dict[str, Any] = {
+    "alone": LogisticRegression(),
+    "scaled": make_pipeline(StandardScaler(with_mean=False), LogisticRegression()),
+    "transformed": StandardScaler(with_mean=False),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_scikit_learn_runs_as_it_is(name: str, tmp_path: Path) -> None:
+    model = Accelerated(GIVEN[name], device="cpu").fit(SPARSE, np.arange(40) % 3)
+    loaded = again(model, tmp_path, "auto")
+    assert_same(loaded, model, SPARSE)
+    assert loaded.n_features_in_ == 4
+    assert loaded.plan_.placements[0].note == "as it is: it was saved so"
+    with pytest.raises(Unsupported, match="it was saved so; use device="):
+        load(tmp_path / "model", "cuda")
