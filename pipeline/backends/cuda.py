@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from pipeline.backends import array_api, meta
+from pipeline.backends import array_api, dummy, meta
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cpu import is_xgboost
 from pipeline.backends.cuml import estimator as cuml_estimator
@@ -50,6 +50,8 @@ def find_backend(estimator: Estimator) -> Backend | None:
         return text.TEXT_BACKEND
     if type(estimator) in single_tree.FORESTS:
         return single_tree.SINGLE_TREE_BACKEND
+    if type(estimator) in dummy.DUMMIES:
+        return dummy.DUMMY_BACKEND
     if found := rule(estimator):
         return cuml_estimator.CumlBackend(found)
     return array_api.ARRAY_API_BACKEND if array_api.runs_on_cupy(estimator) else None
