@@ -237,9 +237,10 @@ class Accelerated(Answers):
                 given = as_sklearn_takes(self, "partial_fit", params)
                 as_given.call(self.plan_, "partial_fit", X, y, given)
             else:
-                _, params = self._route_fit("partial_fit", params)
+                asked, params = self._route_fit("partial_fit", params)
                 X = self.inputs_.take(X)
-                self.plan_.fit(X, target.check_target(y, X), "partial_fit", **params)
+                with hand_over(self.plan_, asked, X):
+                    self.plan_.fit(X, target.check_target(y, X), "partial_fit", **params)
         self._forget()
         self.execution_log_ = log
         return self
@@ -300,7 +301,8 @@ class Accelerated(Answers):
             return (), {}
         asked, last = route(self, method, params)
         if method == "partial_fit":
-            refuse_metadata(asked, "a batch has no weights")
+            others = [each for each in asked if not hasattr(each.transformer, "partial_fit")]
+            refuse_metadata(others, "a batch has no weights")
         return asked, last
 
     def _train(self, plan: Plan, X: Table, y: Target, method: str, params: Params) -> Any:

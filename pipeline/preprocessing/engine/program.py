@@ -129,6 +129,8 @@ class Program:
         if self.forgotten:
             raise ConfigError(self.forgotten)
         table = as_table(X)
+        if self.weights:  # of an only transformer: containers of scikit-learn learn no batches
+            (leaf,), ((_, leaf.weights),) = self.node.leaves(), self.weights
         self.node.fit(table, self._source(table), y)
         return self
 
