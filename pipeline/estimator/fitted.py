@@ -85,7 +85,7 @@ class Answers(Lifts):
         """Return the rows as they were taken, and the result on the host."""
         # scikit-learn's check walks the tags of the whole estimator, which takes longer than a row.
         if not hasattr(self, "plan_"):
-            check_is_fitted(self, "plan_")
+            self._refuse(method, params)
         X = as_given.materialize(X)
         n_rows = as_given.count_rows(X)
         with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
@@ -97,6 +97,13 @@ class Answers(Lifts):
                 made = X, as_given.answer(self, method, X, params, refused)
         self.execution_log_.last = log
         return made
+
+    def _refuse(self, method: str, params: Params) -> None:
+        """Raise that the model is not fitted, or what is wrong with what it is given."""
+        asked = {name: value for name, value in params.items() if name != "y"}
+        if asked and method in METADATA:
+            route_to_last(self, method, asked)
+        check_is_fitted(self, "plan_")
 
     def _call_plan(self, method: str, X: Table, params: Params) -> tuple[Any, Any]:
         y = {name: params[name] for name in ("y",) if name in params}
@@ -209,6 +216,8 @@ class Answers(Lifts):
         """
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
+        if not hasattr(self, "plan_"):
+            self._refuse("score", params)
         if is_ranker(last_of(self.estimator)) and "qid" not in params:
             X, params = self._split_queries(X, params)
         if y is not None and not self.plan_.as_given:

@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier, RandomTreesEmbedding
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -207,3 +208,11 @@ def test_the_error_of_a_missing_method_comes_from_that_of_the_last_step() -> Non
     while cause.__cause__:
         cause = cause.__cause__
     assert str(cause) == "'MinMaxScaler' object has no attribute 'predict'"
+
+
+def test_what_a_method_does_not_take_is_refused_before_a_fit_too() -> None:
+    model = on_cpu(make_pipeline(StandardScaler(), LogisticRegression()))
+    with pytest.raises(ValueError, match="enable_metadata_routing=True"):
+        model.decision_function(TABLE, other=1)
+    with pytest.raises(NotFittedError):
+        model.score(TABLE, NUMBERS)
