@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.data import frames
@@ -83,7 +84,8 @@ class Program:
     ) -> None:
         self.sparse = sparse
         self.make_worker = make_worker
-        self.order, self.selected_from, self.classified = order, selected_from, classified
+        self.order, self.selected_from = order_of(estimator, order), selected_from
+        self.classified = classified
         self.estimator, self.dtype, self.step, self.rank_error = estimator, dtype, step, rank_error
         self.node: BlockNode | None = None
         self.width = self.widest = 0
@@ -321,6 +323,17 @@ class Program:
         table = Table(self.head)
         block = read_new(self.node, table)(table.first())
         return tables.split_names(block, names)[0]
+
+
+def order_of(estimator: Estimator, other: str) -> str:
+    """Return the order of the matrix that a transformer asks for, or another one.
+
+    >>> from sklearn.preprocessing import PolynomialFeatures
+    >>> order_of(PolynomialFeatures(order="F"), "C")
+    'F'
+    """
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return "F" if getattr(last, "order", "C") == "F" else other
 
 
 def read_new(node: BlockNode, table: Table) -> Read:

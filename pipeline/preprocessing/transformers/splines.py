@@ -69,8 +69,7 @@ class SplineTransformerTwin(Twin[Any]):
 
     The splines are computed by the recursion of de Boor and Cox, in the order
     of operations of SciPy. Knots at quantiles are exact, or within `rank_error`
-    of the ranks asked for. The output is in C order, whatever `order`
-    says.
+    of the ranks asked for.
     """
 
     sklearn_class = SplineTransformer

@@ -23,6 +23,8 @@ from sklearn.preprocessing import (
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -331,3 +333,20 @@ def test_sparse_output_has_no_frame() -> None:
     estimator = make_column_transformer((OneHotEncoder(), ["t"])).set_output(transform="pandas")
     with pytest.raises(ValueError, match="Pandas output does not support sparse data"):
         Program(estimator).fit_transform(columns_of_each_type())
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PolynomialFeatures(order="F"),
+        SplineTransformer(order="F"),
+        make_pipeline(StandardScaler(), PolynomialFeatures(order="F")),
+        make_pipeline(make_pipeline(StandardScaler(), SplineTransformer())),
+    ],
+    ids=["polynomial", "splines", "last", "rows"],
+)
+def test_columns_are_contiguous_where_they_are_in_sklearn(estimator: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    made, expected = Program(estimator).fit_transform(X), clone(estimator).fit_transform(X)
+    np.testing.assert_allclose(made, expected, rtol=1e-9, atol=1e-12)
+    assert made.flags.f_contiguous == expected.flags.f_contiguous
