@@ -31,6 +31,7 @@ from sklearn.preprocessing import (
 
 from pipeline.preprocessing.engine import table as blocks
 from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.engine.workers import HostWorker
 from pipeline.system.threads import os
 from tests.preprocessing.parity import PRIVATE, assert_parity, cut
 from tests.strategies import tables
@@ -248,7 +249,7 @@ FRAMES = {
 def test_frames_equal_sklearns(name: str, n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     cut(monkeypatch, n_rows, 1)
     estimator = clone(FRAMES[name]).set_output(transform="pandas")
-    program = Program(estimator, "float64")
+    program = Program(estimator, "float64", classified=True, make_worker=HostWorker)
     reference = clone(estimator)
     same(
         program.fit_transform(columns_of_each_type()),
@@ -295,7 +296,8 @@ def test_columns_have_the_types_of_sklearn(
     )
     X["i"] = X["b"].astype("int32")
     X = X if isinstance(estimator, ColumnTransformer) else X[["big", "i"]]
-    program, reference = Program(estimator), clone(estimator)
+    program = Program(estimator, classified=True, make_worker=HostWorker)
+    reference = clone(estimator)
     for made, wanted in (
         (program.fit_transform(X), reference.fit_transform(X)),
         (program.transform(X[:9]), reference.transform(X[:9])),
