@@ -66,7 +66,9 @@ def assert_same(loaded: Accelerated, model: Accelerated, X: Any, rtol: float = 0
             np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
-@pytest.mark.filterwarnings("ignore:Feature", "ignore:No features", "ignore:.* in divide")
+@pytest.mark.filterwarnings(
+    *("ignore:Feature", "ignore:No features", "ignore:.* in divide", "ignore:.* in sqrt")
+)
 @pytest.mark.parametrize("name", CASES)
 def test_every_transformer_of_ours_comes_back(tmp_path: Path, name: str) -> None:
     estimator, X, y, *_ = CASES[name]
