@@ -312,7 +312,17 @@ def validate(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any, L
             raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
         _validate_parameters(leaves)
     _validate_rows(steps)
+    _refuse_callbacks([(path, estimator), *(part for *_, leaves in inside for part in leaves)])
     return inside
+
+
+def _refuse_callbacks(parts: Leaves) -> None:
+    """Refuse what scikit-learn's own loops call."""
+    called = [path for path, part in parts if getattr(part, "_skl_callbacks", None)]
+    if called:
+        why = "callbacks are called by scikit-learn's own fit alone"
+        suggestion = "leave them out, or run it on the CPU"
+        raise Unsupported(*(Reason(path, why, suggestion, "set_callbacks") for path in called))
 
 
 class NotAnInstance(ConfigError, TypeError):

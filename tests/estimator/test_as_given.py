@@ -528,3 +528,36 @@ def test_errors_of_two_classes(theirs: Exception) -> None:
         assert isinstance(made, type(theirs))
         assert made.exit_code == ours.exit_code
         assert str(made).startswith("k" if isinstance(theirs, KeyError) else str(theirs))
+
+
+class Counts:
+    """A callback of scikit-learn's that counts how often it is called."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        self.calls.append("setup")
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        self.calls.append("teardown")
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **kwargs: Any) -> None:
+        self.calls.append("begin")
+
+    def on_fit_task_end(self, estimator: Any, context: Any, **kwargs: Any) -> bool:
+        self.calls.append("end")
+        return False
+
+
+def test_callbacks_are_called() -> None:
+    def calls_of(device: str) -> list[str]:
+        counts = Counts()
+        model = make_pipeline(StandardScaler().set_callbacks(counts), LogisticRegression())
+        (Accelerated(model, device=device) if device else model).fit(DENSE, CLASSES)
+        return counts.calls
+
+    assert calls_of("cpu") == calls_of("") != []
+    step = StandardScaler().set_callbacks(Counts())
+    with pytest.raises(Unsupported, match="callbacks"):
+        explain(make_pipeline(step, LogisticRegression()), "cuda")
