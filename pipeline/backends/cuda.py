@@ -49,7 +49,7 @@ def find_backend(estimator: Estimator) -> Backend | None:
     if text.is_vectorizer(estimator):
         return text.TEXT_BACKEND
     if type(estimator) in single_tree.FORESTS:
-        return single_tree.SINGLE_TREE_BACKEND
+        return cuml_estimator.SINGLE_TREE_BACKEND
     if type(estimator) in dummy.DUMMIES:
         return dummy.DUMMY_BACKEND
     if found := rule(estimator):

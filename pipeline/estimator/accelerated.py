@@ -231,7 +231,7 @@ class Accelerated(Answers):
             self._learn("partial_fit", X, y, params)
             return self
         X = as_given.materialize(X)
-        n_rows = as_given.count_rows(X)
+        n_rows = as_given.count_if_known(X)
         with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
             if self.plan_.as_given:
                 given = as_sklearn_takes(self, "partial_fit", params)
@@ -239,7 +239,7 @@ class Accelerated(Answers):
             else:
                 asked, params = self._route_fit("partial_fit", params)
                 X = self.inputs_.take(X)
-                with hand_over(self.plan_, asked, X):
+                with hand_over(self.plan_.programs, asked, X):
                     self.plan_.fit(X, target.check_target(y, X), "partial_fit", **params)
         self._forget()
         self.execution_log_ = log
@@ -251,7 +251,7 @@ class Accelerated(Answers):
         X = as_given.materialize(X)
         choice = choose_for(self.device, self.estimator, X)
         prepare_memory(choice.name)
-        n_rows = as_given.count_rows(X)
+        n_rows = as_given.count_if_known(X)
         with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
             try:
                 learnt = self._learn_lowered(choice, method, X, y, params)
@@ -284,7 +284,7 @@ class Accelerated(Answers):
             first.origins = takes.origins
         y = target.check_target(y, X)
         target.check_classes(self.estimator, y)
-        with hand_over(plan, asked, X) if asked else nullcontext():
+        with hand_over(plan.programs, asked, X) if asked else nullcontext():
             return Learnt(choice, plan, takes, X, y, self._train(plan, X, y, method, params))
 
     def _learn_as_given(
@@ -437,7 +437,7 @@ class Accelerated(Answers):
 
 def why_no_more_rows(plan: Plan) -> str:
     """Return why a fitted transformer can learn from no more rows; empty where it can."""
-    found = [s.worker.forgotten for s in plan.steps if isinstance(s.worker, Program)]
+    found = [program.forgotten for program in plan.programs]
     return "; ".join(filter(None, found)) if len(found) == len(plan.steps) else ""
 
 

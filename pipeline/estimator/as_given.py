@@ -16,8 +16,7 @@ from pipeline.data import frames
 from pipeline.errors import CheckpointDiffers, ParityError, PipelineError, in_words_of
 from pipeline.estimator.routing import as_sklearn_takes
 from pipeline.planning.classify import Kind, kind_of_step, named_steps
-from pipeline.planning.lower import run_as_given
-from pipeline.planning.plan import Plan, run
+from pipeline.planning.plan import Plan, run, run_as_given
 from pipeline.trace import ExecutionLog, record
 from pipeline.typing import Estimator, Params, ReadParams, Table, Target
 
@@ -60,10 +59,10 @@ def materialize(X: Table) -> Any:
     return list(X) if once else X
 
 
-def count_rows(X: Table) -> int:
+def count_if_known(X: Table) -> int:
     """Return the number of rows; 0 where it is not known.
 
-    >>> count_rows(["a", "b"]), count_rows(None)
+    >>> count_if_known(["a", "b"]), count_if_known(None)
     (2, 0)
     """
     if frames.is_partitioned(X):
@@ -115,7 +114,9 @@ def call(plan: Plan, method: str, X: Table, y: Target, params: Params) -> Any:
     return run(work, step.name, method, "cpu")
 
 
-def answer(model: Estimator, method: str, X: Table, params: ReadParams, refused: Exception) -> Any:
+def ask_lifted(
+    model: Estimator, method: str, X: Table, params: ReadParams, refused: Exception
+) -> Any:
     """Return what the lifted model says of rows as they are.
 
     Raises

@@ -87,14 +87,14 @@ class Answers(Lifts):
         if not hasattr(self, "plan_"):
             self._refuse(method, params)
         X = as_given.materialize(X)
-        n_rows = as_given.count_rows(X)
+        n_rows = as_given.count_if_known(X)
         with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
             try:
                 made = self._call_plan(method, X, params)
             except as_given.REFUSALS as refused:
                 if self.plan_.as_given or not self._may_ask(self.device_, refused, X):
                     raise
-                made = X, as_given.answer(self, method, X, params, refused)
+                made = X, as_given.ask_lifted(self, method, X, params, refused)
         self.execution_log_.last = log
         return made
 
@@ -274,7 +274,7 @@ class Answers(Lifts):
         tolerance = Tolerance(rtol, atol, differing)
         refuse_partitions(X, "a certificate")
         taken = self.inputs_.take(X)
-        known = as_given.count_rows(taken)
+        known = as_given.count_if_known(taken)
         rows = np.unique(np.linspace(0, known - 1, min(n_rows, known)).astype(int))
         sample = frames.at(taken, rows)
         # Of XGBoost alone, the lifted model takes categories in the place of text.

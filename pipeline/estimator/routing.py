@@ -18,7 +18,6 @@ from sklearn.utils.validation import has_fit_parameter
 from pipeline.data import target
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.planning.classify import classify_step, named_steps
-from pipeline.planning.plan import Plan
 from pipeline.preprocessing.engine import build
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import TWINS
@@ -132,8 +131,8 @@ def refuse_metadata(asked: Sequence[Requested], why: str) -> None:
 
 
 @contextmanager
-def hand_over(plan: Plan, asked: Sequence[Requested], X: Table) -> Iterator[None]:
-    """Give the programs of a plan the weights that their transformers ask for, while they learn.
+def hand_over(programs: Sequence[Program], asked: Sequence[Requested], X: Table) -> Iterator[None]:
+    """Give programs the weights that their transformers ask for, while they learn.
 
     Raises
     ------
@@ -142,22 +141,25 @@ def hand_over(plan: Plan, asked: Sequence[Requested], X: Table) -> Iterator[None
     DataError
         Weights match no rows.
     """
-    programs = [step.worker for step in plan.steps if isinstance(step.worker, Program)]
-    refused: list[Requested] = []
-    for each in asked:
-        _check_taken(each)
-        program = next((p for p in programs if _has(p, each.transformer)), None)
-        twin = TWINS.get(type(each.transformer))
-        weighted = program is not None and twin is not None and twin.weighted
-        if program is None or not weighted or set(each.params) != {WEIGHTS}:
-            refused.append(each)
-            continue
-        weights = target.check_weights(each.params[WEIGHTS], X, each.path)
-        program.weights.append((each.transformer, weights))
-    refuse_metadata(refused, "it takes X and y alone here")
-    yield
-    for program in programs:
-        program.weights = []
+    try:
+        refused = [each for each in asked if not _weigh(programs, each, X)]
+        refuse_metadata(refused, "it takes X and y alone here")
+        yield
+    finally:
+        for program in programs:
+            program.weights = []
+
+
+def _weigh(programs: Sequence[Program], asked: Requested, X: Table) -> bool:
+    """Give weights to the program of a transformer, and return whether its twin takes them."""
+    _check_taken(asked)
+    program = next((p for p in programs if _has(p, asked.transformer)), None)
+    twin = TWINS.get(type(asked.transformer))
+    if program is None or twin is None or not twin.weighted or set(asked.params) != {WEIGHTS}:
+        return False
+    weights = target.check_weights(asked.params[WEIGHTS], X, asked.path)
+    program.weights.append((asked.transformer, weights))
+    return True
 
 
 def _check_taken(asked: Requested) -> None:

@@ -15,8 +15,7 @@ from pipeline.data.convert import why_no_table
 from pipeline.planning.choose import choose_for, describe_sizes
 from pipeline.planning.classify import DEVICES, Node, classify
 from pipeline.planning.forecast import forecast
-from pipeline.planning.lower import run_as_given
-from pipeline.planning.plan import make_host_step
+from pipeline.planning.plan import make_host_step, run_as_given
 from pipeline.system import devices
 from pipeline.system.devices import Choice
 from pipeline.typing import Table

@@ -10,12 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from pipeline.backends import cuda
-from pipeline.backends.base import HostModel, Model, find_last_dtype
-from pipeline.backends.cpu import HOST
+from pipeline.backends.base import Model, find_last_dtype
 from pipeline.backends.meta import MetaBackend
 from pipeline.errors import Unsupported
 from pipeline.planning import verbose
-from pipeline.planning.classify import Node, classify, named_steps
+from pipeline.planning.classify import Node, classify
 from pipeline.planning.plan import Plan, Step, make_host_step
 from pipeline.preprocessing.engine.build import must_come_first
 from pipeline.preprocessing.engine.program import Program
@@ -75,28 +74,11 @@ def lower(
     steps = _make_steps(_group(nodes), device, replace(options, dtype=final))
     if isinstance(last := steps[-1].worker, Model):
         last.asked_for(final)
-    for step in steps:
-        if isinstance(step.worker, Program) and not step.worker.step:
-            verbose.number_lines(step.worker.estimator, estimator)
-    return Plan(estimator, steps, nodes)
-
-
-def run_as_given(estimator: BaseEstimator, why: str) -> Plan:
-    """Return the plan of one step: the estimator, as scikit-learn runs it, on the user's rows.
-
-    Parameters
-    ----------
-    estimator : estimator
-        It is not changed.
-    why : str
-        Why no other plan serves.
-    """
-    places = [
-        replace(HOST.describe(part, path), note=f"as it is: {why}")
-        for path, part in named_steps(estimator)
-    ]
-    name = type(estimator).__name__.lower()
-    return Plan(estimator, [Step(name, HostModel(estimator), "cpu", places)], as_given=True)
+    plan = Plan(estimator, steps, nodes)
+    for program in plan.programs:
+        if not program.step:
+            verbose.number_lines(program.estimator, estimator)
+    return plan
 
 
 def _group(nodes: Sequence[Node]) -> list[list[Node]]:

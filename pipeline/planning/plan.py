@@ -9,15 +9,17 @@ from itertools import pairwise
 from traceback import clear_frames
 from typing import Any, TypeAlias, TypeVar
 
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from pipeline import records
 from pipeline.backends.base import HostModel, Model, Placement, reads_float32
+from pipeline.backends.cpu import HOST
 from pipeline.data import frames, partitioned
 from pipeline.data.convert import as_passed
 from pipeline.errors import OutOfMemory, Reason, Unsupported
 from pipeline.planning import verbose
-from pipeline.planning.classify import Node, place_on_host
+from pipeline.planning.classify import Node, named_steps, place_on_host
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.workers import HostWorker
 from pipeline.system.memory import raise_if_exhausted
@@ -223,6 +225,11 @@ class Plan:
         """Where every step runs, inner ones included."""
         return [placement for step in self.steps for placement in step.placements]
 
+    @property
+    def programs(self) -> list[Program]:
+        """What runs preprocessing."""
+        return [step.worker for step in self.steps if isinstance(step.worker, Program)]
+
     def fit(
         self,
         X: Table,
@@ -302,6 +309,24 @@ def placement_records(placements: Sequence[Placement]) -> list[records.Placement
         )
         for p in placements
     ]
+
+
+def run_as_given(estimator: BaseEstimator, why: str) -> Plan:
+    """Return the plan of one step: the estimator, as scikit-learn runs it, on the user's rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It is not changed.
+    why : str
+        Why no other plan serves.
+    """
+    places = [
+        replace(HOST.describe(part, path), note=f"as it is: {why}")
+        for path, part in named_steps(estimator)
+    ]
+    name = type(estimator).__name__.lower()
+    return Plan(estimator, [Step(name, HostModel(estimator), "cpu", places)], as_given=True)
 
 
 def make_host_step(path: str, part: Estimator, reasons: Sequence[Reason], *, asked: str) -> Step:

@@ -11,7 +11,8 @@ import msgspec
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.as_given import GivenInput
-from pipeline.planning.lower import LoweringOptions, lower, run_as_given
+from pipeline.planning.lower import LoweringOptions, lower
+from pipeline.planning.plan import run_as_given
 from pipeline.serving import manifest, state, steps
 from pipeline.system.devices import Choice, choose, prepare_memory
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from pipeline.backends.base import Backend, Model, Placement
-from pipeline.backends.cuml.estimator import Cuml, CumlBackend
-from pipeline.backends.cuml.tables import CUML, public_name
 from pipeline.errors import Reason, Unsupported
-from pipeline.typing import Estimator, Params, Table, Target
+from pipeline.typing import Estimator
 
 FORESTS: dict[type, type] = {
     DecisionTreeClassifier: RandomForestClassifier,
@@ -41,64 +37,6 @@ def as_forest(tree: Estimator, step: str) -> Any:
         raise Unsupported(Reason(step, why, f"{instead}, or device='auto'", "splitter"))
     columns = params.pop("max_features")
     return FORESTS[type(tree)](**params, **ALONE, max_features=1.0 if columns is None else columns)
-
-
-def _rule(forest: Estimator) -> Any:
-    return CUML[public_name(forest)]
-
-
-class SingleTreeBackend(Backend):
-    """Runs a decision tree by cuML's forests."""
-
-    order = "C"
-    sparse = False
-
-    def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
-        """Return cuML's forest in the place of scikit-learn's tree."""
-        return SingleTree(estimator, step)
-
-    def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return cuML's class, and its parameters."""
-        forest = as_forest(estimator, step)
-        placed = CumlBackend(_rule(forest)).describe(forest, step)
-        parameters = {**ALONE, **placed.parameters}
-        note = "; ".join(filter(None, (NOTE, placed.note)))
-        return replace(placed, parameters=parameters, note=note)
-
-
-SINGLE_TREE_BACKEND = SingleTreeBackend()
-
-
-class SingleTree(Cuml):
-    """A cuML forest in the place of a decision tree.
-
-    Parameters
-    ----------
-    tree : DecisionTreeClassifier or DecisionTreeRegressor
-    step : str
-        Path of the step, for messages.
-    """
-
-    def __init__(self, tree: Estimator, step: str) -> None:
-        forest = as_forest(tree, step)
-        super().__init__(forest, _rule(forest), step)
-        self.tree = tree
-
-    def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
-        """Return that it does not: GPUs together grow one tree each."""
-        return ""
-
-    def why_gathered(self, call: str, X: Table, y: Target, params: Params) -> str:
-        """Return why one GPU of several learns."""
-        return "one tree is grown on one GPU"
-
-    def to_sklearn(self) -> Any:
-        """Return the fitted tree."""
-        return take_tree(super().to_sklearn(), self.tree)
-
-    def resume(self, fitted: Estimator) -> None:
-        """Take a fitted tree over to the device."""
-        super().resume(make_forest(fitted, self.estimator))
 
 
 def take_tree(forest: Any, tree: Estimator) -> Any:
