@@ -315,22 +315,25 @@ def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
 
 
 def density(table: Any, dense: Sequence[Read], sparse: Sequence[Read]) -> float:
-    """Return the share of cells that are not zero; of dense blocks, all count as such."""
+    """Return the share of cells that are not zero; of dense blocks, all count as such.
 
-    def cells(part: Part, read: Read) -> int:
-        return part.n_rows * sum(block.width for block in flat(read(part)))
+    Only what is sparse is made of all rows.
+    """
+    first = table.first()
+    full, rest = (
+        sum(block.width for read in reads for block in flat(read(first)))
+        for reads in (dense, sparse)
+    )
 
     def known(part: Part, read: Read) -> int:
         blocks = blocks_to_write(read, part, beside=False)
         return sum(as_csr(block, part.n_rows, common_type([block])).nnz for block in blocks)
 
     def count(part: Part) -> np.ndarray:
-        full = sum(cells(part, read) for read in dense)
-        there = sum(known(part, read) for read in sparse)
-        return np.array([full + there, full + sum(cells(part, read) for read in sparse)])
+        return np.array([part.n_rows, sum(known(part, read) for read in sparse)])
 
-    known_cells, all_cells = table.reduce(count, np.add)
-    return float(known_cells / max(1, all_cells))
+    n_rows, there = table.reduce(count, np.add)
+    return float((n_rows * full + there) / max(1, n_rows * (full + rest)))
 
 
 def _seen(table: Table) -> Part:

@@ -202,7 +202,9 @@ class UnivariateTwin(_SelectorTwin[Any]):
     def finalize(self, stats: Any) -> None:
         """Set `scores_` and `pvalues_`."""
         if self._score is None:
-            self.fitted = clone(self.estimator).fit(stats.to_host(), self._y)
+            rows = stats.to_host()
+            stats.blocks.clear()  # scikit-learn makes copies of its own
+            self.fitted = clone(self.estimator).fit(rows, self._y)
             del self._y
             return
         # scikit-learn checks the parameters, on any table that can be scored.

@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.data import frames
 from pipeline.preprocessing.engine import table as module
-from pipeline.preprocessing.engine.blocks import Categories, Numbers
-from pipeline.preprocessing.engine.table import Cut, Part, Table
+from pipeline.preprocessing.engine.blocks import Categories, Indicators, Numbers
+from pipeline.preprocessing.engine.table import Cut, Part, Table, density
 from pipeline.system.threads import each, halved
 from tests.contract import standins
 
@@ -41,6 +41,19 @@ def test_reduce_merges_left_to_right(frame: pd.DataFrame) -> None:
     assert table.reduce(lambda part: f"{part.rows.start}", lambda a, b: f"({a} {b})") == (
         "(((0 3) 6) 9)"
     )
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_density_is_counted_without_the_rows_of_dense_blocks(frame: pd.DataFrame) -> None:
+    asked: list[int] = []
+
+    def dense(part: Part) -> Numbers:
+        asked.append(part.n_rows)
+        return Numbers(np.zeros((part.n_rows, 2)))
+
+    one_hot = lambda part: Indicators([np.zeros(part.n_rows, int)], [6])  # noqa: E731
+    assert density(Table(frame), [dense], [one_hot]) == 3 / 8
+    assert asked == [1]
 
 
 def test_a_part_takes_its_rows_of_arrays(frame: pd.DataFrame) -> None:
