@@ -80,7 +80,7 @@ def cut(patch: pytest.MonkeyPatch, n_rows: int, n_blocks: int) -> None:
 def close(ours: np.ndarray, theirs: np.ndarray, dtype: str = "float64") -> None:
     """Compare two matrices."""
     assert ours.dtype == dtype
-    assert ours.flags.c_contiguous
+    assert ours.flags.forc
     np.testing.assert_allclose(ours, theirs, rtol=RTOL[dtype], atol=ATOL[dtype])
 
 

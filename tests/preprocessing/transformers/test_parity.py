@@ -212,8 +212,9 @@ def test_float32_is_computed_in_float64(estimator: Any) -> None:
     reference, exact = sklearn_fit(estimator, X.astype("float64"), y)
     program = Program(estimator, "float64")
     close(program.fit_transform(X, y), exact)
-    if estimator not in BINS:  # the edges have the type of the table
-        assert_handed_over(program.to_sklearn(), reference, X.astype("float64"))
+    if estimator in [*BINS, *BEST]:  # edges and scores are of the type of the table
+        reference, _ = sklearn_fit(estimator, X, y)
+    assert_handed_over(program.to_sklearn(), reference, X.astype("float64"))
 
 
 @pytest.mark.parametrize("value", one_in(2, [-np.inf, np.inf]))
