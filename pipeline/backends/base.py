@@ -122,10 +122,11 @@ class Model:
 def with_target(method: Callable[..., Any], X: Table, y: Target) -> tuple[Any, ...]:
     """Return what a method is given: no target where there is none and it takes none.
 
-    >>> with_target(lambda y: None, [1], None), with_target(lambda X, y: None, [1], None)
+    >>> with_target(lambda y: None, [1], None), with_target(lambda X, Y: None, [1], None)
     (([1],), ([1], None))
     """
-    return (X,) if y is None and "y" not in [*signature(method).parameters][1:] else (X, y)
+    _, *names = map(str.lower, signature(method).parameters)
+    return (X,) if y is None and "y" not in names else (X, y)
 
 
 def find_last_dtype(dtype: str, device: str, last: Estimator, rule: Backend | None) -> str:

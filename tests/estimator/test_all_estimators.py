@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,16 @@ METHODS = (
     *("predict", "predict_proba", "predict_log_proba", "decision_function", "transform"),
     *("score_samples", "score"),
 )
+CHEAPER: dict[str, dict[str, Any]] = {
+    "LogisticRegressionCV": {"Cs": 2},
+    "TunedThresholdClassifierCV": {"thresholds": 5},
+}
+"""Shorter searches than those of scikit-learn's instances, which its checks fit dozens of times."""
 TEXTS = [f"{'a few' if i % 3 else 'many'} words {i % 5}" for i in range(ROWS)]
 
 
 def instances() -> Iterator[tuple[str, Any]]:
-    """Yield one of each class with its name, the seed of what is drawn at random set."""
+    """Yield one of each class with its name, cheap, the seed of what is drawn at random set."""
     seen = set()
     for estimator in _tested_estimators():
         name = type(estimator).__name__
@@ -47,7 +53,8 @@ def instances() -> Iterator[tuple[str, Any]]:
             continue
         seen.add(name)
         seeds = [n for n in estimator.get_params() if n.rpartition("__")[2] == "random_state"]
-        yield name, clone(estimator).set_params(**dict.fromkeys(seeds, 0))
+        parameters = dict.fromkeys(seeds, 0) | CHEAPER.get(name, {})
+        yield name, clone(estimator).set_params(**parameters)
 
 
 with warnings.catch_warnings():
@@ -88,6 +95,13 @@ def outcome(work: Callable[[], Any]) -> Any:
         return error
 
 
+def same_rows(found: Any, expected: Any) -> None:
+    """Compare what is stored, since the columns of hashed words are a million."""
+    assert (type(found), found.shape) == (type(expected), expected.shape)
+    for part in ("indptr", "indices", "data"):
+        same(*(getattr(sp.csr_array(m), part) for m in (found, expected)))
+
+
 def same(found: Any, expected: Any) -> None:
     if isinstance(expected, Exception):
         assert isinstance(found, type(expected)), repr(found)
@@ -100,8 +114,9 @@ def same(found: Any, expected: Any) -> None:
         for one, other in zip(found, expected, strict=True):
             same(one, other)
         return
-    found, expected = (m.toarray() if sp.issparse(m) else m for m in (found, expected))
-    if np.asarray(expected).dtype.kind in "iufc":
+    if sp.issparse(expected):
+        same_rows(found, expected)
+    elif np.asarray(expected).dtype.kind in "iufc":
         assert getattr(found, "dtype", None) == getattr(expected, "dtype", None)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     elif isinstance(expected, np.ndarray | str | bool | None):
@@ -121,14 +136,18 @@ def compare(model: Any, plain: Any, X: Any, y: Any) -> None:
             same(getattr(model, name), getattr(plain, name))
 
 
-@pytest.mark.parametrize("form", ["as it comes", "frame", "sparse"])
-@pytest.mark.parametrize("name", ALL)
-def test_the_same_numbers(name: str, form: str) -> None:
+TABLES = [name for name, estimator in ALL.items() if get_tags(estimator).input_tags.two_d_array]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [*product(ALL, ["as it comes"]), *one_in(3, product(TABLES, ["frame", "sparse"]))],
+    ids="-".join,
+)
+def test_the_same_numbers(case: tuple[str, str]) -> None:
+    name, form = case
     estimator = ALL[name]
     X, y = data(estimator)
-    tags = get_tags(estimator).input_tags
-    if form != "as it comes" and not tags.two_d_array:
-        pytest.skip("it reads no table")
     if form == "sparse":
         X = sp.csr_array(np.where(X < 0.3, 0, X))
     elif form == "frame":
@@ -142,6 +161,7 @@ def test_the_same_numbers(name: str, form: str) -> None:
         compare(model, plain, X, y)
 
 
+UNCHECKED = {"SparseCoder": "scikit-learn's checks give it its own number of columns by its name"}
 BAD: dict[str, Callable[[np.ndarray], Any]] = {
     "missing": lambda X: np.where(X[0, 0] == X, np.nan, X),
     "infinite": lambda X: np.where(X[0, 0] == X, np.inf, X),
@@ -153,11 +173,6 @@ BAD: dict[str, Callable[[np.ndarray], Any]] = {
     "three dimensions": lambda X: X[:, :, None],
     "wider": lambda X: np.hstack([X, X]),
 }
-TABLES = [
-    name
-    for name, estimator in ALL.items()
-    if get_tags(estimator).input_tags.two_d_array and name != "SparseCoder"  # of three columns
-]
 
 
 def problem(found: Any, expected: Any) -> str:
@@ -168,7 +183,7 @@ def problem(found: Any, expected: Any) -> str:
     return "" if told else f"{found!r}, not {expected!r}"[:300]
 
 
-@pytest.mark.parametrize("name", one_in(3, TABLES))
+@pytest.mark.parametrize("name", one_in(3, [name for name in TABLES if name not in UNCHECKED]))
 def test_the_same_errors(name: str) -> None:
     """At fit, and of what was fitted on good rows."""
     estimator = ALL[name]
@@ -234,8 +249,6 @@ OURS: dict[str, dict[str, list[str]]] = {
     },
 }
 """Why -> name of an estimator -> the checks that only `Accelerated` around it fails."""
-
-UNCHECKED = {"SparseCoder": "scikit-learn's checks give it its own number of columns by its name"}
 
 
 def expected_failures(name: str) -> dict[str, str]:
