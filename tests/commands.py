@@ -69,11 +69,11 @@ def started(
         process.communicate()
 
 
-def assert_one_message(done: Done, code: int, *words: str) -> None:
-    """Check that a command ended with a code and one line on stderr that has some words."""
+def assert_one_message(done: Done, code: int, *words: str, lines: int = 1) -> None:
+    """Check that a command ended with a code and one message on stderr that has some words."""
     assert done.code == code, done.err
     assert done.err.startswith("error: ")
-    assert done.err.count("\n") == 1, done.err
+    assert done.err.count("\n") == lines, done.err
     for word in words:
         assert word in done.err
     assert "results:" not in done.out
