@@ -298,6 +298,34 @@ def scale(block: Block, weight: float | None) -> Block:
     return Scaled(block, weight)
 
 
+def pick(block: Block, kept: np.ndarray, rows: Part) -> Joined:
+    """Return some columns of a block, each as it is: those of the table stay unread.
+
+    >>> pick(join([Unread(["a", "b"]), Unread(["c"])]), np.array([1, 2]), None)
+    Joined(blocks=[Unread(names=['b']), Unread(names=['c'])])
+    """
+    parts = flat(block)
+    ends = np.cumsum([part.width for part in parts])
+    chosen = []
+    for part, end in zip(parts, ends, strict=True):
+        here = kept[(kept >= end - part.width) & (kept < end)] - (end - part.width)
+        if len(here):
+            chosen.append(_pick(part, here, rows))
+    return Joined(chosen)
+
+
+def _pick(block: Block, here: np.ndarray, rows: Part) -> Block:
+    if isinstance(block, Unread):
+        return Unread([block.names[j] for j in here])
+    if isinstance(block, Objects):
+        whole = block.whole
+        return Objects(
+            whole.iloc[:, here] if frames.is_frame(whole) else whole[:, here], block.rows
+        )
+    values = as_numbers(block, rows).values
+    return Numbers(values.take(frames.to_device_of(here, values), axis=1))
+
+
 def fill_missing(values: Array, missing: Array, fill: Any, xp: ModuleType) -> Any:
     """Return a matrix with a value, or one a column, where it is missing.
 

@@ -46,6 +46,7 @@ from pipeline.preprocessing.engine.blocks import (
     flat,
     holds_others,
     join,
+    pick,
     scale,
 )
 from pipeline.preprocessing.engine.table import (
@@ -288,6 +289,7 @@ class TransformerNode(BlockNode):
         self._finish(stats)
         if twin.keeps_columns():
             return source.read, source.moments
+        read = read if twin.picks() is None else source.read
         return (lambda part: self.apply(read(part), part, aligned)), twin.moments_behind(stats)
 
     def suited(self, table: Data, source: NodeInput) -> BlockNode:
@@ -334,6 +336,8 @@ class TransformerNode(BlockNode):
         """Transform a block; one of the training rows if it is told what is aligned with them."""
         if self.twin.keeps_columns():
             return block
+        if (kept := self.twin.picks()) is not None:
+            return pick(block, kept, part)
         if isinstance(block, Unread):
             block = part.read(block.names, self.form)
         elif not isinstance(block, self.form):

@@ -105,6 +105,10 @@ class Twin(ABC, Generic[S]):
         """Return whether all columns are handed on as they are."""
         return False
 
+    def picks(self) -> np.ndarray | None:
+        """Return the positions of the columns that come out as they came in, where no others do."""
+        return None
+
     def aligned(self, y: Target) -> tuple[Any, ...]:
         """Return host arrays with one entry a row that `statistics` needs beside its block."""
         return ()

@@ -23,6 +23,7 @@ from sklearn.feature_selection import (
 from sklearn.utils import check_X_y
 
 from pipeline.data import frames
+from pipeline.data.output import container
 from pipeline.data.target import encode_labels
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Numbers
@@ -55,6 +56,13 @@ class _SelectorTwin(Twin[S]):
         """Warn as scikit-learn does where no column is left."""
         if not self.fitted.get_support().any():
             warnings.warn(NONE_LEFT, UserWarning, stacklevel=2)
+
+    def picks(self) -> np.ndarray | None:
+        """Return the columns that are selected of a frame, each of which keeps its type."""
+        if self.names is None or container(self.estimator) != "pandas":
+            return None
+        kept: np.ndarray = self.fitted.get_support(indices=True)
+        return kept
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the selected columns."""

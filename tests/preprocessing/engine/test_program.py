@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.compose import make_column_transformer
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline, make_union
@@ -280,6 +281,13 @@ TYPED = {
         (Binarizer(), ["i"]), (Normalizer(), ["f"]), (make_pipeline(MinMaxScaler()), ["b"])
     ),
     "imputer alone": SimpleImputer(strategy="most_frequent"),
+    "selection alone": VarianceThreshold(),
+    "selection": make_column_transformer((VarianceThreshold(), ["big", "f", "i"])),
+    "selection behind": make_pipeline(
+        make_column_transformer(
+            (MinMaxScaler(), ["f"]), ("passthrough", ["big", "i"]), ("drop", ["b"]),
+        ), VarianceThreshold(0.1), VarianceThreshold(),
+    ),
     "a union": make_union(SimpleImputer(strategy="most_frequent"), StandardScaler()),
 }  # fmt: skip
 
@@ -295,7 +303,7 @@ def test_columns_have_the_types_of_sklearn(
         f=np.float32(1.5) + columns_of_each_type()["b"].astype("float32")
     )
     X["i"] = X["b"].astype("int32")
-    X = X if isinstance(estimator, ColumnTransformer) else X[["big", "i"]]
+    X = X[["big", "i"]] if name.endswith("alone") or name == "a union" else X
     program = Program(estimator, classified=True, make_worker=HostWorker)
     reference = clone(estimator)
     for made, wanted in (
