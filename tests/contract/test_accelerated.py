@@ -72,7 +72,7 @@ def asked(model: Any, X: Any) -> np.ndarray:
 )
 def test_single_precision_gives_what_the_cpu_gives(case: Case) -> None:
     (model, X), (on_cpu, _) = fitted(case, "cuda"), fitted(case, "cpu")
-    np.testing.assert_allclose(asked(model, X), asked(on_cpu, X), **WHOLE)
+    np.testing.assert_allclose(asked(model, X), asked(on_cpu, X), rtol=1e-6, atol=case.atol)
     if hasattr(model, "predict"):
         np.testing.assert_array_equal(model.predict(X), on_cpu.predict(X))
 
@@ -194,8 +194,10 @@ def test_nothing_is_moved_before_the_refusal(device: Recorder) -> None:
 
 def test_fallback_runs_the_step_on_the_host_and_books_the_copies(device: Recorder) -> None:
     X = table()
+    # A GPU hands dense rows over, and of sparse ones scikit-learn's SGD makes another model.
+    towns = OneHotEncoder(sparse_output=False)
     estimator = make_pipeline(
-        make_column_transformer((StandardScaler(), ["count"]), (OneHotEncoder(), ["town"])),
+        make_column_transformer((StandardScaler(), ["count"]), (towns, ["town"])),
         SGDClassifier(loss="log_loss", random_state=0),
     )
     model = Accelerated(estimator, device="cuda", fallback=True).fit(X, target(X))

@@ -41,6 +41,11 @@ def fitted(estimator: Any, X: Any, y: Any = None, **params: Any) -> Any:
     return Accelerated(clone(estimator), device="cuda").fit(X, y, **params)
 
 
+def learnt(estimator: Any, X: np.ndarray) -> np.ndarray:
+    """Return rows in the type that they are learnt in on a GPU where none is named."""
+    return X.astype("float64") if rule(estimator).unsafe_in_float32 else X
+
+
 def on_device(value: Any) -> bool:
     return isinstance(value, OnDevice) or (
         isinstance(value, list | tuple) and any(map(on_device, value))
@@ -50,6 +55,7 @@ def on_device(value: Any) -> bool:
 @pytest.mark.parametrize("case", ON_CUML, ids=named)
 def test_equals_scikit_learn_and_so_does_the_lifted_model(case: Case, device: Recorder) -> None:
     X, y = case.data()
+    X = learnt(case.estimator, X)
     ours = fitted(case.estimator, X, y)
     assert {e.device for e in ours.execution_log_.entries if e.call == "fit"} == {"cuda"}
     assert ours.execution_log_.to_host_bytes == device.nbytes("host", "explicit") == 0
@@ -274,6 +280,7 @@ def test_several_targets() -> None:
     Y = np.column_stack([y, -y])
     assert refused(Lasso(), X, Y) == "cuML's Lasso learns one target and y has 2"
     assert refused(FOREST, X, np.int64(Y > 1)).endswith("learns one target and y has 2")
+    X = learnt(Ridge(), X)
     ours = fitted(Ridge(), X, Y)
     np.testing.assert_allclose(ours.predict(X), Ridge().fit(X, Y).predict(X), rtol=1e-6)
 
@@ -290,7 +297,7 @@ def test_weights_go_to_those_who_take_them() -> None:
 
 
 def test_a_method_that_cuml_lacks_is_on_the_lifted_model() -> None:
-    X, _ = blobs()
+    X = learnt(PCA(), blobs()[0])
     model = fitted(PCA(3), X)
     with pytest.raises(Unsupported, match=r"no score_samples; use to_sklearn\(\).score_samples"):
         model.score_samples(X)
@@ -345,6 +352,7 @@ def assert_same(a: Accelerated, b: Accelerated, X: np.ndarray) -> None:
 @pytest.mark.parametrize("case", one_in(6, ON_CUML), ids=named)
 def test_a_model_of_the_gpu_answers_on_the_cpu(case: Case, tmp_path: Path) -> None:
     X, y = case.data()
+    X = learnt(case.estimator, X)
     model = Accelerated(clone(case.estimator), device="cuda").fit(X, y)
     loaded = load(save(model, tmp_path / "model"), "cpu")
     assert {step.device for step in loaded.plan_.placements} == {"cpu"}
