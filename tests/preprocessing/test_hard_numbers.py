@@ -110,9 +110,12 @@ def check(spec: Any, table: str) -> None:
         return
     found = answers(Accelerated(spec, device="cpu"), X)
     assert found is not None
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    assert found.dtype == expected.dtype
     others = answers(clone(spec), X, slice(None, None, -1)), answers(clone(spec), X.copy("F"))
     noise = max(np.max(distance(expected, other), initial=0.0) for other in others)
+    if np.isinf(noise):  # which columns are kept depends on the order, too
+        return
+    assert found.shape == expected.shape
     size = np.nanmax(np.abs(expected), initial=0.0)
     digits = DIGITS.get(str(found.dtype), 0.0)
     off = distance(expected, found)
