@@ -87,8 +87,7 @@ class Model:
             return partitioned.concatenate(
                 partitioned.compute_each(call_partition, X, self, method, params)
             )
-        X = X if self.dtype == "auto" else frames.matrix(X, dtype=self.dtype)
-        return getattr(self.native, method)(X, **params)
+        return getattr(self.native, method)(self.typed(X), **params)
 
     def typed(self, X: Table) -> Any:
         """Return rows as they are, or as a matrix of the type that it learns from."""
