@@ -76,7 +76,7 @@ class PowerTransformerTwin(Twin[Logs | KeptRows]):
     columns go in step, and what they ask for in a round comes to the host in
     one copy. The optimum is flat, so rows in another order, added up with
     another rounding, give a power that agrees to some 8 digits. So on the CPU
-    scikit-learn seeks Box-Cox's itself.
+    scikit-learn seeks Box-Cox's itself, and those of float32, in float32.
     """
 
     sklearn_class = PowerTransformer
@@ -87,6 +87,8 @@ class PowerTransformerTwin(Twin[Logs | KeptRows]):
         """Take the logarithms, and what only the values show."""
         values = block.values.astype("float64", copy=False)
         xp = frames.xp(values)
+        if self.in_memory and block.values.dtype == "float32":
+            return keep_rows(block.values)
         if xp is np and self.estimator.method == "box-cox":
             return keep_rows(values)
         # `finalize` refuses values that have no logarithm.
