@@ -60,6 +60,22 @@ def test_equals_scikit_learn_and_so_does_the_lifted_model(
                 np.testing.assert_allclose(made, expected, rtol=near, atol=near, err_msg=method)
 
 
+@pytest.mark.parametrize("case", META, ids=named)
+def test_more_rows_are_waited_for_no_more_often_and_each_is_booked(
+    case: Any, device: Recorder
+) -> None:
+    estimator, data = case
+    X, y = data()
+    trips = []
+    for rows in (np.arange(len(X)), np.tile(np.arange(len(X)), 4)):
+        device.clear()
+        model = Accelerated(clone(estimator), device="cuda").fit(X[rows], y[rows])
+        unbooked = device.nbytes("host") - model.execution_log_.to_host_bytes
+        trips.append((device.syncs(), unbooked))
+    assert trips[1][0] <= trips[0][0]
+    assert trips[1][1] <= trips[0][1]
+
+
 def test_a_selector_in_the_middle_hands_its_columns_on() -> None:
     X, y = numbers()
     whole = make_pipeline(StandardScaler(), SelectFromModel(Lasso(0.01)), Ridge())
