@@ -237,6 +237,12 @@ class Cuml(Model):
             suggestion = "use to_sklearn().radius_neighbors_graph(X)"
             raise Unsupported(Reason(self.step, f"cuML: {error}", suggestion)) from error
 
+    def cast(self) -> tuple[str, Any] | None:
+        """Return no step where the lifted estimator computes in float64, whatever its rows are."""
+        if self.rule.unsafe_in_float32 and self.dtype == "float64":
+            return None
+        return super().cast()
+
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn estimator, with the parameters of the estimator.
 
