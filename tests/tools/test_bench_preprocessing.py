@@ -136,7 +136,7 @@ def test_a_whole_measurement_is_recorded(tmp_path) -> None:
         f"synthetic-300-{kind}.parquet" for kind in ("text", "coded")
     }
     values, held = memory.values, memory.runs[0].bytes
-    assert (values["rows"], values["output bytes"]) == (2_000, 2_000 * 78 * 4)
+    assert (values["rows"], values["output bytes"]) == (2_000, 2_000 * 78 * 8)
     assert held["empty"] == 0 or 0 < held["before"] < held["peak"]
     text = preprocessing.details(found)
     assert "### Memory of a long `transform`" in text

@@ -184,12 +184,12 @@ def vectorizer(table: Rowset) -> Any:
     )
 
 
+def _as_scikit_learn(table: Rowset) -> Program:
+    return Program(table.pipeline())
+
+
 def _float32(table: Rowset) -> Program:
     return Program(table.pipeline(), "float32")
-
-
-def _float64(table: Rowset) -> Program:
-    return Program(table.pipeline(), "float64")
 
 
 _INPUTS: dict[Callable[[Rowset], Rows], str] = {
@@ -209,10 +209,10 @@ _ROWS = [
     ("skrub", "skrub TableVectorizer", read_text, vectorizer, "float32/64 frame",
      "numbers are cast to float32 before they are scaled; cleaning of the columns is included"),
     ("polars", "Polars by hand", read_polars, _by_hand, _F32, ""),
-    ("ours-str", "ours", read_text, _float32, _F32, ""),
-    ("ours", "ours", read_coded, _float32, _F32,
+    ("ours-str", "ours", read_text, _as_scikit_learn, _F64, ""),
+    ("ours", "ours", read_coded, _as_scikit_learn, _F64,
      "codes of the categories come from the file, and are in the time of reading"),
-    ("ours-float64", "ours", read_coded, _float64, _F64, ""),
+    ("ours-float32", "ours", read_coded, _float32, _F32, ""),
 ]  # fmt: skip
 WAYS = {TRUTH: Way(read_exact, Rowset.pipeline)}
 WAYS |= {name: Way(read, make) for name, _, read, make, *_ in _ROWS}
