@@ -153,7 +153,7 @@ def met(*cells) -> list[str]:
     return [line.rpartition(" | ")[2].strip(" |*") for line in lines]
 
 
-REFERENCES = steady("sklearn-str", 8.0, 10.0), steady("sklearn-object", 6.0, 9.0)
+REFERENCES = steady("sklearn-str", 6.0, 8.0), steady("sklearn-object", 6.0, 8.0)
 
 
 def test_a_speed_target_needs_its_factor_and_the_same_numbers() -> None:
