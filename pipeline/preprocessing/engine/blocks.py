@@ -298,10 +298,10 @@ def scale(block: Block, weight: float | None) -> Block:
     return Scaled(block, weight)
 
 
-def pick(block: Block, kept: np.ndarray, rows: Part) -> Joined:
+def take_columns(block: Block, kept: np.ndarray, rows: Part) -> Joined:
     """Return some columns of a block, each as it is: those of the table stay unread.
 
-    >>> pick(join([Unread(["a", "b"]), Unread(["c"])]), np.array([1, 2]), None)
+    >>> take_columns(join([Unread(["a", "b"]), Unread(["c"])]), np.array([1, 2]), None)
     Joined(blocks=[Unread(names=['b']), Unread(names=['c'])])
     """
     parts = flat(block)

@@ -46,8 +46,8 @@ from pipeline.preprocessing.engine.blocks import (
     flat,
     holds_others,
     join,
-    pick,
     scale,
+    take_columns,
 )
 from pipeline.preprocessing.engine.table import (
     Part,
@@ -337,7 +337,7 @@ class TransformerNode(BlockNode):
         if self.twin.keeps_columns():
             return block
         if (kept := self.twin.picks()) is not None:
-            return pick(block, kept, part)
+            return take_columns(block, kept, part)
         if isinstance(block, Unread):
             block = part.read(block.names, self.form)
         elif not isinstance(block, self.form):
