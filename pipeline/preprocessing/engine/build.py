@@ -15,14 +15,16 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.preprocessing.engine.blocks import Categories, Numbers
-from pipeline.preprocessing.engine.nodes import (
-    BlockNode,
+from pipeline.preprocessing.engine.containers import (
     Branch,
     ColumnTransformerNode,
     FeatureUnionNode,
+    PipelineNode,
+)
+from pipeline.preprocessing.engine.nodes import (
+    BlockNode,
     Keeps,
     Passthrough,
-    PipelineNode,
     TransformerNode,
     WorkerNode,
 )

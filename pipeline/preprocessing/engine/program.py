@@ -27,8 +27,9 @@ from pipeline.preprocessing.engine.build import (
     obstacles_to_batches,
     reasons,
 )
+from pipeline.preprocessing.engine.containers import storable
 from pipeline.preprocessing.engine.dask import Data, Partitions
-from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput, WorkerNode, storable
+from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput, WorkerNode
 from pipeline.preprocessing.engine.table import Read, Reading, Table
 from pipeline.typing import Estimator, Names
 

@@ -1,0 +1,351 @@
+"""Nodes that hold others: a `Pipeline`, a `ColumnTransformer`, a `FeatureUnion`.
+
+What scikit-learn has learnt is read back from the tree by `to_sklearn`: a `ColumnTransformer` is
+fitted by scikit-learn itself, on one row and with the fitted parts in place.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+# scikit-learn has no public way to print what `verbose` asks for.
+from sklearn.utils._user_interface import _print_elapsed_time
+
+from pipeline.preprocessing.engine.blocks import (
+    Numbers,
+    Unread,
+    as_read,
+    join,
+    scale,
+)
+from pipeline.preprocessing.engine.nodes import (
+    BlockNode,
+    Cells,
+    NodeInput,
+    Passthrough,
+    Training,
+    check_type,
+)
+from pipeline.preprocessing.engine.table import (
+    Read,
+    Table,
+    density,
+)
+from pipeline.preprocessing.statistics.moments import Moments
+from pipeline.typing import Estimator, Target
+
+if TYPE_CHECKING:
+    from pipeline.preprocessing.engine.dask import Data
+
+
+class PipelineNode(BlockNode):
+    """A `Pipeline` of transformers."""
+
+    def __init__(self, estimator: Pipeline, nodes: Sequence[BlockNode]) -> None:
+        self.estimator, self.nodes = estimator, list(nodes)
+
+    @property
+    def children(self) -> Sequence[BlockNode]:  # type: ignore[override]
+        """The nodes of the steps."""
+        return self.nodes
+
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+        """Fit each node on what the one before made of the training rows."""
+        for i, node in enumerate(self.nodes):
+            self.nodes[i] = node = node.suited(table, source)
+            with _print_elapsed_time("Pipeline", self.estimator._log_message(i)):
+                made = node.fit(table, source, y)
+            if i + 1 < len(self.nodes):
+                source = node.then(source, *made)
+        return made
+
+    def read_new(self, table: Table, read: Read) -> Read:
+        """Apply node after node."""
+        for node in self.children:
+            read = node.read_new(table, read)
+        return read
+
+    def makes_sparse(self, given: bool) -> bool:
+        """Return whether those of the last node would be."""
+        for node in self.children:
+            given = node.makes_sparse(given)
+        return given
+
+    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
+        """Return the source as node after node hands it on."""
+        for node in self.children:
+            source = node.then(source, blocks, moments)
+        return source
+
+    def known(self) -> Cells:
+        """Return those of the first encoder: steps before it leave the columns as they are."""
+        return next((known for node in self.children if (known := node.known())), {})
+
+    def to_sklearn(self) -> Pipeline:
+        """Return the pipeline of fitted transformers."""
+        steps = zip(self.estimator.steps, self.children, strict=True)
+        return Pipeline([(name, node.to_sklearn()) for (name, _), node in steps])
+
+    def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
+        """Let each node take its step."""
+        check_type(fitted, self.estimator)
+        for node, (_, part) in zip(self.children, fitted.steps, strict=True):
+            node.resume(part, source, forms)
+            source = node.then(source, source.reader(Numbers), None)
+
+
+@dataclass
+class Branch:
+    """One entry of a `ColumnTransformer` or a `FeatureUnion`."""
+
+    name: str
+    node: BlockNode
+    names: Sequence[Any] | None
+    """Columns of the table; None where all that comes in is read."""
+    weight: float | None = None
+
+    def source(self, read: Read) -> Read:
+        """Return what reads what comes in: the columns of the branch, or all there is."""
+        if self.names is None:
+            return read
+        columns = Unread(self.names)
+        return lambda part: columns
+
+    def scaled(self, read: Read) -> Read:
+        """Return what reads a part as numbers, times the weight, where there is one."""
+        if self.weight is None:
+            return read
+        return lambda part: scale(as_read(read(part), part), self.weight)
+
+
+class _SideBySide(BlockNode):
+    """Branches whose blocks stand side by side."""
+
+    resumed: Any = None
+    """The fitted container of a saved model."""
+
+    def __init__(self, estimator: Estimator, branches: Sequence[Branch]) -> None:
+        self.estimator, self.branches = estimator, branches
+
+    @property
+    def children(self) -> Sequence[BlockNode]:  # type: ignore[override]
+        """The nodes of the branches."""
+        return [branch.node for branch in self.branches]
+
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+        """Fit the branches one after the other."""
+        reads = []
+        for i, branch in enumerate(self.branches):
+            rows, columns = table, source
+            if branch.names is not None:
+                rows, columns = table.narrowed(branch.names), replace(source, names=branch.names)
+            branch.node = branch.node.suited(rows, columns)
+            told = self.estimator._log_message(branch.name, i + 1, len(self.branches))
+            with _print_elapsed_time(type(self.estimator).__name__, told):
+                read = branch.node.fit(rows, columns, y)[0]
+            reads.append(branch.scaled(read))
+        self.judge(table, reads)
+        return lambda part: join([read(part) for read in reads]), None
+
+    def judge(self, table: Data, reads: Sequence[Read]) -> None:  # noqa: B027 - most need not
+        """Learn what follows from what the branches make of the training rows."""
+
+    def read_new(self, table: Table, read: Read) -> Read:
+        """Apply every branch to its columns."""
+        reads = [
+            branch.scaled(branch.node.read_new(table, branch.source(read)))
+            for branch in self.branches
+        ]
+        return lambda part: join([each(part) for each in reads])
+
+    def makes_sparse(self, given: bool) -> bool:
+        """Return whether those of any branch would be."""
+        return any(node.makes_sparse(given) for node in self.children)
+
+    def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
+        """Keep the whole, and let each branch take its transformer."""
+        self.resumed = check_type(fitted, self.estimator)
+        parts = self._parts(fitted)
+        for branch in self.branches:
+            columns = source if branch.names is None else replace(source, names=branch.names)
+            branch.node.resume(parts[branch.name], columns, forms)
+
+    @abstractmethod
+    def _parts(self, fitted: Estimator) -> dict[str, Any]:
+        """Return the fitted transformers of a container by name."""
+
+
+class ColumnTransformerNode(_SideBySide):
+    """A `ColumnTransformer`: branches over the table's columns.
+
+    Parameters
+    ----------
+    estimator : ColumnTransformer
+        Unfitted.
+    branches : sequence of Branch
+        Those that are not dropped.
+    head : pandas.DataFrame
+        A row of the table.
+    """
+
+    sparse: bool | None = None
+    """Whether the rows of the fit are sparse in scikit-learn; None of a GPU, which makes none."""
+
+    def __init__(
+        self, estimator: ColumnTransformer, branches: Sequence[Branch], head: pd.DataFrame
+    ) -> None:
+        super().__init__(estimator, branches)
+        self.head = head
+
+    def judge(self, table: Data, reads: Sequence[Read]) -> None:
+        """Learn whether so few cells are not zero that the rows are sparse."""
+        if table.first().xp is not np:
+            return
+        makers: dict[bool, list[Read]] = {False: [], True: []}
+        for node, read in zip(self.children, reads, strict=True):
+            makers[node.makes_sparse(given=False)].append(read)
+        least = self.estimator.sparse_threshold
+        self.sparse = bool(makers[True]) and density(table, makers[False], makers[True]) < least
+
+    def makes_sparse(self, given: bool) -> bool:
+        """Return whether they were, of the rows of the fit."""
+        return bool(self.sparse)
+
+    def to_sklearn(self) -> ColumnTransformer:
+        """Return a fitted `ColumnTransformer`, whose attributes scikit-learn itself has set."""
+        if self.resumed is not None:
+            return self.resumed
+        fitted = {b.name: (b.node.to_sklearn(), b.node.known()) for b in self.branches}
+        whole = freeze_fit_thaw(self.estimator, fitted, self.head)
+        if self.sparse is not None:
+            whole.sparse_output_ = self.sparse
+        return whole
+
+    def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
+        """Keep the whole, and whether its rows are sparse."""
+        super().resume(fitted, source, forms)
+        self.sparse = bool(fitted.sparse_output_)
+
+    def _parts(self, fitted: ColumnTransformer) -> dict[str, Any]:
+        return {name: part for name, part, _ in fitted.transformers_}
+
+
+class FeatureUnionNode(_SideBySide):
+    """A `FeatureUnion`: every branch reads every column.
+
+    Behind another step, each branch makes that step's blocks anew, so that
+    nothing is kept that is as long as the table.
+    """
+
+    row: Any = None
+    """Zeros with the columns that came in: a frame where they have names."""
+
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+        """Fit the branches one after the other."""
+        self.row = np.zeros((1, source.width(table)))
+        if source.framed and source.names is not None:
+            self.row = pd.DataFrame(self.row, columns=list(source.names))
+        return super().fit(table, source, y)
+
+    def to_sklearn(self) -> FeatureUnion:
+        """Return a `FeatureUnion` of fitted transformers."""
+        if self.resumed is not None:
+            return self.resumed
+        fitted = {branch.name: self._fitted(branch.node) for branch in self.branches}
+        parts = [(name, fitted.get(name, "drop")) for name, _ in self.estimator.transformer_list]
+        return clone(self.estimator).set_params(transformer_list=parts)
+
+    def _parts(self, fitted: FeatureUnion) -> dict[str, Any]:
+        return dict(fitted.transformer_list)
+
+    def _fitted(self, node: BlockNode) -> Any:
+        # What scikit-learn's own fit puts in the place of the word.
+        if isinstance(node, Passthrough):
+            return FunctionTransformer(feature_names_out="one-to-one").fit(self.row)
+        return node.to_sklearn()
+
+
+class Frozen(FrozenEstimator):
+    """A fitted transformer that is shown values that it knows.
+
+    A row of the table may hold others: None, which the table's own type has made NaN.
+
+    Parameters
+    ----------
+    estimator : estimator
+    known : mapping
+    """
+
+    def __init__(self, estimator: Estimator, known: Cells) -> None:
+        super().__init__(estimator)
+        self.known = known
+
+    def fit(self, X: pd.DataFrame, y: Target = None, **params: Any) -> Frozen:
+        """Change nothing: it is fitted, which not every transformer could say."""
+        return self
+
+    def transform(self, X: pd.DataFrame) -> Any:
+        """Transform a row."""
+        if not self.known:
+            return self.estimator.transform(X)
+        cells = {n: pd.Series(c, X.index, c.dtype) for n, c in self.known.items() if n in X}
+        return self.estimator.transform(
+            pd.DataFrame({name: cells.get(name, X[name]) for name in X})
+        )
+
+
+def storable(row: pd.DataFrame) -> pd.DataFrame:
+    """Return a row in types of NumPy where a `pandas.NA` is: scikit-learn makes no array of it."""
+    held = {name: row[name].dtype for name in row if row[name].array[0] is pd.NA}
+    return row.astype({n: "float64" if t.kind in "iufb" else object for n, t in held.items()})
+
+
+def freeze_fit_thaw(
+    estimator: ColumnTransformer, fitted: Mapping[str, tuple[Any, Cells]], head: pd.DataFrame
+) -> ColumnTransformer:
+    """Return `estimator` fitted on one row, with fitted transformers in place of its own.
+
+    Parameters
+    ----------
+    estimator : ColumnTransformer
+    fitted : mapping
+        Name -> a transformer, or the word for one, and what it knows.
+    head : pandas.DataFrame
+        The row.
+    """
+
+    def frozen(name: str, how: Any) -> Any:
+        known = fitted.get(name, (None, {}))
+        return Frozen(*known) if hasattr(known[0], "fit") else how
+
+    def chosen(columns: Any) -> Any:
+        return (lambda _: columns(head)) if callable(columns) else columns
+
+    whole = clone(estimator).set_params(
+        transformers=[
+            (name, frozen(name, how), chosen(columns))
+            for name, how, columns in estimator.transformers
+        ],
+        remainder=frozen("remainder", estimator.remainder),
+        verbose=False,
+    )
+    whole.fit(storable(head))
+    # scikit-learn names the remainder and keeps what was given, for display.
+    whole._remainder = (whole._remainder[0], estimator.remainder, *whole._remainder[2:])
+    whole.transformers_ = [
+        (name, how.estimator if isinstance(how, Frozen) else how, columns)
+        for name, how, columns in whole.transformers_
+    ]
+    given = ("transformers", "remainder", "verbose")
+    return whole.set_params(**{name: getattr(estimator, name) for name in given})
