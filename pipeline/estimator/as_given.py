@@ -21,7 +21,12 @@ from pipeline.trace import ExecutionLog, record
 from pipeline.typing import Estimator, Params, ReadParams, Table, Target
 
 REFUSALS = (
-    *(ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError),
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
 )
 """What is raised of rows or steps that the engine cannot take; memory and workers are not there."""
 
