@@ -21,7 +21,7 @@ def logistic(seed: int) -> Pipeline:
     return make_pipeline(
         make_column_transformer(
             (StandardScaler(), NUMBERS),
-            (OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["carrier"]),
+            (OneHotEncoder(handle_unknown="ignore"), ["carrier"]),
             (make_pipeline(by_rate(seed), StandardScaler()), AIRPORTS),
         ),
         LogisticRegression(),

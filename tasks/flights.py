@@ -28,7 +28,7 @@ def logistic(seed: int) -> Pipeline:
     return make_pipeline(
         make_column_transformer(
             (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS),
-            (OneHotEncoder(handle_unknown="ignore", sparse_output=False), FEW),
+            (OneHotEncoder(handle_unknown="ignore"), FEW),
             (make_pipeline(TargetEncoder(cv=folds(seed)), StandardScaler()), MANY),
         ),
         LogisticRegression(),

@@ -26,7 +26,7 @@ def linear(seed: int) -> Pipeline:
     return make_pipeline(
         make_column_transformer(
             (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS),
-            (OneHotEncoder(handle_unknown="ignore", sparse_output=False), FEW),
+            (OneHotEncoder(handle_unknown="ignore"), FEW),
             (make_pipeline(by_mean(seed), StandardScaler()), MANY),
         ),
         Ridge(random_state=seed),

@@ -29,7 +29,7 @@ def logistic(seed: int) -> Pipeline:
     return make_pipeline(
         make_column_transformer(
             (make_pipeline(SimpleImputer(), SplineTransformer(n_knots=4, degree=1)), NUMBERS),
-            (OneHotEncoder(handle_unknown="ignore", sparse_output=False), FEW),
+            (OneHotEncoder(handle_unknown="ignore"), FEW),
             (make_pipeline(by_rate(seed), StandardScaler()), MANY),
             (make_pipeline(CalendarFeatures(["is_weekend"]), SimpleImputer()), synthetic.DATES),
         ),

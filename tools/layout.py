@@ -94,9 +94,7 @@ def small_program() -> tuple[Any, pd.DataFrame, np.ndarray]:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(100, 2)), columns=["a", "b"])
     X["c"] = np.where(X.a > 0, "yes", "no")
-    steps = make_column_transformer(
-        (StandardScaler(), ["a", "b"]), (OneHotEncoder(sparse_output=False), ["c"])
-    )
+    steps = make_column_transformer((StandardScaler(), ["a", "b"]), (OneHotEncoder(), ["c"]))
     return make_pipeline(steps, LogisticRegression()), X, (X.a > 0).to_numpy().astype(int)
 
 
