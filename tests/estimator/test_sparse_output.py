@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import RandomTreesEmbedding
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -42,6 +43,7 @@ X = pd.DataFrame(
 )
 Y = (RNG.random(ROWS) < 0.4).astype("int64")
 NEW = X.sample(30, random_state=0).assign(t=["new", *X["t"][:29]])
+TREES = RandomTreesEmbedding(3, max_depth=3, random_state=0)
 HOT = OneHotEncoder(handle_unknown="ignore")
 NUMBERS = (StandardScaler(), ["a", "b"])
 WIDE = make_column_transformer(NUMBERS, (HOT, ["t", "u"]))
@@ -61,6 +63,14 @@ SPECS: dict[str, Any] = {
     "indicators": make_column_transformer((MissingIndicator(sparse=True), ["a", "gaps"])),
     "dense in a union": make_column_transformer(
         (make_union(SimpleImputer(), MissingIndicator(sparse=False)), ["gaps"])
+    ),
+    "trees": make_column_transformer((TREES, ["a"]), NUMBERS),
+    "few trees, dense": make_column_transformer((TREES, ["a"]), NUMBERS, sparse_threshold=0.01),
+    "trees that are weighed": make_column_transformer(
+        (
+            make_union(TREES, SimpleImputer()).set_params(transformer_weights={"simpleimputer": 2}),
+            ["a"],
+        )
     ),
     "a union": make_column_transformer((make_union(HOT, OneHotEncoder(drop="first")), ["u"])),
     **{

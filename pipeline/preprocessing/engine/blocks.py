@@ -2,8 +2,9 @@
 
 `Numbers` is a matrix with NaN for missing; `Categories` is codes beside their
 distinct values; `Dates` is points in time; `Indicators` is the positions of the
-ones in a one-hot matrix, kept unexpanded until it is written; `Objects` is what
-scikit-learn's own transformer made on the host; `Joined` is blocks side by side;
+ones in a one-hot matrix, kept unexpanded until it is written; `Sparse` is rows of
+a sparse matrix; `Objects` is what scikit-learn's own transformer made on the host;
+`Joined` is blocks side by side;
 `Scaled` is a block times a number; `Unread` is columns of the table that nothing
 has read yet.
 """
@@ -189,6 +190,23 @@ def _compare(into: Array, positions: Any, xp: ModuleType) -> None:
     xp.equal(rows, columns, out=into)
 
 
+@dataclass(frozen=True)
+class Sparse(Matrix):
+    """Rows of a CSR matrix: of SciPy, or of CuPyX on a GPU."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        return np.dtype(self.values.dtype)
+
+    def write(self, out: Array, start: int = 0) -> None:
+        """Set the cells that are there."""
+        cells = self.values.tocoo()
+        if not self.values.has_canonical_format:
+            cells.sum_duplicates()
+        out[cells.row, cells.col + start] = cells.data
+
+
 def by_columns(out: Array) -> bool:
     """Return whether the columns of a matrix are contiguous; CuPy goes along its last axis.
 
@@ -267,6 +285,8 @@ def as_csr(block: Block, n_rows: int, dtype: Any) -> sparse.csr_matrix:
     """
     if isinstance(block, Scaled):
         return as_csr(block.block, n_rows, dtype) * block.weight
+    if isinstance(block, Sparse):
+        return block.values.astype(dtype, copy=False)
     if not isinstance(block, Indicators):
         values = np.zeros((n_rows, block.width), dtype)
         block.write(values)
@@ -293,6 +313,8 @@ def scale(block: Block, weight: float | None) -> Block:
         return Numbers(block.values * weight)
     if isinstance(block, Objects):
         return Objects(block.whole * weight, block.rows)
+    if isinstance(block, Sparse):
+        return Sparse(block.values * weight)
     if isinstance(block, Joined):
         return join([scale(part, weight) for part in block.blocks])
     return Scaled(block, weight)
@@ -322,6 +344,8 @@ def _pick(block: Block, here: np.ndarray, rows: Part) -> Block:
         return Objects(
             whole.iloc[:, here] if frames.is_frame(whole) else whole[:, here], block.rows
         )
+    if isinstance(block, Sparse):
+        return Sparse(block.values[:, here])
     values = as_numbers(block, rows).values
     return Numbers(values.take(frames.to_device_of(here, values), axis=1))
 
@@ -351,7 +375,7 @@ def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
     >>> common_type([ints]), common_type([ints, floats])
     (dtype('int32'), dtype('float64'))
     """
-    typed = [b for b in blocks if isinstance(b, Numbers | Indicators | Objects | Scaled)]
+    typed = [b for b in blocks if isinstance(b, Numbers | Indicators | Sparse | Objects | Scaled)]
     known = [np.dtype(block.dtype) for block in typed]
     if any(kind.kind not in "iufb" for kind in known):
         return np.dtype(object)

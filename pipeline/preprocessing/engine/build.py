@@ -25,6 +25,7 @@ from pipeline.preprocessing.engine.nodes import (
     BlockNode,
     Keeps,
     Passthrough,
+    SparseRows,
     TransformerNode,
     WorkerNode,
 )
@@ -65,6 +66,8 @@ class BuildOptions:
         The table is on the host, where what a twin cannot read is read by a worker.
     workers : collection of str, optional
         The paths of what workers run, where it is known.
+    sparse : bool
+        Sparse rows that workers make stay sparse.
     """
 
     keeps: Keeps = "none"
@@ -75,6 +78,7 @@ class BuildOptions:
     make_worker: MakeWorker | None = None
     on_host: bool = False
     workers: Collection[str] | None = None
+    sparse: bool = False
 
 
 def build(
@@ -151,7 +155,8 @@ def _worker(
 ) -> WorkerNode:
     assert options.make_worker is not None
     worker = options.make_worker(inside.estimator, inside.path)
-    return WorkerNode(worker, inside.estimator, inside.path, why, series=series, dense=dense)
+    kept: SparseRows = "kept" if options.sparse else "expanded" if dense else "refused"
+    return WorkerNode(worker, inside.estimator, inside.path, why, series=series, sparse_rows=kept)
 
 
 def _leaf(
@@ -166,7 +171,12 @@ def _leaf(
     twin.rank_error = options.rank_error
     weights = next((given for of, given in options.weights if of is estimator), None)
     return TransformerNode(
-        twin, keeps=options.keeps, float32=options.float32, weights=weights, stand_in=stand_in
+        twin,
+        keeps=options.keeps,
+        float32=options.float32,
+        weights=weights,
+        stand_in=stand_in,
+        sparse=options.sparse,
     )
 
 

@@ -67,13 +67,15 @@ class PipelineNode(BlockNode):
             with _print_elapsed_time("Pipeline", self.estimator._log_message(i)):
                 made = node.fit(table, source, y)
             if i + 1 < len(self.nodes):
-                source = node.then(source, *made)
+                after = node.makes_sparse(source.sparse)
+                source = replace(node.then(source, *made), sparse=after)
         return made
 
-    def read_new(self, table: Table, read: Read) -> Read:
+    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
         """Apply node after node."""
         for node in self.children:
-            read = node.read_new(table, read)
+            read = node.read_new(table, read, sparse=sparse)
+            sparse = node.makes_sparse(sparse)
         return read
 
     def makes_sparse(self, given: bool) -> bool:
@@ -161,10 +163,10 @@ class _SideBySide(BlockNode):
     def judge(self, table: Data, reads: Sequence[Read]) -> None:  # noqa: B027 - most need not
         """Learn what follows from what the branches make of the training rows."""
 
-    def read_new(self, table: Table, read: Read) -> Read:
+    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
         """Apply every branch to its columns."""
         reads = [
-            branch.scaled(branch.node.read_new(table, branch.source(read)))
+            branch.scaled(branch.node.read_new(table, branch.source(read), sparse=sparse))
             for branch in self.branches
         ]
         return lambda part: join([each(part) for each in reads])

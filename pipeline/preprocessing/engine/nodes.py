@@ -27,6 +27,7 @@ from pipeline.preprocessing.engine.blocks import (
     Dates,
     Numbers,
     Objects,
+    Sparse,
     Unread,
     as_categories,
     as_dates,
@@ -39,6 +40,7 @@ from pipeline.preprocessing.engine.table import (
     Part,
     Read,
     Table,
+    write_csr,
     write_frame,
     write_matrix,
 )
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Keeps = Literal["none", "small", "all"]
+SparseRows = Literal["kept", "expanded", "refused"]
 Cells = Mapping[Any, np.ndarray]
 """Name of a column -> one value, of the type that its encoder has learnt."""
 Training = tuple[Read, Moments | None]
@@ -76,6 +79,8 @@ class NodeInput:
         Of all rows, where the node before knows them.
     origins : mapping
         Name -> what the cells were before the column got its type.
+    sparse : bool
+        scikit-learn's rows would be sparse.
     """
 
     names: Sequence[Any] | None
@@ -83,6 +88,7 @@ class NodeInput:
     blocks: Read | None = None
     moments: Moments | None = None
     origins: Mapping[Any, Origin] = field(default_factory=dict)
+    sparse: bool = False
 
     @property
     def read(self) -> Read:
@@ -151,8 +157,11 @@ class BlockNode(ABC):
         """Learn from all rows of the source; return what becomes of them."""
 
     @abstractmethod
-    def read_new(self, table: Table, read: Read) -> Read:
-        """Return what becomes of new rows: of all of a table, given what comes in."""
+    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
+        """Return what becomes of new rows: of all of a table, given what comes in.
+
+        `sparse` says whether those of scikit-learn would be.
+        """
 
     @abstractmethod
     def to_sklearn(self) -> Any:
@@ -228,6 +237,8 @@ class TransformerNode(BlockNode):
         Of the rows of the next `fit`, which forgets them.
     stand_in : callable, optional
         Returns the node that reads what the twin cannot, given why.
+    sparse : bool
+        Sparse rows stay sparse, and no twin reads them.
     """
 
     def __init__(
@@ -238,8 +249,9 @@ class TransformerNode(BlockNode):
         float32: bool = False,
         weights: Array = None,
         stand_in: Callable[[str], WorkerNode] | None = None,
+        sparse: bool = False,
     ) -> None:
-        self.stand_in = stand_in
+        self.stand_in, self.sparse = stand_in, sparse
         self.twin, self.estimator, self.keeps, self.weights = twin, twin.estimator, keeps, weights
         self.form: type = twin.reads
         self.float32 = float32
@@ -278,8 +290,12 @@ class TransformerNode(BlockNode):
         return (lambda part: self.apply(read(part), part, aligned)), twin.moments_behind(stats)
 
     def suited(self, table: Data, source: NodeInput) -> BlockNode:
-        """Return the stand-in where Python objects come in."""
-        if self.stand_in is None or not source.objects(table):
+        """Return the stand-in where sparse rows or Python objects come in."""
+        if self.stand_in is None:
+            return self
+        if source.sparse and self.sparse:
+            return self.stand_in("sparse rows come in")
+        if not source.objects(table):
             return self
         return self.stand_in("what comes in is no table of numbers or categories")
 
@@ -341,7 +357,7 @@ class TransformerNode(BlockNode):
             return made
         return Numbers(made.values.astype("float32")) if self._keeps_float32 else made
 
-    def read_new(self, table: Table, read: Read) -> Read:
+    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
         """Return what transforms a block of new rows."""
         return lambda part: self.apply(read(part), part)
 
@@ -401,7 +417,7 @@ class Passthrough(BlockNode):
         """Return the source's columns."""
         return replace(source, blocks=blocks, moments=moments)
 
-    def read_new(self, table: Table, read: Read) -> Read:
+    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
         """Return what comes in; columns of the table stay unread."""
         return read
 
@@ -428,8 +444,8 @@ class WorkerNode(BlockNode):
         Why no twin runs it.
     series : bool
         It reads one column, as a series.
-    dense : bool
-        Sparse rows that it makes are made dense, as the twin in whose place it is would do.
+    sparse_rows : {"kept", "expanded", "refused"}
+        What becomes of those that it makes.
     """
 
     named: Sequence[Any] | None = None
@@ -447,10 +463,10 @@ class WorkerNode(BlockNode):
         why: str,
         *,
         series: bool = False,
-        dense: bool = False,
+        sparse_rows: SparseRows = "refused",
     ) -> None:
         self.worker, self.estimator, self.path, self.why = worker, estimator, path, why
-        self.series, self.dense = series, dense
+        self.series, self.sparse_rows = series, sparse_rows
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
         """Fit the worker on all rows."""
@@ -458,16 +474,20 @@ class WorkerNode(BlockNode):
             raise DataError(f"{self.path} needs all rows in one table; pass X.compute()")
         if source.framed and source.names is not None:
             self.named = list(source.names)
-        made = self._told(self.worker.fit_transform, self._rows(table, source.read), y)
+        rows = self._rows(table, source.read, sparse=source.sparse)
+        made = self._told(self.worker.fit_transform, rows, y)
         self.made = list(made.columns) if hasattr(made, "columns") else None
         return self._read(made, table), None
 
-    def read_new(self, table: Table, read: Read) -> Read:
+    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
         """Transform all rows."""
-        return self._read(self._told(self.worker.call, "transform", self._rows(table, read)), table)
+        rows = self._rows(table, read, sparse=sparse)
+        return self._read(self._told(self.worker.call, "transform", rows), table)
 
-    def _rows(self, table: Table, read: Read) -> Any:
+    def _rows(self, table: Table, read: Read, *, sparse: bool) -> Any:
         """Return what comes in as scikit-learn would hand it on."""
+        if sparse and self.sparse_rows == "kept":
+            return write_csr(table, read, "auto")
         first = flat(read(table.first()))
         if all(isinstance(block, Unread) for block in first):
             names = [name for block in first for name in block.names]  # type: ignore[attr-defined]
@@ -489,6 +509,8 @@ class WorkerNode(BlockNode):
     def _read(self, made: Any, table: Table) -> Read:
         """Return what reads the rows that were made."""
         made = self._checked(made, table)
+        if frames.is_sparse(made):
+            return lambda part: Sparse(made[part.rows])
         if not frames.is_frame(made) and made.dtype.kind in "iufb":
             return lambda part: Numbers(made[part.rows])
         if table.device == "cuda":
@@ -499,10 +521,10 @@ class WorkerNode(BlockNode):
     def _checked(self, made: Any, table: Table) -> Any:
         self.sparse = frames.is_sparse(made)
         if self.sparse:
-            if not self.dense:
+            if self.sparse_rows == "refused":
                 why = f"{type(self.estimator).__name__} makes sparse rows, and blocks are dense"
                 raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
-            made = made.toarray()
+            made = made.tocsr() if self.sparse_rows == "kept" else made.toarray()
         made = made.to_pandas() if frames.library(made) == "polars" else made
         made = made if hasattr(made, "shape") else np.asarray(made)
         if len(made.shape) != 2:

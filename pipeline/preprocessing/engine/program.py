@@ -232,6 +232,7 @@ class Program:
             self.make_worker,
             on_host,
             workers,
+            self.sparse and not self.framed,
         )
 
     def _write(self, table: Data, reading: Reading) -> Any:

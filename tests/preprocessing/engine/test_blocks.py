@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from pipeline.data.frames import Coded
 from pipeline.errors import ConfigError
@@ -11,9 +12,12 @@ from pipeline.preprocessing.engine.blocks import (
     Indicators,
     Joined,
     Numbers,
+    Sparse,
     as_categories,
+    as_csr,
     as_numbers,
     scale,
+    take_columns,
 )
 from pipeline.preprocessing.engine.table import Part, Table
 
@@ -38,6 +42,16 @@ def test_numbers_are_cast_to_the_output() -> None:
 
 def test_indicators_write_ones_and_nothing_for_unknown() -> None:
     assert written(ONE_HOT).tolist() == [[0, 0, 1, 1, 0], [0, 0, 0, 0, 1]]
+
+
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_sparse_rows_write_the_cells_that_are_there(duplicates: bool) -> None:
+    cells = ([5.0, 7.0], [1, 0], [0, 1, 2]) if not duplicates else ([2, 3, 7], [1, 1, 0], [0, 2, 3])
+    block = Sparse(csr_matrix(cells, shape=(2, 2)))
+    assert written(Joined([NUMBERS, block]))[:, 2:].tolist() == [[0, 5], [7, 0]]
+    assert as_csr(block, 2, "float32").dtype == "float32"
+    assert written(scale(block, 2)).tolist() == [[0, 10], [14, 0]]
+    assert written(take_columns(block, np.array([1]), rows(2))).tolist() == [[5], [0]]
 
 
 def test_joined_writes_side_by_side() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import csc_matrix, csr_array, issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA
@@ -349,19 +349,29 @@ def test_a_model_that_reads_objects_is_saved_with_their_names(tmp_path: Any) -> 
 
 
 @pytest.mark.parametrize(
-    "estimator",
+    "branch",
     [
-        columns((CountVectorizer(), "t"), (StandardScaler(), ["b"])),
-        columns(
-            (FunctionTransformer(csr_matrix), ["b"]),
-            (StandardScaler(), ["i"]),
-            sparse_threshold=1,
-        ),
+        FunctionTransformer(csc_matrix),
+        make_pipeline(Shown(), OneHotEncoder()),
+        make_union(FunctionTransformer(csr_array), OneHotEncoder()),
     ],
-    ids=["texts", "a function"],
+    ids=["a function", "objects", "an array"],
 )
-def test_what_makes_sparse_rows_runs_as_it_is_as_a_whole(estimator: Any) -> None:
+@pytest.mark.parametrize("threshold", [0, 1])
+def test_sparse_rows_of_workers_are_stacked_as_they_are(branch: Any, threshold: float) -> None:
+    estimator = columns((branch, ["b", "i"]), (StandardScaler(), ["i"]), sparse_threshold=threshold)
+    X, reference = rows(), clone(estimator)
+    model = Accelerated(estimator, device="cpu")
+    for method in ("fit_transform", "transform"):
+        made, expected = getattr(model, method)(X), getattr(reference, method)(X)
+        assert type(made) is type(expected)
+        np.testing.assert_allclose(*(m.toarray() if issparse(m) else m for m in (made, expected)))
+    assert model.plan_.placements[0].implementation != "sklearn.ColumnTransformer"
+
+
+def test_what_makes_sparse_rows_runs_as_it_is_as_a_whole() -> None:
     X, y = rows(), np.arange(ROWS) % 2.0
+    estimator = columns((CountVectorizer(), "t"), (StandardScaler(), ["b"]))
     whole = make_pipeline(estimator, Ridge())
     model = Accelerated(whole, device="cpu").fit(X, y)
     np.testing.assert_allclose(model.predict(X), clone(whole).fit(X, y).predict(X))
