@@ -164,8 +164,12 @@ _KINDS = _Kinds({LabelEncoder: Kind.LABELS, **dict.fromkeys(text.CUML, Kind.TEXT
 
 def kind_of_step(part: Any) -> Kind:
     """Return what a step is."""
+    if known := _KINDS[type(part)]:
+        return known
+    if type(part) in build.CONTAINERS and reads_text(part):
+        return Kind.TEXT
     only_transforms = hasattr(part, "transform") and not hasattr(part, "predict")
-    return _KINDS[type(part)] or (Kind.PREPROCESSING if only_transforms else Kind.MODEL)
+    return Kind.PREPROCESSING if only_transforms else Kind.MODEL
 
 
 def classify_step(part: Any, path: str, device: str, rows: Rows = "dense") -> Node:
@@ -228,7 +232,7 @@ def _place_on_blocks(
     units = build.units(build.Inside(path, part, first=True))
     placed = [_place_unit(*unit, device) for unit in units]
     against = [reason for _, reasons in placed for reason in reasons]
-    texts = {inner: leaf for inner, leaf in leaves if _is_text(leaf)}
+    texts = {inner: leaf for inner, leaf in leaves if _is_text(leaf) and device == "cuda"}
     if texts or any(unit is part for (_, unit, _), reasons in units if reasons):
         inside = {inner: text.inside(leaf, inner) for inner, leaf in texts.items()}
         raise Unsupported(*(inside.get(reason.step, reason) for reason in against))

@@ -266,14 +266,7 @@ MIXED = make_pipeline(
 )
 
 
-def test_a_text_column_of_a_table_runs_with_sklearn_on_the_cpu_alone() -> None:
-    reference = clone(MIXED).fit(TABLE, y).predict_proba(TABLE)
-    model = Accelerated(MIXED, device="cpu").fit(TABLE, y)
-    np.testing.assert_array_equal(model.predict_proba(TABLE), reference)
-    place = model.plan_.placements[0]
-    assert (place.step, place.implementation) == ("columntransformer", "sklearn.ColumnTransformer")
-    assert place.note.startswith("as it is: TfidfVectorizer makes sparse columns")
-    assert model.feature_names_in_.tolist() == ["headline", "n"]
+def test_a_text_column_of_a_table_is_refused_on_the_gpu() -> None:
     with pytest.raises(Unsupported) as caught:
         lower(MIXED[:1], "cuda")
     (reason,) = caught.value.reasons
