@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,31 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import RandomTreesEmbedding
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
+    FunctionTransformer,
     KBinsDiscretizer,
     MaxAbsScaler,
+    MinMaxScaler,
     Normalizer,
     OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    RobustScaler,
     SplineTransformer,
     StandardScaler,
 )
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
+from pipeline.preprocessing.engine import nodes
+from tests.names import plain
 
 ROWS = 400
 RNG = np.random.default_rng(0)
@@ -73,30 +83,55 @@ SPECS: dict[str, Any] = {
         )
     ),
     "a union": make_column_transformer((make_union(HOT, OneHotEncoder(drop="first")), ["u"])),
-    **{
-        type(step).__name__: make_pipeline(WIDE, step)
-        for step in (
-            MaxAbsScaler(),
-            StandardScaler(with_mean=False),
-            Normalizer(),
-            Binarizer(),
-            VarianceThreshold(0.02),
-            SelectKBest(k=5),
-            TruncatedSVD(3, random_state=0),
-        )
-    },
 }
+
+BEHIND: tuple[Any, ...] = (
+    MaxAbsScaler(),
+    StandardScaler(with_mean=False),
+    Normalizer(),
+    Binarizer(),
+    VarianceThreshold(0.02),
+    SelectKBest(k=5),
+    TruncatedSVD(3, random_state=0),
+    RobustScaler(with_centering=False),
+    SimpleImputer(),
+    SimpleImputer(add_indicator=True),
+    MissingIndicator(),
+    FunctionTransformer(accept_sparse=True),
+    PolynomialFeatures(interaction_only=True),
+    TfidfTransformer(),
+    make_union("passthrough", TruncatedSVD(2, random_state=0)),
+    make_pipeline(MaxAbsScaler(), SimpleImputer(), Normalizer()),
+    "passthrough",
+)
+SPECS |= {f"before {plain(step)}": make_pipeline(WIDE, step) for step in BEHIND}
+SPECS["one-hot, scaled"] = make_pipeline(make_column_transformer((HOT, ["t"])), MaxAbsScaler())
+
+DENSE_ONLY: tuple[Any, ...] = (
+    StandardScaler(),
+    RobustScaler(),
+    MinMaxScaler(),
+    PowerTransformer(),
+    KBinsDiscretizer(3, quantile_method="linear"),
+    SplineTransformer(),
+    OneHotEncoder(),
+    OrdinalEncoder(),
+    SimpleImputer(missing_values=0),
+    Binarizer(threshold=-1),
+    KNNImputer(),
+    make_union(MaxAbsScaler(), StandardScaler()),
+)
 
 
 def assert_same(made: Any, expected: Any) -> None:
     assert type(made) is type(expected)
     assert made.dtype == expected.dtype
     if sparse.issparse(expected):
-        for each in (made, expected):
-            each.sort_indices()
-        for part in ("indptr", "indices"):
-            assert getattr(made, part).dtype == getattr(expected, part).dtype
-            np.testing.assert_array_equal(getattr(made, part), getattr(expected, part))
+        assert made.shape == expected.shape
+        for part in ("indptr", "indices", "row", "col", "has_sorted_indices"):
+            ours, theirs = (np.asarray(getattr(each, part, None)) for each in (made, expected))
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_array_equal(ours, theirs)
         made, expected = made.data, expected.data
     np.testing.assert_allclose(made, expected, rtol=1e-12, atol=1e-12)
 
@@ -113,6 +148,26 @@ def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
     assert_same(model.to_sklearn().transform(new), expected)
     save(model, tmp_path / "m.model")
     assert_same(load(tmp_path / "m.model", device="cpu").transform(new), expected)
+
+
+@pytest.mark.parametrize("step", DENSE_ONLY, ids=plain)
+def test_what_takes_no_sparse_rows_says_so_as_sklearn_does(step: Any) -> None:
+    whole = make_pipeline(WIDE, step)
+    with pytest.raises((ValueError, TypeError)) as theirs:
+        clone(whole).fit_transform(X, Y)
+    with pytest.raises(type(theirs.value), match=re.escape(str(theirs.value))):
+        Accelerated(whole, device="cpu").fit_transform(X, Y)
+
+
+@pytest.mark.parametrize("step", BEHIND, ids=plain)
+def test_no_dense_rows_are_made_between_sparse_ones(
+    step: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dense_matrices: list[Any] = []
+    monkeypatch.setattr(nodes, "write_matrix", lambda *args, **how: dense_matrices.append(args))
+    model = Accelerated(make_pipeline(WIDE, step), device="cpu").fit(X, Y)
+    assert model.transform(NEW).shape[0] == len(NEW)
+    assert not dense_matrices
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from pipeline.preprocessing.engine.blocks import (
     Dates,
     Numbers,
     Objects,
-    Sparse,
     Unread,
     as_categories,
     as_dates,
@@ -39,10 +38,11 @@ from pipeline.preprocessing.engine.blocks import (
 from pipeline.preprocessing.engine.table import (
     Part,
     Read,
+    ReadSparse,
     Table,
-    write_csr,
     write_frame,
     write_matrix,
+    write_sparse,
 )
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.engine.workers import Worker
@@ -487,7 +487,7 @@ class WorkerNode(BlockNode):
     def _rows(self, table: Table, read: Read, *, sparse: bool) -> Any:
         """Return what comes in as scikit-learn would hand it on."""
         if sparse and self.sparse_rows == "kept":
-            return write_csr(table, read, "auto")
+            return write_sparse(table, read, "auto")
         first = flat(read(table.first()))
         if all(isinstance(block, Unread) for block in first):
             names = [name for block in first for name in block.names]  # type: ignore[attr-defined]
@@ -510,7 +510,7 @@ class WorkerNode(BlockNode):
         """Return what reads the rows that were made."""
         made = self._checked(made, table)
         if frames.is_sparse(made):
-            return lambda part: Sparse(made[part.rows])
+            return ReadSparse(made)
         if not frames.is_frame(made) and made.dtype.kind in "iufb":
             return lambda part: Numbers(made[part.rows])
         if table.device == "cuda":
@@ -524,7 +524,7 @@ class WorkerNode(BlockNode):
             if self.sparse_rows == "refused":
                 why = f"{type(self.estimator).__name__} makes sparse rows, and blocks are dense"
                 raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
-            made = made.tocsr() if self.sparse_rows == "kept" else made.toarray()
+            made = made if self.sparse_rows == "kept" else made.toarray()
         made = made.to_pandas() if frames.library(made) == "polars" else made
         made = made if hasattr(made, "shape") else np.asarray(made)
         if len(made.shape) != 2:

@@ -247,7 +247,7 @@ class Program:
         if self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
             made = tables.write_mixed(table, read, self._names())
         elif self.makes_sparse and table.device == "cpu":
-            made = tables.write_csr(table, read, self.dtype)
+            made = tables.write_sparse(table, read, self.dtype)
         elif self.framed:
             made = tables.write_frame(table, read, self.dtype, self._names())
         else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from operator import attrgetter
 from threading import Lock
 from typing import Any, TypeVar
@@ -27,6 +27,7 @@ from pipeline.preprocessing.engine.blocks import (
     Indicators,
     Numbers,
     Objects,
+    Sparse,
     Unread,
     as_csr,
     as_numbers,
@@ -303,8 +304,30 @@ def write_matrix(table: Table, read: Read, dtype: str, *, order: str = "C") -> A
     return written[kind] if first else table.xp.zeros((table.n_rows, 0), dtype=kind)
 
 
-def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
+@dataclass(frozen=True)
+class ReadSparse:
+    """Reads the rows of a sparse matrix, which keeps the format that it was made in."""
+
+    made: Any
+
+    @cached_property
+    def _by_rows(self) -> Any:
+        return self.made.tocsr()
+
+    def __call__(self, part: Part) -> Sparse:
+        """Return some rows."""
+        return Sparse(self._by_rows[part.rows])
+
+
+def write_sparse(table: Table, read: Read, dtype: str) -> Any:
     """Return the blocks of a table of the host as one sparse matrix, as scikit-learn's is."""
+    if isinstance(read, ReadSparse):
+        return read.made if dtype == "auto" else read.made.astype(dtype, copy=False)
+    return write_csr(table, read, dtype)
+
+
+def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
+    """Return blocks as one matrix of compressed rows."""
 
     def rows_of(part: Part) -> sparse.csr_matrix:
         blocks = blocks_to_write(read, part, beside=False)

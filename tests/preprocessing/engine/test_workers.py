@@ -15,9 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - makes IterativeImputer
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import IterativeImputer, KNNImputer, MissingIndicator, SimpleImputer
-from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -367,15 +365,6 @@ def test_sparse_rows_of_workers_are_stacked_as_they_are(branch: Any, threshold: 
         assert type(made) is type(expected)
         np.testing.assert_allclose(*(m.toarray() if issparse(m) else m for m in (made, expected)))
     assert model.plan_.placements[0].implementation != "sklearn.ColumnTransformer"
-
-
-def test_what_makes_sparse_rows_runs_as_it_is_as_a_whole() -> None:
-    X, y = rows(), np.arange(ROWS) % 2.0
-    estimator = columns((CountVectorizer(), "t"), (StandardScaler(), ["b"]))
-    whole = make_pipeline(estimator, Ridge())
-    model = Accelerated(whole, device="cpu").fit(X, y)
-    np.testing.assert_allclose(model.predict(X), clone(whole).fit(X, y).predict(X))
-    assert model.plan_.placements[0].implementation == "sklearn.ColumnTransformer"
 
 
 @pytest.mark.parametrize(
