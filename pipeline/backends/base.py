@@ -190,9 +190,10 @@ class HostModel(Model):
         if not frames.is_partitioned(X):
             return super().fit_transform(X, y, **params)
         self.fit(X, y, **params)
-        (width,) = self.native.transform(np.zeros((1, X.shape[1]), X.dtype)).shape[1:]
+        made = self.native.transform(casting.make_zero_row(X))
+        chunks = X.chunks[0], made.shape[1:]
         return X.map_blocks(
-            call_partition, self, "transform", {}, dtype=X.dtype, chunks=(X.chunks[0], (width,))
+            call_partition, self, "transform", {}, dtype=X.dtype, chunks=chunks, meta=made[:0]
         )
 
     def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:

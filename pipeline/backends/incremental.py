@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, gen_batches
@@ -140,10 +141,12 @@ def _group_neighbours(rows: Sequence[int], most: int) -> list[slice]:
 
 
 def _stack(reads: Sequence[Callable[[], Any]], n_rows: int) -> Any:
-    """Return partitions as one matrix, of which no more than one is in memory twice."""
+    """Return partitions as one matrix; of dense ones, no more than one is in memory twice."""
     part = reads[0]()
     if len(reads) == 1:
         return part
+    if frames.is_sparse(part):
+        return partitioned.concatenate([part, *(read() for read in reads[1:])])
     whole, start = np.empty((n_rows, *part.shape[1:]), part.dtype), len(part)
     whole[:start] = part
     for read in reads[1:]:
@@ -159,7 +162,12 @@ def _compute_part(part: Any) -> Any:
 
 
 def _keep_on_disk(part: Any, file: Path) -> Callable[[], Any]:
-    np.save(file, _compute_part(part))
+    rows = _compute_part(part)
+    if frames.is_sparse(rows):
+        file = file.with_suffix(".npz")
+        sparse.save_npz(file, rows, compressed=False)
+        return partial(sparse.load_npz, file)
+    np.save(file, rows)
     return partial(np.load, file)
 
 
@@ -186,10 +194,15 @@ def _find_classes(estimator: Estimator, y: Target) -> dict[str, Any]:
 
 def _fit_once(estimator: Estimator, batches: Sequence[Batch], y: Target) -> None:
     known = _find_classes(estimator, y)
+    # Of `IncrementalPCA`, only `fit` takes sparse rows, and makes batches of them dense.
+    dense = type(estimator).__name__ == "IncrementalPCA"
     for batch in batches:
         X = batch.read()
         for rows in _split_rows(estimator, *X.shape):
-            estimator.partial_fit(X[rows], **batch.given(rows), **known)
+            some = X[rows]
+            if dense and frames.is_sparse(some):
+                some = some.toarray()
+            estimator.partial_fit(some, **batch.given(rows), **known)
 
 
 def _split_rows(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -230,6 +243,6 @@ def _fit_epoch(estimator: Estimator, batches: Sequence[Batch], known: Params) ->
         X = batch.read()
         if hasattr(estimator, "n_features_in_"):
             scores.append(estimator.score(X, **batch.given()))
-            sizes.append(len(X))
+            sizes.append(X.shape[0])
         estimator.partial_fit(X, **batch.given(), **known)
     return float(np.average(scores, weights=sizes)) if scores else -np.inf

@@ -104,8 +104,8 @@ def is_partitioned(X: object) -> bool:
 
 
 def is_sparse(X: object) -> bool:
-    """Return whether an object is a SciPy or CuPy sparse matrix."""
-    return hasattr(X, "toarray")
+    """Return whether an object is a SciPy or CuPy sparse matrix, or partitions of one."""
+    return hasattr(getattr(X, "_meta", X), "toarray")
 
 
 def head(X: Table) -> pd.DataFrame:
@@ -427,6 +427,8 @@ def matrix(X: Table, order: str = "C", dtype: str = "auto") -> Any:
 
 def nbytes(X: Table) -> int:
     """Return the bytes that the values of a table or an array take."""
+    if is_sparse(X):
+        return csr_nbytes(X)
     if not is_frame(X):
         return int(X.nbytes) if hasattr(X, "nbytes") else int(X.memory_usage(index=False))
     return int(X.memory_usage(index=False).sum())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import vstack
 
 from pipeline.data import frames
 from pipeline.distributed import retry
@@ -58,14 +59,15 @@ def compute_each(function: Callable[..., Any], X: Table, *shared: Any) -> list[A
 
 def fits(X: Table) -> tuple[bool, str]:
     """Return whether one process can hold all partitions as one table, and the sizes in words."""
-    need, free = _bytes(X), room(frames.device_of(X))
+    need, free = nbytes(X), room(frames.device_of(X))
     return COPIES * need <= free, f"{need:,} bytes of rows, {free:,} free"
 
 
-def _bytes(X: Table) -> int:
-    if not hasattr(X, "columns") and not np.isnan(X.nbytes):
-        return int(X.nbytes)
-    return sum(compute_each(frames.nbytes, X))
+def nbytes(X: Table) -> int:
+    """Return the bytes of all partitions; those of frames and of sparse rows are made for it."""
+    if hasattr(X, "columns") or frames.is_sparse(X) or np.isnan(X.nbytes):
+        return sum(compute_each(frames.nbytes, X))
+    return int(X.nbytes)
 
 
 def gather(X: Table, step: str) -> tuple[Any, str]:
@@ -122,4 +124,6 @@ def concatenate(results: Sequence[Any]) -> Any:
     if frames.is_frame(first):
         module = load(frames.library(first))
         return module.concat(list(results))
+    if frames.is_sparse(first):
+        return vstack([frames.to_device(result, "cpu") for result in results], format="csr")
     return np.concatenate([frames.to_device(result, "cpu") for result in results])

@@ -15,6 +15,7 @@ import numpy as np
 from pipeline.backends import incremental
 from pipeline.backends.incremental import Batch
 from pipeline.backends.xgboost import checkpoints, training
+from pipeline.data import partitioned
 from pipeline.optional import load
 from pipeline.system import atomic, memory
 from pipeline.typing import Array, Params, Table
@@ -55,8 +56,8 @@ def _batch_rows(X: Table, rows: int) -> int:
     XGBoost 3.2 holds `OVERHEAD` for every batch and about one batch's bytes: the sum is least where
     a batch is the geometric mean of `OVERHEAD` and of all rows.
     """
-    width = X.shape[1] * X.dtype.itemsize
-    return math.isqrt(OVERHEAD * rows * width) // width
+    need = max(partitioned.nbytes(X), 1)
+    return rows * math.isqrt(OVERHEAD * need) // need
 
 
 def _hash_batches(batches: Sequence[Batch]) -> str:

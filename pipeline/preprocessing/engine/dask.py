@@ -23,6 +23,7 @@ from pipeline.preprocessing.engine.table import (
     Table,
     blocks_to_write,
     bring_once,
+    write_csr,
     write_frame,
     write_matrix,
 )
@@ -142,8 +143,10 @@ class Partitions:
         pairs = zip(self._parts, self._own, strict=True)
         return [task(part, list(own)) for part, own in pairs]
 
-    def write(self, reading: Reading, dtype: str, names: Sequence[Any]) -> Any:
-        """Return a Dask array of the matrices, or a Dask frame where there are names."""
+    def write(
+        self, reading: Reading, dtype: str, names: Sequence[Any], *, sparse: bool = False
+    ) -> Any:
+        """Return a Dask array of matrices, dense or sparse, or a Dask frame if there are names."""
         if names:
             framed = partial(_write, write_frame, reading, dtype=dtype, names=names)
             meta = framed(self.first().table)[:0]
@@ -152,8 +155,8 @@ class Partitions:
         blocks = blocks_to_write(reading(first.table), first, beside=False)
         width = sum(block.width for block in blocks)
         dtype = str(self._common_type(common_type(blocks) if dtype == "auto" else np.dtype(dtype)))
-        made = self._each(partial(_write, write_matrix, reading, dtype=dtype))
-        meta = first.table.xp.empty((0, 0), dtype=dtype)
+        write = partial(_write, write_csr if sparse else write_matrix, reading, dtype=dtype)
+        made, meta = self._each(write), write(first.table)[:0]
         whole = load("dask.array.from_delayed")
         arrays = [
             whole(task, (n, width), dtype=dtype, meta=meta)
@@ -163,8 +166,7 @@ class Partitions:
 
     def _common_type(self, of_first: np.dtype[Any]) -> np.dtype[Any]:
         """Return the type of all partitions' matrices, given that of the first row's."""
-        exact = not self.framed or all(isinstance(kind, np.dtype) for kind in self.X.dtypes)
-        # Nullable integers are floats where some are missing.
+        exact = not self.framed or not any(map(_is_float_with_gaps, self.X.dtypes))
         return of_first if exact or of_first.kind == "f" else np.dtype("float64")
 
 
@@ -175,6 +177,11 @@ Data = Table | Partitions
 def _write(write: Callable[..., Any], reading: Reading, table: Table, **how: Any) -> Any:
     """Return what is written of one partition."""
     return write(table, reading(table), **how)
+
+
+def _is_float_with_gaps(dtype: Any) -> bool:
+    """Return whether whole numbers of a type are floats in a partition where some are missing."""
+    return not isinstance(dtype, np.dtype) and (str(dtype) == "category" or dtype.kind in "iub")
 
 
 def _head(X: Any) -> Any:

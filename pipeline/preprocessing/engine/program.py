@@ -58,7 +58,7 @@ class Program:
         It is known that every part has a twin, or a worker; otherwise `fit` looks.
     sparse : bool
         Rows of the host are sparse where scikit-learn's are; dense otherwise, as those of a GPU
-        and of partitions are in any case.
+        are in any case.
     make_worker : callable, optional
         Returns what runs a transformer that has no twin, given it and its path.
 
@@ -240,7 +240,7 @@ class Program:
         for leaf in self.node.leaves():
             leaf.twin.warn()
         if isinstance(table, Partitions):
-            made = table.write(reading, self.dtype, self._names())
+            made = table.write(reading, self.dtype, self._names(), sparse=self.makes_sparse)
             self.width = int(made.shape[1])
             return made
         read = reading(table)

@@ -1,0 +1,102 @@
+"""Rows of partitions are sparse on the CPU where scikit-learn's rows of the whole table are."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated
+from pipeline.data import partitioned
+from tests.clusters import in_process
+from tests.estimator.test_sparse_output import NEW, SPECS, WIDE, X, Y, assert_same
+
+dd = pytest.importorskip("dask.dataframe")
+delayed = pytest.importorskip("dask").delayed
+# Of five columns, the fifth and the sixth would have one score, up to the order of the sums.
+HERE: dict[str, Any] = {**SPECS, "SelectKBest": make_pipeline(WIDE, SelectKBest(k=4))}
+
+
+def parts(table: pd.DataFrame) -> Any:
+    """Return a table in partitions of its rows in order, of which one has none."""
+    edges = [0, 9, 9, len(table) // 2, len(table)]
+    return dd.from_delayed([delayed(table.iloc[a:b]) for a, b in pairwise(edges)], meta=table[:0])
+
+
+def computed(made: Any, expected: Any) -> Any:
+    """Return the rows of partitions, whose form is known before they are made."""
+    if not hasattr(made, "compute"):  # one process has learnt from all of them
+        return made
+    assert type(made._meta) is type(expected)
+    assert made.dtype == expected.dtype
+    return made.compute()
+
+
+@pytest.mark.filterwarnings("ignore:Found unknown")
+@pytest.mark.parametrize("name", HERE)
+def test_rows_are_those_of_sklearn(name: str) -> None:
+    estimator = HERE[name]
+    model, reference = Accelerated(clone(estimator), device="cpu"), clone(estimator)
+    new = X.iloc[:30] if name == "one dropped" else NEW
+    expected = reference.fit_transform(X, Y)
+    assert_same(computed(model.fit_transform(parts(X), Y), expected), expected)
+    expected = reference.transform(new)
+    assert_same(computed(model.transform(parts(new)), expected), expected)
+    assert_same(model.transform(new), expected)
+    assert_same(model.to_sklearn().transform(new), expected)
+
+
+def fits(estimator: Any, said: str) -> None:
+    """Compare a model of partitions with scikit-learn's of the table, by their probabilities."""
+    model = Accelerated(clone(estimator), device="cpu").fit(parts(X), Y)
+    assert said in model.plan_.placements[-1].note
+    expected = clone(estimator).fit(X, Y).predict_proba(NEW)
+    for made in (
+        model.predict_proba(parts(NEW)),
+        model.predict_proba(NEW),
+        model.to_sklearn().predict_proba(NEW),
+    ):
+        np.testing.assert_allclose(made, expected, rtol=1e-6)
+
+
+BOOSTING = XGBClassifier(n_estimators=5, max_bin=512)
+BAYES = make_pipeline(SPECS["one-hot"], MultinomialNB())
+
+
+def test_one_process_learns_from_the_same_rows() -> None:
+    fits(make_pipeline(WIDE, LogisticRegression(max_iter=500)), "gathered to one process: ")
+    fits(make_pipeline(WIDE, BOOSTING), "gathered to one process: ")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "said"),
+    [(BAYES, "one partition after another: "), (make_pipeline(WIDE, BOOSTING), "external memory")],
+    ids=["naive Bayes", "trees"],
+)
+def test_parts_are_learnt_from_in_turn(
+    estimator: Any, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partitioned, "room", lambda device: 1000)
+    fits(estimator, said)
+
+
+def test_workers_learn_from_the_same_rows() -> None:
+    with in_process(2):
+        fits(make_pipeline(WIDE, BOOSTING), "trained by all workers of the cluster")
+        fits(BAYES, "gathered to one process")
+
+
+def test_the_bytes_are_those_of_the_sparse_rows() -> None:
+    made = Accelerated(clone(SPECS["one-hot"]), device="cpu").fit_transform(parts(X))
+    rows = [part.compute() for part in made.to_delayed().ravel()]
+    expected = sum(row.data.nbytes + row.indices.nbytes + row.indptr.nbytes for row in rows)
+    assert partitioned.nbytes(made) == expected
