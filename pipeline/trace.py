@@ -29,6 +29,9 @@ SMALL = 64 * 1024
 """Bytes of one copy up to which it is no rows to a budget, whatever it is."""
 
 
+DENSIFY = "densify"
+"""The call by which sparse rows become dense ones; its event says why."""
+
 ANSWER = "the answer"
 """Why bytes come back that the caller asked for."""
 
@@ -42,7 +45,7 @@ class Event:
     step : str
         Name of the step in the estimator, or ``"input"`` / ``"output"``.
     call : str
-        ``"copy"``, ``"fit"``, ``"transform"``, ``"predict"``, …
+        ``"copy"``, ``"densify"``, ``"fit"``, ``"transform"``, ``"predict"``, …
     device : str
         ``"cpu"`` or ``"cuda"``.
     seconds : float
@@ -50,7 +53,7 @@ class Event:
     to_device_bytes, to_host_bytes : int
         Bytes copied between host and device for this call.
     why : str
-        What was copied, or why.
+        What was copied or made dense, or why.
     """
 
     step: str
@@ -63,10 +66,11 @@ class Event:
 
     def __str__(self) -> str:
         """Return one line."""
+        tells = self.to_device_bytes or self.to_host_bytes or self.call == DENSIFY
         return (
             f"{self.step:24} {self.call:14} {self.device:5} {1e3 * self.seconds:10.1f} ms "
             f"{self.to_device_bytes:>12,} B to device {self.to_host_bytes:>12,} B to host"
-            f"  {self.why if self.to_device_bytes or self.to_host_bytes else ''}"
+            f"  {self.why if tells else ''}"
         ).rstrip()
 
 

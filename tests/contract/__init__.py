@@ -1,7 +1,8 @@
 """The GPU path without a GPU: run on stand-ins, and the stand-ins held to the real RAPIDS.
 
-- Stand-ins: `arrays` is CuPy (NumPy inside), `tables` and `parquet` cuDF (pandas inside), `models`
-  and `text` cuML (scikit-learn inside, with `least_squares` and `trees` as cuML has them).
+- Stand-ins: `arrays` is CuPy (NumPy inside) and `csr` its sparse rows (SciPy inside), `tables` and
+  `parquet` cuDF (pandas inside), `models` and `text` cuML (scikit-learn inside, with
+  `least_squares` and `trees` as cuML has them).
   `standins` puts them, and RMM, where `import cudf` finds them. They have the names of the real
   classes alone, and refuse what copies rows to the host by itself.
 - `recorder` notes every call and copy, and the bytes alive at once. The fixture `device` installs

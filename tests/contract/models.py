@@ -21,7 +21,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from pipeline.backends.cuml import translations
 from pipeline.backends.cuml.tables import APART, CUML, Rule, public_name
-from tests.contract import arrays, estimators, least_squares, tables, text
+from tests.contract import arrays, csr, estimators, least_squares, tables
 from tests.contract.estimators import ASKING, LEARNING
 from tests.contract.recorder import RECORDER, Refused
 from tests.contract.trees import handed_over
@@ -128,7 +128,7 @@ def _attribute(fitted: BaseEstimator, name: str) -> Any:
         most = max(each.shape[1] for each in value)
         value = np.stack([np.pad(each, ((0, 0), (0, most - each.shape[1]))) for each in value])
     if sparse.issparse(value):
-        return text.csr_matrix.made(value)
+        return csr.csr_matrix.made(value)
     on_device = isinstance(value, np.ndarray) and name != "classes_"
     return arrays.ndarray(value) if on_device else value
 
@@ -177,7 +177,7 @@ def _answer(made: Any) -> Any:
     if isinstance(made, tuple):
         return tuple(_answer(each) for each in made)
     if sparse.issparse(made):
-        return text.csr_matrix.made(made)
+        return csr.csr_matrix.made(made)
     if not isinstance(made, np.ndarray):
         return made
     if using_output_type.current == "cudf":
@@ -191,7 +191,7 @@ def _answer(made: Any) -> Any:
 def _host(X: Any) -> np.ndarray:
     with RECORDER.paused():
         X = X.to_cupy(na_value=np.nan) if isinstance(X, tables.DataFrame) else X
-    if not isinstance(X, arrays.ndarray | text.csr_matrix):
+    if not isinstance(X, arrays.ndarray | csr.csr_matrix):
         raise Refused(f"a {type(X).__name__} from the host was handed to cuML")
     return X._host
 

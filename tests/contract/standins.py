@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.system import devices
 from pipeline.system.gpu import Device, Probe
-from tests.contract import arrays, models, parquet, tables, text
+from tests.contract import arrays, csr, models, parquet, tables, text
 from tests.contract.recorder import RECORDER, recorded
 from tests.contract.verify import frozen
 
@@ -99,7 +99,7 @@ def install(patch: pytest.MonkeyPatch) -> None:
     cupy = arrays.Module()
     found = {"cudf": Cudf("cudf"), "cupy": cupy, "cupy.cuda": cupy.cuda, **models.modules()}
     found |= {name: ModuleType(name) for name in ("cupyx", "cupyx.scipy")}
-    found |= text.modules() | {"rmm": ModuleType("rmm"), "rmm.mr": Rmm()}
+    found |= text.modules() | csr.modules() | {"rmm": ModuleType("rmm"), "rmm.mr": Rmm()}
     found |= {arrays.Special.OWNER: arrays.Special(arrays.Special.OWNER)}
     for name, module in found.items():
         module.__spec__ = ModuleSpec(name, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,11 +11,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from pipeline.data import frames
+from pipeline.data.dense import densify
 from pipeline.optional import available
 from pipeline.system import devices
+from pipeline.trace import execution_log, record
 from tests.contract import standins
 from tests.contract.cases import to_cudf
-from tests.contract.recorder import Recorder, Refused
+from tests.contract.recorder import LIVE, RECORDER, Recorder, Refused
 
 pytestmark = pytest.mark.usefixtures("recorder")
 
@@ -187,3 +190,66 @@ def test_cuml_takes_no_matrix_from_the_host() -> None:
     model = twin(**twin._params_from_cpu(LogisticRegression()))
     with pytest.raises(Refused):
         model.fit(np.zeros((4, 1)), np.array([0, 1, 0, 1]))
+
+
+def sparse_rows(dtype: str = "float64", slack: int = 0) -> Any:
+    """Return sparse rows that are made of arrays of the device, some of which hold more cells."""
+    cells = np.array([[2, 1, 3], [1, 0, 2]]).repeat([1, 1, 1 + slack], axis=1)
+    parts = cells[0].astype(dtype), cells[1].astype("int32"), np.array([0, 1, 3], "int32")
+    make = sys.modules["cupyx.scipy.sparse"].csr_matrix
+    return make(tuple(map(sys.modules["cupy"].asarray, parts)), shape=(2, 3))
+
+
+@pytest.mark.parametrize("slack", [0, 2])
+def test_sparse_rows_are_made_of_arrays_and_read_how_many_cells_there_are(
+    slack: int, recorder: Recorder
+) -> None:
+    made = sparse_rows(slack=slack)
+    assert (recorder.scalars(), made.nnz, frames.library(made)) == (1, 3, "cupyx")
+    np.testing.assert_array_equal(made.get().toarray(), [[0, 2, 0], [1, 0, 3]])
+    np.testing.assert_array_equal((made * 2)[1:].get().toarray(), [[2, 0, 6]])
+    assert recorder.scalars() == 3
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "indices", "indptr", "why"),
+    [
+        (("int64", "int32"), [1], [0, 1], "Only bool, float32, float64"),
+        (("float32", "int64"), [1], [0, 1], "look through indices of int64"),
+        (("float32", "int32"), [1], [0, 2], "exceeds the size"),
+        (("float32", "int32"), [1, 2], [0, 1], "should have the same size"),
+        (("float32", "int32"), [3], [0, 1], "indices must be < 3"),
+    ],
+    ids=["counts", "long indices", "too few", "too many", "outside"],
+)
+def test_sparse_rows_that_cupy_has_not_are_refused(
+    dtypes: tuple[str, str], indices: list[int], indptr: list[int], why: str
+) -> None:
+    parts = np.ones(1, dtypes[0]), np.array(indices, dtypes[1]), np.array(indptr, dtypes[1])
+    with pytest.raises((ValueError, Refused), match=why):
+        sys.modules["cupyx.scipy.sparse"].csr_matrix(
+            tuple(map(sys.modules["cupy"].asarray, parts)), shape=(1, 3)
+        )
+
+
+def test_the_bytes_of_sparse_rows_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The arguments of a call that is recorded stay alive.
+    monkeypatch.setattr(RECORDER, "call", lambda *_: None)
+    with LIVE.counted() as live:
+        made = sparse_rows("float32")
+        assert live.nbytes == frames.csr_nbytes(made) == 3 * (4 + 4) + 3 * 4
+        del made
+        assert live.nbytes == 0
+
+
+@pytest.mark.parametrize("how", ["toarray", "todense"])
+def test_sparse_rows_are_made_dense_only_where_the_log_tells_it(how: str) -> None:
+    made = sparse_rows()
+    with pytest.raises(Refused, match=r"\(2, 3\) are made dense, and no event"):
+        getattr(made, how)()
+    with record("forest", "fit", "cuda"), pytest.raises(Refused, match="no event of the log"):
+        getattr(made, how)()
+    with execution_log() as book:
+        dense = densify(made, "forest", "it is a forest")
+    np.testing.assert_array_equal(dense.get(), [[0, 2, 0], [1, 0, 3]])
+    assert [(e.step, e.call, e.device) for e in book.entries] == [("forest", "densify", "cuda")]

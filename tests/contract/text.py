@@ -1,4 +1,4 @@
-"""Stand-ins for cuML's text classes and CuPy's sparse rows: scikit-learn and SciPy inside."""
+"""Stand-ins for cuML's text classes: scikit-learn inside."""
 
 from __future__ import annotations
 
@@ -6,70 +6,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.feature_extraction import text as sklearn_text
 
 from tests.contract import arrays, tables
-from tests.contract.recorder import RECORDER, OnDevice, Refused
-
-FLOATS = (np.float32, np.float64)
-
-
-class csr_matrix(OnDevice):  # noqa: N801
-    __module__ = "cupyx.scipy.sparse._csr"
-    OWNER = "cupyx.scipy.sparse.csr_matrix"
-
-    def __init__(self, host: Any) -> None:
-        RECORDER.call(self.OWNER, "__init__", (host,))
-        if not sparse.issparse(host):
-            raise Refused(f"the stand-in makes no sparse rows of a {type(host).__name__}")
-        if host.dtype not in (bool, *FLOATS):
-            # cupyx.scipy.sparse._compressed._compressed_sparse_matrix.__init__
-            raise ValueError("Only bool, float32, float64, complex64 and complex128 are supported")
-        self._host = sparse.csr_matrix(host)
-        RECORDER.copied("device", "explicit", self.nbytes_of_parts())
-
-    @classmethod
-    def made(cls, host: Any) -> csr_matrix:
-        """Return rows that were computed on the device."""
-        with RECORDER.paused():
-            return cls(host)
-
-    def nbytes_of_parts(self) -> int:
-        return sum(getattr(self._host, part).nbytes for part in ("data", "indices", "indptr"))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._host.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self._host.dtype
-
-    @property
-    def data(self) -> arrays.ndarray:
-        return self._part("data")
-
-    @property
-    def indices(self) -> arrays.ndarray:
-        return self._part("indices")
-
-    @property
-    def indptr(self) -> arrays.ndarray:
-        return self._part("indptr")
-
-    def _part(self, name: str) -> arrays.ndarray:
-        # Not recorded: the real ones are set by __init__, so that the class does not show them.
-        return arrays.ndarray(getattr(self._host, name))
-
-    def get(self, stream: Any = None) -> sparse.csr_matrix:
-        RECORDER.call(self.OWNER, "get", (stream,))
-        RECORDER.copied("host", "explicit", self.nbytes_of_parts())
-        return self._host.copy()
-
-    def toarray(self) -> arrays.ndarray:
-        RECORDER.call(self.OWNER, "toarray", ())
-        return arrays.ndarray(self._host.toarray())
+from tests.contract.csr import FLOATS, csr_matrix
+from tests.contract.recorder import RECORDER, Refused
 
 
 class _Text:
@@ -154,9 +95,8 @@ class TfidfTransformer(_Weighted):
 
 
 def modules() -> dict[str, ModuleType]:
-    text, rows = "cuml.feature_extraction.text", "cupyx.scipy.sparse"
-    made = {name: ModuleType(name) for name in ("cuml.feature_extraction", text, rows)}
+    text = "cuml.feature_extraction.text"
+    made = {name: ModuleType(name) for name in ("cuml.feature_extraction", text)}
     for kind in (CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer):
         setattr(made[text], kind.__name__, kind)
-    made[rows].csr_matrix = csr_matrix
     return made

@@ -19,6 +19,7 @@ import numpy as np
 from pipeline.data import frames
 from pipeline.data.checks import CellTypeError
 from pipeline.data.convert import Origin
+from pipeline.data.dense import densify
 from pipeline.data.output import container
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported
 from pipeline.preprocessing.engine.blocks import (
@@ -524,7 +525,8 @@ class WorkerNode(BlockNode):
             if self.sparse_rows == "refused":
                 why = f"{type(self.estimator).__name__} makes sparse rows, and blocks are dense"
                 raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
-            made = made if self.sparse_rows == "kept" else made.toarray()
+            if self.sparse_rows == "expanded":
+                made = densify(made, self.path, "what follows reads no CSR")
         made = made.to_pandas() if frames.library(made) == "polars" else made
         made = made if hasattr(made, "shape") else np.asarray(made)
         if len(made.shape) != 2:

@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.data import frames
 from pipeline.data.convert import Origin
+from pipeline.data.dense import densify
 from pipeline.data.output import container
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.preprocessing.engine import table as tables
@@ -131,7 +132,7 @@ class Program:
             return self
         if self.forgotten:
             raise ConfigError(self.forgotten)
-        table = as_table(X)
+        table = as_table(X, self.name)
         if self.weights:  # of an only transformer: containers of scikit-learn learn no batches
             (leaf,), ((_, leaf.weights),) = self.node.leaves(), self.weights
         self.node.fit(table, self._source(table), y)
@@ -160,7 +161,7 @@ class Program:
     def transform(self, X: Any) -> Any:
         """Return the matrix of a table, shape (n_rows, width), on its device."""
         assert self.node is not None
-        table = as_table(X)
+        table = as_table(X, self.name)
         table.widest = max(table.widest, self.widest)
         return self._write(table, partial(read_new, self.node))
 
@@ -202,7 +203,7 @@ class Program:
         self.head, self.resumed = header(list(head.columns), dtypes, self.node.known()), True
 
     def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Data, Read]:
-        table = as_table(X)
+        table = as_table(X, self.name)
         self.head, self.resumed, self.named = frames.head(table.top), False, table.framed
         on_host = isinstance(table, Table) and table.device == "cpu"
         options = self.options(keeps=keeps, on_host=on_host)
@@ -254,6 +255,11 @@ class Program:
             made = tables.write_matrix(table, read, self.dtype, order=self.order)
         self.width = int(made.shape[1])
         return made
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return self.step or type(self.estimator).__name__.lower()
 
     @property
     def makes_sparse(self) -> bool:
@@ -348,11 +354,11 @@ def _same(read: Read, table: Table) -> Read:
     return read
 
 
-def as_table(X: Any) -> Data:
-    """Return a table, or the partitions of a Dask frame, as programs read them."""
+def as_table(X: Any, step: str) -> Data:
+    """Return a table, or the partitions of a Dask frame, as the program of a step reads them."""
     if frames.is_partitioned(X):
         return Partitions(X)
-    return Table(X.toarray() if frames.is_sparse(X) else X)
+    return Table(densify(X, step, "programs read no CSR") if frames.is_sparse(X) else X)
 
 
 def header(
