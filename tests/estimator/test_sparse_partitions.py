@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    PowerTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+)
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated
+from pipeline import Accelerated, load, save
 from pipeline.data import partitioned
 from tests.clusters import in_process
 from tests.estimator.test_sparse_output import NEW, SPECS, WIDE, X, Y, assert_same
+from tests.names import plain
 
 dd = pytest.importorskip("dask.dataframe")
 delayed = pytest.importorskip("dask").delayed
@@ -41,18 +56,57 @@ def computed(made: Any, expected: Any) -> Any:
     return made.compute()
 
 
+def by_rows(made: Any) -> Any:
+    """Return what some imputers make by columns as what partitions are: compressed rows."""
+    return made.tocsr() if sparse.issparse(made) else made
+
+
 @pytest.mark.filterwarnings("ignore:Found unknown")
 @pytest.mark.parametrize("name", HERE)
-def test_rows_are_those_of_sklearn(name: str) -> None:
+def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
     estimator = HERE[name]
     model, reference = Accelerated(clone(estimator), device="cpu"), clone(estimator)
     new = X.iloc[:30] if name == "one dropped" else NEW
-    expected = reference.fit_transform(X, Y)
+    expected = by_rows(reference.fit_transform(X, Y))
     assert_same(computed(model.fit_transform(parts(X), Y), expected), expected)
     expected = reference.transform(new)
-    assert_same(computed(model.transform(parts(new)), expected), expected)
-    assert_same(model.transform(new), expected)
     assert_same(model.to_sklearn().transform(new), expected)
+    expected = by_rows(expected)
+    save(model, tmp_path / "m.model")
+    for each in (model, load(tmp_path / "m.model", device="cpu")):
+        assert_same(computed(each.transform(parts(new)), expected), expected)
+        assert_same(by_rows(each.transform(new)), expected)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        StandardScaler(),
+        RobustScaler(),
+        MinMaxScaler(),
+        PowerTransformer(),
+        KBinsDiscretizer(),
+        SplineTransformer(),
+        OneHotEncoder(),
+        FunctionTransformer(validate=True),
+    ],
+    ids=plain,
+)
+def test_what_sklearn_refuses_behind_sparse_rows_is_refused(step: Any) -> None:
+    estimator = make_pipeline(WIDE, step)
+    with pytest.raises((TypeError, ValueError)) as expected:
+        clone(estimator).fit(X, Y)
+    with pytest.raises(expected.type, match=re.escape(str(expected.value))):
+        Accelerated(estimator, device="cpu").fit(parts(X), Y)
+
+
+def test_batches_are_judged_together() -> None:
+    estimator = make_column_transformer((OneHotEncoder(drop="first"), ["u"]))
+    few, many = (pd.DataFrame({"u": list(cells)}) for cells in ("aabc" * 25, "b" * 20))
+    model = Accelerated(clone(estimator), device="cpu").partial_fit(few).partial_fit(many)
+    expected = clone(estimator).fit(pd.concat([few, many])).transform(many)
+    assert_same(model.transform(many), expected)
+    assert_same(model.to_sklearn().transform(many), expected)
 
 
 def fits(estimator: Any, said: str) -> None:

@@ -40,6 +40,7 @@ from pipeline.preprocessing.engine.nodes import (
 from pipeline.preprocessing.engine.table import (
     Read,
     Table,
+    count_cells,
     density,
 )
 from pipeline.preprocessing.statistics.moments import Moments
@@ -203,6 +204,8 @@ class ColumnTransformerNode(_SideBySide):
 
     sparse: bool | None = None
     """Whether the rows of the fit are sparse in scikit-learn; None of a GPU, which makes none."""
+    counted: Any = 0
+    """Of the batches so far, what `count_cells` returned."""
 
     def __init__(
         self, estimator: ColumnTransformer, branches: Sequence[Branch], head: pd.DataFrame
@@ -217,8 +220,11 @@ class ColumnTransformerNode(_SideBySide):
         makers: dict[bool, list[Read]] = {False: [], True: []}
         for node, read in zip(self.children, reads, strict=True):
             makers[node.makes_sparse(given=False)].append(read)
-        least = self.estimator.sparse_threshold
-        self.sparse = bool(makers[True]) and density(table, makers[False], makers[True]) < least
+        self.sparse = bool(makers[True])
+        if self.sparse:
+            self.counted = self.counted + count_cells(table, makers[True])
+            share = density(table.first(), makers[False], makers[True], self.counted)
+            self.sparse = share < self.estimator.sparse_threshold
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether they were, of the rows of the fit."""

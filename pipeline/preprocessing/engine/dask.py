@@ -23,9 +23,9 @@ from pipeline.preprocessing.engine.table import (
     Table,
     blocks_to_write,
     bring_once,
-    write_csr,
     write_frame,
     write_matrix,
+    write_sparse,
 )
 from pipeline.system.threads import alone
 
@@ -155,7 +155,7 @@ class Partitions:
         blocks = blocks_to_write(reading(first.table), first, beside=False)
         width = sum(block.width for block in blocks)
         dtype = str(self._common_type(common_type(blocks) if dtype == "auto" else np.dtype(dtype)))
-        write = partial(_write, write_csr if sparse else write_matrix, reading, dtype=dtype)
+        write = partial(_write, write_sparse if sparse else write_matrix, reading, dtype=dtype)
         made, meta = self._each(write), write(first.table)[:0]
         whole = load("dask.array.from_delayed")
         arrays = [

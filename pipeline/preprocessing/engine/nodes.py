@@ -15,6 +15,9 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from pipeline.data import frames
 from pipeline.data.checks import CellTypeError
@@ -268,6 +271,9 @@ class TransformerNode(BlockNode):
         self.widest = source.width(table)
         if not self.widest:
             raise DataError(f"{type(twin.estimator).__name__}: the steps before it left no column")
+        if source.sparse and self.sparse and not get_tags(self.estimator).input_tags.sparse:
+            # It would refuse the rows, which are sparse once they are written.
+            self._named(clone(self.estimator).fit, csr_matrix((2, self.widest)))
         table.widest = max(table.widest, self.widest)
         read = source.reader(self.form)
         if source.blocks is not None:

@@ -337,25 +337,39 @@ def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
     return sparse.vstack(list(table.each(rows_of)) or [rows_of(table.whole)], format="csr")
 
 
-def density(table: Any, dense: Sequence[Read], sparse: Sequence[Read]) -> float:
-    """Return the share of cells that are not zero; of dense blocks, all count as such.
-
-    Only what is sparse is made of all rows.
-    """
-    first = table.first()
-    full, rest = (
-        sum(block.width for read in reads for block in flat(read(first)))
-        for reads in (dense, sparse)
-    )
+def count_cells(table: Any, reads: Sequence[Read]) -> np.ndarray:
+    """Return how many rows a table has, and how many of their cells are not zero."""
 
     def known(part: Part, read: Read) -> int:
         blocks = blocks_to_write(read, part, beside=False)
         return sum(as_csr(block, part.n_rows, common_type([block])).nnz for block in blocks)
 
     def count(part: Part) -> np.ndarray:
-        return np.array([part.n_rows, sum(known(part, read) for read in sparse)])
+        return np.array([part.n_rows, sum(known(part, read) for read in reads)])
 
-    n_rows, there = table.reduce(count, np.add)
+    counted: np.ndarray = table.reduce(count, np.add)
+    return counted
+
+
+def density(
+    first: Part, dense: Sequence[Read], sparse: Sequence[Read], counted: Sequence[int]
+) -> float:
+    """Return the share of cells that are not zero; of dense blocks, all count as such.
+
+    Parameters
+    ----------
+    first : Part
+        The first row.
+    dense, sparse : sequence of callable
+        What reads the blocks.
+    counted : sequence of int
+        What `count_cells` returned of the sparse ones.
+    """
+    full, rest = (
+        sum(block.width for read in reads for block in flat(read(first)))
+        for reads in (dense, sparse)
+    )
+    n_rows, there = counted
     return float((n_rows * full + there) / max(1, n_rows * (full + rest)))
 
 

@@ -11,7 +11,7 @@ import pytest
 from pipeline.data import frames
 from pipeline.preprocessing.engine import table as module
 from pipeline.preprocessing.engine.blocks import Categories, Indicators, Numbers
-from pipeline.preprocessing.engine.table import Cut, Part, Table, density
+from pipeline.preprocessing.engine.table import Cut, Part, Table, count_cells, density
 from pipeline.system.threads import each, halved
 from tests.contract import standins
 
@@ -52,7 +52,9 @@ def test_density_is_counted_without_the_rows_of_dense_blocks(frame: pd.DataFrame
         return Numbers(np.zeros((part.n_rows, 2)))
 
     one_hot = lambda part: Indicators([np.zeros(part.n_rows, int)], [6])  # noqa: E731
-    assert density(Table(frame), [dense], [one_hot]) == 3 / 8
+    table = Table(frame)
+    counted = count_cells(table, [one_hot])
+    assert density(table.first(), [dense], [one_hot], counted) == 3 / 8
     assert asked == [1]
 
 
