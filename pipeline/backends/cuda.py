@@ -103,10 +103,10 @@ def _substitute(kind: type) -> str | None:
 
 
 def needs_dense(estimator: Estimator, step: str) -> Reason:
-    """Return the reason against an estimator that takes no sparse rows, after a vectorizer."""
+    """Return the reason against an estimator that takes no sparse rows."""
     return Reason(
         step,
-        f"{type(estimator).__name__} takes no sparse rows on the GPU, which text makes",
+        f"{type(estimator).__name__} takes no sparse rows on the GPU",
         "use one that does, as LogisticRegression, MultinomialNB or PCA, "
         "or device='auto' to run this step on the CPU",
     )

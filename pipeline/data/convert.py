@@ -44,9 +44,9 @@ def convert(X: Table, *, objects: bool = False) -> Table:
 
     Parameters
     ----------
-    X : frame, table, array or list of rows, shape (n_rows, n_columns)
+    X : frame, table, array, sparse matrix or list of rows, shape (n_rows, n_columns)
         pandas, Polars, PyArrow, cuDF, NumPy or CuPy; or any object with
-        ``__arrow_c_stream__`` or ``__dataframe__``.
+        ``__arrow_c_stream__`` or ``__dataframe__``. Sparse rows are returned as they are.
     objects : bool
         Columns of Python objects stay what they are.
 
@@ -90,8 +90,6 @@ def why_no_table(X: Table) -> str:
 
 
 def _refuse(X: Table) -> None:
-    if frames.is_sparse(X):
-        raise DataError("X is sparse and a dense table is needed; pass X.toarray()")
     if frames.is_partitioned(X):
         raise DataError("X has partitions and one table is needed here; pass X.compute()")
     if frames.library(X) == "polars" and type(X).__name__ == "LazyFrame":
@@ -279,7 +277,7 @@ def _origin(given: pd.Series, converted: pd.Series) -> Origin | None:
 
 def _from_array(X: Table, *, objects: bool) -> Any:
     # NumPy makes text of every value as soon as one is text.
-    array = X if frames.library(X) in frames.ARRAYS else np.asarray(X)
+    array = X if frames.library(X) in frames.ARRAYS or frames.is_sparse(X) else np.asarray(X)
     if array is not X and array.dtype.kind in "US":
         array = np.asarray(X, dtype=object)
     if array.ndim != 2:

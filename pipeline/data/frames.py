@@ -9,7 +9,7 @@ are SciPy's on the host and CuPy's on a GPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -106,6 +106,21 @@ def is_partitioned(X: object) -> bool:
 def is_sparse(X: object) -> bool:
     """Return whether an object is a SciPy or CuPy sparse matrix, or partitions of one."""
     return hasattr(getattr(X, "_meta", X), "toarray")
+
+
+def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:
+    """Return whether an object is a sparse matrix, or a frame some of whose columns are sparse.
+
+    Columns of other names than these do not count.
+
+    >>> holds_sparse(pd.DataFrame({"a": [1], "b": [2]}).astype({"b": "Sparse[int64]"}))
+    True
+    """
+    if not is_frame(X):
+        return is_sparse(X)
+    columns = zip(X.columns, X.dtypes, strict=True)
+    found = [name for name, dtype in columns if isinstance(dtype, pd.SparseDtype)]
+    return any(names is None or name in names for name in found)
 
 
 def head(X: Table) -> pd.DataFrame:

@@ -60,8 +60,6 @@ def kind_of(column: Series) -> str:
     dtype = column.dtype
     if str(dtype) == "category":
         return kind_of(dtype.categories)
-    if isinstance(dtype, pd.SparseDtype):
-        return "other"
     if _is_text(column):
         return "text"
     return _BY_LETTER.get(dtype.kind, "other")
@@ -146,6 +144,8 @@ fitted on numbers; convert it (pandas.to_numeric)
     ) -> None:
         self.columns, self.n_features, self.used = columns, n_features, used
         self.objects = objects
+        self.sparse = False
+        """Whether its table, or some column of it, is sparse."""
         self.origins = origins or {}
         self.names: list[Name] | None = None if columns is None else list(columns)
         """The names of the columns, in the order of the fit; None for a matrix."""
@@ -348,8 +348,6 @@ def _value(series: Series, row: int) -> Any:
 
 def _unusable(series: Series, name: Name) -> str:
     row = _first(series)
-    if isinstance(series.dtype, pd.SparseDtype):
-        return f"column {name!r} is sparse; make it dense (.sparse.to_dense())"
     if frames.library(series) != "pandas" or row is None:
         return f"column {name!r} holds {series.dtype} values, which no step takes; leave it out"
     first = series.iloc[row]

@@ -21,7 +21,7 @@ from pipeline.data.drift import ColumnProfile, fit_profiles
 from pipeline.data.output import CONTAINERS, contained, container, framed
 from pipeline.data.schema import Schema
 from pipeline.distributed.retry import retry
-from pipeline.errors import ConfigError, Unsupported
+from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.estimator import as_given, inputs
 from pipeline.estimator.as_given import was_training
 from pipeline.estimator.fitted import Answers, needs_fit, spec_has
@@ -38,6 +38,7 @@ from pipeline.estimator.routing import (
 )
 from pipeline.optional import load
 from pipeline.planning.choose import choose_for
+from pipeline.planning.classify import rows_of, takes_sparse
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import Plan
 from pipeline.planning.source_code import code
@@ -171,8 +172,8 @@ class Accelerated(Answers):
         Parameters
         ----------
         X : table or sequence of str, shape (n_rows, n_columns) or (n_texts,)
-            pandas, Polars, Arrow, cuDF, NumPy, CuPy, Dask or dask-cuDF; texts where the first
-            step reads text.
+            pandas, Polars, Arrow, cuDF, NumPy, CuPy, SciPy's sparse, Dask or dask-cuDF; texts
+            where the first step reads text.
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
             Where the last step has them.
@@ -239,11 +240,24 @@ class Accelerated(Answers):
             else:
                 asked, params = self._route_fit("partial_fit", params)
                 X = self.inputs_.take(X)
+                if not self._takes(X):
+                    self._learn_sparse()
                 with hand_over(self.plan_.programs, asked, X):
                     self.plan_.fit(X, target.check_target(y, X), "partial_fit", **params)
         self._forget()
         self.execution_log_ = log
         return self
+
+    def _learn_sparse(self) -> None:
+        """Let scikit-learn's own go on with sparse batches from what dense ones have taught."""
+        refuse_sparse_batches(self.estimator)
+        assert isinstance(self.inputs_, Schema)
+        if self.device_ != "cpu":
+            raise DataError("X is sparse, and the batches before were not; pass X.toarray()")
+        model, options = self.plan_.to_sklearn(), self._lowering_options()
+        self.plan_ = lower(self.estimator, "cpu", options, rows="sparse")
+        self.plan_.steps[0].worker = HostModel(self.estimator, model)
+        self.inputs_.sparse = True
 
     def _learn(self, method: str, X: Table, y: Target, params: Params) -> tuple[Any, Any]:
         """Lower the estimator, call a method of the plan, and keep it all if that succeeds."""
@@ -252,7 +266,8 @@ class Accelerated(Answers):
         choice = choose_for(self.device, self.estimator, X)
         prepare_memory(choice.name)
         n_rows = as_given.count_if_known(X)
-        with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
+        log_of = execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
+        with as_given.sparse_refused(X), log_of as log:
             try:
                 learnt = self._learn_lowered(choice, method, X, y, params)
             except as_given.REFUSALS as refused:
@@ -262,7 +277,7 @@ class Accelerated(Answers):
         choice, self.plan_, self.inputs_, X, y, made = learnt
         self.device_, self.device_why_, self.execution_log_ = choice.name, choice.why, log
         self.profile_ = {}
-        if self.profile and isinstance(self.inputs_, Schema):
+        if self.profile and isinstance(self.inputs_, Schema) and not frames.holds_sparse(X):
             self.profile_ = fit_profiles(self.inputs_.read(X))
         self._set_attributes(y)
         return X, made
@@ -274,8 +289,11 @@ class Accelerated(Answers):
         inputs.warn_of_labels(params, X)
         asked, params = self._route_fit(method, params)
         estimator = self.estimator if asked else framed(self, self.estimator)
-        plan = lower(estimator, choice.name, self._lowering_options())
-        takes, X = inputs.fit_input(plan.nodes[0], X, choice.name)
+        rows = rows_of(estimator, X)
+        if rows == "sparse" and method == "partial_fit":
+            refuse_sparse_batches(estimator)
+        plan = lower(estimator, choice.name, self._lowering_options(), rows=rows)
+        takes, X = inputs.fit_input(plan.nodes[0], X, choice.name, rows)
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))
             params = {**params, "eval_set": sets}
@@ -419,11 +437,11 @@ class Accelerated(Answers):
         return router(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags of the estimator; a GPU takes no sparse tables."""
+        """Return the tags of the estimator; on a GPU not all of them take sparse rows."""
         tags = tags_of(self.estimator)
         tags.requires_fit = needs_fit(self.estimator)
-        if self.device == "cuda":
-            tags.input_tags.sparse = False
+        if self.device == "cuda" and not self._falls_back:
+            tags.input_tags.sparse = tags.input_tags.sparse and takes_sparse(self.estimator)
         if tags.transformer_tags is not None:
             kept = tags.transformer_tags.preserves_dtype
             same = [t for t in kept if self.dtype in ("auto", t)]
@@ -433,6 +451,19 @@ class Accelerated(Answers):
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` has been called."""
         return hasattr(self, "plan_")
+
+
+def refuse_sparse_batches(estimator: Estimator) -> None:
+    """Refuse batches of sparse rows where scikit-learn learns from no batches.
+
+    Raises
+    ------
+    Unsupported
+        The estimator has no `partial_fit` of its own.
+    """
+    if not hasattr(estimator, "partial_fit"):
+        why = "scikit-learn learns from sparse rows here, and not from batches"
+        raise Unsupported(Reason(type(estimator).__name__.lower(), why, "call fit with all rows"))
 
 
 def why_no_more_rows(plan: Plan) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.backends.base import with_target
 from pipeline.data import frames
-from pipeline.errors import CheckpointDiffers, ParityError, PipelineError, in_words_of
+from pipeline.errors import CheckpointDiffers, DataError, ParityError, PipelineError, in_words_of
 from pipeline.estimator.routing import as_sklearn_takes
 from pipeline.planning.classify import Kind, kind_of_step, named_steps
 from pipeline.planning.plan import Plan, run, run_as_given
@@ -129,12 +129,31 @@ def ask_lifted(
     PipelineError
         scikit-learn refuses the rows as well; the error is one of its class, too.
     """
-    lifted = model.to_sklearn()
-    if not hasattr(lifted, method):
+    if not hasattr(model.to_sklearn(), method):
         raise refused
-    with _in_both_words(refused), record("as it is", method, "cpu", str(refused)):
+    with _in_both_words(refused):
+        return ask(model, method, X, params, str(refused))
+
+
+def ask(model: Estimator, method: str, X: Table, params: ReadParams, why: str) -> Any:
+    """Return what the lifted model says of rows, as an event of the log that says why."""
+    lifted = model.to_sklearn()
+    with record("as it is", method, "cpu", why):
         rows = frames.to_device(X, "cpu")
         return getattr(lifted, method)(rows, **as_sklearn_takes(model, method, params))
+
+
+@contextmanager
+def sparse_refused(X: Table) -> Iterator[None]:
+    """Add what there is to do to what scikit-learn says of sparse rows that it does not take."""
+    try:
+        yield
+    except (TypeError, ValueError) as theirs:
+        ours = isinstance(theirs, PipelineError) or not frames.holds_sparse(X)
+        if ours or "sparse" not in str(theirs).lower():
+            raise
+        way_out = f"pass {'X.sparse.to_dense()' if frames.is_frame(X) else 'X.toarray()'}"
+        raise in_words_of(theirs, DataError(f"X is sparse; {way_out}")) from theirs
 
 
 @contextmanager

@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from pipeline.backends.base import METHODS
 from pipeline.backends.xgboost.ranking import is_ranker
 from pipeline.data import frames
+from pipeline.data.schema import Schema
 from pipeline.distributed.retry import retry
-from pipeline.errors import Unsupported
+from pipeline.errors import DataError, Unsupported
 from pipeline.estimator import as_given
 from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, compare_answers
 from pipeline.estimator.inputs import Input, as_passed, is_a, refuse_partitions
@@ -88,7 +89,8 @@ class Answers(Lifts):
             self._refuse(method, params)
         X = as_given.materialize(X)
         n_rows = as_given.count_if_known(X)
-        with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
+        log_of = execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
+        with as_given.sparse_refused(X), log_of as log:
             try:
                 made = self._call_plan(method, X, params)
             except as_given.REFUSALS as refused:
@@ -116,8 +118,27 @@ class Answers(Lifts):
             if params and runs_on_blocks(self.estimator):  # `copy` is all that any takes
                 return X, getattr(self._lifted, method)(frames.to_device(X, "cpu"), **params)
         X = self.inputs_.take(X)
-        work = partial(self.plan_.call, method, X, **y, **params)
-        return X, self._on_host(retry(work) if frames.is_partitioned(X) else work())
+        return X, self._on_host(self._answer(method, X, {**y, **params}))
+
+    def _answer(self, method: str, X: Table, params: Params) -> Any:
+        """Return what the plan says of rows that were taken; scikit-learn of sparse ones."""
+        if not self._takes(X):
+            if self.device_ != "cpu":
+                raise DataError(
+                    "X is sparse, and the model has learnt from dense rows; pass X.toarray(), of "
+                    "a frame X.sparse.to_dense()"
+                )
+            return as_given.ask(self, method, X, params, "X is sparse")
+        work = partial(self.plan_.call, method, X, **params)
+        return retry(work) if frames.is_partitioned(X) else work()
+
+    def _takes(self, X: Table) -> bool:
+        """Return whether rows are such as the plan is for, or it is for sparse ones as well."""
+        takes = self.inputs_
+        if not isinstance(takes, Schema) or takes.sparse or not frames.holds_sparse(X, takes.used):
+            return True
+        rules = [node.rule for node in self.plan_.nodes[:1] if self.device_ == "cuda"]
+        return not self.plan_.programs and all(rule is None or rule.sparse for rule in rules)
 
     @property
     def _falls_back(self) -> bool:
@@ -303,7 +324,7 @@ class Answers(Lifts):
         left_out: dict[str, str] = {}
         for method in methods:
             try:
-                answer = self._on_host(self.plan_.call(method, sample))
+                answer = self._on_host(self._answer(method, sample, {}))
             except Unsupported as refused:  # as cuML's PCA, which scores no rows
                 left_out[method] = str(refused)
                 continue

@@ -23,7 +23,7 @@ from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of
 from pipeline.data.target import check_target, tell_order
 from pipeline.errors import DataError, in_words_of
-from pipeline.planning.classify import Kind, Node
+from pipeline.planning.classify import Kind, Node, Rows
 from pipeline.preprocessing.engine.build import columns_read
 from pipeline.typing import Estimator, Name, ReadParams, Table, Target
 
@@ -48,7 +48,7 @@ def keeps_objects(first: Node, device: str) -> bool:
     return device == "cpu" and first.kind is Kind.PREPROCESSING
 
 
-def fit_input(first: Node, X: Table, device: str) -> tuple[Input, Any]:
+def fit_input(first: Node, X: Table, device: str, rows: Rows = "dense") -> tuple[Input, Any]:
     """Return the input of a model that is fitted on X, and X as the model expects it.
 
     Parameters
@@ -58,6 +58,8 @@ def fit_input(first: Node, X: Table, device: str) -> tuple[Input, Any]:
     X : table or sequence of str
     device : {"cpu", "cuda"}
         What the model runs on.
+    rows : {"dense", "sparse"}
+        What the plan of the model was made for.
 
     Raises
     ------
@@ -72,7 +74,9 @@ def fit_input(first: Node, X: Table, device: str) -> tuple[Input, Any]:
         return DaskInput.of(X), X
     try:
         read = partial(columns_read, first.estimator)
-        return Schema.fit(X, read, objects=keeps_objects(first, device))
+        schema, X = Schema.fit(X, read, objects=keeps_objects(first, device))
+        schema.sparse = rows == "sparse"
+        return schema, X
     except DataError as error:
         if wrong := _find_nested(X):
             raise in_words_of(wrong, error) from error
@@ -99,7 +103,18 @@ class DaskInput:
 
     @classmethod
     def of(cls, X: Table) -> DaskInput:
-        """Return what is remembered of partitions."""
+        """Return what is remembered of partitions.
+
+        Raises
+        ------
+        DataError
+            They are sparse matrices.
+        """
+        if frames.is_sparse(X._meta):
+            raise DataError(
+                "the partitions of X are sparse, which are not learnt from one by one; pass all "
+                "rows as one matrix, or dense ones: X.map_blocks(lambda rows: rows.toarray())"
+            )
         names = list(X.columns) if hasattr(X, "columns") else None
         kinds = {str(name): kind_of(X._meta[name]) for name in names or ()}
         return cls(names, int(X.shape[1]), kinds)

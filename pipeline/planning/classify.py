@@ -24,15 +24,16 @@ from pipeline.backends.cuml import text
 from pipeline.backends.label_encoder import LABEL_BACKEND
 from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost.estimator import find_bad_params
+from pipeline.data import frames
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.preprocessing.engine import build
-from pipeline.typing import Estimator
+from pipeline.typing import Estimator, Table
 
 DEVICES = ("cpu", "cuda")
 BLOCKS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
 
 Rows = Literal["dense", "sparse", "unknown"]
-"""What a step is given by the one before it; text vectorizers make sparse rows."""
+"""What a step is given; text vectorizers make sparse rows."""
 
 
 Leaves = Sequence[tuple[str, Any]]
@@ -136,6 +137,33 @@ def classify(
     return tuple(nodes)
 
 
+def rows_of(estimator: BaseEstimator, X: Table) -> Rows:
+    """Return what the first step of an estimator is given of a table.
+
+    The rows of a frame are sparse where a column that is read is one of pandas' sparse types.
+    """
+    if not frames.holds_sparse(X):
+        return "dense"
+    frame = frames.is_frame(X)
+    read = build.columns_read(named_steps(estimator)[0][1], frames.head(X)) if frame else None
+    return "sparse" if frames.holds_sparse(X, read) else "dense"
+
+
+def takes_sparse(estimator: BaseEstimator) -> bool:
+    """Return whether the first step of an estimator may learn from sparse rows on a GPU.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.preprocessing import MaxAbsScaler
+    >>> takes_sparse(Ridge()), takes_sparse(MaxAbsScaler())
+    (True, False)
+    """
+    part = named_steps(estimator)[0][1]
+    if meta.holds_estimators(part):
+        return all(takes_sparse(each) for each in meta.inner_estimators(part).values())
+    rule = None if kind_of_step(part) is Kind.PREPROCESSING else cuda.find_backend(part)
+    return rule is not None and rule.sparse
+
+
 def named_steps(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any]]:
     """Return the steps of a pipeline, or the estimator itself, with their names."""
     if type(estimator) is not Pipeline:
@@ -226,8 +254,9 @@ def _place_on_blocks(
 ) -> tuple[tuple[Placement, ...], tuple[Reason, ...]]:
     """Return where the parts of preprocessing run, and why some cannot run on the device."""
     if rows != "dense":
-        suggestion = "leave it out, or run it with scikit-learn: device='auto'"
-        why = "it follows text, whose rows are sparse, and blocks are dense"
+        suggestion = "leave it out, or use device='auto'; of sparse X, pass X.toarray()"
+        what = "are" if rows == "sparse" else "may be"
+        why = f"its rows {what} sparse, and blocks are dense"
         raise Unsupported(Reason(path, why, suggestion))
     units = build.units(build.Inside(path, part, first=True))
     placed = [_place_unit(*unit, device) for unit in units]
@@ -275,7 +304,7 @@ def _rows_made(node: Node, rows: Rows) -> Rows:
         return "sparse"
     if meta.holds_estimators(node.estimator):  # a selector hands on what it is given
         return rows
-    if not node.reasons or _makes_dense(node):
+    if _makes_dense(node) or (not node.reasons and rows == "dense"):
         return "dense"
     texts = any(_is_text(leaf) for _, leaf in node.leaves)
     return "unknown" if texts or rows != "dense" else "dense"

@@ -13,7 +13,7 @@ from pipeline.backends.base import Placement
 from pipeline.data import frames
 from pipeline.data.convert import why_no_table
 from pipeline.planning.choose import choose_for, describe_sizes
-from pipeline.planning.classify import DEVICES, Node, classify
+from pipeline.planning.classify import DEVICES, Node, classify, rows_of
 from pipeline.planning.forecast import forecast
 from pipeline.planning.plan import make_host_step, run_as_given
 from pipeline.system import devices
@@ -145,7 +145,7 @@ def explain(
     """
     auto = device not in DEVICES
     choice = _choose(device, estimator, X) if auto else Choice(device, "asked for")
-    nodes = classify(estimator, choice.name)
+    nodes = classify(estimator, choice.name, rows=rows_of(estimator, X))
     placements = [place for node in nodes for place in _place(node, choice.name)]
     if choice.name == "cpu" and nodes[0].reads_table and (why := why_no_table(X)):
         placements = run_as_given(estimator, why).placements

@@ -14,7 +14,7 @@ from pipeline.backends.base import Model, find_last_dtype
 from pipeline.backends.meta import MetaBackend
 from pipeline.errors import Unsupported
 from pipeline.planning import verbose
-from pipeline.planning.classify import Node, classify
+from pipeline.planning.classify import Node, Rows, classify
 from pipeline.planning.plan import Plan, Step, make_host_step
 from pipeline.preprocessing.engine.build import must_come_first
 from pipeline.preprocessing.engine.program import Program
@@ -46,7 +46,12 @@ DEFAULTS = LoweringOptions()
 
 
 def lower(
-    estimator: BaseEstimator, device: str, options: LoweringOptions = DEFAULTS, name: str = ""
+    estimator: BaseEstimator,
+    device: str,
+    options: LoweringOptions = DEFAULTS,
+    name: str = "",
+    *,
+    rows: Rows = "dense",
 ) -> Plan:
     """Return the unfitted plan that is equivalent to an estimator on a device.
 
@@ -58,6 +63,8 @@ def lower(
     options : LoweringOptions
     name : str
         Of the only step; by default that of its class.
+    rows : {"dense", "sparse"}
+        What the first step is given.
 
     Raises
     ------
@@ -66,7 +73,7 @@ def lower(
     ConfigError
         A parameter of the estimator is invalid.
     """
-    nodes = classify(estimator, device, name)
+    nodes = classify(estimator, device, name, rows)
     reasons = [reason for node in nodes for reason in node.reasons]
     if reasons and device != "cpu" and not options.fallback:
         raise Unsupported(*reasons)

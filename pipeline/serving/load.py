@@ -99,6 +99,7 @@ def _model(
         model.estimator,
         choice.name,
         LoweringOptions(fallback, model.dtype, model.rank_error),
+        rows="sparse" if saved.inputs.sparse else "dense",
     )
     steps.unpack_steps(plan, state.packed_steps(saved, objects, files), fallback=fallback)
     return model.resume(

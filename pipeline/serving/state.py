@@ -34,12 +34,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rank_error: float
 
 
-class InputState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class InputState(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """What a model takes in; the names of the columns are in ``model.skops``."""
 
     kind: Literal["table", "partitions", "texts", "labels", "given"]
     n_features: int | None = None
     columns: list[Column] | None = None
+    sparse: bool = False
 
 
 class SavedState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,7 +138,9 @@ def pack_inputs(inputs: Input) -> InputState:
     if isinstance(inputs, Schema):
         named = inputs.columns
         held = None if named is None else [*named.values()]
-        return InputState(kind="table", n_features=inputs.n_features, columns=held)
+        return InputState(
+            kind="table", n_features=inputs.n_features, columns=held, sparse=inputs.sparse
+        )
     assert isinstance(inputs, DaskInput)
     columns = [Column(kind) for kind in inputs.kinds.values()]
     return InputState(kind="partitions", n_features=inputs.n_features, columns=columns)
@@ -154,6 +159,8 @@ def unpack_inputs(state: InputState, names: Sequence[Any] | None, used: list[Any
     assert state.n_features is not None
     columns = None if names is None else dict(zip(names, state.columns or (), strict=True))
     if state.kind == "table":
-        return Schema(columns, state.n_features, used)
+        schema = Schema(columns, state.n_features, used)
+        schema.sparse = state.sparse
+        return schema
     kinds = {str(name): column.kind for name, column in (columns or {}).items()}
     return DaskInput(None if names is None else list(names), state.n_features, kinds)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import coo_array, csr_array, csr_matrix
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -240,8 +240,9 @@ def test_the_index_that_pandas_wrote_is_no_column(index: pd.Index) -> None:
         (np.zeros((2, 2, 2)), "3 dimension"),
         (3, "0 dimension"),
         (None, "0 dimension"),
-        (csr_matrix([[1.0]]), r"X is sparse.*pass X\.toarray\(\)"),
-        (csr_array([[1.0]]), "X is sparse"),
+        (csr_matrix((0, 2)), r"0 sample\(s\)"),
+        (coo_array([1.0]), "1 dimension"),
+        (csr_array([[1j]]), "X holds complex128 values"),
         (POLARS.lazy(), r"polars\.LazyFrame.*pass X\.collect\(\)"),
         (np.ma.masked_array([[1.0]], mask=[[True]]), r"masked.*filled\(numpy\.nan\)"),
         (np.array([[1j]]), "X holds complex128 values"),

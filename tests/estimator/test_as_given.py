@@ -310,23 +310,26 @@ SPARSE = CASES["csr_array, scaled"]
 def test_what_ran_is_told() -> None:
     model = Accelerated(clone(SPARSE.estimator), device="cpu").fit(SPARSE.X, SPARSE.y)
     notes = {place.step: (place.implementation, place.note) for place in model.plan_.placements}
-    told = "as it is: X is sparse and a dense table is needed; pass X.toarray()"
+    told = "as it is: its rows are sparse, and blocks are dense"
     assert notes == {
         "maxabsscaler": ("sklearn.MaxAbsScaler", told),
-        "logisticregression": ("sklearn.LogisticRegression", told),
+        "logisticregression": ("sklearn.LogisticRegression", ""),
     }
-    assert model.device_why_ == told
     model.predict(SPARSE.X)
-    assert [e.call for e in model.execution_log_.entries] == ["fit", "predict"]
+    calls = [f"{e.step} {e.call}" for e in model.execution_log_.entries]
+    assert calls == [
+        *("maxabsscaler fit_transform", "logisticregression fit"),
+        *("maxabsscaler transform", "logisticregression predict"),
+    ]
     assert type(model.to_sklearn()) is Pipeline
     explained = explain(SPARSE.estimator, "cpu", SPARSE.X)
-    assert [place.note for place in explained.placements] == [told, told]
+    assert [place.note for place in explained.placements] == [told, ""]
 
 
 def test_a_gpu_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.system.devices.obstacle", lambda: "")
     monkeypatch.setattr("pipeline.estimator.accelerated.prepare_memory", lambda _: None)
-    with pytest.raises(DataError, match="X is sparse"):
+    with pytest.raises(Unsupported, match="maxabsscaler: its rows are sparse.*X.toarray"):
         Accelerated(MaxAbsScaler(), device="cuda").fit(SPARSE.X)
 
 
@@ -347,7 +350,7 @@ def test_rows_that_were_not_sparse_at_fit(method: str) -> None:
     expected = getattr(model, method)(DENSE)
     np.testing.assert_allclose(getattr(model, method)(SPARSE.X), expected, rtol=1e-12)
     assert model.execution_log_.entries[-1].step == "as it is"
-    assert "X is sparse" in model.execution_log_.entries[-1].why
+    assert model.execution_log_.entries[-1].why == "X is sparse"
 
 
 def test_neighbours_of_no_other_rows() -> None:

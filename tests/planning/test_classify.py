@@ -63,8 +63,8 @@ def test_one_walk_says_what_runs_each_step_or_why_nothing_does() -> None:
     ("taker", "why"),
     [
         (LogisticRegression(), ""),
-        (XGBClassifier(), "takes no sparse rows on the GPU, which text makes"),
-        (MaxAbsScaler(), "it follows text, whose rows are sparse"),
+        (XGBClassifier(), "takes no sparse rows on the GPU"),
+        (MaxAbsScaler(), "its rows are sparse"),
     ],
 )
 def test_what_follows_text_is_given_sparse_rows(taker: Any, why: str) -> None:

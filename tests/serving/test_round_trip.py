@@ -21,6 +21,7 @@ from sklearn.ensemble import StackingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, mutual_info_classif
 from sklearn.impute import SimpleImputer
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -308,11 +309,20 @@ GIVEN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_what_scikit_learn_runs_as_it_is(name: str, tmp_path: Path) -> None:
+def test_what_learnt_from_sparse_rows(name: str, tmp_path: Path) -> None:
     model = Accelerated(GIVEN[name], device="cpu").fit(SPARSE, np.arange(40) % 3)
     loaded = again(model, tmp_path, "auto")
     assert_same(loaded, model, SPARSE)
     assert loaded.n_features_in_ == 4
+    assert loaded.plan_.placements == model.plan_.placements
+    assert_same(loaded, model, SPARSE.toarray())
+
+
+def test_what_scikit_learn_runs_as_it_is(tmp_path: Path) -> None:
+    X = np.arange(40.0)
+    model = Accelerated(IsotonicRegression(), device="cpu").fit(X, X % 3)
+    loaded = again(model, tmp_path, "auto")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.plan_.placements[0].note == "as it is: it was saved so"
     with pytest.raises(Unsupported, match="it was saved so; use device="):
         load(tmp_path / "model", "cuda")

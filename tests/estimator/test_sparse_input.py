@@ -1,0 +1,447 @@
+"""Sparse rows and sparse columns as X: what scikit-learn makes of them, without a dense copy."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import IncrementalPCA, TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, chi2
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
+from sklearn.random_projection import SparseRandomProjection
+from sklearn.utils import get_tags
+from xgboost import XGBClassifier
+
+from pipeline import Accelerated, explain, load, save
+from pipeline.errors import DataError, PipelineError, Unsupported
+from tests.estimator.test_all_estimators import (
+    ALL,
+    METHODS,
+    TABLES,
+    UNCHECKED,
+    compare,
+    data,
+    fitted,
+    outcome,
+    problem,
+)
+
+ROWS = 60
+FORMS = ("csr_array", "csr_matrix", "csc_array", "csc_matrix", "coo_array", "lil_matrix")
+_rng = np.random.default_rng(0)
+DENSE = np.where(_rng.random((ROWS, 6)) < 0.6, 0.0, _rng.integers(1, 5, (ROWS, 6)))
+Y = (DENSE[:, 0] + DENSE[:, 1] > 2).astype("int64")
+X = sp.csr_array(DENSE)
+SCALED = make_pipeline(MaxAbsScaler(), LogisticRegression())
+TREES = XGBClassifier(n_estimators=5)
+
+
+def on_cpu(estimator: Any, **settings: Any) -> Accelerated:
+    return Accelerated(clone(estimator), device="cpu", **settings)
+
+
+def never_refused(model: Accelerated) -> None:
+    """Nothing was tried in vain, and nothing made dense."""
+    assert not model.plan_.as_given
+    notes = {place.note for place in model.plan_.placements}
+    assert notes <= {
+        "",
+        *(f"as it is: its rows {are} sparse, and blocks are dense" for are in ("are", "may be")),
+    }
+    assert "as it is" not in [event.step for event in model.execution_log_.entries]
+
+
+@pytest.fixture(autouse=True)
+def nothing_dense(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no code of ours make sparse rows dense."""
+    monkeypatch.setattr("pipeline.preprocessing.engine.program.as_table", _as_table)
+
+
+def _as_table(X: Any) -> Any:
+    from pipeline.preprocessing.engine.table import Table
+
+    assert not sp.issparse(X)
+    return Table(X)
+
+
+TAKERS = [name for name in TABLES if get_tags(ALL[name]).input_tags.sparse]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TAKERS)
+def test_every_estimator_that_takes_sparse_rows(name: str) -> None:
+    estimator = ALL[name]
+    rows, y = data(estimator)
+    form = FORMS[TAKERS.index(name) % len(FORMS)]
+    rows = getattr(sp, form)(np.where(rows < 0.3, 0, rows))
+    plain = outcome(partial(fitted, clone(estimator), rows, y))
+    model = outcome(partial(fitted, Accelerated(estimator, device="auto"), rows, y))
+    if isinstance(plain, Exception):
+        assert problem(model, plain) == ""
+        return
+    assert not isinstance(model, Exception), repr(model)
+    never_refused(model)
+    compare(model, plain, rows, y)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [n for n in TABLES if n not in {*TAKERS, *UNCHECKED}])
+def test_the_others_refuse_them_in_scikit_learns_words(name: str) -> None:
+    estimator = ALL[name]
+    rows, y = data(estimator)
+    rows = sp.csr_array(np.where(rows < 0.3, 0, rows))
+    plain = outcome(partial(fitted, clone(estimator), rows, y))
+    model = outcome(partial(fitted, Accelerated(estimator, device="cpu"), rows, y))
+    assert problem(model, plain) == ""
+    if isinstance(plain, Exception) and "sparse" in str(plain).lower():
+        assert str(model).startswith(str(plain))
+        assert isinstance(model, PipelineError)
+        assert "pass X.toarray()" in str(model)
+
+
+ODD: dict[str, Any] = {
+    **{form: getattr(sp, form)(DENSE) for form in (*FORMS, "bsr_array", "dok_array", "dia_array")},
+    **{kind: X.astype(kind) for kind in ("float32", "int64", "int32", "bool")},
+}
+ODD["int64 indices"] = sp.csr_array(DENSE)
+ODD["int64 indices"].indices = ODD["int64 indices"].indices.astype("int64")
+ODD["int64 indices"].indptr = ODD["int64 indices"].indptr.astype("int64")
+ODD["in no order"] = sp.csr_array(
+    (X.data[::-1].copy(), X.indices[::-1].copy(), (X.nnz - X.indptr)[::-1].copy()), shape=X.shape
+)
+ODD["twice"] = sp.csr_array(
+    (np.repeat(X.data, 2), np.repeat(X.indices, 2), X.indptr * 2), shape=X.shape
+)
+ODD["zeros that are stored"] = X.copy()
+ODD["zeros that are stored"].data[::3] = 0
+
+CHAINS: dict[str, Any] = {
+    "scaled": SCALED,
+    "not centred": make_pipeline(StandardScaler(with_mean=False), LogisticRegression()),
+    "normalized": make_pipeline(Normalizer(), Binarizer(threshold=0.3), LogisticRegression()),
+    "components": make_pipeline(TruncatedSVD(2, random_state=0), Ridge()),
+    "selected": make_pipeline(SelectKBest(chi2, k=3), MultinomialNB()),
+    "varied": make_pipeline(VarianceThreshold(0.1), LogisticRegression()),
+    "polynomial": make_pipeline(PolynomialFeatures(2), Ridge()),
+    "a function": make_pipeline(FunctionTransformer(np.sqrt, accept_sparse=True), Ridge()),
+    "weighted counts": make_pipeline(TfidfTransformer(), MaxAbsScaler(), MultinomialNB()),
+    "projected": make_pipeline(
+        SparseRandomProjection(3, random_state=0), StandardScaler(with_mean=False), Ridge()
+    ),
+    "by position": make_pipeline(
+        make_column_transformer((MaxAbsScaler(), [0, 2]), ("passthrough", slice(3, 5))), Ridge()
+    ),
+    "in a union": make_pipeline(make_union(MaxAbsScaler(), TruncatedSVD(2)), Ridge()),
+    "chained in branches": make_column_transformer(
+        (make_pipeline(MaxAbsScaler(), Normalizer()), [0, 1]),
+        remainder=StandardScaler(with_mean=False),
+    ),
+    "alone": MaxAbsScaler(),
+    "trees": TREES,
+    "scaled trees": make_pipeline(MaxAbsScaler(), clone(TREES)),
+}
+
+
+def answers(model: Any, rows: Any) -> dict[str, np.ndarray]:
+    known = {m: getattr(model, m)(rows) for m in METHODS[:-1] if hasattr(model, m)}
+    return {m: made.toarray() if sp.issparse(made) else made for m, made in known.items()}
+
+
+def assert_same(found: Any, expected: Any, rows: Any) -> None:
+    made, wanted = answers(found, rows), answers(expected, rows)
+    assert set(made) >= set(wanted)
+    for method, value in wanted.items():
+        assert made[method].dtype == value.dtype
+        np.testing.assert_array_equal(made[method], value)
+
+
+def seeded(estimator: Any) -> Any:
+    seeds = [name for name in estimator.get_params() if name.endswith("__random_state")]
+    return clone(estimator).set_params(**dict.fromkeys(seeds, 0))
+
+
+@pytest.mark.parametrize("rows", ODD)
+@pytest.mark.parametrize("name", ["scaled", "selected", "components", "trees"])
+def test_rows_of_every_form(name: str, rows: str) -> None:
+    plain, given = seeded(CHAINS[name]), ODD[rows]
+    before = given.toarray()
+    plain = outcome(lambda: plain.fit(given.copy(), Y))
+    model = outcome(lambda: on_cpu(seeded(CHAINS[name])).fit(given, Y))
+    if isinstance(plain, Exception):
+        assert problem(model, plain) == ""
+        return
+    never_refused(model)
+    assert_same(model, plain, given)
+    np.testing.assert_array_equal(given.toarray(), before)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_pipelines_that_begin_with_sparse_rows(name: str, tmp_path: Path) -> None:
+    plain = seeded(CHAINS[name]).fit(X, Y)
+    model = on_cpu(seeded(CHAINS[name])).fit(X, Y)
+    never_refused(model)
+    assert_same(model, plain, X)
+    assert_same(model.to_sklearn(), plain, X)
+    assert model.certify(X).holds
+    told = explain(CHAINS[name], "cpu", X)
+    assert {p.step: p.implementation for p in told.placements} == {
+        p.step: p.implementation for p in model.plan_.placements
+    }
+    save(model, tmp_path / "m.model")
+    assert_same(load(tmp_path / "m.model", device="cpu"), plain, X)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("learnt", ["sparse", "dense"])
+def test_rows_of_another_form_than_those_of_the_fit(name: str, learnt: str) -> None:
+    fit, new = (X, DENSE) if learnt == "sparse" else (DENSE, X)
+    plain = seeded(CHAINS[name]).fit(fit, Y)
+    model = on_cpu(seeded(CHAINS[name])).fit(fit, Y)
+    made, wanted = answers(model, new), answers(plain, new)
+    for method, value in wanted.items():
+        np.testing.assert_allclose(made[method], value, rtol=1e-9, atol=1e-9)
+    if hasattr(plain, "score"):
+        assert model.score(new, Y) == pytest.approx(plain.score(new, Y))
+    assert model.certify(new).holds
+
+
+def test_what_is_stored_may_be_missing() -> None:
+    holes = X.copy()
+    holes.data[::5] = np.nan
+    for estimator in (make_pipeline(SimpleImputer(), Ridge()), TREES, MaxAbsScaler()):
+        model = on_cpu(estimator).fit(holes, Y)
+        assert_same(model, clone(estimator).fit(holes, Y), holes)
+        never_refused(model)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda rows: rows[:, :4], "features"),
+        (lambda rows: rows[:0], "0 sample"),
+        (lambda rows: rows.astype(complex), "Complex data not supported"),
+    ],
+    ids=["another width", "no rows", "complex"],
+)
+@pytest.mark.parametrize("learnt", ["sparse", "dense"])
+@pytest.mark.parametrize("name", ["scaled", "alone"])
+def test_what_both_refuse(name: str, learnt: str, spoil: Any, said: str) -> None:
+    fit = X if learnt == "sparse" else DENSE
+    plain, model = clone(CHAINS[name]).fit(fit, Y), on_cpu(CHAINS[name]).fit(fit, Y)
+    method = "predict" if name == "scaled" else "transform"
+    expected = outcome(lambda: getattr(plain, method)(spoil(X)))
+    found = outcome(lambda: getattr(model, method)(spoil(X)))
+    assert problem(found, expected) == ""
+    assert said in str(found)
+
+
+def test_what_is_given_to_the_fit_of_trees() -> None:
+    weights, half = np.linspace(1, 2, ROWS), ROWS // 2
+    trees = XGBClassifier(n_estimators=30, early_stopping_rounds=3, eval_metric="logloss")
+    given = {"sample_weight": weights[:half], "eval_set": [(X[half:], Y[half:])], "verbose": False}
+    plain = clone(trees).fit(X[:half], Y[:half], **given)
+    model = on_cpu(trees).fit(X[:half], Y[:half], **given)
+    assert_same(model, plain, X)
+    assert model.best_iteration == plain.best_iteration
+    # Those of a pipeline are prepared like X.
+    scaler = MaxAbsScaler().fit(X[:half])
+    given["eval_set"] = [(scaler.transform(X[half:]), Y[half:])]
+    plain = clone(trees).fit(scaler.transform(X[:half]), Y[:half], **given)
+    given["eval_set"] = [(X[half:], Y[half:])]
+    model = on_cpu(make_pipeline(MaxAbsScaler(), trees)).fit(X[:half], Y[:half], **given)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(scaler.transform(X)))
+    never_refused(model)
+
+
+def test_trees_are_kept_while_they_train(tmp_path: Path) -> None:
+    model = on_cpu(TREES, checkpoint=tmp_path / "kept").fit(X, Y)
+    assert_same(model, clone(TREES).fit(X, Y), X)
+
+
+def test_weights_of_a_transformer_and_of_the_last_step() -> None:
+    weights = np.linspace(1, 2, ROWS)
+    estimator = make_pipeline(StandardScaler(with_mean=False), LogisticRegression())
+    given = {f"{name}__sample_weight": weights for name, _ in estimator.steps}
+    assert_same(on_cpu(estimator).fit(X, Y, **given), clone(estimator).fit(X, Y, **given), X)
+
+
+BATCHES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "sgd": (SGDClassifier(random_state=0), {"classes": [0, 1]}),
+    "bayes": (MultinomialNB(), {"classes": [0, 1]}),
+    "scaler": (MaxAbsScaler(), {}),
+    "not centred": (StandardScaler(with_mean=False), {}),
+}
+
+
+@pytest.mark.parametrize("first", ["sparse", "dense"])
+@pytest.mark.parametrize("second", ["sparse", "dense"])
+@pytest.mark.parametrize("name", BATCHES)
+def test_batches(name: str, first: str, second: str) -> None:
+    estimator, given = BATCHES[name]
+    plain, model = clone(estimator), on_cpu(estimator)
+    for form, rows in ((first, slice(0, 30)), (second, slice(30, 60)), (first, slice(0, 20))):
+        batch = (X if form == "sparse" else DENSE)[rows]
+        for each in (plain, model):
+            each.partial_fit(batch, Y[rows], **given)
+    made, wanted = answers(model, X), answers(plain, X)
+    for method, value in wanted.items():
+        np.testing.assert_allclose(made[method], value, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("before", ["sparse", "dense"])
+def test_batches_that_scikit_learn_does_not_learn_from(before: str) -> None:
+    scaled = make_column_transformer((MaxAbsScaler(), [0, 1]), (Normalizer(), [2]))
+    model = on_cpu(scaled)
+    if before == "dense":
+        model.partial_fit(DENSE)
+    with pytest.raises((Unsupported, AttributeError), match="sparse rows here, and not from"):
+        model.partial_fit(X)
+    with pytest.raises(TypeError, match="partial_fit does not support sparse.*\nX is sparse"):
+        on_cpu(IncrementalPCA(2)).partial_fit(X)
+
+
+def test_searches_and_folds() -> None:
+    expected = cross_val_score(clone(SCALED), X, Y, cv=3)
+    np.testing.assert_array_equal(cross_val_score(on_cpu(SCALED), X, Y, cv=3), expected)
+    grid = {"logisticregression__C": [0.1, 1.0]}
+    plain = GridSearchCV(clone(SCALED), grid, cv=3).fit(X, Y)
+    inside = on_cpu(GridSearchCV(clone(SCALED), grid, cv=3)).fit(X, Y)
+    around = GridSearchCV(
+        on_cpu(SCALED), {f"estimator__{name}": values for name, values in grid.items()}, cv=3
+    ).fit(X, Y)
+    assert inside.best_params_ == plain.best_params_
+    assert around.best_score_ == plain.best_score_
+    assert_same(inside, plain, X)
+
+
+COLUMNS = pd.DataFrame(DENSE[:, :3], columns=["a", "b", "c"]).astype(pd.SparseDtype("float64", 0.0))
+COLUMNS["counts"] = pd.arrays.SparseArray(DENSE[:, 3].astype("int64"))
+COLUMNS["flag"] = pd.arrays.SparseArray(DENSE[:, 4] > 0)
+MIXED = COLUMNS.assign(
+    n=DENSE[:, 5], t=_rng.choice(list("xyz"), ROWS), k=pd.Categorical(_rng.choice(["u", "v"], ROWS))
+)
+HOT = OneHotEncoder(handle_unknown="ignore")
+OF_COLUMNS: dict[str, tuple[Any, pd.DataFrame]] = {
+    "scaled": (SCALED, COLUMNS),
+    "alone": (Ridge(), COLUMNS),
+    "transformed": (MaxAbsScaler(), COLUMNS),
+    "trees": (TREES, COLUMNS),
+    "some": (Ridge(), COLUMNS.assign(n=DENSE[:, 5])),
+    "some, scaled": (make_pipeline(StandardScaler(), Ridge()), COLUMNS.assign(n=DENSE[:, 5])),
+    "beside text": (
+        make_column_transformer((MaxAbsScaler(), ["a", "b"]), (HOT, ["t", "k"])),
+        MIXED,
+    ),
+    "passed on": (
+        make_column_transformer(
+            ("passthrough", ["a", "counts"]), (HOT, ["t"]), (StandardScaler(), ["n"])
+        ),
+        MIXED,
+    ),
+    "bins": (
+        make_column_transformer(
+            (KBinsDiscretizer(2, strategy="uniform"), ["n"]), ("passthrough", ["a"])
+        ),
+        MIXED,
+    ),
+    "what remains": (
+        make_pipeline(
+            make_column_transformer((HOT, ["t", "k"]), remainder="passthrough"),
+            LogisticRegression(),
+        ),
+        MIXED,
+    ),
+}
+
+
+# scikit-learn and XGBoost make some sparse columns dense, and say so.
+DENSIFIED = pytest.mark.filterwarnings("ignore:.*converted (in)?to:UserWarning")
+
+
+@DENSIFIED
+@pytest.mark.parametrize("name", OF_COLUMNS)
+def test_sparse_columns(name: str, tmp_path: Path) -> None:
+    estimator, table = OF_COLUMNS[name]
+    plain, model = clone(estimator).fit(table, Y), on_cpu(estimator).fit(table, Y)
+    never_refused(model)
+    new = table.iloc[::-1]
+    assert_same(model, plain, new)
+    assert_same(model.to_sklearn(), plain, new)
+    for method in ("transform", "predict"):
+        if hasattr(plain, method):
+            made, wanted = (getattr(m, method)(new) for m in (model, plain))
+            assert type(made) is type(wanted)
+    save(model, tmp_path / "m.model")
+    assert_same(load(tmp_path / "m.model", device="cpu"), plain, new)
+
+
+@DENSIFIED
+@pytest.mark.parametrize("name", OF_COLUMNS)
+@pytest.mark.parametrize("learnt", ["sparse", "dense"])
+def test_columns_of_another_form_than_those_of_the_fit(name: str, learnt: str) -> None:
+    estimator, table = OF_COLUMNS[name]
+    dense = table.assign(
+        **{
+            n: table[n].sparse.to_dense()
+            for n in table
+            if isinstance(table[n].dtype, pd.SparseDtype)
+        }
+    )
+    fit, new = (table, dense) if learnt == "sparse" else (dense, table)
+    plain, model = clone(estimator).fit(fit, Y), on_cpu(estimator).fit(fit, Y)
+    made, wanted = answers(model, new), answers(plain, new)
+    for method, value in wanted.items():
+        np.testing.assert_allclose(made[method], value, rtol=1e-9, atol=1e-9)
+
+
+def test_sparse_columns_that_no_step_reads_are_nothing() -> None:
+    estimator = make_column_transformer((StandardScaler(), ["n"]), (HOT, ["t"]))
+    model = on_cpu(estimator).fit(MIXED)
+    assert "pipeline.preprocessing" in model.plan_.placements[0].implementation
+    assert_same(model, clone(estimator).fit(MIXED), MIXED)
+
+
+def test_sparse_partitions_are_refused() -> None:
+    array = pytest.importorskip("dask.array")
+    chunks = array.from_array(DENSE, chunks=(20, 6)).map_blocks(sp.csr_matrix)
+    with pytest.raises(DataError, match="partitions of X are sparse.*pass all rows as one"):
+        on_cpu(MaxAbsScaler()).fit(chunks)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "device", "sparse"),
+    [
+        (Ridge(), "cpu", True),
+        (GaussianNB(), "cpu", False),
+        (Ridge(), "cuda", True),
+        (MaxAbsScaler(), "cuda", False),
+        (Pipeline(SCALED.steps), "cuda", False),
+        (make_pipeline(TfidfTransformer(), Ridge()), "cuda", True),
+        (MaxAbsScaler(), "auto", True),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_tags_say_what_takes_sparse_rows(estimator: Any, device: str, sparse: bool) -> None:
+    assert get_tags(Accelerated(estimator, device=device)).input_tags.sparse is sparse
