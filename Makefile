@@ -22,6 +22,8 @@ FILE :=
 TARGET :=
 REPEATS :=
 OFFLINE :=
+PROGRAMS :=
+BUDGET :=
 STAGES :=
 MINUTES :=
 FAILED :=
@@ -68,6 +70,8 @@ help: ## List the targets and variables
 	@echo '  FROM=            what was downloaded by hand for `make data`: a file or a folder'
 	@echo '  FILE= TARGET=    a table of your own and its column to predict, for `make new-task`'
 	@echo '  REPEATS=         timed runs of each; empty for the usual number'
+	@echo '  PROGRAMS=        of `make bench-programs`, with commas; empty for all'
+	@echo '  BUDGET=          seconds that a first run of plain scikit-learn may take there; empty for 12'
 	@echo '  STAGES=          of `make gpu-proof`, with commas, as STAGES=tests,flights; empty for all'
 	@echo '  MINUTES=         for a call of `make gpu-proof`; empty for 9'
 	@echo '  FAILED=          1: `make gpu-proof` runs what has failed, and nothing else'
@@ -145,6 +149,12 @@ bench: data setup-bench ## Measure this machine's CPU on TASK, then all that the
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn, skrub and Polars
 	$(call BENCH,preprocessing)
 	$(PYTHON) -m tools.docs
+
+.PHONY: bench-programs
+bench-programs: setup-bench ## Measure PROGRAMS of ROWS rows beside plain scikit-learn, within BUDGET
+	$(call BENCH,programs)$(if $(PROGRAMS), --cases '$(PROGRAMS)')$(if $(OUT), --out '$(OUT)')$(if \
+		$(ROWS)$(BUDGET), --set$(if $(ROWS), rows='$(ROWS)')$(if $(BUDGET), budget='$(BUDGET)'))
+	$(if $(OUT),,$(PYTHON) -m tools.bench.plot && $(PYTHON) -m tools.docs)
 
 .PHONY: bench-wrapper
 bench-wrapper: setup ## Measure what Accelerated costs beside the bare estimator

@@ -121,6 +121,9 @@ def test_examples_in_docstrings_are_true(module) -> None:
 @pytest.mark.parametrize("name", CLAIMS)
 def test_every_record_that_is_kept_is_that_of_its_claim(name: str) -> None:
     claim, folder = CLAIMS[name], docs.ROOT / "docs/results" / CLAIMS[name].folder
+    if not folder.exists():
+        assert "Not measured yet" in docs.claimed(name)()
+        pytest.skip("not measured yet")
     kept = record.load(folder / "results.json")
     assert kept.claim == name
     assert kept.settings.keys() == claim.settings.keys()

@@ -9,7 +9,7 @@ from pathlib import Path
 import datasets
 from pipeline.benchmark.task import pick
 from pipeline.errors import ConfigError, PipelineError
-from tools.bench import fits, generated, prediction, preprocessing, wrapper
+from tools.bench import fits, generated, prediction, preprocessing, programs, wrapper
 from tools.bench.claim import Ask, Claim, publish
 from tools.bench.record import say
 
@@ -17,6 +17,7 @@ CLAIMS: dict[str, Claim] = {
     "preprocessing": preprocessing.CLAIM,
     "wrapper": wrapper.CLAIM,
     "prediction": prediction.CLAIM,
+    "programs": programs.CLAIM,
     "streaming": fits.STREAMING,
     "cluster": fits.CLUSTER,
     "scaling": fits.SCALING,

@@ -106,8 +106,6 @@ class Claim:
         Set before any run.
     notes : callable, optional
         Returns what else follows from the record, as Markdown.
-    where : callable
-        Returns how, where and when it was measured.
     details : callable, optional
         Returns the document that lies beside the record.
     may_fail : bool
@@ -125,7 +123,6 @@ class Claim:
     tables: Sequence[report.Table | report.Wide] = ()
     targets: Sequence[report.Target] = ()
     notes: Callable[[Results], str] | None = None
-    where: Callable[[Results], str] = report.where
     details: Callable[[Results], str] | None = None
     may_fail: bool = False
 
@@ -134,7 +131,7 @@ class Claim:
         said = [self.notes(results)] if self.notes else []
         parts = [*(table.text(results) for table in self.tables)]
         parts += [report.verdicts(results, self.targets)] if self.targets else []
-        return "\n\n".join([*filter(None, parts), *said, self.where(results)])
+        return "\n\n".join([*filter(None, parts), *said, report.where(results)])
 
 
 @dataclass(frozen=True)

@@ -393,7 +393,6 @@ CLAIM = Claim(
     clock="fit_transform and transform of the same rows, each by itself; reading apart",
     isolation="one process per variant and case, idle while another one runs; all cores for each",
     targets=TARGETS,
-    where=report.machine,
     details=details,
     may_fail=True,
 )
