@@ -76,14 +76,7 @@ def never_refused(model: Accelerated) -> None:
 @pytest.fixture(autouse=True)
 def nothing_dense(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no code of ours make sparse rows dense."""
-    monkeypatch.setattr("pipeline.preprocessing.engine.program.as_table", _as_table)
-
-
-def _as_table(X: Any) -> Any:
-    from pipeline.preprocessing.engine.table import Table
-
-    assert not sp.issparse(X)
-    return Table(X)
+    monkeypatch.setattr("pipeline.preprocessing.engine.program.densify", None)
 
 
 TAKERS = [name for name in TABLES if get_tags(ALL[name]).input_tags.sparse]

@@ -239,7 +239,7 @@ def test_transformer_after_text_stays_sparse_with_sklearn() -> None:
     reference = clone(estimator).fit(TEXTS, y).predict_proba(TEXTS)
     found = Accelerated(estimator, device="cpu").fit(TEXTS, y).predict_proba(TEXTS)
     np.testing.assert_array_equal(found, reference)
-    assert "maxabsscaler: it follows text" in str(explain(estimator, "cuda"))
+    assert "maxabsscaler: its rows are sparse" in str(explain(estimator, "cuda"))
 
 
 def test_dense_rows_made_of_text_go_to_estimators_that_need_them() -> None:
