@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 from pipeline.backends import array_api, dummy, meta
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cpu import is_xgboost
+from pipeline.backends.cuml import documents, single_tree, text
 from pipeline.backends.cuml import estimator as cuml_estimator
-from pipeline.backends.cuml import single_tree, text
+from pipeline.backends.cuml.documents import DocumentsBackend, TextWorker
 from pipeline.backends.cuml.tables import CUML, SUBSTITUTES, XGBOOST, name_of_class, rule
+from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost.estimator import XGBoostModel, find_host_only_params
 from pipeline.errors import Reason, Unsupported
 from pipeline.preprocessing.engine.workers import HostWorker, Worker
@@ -46,8 +49,8 @@ def find_backend(estimator: Estimator) -> Backend | None:
     """Return what runs an estimator on the GPU, by its exact class; None where nothing does."""
     if is_xgboost(estimator):
         return XGBOOST_BACKEND if type(estimator).__name__ in XGBOOST else None
-    if text.is_vectorizer(estimator):
-        return text.TEXT_BACKEND
+    if found_for_text := _find_for_text(estimator):
+        return found_for_text
     if type(estimator) in single_tree.FORESTS:
         return cuml_estimator.SINGLE_TREE_BACKEND
     if type(estimator) in dummy.DUMMIES:
@@ -57,6 +60,13 @@ def find_backend(estimator: Estimator) -> Backend | None:
     return array_api.ARRAY_API_BACKEND if array_api.runs_on_cupy(estimator) else None
 
 
+def _find_for_text(estimator: Estimator) -> Backend | None:
+    """Return what runs a vectorizer, or a container of some."""
+    if text.is_vectorizer(estimator):
+        return text.TEXT_BACKEND
+    return DOCUMENTS_BACKEND if documents.is_container(estimator) else None
+
+
 def find_transformer(estimator: Estimator) -> Backend | None:
     """Return what runs a transformer of cuML's inside preprocessing, where a saved one can go on.
 
@@ -64,17 +74,25 @@ def find_transformer(estimator: Estimator) -> Backend | None:
     >>> find_transformer(PCA()) is None, find_transformer(FastICA()) is None
     (False, True)
     """
+    if found_for_text := _find_for_text(estimator):
+        return found_for_text
     found = rule(estimator) if hasattr(estimator, "transform") else None
     whole = found is not None and found.translation is None
     return cuml_estimator.CumlBackend(found) if found and whole else None
 
 
+DOCUMENTS_BACKEND = DocumentsBackend(find_transformer)
+
+
 def make_worker(estimator: Estimator, path: str) -> Worker:
     """Return what runs a transformer without a twin inside preprocessing: cuML, or the host."""
-    found = rule(estimator) if find_transformer(estimator) else None
+    found = find_transformer(estimator)
     with suppress(Unsupported):
+        if isinstance(found, cuml_estimator.CumlBackend):
+            return cuml_estimator.CumlWorker(estimator, found.rule, path)
         if found is not None:
-            return cuml_estimator.CumlWorker(estimator, found, path)
+            worker: Any = found.place(estimator, path, "float64")
+            return TextWorker(worker) if reads_text(estimator) else worker
     return HostWorker(estimator, path)
 
 

@@ -20,7 +20,7 @@ from sklearn.utils import get_tags
 from pipeline.backends import cuda, meta
 from pipeline.backends.base import Backend, Placement
 from pipeline.backends.cpu import HOST
-from pipeline.backends.cuml import text
+from pipeline.backends.cuml import documents, text
 from pipeline.backends.label_encoder import LABEL_BACKEND
 from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost.estimator import find_bad_params
@@ -192,10 +192,8 @@ _KINDS = _Kinds({LabelEncoder: Kind.LABELS, **dict.fromkeys(text.CUML, Kind.TEXT
 
 def kind_of_step(part: Any) -> Kind:
     """Return what a step is."""
-    if known := _KINDS[type(part)]:
+    if known := _KINDS[type(part)] or (Kind.TEXT if documents.is_container(part) else None):
         return known
-    if type(part) in build.CONTAINERS and reads_text(part):
-        return Kind.TEXT
     only_transforms = hasattr(part, "transform") and not hasattr(part, "predict")
     return Kind.PREPROCESSING if only_transforms else Kind.MODEL
 
@@ -263,8 +261,8 @@ def _place_on_blocks(
     against = [reason for _, reasons in placed for reason in reasons]
     texts = {inner: leaf for inner, leaf in leaves if _is_text(leaf) and device == "cuda"}
     if texts or any(unit is part for (_, unit, _), reasons in units if reasons):
-        inside = {inner: text.inside(leaf, inner) for inner, leaf in texts.items()}
-        raise Unsupported(*(inside.get(reason.step, reason) for reason in against))
+        inside = [text.inside(leaf, inner) for inner, leaf in texts.items()]
+        raise Unsupported(*(inside or against))
     dropped = (isinstance(unit.estimator, str) and unit.estimator == "drop" for unit, _ in units)
     kept = tuple(place for (place, _), out in zip(placed, dropped, strict=True) if not out)
     return kept, tuple(against) if device == "cuda" else ()

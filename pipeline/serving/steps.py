@@ -16,7 +16,9 @@ import numpy as np
 import pandas as pd
 
 from pipeline.backends.base import HostModel, Model
+from pipeline.backends.cuml.documents import DocumentsModel
 from pipeline.backends.cuml.estimator import Cuml
+from pipeline.backends.cuml.text import Vectorizer
 from pipeline.backends.label_encoder import Labels
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.errors import DataError, Reason, Unsupported
@@ -198,7 +200,7 @@ def _take_over(step: Step, fitted: Estimator, estimator: Estimator, *, fallback:
         step.worker.native = fitted
         return
     try:
-        if not isinstance(step.worker, Cuml):
+        if not isinstance(step.worker, Cuml | Vectorizer | DocumentsModel):
             why = f"a saved {type(estimator).__name__} has no way onto the GPU"
             raise Unsupported(Reason(step.name, why, "use device='auto', or fit it there"))
         step.worker.resume(fitted)

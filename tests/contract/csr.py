@@ -135,6 +135,8 @@ def _of_parts(data: Any, indices: Any, indptr: Any, shape: Any) -> sparse.csr_ma
 
 
 def _uploaded(source: Any) -> sparse.csr_matrix:
+    if isinstance(source, arrays.ndarray | csr_matrix):
+        return sparse.csr_matrix(source._host)
     if not sparse.issparse(source):
         raise Refused(f"the stand-in makes no sparse rows of a {type(source).__name__}")
     host = sparse.csr_matrix(source)
@@ -146,7 +148,14 @@ def _nbytes(host: sparse.csr_matrix) -> int:
     return sum(getattr(host, part).nbytes for part in PARTS)
 
 
+def hstack(blocks: Any, format: str | None = None, dtype: Any = None) -> csr_matrix:
+    RECORDER.call("cupyx.scipy.sparse", "hstack", (blocks, format, dtype))
+    if not all(isinstance(block, csr_matrix) for block in blocks):
+        raise Refused("the stand-in puts sparse rows side by side alone")
+    return csr_matrix.made(sparse.hstack([block._host for block in blocks], format, dtype))
+
+
 def modules() -> dict[str, ModuleType]:
     made = ModuleType("cupyx.scipy.sparse")
-    made.csr_matrix = csr_matrix
+    made.csr_matrix, made.hstack = csr_matrix, hstack
     return {"cupyx.scipy.sparse": made}

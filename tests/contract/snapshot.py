@@ -38,6 +38,7 @@ OWNERS = {
     "cupy.cuda": "cupy.cuda",
     "cupy.cuda.Stream": "cupy.cuda.Stream",
     "cupy.ndarray": "cupy.ndarray",
+    "cupyx.scipy.sparse": "cupyx.scipy.sparse",
     "cupyx.scipy.sparse.csr_matrix": "cupyx.scipy.sparse.csr_matrix",
     "cupyx.scipy.special": "cupyx.scipy.special",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from sklearn.feature_extraction.text import (
     TfidfVectorizer,
 )
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import MaxAbsScaler
 
-from pipeline import Accelerated, DataError
+from pipeline import Accelerated, DataError, load, save
 from tests.contract.cases import dense
 from tests.contract.recorder import Recorder
 
@@ -37,6 +38,11 @@ SPECS = {
     "weights": TfidfVectorizer(max_features=4, sublinear_tf=True, norm="l1"),
     "no weights": TfidfVectorizer(use_idf=False),
     "counts, then weights": make_pipeline(CountVectorizer(), TfidfTransformer(smooth_idf=False)),
+    "side by side": make_union(
+        TfidfVectorizer(),
+        make_pipeline(CountVectorizer(analyzer="char"), "passthrough", TfidfTransformer()),
+    ).set_params(transformer_weights={"pipeline": 0.5}),
+    "a pipeline in a pipeline": make_pipeline(make_pipeline(CountVectorizer(), TfidfTransformer())),
     "counts, then no weights": make_pipeline(CountVectorizer(), TfidfTransformer(use_idf=False)),
 }
 each_spec = pytest.mark.parametrize("estimator", SPECS.values(), ids=list(SPECS))
@@ -64,6 +70,20 @@ def fitted(estimator: Any) -> set[str]:
 
 def _steps(estimator: Any) -> list[Any]:
     return list(getattr(estimator, "named_steps", {"": estimator}).values())
+
+
+@each_spec
+def test_a_saved_model_goes_on(estimator: Any, tmp_path: Path) -> None:
+    program = make_pipeline(*map(clone, _steps(estimator)), LogisticRegression())
+    for device in ("cuda", "cpu"):
+        model = Accelerated(program, device=device, dtype="float64").fit(TEXTS, y)
+        loaded: Any = load(save(model, tmp_path / device), "cuda")
+        assert {place.device for place in loaded.plan_.placements} == {"cuda"}
+        more = [*TEXTS, "the bird", "cat cat"]
+        expected = model.predict_proba(more)
+        np.testing.assert_allclose(loaded.predict_proba(more), expected, atol=1e-6)
+        lifted = loaded.to_sklearn().predict_proba(more)
+        np.testing.assert_allclose(lifted, expected, atol=1e-6)
 
 
 @each_spec

@@ -61,11 +61,24 @@ class _Text:
             raise RuntimeError("CUDF failure: Insufficient number of characters in each string")
 
 
-class _Weighted(_Text):
+class _Weights:
+    """The weights of scikit-learn's transformer: as in cuML, they can be set on a transformer."""
+
+    OWNER = "cuml.feature_extraction.text.TfidfTransformer"
+
+    def __init__(self, inside: Any) -> None:
+        self._inside = inside
+
     @property
     def idf_(self) -> arrays.ndarray:
         RECORDER.call(self.OWNER, "idf_")
         return arrays.ndarray(self._inside.idf_)
+
+    @idf_.setter
+    def idf_(self, weights: arrays.ndarray) -> None:
+        if not isinstance(weights, arrays.ndarray):
+            raise Refused(f"idf_ is set to a {type(weights).__name__}")
+        self._inside.idf_ = weights._host
 
 
 class HashingVectorizer(_Text):
@@ -79,11 +92,19 @@ class CountVectorizer(_Text):
         return self._inside.get_feature_names_out()
 
 
-class TfidfVectorizer(CountVectorizer, _Weighted):
-    pass
+class TfidfVectorizer(CountVectorizer):
+    @property
+    def _tfidf(self) -> _Weights:
+        return _Weights(self._inside._tfidf)
+
+    @property
+    def idf_(self) -> arrays.ndarray:
+        """Return the weights, which cannot be set."""
+        RECORDER.call(self.OWNER, "idf_")
+        return self._tfidf.idf_
 
 
-class TfidfTransformer(_Weighted):
+class TfidfTransformer(_Text, _Weights):
     @property
     def n_features_in_(self) -> int:
         return self._inside.n_features_in_

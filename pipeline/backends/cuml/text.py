@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import (
@@ -207,9 +208,8 @@ class Vectorizer(Model):
     """
 
     def __init__(self, estimator: BaseEstimator, step: str, dtype: str = "float32") -> None:
-        twin = load(CUML[type(estimator)])
-        super().__init__(estimator, twin(**parameters(estimator, step, dtype)))
-        self.step = step
+        self.step, self.parameters = step, parameters(estimator, step, dtype)
+        super().__init__(estimator, load(CUML[type(estimator)])(**self.parameters))
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Learn the vocabulary and the frequencies of a cuDF series of text, or of counts."""
@@ -233,6 +233,24 @@ class Vectorizer(Model):
             raise DataError(
                 f"{self.step}: {why}, which cuML does not take; use shorter n-grams, {ON_CPU}"
             ) from error
+
+    def resume(self, fitted: Estimator) -> None:
+        """Take over the vocabulary and the weights of a fitted scikit-learn vectorizer."""
+        if isinstance(fitted, HashingVectorizer):
+            return
+        if isinstance(fitted, TfidfTransformer):
+            self.native.fit(frames.to_device(np.ones((1, fitted.n_features_in_)), "cuda"))
+            weights = self.native
+        else:
+            terms = fitted.get_feature_names_out().tolist()
+            known = {**self.parameters, "vocabulary": terms}
+            self.native = load(CUML[type(fitted)])(**known)
+            # No shorter than any n-gram, which cuML does not take, and with a term.
+            text = f"{terms[0]} {'a' * fitted.ngram_range[1]}"
+            self.native.fit(frames.to_device(pd.Series([text], dtype="str"), "cuda"))
+            weights = getattr(self.native, "_tfidf", None)
+        if getattr(fitted, "use_idf", False):
+            weights.idf_ = frames.to_device(fitted.idf_, "cuda")
 
     def to_sklearn(self) -> Any:
         """Return scikit-learn's vectorizer, with the vocabulary and weights that cuML learned."""

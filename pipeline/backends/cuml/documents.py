@@ -1,0 +1,190 @@
+"""Pipelines and unions of text vectorizers on a GPU, and what runs them on a column of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.pipeline import FeatureUnion, Pipeline
+
+from pipeline.backends.base import Backend, Model, Placement
+from pipeline.backends.cuml.text import ON_CPU
+from pipeline.backends.text_input import documents, reads_text
+from pipeline.data import frames
+from pipeline.errors import Reason, Unsupported
+from pipeline.optional import load
+from pipeline.preprocessing.engine import build
+from pipeline.typing import Estimator, Table, Target
+
+Find = Callable[[Estimator], Backend | None]
+
+
+def is_container(estimator: Estimator) -> bool:
+    """Return whether it is a pipeline or a union that makes rows of documents.
+
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.pipeline import make_union
+    >>> is_container(make_union(TfidfVectorizer())), is_container(TfidfVectorizer())
+    (True, False)
+    """
+    whole = type(estimator) in (Pipeline, FeatureUnion) and hasattr(estimator, "transform")
+    return whole and not hasattr(estimator, "predict") and reads_text(estimator)
+
+
+class DocumentsBackend(Backend):
+    """Runs pipelines and unions of vectorizers by what runs their parts.
+
+    Parameters
+    ----------
+    find : callable
+        Returns what runs a part on the GPU, or None.
+    """
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+
+    def describe(self, estimator: Estimator, step: str) -> Placement:
+        """Return what runs the parts, in order, and what they do otherwise.
+
+        Raises
+        ------
+        Unsupported
+            Some part has no equivalent; every reason is in the error.
+        """
+        found: list[Placement] = []
+        against: list[Reason] = []
+        for _, path, part in _held(estimator, step):
+            try:
+                found.append(self._rule(path, part, estimator).describe(part, path))
+            except Unsupported as refused:
+                against += refused.reasons
+        if against:
+            raise Unsupported(*against)
+        runs = " + ".join(place.implementation for place in found)
+        remarks = dict.fromkeys(filter(None, (place.remarks for place in found)))
+        return Placement(step, runs, "cuda", "; ".join(remarks))
+
+    def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
+        """Return the models of the parts in the place of the whole."""
+        self.describe(estimator, step)
+        models = {
+            name: self._rule(path, part, estimator).place(part, path, dtype)
+            for name, path, part in _held(estimator, step)
+        }
+        return (Chain if type(estimator) is Pipeline else SideBySide)(estimator, models)
+
+    def _rule(self, path: str, part: Any, whole: Estimator) -> Backend:
+        rule = self._find(part)
+        if rule is None or (type(whole) is Pipeline and not rule.sparse):
+            kind = part if isinstance(part, str) else type(part).__name__
+            why = f"{kind} has no rule for rows that text makes on the GPU"
+            raise Unsupported(Reason(path, why, f"leave it out, {ON_CPU}"))
+        return rule
+
+
+def _held(estimator: Estimator, step: str) -> list[tuple[str, str, Any]]:
+    """Return names, paths and parts of a container; none of those that do nothing."""
+    held = build.parts(estimator)
+    build.check_names(estimator, held, step)
+    idle = "passthrough" if type(estimator) is Pipeline else "drop"
+    return [(n, f"{step}.{n}", how) for n, how in held if not isinstance(how, str) or how != idle]
+
+
+class DocumentsModel(Model):
+    """The models of a container's parts.
+
+    Parameters
+    ----------
+    estimator : Pipeline or FeatureUnion
+    models : mapping of str to Model
+        By the names of the parts.
+    """
+
+    def __init__(self, estimator: Estimator, models: Mapping[str, Model]) -> None:
+        super().__init__(estimator)
+        self.models = models
+
+    def fit(self, X: Table, y: Target, **params: Any) -> None:
+        """Learn from a cuDF series of text."""
+        self.fit_transform(X, y)
+
+    def to_sklearn(self) -> Any:
+        """Return the container of the fitted parts."""
+        fitted = {name: model.to_sklearn() for name, model in self.models.items()}
+        (held,) = {"steps", "transformer_list"} & self.estimator.get_params(deep=False).keys()
+        parts = [(name, fitted.get(name, how)) for name, how in getattr(self.estimator, held)]
+        return clone(self.estimator).set_params(**{held: parts})
+
+    def resume(self, fitted: Estimator) -> None:
+        """Take a fitted container over to the device."""
+        parts = dict(build.parts(fitted))
+        for name, model in self.models.items():
+            model.resume(parts[name])  # type: ignore[attr-defined]
+
+
+class Chain(DocumentsModel):
+    """The steps of a pipeline, one after the other."""
+
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
+        """Learn, and return the rows of the training texts, on the device."""
+        for model in self.models.values():
+            X = model.fit_transform(X, y)
+        return X
+
+    def call(self, method: str, X: Table, **params: Any) -> Any:
+        """Return what the last step makes of texts."""
+        for model in self.models.values():
+            X = model.call("transform", X)
+        return X
+
+
+class SideBySide(DocumentsModel):
+    """The branches of a union, their rows side by side."""
+
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
+        """Learn, and return the rows of the training texts, on the device."""
+        self.estimator._validate_transformer_weights()
+        return self._stack(model.fit_transform(X, y) for model in self.models.values())
+
+    def call(self, method: str, X: Table, **params: Any) -> Any:
+        """Return what the branches make of texts."""
+        return self._stack(model.call("transform", X) for model in self.models.values())
+
+    def _stack(self, made: Iterator[Any]) -> Any:
+        weights = self.estimator.transformer_weights or {}
+        named = zip(self.models, made, strict=True)
+        rows = [each * weights[name] if name in weights else each for name, each in named]
+        if not any(map(frames.is_sparse, rows)):
+            return frames.xp(rows[0]).hstack(rows)
+        sparse = load("cupyx.scipy.sparse")
+        return sparse.hstack([sparse.csr_matrix(each) for each in rows], format="csr")
+
+
+class TextWorker:
+    """What runs a vectorizer, or a container of some, on a column of a table.
+
+    Parameters
+    ----------
+    model : Model
+        Unfitted.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def fit_transform(self, X: Table, y: Target) -> Any:
+        """Learn, and return the rows of the training texts, on the device."""
+        return self.model.fit_transform(documents(X), y)
+
+    def call(self, method: str, X: Table) -> Any:
+        """Return what is made of texts."""
+        return self.model.call(method, documents(X))
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted scikit-learn transformer."""
+        return self.model.to_sklearn()
+
+    def resume(self, fitted: Estimator) -> None:
+        """Take a fitted transformer over to the device."""
+        self.model.resume(fitted)  # type: ignore[attr-defined]
