@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from scipy.sparse import csr_matrix, issparse
 
 from pipeline.errors import ConfigError, ParityError
 from pipeline.typing import Estimator, Table
@@ -173,6 +174,7 @@ def _agreement(
     if ours.shape != lifted.shape:
         why = f"answers in the shape {lifted.shape}, not {ours.shape}"
         return _failure(method, why, rows)
+    at, ours, lifted = _cells(ours, lifted)
     numbers = ours.dtype.kind == "f" or (ours.dtype.kind in "iub" and method != "predict")
     if numbers:
         close = np.isclose(ours, lifted, tolerance.rtol, tolerance.atol, equal_nan=True)
@@ -180,12 +182,12 @@ def _agreement(
     else:
         close = ours == lifted
         apart = (~close).astype("float64")
-    differing = float((~close).any(axis=1).mean())
+    differing = len(np.unique(at[~close])) / len(rows)
     return MethodAgreement(
         method=method,
         differing=differing,
         largest=float(apart.max(initial=0.0)) if numbers else None,
-        row=int(rows[apart.max(axis=1, initial=0.0).argmax()]),
+        row=int(rows[at[apart.argmax()] if len(at) else 0]),
         holds=differing <= tolerance.differing,
     )
 
@@ -205,9 +207,27 @@ def _apart(ours: np.ndarray, lifted: np.ndarray) -> np.ndarray:
     return np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
 
 
-def _matrix(answer: Any, n_rows: int) -> np.ndarray:
-    """Return an answer as rows; each target of several is a column, or several."""
+def _matrix(answer: Any, n_rows: int) -> Any:
+    """Return an answer as rows, sparse or not; each target of several is a column, or several."""
     if isinstance(answer, list):
         return np.hstack([_matrix(each, n_rows) for each in answer])
-    array = np.asarray(answer.toarray() if hasattr(answer, "toarray") else answer)
-    return array.reshape(n_rows, -1)
+    return answer if issparse(answer) else np.asarray(answer).reshape(n_rows, -1)
+
+
+def _cells(ours: Any, lifted: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the row of each cell and the two values in it; of cells that both lack, nothing."""
+    if not (issparse(ours) or issparse(lifted)):
+        return np.repeat(np.arange(len(ours)), ours.shape[1]), ours.ravel(), lifted.ravel()
+    ours, lifted = csr_matrix(ours), csr_matrix(lifted)
+    at = (_there(ours) + _there(lifted)).nonzero()
+    return at[0], _at(ours, at), _at(lifted, at)
+
+
+def _there(rows: Any) -> Any:
+    """Return ones where sparse rows have a value, be it NaN."""
+    ones = np.ones(len(rows.data), dtype=bool)
+    return csr_matrix((ones, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _at(rows: Any, at: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    return np.asarray(rows[at]).ravel()

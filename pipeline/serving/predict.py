@@ -257,13 +257,27 @@ class Predictor:
 
     def _columns(self, values: Any) -> dict[str, Any]:
         """Return the columns of the output by name."""
-        values = np.asarray(values.toarray() if frames.is_sparse(values) else values)
+        values = np.asarray(self._dense(values) if frames.is_sparse(values) else values)
         if values.ndim == 1:
             what = "prediction" if self.method == "predict" else self.method
             return {what: pa.array(values)}
         if self.method == "predict_proba" and self.classes and values.shape[1] == 2:
             return {"probability": pa.array(values[:, 1])}
         return dict(zip(self._names(values.shape[1]), map(pa.array, values.T), strict=True))
+
+    def _dense(self, values: Any) -> Any:
+        """Return sparse rows with all their cells, as a Parquet file has them, where they fit."""
+        rows, width = values.shape
+        a_row, free = width * values.dtype.itemsize, partitioned.room("cpu")
+        if partitioned.COPIES * rows * a_row > free:
+            raise ConfigError(
+                f"{self.method} makes {width:,} columns, of which a Parquet file holds every cell: "
+                f"{rows:,} rows are {rows * a_row:,} bytes, and {partitioned.COPIES} times that is "
+                f"needed: {free:,} are free; set rows (--rows) to at most "
+                f"{free // (partitioned.COPIES * a_row):,}, or group rare categories "
+                "(min_frequency, max_categories)"
+            )
+        return values.toarray(order="F")  # whose columns Arrow takes over without a copy
 
     def _names(self, width: int) -> list[str]:
         if self.method == "transform" and hasattr(self.model, "get_feature_names_out"):

@@ -167,6 +167,25 @@ def test_missing_answers_agree_with_missing_ones_and_infinities_with_equal_ones(
     assert bool(found.differing) is not found.holds
 
 
+@pytest.mark.parametrize(
+    ("cell", "differing", "largest"),
+    [(2.0, 0.0, 0.0), (2.5, 0.5, 0.5), (0.0, 0.5, 2.0), (np.nan, 0.5, np.inf)],
+    ids=str,
+)
+def test_sparse_answers_are_compared_by_the_cells_that_are_there(
+    cell: float, differing: float, largest: float
+) -> None:
+    def answer(cell: float) -> Any:
+        made = sparse.csr_matrix((3 * [cell], [10**8, 5, 9], [0, 0, 3]), shape=(2, 10**9))
+        made.data[1:] = np.nan, 1
+        return made
+
+    answers = {"transform": answer(2.0)}, {"transform": answer(cell)}
+    (found,) = compare_answers(*answers, np.array([7, 9]), Tolerance())
+    assert (found.differing, found.largest, found.row) == (differing, largest, 9)
+    assert found.holds == (not differing)
+
+
 def test_labels_that_are_numbers_have_no_tolerance() -> None:
     y = 100_000.0 + Y
     model = fitted(LogisticRegression(), X, y)

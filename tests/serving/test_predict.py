@@ -25,6 +25,7 @@ from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, scan
+from pipeline.data import partitioned
 from pipeline.data.files import digest
 from pipeline.errors import ConfigError, DataError, OutputLocked
 from pipeline.serving.load import load
@@ -253,6 +254,18 @@ def test_models_of_texts_matrices_and_tables(tmp_path: Path) -> None:
     here = fitted(estimator, TABLE, None, tmp_path)
     here.predict(rows=70)
     assert list(here.made()) == load(here.model, "cpu").get_feature_names_out().tolist()
+
+
+def test_sparse_rows_are_written_where_all_their_cells_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = pd.DataFrame({"t": [f"v{i % 50}" for i in range(100)]})
+    here = fitted(OneHotEncoder(), X, None, tmp_path)
+    monkeypatch.setattr(partitioned, "room", lambda device: 20_000)
+    with pytest.raises(ConfigError, match=r"50 columns.*100 rows are 40,000 bytes.*at most 25,"):
+        here.predict(X)
+    here.predict(X, rows=25)
+    np.testing.assert_array_equal(here.made(), OneHotEncoder().fit_transform(X).toarray())
 
 
 def test_the_command_says_what_it_did(here: Here, tmp_path: Path) -> None:
