@@ -24,7 +24,7 @@ from pipeline.distributed.retry import retry
 from pipeline.errors import DataError, Unsupported
 from pipeline.estimator import as_given
 from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, compare_answers
-from pipeline.estimator.inputs import Input, as_passed, is_a, refuse_partitions
+from pipeline.estimator.inputs import DaskInput, Input, as_passed, is_a, refuse_partitions
 from pipeline.estimator.lifted import Lifts
 from pipeline.estimator.routing import METHODS as METADATA
 from pipeline.estimator.routing import WEIGHTS, as_sklearn_takes, route_to_last, runs_on_blocks
@@ -123,7 +123,7 @@ class Answers(Lifts):
     def _answer(self, method: str, X: Table, params: Params) -> Any:
         """Return what the plan says of rows that were taken; scikit-learn of sparse ones."""
         if not self._takes(X):
-            if self.device_ != "cpu":
+            if self.device_ != "cpu" or frames.is_partitioned(X):
                 raise DataError(
                     "X is sparse, and the model has learnt from dense rows; pass X.toarray(), of "
                     "a frame X.sparse.to_dense()"
@@ -135,7 +135,9 @@ class Answers(Lifts):
     def _takes(self, X: Table) -> bool:
         """Return whether rows are such as the plan is for, or it is for sparse ones as well."""
         takes = self.inputs_
-        if not isinstance(takes, Schema) or takes.sparse or not frames.holds_sparse(X, takes.used):
+        if not isinstance(takes, Schema | DaskInput) or takes.sparse:
+            return True
+        if not frames.holds_sparse(X, takes.used if isinstance(takes, Schema) else None):
             return True
         rules = [node.rule for node in self.plan_.nodes[:1] if self.device_ == "cuda"]
         return not self.plan_.programs and all(rule is None or rule.sparse for rule in rules)

@@ -100,24 +100,14 @@ class DaskInput:
     names: list[Name] | None
     n_features: int | None
     kinds: Mapping[str, str]
+    sparse: bool = False
 
     @classmethod
     def of(cls, X: Table) -> DaskInput:
-        """Return what is remembered of partitions.
-
-        Raises
-        ------
-        DataError
-            They are sparse matrices.
-        """
-        if frames.is_sparse(X._meta):
-            raise DataError(
-                "the partitions of X are sparse, which are not learnt from one by one; pass all "
-                "rows as one matrix, or dense ones: X.map_blocks(lambda rows: rows.toarray())"
-            )
+        """Return what is remembered of partitions."""
         names = list(X.columns) if hasattr(X, "columns") else None
         kinds = {str(name): kind_of(X._meta[name]) for name in names or ()}
-        return cls(names, int(X.shape[1]), kinds)
+        return cls(names, int(X.shape[1]), kinds, frames.is_sparse(X))
 
     def take(self, X: Table) -> Any:
         """Return a table with the fitted columns, in their order."""

@@ -143,7 +143,9 @@ def pack_inputs(inputs: Input) -> InputState:
         )
     assert isinstance(inputs, DaskInput)
     columns = [Column(kind) for kind in inputs.kinds.values()]
-    return InputState(kind="partitions", n_features=inputs.n_features, columns=columns)
+    return InputState(
+        kind="partitions", n_features=inputs.n_features, columns=columns, sparse=inputs.sparse
+    )
 
 
 def used(inputs: Input) -> list[Any] | None:
@@ -163,4 +165,5 @@ def unpack_inputs(state: InputState, names: Sequence[Any] | None, used: list[Any
         schema.sparse = state.sparse
         return schema
     kinds = {str(name): column.kind for name, column in (columns or {}).items()}
-    return DaskInput(None if names is None else list(names), state.n_features, kinds)
+    known = None if names is None else list(names)
+    return DaskInput(known, state.n_features, kinds, state.sparse)

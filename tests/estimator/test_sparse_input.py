@@ -35,7 +35,7 @@ from sklearn.utils import get_tags
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, explain, load, save
-from pipeline.errors import DataError, PipelineError, Unsupported
+from pipeline.errors import PipelineError, Unsupported
 from tests.estimator.test_all_estimators import (
     ALL,
     METHODS,
@@ -414,13 +414,6 @@ def test_sparse_columns_that_no_step_reads_are_nothing() -> None:
     model = on_cpu(estimator).fit(MIXED)
     assert "pipeline.preprocessing" in model.plan_.placements[0].implementation
     assert_same(model, clone(estimator).fit(MIXED), MIXED)
-
-
-def test_sparse_partitions_are_refused() -> None:
-    array = pytest.importorskip("dask.array")
-    chunks = array.from_array(DENSE, chunks=(20, 6)).map_blocks(sp.csr_matrix)
-    with pytest.raises(DataError, match="partitions of X are sparse.*pass all rows as one"):
-        on_cpu(MaxAbsScaler()).fit(chunks)
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,17 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_selection import SelectKBest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
+    MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
     PowerTransformer,
@@ -31,10 +34,12 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
 from pipeline.data import partitioned
+from pipeline.errors import DataError
 from tests.clusters import in_process
 from tests.estimator.test_sparse_output import NEW, SPECS, WIDE, X, Y, assert_same
 from tests.names import plain
 
+da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 delayed = pytest.importorskip("dask").delayed
 # Of five columns, the fifth and the sixth would have one score, up to the order of the sums.
@@ -154,3 +159,40 @@ def test_the_bytes_are_those_of_the_sparse_rows() -> None:
     rows = [part.compute() for part in made.to_delayed().ravel()]
     expected = sum(row.data.nbytes + row.indices.nbytes + row.indptr.nbytes for row in rows)
     assert partitioned.nbytes(made) == expected
+
+
+SPARSE = clone(SPECS["one-hot"]).fit_transform(X)
+
+
+def chunks(rows: Any) -> Any:
+    """Return sparse rows as a Dask array of two blocks of them, as Dask-ML makes them."""
+    cuts = rows[:9], rows[9:]
+    made = [da.from_delayed(delayed(r), r.shape, dtype=r.dtype, meta=r[:0]) for r in cuts]
+    return da.concatenate(made)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *(MaxAbsScaler(), TruncatedSVD(2, random_state=0), KMeans(2, n_init=1, random_state=0)),
+        *(LogisticRegression(), BOOSTING, MultinomialNB()),
+        make_pipeline(StandardScaler(with_mean=False), SGDClassifier(random_state=0)),
+    ],
+    ids=plain,
+)
+def test_partitions_may_be_sparse_themselves(estimator: Any, tmp_path: Path) -> None:
+    model = Accelerated(clone(estimator), device="cpu").fit(chunks(SPARSE), Y)
+    reference = clone(estimator).fit(SPARSE, Y)
+    method = "predict" if hasattr(estimator, "predict") else "transform"
+    expected = getattr(reference, method)(SPARSE)
+    save(model, tmp_path / "m.model")
+    for each in (model, load(tmp_path / "m.model", device="cpu"), model.to_sklearn()):
+        assert_same(getattr(each, method)(SPARSE), expected)
+    made = getattr(model, method)(chunks(SPARSE))
+    assert_same(made.compute() if hasattr(made, "compute") else made, expected)
+
+
+def test_of_dense_rows_no_sparse_partitions_are_asked() -> None:
+    model = Accelerated(StandardScaler(), device="cpu").fit(da.from_array(SPARSE.toarray()))
+    with pytest.raises(DataError, match="learnt from dense rows; pass X.toarray"):
+        model.transform(chunks(SPARSE))
