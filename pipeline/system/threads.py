@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from itertools import islice
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -73,8 +74,9 @@ def pieces() -> int:
 def each(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
     """Call a function for each item, on all cores, and yield the results in order.
 
-    A result is let go once it was taken, and context variables reach the threads. Inside of
-    `alone`, this thread does it all.
+    A result is let go once it was taken, and few wait for it: what is made is no longer than what
+    takes it can follow. Context variables reach the threads. Inside of `alone`, this thread does
+    it all.
 
     >>> list(each(abs, [-1, 2]))
     [1, 2]
@@ -82,10 +84,13 @@ def each(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
     if len(items) < 2 or _alone.get():
         yield from map(function, items)
         return
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        futures = deque(pool.submit(copy_context().run, function, item) for item in items)
-        while futures:
-            yield futures.popleft().result()
+    n_threads = len(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(n_threads) as pool:
+        futures = (pool.submit(copy_context().run, function, item) for item in items)
+        started = deque(islice(futures, 2 * n_threads))
+        while started:
+            started.extend(islice(futures, 1))
+            yield started.popleft().result()
 
 
 def in_step(

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import TruncatedSVD
@@ -148,6 +149,15 @@ def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
     assert_same(model.to_sklearn().transform(new), expected)
     save(model, tmp_path / "m.model")
     assert_same(load(tmp_path / "m.model", device="cpu").transform(new), expected)
+
+
+@pytest.mark.skipif("sparse_interface" not in get_config(), reason="scikit-learn 1.9 has it")
+@pytest.mark.parametrize("step", [WIDE, HOT, make_pipeline(WIDE, MaxAbsScaler())], ids=plain)
+def test_rows_are_an_array_where_sklearn_is_asked_for_it(step: Any) -> None:
+    with config_context(sparse_interface="sparray"):
+        made = Accelerated(clone(step), device="cpu").fit_transform(X)
+        assert_same(made, clone(step).fit_transform(X))
+    assert isinstance(made, sparse.csr_array)
 
 
 @pytest.mark.parametrize("step", DENSE_ONLY, ids=plain)

@@ -22,6 +22,16 @@ def test_results_come_in_order_whatever_thread_is_first() -> None:
     assert list(each(slow_start, range(4))) == [0, 1, 2, 3]
 
 
+def test_few_results_wait_to_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
+    made: list[int] = []
+    results = each(made.append, range(100))
+    next(results)
+    time.sleep(0.05)
+    assert len(made) <= 5
+    assert len(list(results)) == 99
+
+
 def test_one_item_stays_in_the_calling_thread_and_others_report_to_its_log() -> None:
     assert list(each(lambda item: threading.get_ident(), [0])) == [threading.get_ident()]
     with execution_log() as book, record("step", "fit", "cpu"):

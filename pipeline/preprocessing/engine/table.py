@@ -18,22 +18,27 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn import get_config
 
 from pipeline.data import frames, output
 from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
+    Cells,
     Dates,
     Indicators,
     Numbers,
     Objects,
     Sparse,
     Unread,
-    as_csr,
     as_numbers,
+    cells_of,
     common_type,
     flat,
     holds_others,
+    n_cells,
+    n_slots,
+    only_ones,
 )
 from pipeline.system import threads
 from pipeline.system.threads import pieces
@@ -119,6 +124,11 @@ class Table:
             if new:
                 store.update(zip(new, self._convert(form, new), strict=True))
         return list(map(store.__getitem__, names))
+
+    def let_go(self) -> None:
+        """Forget the columns that were converted; who reads them again converts them again."""
+        with self._lock:
+            self._columns.clear()
 
     def _convert(self, form: type, names: Sequence[Any]) -> Iterable[Any]:
         """Return whole columns; a GPU is waited for once for what is to be known of all."""
@@ -327,25 +337,104 @@ def write_sparse(table: Table, read: Read, dtype: str) -> Any:
 
 
 def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
-    """Return blocks as one matrix of compressed rows."""
+    """Return blocks as one matrix of compressed rows.
 
-    def rows_of(part: Part) -> sparse.csr_matrix:
-        blocks = blocks_to_write(read, part, beside=False)
-        kind = common_type(blocks) if dtype == "auto" else np.dtype(dtype)
-        return sparse.hstack([as_csr(b, part.n_rows, kind) for b in blocks], format="csr")
+    Each part's cells are appended as they are made. The ones of a matrix that holds no others are
+    made at last, when the codes that they come from are let go.
+    """
+    seen = _seen(table)
+    first = blocks_to_write(read, seen, beside=False)
+    kind = common_type(first) if dtype == "auto" else np.dtype(dtype)
+    rows = CellRows(table.n_rows, table.n_rows * sum(map(n_slots, first)))
 
-    return sparse.vstack(list(table.each(rows_of)) or [rows_of(table.whole)], format="csr")
+    def made(part: Part) -> Cells:
+        return cells_of(blocks_to_write(read, part, beside=False), part.n_rows, kind)
+
+    for cells in table.each(made):
+        rows.append(cells)
+    if only_ones(first):
+        table.let_go()
+    return as_interface(first)(rows.to_csr(sum(block.width for block in first), kind))
+
+
+def as_interface(blocks: Sequence[Block]) -> type:
+    """Return the class that scikit-learn makes of blocks: an array where one of them is one."""
+    arrays = any(isinstance(b, Sparse) and isinstance(b.values, sparse.sparray) for b in blocks)
+    # Before scikit-learn 1.9 all of its own were matrices.
+    asked = get_config().get("sparse_interface", "spmatrix")
+    return sparse.csr_array if arrays or asked == "sparray" else sparse.csr_matrix
+
+
+def index_type(largest: int) -> str:
+    """Return the type of indices up to a number, as SciPy chooses it.
+
+    >>> index_type(2**31 - 1), index_type(2**31)
+    ('int32', 'int64')
+    """
+    return "int32" if largest <= np.iinfo("int32").max else "int64"
+
+
+class CellRows:
+    """Rows of a matrix whose cells are appended, in room that is made for as many as expected.
+
+    Parameters
+    ----------
+    n_rows : int
+        That there will be.
+    most : int
+        Cells that there may be.
+    """
+
+    def __init__(self, n_rows: int, most: int) -> None:
+        self.ends = np.zeros(n_rows + 1, dtype=index_type(most))
+        self.n_rows = 0
+        self.columns: Any = np.empty(0, dtype="int32")
+        self.values: Any = None
+
+    def append(self, cells: Cells) -> None:
+        """Add rows after those that are there."""
+        counts, columns, values = cells
+        start, done = int(self.ends[self.n_rows]), self.n_rows + len(counts)
+        end = start + len(columns)
+        np.cumsum(counts, out=self.ends[self.n_rows + 1 : done + 1])
+        self.ends[self.n_rows + 1 : done + 1] += start
+        self.columns = self._fitting(self.columns, end, done)
+        self.columns[start:end] = columns
+        if values is not None:
+            held = np.empty(0, dtype=values.dtype) if self.values is None else self.values
+            self.values = self._fitting(held, end, done)
+            self.values[start:end] = values
+        self.n_rows = done
+
+    def _fitting(self, held: np.ndarray, end: int, done: int) -> np.ndarray:
+        """Return an array with room for more, and for the rows to come if they are like these."""
+        if end <= len(held):
+            return held
+        n = end if done + 1 >= len(self.ends) else int(end / done * len(self.ends) * 1.01) + 1
+        if not len(held):
+            return np.empty(n, dtype=held.dtype)
+        # The system moves pages, where a copy would need room for both.
+        held.resize(n, refcheck=False)
+        return held
+
+    def to_csr(self, width: int, dtype: Any) -> sparse.csr_matrix:
+        """Return the matrix; cells without a value are ones."""
+        n = int(self.ends[-1])
+        self.columns.resize(n, refcheck=False)
+        if self.values is None:
+            self.values = np.ones(n, dtype=dtype)
+        self.values.resize(n, refcheck=False)
+        kind = index_type(max(n, width))
+        held = (self.values, *(each.astype(kind, copy=False) for each in (self.columns, self.ends)))
+        return sparse.csr_matrix(held, shape=(self.n_rows, width))
 
 
 def count_cells(table: Any, reads: Sequence[Read]) -> np.ndarray:
     """Return how many rows a table has, and how many of their cells are not zero."""
 
-    def known(part: Part, read: Read) -> int:
-        blocks = blocks_to_write(read, part, beside=False)
-        return sum(as_csr(block, part.n_rows, common_type([block])).nnz for block in blocks)
-
     def count(part: Part) -> np.ndarray:
-        return np.array([part.n_rows, sum(known(part, read) for read in reads)])
+        blocks = [block for read in reads for block in blocks_to_write(read, part, beside=False)]
+        return np.array([part.n_rows, sum(n_cells(block, part.n_rows) for block in blocks)])
 
     counted: np.ndarray = table.reduce(count, np.add)
     return counted

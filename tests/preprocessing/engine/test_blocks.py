@@ -14,8 +14,8 @@ from pipeline.preprocessing.engine.blocks import (
     Numbers,
     Sparse,
     as_categories,
-    as_csr,
     as_numbers,
+    cells_of,
     scale,
     take_columns,
 )
@@ -49,7 +49,7 @@ def test_sparse_rows_write_the_cells_that_are_there(duplicates: bool) -> None:
     cells = ([5.0, 7.0], [1, 0], [0, 1, 2]) if not duplicates else ([2, 3, 7], [1, 1, 0], [0, 2, 3])
     block = Sparse(csr_matrix(cells, shape=(2, 2)))
     assert written(Joined([NUMBERS, block]))[:, 2:].tolist() == [[0, 5], [7, 0]]
-    assert as_csr(block, 2, "float32").dtype == "float32"
+    assert cells_of([block], 2, "float32").values.dtype == "float32"
     assert written(scale(block, 2)).tolist() == [[0, 10], [14, 0]]
     assert written(take_columns(block, np.array([1]), rows(2))).tolist() == [[5], [0]]
 

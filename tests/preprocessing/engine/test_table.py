@@ -1,17 +1,40 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
+from dataclasses import replace
 from threading import get_ident
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from sklearn.preprocessing import OneHotEncoder
 
 from pipeline.data import frames
 from pipeline.preprocessing.engine import table as module
-from pipeline.preprocessing.engine.blocks import Categories, Indicators, Numbers
-from pipeline.preprocessing.engine.table import Cut, Part, Table, count_cells, density
+from pipeline.preprocessing.engine.blocks import (
+    Block,
+    Categories,
+    Cells,
+    Indicators,
+    Numbers,
+    Scaled,
+    Sparse,
+    common_type,
+    join,
+)
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.engine.table import (
+    CellRows,
+    Cut,
+    Part,
+    Table,
+    count_cells,
+    density,
+    write_csr,
+)
 from pipeline.system.threads import each, halved
 from tests.contract import standins
 
@@ -56,6 +79,84 @@ def test_density_is_counted_without_the_rows_of_dense_blocks(frame: pd.DataFrame
     counted = count_cells(table, [one_hot])
     assert density(table.first(), [dense], [one_hot], counted) == 3 / 8
     assert asked == [1]
+
+
+CELLS = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, np.nan, 0, 0], [0, 0, 0, 4]])
+HOLES = Indicators([np.array([1, -1, 0, 1]), np.array([-2, -1, 2, 0])], [2, 3])
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [Numbers(CELLS)],
+        [HOLES],
+        [HOLES, Numbers(CELLS), HOLES],
+        [Indicators([np.array([0, 1, 0, 1])], [2], "float32")],
+        [Scaled(HOLES, 0.5), Numbers(np.ones((4, 2), dtype="int32"))],
+        [Scaled(Scaled(HOLES, 0), 2)],
+        [Sparse(sparse.csr_matrix(CELLS)), HOLES, Numbers(CELLS)],
+        [Sparse(sparse.csr_array(CELLS)), Scaled(HOLES, 3.0)],
+        [Numbers(CELLS.astype(bool))],
+    ],
+    ids=range(9),
+)
+def test_compressed_rows_are_those_that_scipy_stacks(blocks: list[Block]) -> None:
+    def cut(part: Part) -> Block:
+        return join([_rows(block, part.rows) for block in blocks])
+
+    made = write_csr(Table(np.zeros((4, 2))), cut, "auto")
+    expected = sparse.hstack(list(map(_stored, blocks)), format="csr")
+    assert made.dtype == expected.dtype
+    for held in ("indptr", "indices", "data"):
+        assert getattr(made, held).dtype == getattr(expected, held).dtype
+        np.testing.assert_array_equal(getattr(made, held), getattr(expected, held))
+    assert made.shape == expected.shape
+    assert made.has_sorted_indices
+
+
+def _rows(block: Block, rows: slice) -> Block:
+    """Return some rows of a block."""
+    if isinstance(block, Indicators):
+        return replace(block, positions=[each[rows] for each in block.positions])
+    if isinstance(block, Scaled):
+        return Scaled(_rows(block.block, rows), block.weight)
+    assert isinstance(block, Numbers | Sparse)
+    return type(block)(block.values[rows])
+
+
+def _stored(block: Block) -> Any:
+    """Return a block as SciPy holds it: the ones of a one-hot matrix are there, whatever weight."""
+    if isinstance(block, Scaled):
+        return _stored(block.block) * block.weight
+    out = np.zeros((4, block.width), dtype=common_type([block]))
+    block.write(out)
+    return sparse.csr_matrix(out)
+
+
+def test_room_is_made_for_rows_that_hold_more_than_those_before() -> None:
+    rows = CellRows(4, 2**40)
+    for n in (0, 1, 5, 0):
+        cells = np.arange(n, dtype="int32")
+        rows.append(Cells(np.array([n]), cells, cells + 0.5))
+    made = rows.to_csr(5, "float64")
+    assert made.indptr.tolist() == [0, 0, 1, 6, 6]
+    assert made.indices.tolist() == [0, *range(5)]
+    assert made.data.tolist() == [0.5, 0.5, 1.5, 2.5, 3.5, 4.5]
+    assert made.indptr.dtype == made.indices.dtype == "int32"
+
+
+def test_one_hot_rows_take_little_more_than_their_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({name: rng.integers(0, 500, 1_500_000) for name in "abcd"})
+    encoder = Program(OneHotEncoder(), sparse=True)
+    tracemalloc.start()
+    made = encoder.fit_transform(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    own = made.data.nbytes + made.indices.nbytes + made.indptr.nbytes
+    assert peak <= own + X.memory_usage().sum() / 4
 
 
 def test_a_part_takes_its_rows_of_arrays(frame: pd.DataFrame) -> None:
