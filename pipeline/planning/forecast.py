@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
 
 from pipeline.backends import incremental
 from pipeline.backends.base import find_last_dtype
@@ -14,16 +15,18 @@ from pipeline.backends.cuml import multi_gpu
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.xgboost import distributed
-from pipeline.data import partitioned
+from pipeline.data import frames, partitioned
 from pipeline.data.output import container
 from pipeline.data.read import CODE, STRING
 from pipeline.distributed.cluster import active
 from pipeline.planning.classify import Kind, Node
-from pipeline.preprocessing.engine.build import columns_read
+from pipeline.preprocessing.engine.build import columns_read, makes_sparse
 from pipeline.system import devices
 from pipeline.typing import DType, Estimator, Table
 
 IN_TURN = "one partition after another"
+INDEX = 4
+"""Bytes of the number of a cell's column, and of the end of a row, in CSR."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,15 @@ class PartitionRows:
         Whether they are a frame, and no matrix.
     beside : str
         What the bytes leave out.
+    unknown : str
+        What the rows themselves would tell.
     """
 
     rows: int | None
     width: int
     framed: bool
     beside: str = ""
+    unknown: str = "the number of rows"
 
     def fits(self, device: str) -> tuple[bool | None, str]:
         """Return whether one process can hold them, None where that is unknown, and the sizes."""
@@ -53,7 +59,7 @@ class PartitionRows:
         free = None if unknown else partitioned.room(device)
         left = f"{free:,} free" if free is not None else "the free memory of the GPU is not known"
         if self.rows is None:
-            return None, f"the number of rows is not known before the run, {left}"
+            return None, f"{self.unknown} is not known before the run, {left}"
         need = self.rows * self.width
         enough = None if free is None else partitioned.COPIES * need <= free
         return enough, f"about {need:,} bytes of rows{self.beside}, {left}"
@@ -81,6 +87,7 @@ def _forecast_steps(
     nodes: Sequence[Node], device: str, X: Table, dtype: str
 ) -> Iterator[tuple[str, str]]:
     table: PartitionRows | None = describe_rows(X)
+    sparse = frames.is_sparse(X)
     columns = _count_columns(nodes[0].estimator, X)
     known = find_last_dtype(dtype, device, nodes[-1].estimator, nodes[-1].rule)
     handed_on = "float64" if known == "auto" else known
@@ -92,7 +99,9 @@ def _forecast_steps(
         elif node.runs_on_blocks and not any(place.reasons for place in node.placements):
             yield node.path, "the statistics of the partitions are merged"
             to_last = i >= len(nodes) - 2
-            table = _transform_rows(node, table, columns, handed_on if to_last else "float64")
+            sparse = device == "cpu" and makes_sparse(node.estimator, given=sparse)
+            kind = handed_on if to_last else "float64"
+            table = _transform_rows(node, table, columns, kind, sparse=sparse)
         else:
             sentence = _forecast_model(node, table, "cpu" if node.reasons else device)
             yield node.path, sentence
@@ -104,6 +113,8 @@ def describe_rows(X: Table) -> PartitionRows:
 
     Its rows are known of tables in memory and of Parquet files that are read without conditions.
     """
+    if frames.is_sparse(X):
+        return PartitionRows(None, 0, framed=False, unknown="the number of cells")
     if not hasattr(X, "columns"):
         known = not np.isnan(X.shape[0])
         return PartitionRows(
@@ -139,12 +150,22 @@ def _count_columns(first: Estimator, X: Table) -> int:
     return int(X.shape[1]) if read is None else len(read)
 
 
-def _transform_rows(node: Node, table: PartitionRows, columns: int, dtype: str) -> PartitionRows:
-    """Return what a transformer makes: as many columns as it reads, as far as is known."""
+def _transform_rows(
+    node: Node, table: PartitionRows, columns: int, dtype: str, *, sparse: bool
+) -> PartitionRows:
+    """Return what a transformer makes: as many columns as it reads, as far as is known.
+
+    Of sparse rows, as many cells: one for each column that is one-hot encoded.
+    """
     inside = [leaf for _, leaf in node.leaves if not isinstance(leaf, str)]
-    same = all(isinstance(leaf, OneToOneFeatureMixin) for leaf in inside)
-    beside = "" if same else " if there are as many columns as before"
     width = columns * np.dtype(dtype).itemsize
+    if sparse:
+        one_each: tuple[type, ...] = (OneToOneFeatureMixin, OneHotEncoder, KBinsDiscretizer)
+        what, width = "cells in a row as columns", width + (columns + 1) * INDEX
+    else:
+        one_each, what = (OneToOneFeatureMixin,), "columns as"
+    same = all(isinstance(leaf, one_each) for leaf in inside)
+    beside = " as CSR" * sparse + ("" if same else f" if there are as many {what} before")
     return replace(table, width=width, beside=beside, framed=container(node.estimator) != "default")
 
 

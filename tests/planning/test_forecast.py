@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import IncrementalPCA
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from xgboost import XGBClassifier
 
 import pipeline
@@ -111,10 +112,45 @@ def test_the_estimate_says_what_it_leaves_out() -> None:
     coded = table().assign(c=pd.Categorical(["x"] * ROWS), d=pd.array([1] * ROWS, "Int64"))
     (place,) = explain(LogisticRegression(), "cpu", dd.from_pandas(coded, 2)).placements
     assert f"about {ROWS * 28:,} bytes of rows, " in place.note
-    encoded = make_pipeline(OneHotEncoder(), LogisticRegression())
-    assert (
-        "if there are as many columns as before" in explain(encoded, "cpu", X).placements[-1].note
-    )
+
+
+WIDE = pd.DataFrame({"t": [f"v{i % 50}" for i in range(ROWS)], "u": ["a", "b"] * (ROWS // 2)})
+
+
+@pytest.mark.parametrize(
+    ("encoder", "said"),
+    [
+        (OneHotEncoder(), f"{ROWS * 28:,} bytes of rows as CSR, "),
+        (
+            make_column_transformer((OneHotEncoder(), ["t"])),
+            f"{ROWS * 16:,} bytes of rows as CSR, ",
+        ),
+        (
+            make_pipeline(OneHotEncoder(), PolynomialFeatures()),
+            f"{ROWS * 28:,} bytes of rows as CSR if there are as many cells in a row as columns",
+        ),
+        (
+            OneHotEncoder(sparse_output=False),
+            f"{ROWS * 16:,} bytes of rows if there are as many columns as before",
+        ),
+    ],
+    ids=["one-hot", "a column", "products", "dense"],
+)
+def test_the_bytes_of_sparse_rows_are_those_of_their_cells(encoder: Any, said: str) -> None:
+    estimator = make_pipeline(encoder, LogisticRegression())
+    (*_, last) = explain(estimator, "cpu", dd.from_pandas(WIDE, 3)).placements
+    assert f"gathered to one process: about {said}" in last.note
+
+
+def test_what_is_said_of_sparse_rows_is_what_the_fit_finds() -> None:
+    X = dd.from_pandas(WIDE, 3)
+    made = Accelerated(OneHotEncoder(), device="cpu").fit_transform(X)
+    said = forecast.describe_rows(X), forecast.describe_rows(made)
+    (node,) = classify(OneHotEncoder(), "cpu")
+    expected = forecast._transform_rows(node, said[0], 2, "float64", sparse=True)
+    ends = 4 * 3  # of each partition
+    assert partitioned.nbytes(made) == expected.width * ROWS + ends
+    assert said[1].fits("cpu")[1].startswith("the number of cells is not known before the run")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -481,6 +481,30 @@ def must_come_first(estimator: Estimator) -> bool:
     """Return whether a transformer selects columns, which only a table has."""
     inside = walk(estimator, "", first=False)
     return any(type(how) is ColumnTransformer and not first for _, how, first in inside)
+
+
+def makes_sparse(how: Any, *, given: bool = False) -> bool:
+    """Return whether a transformer may make sparse rows, of sparse or of dense ones.
+
+    Those of a `ColumnTransformer` are sparse only where few cells are not zero.
+
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> makes_sparse(OneHotEncoder()), makes_sparse(OneHotEncoder(sparse_output=False))
+    (True, False)
+    """
+    if left_out(how):
+        return given
+    kind, held = type(how), [each for _, each in parts(how)]
+    if kind is Pipeline:
+        return reduce(lambda before, each: makes_sparse(each, given=before), held, given)
+    if kind is ColumnTransformer:
+        return bool(how.sparse_threshold) and any(map(makes_sparse, held))
+    if kind is FeatureUnion:
+        return any(makes_sparse(each, given=given) for each in held)
+    if kind in TWINS:
+        return TWINS[kind](how).makes_sparse(given)
+    texts = kind.__module__.startswith("sklearn.feature_extraction.text")
+    return texts or (given and not getattr(how, "dense_output", True))
 
 
 def left_out(how: Any) -> bool:
