@@ -277,12 +277,14 @@ def _origin(given: pd.Series, converted: pd.Series) -> Origin | None:
 
 def _from_array(X: Table, *, objects: bool) -> Any:
     # NumPy makes text of every value as soon as one is text.
+    if frames.library(X) == "cupyx":
+        X = X.tocsr()  # itself, where it is; cuML takes no other form
     array = X if frames.library(X) in frames.ARRAYS or frames.is_sparse(X) else np.asarray(X)
     if array is not X and array.dtype.kind in "US":
         array = np.asarray(X, dtype=object)
-    if array.ndim != 2:
+    if len(array.shape) != 2:
         raise DataError(
-            f"X has {array.ndim} dimension(s) and a table has 2. Reshape your data: "
+            f"X has {len(array.shape)} dimension(s) and a table has 2. Reshape your data: "
             "X.reshape(-1, 1) is one column, X.reshape(1, -1) one row"
         )
     if array.dtype.kind in "cV":

@@ -38,6 +38,8 @@ _DEVICE = {"pandas": "cpu", "numpy": "cpu", "cudf": "cuda", "cupy": "cuda", "cup
 _TO_ARRAY = {"pandas": "to_numpy", "cudf": "to_cupy"}
 LARGE = 2**20
 """Bytes whose copy from a GPU takes longer than the wait for it: they need not come with others."""
+INT32 = 2**31 - 1
+"""The largest index of cuML's sparse rows."""
 NULLABLE = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}
 """Kind of numbers -> pandas' type for those with missing values."""
 
@@ -122,7 +124,7 @@ def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:
     if not is_frame(X):
         return is_sparse(X)
     columns = zip(X.columns, X.dtypes, strict=True)
-    found = [name for name, dtype in columns if isinstance(dtype, pd.SparseDtype)]
+    found = (name for name, dtype in columns if isinstance(dtype, pd.SparseDtype))
     return any(names is None or name in names for name in found)
 
 
@@ -416,6 +418,8 @@ def to_device(X: Table, device: str) -> Any:
         return X
     if is_sparse(X):
         return csr_to_host(X) if device == "cpu" else csr_to_gpu(X)
+    if source == "pandas" and is_frame(X) and _all_sparse(X):
+        return csr_to_gpu(X.sparse.to_coo())
     if source == "cudf":
         trace.record_transfer(to_host=_own_nbytes(X))
         return X.to_pandas()
@@ -423,6 +427,10 @@ def to_device(X: Table, device: str) -> Any:
         return _copy_to_host(X, state=False)
     trace.record_transfer(to_device=nbytes(X))
     return _upload(X) if source == "pandas" else load("cupy").asarray(X)
+
+
+def _all_sparse(X: Table) -> bool:
+    return all(isinstance(dtype, pd.SparseDtype) for dtype in X.dtypes)
 
 
 def _upload(X: Table) -> Any:
@@ -522,9 +530,25 @@ def csr_to_gpu(X: Table) -> Any:
     """Return a SciPy matrix as compressed rows of CuPy, recording the copy.
 
     Counts become float64, the type that scikit-learn computes with: CuPy has no sparse integers.
+    Cells that are stored twice become one, and indices int32, for cuML takes no others.
+
+    Raises
+    ------
+    DataError
+        There are too many cells for such indices.
     """
     X = X.tocsr()
-    X = X.astype("float64") if X.dtype.kind in "iu" else X
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if max(X.nnz, *X.shape) > INT32:
+        raise DataError(
+            f"X has {X.shape} rows and columns and {X.nnz:,} cells that are not zero, and cuML "
+            f"counts up to {INT32:,}; pass fewer rows, or use device='cpu'"
+        )
+    X = X if X.dtype in ("float32", "float64") else X.astype("float64")
+    narrow = (X.data, X.indices.astype("int32", copy=False), X.indptr.astype("int32", copy=False))
+    X = type(X)(narrow, shape=X.shape)
     trace.record_transfer(to_device=csr_nbytes(X))
     return load("cupyx.scipy.sparse.csr_matrix")(X)
 
