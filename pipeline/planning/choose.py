@@ -197,17 +197,20 @@ def choose_for(device: str, estimator: BaseEstimator, X: Table) -> Choice:
     size = _shape(X)
     if size is None:
         return Choice("cuda", f"{choice.why}; how many rows there are is not known beforehand")
-    return choose_by_size(choice, estimator, *size)
+    what = "cells a row that are not zero" if frames.is_sparse(X) else "columns"
+    return choose_by_size(choice, estimator, *size, what)
 
 
-def choose_by_size(choice: Choice, estimator: BaseEstimator, n_rows: int, n_columns: int) -> Choice:
+def choose_by_size(
+    choice: Choice, estimator: BaseEstimator, n_rows: int, n_columns: int, what: str = "columns"
+) -> Choice:
     """Return a choice of ``"auto"``, overruled where the job is too small or too large for it."""
     if choice.name == "cpu":
         return choice
     validate(estimator)
     advice = advise(estimator, n_rows, n_columns, _gpu_memory())
     named = f"{choice.why}; " if advice.name == "cuda" else ""
-    return Choice(advice.name, f"{named}{n_rows:,} rows × {n_columns:,} columns: {advice.why}")
+    return Choice(advice.name, f"{named}{n_rows:,} rows × {n_columns:,} {what}: {advice.why}")
 
 
 def describe_sizes(estimator: BaseEstimator) -> str:
@@ -269,6 +272,8 @@ def _shape(X: Table) -> tuple[int, int] | None:
     if shape is None:
         first = X[0] if isinstance(X, list | tuple) and X else ""
         return len(X), len(first) if isinstance(first, list | tuple) else 1
+    if frames.is_sparse(X):
+        return int(shape[0]), math.ceil(X.nnz / max(shape[0], 1))
     return int(shape[0]), int(shape[1]) if len(shape) > 1 else 1
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from dask import dataframe
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA, IncrementalPCA
@@ -175,6 +176,13 @@ def test_the_model_keeps_the_reason() -> None:
 def test_an_invalid_spec_is_refused_before_it_is_judged() -> None:
     with pytest.raises(ConfigError, match="C"):
         choose_for("auto", LogisticRegression(C=-1), np.zeros((100, 3)))
+
+
+@pytest.mark.usefixtures("one_gpu")
+def test_of_sparse_rows_the_cells_count_that_are_not_zero() -> None:
+    X = sparse.eye_array(4_000, 100_000, format="csr")
+    found = choose_for("auto", LogisticRegression(), X)
+    assert "4,000 rows × 1 cells a row that are not zero" in found.why
 
 
 def test_without_a_gpu_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
