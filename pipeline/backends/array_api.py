@@ -166,6 +166,8 @@ class ArrayApiModel(Model):
         Path of the step, for messages.
     """
 
+    sparse = False
+
     def __init__(self, estimator: BaseEstimator, step: str) -> None:
         mixed = type(estimator) is GaussianMixture
         super().__init__(estimator, Mixture(**clone(estimator).get_params()) if mixed else None)
@@ -203,7 +205,7 @@ class ArrayApiModel(Model):
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``, on the device; labels that are text on the host."""
         with dispatching():
-            made = super().call(method, frames.matrix(X, dtype=self.dtype), **params)
+            made = super().call(method, frames.matrix(self.taken(X), dtype=self.dtype), **params)
         if method != "predict" or self.classes is None:
             return made
         if self.classes.dtype.kind in "iufb":

@@ -8,10 +8,13 @@ from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_array, get_tags
 
 from pipeline.backends import casting, incremental
 from pipeline.data import checks, frames, partitioned
+from pipeline.data.dense import densify
 from pipeline.errors import Reason
 from pipeline.typing import Array, Estimator, Params, ReadParams, Table, Target
 
@@ -41,6 +44,12 @@ class Model:
 
     narrow = False
     """Whether no other type can be asked for."""
+
+    sparse = True
+    """Whether it takes sparse rows where it runs."""
+
+    step = ""
+    """Path of the step, for messages."""
 
     row: Any = None
     """Zeros, with the type and names of the rows that it was given to learn from."""
@@ -93,9 +102,28 @@ class Model:
         """Return rows as they are, or as a matrix of the type that it learns from."""
         return X if self.dtype == "auto" else frames.matrix(X, dtype=self.dtype)
 
+    def taken(self, X: Table, order: str = "C") -> Any:
+        """Return sparse rows as a matrix where it takes none, and others as they are.
+
+        Raises
+        ------
+        Unsupported
+            The matrix does not fit.
+        TypeError
+            scikit-learn's estimator takes none either.
+        """
+        if self.sparse or not frames.is_sparse(X):
+            return X
+        if not get_tags(self.estimator).input_tags.sparse:
+            check_array(csr_matrix((1, 1)), input_name="X")
+        why = f"{type(self.estimator).__name__} takes no sparse rows on the GPU"
+        if self.dtype not in ("auto", X.dtype):
+            X = X.astype(self.dtype)
+        return densify(X, self.step, why, order)
+
     def learnt_from(self, X: Table, order: str = "C") -> Any:
         """Return rows as a matrix to learn from, and remember what they were."""
-        made = frames.matrix(X, order, self.dtype)
+        made = frames.matrix(self.taken(X, order), order, self.dtype)
         if self.dtype != "auto" and not frames.is_sparse(X):
             self.row = casting.make_zero_row(X)
             if not frames.is_partitioned(X):
@@ -279,7 +307,10 @@ class Backend(Protocol):
     """The order of a matrix that it learns from without making a copy."""
 
     sparse: bool = True
-    """Whether it takes the sparse rows that text vectorizers make."""
+    """Whether it takes sparse rows; for others they are made dense, where they fit."""
+
+    sparse_note: str = ""
+    """What there is to say of sparse rows that it takes."""
 
     unsafe_in_float32: bool = False
     """Whether it learns from float64, unless another type is asked for."""

@@ -24,7 +24,7 @@ ON_DEVICE = {"device": "cuda"}
 class XGBoostBackend(Backend):
     """Runs XGBoost's own classes by their parameter `device`."""
 
-    sparse = False
+    sparse_note = "sparse rows come to the host, where it bins the cells that are there"
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return the estimator, placed on the GPU."""
@@ -118,13 +118,3 @@ def no_twin(estimator: Estimator, step: str) -> Reason:
 
 def _substitute(kind: type) -> str | None:
     return SUBSTITUTES.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
-
-
-def needs_dense(estimator: Estimator, step: str) -> Reason:
-    """Return the reason against an estimator that takes no sparse rows."""
-    return Reason(
-        step,
-        f"{type(estimator).__name__} takes no sparse rows on the GPU",
-        "use one that does, as LogisticRegression, MultinomialNB or PCA, "
-        "or device='auto' to run this step on the CPU",
-    )

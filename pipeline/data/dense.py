@@ -51,7 +51,7 @@ def densifying(
         yield
 
 
-def densify(X: Table, step: str, why: str) -> Any:
+def densify(X: Table, step: str, why: str, order: str = "C") -> Any:
     """Return sparse rows as a dense matrix where it fits, as an event of the log.
 
     >>> from scipy.sparse import csr_matrix
@@ -59,4 +59,4 @@ def densify(X: Table, step: str, why: str) -> Any:
     [[0.0, 2.0]]
     """
     with densifying(X.shape, X.dtype, frames.device_of(X), step, why):
-        return X.toarray()
+        return X.toarray(order)

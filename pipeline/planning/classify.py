@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from sklearn.base import BaseEstimator, clone
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import get_tags
@@ -32,8 +33,11 @@ from pipeline.typing import Estimator, Table
 DEVICES = ("cpu", "cuda")
 BLOCKS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
 
-Rows = Literal["dense", "sparse", "unknown"]
-"""What a step is given; text vectorizers make sparse rows."""
+Rows = Literal["dense", "sparse", "either", "unknown"]
+"""What a step is given: text vectorizers make sparse rows, and preprocessing
+makes either, by how many cells are not zero."""
+
+MADE_DENSE = "sparse rows are made dense where they fit, and refused otherwise"
 
 
 Leaves = Sequence[tuple[str, Any]]
@@ -111,7 +115,7 @@ def classify(
     device : {"cpu", "cuda"}
     path : str
         Where it stands inside another one.
-    rows : {"dense", "sparse", "unknown"}
+    rows : {"dense", "sparse", "either", "unknown"}
         What the first step is given.
 
     Raises
@@ -130,8 +134,11 @@ def classify(
     """
     nodes: list[Node] = []
     for step, part, leaves in validate(estimator, path):
-        nodes.append(_classify(part, step, device, rows, leaves))
-        rows = _rows_made(nodes[-1], rows)
+        node = _classify(part, step, device, rows, leaves)
+        if node.rule is not None and rows != "dense":
+            node = node.noted(_tell_rows(node.rule, rows, nodes))
+        nodes.append(node)
+        rows = _rows_made(node, rows)
     if getattr(estimator, "memory", None) is not None:
         nodes[0] = nodes[0].noted("memory: fitted steps are not kept for other fits")
     return tuple(nodes)
@@ -160,8 +167,7 @@ def takes_sparse(estimator: BaseEstimator) -> bool:
     part = named_steps(estimator)[0][1]
     if meta.holds_estimators(part):
         return all(takes_sparse(each) for each in meta.inner_estimators(part).values())
-    rule = None if kind_of_step(part) is Kind.PREPROCESSING else cuda.find_backend(part)
-    return rule is not None and rule.sparse
+    return kind_of_step(part) is not Kind.PREPROCESSING and cuda.find_backend(part) is not None
 
 
 def named_steps(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any]]:
@@ -216,12 +222,19 @@ def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> 
             if rule is None:
                 raise Unsupported(cuda.no_twin(part, path))
             places = (rule.describe(part, path),)
-            if rows == "sparse" and not rule.sparse:
-                raise Unsupported(cuda.needs_dense(part, path))
     except Unsupported as error:
         return Node(path, part, kind, rule, error.reasons, leaves=leaves)
     blocks = kind is Kind.PREPROCESSING
     return Node(path, part, kind, rule, against, places, leaves, runs_on_blocks=blocks)
+
+
+def _tell_rows(rule: Backend, rows: Rows, before: Sequence[Node]) -> str:
+    """Return what there is to say of the sparse rows that a model may be given."""
+    inside = [part for node in before for part in build.walk(node.estimator, node.path)]
+    least = [how.sparse_threshold for _, how, _ in inside if type(how) is ColumnTransformer]
+    few = f" where fewer than {least[-1]:g} of the cells are not zero" if least else ""
+    given = f"is given CSR{few}" if least or (rows == "either" and before) else ""
+    return "; ".join(filter(None, (given, rule.sparse_note if rule.sparse else MADE_DENSE)))
 
 
 def _look_inside(part: Any, path: str, rows: Rows, leaves: Leaves) -> Node:
@@ -251,7 +264,7 @@ def _place_on_blocks(
     part: Any, path: str, device: str, rows: Rows, leaves: Leaves
 ) -> tuple[tuple[Placement, ...], tuple[Reason, ...]]:
     """Return where the parts of preprocessing run, and why some cannot run on the device."""
-    if rows != "dense":
+    if rows not in ("dense", "either"):
         suggestion = "leave it out, or use device='auto'; of sparse X, pass X.toarray()"
         what = "are" if rows == "sparse" else "may be"
         why = f"its rows {what} sparse, and blocks are dense"
@@ -297,11 +310,14 @@ def _is_text(part: Any) -> bool:
 
 
 def _rows_made(node: Node, rows: Rows) -> Rows:
-    """Return what a step hands to the next one; text vectorizers make sparse rows."""
+    """Return what a step hands to the next one."""
     if node.kind is Kind.TEXT:
         return "sparse"
     if meta.holds_estimators(node.estimator):  # a selector hands on what it is given
         return rows
+    if node.runs_on_blocks or hasattr(node.estimator, "dense_output"):
+        sparse = build.makes_sparse(node.estimator, given=rows != "dense")
+        return (rows if rows != "dense" else "either") if sparse else "dense"
     if _makes_dense(node) or (not node.reasons and rows == "dense"):
         return "dense"
     texts = any(_is_text(leaf) for _, leaf in node.leaves)

@@ -96,6 +96,11 @@ class _Model:
             mean = _host(X).mean(axis=0)
             _host(X)[...] = _host(X) - mean + mean
 
+    def _refuse_sparse(self, X: Any) -> None:
+        if sparse.issparse(_host(X)) and not self.rule.sparse:
+            # cuml.internals.validation.check_array
+            raise TypeError("Sparse data was passed for X, but dense data is required.")
+
     def _through_the_host(self, X: Any) -> None:
         """Hand rows to the model of each pair of classes, which takes them from the host."""
         if self.rule.pairs and len(self._fitted.classes_) > 2:
@@ -149,12 +154,13 @@ def _learning(name: str) -> Callable[..., Any]:
                 RECORDER.copied("device", "explicit", each.nbytes)
         with RECORDER.paused():
             self._weigh(y, given.get("sample_weight"))
+            self._refuse_sparse(X)
             self._overwrite(X)
             if name != "partial_fit" or "_fitted" not in vars(self):
                 self._fitted = self._unfitted()
             # As cuML's, one that need not copy X overwrites it.
             made = getattr(self._fitted, name)(_host(X).copy(), y, **given)
-            if self.rule.cutoff:
+            if self.rule.cutoff and not sparse.issparse(_host(X)):
                 self._solve(X, y, given.get("sample_weight"))
         return self if made is self._fitted else _answer(made)
 
@@ -167,6 +173,7 @@ def _asking(name: str) -> Callable[..., Any]:
         RECORDER.call(self.OWNER, name, (X,), given)
         self._through_the_host(X)
         with RECORDER.paused():
+            self._refuse_sparse(X)
             self._overwrite(X)
             return _answer(getattr(self._fitted, name)(_host(X), **given))
 

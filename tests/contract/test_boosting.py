@@ -133,4 +133,6 @@ def test_placed_on_the_gpu_in_a_pipeline(device: Recorder) -> None:
     from pipeline import explain
 
     estimator = make_pipeline(preprocessing(), booster())
-    assert "xgboost.XGBClassifier  (takes device='cuda')" in str(explain(estimator, device="cuda"))
+    assert "xgboost.XGBClassifier  (takes device='cuda'; is given CSR" in str(
+        explain(estimator, device="cuda")
+    )

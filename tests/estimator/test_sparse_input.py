@@ -66,7 +66,7 @@ def never_refused(model: Accelerated) -> None:
     """Nothing was tried in vain, and nothing made dense."""
     assert not model.plan_.as_given
     notes = {place.note for place in model.plan_.placements}
-    assert notes <= {
+    assert {note for note in notes if not note.startswith("is given CSR")} <= {
         "",
         *(f"as it is: its rows {are} sparse, and blocks are dense" for are in ("are", "may be")),
     }

@@ -3,18 +3,31 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import Birch, KMeans
 from sklearn.compose import make_column_transformer
-from sklearn.decomposition import FastICA
+from sklearn.decomposition import FastICA, TruncatedSVD
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import LabelEncoder, MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    LabelEncoder,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.random_projection import SparseRandomProjection
 from xgboost import XGBClassifier
 
 from pipeline.backends.cpu import HOST
 from pipeline.planning.classify import Kind, classify, classify_step, kind_of_step
+from tests.names import plain
 
 
 class OwnVectorizer(TfidfVectorizer):
@@ -63,12 +76,73 @@ def test_one_walk_says_what_runs_each_step_or_why_nothing_does() -> None:
     ("taker", "why"),
     [
         (LogisticRegression(), ""),
-        (XGBClassifier(), "takes no sparse rows on the GPU"),
+        (XGBClassifier(), ""),
+        (RandomForestClassifier(), ""),
         (MaxAbsScaler(), "its rows are sparse"),
     ],
+    ids=plain,
 )
 def test_what_follows_text_is_given_sparse_rows(taker: Any, why: str) -> None:
     last = classify(make_pipeline(TfidfVectorizer(), taker), "cuda")[-1]
     assert bool(last.reasons) is bool(why)
     assert all(why in reason.why for reason in last.reasons)
     assert not classify_step(taker, "model", "cuda", "dense").reasons
+
+
+NUMBERS = (StandardScaler(), ["n"])
+HOT = make_column_transformer((OneHotEncoder(), ["c"]), NUMBERS)
+DENSE = OneHotEncoder(sparse_output=False)
+FEW = "is given CSR where fewer than 0.3 of the cells are not zero"
+GIVEN = "is given CSR"
+
+
+def in_branch(*steps: Any) -> Any:
+    return make_column_transformer((make_pipeline(*steps), ["c"]))
+
+
+MAKERS: dict[str, tuple[Any, str]] = {
+    "few": (HOT, FEW),
+    "all": (clone(HOT).set_params(sparse_threshold=1), FEW.replace("0.3", "1")),
+    "none": (clone(HOT).set_params(sparse_threshold=0), ""),
+    "asked to be dense": (
+        make_column_transformer((OneHotEncoder(sparse_output=False), ["c"]), NUMBERS),
+        "",
+    ),
+    "behind an imputer": (
+        make_column_transformer((make_pipeline(SimpleImputer(), OneHotEncoder()), ["c"])),
+        FEW,
+    ),
+    "bins": (make_column_transformer((KBinsDiscretizer(), ["n"])), FEW),
+    "ordinal bins": (make_column_transformer((KBinsDiscretizer(encode="ordinal"), ["n"])), ""),
+    "splines": (make_column_transformer((SplineTransformer(sparse_output=True), ["n"])), FEW),
+    "indicators": (make_column_transformer((MissingIndicator(), ["n"])), ""),
+    "sparse indicators": (make_column_transformer((MissingIndicator(sparse=True), ["n"])), FEW),
+    "remainder": (make_column_transformer(NUMBERS, remainder=OneHotEncoder()), FEW),
+    "scaled in a branch": (
+        make_column_transformer((make_pipeline(OneHotEncoder(), MaxAbsScaler()), ["c"])),
+        FEW,
+    ),
+    "text beside numbers": (make_column_transformer((TfidfVectorizer(), "t"), NUMBERS), FEW),
+    "scaled": (make_pipeline(HOT, MaxAbsScaler()), FEW),
+    "projected": (make_pipeline(HOT, SparseRandomProjection(2)), FEW),
+    "projected to dense": (make_pipeline(HOT, SparseRandomProjection(2, dense_output=True)), ""),
+    "reduced": (make_pipeline(HOT, TruncatedSVD()), ""),
+    "alone": (OneHotEncoder(), GIVEN),
+    "a union": (make_union(StandardScaler(), OneHotEncoder()), GIVEN),
+    "a dense union": (make_union(StandardScaler(), MinMaxScaler()), ""),
+    "numbers": (StandardScaler(), ""),
+}
+
+
+@pytest.mark.parametrize(("maker", "told"), MAKERS.values(), ids=list(MAKERS))
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_rows_that_may_be_sparse_are_told(maker: Any, told: str, device: str) -> None:
+    for taker, more in {
+        LogisticRegression(): "",
+        XGBClassifier(): "sparse rows come to the host",
+        RandomForestClassifier(): "sparse rows are made dense where they fit, and refused",
+    }.items():
+        (place,) = classify(make_pipeline(maker, taker), device)[-1].placements
+        assert told in place.note
+        assert bool(told) == (GIVEN in place.note)
+        assert (more in place.note) == (not more or (device == "cuda" and bool(told)))

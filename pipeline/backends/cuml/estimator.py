@@ -92,7 +92,7 @@ class Cuml(Model):
         # which would copy every result to the host.
         params = translate(rule, estimator, step)
         super().__init__(estimator, load(rule.twin)(**params))
-        self.rule, self.step, self.taken = rule, step, params
+        self.rule, self.sparse, self.step, self.params = rule, rule.sparse, step, params
         self.text_labels = self.in_pairs = False
         self.counted = True
 
@@ -129,7 +129,7 @@ class Cuml(Model):
             X,
             params.get("sample_weight"),
             tol=self.estimator.tol,
-            centred=self.taken["fit_intercept"],
+            centred=self.params["fit_intercept"],
             one_target=np.ndim(y) == 1,
         )
         self.native.set_params(copy_X=False)
@@ -138,7 +138,7 @@ class Cuml(Model):
 
     def _draw_seed(self) -> dict[str, Any]:
         """Return a seed as scikit-learn draws it, where cuML would always take the same."""
-        if not self.rule.seeded or self.taken["random_state"] is not None:
+        if not self.rule.seeded or self.params["random_state"] is not None:
             return {}
         return {"random_state": int(check_random_state(None).randint(np.iinfo(np.int32).max))}
 
@@ -147,14 +147,14 @@ class Cuml(Model):
         if self.rule.strength is None:
             return params
         given = params.get("sample_weight")
-        mean = 2.0 if self.rule.halved and self.taken["loss"] == self.rule.halved else 1.0
-        given, changed = weights.scale_weights(self.taken, self.rule.strength, y, given, mean)
+        mean = 2.0 if self.rule.halved and self.params["loss"] == self.rule.halved else 1.0
+        given, changed = weights.scale_weights(self.params, self.rule.strength, y, given, mean)
         self.native.set_params(**changed)
         return params if given is None else {**params, "sample_weight": given}
 
     def _fit_together(self, X: Table, y: Target, weights: Array = None) -> None:
         """Take the model that all GPUs of the cluster train."""
-        taken = {**self.taken, **self._draw_seed()}
+        taken = {**self.params, **self._draw_seed()}
         model = multi_gpu.train_on_gpus(self.estimator, taken, self.learnt_from(X), y, weights)
         if model is None:
             raise self._missing()
@@ -178,7 +178,7 @@ class Cuml(Model):
     ) -> list[str]:
         if call not in multi_gpu.CALLS:
             return [f"{call} learns on one GPU"]
-        return multi_gpu.find_unsupported_reasons(self.estimator, self.taken, (X, y), params)
+        return multi_gpu.find_unsupported_reasons(self.estimator, self.params, (X, y), params)
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows, on the device; of partitions, as such."""
@@ -215,7 +215,7 @@ class Cuml(Model):
             raise Unsupported(Reason(self.step, why, f"use to_sklearn().{method}(X)"))
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
-        given, X = X, frames.matrix(X, self.rule.order, self.dtype)
+        given, X = X, frames.matrix(self.taken(X, self.rule.order), self.rule.order, self.dtype)
         if multi_gpu.has_missing(X):
             raise self._missing()
         if self.rule.translation and (unknown := self.rule.translation.unknown(self.native, X)):
@@ -338,7 +338,7 @@ class Cuml(Model):
 
     def _list_uneven(self, params: Params) -> str:
         """Return the weights that are honoured with two classes alone, if there are some."""
-        given = {**self.taken, **params}
+        given = {**self.params, **params}
         return " and ".join(name for name in self.rule.unweighted if given.get(name) is not None)
 
     def _missing(self) -> DataError:

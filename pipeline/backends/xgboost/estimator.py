@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -55,6 +56,7 @@ class XGBoostModel(Model):
         pool.use_memory_pool(self.device)
         if frames.is_partitioned(X):
             return self._fit_partitions(X, y, params)
+        X, params = _on_host(X), _judged_on_host(params)
         if ranking.is_ranker(self.estimator):
             X, y, params = ranking.sort_queries(X, y, params)
         X = _convert(X)
@@ -131,7 +133,8 @@ class XGBoostModel(Model):
 
     def _predict(self, method: str, X: Table, params: Params) -> Any:
         try:
-            return super().call(method, X, **params)
+            with _brought_home() if frames.is_sparse(X) else nullcontext():
+                return super().call(method, X, **params)
         except ValueError as error:
             unseen = re.search(r"for the (\d+)th \(0-based\) column: `(.*)`", str(error))
             if not unseen:
@@ -266,7 +269,29 @@ def _try_params(params: Params) -> str | ValueError:
 
 def _convert(X: Table) -> Any:
     """Return a table as XGBoost reads it."""
-    return output.with_own_nulls(output.categorize(X)) if frames.is_frame(X) else X
+    return output.with_own_nulls(output.categorize(X)) if frames.is_frame(X) else _on_host(X)
+
+
+def _on_host(X: Table) -> Any:
+    """Return sparse rows on the host, and others where they are.
+
+    XGBoost takes CSR of the host alone, of which it keeps on the GPU what is there.
+    """
+    return frames.to_device(X, "cpu") if frames.is_sparse(X) else X
+
+
+@contextmanager
+def _brought_home() -> Iterator[None]:
+    """Predict in the block without the warning that rows are on the host and trees are not."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*Falling back to prediction using DMatrix", UserWarning)
+        yield
+
+
+def _judged_on_host(params: Params) -> dict[str, Any]:
+    """Return parameters of `fit` with the sparse rows that are judged meanwhile on the host."""
+    sets = params.get("eval_set")
+    return params | {"eval_set": [(_on_host(X), y) for X, y in sets]} if sets else params
 
 
 def _first_line(error: Exception) -> str:

@@ -316,9 +316,9 @@ def cells_of(blocks: Sequence[Block], n_rows: int, dtype: Any) -> Cells:
             if values is not None:
                 values[:, here] = _weight_of(block, dtype)
         else:
-            block.write(values, at)
-            known = np.arange(start, start + n, dtype="int32")
-            columns[:, here] = np.where(values[:, here] != 0, known, -1)  # type: ignore[index]
+            assert values is not None
+            there = _write_numbers(values, at, block)
+            columns[:, here] = np.where(there, np.arange(start, start + n, dtype="int32"), -1)
         at += n
     there = columns >= 0
     if there.all():
@@ -333,6 +333,21 @@ def _place_ones(columns: np.ndarray, block: Indicators, start: int) -> None:
         np.add(positions, start, out=columns[:, j], casting="unsafe")
         columns[positions < 0, j] = -1
         start += width
+
+
+def _write_numbers(values: np.ndarray, at: int, block: Block) -> np.ndarray:
+    """Write a block into its columns; return which cells are not zero in its own type.
+
+    As float32 they may be zero, and XGBoost takes a cell that is not there for missing.
+    """
+    here, kind = values[:, at : at + block.width], common_type([block])
+    if kind == values.dtype or kind.kind == "O":
+        block.write(values, at)
+        return here != 0
+    own = np.zeros(here.shape, kind)
+    block.write(own)
+    here[...] = own
+    return own != 0
 
 
 def _stack_rows(blocks: Sequence[Block], n_rows: int, dtype: Any) -> Cells:
