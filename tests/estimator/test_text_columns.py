@@ -27,7 +27,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, Sta
 from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, explain, load, save
+from pipeline import Accelerated, DataError, explain, load, save
+from pipeline.serving.job import PredictionJob
+from pipeline.serving.predict import predict_file
 from tests.estimator.test_sparse_output import assert_same
 
 ROWS = 200
@@ -197,6 +199,21 @@ def test_new_rows_are_judged_as_sklearn_judges_them() -> None:
         with pytest.raises(type(theirs.value)) as ours:
             model.transform(wrong)
         assert str(theirs.value) in str(ours.value)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_files_are_predicted(kind: str, tmp_path: Path) -> None:
+    whole = make_pipeline(clone(BESIDE), LogisticRegression())
+    model = Accelerated(whole, device="cpu").fit(X, Y)
+    saved, rows = save(model, tmp_path / "m.model"), tmp_path / f"in.{kind}"
+    job = PredictionJob(saved, rows, tmp_path / "out.parquet", device="cpu", rows=7)
+    getattr(NEW, f"to_{kind}")(rows, index=False)
+    predict_file(job, say=str)
+    made = pd.read_parquet(tmp_path / "out.parquet").to_numpy()
+    np.testing.assert_allclose(made[:, -1], model.predict_proba(NEW)[:, 1])
+    getattr(NEW.assign(body=[None, *NEW["body"][1:]]), f"to_{kind}")(rows, index=False)
+    with pytest.raises(DataError, match="invalid document(?s:.*)columntransformer.text"):
+        predict_file(job, say=str)
 
 
 UNIONS: dict[str, Any] = {

@@ -24,7 +24,7 @@ from pipeline.data.checks import CellTypeError
 from pipeline.data.convert import Origin
 from pipeline.data.dense import densify
 from pipeline.data.output import container
-from pipeline.errors import DataError, PipelineError, Reason, Unsupported
+from pipeline.errors import DataError, PipelineError, Reason, Unsupported, in_words_of
 from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
@@ -509,9 +509,8 @@ class WorkerNode(BlockNode):
             return work(*args)
         except PipelineError:
             raise
-        except (TypeError, ValueError) as error:
-            error.add_note(f"in the step {self.path}")
-            raise
+        except (AttributeError, TypeError, ValueError) as error:
+            raise in_words_of(error, DataError(f"in the step {self.path}")) from error
 
     def _read(self, made: Any, table: Table) -> Read:
         """Return what reads the rows that were made."""
