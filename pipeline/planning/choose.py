@@ -21,6 +21,7 @@ from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.text_input import reads_text
 from pipeline.data import frames
 from pipeline.planning.classify import Kind, classify, kind_of_step, named_steps, validate
+from pipeline.preprocessing.engine.build import makes_sparse
 from pipeline.system import devices, gpu
 from pipeline.system.devices import Choice
 from pipeline.typing import Table
@@ -58,9 +59,10 @@ class Family:
         known = np.log(COLUMNS), np.log(self.rows)
         return math.exp(np.interp(math.log(max(columns, 1)), *known))
 
-    def bytes(self, rows: int, columns: int) -> float:
-        """Return the memory of a GPU that a table needs."""
-        return 4.0 * rows * (self.copies * columns + self.pairs * rows)
+    def bytes(self, rows: int, columns: int, *, sparse: bool) -> float:
+        """Return the memory of a GPU that a table needs; in CSR, a cell has its column's number."""
+        cells = 2 * columns if sparse else columns
+        return 4.0 * rows * (self.copies * cells + self.pairs * rows)
 
 
 PREPROCESSING = Family((12_000_000, 140_000, 1_700), copies=6)
@@ -239,18 +241,23 @@ def _least_rows(estimator: BaseEstimator, columns: int) -> int | None:
     return int(float(f"{1 / share:.1e}")) if share else None
 
 
-def _jobs(estimator: BaseEstimator, rows: int, columns: int) -> Iterator[_Job]:
+def _jobs(
+    estimator: BaseEstimator, rows: int, columns: int, *, sparse: bool = False
+) -> Iterator[_Job]:
+    """Yield the steps; of sparse rows, `columns` counts the cells: one for each one-hot column."""
     for step, part in named_steps(estimator):
         kind = kind_of_step(part)
         blocks = kind is Kind.PREPROCESSING
         if family := PREPROCESSING if blocks else FAMILY.get(public_name(part)):
             least = family.least_rows(columns) * TREES / _trees(part)
             share = _at_a_time(part, rows, columns) / least
-            yield _Job(step, share, family.bytes(rows, columns))
+            yield _Job(step, share, family.bytes(rows, columns, sparse=sparse))
         if meta.holds_estimators(part):
             for inner in meta.inner_estimators(part).values():
-                yield from (replace(job, step=step) for job in _jobs(inner, rows, columns))
+                jobs = _jobs(inner, rows, columns, sparse=sparse)
+                yield from (replace(job, step=step) for job in jobs)
         columns = WORDS if kind is Kind.TEXT else columns
+        sparse = makes_sparse(part, given=sparse)
 
 
 def _trees(part: Any) -> int:

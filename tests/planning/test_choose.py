@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,13 +9,20 @@ import pytest
 from dask import dataframe
 from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import LabelEncoder, StandardScaler
+from sklearn.preprocessing import (
+    Binarizer,
+    LabelEncoder,
+    MaxAbsScaler,
+    OneHotEncoder,
+    StandardScaler,
+)
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, explain
@@ -105,6 +113,23 @@ def test_a_refused_step_is_no_reason_for_a_gpu(monkeypatch: pytest.MonkeyPatch) 
     found = advise(estimator, 300_000, 10)
     assert found.name == "cpu"
     assert found.why == f"too little is left for a GPU, which cannot run it all: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("first", "size"),
+    [(OneHotEncoder(), "2.2"), (OneHotEncoder(sparse_output=False), "1.1"), (Binarizer(), "1.1")],
+    ids=["sparse", "dense", "numbers"],
+)
+def test_of_sparse_rows_a_cell_takes_the_number_of_its_column_too(first: Any, size: str) -> None:
+    columns = make_column_transformer((first, slice(None)), sparse_threshold=1.0)
+    found = [
+        next(job.bytes for job in choose._jobs(estimator, 10**7, 10) if job.step.startswith("log"))
+        for estimator in (
+            make_pipeline(columns, LogisticRegression()),
+            make_pipeline(columns, MaxAbsScaler(), LogisticRegression()),
+        )
+    ]
+    assert [f"{each / 2**30:.1f}" for each in found] == [size, size]
 
 
 def test_many_small_batches_are_for_the_cpu() -> None:
