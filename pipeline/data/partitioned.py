@@ -16,6 +16,9 @@ from pipeline.optional import load
 from pipeline.system import hardware
 from pipeline.typing import Table, Target
 
+_NBYTES = "_pipeline_nbytes"
+"""Attribute of a Dask array of sparse rows: the bytes that were counted."""
+
 COPIES = 2
 """The partitions, and the table that is made of them, are in memory at once."""
 
@@ -65,9 +68,12 @@ def fits(X: Table) -> tuple[bool, str]:
 
 def nbytes(X: Table) -> int:
     """Return the bytes of all partitions; those of frames and of sparse rows are made for it."""
-    if hasattr(X, "columns") or frames.is_sparse(X) or np.isnan(X.nbytes):
-        return sum(compute_each(frames.nbytes, X))
-    return int(X.nbytes)
+    if not (hasattr(X, "columns") or frames.is_sparse(X) or np.isnan(X.nbytes)):
+        return int(X.nbytes)
+    known: dict[str, int] = X.__dict__ if frames.is_sparse(X) else {}
+    if _NBYTES not in known:  # it is asked before rows are gathered, and then again
+        known[_NBYTES] = sum(compute_each(frames.nbytes, X))
+    return known[_NBYTES]
 
 
 def gather(X: Table, step: str) -> tuple[Any, str]:

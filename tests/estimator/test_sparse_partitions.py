@@ -35,6 +35,7 @@ from xgboost import XGBClassifier
 from pipeline import Accelerated, load, save
 from pipeline.data import partitioned
 from pipeline.errors import DataError
+from pipeline.preprocessing.engine import containers
 from tests.clusters import in_process
 from tests.estimator.test_sparse_output import NEW, SPECS, WIDE, X, Y, assert_same
 from tests.names import plain
@@ -154,11 +155,27 @@ def test_workers_learn_from_the_same_rows() -> None:
         fits(BAYES, "gathered to one process")
 
 
-def test_the_bytes_are_those_of_the_sparse_rows() -> None:
+def test_the_bytes_are_those_of_the_sparse_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Accelerated(clone(SPECS["one-hot"]), device="cpu").fit_transform(parts(X))
     rows = [part.compute() for part in made.to_delayed().ravel()]
     expected = sum(row.data.nbytes + row.indices.nbytes + row.indptr.nbytes for row in rows)
     assert partitioned.nbytes(made) == expected
+    monkeypatch.setattr(partitioned, "compute_each", None)  # they are counted once
+    assert partitioned.nbytes(made) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "counted"),
+    [("one-hot", 0), ("beside numbers", 0), ("one dropped", 1), ("dense as few are zero", 1)],
+)
+def test_cells_are_counted_where_it_is_not_sure_that_they_are_few(
+    name: str, counted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Any] = []
+    count = containers.count_cells
+    monkeypatch.setattr(containers, "count_cells", lambda *a: calls.append(a) or count(*a))
+    Accelerated(clone(SPECS[name]), device="cpu").fit(parts(X))
+    assert len(calls) == counted
 
 
 SPARSE = clone(SPECS["one-hot"]).fit_transform(X)

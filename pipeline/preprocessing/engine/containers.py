@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,7 @@ from pipeline.preprocessing.engine.table import (
     Table,
     count_cells,
     density,
+    most_cells,
 )
 from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.typing import Estimator, Target
@@ -220,11 +222,16 @@ class ColumnTransformerNode(_SideBySide):
         makers: dict[bool, list[Read]] = {False: [], True: []}
         for node, read in zip(self.children, reads, strict=True):
             makers[node.makes_sparse(given=False)].append(read)
-        self.sparse = bool(makers[True])
-        if self.sparse:
-            self.counted = self.counted + count_cells(table, makers[True])
-            share = density(table.first(), makers[False], makers[True], self.counted)
-            self.sparse = share < self.estimator.sparse_threshold
+        self.sparse = bool(makers[True]) and self._holds_few(table, makers[False], makers[True])
+
+    def _holds_few(self, table: Data, dense: Sequence[Read], sparse: Sequence[Read]) -> bool:
+        """Return whether few cells are not zero; they are counted if it is not sure before."""
+        share = partial(density, table.first(), dense, sparse)
+        least: float = self.estimator.sparse_threshold
+        if share((1, most_cells(table.first(), sparse))) < least:
+            return True  # and of the rows to come, which can only have more columns
+        self.counted = self.counted + count_cells(table, sparse)
+        return share(self.counted) < least
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether they were, of the rows of the fit."""

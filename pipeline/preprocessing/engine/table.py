@@ -440,6 +440,13 @@ def count_cells(table: Any, reads: Sequence[Read]) -> np.ndarray:
     return counted
 
 
+def most_cells(row: Part, reads: Sequence[Read]) -> int:
+    """Return how many cells of a row at most are not zero: of one-hot columns, one each."""
+    return sum(
+        n_slots(block) for read in reads for block in blocks_to_write(read, row, beside=False)
+    )
+
+
 def density(
     first: Part, dense: Sequence[Read], sparse: Sequence[Read], counted: Sequence[int]
 ) -> float:
