@@ -49,6 +49,7 @@ X = pd.DataFrame(
         "b": RNG.integers(0, 3, ROWS).astype("float64"),
         "gaps": np.where(RNG.random(ROWS) < 0.2, np.nan, RNG.normal(size=ROWS)),
         "t": RNG.choice([f"v{i}" for i in range(40)], ROWS),
+        "narrow": RNG.normal(size=ROWS).astype("float32"),
         "u": RNG.choice(list("abc"), ROWS),
     }
 )
@@ -71,6 +72,10 @@ SPECS: dict[str, Any] = {
     "weighted": clone(WIDE).set_params(transformer_weights={"onehotencoder": 0.5}),
     "bins": make_column_transformer((KBinsDiscretizer(4, quantile_method="linear"), ["a"])),
     "splines": make_column_transformer((SplineTransformer(sparse_output=True), ["a"])),
+    "indicators alone": MissingIndicator(sparse=True),
+    "splines alone": SplineTransformer(sparse_output=True),
+    "one-hot alone": OneHotEncoder(handle_unknown="ignore", dtype="int8"),
+    "bins alone": KBinsDiscretizer(3, dtype=np.float32, quantile_method="linear"),
     "indicators": make_column_transformer((MissingIndicator(sparse=True), ["a", "gaps"])),
     "dense in a union": make_column_transformer(
         (make_union(SimpleImputer(), MissingIndicator(sparse=False)), ["gaps"])
@@ -83,8 +88,19 @@ SPECS: dict[str, Any] = {
             ["a"],
         )
     ),
+    "weighed as they pass": make_column_transformer(
+        (HOT, ["t"]), ("passthrough", ["a", "narrow"])
+    ).set_params(transformer_weights={"passthrough": 2.5}),
     "a union": make_column_transformer((make_union(HOT, OneHotEncoder(drop="first")), ["u"])),
 }
+
+ALONE = {
+    "indicators alone": ["a", "gaps"],
+    "splines alone": ["a", "b"],
+    "one-hot alone": ["t", "u"],
+    "bins alone": ["a"],
+}
+"""Columns of the transformers that read all there are."""
 
 BEHIND: tuple[Any, ...] = (
     MaxAbsScaler(),
@@ -143,7 +159,9 @@ def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
     estimator = SPECS[name]
     model, reference = Accelerated(clone(estimator), device="cpu"), clone(estimator)
     new = X.iloc[:30] if name == "one dropped" else NEW
-    assert_same(model.fit_transform(X, Y), reference.fit_transform(X, Y))
+    columns = ALONE.get(name, list(X))
+    new, train = new[columns], X[columns]
+    assert_same(model.fit_transform(train, Y), reference.fit_transform(train, Y))
     expected = reference.transform(new)
     assert_same(model.transform(new), expected)
     assert_same(model.to_sklearn().transform(new), expected)
@@ -178,6 +196,35 @@ def test_no_dense_rows_are_made_between_sparse_ones(
     model = Accelerated(make_pipeline(WIDE, step), device="cpu").fit(X, Y)
     assert model.transform(NEW).shape[0] == len(NEW)
     assert not dense_matrices
+
+
+def test_text_beside_sparse_rows_is_refused_as_sklearn_does() -> None:
+    whole = make_column_transformer((HOT, ["t"]), ("passthrough", ["u"]))
+    with pytest.raises(ValueError, match="For a sparse output, all columns should be") as theirs:
+        clone(whole).fit(X)
+    for learn in (Accelerated.fit, Accelerated.fit_transform):
+        with pytest.raises(type(theirs.value), match=re.escape(str(theirs.value))):
+            learn(Accelerated(whole, device="cpu"), X)
+    digits = X.assign(u=X["b"].map(str).astype(object))
+    made = Accelerated(whole, device="cpu").fit_transform(digits)
+    assert_same(made, clone(whole).fit_transform(digits))
+
+
+def test_rows_of_text_are_lifted_where_one_row_alone_would_be_sparse() -> None:
+    whole = make_column_transformer(
+        (OneHotEncoder(drop="first"), ["u"]), ("passthrough", ["t"]), sparse_threshold=0.5
+    )
+    lifted = Accelerated(whole, device="cpu").fit(X).to_sklearn()
+    assert lifted.sparse_threshold == 0.5
+    assert lifted.transform(X).tolist() == clone(whole).fit_transform(X).tolist()
+
+
+def test_steps_behind_sparse_rows_weigh_the_rows() -> None:
+    whole = make_pipeline(clone(HOT), StandardScaler(with_mean=False))
+    weights = {"standardscaler__sample_weight": np.arange(ROWS) + 1.0}
+    model = Accelerated(clone(whole), device="cpu").fit(X[["t", "u"]], **weights)
+    reference = whole.fit(X[["t", "u"]], **weights)
+    assert_same(model.transform(NEW[["t", "u"]]), reference.transform(NEW[["t", "u"]]))
 
 
 @pytest.mark.parametrize(

@@ -173,9 +173,9 @@ class TextWorker:
     def __init__(self, model: Model) -> None:
         self.model = model
 
-    def fit_transform(self, X: Table, y: Target) -> Any:
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Learn, and return the rows of the training texts, on the device."""
-        return self.model.fit_transform(documents(X), y)
+        return self.model.fit_transform(documents(X), y, **params)
 
     def call(self, method: str, X: Table) -> Any:
         """Return what is made of texts."""

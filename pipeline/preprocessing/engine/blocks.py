@@ -11,7 +11,7 @@ has read yet.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -20,11 +20,15 @@ import numpy as np
 from scipy import sparse
 
 from pipeline.data import frames
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, DataError
 from pipeline.typing import Array, Table
 
 if TYPE_CHECKING:
     from pipeline.preprocessing.engine.table import Part
+
+
+NO_CELLS = "For a sparse output, all columns should be a numeric or convertible to a numeric."
+"""scikit-learn's words."""
 
 
 class Block(Protocol):
@@ -236,16 +240,27 @@ class Joined:
             start += block.width
 
 
-def join(blocks: Sequence[Block]) -> Joined:
+def join(blocks: Iterable[Block]) -> Joined:
     """Return blocks side by side.
 
     >>> len(join([Unread(["a"]), join([Unread(["b"]), Unread(["c"])])]).blocks)
     3
     """
-    apart: list[Block] = []
-    for block in blocks:
-        apart += block.blocks if isinstance(block, Joined) else [block]
-    return Joined(apart)
+    return Joined([part for block in blocks for part in flat(block)])
+
+
+def apart(block: Block) -> Joined:
+    """Return a block in which columns that nothing has read stand alone, each of its own type.
+
+    >>> [part.names for part in apart(Unread(["a", "b"])).blocks]
+    [['a'], ['b']]
+    """
+    held = flat(block)
+    return join([join(map(_one, b.names)) if isinstance(b, Unread) else b for b in held])
+
+
+def _one(name: Any) -> Unread:
+    return Unread([name])
 
 
 def flat(block: Block) -> Sequence[Block]:
@@ -317,7 +332,7 @@ def cells_of(blocks: Sequence[Block], n_rows: int, dtype: Any) -> Cells:
                 values[:, here] = _weight_of(block, dtype)
         else:
             assert values is not None
-            there = _write_numbers(values, at, block)
+            there = _write_cells(values, at, block)
             columns[:, here] = np.where(there, np.arange(start, start + n, dtype="int32"), -1)
         at += n
     there = columns >= 0
@@ -335,25 +350,30 @@ def _place_ones(columns: np.ndarray, block: Indicators, start: int) -> None:
         start += width
 
 
-def _write_numbers(values: np.ndarray, at: int, block: Block) -> np.ndarray:
+def _write_cells(values: np.ndarray, at: int, block: Block) -> np.ndarray:
     """Write a block into its columns; return which cells are not zero in its own type.
 
     As float32 they may be zero, and XGBoost takes a cell that is not there for missing.
+
+    Raises
+    ------
+    DataError
+        Some cells are no numbers.
     """
     here, kind = values[:, at : at + block.width], common_type([block])
-    if kind == values.dtype or kind.kind == "O":
-        block.write(values, at)
-        return here != 0
-    own = np.zeros(here.shape, kind)
-    block.write(own)
+    own = np.zeros(here.shape, "float64" if kind.kind == "O" else kind)
+    try:
+        block.write(own)
+    except (TypeError, ValueError) as error:
+        raise DataError(NO_CELLS) from error
     here[...] = own
     return own != 0
 
 
 def _stack_rows(blocks: Sequence[Block], n_rows: int, dtype: Any) -> Cells:
     """Return the cells of blocks of which some are sparse rows, as SciPy stacks them."""
-    apart = [_as_csr(block, n_rows, dtype) for block in blocks]
-    rows = sparse.hstack(apart, format="csr") if len(apart) > 1 else apart[0]
+    each = [_as_csr(block, n_rows, dtype) for block in blocks]
+    rows = sparse.hstack(each, format="csr") if len(each) > 1 else each[0]
     return Cells(np.diff(rows.indptr), rows.indices, rows.data)
 
 

@@ -156,7 +156,19 @@ def _worker(
     assert options.make_worker is not None
     worker = options.make_worker(inside.estimator, inside.path)
     kept: SparseRows = "kept" if options.sparse else "expanded" if dense else "refused"
-    return WorkerNode(worker, inside.estimator, inside.path, why, series=series, sparse_rows=kept)
+    return WorkerNode(
+        worker,
+        inside.estimator,
+        inside.path,
+        why,
+        series=series,
+        sparse_rows=kept,
+        weights=_weights_of(inside, options),
+    )
+
+
+def _weights_of(inside: Inside, options: BuildOptions) -> Any:
+    return next((given for of, given in options.weights if of is inside.estimator), None)
 
 
 def _leaf(
@@ -169,12 +181,11 @@ def _leaf(
     if stand_in and head is not None and (why := _unreadable(twin, head, ends=ends)):
         return stand_in(why)
     twin.rank_error = options.rank_error
-    weights = next((given for of, given in options.weights if of is estimator), None)
     return TransformerNode(
         twin,
         keeps=options.keeps,
         float32=options.float32,
-        weights=weights,
+        weights=_weights_of(inside, options),
         stand_in=stand_in,
         sparse=options.sparse,
     )

@@ -26,6 +26,7 @@ from sklearn.utils._user_interface import _print_elapsed_time
 from pipeline.preprocessing.engine.blocks import (
     Numbers,
     Unread,
+    apart,
     as_read,
     join,
     scale,
@@ -41,6 +42,7 @@ from pipeline.preprocessing.engine.nodes import (
 from pipeline.preprocessing.engine.table import (
     Read,
     Table,
+    check_cells,
     count_cells,
     density,
     most_cells,
@@ -131,7 +133,7 @@ class Branch:
         """Return what reads a part as numbers, times the weight, where there is one."""
         if self.weight is None:
             return read
-        return lambda part: scale(as_read(read(part), part), self.weight)
+        return lambda part: scale(as_read(apart(read(part)), part), self.weight)
 
 
 class _SideBySide(BlockNode):
@@ -223,6 +225,8 @@ class ColumnTransformerNode(_SideBySide):
         for node, read in zip(self.children, reads, strict=True):
             makers[node.makes_sparse(given=False)].append(read)
         self.sparse = bool(makers[True]) and self._holds_few(table, makers[False], makers[True])
+        if self.sparse:
+            check_cells(table, makers[False])
 
     def _holds_few(self, table: Data, dense: Sequence[Read], sparse: Sequence[Read]) -> bool:
         """Return whether few cells are not zero; they are counted if it is not sure before."""
@@ -353,6 +357,8 @@ def freeze_fit_thaw(
             for name, how, columns in estimator.transformers
         ],
         remainder=frozen("remainder", estimator.remainder),
+        # A row says nothing of the others, and what is sparse takes no text beside it.
+        sparse_threshold=0,
         verbose=False,
     )
     whole.fit(storable(head))
@@ -362,5 +368,5 @@ def freeze_fit_thaw(
         (name, how.estimator if isinstance(how, Frozen) else how, columns)
         for name, how, columns in whole.transformers_
     ]
-    given = ("transformers", "remainder", "verbose")
+    given = ("transformers", "remainder", "sparse_threshold", "verbose")
     return whole.set_params(**{name: getattr(estimator, name) for name in given})

@@ -297,14 +297,24 @@ class TransformerNode(BlockNode):
         return (lambda part: self.apply(read(part), part, aligned)), twin.moments_behind(stats)
 
     def suited(self, table: Data, source: NodeInput) -> BlockNode:
-        """Return the stand-in where sparse rows or Python objects come in."""
+        """Return the stand-in where sparse rows or Python objects come in, or sparse rows go out.
+
+        What a twin writes sparse rows from is the positions of ones.
+        """
         if self.stand_in is None:
             return self
         if source.sparse and self.sparse:
             return self.stand_in("sparse rows come in")
-        if not source.objects(table):
-            return self
-        return self.stand_in("what comes in is no table of numbers or categories")
+        if source.objects(table):
+            return self.stand_in("what comes in is no table of numbers or categories")
+        if self._makes_cells(source):
+            return self.stand_in("scikit-learn makes sparse rows, some of whose cells may be zero")
+        return self
+
+    def _makes_cells(self, source: NodeInput) -> bool:
+        """Return whether the rows are sparse, and not one-hot, and no more of them will come."""
+        more = self.keeps == "all" or self.twin.one_hot
+        return self.sparse and not more and self.twin.makes_sparse(source.sparse)
 
     def _aligned(self, y: Target, weights: Array) -> list[Any]:
         """Return what the twin needs beside its blocks, one entry a row."""
@@ -453,6 +463,8 @@ class WorkerNode(BlockNode):
         It reads one column, as a series.
     sparse_rows : {"kept", "expanded", "refused"}
         What becomes of those that it makes.
+    weights : numpy.ndarray, shape (n_rows,), optional
+        Of the rows of the next `fit`, which forgets them.
     """
 
     named: Sequence[Any] | None = None
@@ -471,7 +483,9 @@ class WorkerNode(BlockNode):
         *,
         series: bool = False,
         sparse_rows: SparseRows = "refused",
+        weights: Array = None,
     ) -> None:
+        self.weights = weights
         self.worker, self.estimator, self.path, self.why = worker, estimator, path, why
         self.series, self.sparse_rows = series, sparse_rows
 
@@ -482,7 +496,9 @@ class WorkerNode(BlockNode):
         if source.framed and source.names is not None:
             self.named = list(source.names)
         rows = self._rows(table, source.read, sparse=source.sparse)
-        made = self._told(self.worker.fit_transform, rows, y)
+        weights, self.weights = self.weights, None
+        params = {} if weights is None else {"sample_weight": weights}
+        made = self._told(partial(self.worker.fit_transform, **params), rows, y)
         self.made = list(made.columns) if hasattr(made, "columns") else None
         return self._read(made, table), None
 

@@ -345,6 +345,7 @@ def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
     seen = _seen(table)
     first = blocks_to_write(read, seen, beside=False)
     kind = common_type(first) if dtype == "auto" else np.dtype(dtype)
+    kind = np.dtype("float64") if kind.kind == "O" else kind
     rows = CellRows(table.n_rows, table.n_rows * sum(map(n_slots, first)))
 
     def made(part: Part) -> Cells:
@@ -427,6 +428,15 @@ class CellRows:
         kind = index_type(max(n, width))
         held = (self.values, *(each.astype(kind, copy=False) for each in (self.columns, self.ends)))
         return sparse.csr_matrix(held, shape=(self.n_rows, width))
+
+
+def check_cells(table: Any, reads: Sequence[Read]) -> None:
+    """Check that what is no number can be made one, as it has to be beside sparse rows."""
+    first = table.first()
+    for block in [b for read in reads for b in blocks_to_write(read, first, beside=False)]:
+        if isinstance(block, Objects) and block.dtype.kind not in "iufb":
+            n_rows = len(block.whole)
+            cells_of([Objects(block.whole, slice(0, n_rows))], n_rows, "float64")
 
 
 def count_cells(table: Any, reads: Sequence[Read]) -> np.ndarray:

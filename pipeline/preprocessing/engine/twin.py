@@ -54,6 +54,8 @@ class Twin(ABC, Generic[S]):
     reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]]
     takes_sparse: ClassVar[bool] = False
     """Whether scikit-learn's makes sparse rows of sparse ones."""
+    one_hot: ClassVar[bool] = False
+    """Whether sparse rows that it makes are the positions of ones."""
     weighted: ClassVar[bool] = False
     """Whether `statistics` takes the weights of the rows, after the other aligned arrays."""
     passes_on: ClassVar[bool] = False

@@ -16,7 +16,7 @@ from pipeline.typing import Estimator, Params, Table, Target
 class Worker(Protocol):
     """An estimator on a device, as `pipeline.backends.base.Model` is one."""
 
-    def fit_transform(self, X: Table, y: Target) -> Any:
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows, where X is."""
 
     def call(self, method: str, X: Table) -> Any:

@@ -347,6 +347,8 @@ class OneHotEncoderTwin(EncoderTwin):
         "feature_name_combiner",
     )
 
+    one_hot = True
+
     def makes_sparse(self, given: bool) -> bool:
         """Return what `sparse_output` says."""
         return bool(self.estimator.sparse_output)

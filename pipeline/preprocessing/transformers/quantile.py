@@ -173,6 +173,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values | KeptRows]):
         "random_state": ANY,
     }
     weighted = True
+    one_hot = True
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether `encode` says so."""
