@@ -64,6 +64,7 @@ def draw_programs(found: record.Results, path: Path) -> None:
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullLocator
 
     titles = list(dict.fromkeys(case.title for case in programs_report.programs(found)))
     with mpl.rc_context(REPEATABLE):
@@ -74,7 +75,8 @@ def draw_programs(found: record.Results, path: Path) -> None:
             for number, rows in enumerate(programs_report.sizes(found)):
                 _marks(axes, found, rows, number, titles, find)
             axes.set(xscale="log", xlabel=f"{name}: ours over plain scikit-learn's")
-            axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}")
+            axes.xaxis.set(minor_locator=NullLocator())
             axes.grid(axis="y", color="#eeeeee")
             axes.spines[["top", "right"]].set_visible(False)
         panels[0].set(yticks=range(len(titles)), yticklabels=titles, ylim=(len(titles) - 0.4, -0.6))
