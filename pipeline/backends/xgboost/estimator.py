@@ -121,15 +121,23 @@ class XGBoostModel(Model):
         return result
 
     def _score_queries(self, X: Table, y: np.ndarray, qid: Array) -> float:
-        """Return the score of a ranking by query, which XGBoost takes as a column."""
-        X, y = ranking.with_queries(X, y, qid)
-        booster = self.native.get_booster()
-        # Of a matrix it would remember the names that the column needs.
-        names, types = booster.feature_names, booster.feature_types
-        try:
-            return float(self.native.score(_convert(X), y))
-        finally:
-            booster.feature_names, booster.feature_types = names, types
+        """Return the score of a ranking by query; XGBoost's own `score` reads frames alone."""
+        X, y, qid = ranking.take_in_order(_on_host(X), y, qid)
+        native = self.native
+        rows = load("xgboost.DMatrix")(
+            _convert(X),
+            y,
+            qid=qid,
+            missing=native.missing,
+            enable_categorical=native.enable_categorical,
+            nthread=native.n_jobs,
+            feature_types=native.feature_types,
+        )
+        metric = native.eval_metric
+        by_query = load("xgboost.sklearn.ltr_metric_decorator")
+        judge = by_query(metric, native.n_jobs) if callable(metric) else None
+        told = native.get_booster().eval_set([(rows, "eval")], feval=judge)
+        return float(told.rpartition(":")[2])
 
     def _predict(self, method: str, X: Table, params: Params) -> Any:
         try:

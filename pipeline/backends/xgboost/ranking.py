@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.data import frames, output
+from pipeline.data import frames
 from pipeline.errors import DataError
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
@@ -55,14 +55,12 @@ def sort_queries(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[st
     return X, y, _sort_eval_sets(params)
 
 
-def with_queries(X: Table, y: np.ndarray, qid: Any) -> tuple[Any, np.ndarray]:
-    """Return rows with their queries, sorted by them, as XGBoost's `score` takes them."""
+def take_in_order(X: Table, y: Target, qid: Any) -> tuple[Any, Any, Any]:
+    """Return rows, relevance and queries, sorted by query."""
     order = _find_order(qid, X.shape[0])
     if order is not None:
-        X, y, qid = _take_rows(X, order), y[order], _take_rows(qid, order)
-    if not frames.is_frame(X):
-        X = output.beside([(X, [f"f{i}" for i in range(X.shape[1])])], X, {})
-    return X.assign(qid=np.asarray(frames.to_device(qid, "cpu"))), y
+        X, y, qid = _take_rows(X, order), _take_rows(y, order), _take_rows(qid, order)
+    return X, y, qid if qid is None else np.asarray(frames.to_device(qid, "cpu"))
 
 
 def _sort_eval_sets(params: Params) -> dict[str, Any]:
@@ -74,8 +72,7 @@ def _sort_eval_sets(params: Params) -> dict[str, Any]:
         raise DataError(f"eval_qid has {len(queries)} entries and eval_set {len(sets)}")
     sets_sorted, numbers = [], []
     for (X, y), qid in zip(sets, queries, strict=True):
-        if (order := _find_order(qid, X.shape[0])) is not None:
-            X, y, qid = _take_rows(X, order), _take_rows(y, order), _take_rows(qid, order)
+        X, y, qid = take_in_order(X, y, qid)
         sets_sorted.append((X, y))
         numbers.append(qid)
     return params | {"eval_set": sets_sorted, "eval_qid": numbers}
