@@ -12,9 +12,9 @@ from sklearn.pipeline import Pipeline
 from pipeline.backends import cuda
 from pipeline.backends.base import Model, find_last_dtype
 from pipeline.backends.meta import MetaBackend
-from pipeline.errors import Unsupported
+from pipeline.errors import Reason, Unsupported
 from pipeline.planning import verbose
-from pipeline.planning.classify import Node, Rows, classify
+from pipeline.planning.classify import Node, Rows, classify, classify_step
 from pipeline.planning.plan import Plan, Step, make_host_step
 from pipeline.preprocessing.engine.build import must_come_first
 from pipeline.preprocessing.engine.program import Program
@@ -137,10 +137,38 @@ def _make_program(
         selected_from=after is not None and after.runs_on_blocks,
         classified=True,
         make_worker=cuda.make_worker if device == "cuda" else HostWorker,
-        sparse=device == "cpu",
+        sparse=device == "cpu" or _takes_sparse(after),
+        why_dense=f"{type(after.estimator).__name__} takes no sparse rows on the GPU"
+        if after
+        else "",
     )
     places = [place for node in group for place in node.placements]
-    return Step(" + ".join(node.path for node in group), program, device, places)
+    name = " + ".join(node.path for node in group)
+    host = partial(_make_host_program, group, after, options)
+    may_fall = options.fallback and device == "cuda"
+    return Step(name, program, device, places, host if may_fall else None)
+
+
+def _takes_sparse(after: Node | None) -> bool:
+    """Return whether what follows preprocessing on a GPU takes sparse rows, as the host does."""
+    if after is None or after.reasons:
+        return True
+    parts = (after, *after.inside)
+    return all(part.rule is not None and part.rule.sparse for part in parts)
+
+
+def _make_host_program(
+    group: Sequence[Node], after: Node | None, options: LoweringOptions, reasons: Sequence[Reason]
+) -> Step:
+    """Return the step of a group that continues on the host, and says why."""
+    step = _make_program(group, after, "cpu", options)
+    note = f"on the host: {'; '.join(reason.why for reason in reasons)}"
+    step.placements = [
+        replace(place, note=note, reasons=tuple(reasons))
+        for node in group
+        for place in classify_step(node.estimator, node.path, "cpu").placements
+    ]
+    return step
 
 
 def _make_model(

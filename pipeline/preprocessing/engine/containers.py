@@ -207,7 +207,7 @@ class ColumnTransformerNode(_SideBySide):
     """
 
     sparse: bool | None = None
-    """Whether the rows of the fit are sparse in scikit-learn; None of a GPU, which makes none."""
+    """Whether the rows of the fit are sparse in scikit-learn; None before."""
     counted: Any = 0
     """Of the batches so far, what `count_cells` returned."""
 
@@ -219,8 +219,6 @@ class ColumnTransformerNode(_SideBySide):
 
     def judge(self, table: Data, reads: Sequence[Read]) -> None:
         """Learn whether so few cells are not zero that the rows are sparse."""
-        if table.first().xp is not np:
-            return
         makers: dict[bool, list[Read]] = {False: [], True: []}
         for node, read in zip(self.children, reads, strict=True):
             makers[node.makes_sparse(given=False)].append(read)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from operator import methodcaller
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.data import frames
 from pipeline.data.convert import Origin
-from pipeline.data.dense import densify
+from pipeline.data.dense import densify, densifying
 from pipeline.data.output import container
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.preprocessing.engine import table as tables
@@ -58,8 +59,10 @@ class Program:
     classified : bool
         It is known that every part has a twin, or a worker; otherwise `fit` looks.
     sparse : bool
-        Rows of the host are sparse where scikit-learn's are; dense otherwise, as those of a GPU
+        Rows are sparse where scikit-learn's are; dense otherwise, as those of a GPU's partitions
         are in any case.
+    why_dense : str
+        Why rows of a GPU are dense where scikit-learn's are sparse.
     make_worker : callable, optional
         Returns what runs a transformer that has no twin, given it and its path.
 
@@ -83,8 +86,9 @@ class Program:
         classified: bool = False,
         make_worker: MakeWorker | None = None,
         sparse: bool = False,
+        why_dense: str = "dense rows were asked for",
     ) -> None:
-        self.sparse = sparse
+        self.sparse, self.why_dense = sparse, why_dense
         self.make_worker = make_worker
         self.order, self.selected_from = order_of(estimator, order), selected_from
         self.classified = classified
@@ -241,18 +245,21 @@ class Program:
         for leaf in self.node.leaves():
             leaf.twin.warn()
         if isinstance(table, Partitions):
-            made = table.write(reading, self.dtype, self._names(), sparse=self.makes_sparse)
+            sparse = self.makes_sparse and frames.device_of(table.like) == "cpu"
+            made = table.write(reading, self.dtype, self._names(), sparse=sparse)
             self.width = int(made.shape[1])
             return made
         read = reading(table)
         if self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
             made = tables.write_mixed(table, read, self._names())
-        elif self.makes_sparse and table.device == "cpu":
+        elif self.makes_sparse:
             made = tables.write_sparse(table, read, self.dtype)
         elif self.framed:
             made = tables.write_frame(table, read, self.dtype, self._names())
         else:
-            made = tables.write_matrix(table, read, self.dtype, order=self.order)
+            dense = table.device == "cuda" and self._sparse_in_sklearn
+            making = self._densifying if dense else None
+            made = tables.write_matrix(table, read, self.dtype, order=self.order, making=making)
         self.width = int(made.shape[1])
         return made
 
@@ -261,12 +268,18 @@ class Program:
         """What it is called in messages."""
         return self.step or type(self.estimator).__name__.lower()
 
+    def _densifying(self, shape: tuple[int, int], dtype: Any) -> AbstractContextManager[None]:
+        return densifying(shape, dtype, "cuda", self.name, self.why_dense)
+
     @property
     def makes_sparse(self) -> bool:
-        """Whether rows of the host are sparse."""
-        if self.node is None or self.framed or not self.sparse:
-            return False
-        return self.node.makes_sparse(given=False)
+        """Whether rows are sparse."""
+        return self.sparse and self._sparse_in_sklearn
+
+    @property
+    def _sparse_in_sklearn(self) -> bool:
+        """Whether those of scikit-learn would be."""
+        return not (self.node is None or self.framed) and self.node.makes_sparse(given=False)
 
     def _names(self) -> list[Any]:
         """Return the names of the columns of a frame, as scikit-learn's has them."""

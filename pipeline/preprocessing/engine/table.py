@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from operator import attrgetter
@@ -40,11 +41,14 @@ from pipeline.preprocessing.engine.blocks import (
     n_slots,
     only_ones,
 )
+from pipeline.preprocessing.engine.csr import count_on_gpu, write_on_gpu
 from pipeline.system import threads
 from pipeline.system.threads import pieces
 from pipeline.typing import Names
 
 T = TypeVar("T")
+
+Making = Callable[[tuple[int, int], Any], AbstractContextManager[Any]]
 
 CHUNK_ROWS = 16_384
 """Rows a CPU thread works on at a time: a block of 20 float64 columns is 2.6 MB,
@@ -293,7 +297,9 @@ def side_by_side(columns: Sequence[Any], xp: Any) -> Any:
     return values.T
 
 
-def write_matrix(table: Table, read: Read, dtype: str, *, order: str = "C") -> Any:
+def write_matrix(
+    table: Table, read: Read, dtype: str, *, order: str = "C", making: Making | None = None
+) -> Any:
     """Return the blocks of a table as one matrix, shape (n_rows, width).
 
     Parameters
@@ -304,14 +310,19 @@ def write_matrix(table: Table, read: Read, dtype: str, *, order: str = "C") -> A
         "auto" is the type that the columns have together, which is scikit-learn's.
     order : {"C", "F"}
         "F" is for a GPU: columns are contiguous.
+    making : callable, optional
+        Returns the context in which the matrix is made, given its shape and type.
     """
     seen = _seen(table)
     first = blocks_to_write(read, seen, beside=False)
     kind = common_type(first)
     if dtype != "auto" and kind.kind != "O":
         kind = np.dtype(dtype)
-    written = _write(table, read, seen, first, [kind] * len(first), order=order)
-    return written[kind] if first else table.xp.zeros((table.n_rows, 0), dtype=kind)
+    if not first:
+        return table.xp.zeros((table.n_rows, 0), dtype=kind)
+    shape = (table.n_rows, sum(block.width for block in first))
+    with making(shape, kind) if making else nullcontext():
+        return _write(table, read, seen, first, [kind] * len(first), order=order)[kind]
 
 
 @dataclass(frozen=True)
@@ -342,6 +353,8 @@ def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
     Each part's cells are appended as they are made. The ones of a matrix that holds no others are
     made at last, when the codes that they come from are let go.
     """
+    if table.device == "cuda":
+        return write_on_gpu(table, partial(blocks_to_write, read, beside=False), dtype)
     seen = _seen(table)
     first = blocks_to_write(read, seen, beside=False)
     kind = common_type(first) if dtype == "auto" else np.dtype(dtype)
@@ -442,12 +455,18 @@ def check_cells(table: Any, reads: Sequence[Read]) -> None:
 def count_cells(table: Any, reads: Sequence[Read]) -> np.ndarray:
     """Return how many rows a table has, and how many of their cells are not zero."""
 
-    def count(part: Part) -> np.ndarray:
+    def count(part: Part) -> tuple[int, Any]:
         blocks = [block for read in reads for block in blocks_to_write(read, part, beside=False)]
-        return np.array([part.n_rows, sum(n_cells(block, part.n_rows) for block in blocks)])
+        if part.xp is np:
+            return part.n_rows, sum(n_cells(block, part.n_rows) for block in blocks)
+        return part.n_rows, sum(map(count_on_gpu, blocks))
 
-    counted: np.ndarray = table.reduce(count, np.add)
-    return counted
+    n_rows, there = table.reduce(count, _add_each)
+    return np.array([n_rows, int(there)])  # for which a GPU is waited for, once
+
+
+def _add_each(a: tuple[int, Any], b: tuple[int, Any]) -> tuple[int, Any]:
+    return a[0] + b[0], a[1] + b[1]
 
 
 def most_cells(row: Part, reads: Sequence[Read]) -> int:
