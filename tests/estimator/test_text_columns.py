@@ -216,6 +216,16 @@ def test_files_are_predicted(kind: str, tmp_path: Path) -> None:
         predict_file(job, say=str)
 
 
+@pytest.mark.parametrize("name", ["sparse as asked for", "hashes", "two columns"])
+def test_partitions_are_gathered_to_be_learnt_from(name: str) -> None:
+    dask = pytest.importorskip("dask.dataframe")
+    parts, whole = dask.from_pandas(X, npartitions=3), clone(SPECS[name])
+    model, reference = Accelerated(whole, device="cpu").fit(parts, Y), clone(whole).fit(X, Y)
+    assert "gathered to one process" in model.plan_.placements[0].note
+    assert_same(model.transform(parts).compute(), reference.transform(X))
+    assert_same(model.transform(NEW), reference.transform(NEW))
+
+
 UNIONS: dict[str, Any] = {
     "words and characters": make_union(
         TfidfVectorizer(), CountVectorizer(analyzer="char_wb", ngram_range=(2, 3))
