@@ -10,7 +10,8 @@ from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
 from pipeline.backends.cuml import text
 from pipeline.optional import load
-from tests.contract.test_text import _steps, each_spec
+from pipeline.preprocessing.engine import build
+from tests.contract.test_text import each_spec
 
 pytestmark = pytest.mark.filterwarnings("default")
 EACH_CLASS = pytest.mark.parametrize("original", text.CUML, ids=lambda each: each.__name__)
@@ -27,7 +28,7 @@ def test_twin_has_what_we_call(original: type) -> None:
 
 @each_spec
 def test_parameters_construct_the_class(estimator: Any) -> None:
-    for step in _steps(estimator):
+    for step in filter(text.is_vectorizer, dict(build.leaves(estimator, "")).values()):
         params = text.parameters(step, "step", "float32")
         twin = load(text.CUML[type(step)])(**params)
         assert params.items() <= twin.get_params().items()
