@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline.backends.base import Model, reads_float32
 from pipeline.data import frames
+from pipeline.data.dense import densifying
 from pipeline.errors import ParityError, Reason, Unsupported
 from pipeline.optional import available, load
 from pipeline.typing import Estimator, Table
@@ -73,11 +74,19 @@ class Forest(Model):
         if method not in METHODS or params:
             why = f"nvForest has no {method}({', '.join(params)})"
             raise Unsupported(Reason(self.step, why, "use forests='own'"))
-        X = frames.matrix(X)
+        X = self._expand(X) if frames.is_sparse(X) else frames.matrix(X)
         answers = self._answer(method, X)
         if not self.compared:
             self._compare(method, X[:ROWS], answers[:ROWS])
         return answers
+
+    def _expand(self, X: Table) -> Any:
+        """Return sparse rows as a matrix: what is absent is missing to XGBoost's trees alone."""
+        absent = np.nan if type(self.estimator).__name__ in BOOSTED else 0
+        with densifying(X.shape, X.dtype, frames.device_of(X), self.step, "nvForest reads no CSR"):
+            cells, made = X.tocoo(), frames.xp(X).full(X.shape, absent, X.dtype)
+            made[cells.row, cells.col] = cells.data
+        return made
 
     def _answer(self, method: str, X: Table) -> Any:
         xp = frames.xp(X)

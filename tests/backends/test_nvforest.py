@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.ensemble import (
     GradientBoostingRegressor,
@@ -46,10 +47,12 @@ class Answering:
         self.estimator, self.shift, self.boosts = estimator, shift, boosts
 
     def predict_proba(self, X: Any) -> Any:
+        assert isinstance(X, np.ndarray)
         made = self.estimator.predict_proba(X) + self.shift
         return made[:, 1:] if self.boosts and made.shape[1] == 2 else made
 
     def predict(self, X: Any) -> Any:
+        assert isinstance(X, np.ndarray)
         return self.estimator.predict(X).reshape(-1, 1) + self.shift
 
 
@@ -92,6 +95,16 @@ def test_answers_are_in_the_form_of_the_estimator(name: str, library: dict[str, 
             else:
                 assert found.tolist() == wanted.tolist()
     assert served.to_sklearn() is estimator
+
+
+@pytest.mark.parametrize("name", ["boosting", "boosted numbers", "forest"])
+def test_absent_cells_are_missing_to_xgboost_and_zeros_to_others(
+    name: str, library: dict[str, Any]
+) -> None:
+    (estimator, y), rows = CASES[name], csr_matrix(np.where(abs(X) < 0.7, 0, X))
+    estimator.fit(rows, y)
+    wanted = estimator.predict(rows)
+    np.testing.assert_array_equal(Forest(estimator, "step", "cpu").call("predict", rows), wanted)
 
 
 @pytest.mark.parametrize("name", CASES)
