@@ -14,7 +14,7 @@ from pipeline.backends.base import Model, find_last_dtype
 from pipeline.backends.meta import MetaBackend
 from pipeline.errors import Reason, Unsupported
 from pipeline.planning import verbose
-from pipeline.planning.classify import Node, Rows, classify, classify_step
+from pipeline.planning.classify import Kind, Node, Rows, classify, classify_step
 from pipeline.planning.plan import Plan, Step, make_host_step
 from pipeline.preprocessing.engine.build import must_come_first
 from pipeline.preprocessing.engine.program import Program
@@ -141,6 +141,8 @@ def _make_program(
         why_dense=f"{type(after.estimator).__name__} takes no sparse rows on the GPU"
         if after
         else "",
+        ends=after is None,
+        exact_zeros=after is not None and after.kind is Kind.XGBOOST,
     )
     places = [place for node in group for place in node.placements]
     name = " + ".join(node.path for node in group)

@@ -20,6 +20,7 @@ from pipeline.data.convert import as_passed
 from pipeline.errors import OutOfMemory, Reason, Unsupported
 from pipeline.planning import verbose
 from pipeline.planning.classify import Node, named_steps, place_on_host
+from pipeline.preprocessing.engine.build import leaves
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.workers import HostWorker
 from pipeline.system.memory import raise_if_exhausted
@@ -109,13 +110,22 @@ class Step:
 
     def _place_workers(self) -> None:
         """Tell what no twin runs, which the types of the columns may have decided."""
-        workers = self.worker.workers if isinstance(self.worker, Program) else ()
+        if not isinstance(self.worker, Program):
+            return
+        workers, own = self.worker.workers, self.worker.own
         found = {
+            path: replace(HOST.describe(shown, path), note=own[each.path])
+            for each in workers
+            if each.path in own
+            for path, leaf in leaves(each.estimator, each.path)
+            for shown in (each.estimator if isinstance(leaf, str) else leaf,)
+        }
+        found |= {
             each.path: place_on_host(
                 each.path, each.estimator, [Reason(each.path, each.why)], asked=self.device
             )
             for each in workers
-            if isinstance(each.worker, HostWorker)
+            if isinstance(each.worker, HostWorker) and each.path not in own
         }
         self.placements = [
             place if place.reasons else found.get(place.step, place) for place in self.placements

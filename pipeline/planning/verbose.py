@@ -33,7 +33,10 @@ def tell_rest(estimator: Estimator) -> None:
 
 def number_lines(part: Pipeline, estimator: Pipeline) -> None:
     """Let a pipeline of some steps of another one print that one's lines."""
+    if not estimator.verbose:
+        return
     names = [name for name, _ in part.steps]
+    part.verbose = True  # which keeps it from scikit-learn's own fit, that would print others
     vars(part)["_log_message"] = partial(_line_at, estimator, names)
 
 

@@ -43,9 +43,11 @@ class ProgramState(
     framed: bool
     """Whether the columns had names."""
     forms: list[Literal["Categories", "Dates", "Numbers"]]
-    """How each transformer that a twin runs, in order, reads its columns."""
+    """How each transformer that has a twin, in order, reads its columns."""
     workers: list[str] = []
     """Paths of the transformers that no twin runs."""
+    own: list[str] = []
+    """Paths of what scikit-learn's own steps ran on a host; their twins can."""
     width: int
     dtype: Literal["auto", "float32", "float64"]
     """Of its matrix, from which the estimator behind it has learnt."""
@@ -124,8 +126,9 @@ def _pack_program(program: Program) -> Packed:
     state = ProgramState(
         dtypes=[str(dtype) for dtype in program.head.dtypes],
         framed=program.named,
-        forms=[leaf.form.__name__ for leaf in leaves],  # type: ignore[misc]
-        workers=[worker.path for worker in program.workers],
+        forms=[form.__name__ for form in program.node.forms()],  # type: ignore[misc]
+        workers=[each.path for each in program.workers if each.path not in program.own],
+        own=list(program.own),
         width=program.width,
         dtype=program.dtype,  # type: ignore[arg-type]
     )
@@ -182,7 +185,10 @@ def _resume(step: Step, packed: Packed, estimator: Estimator, *, fallback: bool)
         forms = [FORMS[form] for form in state.forms]
         names = packed.names or []
         head = header(names, state.dtypes)
-        worker.resume(packed.fitted, head, forms, framed=state.framed, workers=state.workers)
+        own = state.own if step.device == "cpu" else []
+        worker.resume(
+            packed.fitted, head, forms, framed=state.framed, workers=state.workers, own=own
+        )
         worker.width, worker.dtype = state.width, state.dtype
     elif isinstance(state, BoosterState) and isinstance(worker, XGBoostModel):
         worker.resume(packed.files[state.file])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import chain
 from typing import Any, NamedTuple
@@ -68,6 +68,8 @@ class BuildOptions:
         The paths of what workers run, where it is known.
     sparse : bool
         Sparse rows that workers make stay sparse.
+    own : mapping of str to str
+        The paths of what scikit-learn's own steps run although there are twins, and why.
     """
 
     keeps: Keeps = "none"
@@ -79,6 +81,7 @@ class BuildOptions:
     on_host: bool = False
     workers: Collection[str] | None = None
     sparse: bool = False
+    own: Mapping[str, str] = field(default_factory=dict)
 
 
 def build(
@@ -127,6 +130,9 @@ def _node(
     step, estimator, _ = inside
     if left_out(estimator):
         return Passthrough()
+    if step in options.own:
+        twins = _node(inside, head, replace(options, own={}), ends=ends)
+        return _worker(inside, options, options.own[step], forms=list(twins.forms()))
     if why := _why_worker(inside, options):
         return _worker(inside, options, why)
     kind = type(estimator)
@@ -151,19 +157,27 @@ def _why_worker(inside: Inside, options: BuildOptions) -> str:
 
 
 def _worker(
-    inside: Inside, options: BuildOptions, why: str, *, dense: bool = False, series: bool = False
+    inside: Inside,
+    options: BuildOptions,
+    why: str,
+    *,
+    dense: bool = False,
+    series: bool = False,
+    forms: Sequence[type] = (),
 ) -> WorkerNode:
+    path, estimator, _ = inside
     assert options.make_worker is not None
-    worker = options.make_worker(inside.estimator, inside.path)
+    worker = options.make_worker(estimator, path)
     kept: SparseRows = "kept" if options.sparse else "expanded" if dense else "refused"
     return WorkerNode(
         worker,
-        inside.estimator,
-        inside.path,
+        estimator,
+        path,
         why,
         series=series,
         sparse_rows=kept,
         weights=_weights_of(inside, options),
+        forms=forms,
     )
 
 
@@ -210,7 +224,7 @@ def _pipeline(
     active = [name for name, how in estimator.steps if not left_out(how)]
     for name, how in estimator.steps:
         last = not active or name == active[-1]
-        part = Inside(_join(step, name), how, first)
+        part = Inside(join_path(step, name), how, first)
         nodes.append(_node(part, head, options, ends=ends and last))
         if name in active:
             head, first = None, False
@@ -224,20 +238,15 @@ def _make_branches(
     weights = estimator.transformer_weights or {}
     if type(estimator) is FeatureUnion:
         _check_union(estimator, step)
-        held: Sequence[tuple[str, Any, Any]] = [
-            (name, how, None) for name, how in estimator.transformer_list
-        ]
         alone: set[str] = set()
     else:
-        assert head is not None
         check_names(estimator, estimator.transformers, step)
         alone = _alone(estimator)
-        held = _branches(estimator, head, step, series=options.make_worker is not None)
     branches = []
-    for name, how, names in held:
+    for name, how, names in held(inside, head, series=options.make_worker is not None):
         if how == "drop" or names == []:
             continue
-        part = Inside(_join(step, name), how, first=True)
+        part = Inside(join_path(step, name), how, first=True)
         given = head if head is None or names is None else head[names]
         if name in alone:
             node: BlockNode = _worker(part, options, ALONE, series=True)
@@ -254,7 +263,8 @@ def _alone(estimator: ColumnTransformer) -> set[str]:
     }
 
 
-def _join(step: str, name: str) -> str:
+def join_path(step: str, name: str) -> str:
+    """Return the path of what a step holds under a name."""
     return f"{step}.{name}" if step else name
 
 
@@ -268,6 +278,16 @@ def _check_union(estimator: FeatureUnion, step: str) -> None:
         raise ConfigError(f"{step}: {error}") from error
 
 
+def held(
+    whole: Inside, head: pd.DataFrame | None, *, series: bool
+) -> list[tuple[str, Any, list[Any] | None]]:
+    """Return the names, transformers and columns of branches; None where all columns are read."""
+    if type(whole.estimator) is FeatureUnion:
+        return [(name, how, None) for name, how in whole.estimator.transformer_list]
+    assert head is not None
+    return [*_branches(whole.estimator, head, whole.path, series=series)]
+
+
 def _branches(
     estimator: ColumnTransformer, head: pd.DataFrame, step: str, *, series: bool
 ) -> list[tuple[str, Any, list[Any]]]:
@@ -278,7 +298,7 @@ def _branches(
     chosen = []
     for name, how, key in estimator.transformers:
         alone = series and is_scalar(key) and not left_out(how)
-        chosen.append((name, how, selected(head, [key] if alone else key, _join(step, name))))
+        chosen.append((name, how, selected(head, [key] if alone else key, join_path(step, name))))
     used = {column for _, _, names in chosen for column in names}
     rest = [column for column in head.columns if column not in used]
     return [*chosen, ("remainder", estimator.remainder, rest)]
@@ -396,7 +416,7 @@ def _children(whole: Inside) -> list[Inside]:
     held, kind = [], type(estimator)
     first = first or kind is ColumnTransformer
     for name, how in parts(estimator):
-        held.append(Inside(_join(step, name), how, first))
+        held.append(Inside(join_path(step, name), how, first))
         first = first and (kind is not Pipeline or left_out(how))
     return held
 
@@ -409,7 +429,7 @@ def units(whole: Inside) -> list[tuple[Inside, list[Reason]]]:
     alone = _alone(whole.estimator) if type(whole.estimator) is ColumnTransformer else ()
     found = []
     for part in _children(whole):
-        if part.path.removeprefix(_join(whole.path, "")) in alone:
+        if part.path.removeprefix(join_path(whole.path, "")) in alone:
             found.append((part, [Reason(part.path, ALONE, "give it a list of columns")]))
         else:
             found += units(part)
@@ -440,6 +460,11 @@ def leaves(estimator: Estimator, step: str) -> list[tuple[str, Any]]:
         return [(step, estimator)]
     inside = walk(estimator, step)
     return [(path, how) for path, how, _ in inside if type(how) not in CONTAINERS]
+
+
+def twinned(estimator: Estimator, step: str) -> list[tuple[str, Any]]:
+    """Return the transformers inside an estimator of which there are twins, with their paths."""
+    return [(path, leaf) for path, leaf in leaves(estimator, step) if type(leaf) in TWINS]
 
 
 def reasons(estimator: Estimator, step: str) -> list[Reason]:

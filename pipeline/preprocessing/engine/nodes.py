@@ -202,6 +202,11 @@ class BlockNode(ABC):
         for node in self.children:
             yield from node.leaves()
 
+    def forms(self) -> Iterator[type]:
+        """Yield the form of block that each transformer reads that has a twin, in order."""
+        for node in self.children:
+            yield from node.forms()
+
     def workers(self) -> Iterator[WorkerNode]:
         """Yield the transformers that no twin runs, in the order of the estimator."""
         for node in self.children:
@@ -409,6 +414,10 @@ class TransformerNode(BlockNode):
         """Yield itself."""
         yield self
 
+    def forms(self) -> Iterator[type]:
+        """Yield that of the twin."""
+        yield self.form
+
 
 def holds_rows(stats: Any) -> bool:
     """Return whether a statistic, or a part of it, holds the rows themselves.
@@ -465,6 +474,9 @@ class WorkerNode(BlockNode):
         What becomes of those that it makes.
     weights : numpy.ndarray, shape (n_rows,), optional
         Of the rows of the next `fit`, which forgets them.
+    forms : sequence of type
+        The forms of block that the twins read in whose place it is, for speed or for the last
+        bits; none where there are no twins.
     """
 
     named: Sequence[Any] | None = None
@@ -484,10 +496,11 @@ class WorkerNode(BlockNode):
         series: bool = False,
         sparse_rows: SparseRows = "refused",
         weights: Array = None,
+        forms: Sequence[type] = (),
     ) -> None:
         self.weights = weights
         self.worker, self.estimator, self.path, self.why = worker, estimator, path, why
-        self.series, self.sparse_rows = series, sparse_rows
+        self.series, self.sparse_rows, self.own_forms = series, sparse_rows, forms
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
         """Fit the worker on all rows."""
@@ -571,6 +584,10 @@ class WorkerNode(BlockNode):
         """Yield itself."""
         yield self
 
+    def forms(self) -> Iterator[type]:
+        """Yield those of the twins in whose place it is."""
+        yield from self.own_forms
+
     def to_sklearn(self) -> Any:
         """Return the worker's fitted scikit-learn transformer."""
         return self.worker.to_sklearn()
@@ -578,6 +595,8 @@ class WorkerNode(BlockNode):
     def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Let the worker take its fitted transformer."""
         check_type(fitted, self.estimator)
+        for _ in self.own_forms:
+            next(forms)
         named = getattr(fitted, "feature_names_in_", None)
         self.named = None if named is None else list(named)
         self.worker.resume(fitted)

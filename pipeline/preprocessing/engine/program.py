@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from functools import partial
 from operator import methodcaller
 from types import MappingProxyType
@@ -24,6 +25,7 @@ from pipeline.preprocessing.engine import table as tables
 from pipeline.preprocessing.engine.blocks import Unread
 from pipeline.preprocessing.engine.build import (
     BuildOptions,
+    Inside,
     MakeWorker,
     build,
     obstacles_to_batches,
@@ -32,6 +34,7 @@ from pipeline.preprocessing.engine.build import (
 from pipeline.preprocessing.engine.containers import storable
 from pipeline.preprocessing.engine.dask import Data, Partitions
 from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput, WorkerNode
+from pipeline.preprocessing.engine.own import choose_own, keeps_no_more, recall
 from pipeline.preprocessing.engine.table import Read, Reading, Table
 from pipeline.typing import Estimator, Names
 
@@ -64,7 +67,12 @@ class Program:
     why_dense : str
         Why rows of a GPU are dense where scikit-learn's are sparse.
     make_worker : callable, optional
-        Returns what runs a transformer that has no twin, given it and its path.
+        Returns what runs a transformer that has no twin, given it and its path; or on the host
+        one whose twin is slower.
+    exact_zeros : bool
+        What follows tells zeros from absent cells: beside sparse rows, numbers are scikit-learn's.
+    ends : bool
+        Nothing follows: rows may be added to those of `fit`.
 
     Examples
     --------
@@ -87,8 +95,11 @@ class Program:
         make_worker: MakeWorker | None = None,
         sparse: bool = False,
         why_dense: str = "dense rows were asked for",
+        exact_zeros: bool = False,
+        ends: bool = True,
     ) -> None:
         self.sparse, self.why_dense = sparse, why_dense
+        self.exact_zeros, self.ends = exact_zeros, ends
         self.make_worker = make_worker
         self.order, self.selected_from = order_of(estimator, order), selected_from
         self.classified = classified
@@ -97,6 +108,8 @@ class Program:
         self.width = self.widest = 0
         self.head: pd.DataFrame | None = None
         self.resumed = self.named = False
+        self.own: Mapping[str, str] = {}
+        self.recalled: Any = None
         self.framed = container(estimator) != "default"
         self.origins: Mapping[Any, Origin] = {}
         self.weights: list[tuple[Any, Any]] = []
@@ -137,6 +150,8 @@ class Program:
         if self.forgotten:
             raise ConfigError(self.forgotten)
         table = as_table(X, self.name)
+        if self.own:
+            self._recall()
         if self.weights:  # of an only transformer: containers of scikit-learn learn no batches
             (leaf,), ((_, leaf.weights),) = self.node.leaves(), self.weights
         self.node.fit(table, self._source(table), y)
@@ -145,11 +160,13 @@ class Program:
     @property
     def forgotten(self) -> str:
         """Why no rows can be added to those of `fit`; empty where they can."""
-        if self.workers:
-            return f"{self.workers[0].path} learns from all rows at once; call fit"
-        leaves = () if self.node is None or self.resumed else self.node.leaves()
-        for leaf in leaves:
-            if leaf.stats is None:
+        if workers := [each for each in self.workers if each.path not in self.own]:
+            return f"{workers[0].path} learns from all rows at once; call fit"
+        if self.node is None or self.resumed:
+            return ""
+        kept = [(leaf, leaf.stats) for leaf in self.node.leaves()]
+        for leaf, stats in [*kept, *((each, self.recalled) for each in self.workers)]:
+            if stats is None:
                 return (
                     f"{type(leaf.estimator).__name__}: fit learnt exact order statistics and did "
                     "not keep the rows that they are of, so no rows can be added; call "
@@ -167,7 +184,21 @@ class Program:
         assert self.node is not None
         table = as_table(X, self.name)
         table.widest = max(table.widest, self.widest)
-        return self._write(table, partial(read_new, self.node))
+        try:
+            return self._write(table, partial(read_new, self.node))
+        except (TypeError, ValueError):
+            if not self.own:
+                raise
+            return self._as_twins().transform(X)
+
+    def _as_twins(self) -> Program:
+        """Return the fitted program with its twins alone, whose errors name columns."""
+        assert self.node is not None
+        assert self.head is not None
+        other, paths = copy(self), [each.path for each in self.workers if each.path not in self.own]
+        forms = list(self.node.forms())
+        other.resume(self.to_sklearn(), self.head, forms, framed=self.named, workers=paths)
+        return other
 
     def resume(
         self,
@@ -177,6 +208,7 @@ class Program:
         *,
         framed: bool,
         workers: Sequence[str] = (),
+        own: Sequence[str] = (),
     ) -> None:
         """Take the fitted scikit-learn transformer of a saved model for what `fit` learnt.
 
@@ -192,14 +224,18 @@ class Program:
             Whether the table had names for its columns.
         workers : sequence of str
             The paths of the transformers that no twin runs.
+        own : sequence of str
+            The paths of what scikit-learn's own steps run although there are twins.
 
         Raises
         ------
         DataError
             It is not the fitted form of this program.
         """
+        self.own = dict.fromkeys(own, "as it was when it was fitted")
         self.node = build(self.estimator, head, self.step, self.options(workers=workers))
-        if len(list(self.node.leaves())) != len(forms) or len(self.workers) != len(workers):
+        n_workers = len(workers) + len(own)
+        if len(list(self.node.forms())) != len(forms) or len(self.workers) != n_workers:
             raise DataError(f"{self.step}: the saved model is not one of this program")
         self.node.resume(fitted, NodeInput(list(head.columns), framed), iter(forms))
         self.widest, self.named = self.node.widest, framed
@@ -210,12 +246,43 @@ class Program:
         table = as_table(X, self.name)
         self.head, self.resumed, self.named = frames.head(table.top), False, table.framed
         on_host = isinstance(table, Table) and table.device == "cpu"
-        options = self.options(keeps=keeps, on_host=on_host)
+        self.own = self._choose_own(table) if on_host and keeps != "all" else {}
+        try:
+            read = self._learn(table, y, self.options(keeps=keeps, on_host=on_host))
+        except (TypeError, ValueError):
+            if not self.own:
+                raise
+            self.own = {}  # The twins name columns.
+            read = self._learn(table, y, self.options(keeps=keeps, on_host=on_host))
+        return table, read
+
+    def _choose_own(self, table: Any) -> dict[str, str]:
+        """Return the paths of what scikit-learn's own steps run in place of twins, and why."""
+        assert self.head is not None
+        asked = self.framed or self.weights or self.rank_error or self.make_worker is None
+        if asked or (self.dtype == "float64" and "float32" in map(str, self.head.dtypes)):
+            return {}
+        whole = Inside(self.step, self.estimator, first=True)
+        if self.ends and not keeps_no_more(self.estimator, self.step):
+            return {}
+        return choose_own(whole, table, self.head, exact_zeros=self.exact_zeros)
+
+    def _learn(self, table: Data, y: Any, options: BuildOptions) -> Read:
+        assert self.head is not None
         source = self._source(table)
         self.node = build(self.estimator, self.head, self.step, options).suited(table, source)
-        read, _ = self.node.fit(table, source, y)
+        read, self.recalled = self.node.fit(table, source, y)[0], None
         self.widest = self.node.widest
-        return table, read
+        if self.ends and isinstance(self.node, WorkerNode) and isinstance(table, Table):
+            self.recalled = recall(self.node, table.X)
+        return read
+
+    def _recall(self) -> None:
+        """Go on with the twin of scikit-learn's own step, from what that has learnt."""
+        self.node = node = self._as_twins().node
+        assert node is not None
+        (leaf,), self.own = node.leaves(), {}
+        leaf.keeps, leaf.stats = "small", self.recalled
 
     def _source(self, table: Data) -> NodeInput:
         return NodeInput(table.names, table.framed, origins=self.origins)
@@ -238,6 +305,7 @@ class Program:
             on_host,
             workers,
             self.sparse and not self.framed,
+            self.own,
         )
 
     def _write(self, table: Data, reading: Reading) -> Any:
@@ -250,7 +318,9 @@ class Program:
             self.width = int(made.shape[1])
             return made
         read = reading(table)
-        if self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
+        if self.step in self.own:
+            made = self._hand_on(table, read)
+        elif self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
             made = tables.write_mixed(table, read, self._names())
         elif self.makes_sparse:
             made = tables.write_sparse(table, read, self.dtype)
@@ -262,6 +332,11 @@ class Program:
             made = tables.write_matrix(table, read, self.dtype, order=self.order, making=making)
         self.width = int(made.shape[1])
         return made
+
+    def _hand_on(self, table: Table, read: Read) -> Any:
+        """Return what scikit-learn's own step has made of all rows, with no second copy."""
+        block: Any = read(table.whole)
+        return block.values if self.dtype == "auto" else block.values.astype(self.dtype, copy=False)
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ attribute by attribute, and handing the model over is returning that object.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -16,12 +16,17 @@ from sklearn.base import BaseEstimator, clone
 
 from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Block, Categories, Dates, Numbers
-from pipeline.typing import Array, Estimator, Target
+from pipeline.typing import Array, Estimator, Table, Target
 
 if TYPE_CHECKING:
     from pipeline.preprocessing.statistics.moments import Moments
 
 S = TypeVar("S")
+
+MANY, FEW = range(10_000, 2**63), range(20_000)
+"""In `Twin.slower`: the rows of which reading them column by column, and handing them to threads,
+costs more than the arithmetic; and those of which the twin's way of learning costs more."""
+ALWAYS = range(2**63)
 
 ANY: tuple[Any, ...] = ()
 """In `Twin.supported_params`: every value that scikit-learn allows."""
@@ -62,6 +67,9 @@ class Twin(ABC, Generic[S]):
     """Whether what is no number comes out as it comes in."""
     needs_target: ClassVar[bool] = False
     """Whether `statistics` takes what `aligned` makes of the target of all rows."""
+    slower: ClassVar[Mapping[str, range]] = {}
+    """Of rows of numbers in the host's memory, whose columns ("F") or rows ("C") are contiguous:
+    how many scikit-learn's own step transforms, and learns from, in less time than the twin."""
     takes_infinite: bool = False
     """Whether infinite numbers, which a step before may make, are as good as others."""
     in_memory: bool = False
@@ -90,6 +98,23 @@ class Twin(ABC, Generic[S]):
                 suggestion = f"use {values}, or run the step in scikit-learn"
                 reasons.append(Reason(step, why, suggestion, name))
         return reasons
+
+    @classmethod
+    def slower_at(cls, estimator: Estimator) -> Mapping[str, range]:
+        """Return `slower`, as the parameters of an estimator make it."""
+        return cls.slower
+
+    @classmethod
+    def recalls(cls, estimator: Estimator) -> bool:
+        """Return whether `recall` returns what the twin's own fit would keep."""
+        return True
+
+    def recall(self, X: Table) -> S | None:
+        """Return the statistic of the rows of which scikit-learn itself has learnt `fitted`.
+
+        None where rows would have to be kept for it.
+        """
+        return None
 
     def form(self, numeric: Callable[[], bool]) -> type:
         """Return the form of block to read; `numeric` says whether all that comes in is numbers."""

@@ -27,14 +27,14 @@ from pipeline.data.output import container
 from pipeline.data.target import encode_labels
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Numbers
-from pipeline.preprocessing.engine.twin import Twin, any_value
+from pipeline.preprocessing.engine.twin import MANY, Twin, any_value
 from pipeline.preprocessing.statistics import scores
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
 from pipeline.preprocessing.statistics.scores import Joint, Test
 from pipeline.preprocessing.transformers.scalers import require_finite
-from pipeline.typing import Target
+from pipeline.typing import Estimator, Target
 
 S = TypeVar("S")
 
@@ -92,8 +92,14 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
     """
 
     sklearn_class = VarianceThreshold
+    slower = {"F": MANY}
     supported_params = any_value("threshold")
     takes_infinite = True  # new rows may be; `finalize` refuses those of the fit
+
+    @classmethod
+    def recalls(cls, estimator: Estimator) -> bool:
+        """Return that the fitted one has variances without means."""
+        return False
 
     def statistics(self, block: Numbers, *aligned: Any) -> VarianceStats:
         """Return moments and bounds of the block."""
@@ -168,6 +174,7 @@ class UnivariateTwin(_SelectorTwin[Any]):
     """
 
     needs_target = True
+    slower = {"F": MANY, "C": MANY}
 
     def __init__(self, estimator: Any) -> None:
         super().__init__(estimator)

@@ -14,9 +14,9 @@ from pipeline.data import frames
 from pipeline.data.output import container
 from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Categories, Numbers
-from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.engine.twin import ANY, MANY, Twin
 from pipeline.preprocessing.transformers.scalers import require_finite
-from pipeline.typing import Array, Estimator
+from pipeline.typing import Array, Estimator, Table
 
 UFUNCS = frozenset(
     [
@@ -74,6 +74,7 @@ class FunctionTransformerTwin(Twin[Checked]):
         "inv_kw_args": ANY,
     }
     reads = Numbers
+    slower = {"F": MANY, "C": MANY}
     takes_infinite = True
     passes_on = True
 
@@ -116,6 +117,10 @@ class FunctionTransformerTwin(Twin[Checked]):
         if self.estimator.validate and isinstance(block, Numbers):
             require_finite(self, block.values)
         return Checked(block.width, not _needs_inverse(self.estimator) or self._inverts(block))
+
+    def recall(self, X: Table) -> Checked:
+        """Return the number of columns; scikit-learn itself has looked at the inverse."""
+        return Checked(int(X.shape[1]), inverse=True)
 
     def _inverts(self, block: Any) -> bool:
         estimator, values = self.estimator, block.values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.impute._base import _safe_min
 from pipeline.data import frames
 from pipeline.data.output import container
 from pipeline.preprocessing.engine.blocks import Categories, Numbers, fill_missing
-from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.engine.twin import ALWAYS, ANY, FEW, MANY, Twin
 from pipeline.preprocessing.statistics.categories import (
     CategorySums,
     count_category_rows,
@@ -27,7 +27,7 @@ from pipeline.preprocessing.statistics.categories import (
 )
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import Values, collect_values, quantile
-from pipeline.typing import Array
+from pipeline.typing import Array, Estimator, Table
 
 AVERAGES = ("mean", "median")
 
@@ -62,6 +62,14 @@ class SimpleImputerTwin(Twin[Seen]):
     }
     reads = Numbers
     passes_on = True
+    slower = {"F": range(500_000), "C": range(10_000)}
+
+    @classmethod
+    def slower_at(cls, estimator: SimpleImputer) -> Mapping[str, range]:
+        """Return the rows by what is counted or sorted of them."""
+        if estimator.strategy == "most_frequent":
+            return {"F": ALWAYS, "C": ALWAYS}
+        return {"F": FEW, "C": FEW} if estimator.strategy == "median" else cls.slower
 
     @property
     def marker(self) -> Any:
@@ -71,6 +79,20 @@ class SimpleImputerTwin(Twin[Seen]):
     def form(self, numeric: Callable[[], bool]) -> type:
         """Return `Categories` where a column holds anything but numbers."""
         return Numbers if self.estimator.strategy in AVERAGES or numeric() else Categories
+
+    @classmethod
+    def recalls(cls, estimator: SimpleImputer) -> bool:
+        """Return whether it is the mean, or a median, of which no fit keeps more."""
+        return estimator.strategy in AVERAGES and not estimator.add_indicator
+
+    def recall(self, X: Table) -> Seen | None:
+        """Return the means with the number of values that they are of."""
+        if self.estimator.strategy != "mean":
+            return None
+        known, zeros = np.asarray(X), np.zeros(X.shape[1])
+        rows = (known == known).sum(axis=0).astype("float64")
+        mean = np.where(rows > 0, self.fitted.statistics_, 0.0)
+        return Seen(Moments(rows, mean, zeros, zeros), zeros > 0, len(known))
 
     def statistics(self, block: Numbers | Categories, *aligned: Any) -> Seen:
         """Return what the strategy needs to know of the block."""
@@ -257,6 +279,12 @@ class MissingIndicatorTwin(Twin[Holes]):
         "error_on_new": ANY,
     }
     reads = Numbers
+    slower = {"F": MANY, "C": MANY}
+
+    @classmethod
+    def recalls(cls, estimator: Estimator) -> bool:
+        """Return that the fitted one does not tell which other columns missed values."""
+        return False
 
     def makes_sparse(self, given: bool) -> bool:
         """Return what `sparse` says; it may be that of what comes in."""

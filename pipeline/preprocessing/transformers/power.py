@@ -16,7 +16,7 @@ from sklearn.preprocessing import PowerTransformer, StandardScaler
 
 from pipeline.data import frames
 from pipeline.preprocessing.engine.blocks import Numbers
-from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.engine.twin import ANY, FEW, Twin
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments, stack_moments
 from pipeline.preprocessing.statistics.quantiles import (
@@ -82,6 +82,7 @@ class PowerTransformerTwin(Twin[Logs | KeptRows]):
     sklearn_class = PowerTransformer
     supported_params = {"method": ("yeo-johnson", "box-cox"), "standardize": ANY, "copy": ANY}
     reads = Numbers
+    slower = {"F": FEW, "C": FEW}
 
     def statistics(self, block: Numbers, *aligned: object) -> Logs | KeptRows:
         """Take the logarithms, and what only the values show."""

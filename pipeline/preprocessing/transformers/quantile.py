@@ -6,6 +6,7 @@ KBinsDiscretizer on blocks.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.preprocessing import KBinsDiscretizer, QuantileTransformer
 
 from pipeline.data import frames
 from pipeline.preprocessing.engine.blocks import Block, Indicators, Numbers
-from pipeline.preprocessing.engine.twin import ANY, Twin
+from pipeline.preprocessing.engine.twin import ANY, FEW, Twin
 from pipeline.preprocessing.statistics.quantiles import (
     KeptRows,
     Values,
@@ -52,6 +53,7 @@ class QuantileTransformerTwin(Twin[Values]):
         "copy": ANY,
     }
     reads = Numbers
+    slower = {"F": FEW, "C": FEW}
 
     def statistics(self, block: Numbers, *aligned: object) -> Values:
         """Keep the values, or a sketch of them."""
@@ -174,6 +176,13 @@ class KBinsDiscretizerTwin(FiniteTwin[Values | KeptRows]):
     }
     weighted = True
     one_hot = True
+    slower = {"F": range(500_000), "C": range(500_000)}
+
+    @classmethod
+    def slower_at(cls, estimator: KBinsDiscretizer) -> Mapping[str, range]:
+        """Return the rows where bins are numbered: what is one-hot is kept unexpanded."""
+        numbered = estimator.encode == "ordinal" and estimator.strategy == "quantile"
+        return cls.slower if numbered else {}
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether `encode` says so."""

@@ -25,7 +25,7 @@ from sklearn.preprocessing import (
 from pipeline.data import frames
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Block, Numbers
-from pipeline.preprocessing.engine.twin import Twin, any_value
+from pipeline.preprocessing.engine.twin import FEW, MANY, Twin, any_value
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import (
@@ -34,7 +34,7 @@ from pipeline.preprocessing.statistics.quantiles import (
     quantile,
     warn_of_empty,
 )
-from pipeline.typing import Array
+from pipeline.typing import Array, Table
 
 
 class StandardScalerTwin(Twin[Moments]):
@@ -44,6 +44,7 @@ class StandardScalerTwin(Twin[Moments]):
     takes_sparse = True
     supported_params = any_value("with_mean", "with_std", "copy")
     reads = Numbers
+    slower = {"F": MANY}
     weighted = True
 
     def statistics(self, block: Numbers, *aligned: Any) -> Moments:
@@ -54,6 +55,16 @@ class StandardScalerTwin(Twin[Moments]):
             else None
         )
         return moments(block.values, frames.xp(block.values), weights)
+
+    def recall(self, X: Table) -> Moments:
+        """Return the moments that are fitted; those that the scaler does not need are zeros."""
+        fitted, zeros = self.fitted, np.zeros(X.shape[1])
+        rows = zeros + fitted.n_samples_seen_
+        mean, variance = (
+            zeros if known is None else np.where(rows > 0, known, 0.0)
+            for known in (fitted.mean_, fitted.var_)
+        )
+        return Moments(rows, mean, zeros, variance * rows)
 
     def from_moments(self, moments: Moments) -> Moments:
         """Return the moments: there is nothing else to learn."""
@@ -89,10 +100,20 @@ class _RangeTwin(Twin[MinMax]):
     """What both scalers share: scikit-learn fits itself on a table of the extremes."""
 
     reads = Numbers
+    slower = {"F": MANY}
 
     def statistics(self, block: Numbers, *aligned: Any) -> MinMax:
         """Return the bounds of the block."""
         return min_max(block.values)
+
+    def recall(self, X: Table) -> MinMax:
+        """Return the bounds that are fitted; of absolute values, those on both sides of zero."""
+        known = vars(self.fitted)
+        high = known["data_max_"] if "data_max_" in known else known["max_abs_"]
+        low = known.get("data_min_", -high)
+        empty = np.isnan(high)
+        bounds = np.where(empty, np.inf, low), np.where(empty, -np.inf, high)
+        return MinMax(int(self.fitted.n_samples_seen_), *bounds)
 
     def finalize(self, stats: MinMax) -> None:
         """Fit scikit-learn's scaler on two rows, the bounds; they are all it looks for."""
@@ -154,6 +175,7 @@ class RobustScalerTwin(Twin[Values]):
         "with_centering", "with_scaling", "quantile_range", "unit_variance", "copy"
     )
     reads = Numbers
+    slower = {"F": FEW, "C": FEW}
 
     def statistics(self, block: Numbers, *aligned: object) -> Values:
         """Keep the values, or a sketch of them."""
@@ -254,6 +276,10 @@ class StatelessTwin(FiniteTwin[int]):
         require_finite(self, block.values)
         return block.width
 
+    def recall(self, X: Table) -> int:
+        """Return the number of columns."""
+        return int(X.shape[1])
+
     def merge(self, a: int, b: int) -> int:
         """Return the width, which is the same for all blocks."""
         return a
@@ -273,6 +299,7 @@ class NormalizerTwin(StatelessTwin):
 
     sklearn_class = Normalizer
     takes_sparse = True
+    slower = {"F": MANY, "C": MANY}
     supported_params = any_value("norm", "copy")
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
@@ -295,6 +322,7 @@ class BinarizerTwin(StatelessTwin):
 
     sklearn_class = Binarizer
     takes_sparse = True
+    slower = {"F": MANY, "C": MANY}
     supported_params = any_value("threshold", "copy")
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
