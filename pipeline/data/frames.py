@@ -419,7 +419,7 @@ def to_device(X: Table, device: str) -> Any:
     if is_sparse(X):
         return csr_to_host(X) if device == "cpu" else csr_to_gpu(X)
     if source == "pandas" and is_frame(X) and _all_sparse(X):
-        return csr_to_gpu(X.sparse.to_coo())
+        return csr_to_gpu(_as_rows(X))
     if source == "cudf":
         trace.record_transfer(to_host=_own_nbytes(X))
         return X.to_pandas()
@@ -433,7 +433,23 @@ def _all_sparse(X: Table) -> bool:
     return all(isinstance(dtype, pd.SparseDtype) for dtype in X.dtypes)
 
 
+def _as_rows(X: pd.DataFrame) -> Any:
+    """Return a frame of sparse columns as compressed rows, as scikit-learn reads it."""
+    # What is not stored is zero then, whatever pandas says of it; it says NaN of SciPy's zeros.
+    kinds: dict[Any, Any] = dict(X.dtypes)
+    if other := [n for n, kind in kinds.items() if kind.fill_value and pd.notna(kind.fill_value)]:
+        raise DataError(
+            f"the columns {other} are sparse of cells that are not zero; pass X.sparse.to_dense()"
+        )
+    accessor: Any = X.sparse
+    return accessor.to_coo().tocsr()
+
+
 def _upload(X: Table) -> Any:
+    kinds = zip(X.columns, X.dtypes, strict=True) if is_frame(X) else ()
+    if dense := {name: kind.subtype for name, kind in kinds if isinstance(kind, pd.SparseDtype)}:
+        with trace.record("input", trace.DENSIFY, "cpu", f"cuDF has no sparse columns: {[*dense]}"):
+            X = X.astype(dense)
     try:
         return load("cudf").from_pandas(X)
     except (TypeError, ValueError, NotImplementedError) as error:
@@ -452,7 +468,8 @@ def matrix(X: Table, order: str = "C", dtype: str = "auto") -> Any:
     Parameters
     ----------
     X : frame, array, Dask array or sparse matrix
-        Sparse rows, and arrays that have the type, are returned as they are.
+        Sparse rows, and arrays that have the type, are returned as they are; a frame all of whose
+        columns are sparse as sparse rows.
     order : {"C", "F"}
         Of a new matrix.
     dtype : {"auto", "float32", "float64"}
@@ -462,6 +479,8 @@ def matrix(X: Table, order: str = "C", dtype: str = "auto") -> Any:
         if dtype == "auto" or is_sparse(X) or X.dtype == dtype:
             return X
         return X.astype(dtype) if is_partitioned(X) else X.astype(dtype, order=order)
+    if library(X) == "pandas" and _all_sparse(X):
+        return _as_rows(X)
     kind = "float64" if dtype == "auto" else dtype
     array = xp(X).empty(X.shape, dtype=kind, order=order)
     for j, name in enumerate(X.columns):

@@ -135,12 +135,9 @@ class Answers(Lifts):
     def _takes(self, X: Table) -> bool:
         """Return whether rows are such as the plan is for, or it is for sparse ones as well."""
         takes = self.inputs_
-        if not isinstance(takes, Schema | DaskInput) or takes.sparse:
+        if not isinstance(takes, Schema | DaskInput) or takes.sparse or not self.plan_.programs:
             return True
-        if not frames.holds_sparse(X, takes.used if isinstance(takes, Schema) else None):
-            return True
-        rules = [node.rule for node in self.plan_.nodes[:1] if self.device_ == "cuda"]
-        return not self.plan_.programs and all(rule is None or rule.sparse for rule in rules)
+        return not frames.holds_sparse(X, takes.used if isinstance(takes, Schema) else None)
 
     @property
     def _falls_back(self) -> bool:

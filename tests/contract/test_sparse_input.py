@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
@@ -54,6 +56,7 @@ MODELS: dict[str, Any] = {
     "logistic": LogisticRegression(),
     "lasso": Lasso(0.01),
     "bayes": MultinomialNB(),
+    "inside another": OneVsRestClassifier(MultinomialNB()),
     "weights of counts": make_pipeline(TfidfTransformer(), LogisticRegression()),
 }
 
@@ -78,7 +81,9 @@ def test_counts_that_are_true_or_false_become_numbers() -> None:
 def test_models_learn_from_them(name: str, tmp_path: Any) -> None:
     estimator = MODELS[name]
     model = Accelerated(clone(estimator), device="cuda", dtype="float64").fit(X, Y)
-    assert {place.device for place in model.plan_.placements} == {"cuda"}
+    assert "densify" not in [event.call for event in model.execution_log_.events]
+    if name != "inside another":
+        assert {place.device for place in model.plan_.placements} == {"cuda"}
     assert explain(estimator, "cuda", X).supported
     expected = clone(estimator).fit(X, Y).predict(X)
     np.testing.assert_allclose(model.predict(X), expected, atol=1e-3)
@@ -132,6 +137,40 @@ def test_sparse_rows_of_a_model_of_dense_ones(form: str) -> None:
     model = Accelerated(estimator, device="cuda", fallback=True, dtype="float64").fit(dense, Y)
     expected = clone(estimator).fit(dense, Y).predict(new)
     np.testing.assert_array_equal(model.predict(new), expected)
+
+
+class csc_matrix:  # noqa: N801
+    """As much of CuPy's columns as is asked of them here."""
+
+    __module__ = "cupyx.scipy.sparse._csc"
+    shape, dtype, toarray = X.shape, X.dtype, None
+
+    def tocsr(self) -> csr_matrix:
+        return csr_matrix.made(sp.csr_matrix(X))
+
+
+def test_columns_that_are_there_become_rows_there() -> None:
+    model = Accelerated(LogisticRegression(), device="cuda", dtype="float64").fit(csc_matrix(), Y)
+    assert "copy" not in [event.call for event in model.execution_log_.events]
+    expected = LogisticRegression().fit(X, Y).predict(X)
+    np.testing.assert_array_equal(model.predict(csc_matrix()), expected)
+
+
+def test_sparse_columns_that_no_step_of_the_gpu_reads() -> None:
+    table = FORMS["sparse columns"].assign(n=DENSE[:, 0])
+    scaled = make_pipeline(make_column_transformer((StandardScaler(), ["n"])), LogisticRegression())
+    model = Accelerated(scaled, device="cuda", dtype="float64").fit(table, Y)
+    (made,) = (event for event in model.execution_log_.events if event.call == "densify")
+    assert (made.step, made.device) == ("input", "cpu")
+    assert "cuDF has no sparse columns: ['a', 'b'" in made.why
+    expected = clone(scaled).fit(table, Y).predict(table)
+    np.testing.assert_array_equal(model.predict(table), expected)
+
+
+def test_sparse_columns_without_missing_values_or_others() -> None:
+    table = pd.DataFrame(DENSE, columns=list("abcde")).astype(pd.SparseDtype("float64", 1.0))
+    with pytest.raises(DataError, match="sparse of cells that are not zero; pass"):
+        Accelerated(LogisticRegression(), device="cuda").fit(table, Y)
 
 
 def test_too_many_cells_for_the_indices_of_cuml(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -409,6 +409,16 @@ def test_columns_of_another_form_than_those_of_the_fit(name: str, learnt: str) -
         np.testing.assert_allclose(made[method], value, rtol=1e-9, atol=1e-9)
 
 
+def test_sparse_columns_of_a_model_of_sparse_rows() -> None:
+    rows = X[:, :3]
+    table = pd.DataFrame.sparse.from_spmatrix(rows, columns=list("abc"))
+    model = on_cpu(SCALED).fit(rows, Y)
+    with pytest.warns(UserWarning, match="X has feature names"):
+        made = model.predict_proba(table)
+    np.testing.assert_array_equal(made, clone(SCALED).fit(rows, Y).predict_proba(rows))
+    never_refused(model)
+
+
 def test_sparse_columns_that_no_step_reads_are_nothing() -> None:
     estimator = make_column_transformer((StandardScaler(), ["n"]), (HOT, ["t"]))
     model = on_cpu(estimator).fit(MIXED)
