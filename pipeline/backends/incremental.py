@@ -212,7 +212,10 @@ def _split_rows(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[s
         return iter([slice(None)])
     # As `IncrementalPCA.fit` has it, and with the same care for a last batch that is too small.
     size = estimator.batch_size or 5 * n_columns
-    least = (estimator.n_components or 0) if name == "IncrementalPCA" else 0
+    least = 0
+    if name == "IncrementalPCA":
+        # `transform` asks for the size, of sparse rows.
+        least, estimator.batch_size_ = estimator.n_components or 0, size
     return gen_batches(n_rows, size, min_batch_size=least)
 
 

@@ -14,9 +14,9 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
-from sklearn.decomposition import TruncatedSVD
+from sklearn.decomposition import IncrementalPCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -33,6 +33,7 @@ from sklearn.preprocessing import (
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
+from pipeline.backends.xgboost import distributed, external_memory
 from pipeline.data import partitioned
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine import containers
@@ -149,10 +150,48 @@ def test_parts_are_learnt_from_in_turn(
     fits(estimator, said)
 
 
+def test_a_partition_is_a_page_on_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitioned, "room", lambda device: 1000)
+    monkeypatch.setattr(external_memory, "OVERHEAD", 100)
+    fits(make_pipeline(WIDE, BOOSTING), "external memory")
+
+
+@pytest.mark.parametrize("last", [SGDClassifier, Perceptron])
+def test_epochs_are_those_of_sklearn(last: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitioned, "room", lambda device: 1000)
+    estimator = make_pipeline(WIDE, last(max_iter=3, tol=None, random_state=0))
+    model = Accelerated(clone(estimator), device="cpu").fit(dd.from_pandas(X, npartitions=1), Y)
+    columns, expected = clone(estimator[0]).fit(X), clone(estimator[1])
+    for _ in range(3):
+        expected.partial_fit(columns.transform(X), Y, classes=[0, 1])
+    assert "one partition after another" in model.plan_.placements[-1].note
+    scores = expected.decision_function(columns.transform(NEW))
+    np.testing.assert_allclose(model.decision_function(NEW), scores, rtol=1e-9)
+
+
+def test_what_learns_from_dense_batches_is_given_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitioned, "room", lambda device: 1000)
+    estimator = IncrementalPCA(2, batch_size=100)
+    model = Accelerated(estimator, device="cpu")
+    made = model.fit_transform(chunks(SPARSE[:300])).compute()
+    expected = clone(estimator).fit(SPARSE[:300])
+    np.testing.assert_allclose(made, expected.transform(SPARSE[:300]), atol=1e-9)
+    assert "one partition after another" in model.plan_.placements[-1].note
+
+
 def test_workers_learn_from_the_same_rows() -> None:
     with in_process(2):
         fits(make_pipeline(WIDE, BOOSTING), "trained by all workers of the cluster")
         fits(BAYES, "gathered to one process")
+
+
+@pytest.mark.parametrize("method", ["hist", "approx"])
+def test_to_xgboost_absent_cells_are_missing(method: str) -> None:
+    estimator = clone(BOOSTING).set_params(tree_method=method, device="cpu")
+    cuts = [SPARSE[:9], SPARSE[9:]], [Y[:9], Y[9:]]
+    made = distributed._make_matrix(estimator, *cuts, [], threads=1)
+    assert (made.num_row(), made.num_col()) == SPARSE.shape
+    assert made.num_nonmissing() == SPARSE.nnz
 
 
 def test_the_bytes_are_those_of_the_sparse_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +222,7 @@ SPARSE = clone(SPECS["one-hot"]).fit_transform(X)
 
 def chunks(rows: Any) -> Any:
     """Return sparse rows as a Dask array of two blocks of them, as Dask-ML makes them."""
-    cuts = rows[:9], rows[9:]
+    cuts = rows[:100], rows[100:]
     made = [da.from_delayed(delayed(r), r.shape, dtype=r.dtype, meta=r[:0]) for r in cuts]
     return da.concatenate(made)
 
