@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
-from sklearn.utils import get_tags
 
 from pipeline.data import frames
 from pipeline.data.checks import CellTypeError
@@ -276,9 +275,8 @@ class TransformerNode(BlockNode):
         self.widest = source.width(table)
         if not self.widest:
             raise DataError(f"{type(twin.estimator).__name__}: the steps before it left no column")
-        if source.sparse and self.sparse and not get_tags(self.estimator).input_tags.sparse:
-            # It would refuse the rows, which are sparse once they are written.
-            self._named(clone(self.estimator).fit, csr_matrix((2, self.widest)))
+        if source.sparse and self.sparse:
+            self._ask_sklearn()
         table.widest = max(table.widest, self.widest)
         read = source.reader(self.form)
         if source.blocks is not None:
@@ -320,6 +318,17 @@ class TransformerNode(BlockNode):
         """Return whether the rows are sparse, and not one-hot, and no more of them will come."""
         more = self.keeps == "all" or self.twin.one_hot
         return self.sparse and not more and self.twin.makes_sparse(source.sparse)
+
+    def _ask_sklearn(self) -> None:
+        """Refuse, in its words, sparse rows that it refuses: they are so once they are written."""
+        rows, y = np.array([[1.0, 2.0], [3.0, 4.0]]), [0, 1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                clone(self.estimator).fit_transform(rows, y)
+            except (TypeError, ValueError):  # nothing that has to do with sparse rows
+                return
+            self._named(clone(self.estimator).fit_transform, csr_matrix(rows), y)
 
     def _aligned(self, y: Target, weights: Array) -> list[Any]:
         """Return what the twin needs beside its blocks, one entry a row."""
