@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import config_context, get_config
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import RandomTreesEmbedding
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -39,7 +42,10 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
 from pipeline.preprocessing.engine import nodes
+from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.engine.workers import HostWorker
 from tests.names import plain
+from tests.strategies import tables
 
 ROWS = 400
 RNG = np.random.default_rng(0)
@@ -124,6 +130,24 @@ BEHIND: tuple[Any, ...] = (
 SPECS |= {f"before {plain(step)}": make_pipeline(WIDE, step) for step in BEHIND}
 SPECS["one-hot, scaled"] = make_pipeline(make_column_transformer((HOT, ["t"])), MaxAbsScaler())
 
+OF_ANY: tuple[Any, ...] = (
+    OneHotEncoder(handle_unknown="ignore"),
+    OneHotEncoder(handle_unknown="ignore", drop="if_binary", dtype="int8"),
+    OneHotEncoder(handle_unknown="ignore", drop="first", min_frequency=3),
+    OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=2, dtype=bool),
+    OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+    make_union(HOT, OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=0.3)),
+    make_pipeline(HOT, MaxAbsScaler()),
+    make_pipeline(HOT, PolynomialFeatures(interaction_only=True, include_bias=False)),
+)
+OF_FLOATS: tuple[Any, ...] = (
+    "passthrough",
+    MissingIndicator(features="all", sparse=True),
+    SimpleImputer(add_indicator=True, keep_empty_features=True, strategy="most_frequent"),
+    make_pipeline(SimpleImputer(keep_empty_features=True), KBinsDiscretizer(2, strategy="uniform")),
+    make_union(MissingIndicator(features="all"), SimpleImputer(keep_empty_features=True)),
+)
+
 DENSE_ONLY: tuple[Any, ...] = (
     StandardScaler(),
     RobustScaler(),
@@ -176,6 +200,35 @@ def test_rows_are_an_array_where_sklearn_is_asked_for_it(step: Any) -> None:
         made = Accelerated(clone(step), device="cpu").fit_transform(X)
         assert_same(made, clone(step).fit_transform(X))
     assert isinstance(made, sparse.csr_array)
+
+
+@given(table=tables(), data=st.data())
+def test_any_table_becomes_the_rows_of_sklearn(table: pd.DataFrame, data: st.DataObject) -> None:
+    floats = [name for name in table if table[name].dtype == "float64"]
+    branches = [
+        (
+            str(i),
+            data.draw(st.sampled_from(how)),
+            data.draw(st.lists(st.sampled_from(names), unique=True)),
+        )
+        for i, (how, names) in enumerate([(OF_ANY, list(table)), (OF_FLOATS, floats)])
+        if names
+    ]
+    estimator = ColumnTransformer(
+        branches,
+        sparse_threshold=data.draw(st.sampled_from([0, 0.3, 1])),
+        transformer_weights=data.draw(st.sampled_from([None, {"0": 0.5}, {"1": 2}])),
+    )
+    program = Program(estimator, sparse=True, classified=True, make_worker=HostWorker)
+    first, reference = table[: data.draw(st.integers(1, len(table)))], clone(estimator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            expected = reference.fit_transform(first)
+        except ZeroDivisionError:  # scikit-learn's, where no column comes out
+            reject()
+        assert_same(program.fit_transform(first), expected)
+        assert_same(program.transform(table), reference.transform(table))
 
 
 @pytest.mark.parametrize("step", DENSE_ONLY, ids=plain)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from scipy import sparse
 from sklearn import get_config
 
@@ -133,6 +134,8 @@ class Table:
         """Forget the columns that were converted; who reads them again converts them again."""
         with self._lock:
             self._columns.clear()
+        # Arrow keeps what it has freed, and all of it was for codes.
+        pa.default_memory_pool().release_unused()
 
     def _convert(self, form: type, names: Sequence[Any]) -> Iterable[Any]:
         """Return whole columns; a GPU is waited for once for what is to be known of all."""
