@@ -216,7 +216,7 @@ def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> 
     against: tuple[Reason, ...] = ()
     try:
         if kind is Kind.PREPROCESSING:
-            places, against = _place_on_blocks(part, path, device, rows, leaves)
+            places, against = _place_on_blocks(part, path, device, rows)
         else:
             rule = _find_backend(part, kind, device)
             if rule is None:
@@ -261,7 +261,7 @@ def _find_backend(part: Any, kind: Kind, device: str) -> Backend | None:
 
 
 def _place_on_blocks(
-    part: Any, path: str, device: str, rows: Rows, leaves: Leaves
+    part: Any, path: str, device: str, rows: Rows
 ) -> tuple[tuple[Placement, ...], tuple[Reason, ...]]:
     """Return where the parts of preprocessing run, and why some cannot run on the device."""
     if rows not in ("dense", "either"):
@@ -272,10 +272,8 @@ def _place_on_blocks(
     units = build.units(build.Inside(path, part, first=True))
     placed = [_place_unit(*unit, device) for unit in units]
     against = [reason for _, reasons in placed for reason in reasons]
-    texts = {inner: leaf for inner, leaf in leaves if _is_text(leaf) and device == "cuda"}
-    if texts or any(unit is part for (_, unit, _), reasons in units if reasons):
-        inside = [text.inside(leaf, inner) for inner, leaf in texts.items()]
-        raise Unsupported(*(inside or against))
+    if any(unit is part for (_, unit, _), reasons in units if reasons):
+        raise Unsupported(*against)
     dropped = (isinstance(unit.estimator, str) and unit.estimator == "drop" for unit, _ in units)
     kept = tuple(place for (place, _), out in zip(placed, dropped, strict=True) if not out)
     return kept, tuple(against) if device == "cuda" else ()
@@ -312,7 +310,7 @@ def _is_text(part: Any) -> bool:
 def _rows_made(node: Node, rows: Rows) -> Rows:
     """Return what a step hands to the next one."""
     if node.kind is Kind.TEXT:
-        return "sparse"
+        return "sparse" if build.makes_sparse(node.estimator) else "dense"
     if meta.holds_estimators(node.estimator):  # a selector hands on what it is given
         return rows
     if node.runs_on_blocks or hasattr(node.estimator, "dense_output"):

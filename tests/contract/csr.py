@@ -6,7 +6,7 @@ anything; and rows are made dense only inside an event of the log that tells it.
 
 from __future__ import annotations
 
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tests.contract.recorder import LIVE, RECORDER, OnDevice, Refused
 
 FLOATS = (np.float32, np.float64)
 PARTS = ("data", "indices", "indptr")
+CELLS = ("row", "col", "data")
 
 
 class csr_matrix(OnDevice):  # noqa: N801
@@ -73,6 +74,18 @@ class csr_matrix(OnDevice):  # noqa: N801
         RECORDER.call(self.OWNER, "get", (stream,))
         RECORDER.copied("host", "explicit", _nbytes(self._host))
         return self._host.copy()
+
+    @property
+    def has_canonical_format(self) -> bool:
+        """Return whether no cell is there twice, for which CuPy waits."""
+        RECORDER.copied("host", "scalar", 1)
+        return self._host.has_canonical_format
+
+    def tocoo(self, copy: bool = False) -> SimpleNamespace:
+        """Return the cells one by one: what else a matrix of them has is not needed here."""
+        RECORDER.call(self.OWNER, "tocoo", (copy,))
+        cells = self._host.tocoo()
+        return SimpleNamespace(**{part: arrays.ndarray(getattr(cells, part)) for part in CELLS})
 
     def tocsr(self, copy: bool = False) -> csr_matrix:
         RECORDER.call(self.OWNER, "tocsr", (copy,))

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from scipy.sparse import issparse
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
@@ -18,9 +20,9 @@ from sklearn.feature_extraction.text import (
 )
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import MaxAbsScaler
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
-from pipeline import Accelerated, DataError, load, save
+from pipeline import Accelerated, DataError, Unsupported, explain, load, save
 from tests.contract.cases import dense
 from tests.contract.recorder import Recorder
 
@@ -181,3 +183,112 @@ def test_what_the_gpu_cannot_runs_on_the_host_in_plain_sight(estimator: Any) -> 
     np.testing.assert_array_equal(model.predict(TEXTS), expected)
     assert [p.device for p in model.plan_.placements].count("cpu") == 1
     assert any(p.note.startswith("on the host") for p in model.plan_.placements)
+
+
+N = len(TEXTS)
+TABLE = pd.DataFrame(
+    {
+        "body": TEXTS,
+        "title": TEXTS[::-1],
+        "a": np.linspace(-1, 2, N),
+        "b": np.arange(N) % 7,
+        "c": np.resize(list("xyz"), N),
+    }
+)
+NUMBERS, HOT = ("num", StandardScaler(), ["a", "b"]), ("cat", OneHotEncoder(), ["c"])
+BESIDE = {
+    "weights": TfidfVectorizer(),
+    "counts": CountVectorizer(ngram_range=(1, 2)),
+    "hashes": HashingVectorizer(n_features=32),
+    "a pipeline": make_pipeline(CountVectorizer(), TfidfTransformer(sublinear_tf=True)),
+    "a union": make_union(TfidfVectorizer(), CountVectorizer(analyzer="char")),
+    "components": make_pipeline(TfidfVectorizer(), TruncatedSVD(2, random_state=0)),
+}
+
+
+def beside(how: Any) -> ColumnTransformer:
+    """Return a transformer of a text column beside numbers and categories."""
+    return ColumnTransformer([("text", clone(how), "body"), NUMBERS, HOT])
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_text_column_is_read_beside_numbers(name: str, device: Recorder, tmp_path: Path) -> None:
+    program = make_pipeline(beside(BESIDE[name]), LogisticRegression())
+    model = Accelerated(program, device="cuda", dtype="float64").fit(TABLE, y)
+    places = {p.step: p for p in explain(program, "cuda").placements}
+    assert {p.step: p.implementation for p in model.plan_.placements} == {
+        step: place.implementation for step, place in places.items()
+    }
+    assert {place.device for place in places.values()} == {"cuda"}
+    text = places["columntransformer.text"].implementation
+    assert text.startswith("cuml.feature_extraction.text.")
+    assert model.execution_log_.rows_bytes == 0, "no rows come back"
+    reference = clone(program).fit(TABLE, y)
+    new = TABLE.assign(body=["unseen bird", "", *TEXTS[2:]])
+    expected = reference.predict_proba(new)
+    loaded: Any = load(save(model, tmp_path / "model"), "cuda")
+    for made in (model, model.to_sklearn(), loaded, load(tmp_path / "model", "cpu")):
+        np.testing.assert_allclose(made.predict_proba(new), expected, rtol=1e-4, atol=1e-4)
+    assert {place.device for place in loaded.plan_.placements} == {"cuda"}
+    on_cpu = Accelerated(program, device="cpu", dtype="float64").fit(TABLE, y)
+    taken: Any = load(save(on_cpu, tmp_path / "host"), "cuda")
+    np.testing.assert_allclose(taken.predict_proba(new), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_rows_beside_numbers_are_those_of_sklearn(name: str) -> None:
+    how = beside(BESIDE[name])
+    made = Accelerated(how, device="cuda", dtype="float64").fit(TABLE).transform(TABLE)
+    expected = clone(how).fit_transform(TABLE)
+    assert issparse(made) is issparse(expected)
+    if issparse(made):
+        assert made.has_sorted_indices
+        np.testing.assert_array_equal(made.indptr, expected.indptr)
+    np.testing.assert_allclose(dense(made), dense(expected), rtol=1e-5, atol=1e-6)
+
+
+def test_two_columns_of_text_are_read_by_two() -> None:
+    how = ColumnTransformer(
+        [("b", TfidfVectorizer(), "body"), ("t", CountVectorizer(), "title"), NUMBERS]
+    )
+    made = Accelerated(how, device="cuda", dtype="float64").fit(TABLE).transform(TABLE)
+    np.testing.assert_allclose(dense(made), dense(clone(how).fit_transform(TABLE)), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("how", "parameter"),
+    [
+        (TfidfVectorizer(token_pattern=r"\w+"), "token_pattern"),
+        (
+            make_pipeline(CountVectorizer(strip_accents="ascii"), TfidfTransformer()),
+            "strip_accents",
+        ),
+        (make_union(TfidfVectorizer(), CountVectorizer(preprocessor=str.lower)), "preprocessor"),
+    ],
+    ids=["vectorizer", "pipeline", "union"],
+)
+def test_a_branch_that_cuml_does_not_honour_runs_alone_on_the_host(
+    how: Any, parameter: str
+) -> None:
+    program = make_pipeline(beside(how), LogisticRegression())
+    with pytest.raises(Unsupported) as caught:
+        Accelerated(program, device="cuda").fit(TABLE, y)
+    (reason,) = caught.value.reasons
+    assert reason.step.startswith("columntransformer.text")
+    assert reason.parameter == parameter
+    model = Accelerated(program, device="cuda", fallback=True).fit(TABLE, y)
+    assert [p.step for p in model.plan_.placements if p.device == "cpu"] == [
+        "columntransformer.text"
+    ]
+    expected = clone(program).fit(TABLE, y).predict_proba(TABLE)
+    np.testing.assert_allclose(model.predict_proba(TABLE), expected, atol=1e-4)
+
+
+def test_what_is_no_text_in_a_column_is_one_clear_error() -> None:
+    import cudf
+
+    wrong = {"int64 values": [1] * N, "1 missing": [None, *TEXTS[1:]]}
+    for why, cells in wrong.items():
+        table = cudf.from_pandas(TABLE.assign(body=cells))
+        with pytest.raises(DataError, match=why):
+            Accelerated(beside(TfidfVectorizer()), device="cuda").fit(table)

@@ -40,11 +40,11 @@ class _Text:
 
     def fit_transform(self, X: Any, y: Any = None) -> csr_matrix:
         RECORDER.call(self.OWNER, "fit_transform", (X,))
-        return csr_matrix.made(self._inside.fit_transform(self._taken(X)))
+        return _made(self._inside.fit_transform(self._taken(X)))
 
     def transform(self, X: Any) -> csr_matrix:
         RECORDER.call(self.OWNER, "transform", (X,))
-        return csr_matrix.made(self._inside.transform(self._taken(X)))
+        return _made(self._inside.transform(self._taken(X)))
 
     def _taken(self, X: Any) -> Any:
         if not isinstance(X, tables.Series):
@@ -59,6 +59,13 @@ class _Text:
         if self.params["analyzer"] == "char" and max(map(len, texts)) < longest:
             # nvtext::generate_character_ngrams
             raise RuntimeError("CUDF failure: Insufficient number of characters in each string")
+
+
+def _made(rows: Any) -> csr_matrix:
+    """Return rows as cuML makes them: the cells of each in order, none of them twice."""
+    rows = rows.copy()
+    rows.sum_duplicates()
+    return csr_matrix.made(rows)
 
 
 class _Weights:

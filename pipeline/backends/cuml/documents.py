@@ -56,7 +56,7 @@ class DocumentsBackend(Backend):
         against: list[Reason] = []
         for _, path, part in _held(estimator, step):
             try:
-                found.append(self._rule(path, part, estimator).describe(part, path))
+                found.append(self._rule(path, part).describe(part, path))
             except Unsupported as refused:
                 against += refused.reasons
         if against:
@@ -69,14 +69,14 @@ class DocumentsBackend(Backend):
         """Return the models of the parts in the place of the whole."""
         self.describe(estimator, step)
         models = {
-            name: self._rule(path, part, estimator).place(part, path, dtype)
+            name: self._rule(path, part).place(part, path, dtype)
             for name, path, part in _held(estimator, step)
         }
         return (Chain if type(estimator) is Pipeline else SideBySide)(estimator, models)
 
-    def _rule(self, path: str, part: Any, whole: Estimator) -> Backend:
+    def _rule(self, path: str, part: Any) -> Backend:
         rule = self._find(part)
-        if rule is None or (type(whole) is Pipeline and not rule.sparse):
+        if rule is None:
             kind = part if isinstance(part, str) else type(part).__name__
             why = f"{kind} has no rule for rows that text makes on the GPU"
             raise Unsupported(Reason(path, why, f"leave it out, {ON_CPU}"))

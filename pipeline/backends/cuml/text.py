@@ -89,16 +89,6 @@ class TextBackend(Backend):
 TEXT_BACKEND = TextBackend()
 
 
-def inside(leaf: BaseEstimator, step: str) -> Reason:
-    """Return the reason for a vectorizer inside a container of transformers of a table."""
-    return Reason(
-        step,
-        f"{type(leaf).__name__} makes sparse columns, which blocks of a table cannot hold",
-        "make it the first step of the whole pipeline, or run this one with scikit-learn: "
-        "device='auto'",
-    )
-
-
 def _find_unsupported_values(estimator: Estimator) -> Iterator[tuple[str, str, str]]:
     """Yield parameter, cause and suggestion for each value that cuML does not honour."""
     if isinstance(estimator, TfidfTransformer):

@@ -68,8 +68,10 @@ class HostWorker:
 
     def _at_home(self, work: Callable[..., Any], X: Table, **params: Any) -> Any:
         made = work(convert.as_passed(self._move(X, "cpu")), **params)
-        if (device := frames.device_of(X)) == "cpu" or frames.is_sparse(made):
+        if (device := frames.device_of(X)) == "cpu":
             return made
+        if frames.is_sparse(made):
+            return self._move(_as_on_gpu(made), device)
         matrix = np.asarray(made)
         return self._move(matrix, device) if matrix.dtype.kind in "iufb" else matrix
 
@@ -86,3 +88,10 @@ class HostWorker:
     def resume(self, fitted: Estimator) -> None:
         """Take a fitted transformer."""
         self.native = fitted
+
+
+def _as_on_gpu(rows: Any) -> Any:
+    """Return sparse rows as a GPU has them: of floats, each cell once and in order."""
+    rows = rows.tocsr().astype(np.result_type(rows.dtype, "float32"))
+    rows.sum_duplicates()
+    return rows

@@ -16,6 +16,7 @@ from sklearn.feature_extraction.text import (
     TfidfTransformer,
     TfidfVectorizer,
 )
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline, make_union
@@ -26,7 +27,7 @@ from pipeline import Accelerated, explain
 from pipeline.backends.base import HostModel
 from pipeline.backends.cuml import text
 from pipeline.errors import ConfigError, DataError, Unsupported
-from pipeline.planning.classify import classify_step
+from pipeline.planning.classify import classify, classify_step
 from pipeline.planning.lower import lower
 from pipeline.preprocessing.engine.program import Program
 
@@ -272,10 +273,62 @@ MIXED = make_pipeline(
 )
 
 
-def test_a_text_column_of_a_table_is_refused_on_the_gpu() -> None:
+@pytest.mark.parametrize(
+    ("how", "runs"),
+    [
+        (CountVectorizer(), "CountVectorizer"),
+        (
+            make_pipeline(CountVectorizer(), TfidfTransformer()),
+            "CountVectorizer + TfidfTransformer",
+        ),
+        (make_union(TfidfVectorizer(), HashingVectorizer()), "TfidfVectorizer + HashingVectorizer"),
+    ],
+    ids=["vectorizer", "pipeline", "union"],
+)
+def test_a_text_column_of_a_table_is_cumls_on_the_gpu(how: Any, runs: str) -> None:
+    places = explain(clone(MIXED).set_params(columntransformer__text=how), "cuda").placements
+    classes = " + ".join(f"cuml.feature_extraction.text.{name}" for name in runs.split(" + "))
+    assert [(place.step, place.implementation) for place in places] == [
+        ("columntransformer.text", classes),
+        ("columntransformer.n", "pipeline.preprocessing (CuPy)"),
+        ("logisticregression", "cuml.linear_model.LogisticRegression"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("how", "step", "parameter"),
+    [
+        (TfidfVectorizer(lowercase=False, input="file"), "text", "input"),
+        (
+            make_pipeline(CountVectorizer(strip_accents="ascii")),
+            "text.countvectorizer",
+            "strip_acc",
+        ),
+        (
+            make_union(CountVectorizer(binary=True, max_features=2)),
+            "text.countvect",
+            "max_features",
+        ),
+        (make_pipeline(CountVectorizer(), SelectKBest()), "text.selectkbest", None),
+    ],
+    ids=["vectorizer", "pipeline", "union", "without a rule"],
+)
+def test_a_text_column_that_cuml_cannot_read_is_refused_alone(
+    how: Any, step: str, parameter: str | None
+) -> None:
+    whole = clone(MIXED).set_params(columntransformer__text=how)
     with pytest.raises(Unsupported) as caught:
-        lower(MIXED[:1], "cuda")
+        lower(whole, "cuda")
     (reason,) = caught.value.reasons
-    assert reason.step == "columntransformer.text"
-    assert "sparse columns" in reason.why
+    assert reason.step.startswith(f"columntransformer.{step}")
+    assert (reason.parameter or "").startswith(parameter or "")
     assert "device='auto'" in reason.instead
+    places = classify(whole, "cuda")[0].placements
+    assert [place.device for place in places] == ["cpu", "cuda"], "where it may run on the host"
+
+
+def test_what_follows_components_of_text_is_given_dense_rows() -> None:
+    components = make_pipeline(TfidfVectorizer(), TruncatedSVD(2))
+    whole = make_pipeline(components, StandardScaler(), GaussianNB())
+    for device in ("cpu", "cuda"):
+        assert [node.reasons for node in classify(whole, device)] == [()] * 3
