@@ -25,6 +25,11 @@ TARGET = "group"
 COLUMNS = {
     "later": Column("split", "int8", "1 if in the later part, which is for testing, else 0"),
     "text": Column("text", "string", "the message without its header"),
+    "words": Column("number", "int32", "words of the text"),
+    "lines": Column("number", "int32", "lines of the text"),
+    "quoted": Column("number", "float32", "share of the lines that quote, which begin with >"),
+    "capitals": Column("number", "float32", "share of capitals among the letters, 0 without any"),
+    "distribution": Column("category", "category", "how far it was to go, empty if it is not told"),
     "group": Column("target", "int8", "0 to 19, in the order of the groups' names"),
 }
 RAW = Remote(
@@ -44,11 +49,12 @@ def build(files: Mapping[str, Path]) -> Iterator[pa.Table]:
     """Yield the table, in the order of the archive's names."""
     messages = sorted(_messages(files[RAW.file]))
     groups = sorted({group for _, group, _, _ in messages})
+    made = [_columns(message) for *_, message in messages]
     yield _tables.conform(
         {
             "later": [int(part.endswith("-test")) for part, *_ in messages],
-            "text": [text for *_, text in messages],
             "group": [groups.index(group) for _, group, _, _ in messages],
+            **{name: [row[name] for row in made] for name in made[0]},
         },
         COLUMNS,
     )
@@ -59,7 +65,7 @@ LARGEST = 1 << 20
 
 
 def _messages(path: Path) -> Iterator[tuple[str, str, str, str]]:
-    """Yield part, group, number and text of every message."""
+    """Yield part, group, number and content of every message."""
     import tarfile
 
     with _raw.faults(path), tarfile.open(path) as archive:
@@ -68,9 +74,24 @@ def _messages(path: Path) -> Iterator[tuple[str, str, str, str]]:
             content: Any = archive.extractfile(member) if whole else None
             if content is not None:
                 part, group, number = member.name.split("/")[-3:]
-                yield part, group, number, _body(content.read().decode("latin-1"))
+                yield part, group, number, content.read().decode("latin-1")
 
 
-def _body(message: str) -> str:
-    """Return what follows the first empty line: headers name the group."""
-    return message.partition("\n\n")[2]
+def _columns(message: str) -> dict[str, Any]:
+    r"""Return what is kept of a message; of its header, which names the group, one field.
+
+    >>> _columns("Distribution: USA\n\nHello\n> you")  # doctest: +NORMALIZE_WHITESPACE
+    {'text': 'Hello\n> you', 'words': 3, 'lines': 2, 'quoted': 0.5, 'capitals': 0.125,
+     'distribution': 'usa'}
+    """
+    header, _, text = message.partition("\n\n")
+    lines, letters = text.splitlines(), [letter for letter in text if letter.isalpha()]
+    told = (line.partition(": ") for line in header.splitlines())
+    return {
+        "text": text,
+        "words": len(text.split()),
+        "lines": len(lines),
+        "quoted": sum(line.startswith(">") for line in lines) / max(1, len(lines)),
+        "capitals": sum(map(str.isupper, letters)) / max(1, len(letters)),
+        "distribution": next((to.lower() for name, _, to in told if name == "Distribution"), ""),
+    }

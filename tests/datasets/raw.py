@@ -59,7 +59,9 @@ def newsgroups_file(folder: Path, draw: np.random.Generator) -> None:
             for number in range(count):
                 group = list(words)[number % 3]
                 text = " ".join([*draw.choice(common, 20), words[group]])
-                content = f"From: a@b\nNewsgroups: {group}\n\n{text}\n".encode("latin-1")
+                far = "Distribution: World\n" if number % 2 else ""
+                message = f"From: a@b\nNewsgroups: {group}\n{far}\n{text}\n> Quoted\n"
+                content = message.encode("latin-1")
                 info = tarfile.TarInfo(f"20news-bydate-{part}/{group}/{number}")
                 info.size = len(content)
                 archive.addfile(info, io.BytesIO(content))

@@ -86,6 +86,16 @@ def test_messages_have_no_headers_and_keep_their_letters(made: dict[str, Path]) 
     assert (table["group"][table["text"].str.contains("wheel")] == 0).all()
 
 
+def test_messages_are_counted(made: dict[str, Path]) -> None:
+    table = pd.read_parquet(made["newsgroups"])
+    assert (table["words"] == table["text"].str.split().str.len()).all()
+    assert set(table["lines"]) == {2}
+    assert set(table["quoted"]) == {0.5}
+    letters = table["text"].map(lambda text: sum(map(str.isalpha, text)))
+    assert table["capitals"].tolist() == pytest.approx((1 / letters).tolist(), rel=1e-6)
+    assert table["distribution"].value_counts().to_dict() == {"": 45, "world": 45}
+
+
 def test_flights_that_did_not_arrive_are_left_out(made: dict[str, Path]) -> None:
     table = pd.read_parquet(made["airline"])
     assert len(table) == 12 * 79
