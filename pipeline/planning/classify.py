@@ -38,6 +38,7 @@ Rows = Literal["dense", "sparse", "either", "unknown"]
 makes either, by how many cells are not zero."""
 
 MADE_DENSE = "sparse rows are made dense where they fit, and refused otherwise"
+REFUSED = "sparse rows are refused, as scikit-learn's own refuses them"
 
 
 Leaves = Sequence[tuple[str, Any]]
@@ -136,7 +137,7 @@ def classify(
     for step, part, leaves in validate(estimator, path):
         node = _classify(part, step, device, rows, leaves)
         if node.rule is not None and rows != "dense":
-            node = node.noted(_tell_rows(node.rule, rows, nodes))
+            node = node.noted(_tell_rows(node.rule, part, rows, nodes))
         nodes.append(node)
         rows = _rows_made(node, rows)
     if getattr(estimator, "memory", None) is not None:
@@ -228,13 +229,15 @@ def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> 
     return Node(path, part, kind, rule, against, places, leaves, runs_on_blocks=blocks)
 
 
-def _tell_rows(rule: Backend, rows: Rows, before: Sequence[Node]) -> str:
+def _tell_rows(rule: Backend, part: Any, rows: Rows, before: Sequence[Node]) -> str:
     """Return what there is to say of the sparse rows that a model may be given."""
     inside = [part for node in before for part in build.walk(node.estimator, node.path)]
     least = [how.sparse_threshold for _, how, _ in inside if type(how) is ColumnTransformer]
     few = f" where fewer than {least[-1]:g} of the cells are not zero" if least else ""
     given = f"is given CSR{few}" if least or (rows == "either" and before) else ""
-    return "; ".join(filter(None, (given, rule.sparse_note if rule.sparse else MADE_DENSE)))
+    if rule.sparse:
+        return "; ".join(filter(None, (given, rule.sparse_note)))
+    return f"{given}; {MADE_DENSE if get_tags(part).input_tags.sparse else REFUSED}".lstrip("; ")
 
 
 def _look_inside(part: Any, path: str, rows: Rows, leaves: Leaves) -> Node:

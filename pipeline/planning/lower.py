@@ -8,6 +8,7 @@ from functools import partial
 
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
 from pipeline.backends import cuda
 from pipeline.backends.base import Model, find_last_dtype
@@ -152,8 +153,13 @@ def _make_program(
 
 
 def _takes_sparse(after: Node | None) -> bool:
-    """Return whether what follows preprocessing on a GPU takes sparse rows, as the host does."""
+    """Return whether what follows preprocessing on a GPU takes sparse rows, as the host does.
+
+    Or whether it refuses them, as scikit-learn's does.
+    """
     if after is None or after.reasons:
+        return True
+    if not after.inside and not get_tags(after.estimator).input_tags.sparse:
         return True
     parts = (after, *after.inside)
     return all(part.rule is not None and part.rule.sparse for part in parts)

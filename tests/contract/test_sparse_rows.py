@@ -6,10 +6,12 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN
+from sklearn.compose import make_column_transformer
 from sklearn.covariance import LedoitWolf
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -32,10 +34,12 @@ from sklearn.neighbors import (
     KNeighborsRegressor,
     NearestNeighbors,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC, SVR, LinearSVC
 from xgboost import XGBClassifier, XGBRanker, XGBRegressor
 
-from pipeline import Unsupported
+from pipeline import Accelerated, Unsupported
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames, partitioned
 from pipeline.planning.lower import LoweringOptions, lower
@@ -179,3 +183,34 @@ def test_that_they_are_on_the_host_is_no_news(rows: Any, monkeypatch: pytest.Mon
     assert len(model.call("predict", rows)) == ROWS
     with pytest.warns(UserWarning, match="Falling back"):
         model.call("predict", frames.to_device(X.toarray(), "cuda"))
+
+
+@pytest.mark.skipif(not obstacle(), reason="XGBoost would train on the GPU of this machine")
+@pytest.mark.filterwarnings("ignore:.*(No visible GPU|not compiled with CUDA|Device is).*")
+def test_behind_preprocessing_xgboost_makes_the_model_of_scikit_learns_rows(
+    device: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(XGBoostModel, "_check_device", lambda self, booster: None)
+    towns, numbers = RNG.integers(0, 40, ROWS), RNG.integers(0, 3, ROWS).astype("float64")
+    table = pd.DataFrame({"town": [f"t{i:02}" for i in towns], "number": numbers})
+    hot, passed = (OneHotEncoder(), ["town"]), ("passthrough", ["number"])
+    prepare = make_column_transformer(hot, passed)
+    judged = {"eval_set": [(table[:30], Y[:30])], "verbose": False}
+    program = make_pipeline(prepare, XGBClassifier(n_estimators=5))
+    model = Accelerated(program, device="cuda").fit(table, Y, **judged)
+    rows = clone(prepare).fit_transform(table)
+    plain = XGBClassifier(n_estimators=5).fit(rows, Y)
+    np.testing.assert_array_equal(model.predict_proba(table), plain.predict_proba(rows))
+    lifted = model.to_sklearn().predict_proba(table)
+    np.testing.assert_array_equal(lifted, plain.predict_proba(rows))
+    zeros = XGBClassifier(n_estimators=5).fit(rows.toarray(), Y).predict_proba(rows.toarray())
+    assert not np.array_equal(zeros, lifted)
+
+
+def test_what_scikit_learn_refuses_behind_preprocessing_is_refused_here(device: Recorder) -> None:
+    table = pd.DataFrame({"town": [f"t{i % 40:02}" for i in range(ROWS)]})
+    program = make_pipeline(make_column_transformer((OneHotEncoder(), ["town"])), GaussianNB())
+    with pytest.raises(TypeError, match="dense data is required"):
+        clone(program).fit(table, Y)
+    with pytest.raises(TypeError, match="dense data is required"):
+        Accelerated(program, device="cuda").fit(table, Y)

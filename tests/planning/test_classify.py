@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     KBinsDiscretizer,
@@ -141,6 +142,7 @@ def test_rows_that_may_be_sparse_are_told(maker: Any, told: str, device: str) ->
         LogisticRegression(): "",
         XGBClassifier(): "sparse rows come to the host",
         RandomForestClassifier(): "sparse rows are made dense where they fit, and refused",
+        GaussianNB(): "sparse rows are refused, as scikit-learn's own refuses them",
     }.items():
         (place,) = classify(make_pipeline(maker, taker), device)[-1].placements
         assert told in place.note
