@@ -10,14 +10,22 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import SimpleImputer
 from sklearn.metrics import ndcg_score
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
     StandardScaler,
+    TargetEncoder,
 )
 from xgboost import DMatrix, XGBClassifier, XGBRanker, XGBRegressor, XGBRFRegressor
 from xgboost.sklearn import ltr_metric_decorator
@@ -69,6 +77,23 @@ PREPARED: dict[str, Any] = {
         (make_union(OneHotEncoder(handle_unknown="ignore"), "passthrough"), ["b"]), HOT
     ),
     "small numbers": make_column_transformer(HOT, (MinMaxScaler((0, 1e-46)), ["a"])),
+    "beside imputed and scaled numbers": make_column_transformer(
+        HOT, (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS)
+    ),
+    "beside imputed with indicators": make_column_transformer(
+        HOT, (SimpleImputer(strategy="median", add_indicator=True), NUMBERS)
+    ),
+    "beside powers": make_column_transformer(HOT, (PowerTransformer(), ["a", "b"])),
+    "beside quantiles": make_column_transformer(
+        HOT, (QuantileTransformer(n_quantiles=50, output_distribution="normal"), ["a", "b"])
+    ),
+    "beside robust and products": make_column_transformer(
+        HOT, (make_pipeline(RobustScaler(), PolynomialFeatures(2)), ["a", "b"])
+    ),
+    "beside splines": make_column_transformer(HOT, (SplineTransformer(sparse_output=True), ["a"])),
+    "beside targets": make_column_transformer(
+        HOT, (make_pipeline(TargetEncoder(cv=KFold(5)), StandardScaler()), ["t"])
+    ),
 }
 MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "binary": (XGBClassifier(n_estimators=8), {}),
