@@ -277,7 +277,7 @@ class Accelerated(Answers):
         choice, self.plan_, self.inputs_, X, y, made = learnt
         self.device_, self.device_why_, self.execution_log_ = choice.name, choice.why, log
         self.profile_ = {}
-        if self.profile and isinstance(self.inputs_, Schema) and not frames.holds_sparse(X):
+        if self.profile and isinstance(self.inputs_, Schema) and not frames.is_sparse(X):
             self.profile_ = fit_profiles(self.inputs_.read(X))
         self._set_attributes(y)
         return X, made
@@ -287,11 +287,16 @@ class Accelerated(Answers):
     ) -> Learnt:
         """Learn from rows that our own policy accepts, by the plan for a device."""
         inputs.warn_of_labels(params, X)
+        given = params
         asked, params = self._route_fit(method, params)
         estimator = self.estimator if asked else framed(self, self.estimator)
         rows = rows_of(estimator, X)
         if rows == "sparse" and method == "partial_fit":
             refuse_sparse_batches(estimator)
+        # Transformers of scikit-learn are given what they ask for by scikit-learn.
+        sparse = DataError("X is sparse") if rows == "sparse" and asked else None
+        if sparse and self._may_ask(choice.name, sparse, X):
+            return self._learn_as_given(method, X, y, given, sparse)
         plan = lower(estimator, choice.name, self._lowering_options(), rows=rows)
         takes, X = inputs.fit_input(plan.nodes[0], X, choice.name, rows)
         if params.get("eval_set"):
