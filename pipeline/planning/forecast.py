@@ -99,9 +99,12 @@ def _forecast_steps(
         elif node.runs_on_blocks and not any(place.reasons for place in node.placements):
             yield node.path, "the statistics of the partitions are merged"
             to_last = i >= len(nodes) - 2
-            sparse = device == "cpu" and makes_sparse(node.estimator, given=sparse)
+            sparse = makes_sparse(node.estimator, given=sparse)
             kind = handed_on if to_last else "float64"
-            table = _transform_rows(node, table, columns, kind, sparse=sparse)
+            csr = sparse and device == "cpu"
+            table = _transform_rows(node, table, columns, kind, sparse=csr)
+            if sparse and not csr:
+                table = replace(table, beside=f", dense in partitions on a GPU,{table.beside}")
         else:
             sentence = _forecast_model(node, table, "cpu" if node.reasons else device)
             yield node.path, sentence

@@ -142,6 +142,12 @@ def test_the_bytes_of_sparse_rows_are_those_of_their_cells(encoder: Any, said: s
     assert f"gathered to one process: about {said}" in last.note
 
 
+def test_partitions_on_a_gpu_are_said_to_be_dense() -> None:
+    estimator = make_pipeline(OneHotEncoder(), LogisticRegression())
+    (*_, last) = explain(estimator, "cuda", dd.from_pandas(WIDE, 3)).placements
+    assert "bytes of rows, dense in partitions on a GPU, if there are as many" in last.note
+
+
 def test_what_is_said_of_sparse_rows_is_what_the_fit_finds() -> None:
     X = dd.from_pandas(WIDE, 3)
     made = Accelerated(OneHotEncoder(), device="cpu").fit_transform(X)
