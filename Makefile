@@ -71,7 +71,7 @@ help: ## List the targets and variables
 	@echo '  FILE= TARGET=    a table of your own and its column to predict, for `make new-task`'
 	@echo '  REPEATS=         timed runs of each; empty for the usual number'
 	@echo '  PROGRAMS=        of `make bench-programs`, with commas; empty for all'
-	@echo '  BUDGET=          seconds that a first run of plain scikit-learn may take there; empty for 12'
+	@echo '  BUDGET=          seconds that a first run of plain scikit-learn may take there; empty for 10'
 	@echo '  STAGES=          of `make gpu-proof`, with commas, as STAGES=tests,flights; empty for all'
 	@echo '  MINUTES=         for a call of `make gpu-proof`; empty for 9'
 	@echo '  FAILED=          1: `make gpu-proof` runs what has failed, and nothing else'

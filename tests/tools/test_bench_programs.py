@@ -46,18 +46,7 @@ def test_there_are_thirty_programs() -> None:
     assert set(programs_report.FLIGHTS) < set(PROGRAMS)
 
 
-NOT_YET = pytest.mark.xfail(reason="scaled numbers differ in their last bits", strict=False)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=NOT_YET)
-        if name in ("onehot50-xgboost", "onehot5000-xgboost")
-        else name
-        for name in PROGRAMS
-    ],
-)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_both_sides_have_the_same_score(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

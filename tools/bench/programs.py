@@ -42,6 +42,8 @@ PATIENCE = 5
 """Times the budget that our first run may take."""
 SHORT, MOST_CALLS = 0.2, 50
 """Seconds that a turn lasts at least, by calling more often, but not more often than that."""
+MANY, FEW_TURNS = 1_000_000, 5
+"""Rows from which there are no more turns than these."""
 MEMORY_SHARE = 0.5
 """Of the machine's memory, which a process may take."""
 
@@ -258,7 +260,8 @@ def _cases(ask: Ask) -> Generator[Case, None, None]:
                     facts={"rows": rows, "held out": rows // HELD_OUT},
                     code=source_code.code(PROGRAMS[name].estimator),
                 )
-                yield Case(about, {way: here(partial(pair.run, way, rows)) for way in WAYS})
+                sides = {way: here(partial(pair.run, way, rows)) for way in WAYS}
+                yield Case(about, sides, most_repeats=FEW_TURNS if rows >= MANY else ask.repeats)
     if ask.one("wide_rows") and ask.wants(WIDE):
         for kind, title in WIDE_KINDS.items():
             job = Wide(rows=ask.one("wide_rows"), text=kind == "text", seed=ask.seed)
@@ -269,12 +272,15 @@ def _cases(ask: Ask) -> Generator[Case, None, None]:
 
 CLAIM = Claim(
     folder="programs-cpu",
-    settings={"rows": (1_000, 100_000, 1_000_000), "budget": (12,), "wide_rows": (10_000_000,)},
+    settings={"rows": (1_000, 100_000, 1_000_000), "budget": (10,), "wide_rows": (10_000_000,)},
     repeats=7,
     cases=_cases,
     names=(*PROGRAMS, WIDE),
     variants=[Variant(name=PLAIN, title="plain scikit-learn"), Variant(name=OURS, title="ours")],
-    clock="fit and predict or transform, in memory; a first plain run of at most {budget} s",
+    clock=(
+        f"{FEW_TURNS} of {MANY:,} rows; fit and predict or transform, in memory; a first plain run "
+        "of at most {budget} s"
+    ),
     isolation="one process per side and program, idle while the other runs",
     notes=programs_report.page,
     details=programs_report.details,
