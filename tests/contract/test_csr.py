@@ -17,8 +17,11 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     KBinsDiscretizer,
     MaxAbsScaler,
+    MinMaxScaler,
     OneHotEncoder,
+    QuantileTransformer,
     SplineTransformer,
+    StandardScaler,
 )
 
 from pipeline import Accelerated, Unsupported, load, save
@@ -27,6 +30,7 @@ from pipeline.preprocessing.engine import csr, table
 from pipeline.preprocessing.engine.program import Program
 from tests.contract.recorder import LIVE, RECORDER, Recorder
 from tests.estimator.test_sparse_output import NEW, SPECS, WIDE, X, Y, assert_same
+from tests.names import plain
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -195,3 +199,33 @@ def test_where_it_may_it_continues_on_the_host_and_says_so(
     assert all("45 columns are 72,000 bytes" in place.remarks for place in places)
     expected = clone(FOREST).fit(ROWS, Y).predict(NEW_ROWS)
     np.testing.assert_array_equal(model.predict(NEW_ROWS), expected)
+
+
+NORMAL = QuantileTransformer(n_quantiles=9, output_distribution="normal")
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "why"),
+    [
+        (StandardScaler(), ValueError, "StandardScaler: Cannot center sparse matrices"),
+        (MinMaxScaler(), TypeError, "MinMaxScaler does not support sparse input"),
+        (
+            QuantileTransformer(n_quantiles=9, output_distribution="normal"),
+            Unsupported,
+            "other numbers than of dense ones",
+        ),
+    ],
+    ids=plain,
+)
+def test_what_sklearn_refuses_behind_them_is_refused(step: Any, kind: type, why: str) -> None:
+    program = make_pipeline(SPECS["one-hot"], step, LogisticRegression())
+    with pytest.raises(kind, match=why):
+        learnt(program, 1)
+    if kind is Unsupported:
+        model = learnt(program, 1, fallback=True, dtype="float64")
+        assert "other numbers" in model.plan_.placements[0].remarks
+        expected = clone(program).fit(ROWS, Y).predict_proba(NEW_ROWS)
+        np.testing.assert_allclose(model.predict_proba(NEW_ROWS), expected, atol=1e-4)
+        return
+    with pytest.raises(kind, match=why.rpartition(": ")[2]):
+        clone(program).fit(ROWS, Y)

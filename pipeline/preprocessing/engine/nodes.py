@@ -302,8 +302,11 @@ class TransformerNode(BlockNode):
     def suited(self, table: Data, source: NodeInput) -> BlockNode:
         """Return the stand-in where sparse rows or Python objects come in, or sparse rows go out.
 
-        What a twin writes sparse rows from is the positions of ones.
+        What a twin writes sparse rows from is the positions of ones. On a GPU it reads the dense
+        rows of a block, where that makes no difference to scikit-learn's.
         """
+        if source.sparse and frames.device_of(table.like) == "cuda":
+            self._ask_of_sparse()
         if self.stand_in is None:
             return self
         if source.sparse and self.sparse:
@@ -313,6 +316,31 @@ class TransformerNode(BlockNode):
         if self._makes_cells(source):
             return self.stand_in("scikit-learn makes sparse rows, some of whose cells may be zero")
         return self
+
+    def _ask_of_sparse(self) -> None:
+        """Let scikit-learn's transformer say what becomes of sparse rows, by a few of them.
+
+        Raises
+        ------
+        DataError
+            It takes none.
+        Unsupported
+            It makes other numbers of them than of dense ones.
+        """
+        rows, y = np.array([[0.0, 1], [2, 0], [3, 4], [0, 5]]), [0, 1, 0, 1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = clone(self.estimator).fit_transform(rows, y)
+            except ValueError:  # of so few columns it says nothing
+                return
+            made = self._named(clone(self.estimator).fit_transform, csr_matrix(rows), y)
+        made, expected = (csr_matrix(each).toarray() for each in (made, expected))
+        if not np.allclose(made, expected, equal_nan=True):
+            step = type(self.estimator).__name__.lower()
+            why = "of sparse rows scikit-learn makes other numbers than of dense ones"
+            instead = "use sparse_threshold=0 or sparse_output=False before it, or device='auto'"
+            raise Unsupported(Reason(step, why, instead))
 
     def _makes_cells(self, source: NodeInput) -> bool:
         """Return whether the rows are sparse, and not one-hot, and no more of them will come."""
