@@ -105,12 +105,13 @@ def is_frame(obj: object) -> bool:
 
 def is_partitioned(X: object) -> bool:
     """Return whether an object is a Dask or dask-cuDF frame."""
-    return hasattr(X, "npartitions") and hasattr(X, "to_delayed")
+    # A class is asked, for to look for what a pandas frame has not takes long.
+    return hasattr(type(X), "npartitions") and hasattr(type(X), "to_delayed")
 
 
 def is_sparse(X: object) -> bool:
     """Return whether an object is a SciPy or CuPy sparse matrix, or partitions of one."""
-    return hasattr(getattr(X, "_meta", X), "toarray")
+    return library(X) not in ("pandas", "numpy") and hasattr(getattr(X, "_meta", X), "toarray")
 
 
 def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:

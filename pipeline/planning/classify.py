@@ -12,7 +12,7 @@ from enum import Enum
 from itertools import pairwise
 from typing import Any, Literal
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
@@ -391,7 +391,7 @@ def _validate_parameters(leaves: Leaves) -> None:
     for path, leaf in leaves:
         if hasattr(leaf, "_parameter_constraints"):
             try:
-                clone(leaf)._validate_params()
+                leaf._validate_params()
             except ValueError as error:
                 raise ConfigError(f"{path}: {error}") from error
         if _KINDS[type(leaf)] is Kind.XGBOOST and (reasons := find_bad_params(leaf, path)):

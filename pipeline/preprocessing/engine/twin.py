@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -86,7 +87,7 @@ class Twin(ABC, Generic[S]):
     @classmethod
     def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
         """Return the reasons why this estimator is not supported; none when it is."""
-        default = cls.sklearn_class().get_params(deep=False)
+        default = _defaults(cls)
         reasons = []
         for name, value in estimator.get_params(deep=False).items():
             supported = cls.supported_params.get(name, (default[name],))
@@ -223,6 +224,12 @@ class Twin(ABC, Generic[S]):
         self.fitted.n_features_in_ = n_features
         if self.names is not None and all(isinstance(name, str) for name in self.names):
             self.fitted.feature_names_in_ = np.array(self.names, dtype=object)
+
+
+@cache
+def _defaults(twin: type[Twin[Any]]) -> dict[str, Any]:
+    defaults: dict[str, Any] = twin.sklearn_class().get_params(deep=False)
+    return defaults
 
 
 def _shown(value: Array) -> str:

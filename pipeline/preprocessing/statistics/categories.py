@@ -151,4 +151,7 @@ def make_table(columns: Sequence[np.ndarray], names: Sequence[Any] | None) -> An
     """
     # Given the type, pandas does not make NaN of None.
     table = pd.DataFrame({j: pd.Series(held, dtype=held.dtype) for j, held in enumerate(columns)})
-    return table.to_numpy() if names is None else table.set_axis(list(names), axis=1)
+    if names is None:
+        return table.to_numpy()
+    table.columns = list(names)
+    return table
