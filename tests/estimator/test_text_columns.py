@@ -23,7 +23,13 @@ from sklearn.feature_selection import SelectKBest, chi2
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    StandardScaler,
+)
 from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
@@ -111,6 +117,16 @@ def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
     loaded: Any = load(tmp_path / "m.model", device="cpu")
     assert_same(loaded.transform(NEW), expected)
     assert_same(loaded.to_sklearn().transform(NEW), expected)
+
+
+@pytest.mark.parametrize("key", ["body", ["body"]], ids=["series", "frame"])
+def test_a_step_before_the_vectorizer_may_make_the_documents(key: Any) -> None:
+    how = make_pipeline(FunctionTransformer(np.ravel), TfidfVectorizer())
+    whole = ColumnTransformer([("text", how, key), NUMBERS, HOT])
+    model, reference = Accelerated(clone(whole), device="cpu").fit(X), clone(whole).fit(X)
+    assert [place.device for place in model.plan_.placements] == ["cpu"] * 3
+    assert not model.plan_.as_given
+    assert_same(model.transform(NEW), reference.transform(NEW))
 
 
 MODELS = {

@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import get_tags
 
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.preprocessing.engine.blocks import Categories, Numbers
@@ -487,11 +488,20 @@ def _reasons_of(inside: Sequence[Inside]) -> list[Reason]:
             against += TWINS[kind].unsupported_reasons(part.estimator, part.path)
         elif kind is ColumnTransformer or kind is FeatureUnion:
             against += _container_reasons(*part)
+        elif kind is Pipeline and any(_reads_documents(how) for _, how in part.estimator.steps[1:]):
+            why = "a step of it reads documents, which the one before makes of columns"
+            against.append(Reason(part.path, why, "give its vectorizer the column's name"))
         elif kind is not Pipeline and part.estimator not in WORDS:
             known = ", ".join(sorted(sklearn_class.__name__ for sklearn_class in TWINS))
             why = f"{kind.__name__} has no twin yet"
             against.append(Reason(part.path, why, f"there are: {known}"))
     return against
+
+
+def _reads_documents(how: Any) -> bool:
+    """Return whether a step takes a sequence of texts, and no table."""
+    tags = get_tags(how).input_tags if hasattr(how, "__sklearn_tags__") else None
+    return tags is not None and tags.string and not tags.two_d_array
 
 
 def _container_reasons(step: str, estimator: Estimator, first: bool) -> list[Reason]:
