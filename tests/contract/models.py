@@ -101,6 +101,12 @@ class _Model:
             # cuml.internals.validation.check_array
             raise TypeError("Sparse data was passed for X, but dense data is required.")
 
+    def _refuse_dense(self, X: Any) -> None:
+        kept = getattr(self._fitted, "_fit_X", None)
+        if sparse.issparse(kept) and not sparse.issparse(_host(X)):
+            # cuml.neighbors.nearest_neighbors.NeighborsBase._kneighbors_sparse
+            raise ValueError("A model trained on sparse data requires sparse input")
+
     def _through_the_host(self, X: Any) -> None:
         """Hand rows to the model of each pair of classes, which takes them from the host."""
         if self.rule.pairs and len(self._fitted.classes_) > 2:
@@ -174,6 +180,7 @@ def _asking(name: str) -> Callable[..., Any]:
         self._through_the_host(X)
         with RECORDER.paused():
             self._refuse_sparse(X)
+            self._refuse_dense(X)
             self._overwrite(X)
             return _answer(getattr(self._fitted, name)(_host(X), **given))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC, SVR, LinearSVC
 from xgboost import XGBClassifier, XGBRanker, XGBRegressor
 
-from pipeline import Accelerated, Unsupported
+from pipeline import Accelerated, Unsupported, load, save
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames, partitioned
 from pipeline.planning.lower import LoweringOptions, lower
@@ -104,6 +105,21 @@ def test_estimators_of_cuml_learn_from_them_as_they_are(estimator: Any, rows: An
     _, (entries, _) = learn(estimator, rows, dtype="float64")
     assert DENSIFY not in {entry.call for entry in entries}
     assert sum(entry.to_host_bytes for entry in entries) < frames.csr_nbytes(X)
+
+
+NEIGHBORS = [each for each in TAKERS if "Neighbors" in name_of(each)]
+
+
+@pytest.mark.parametrize("estimator", NEIGHBORS, ids=name_of)
+def test_neighbors_among_sparse_rows_are_found_of_dense_ones(
+    estimator: Any, rows: Any, tmp_path: Path
+) -> None:
+    asked = "predict" if hasattr(estimator, "predict") else "kneighbors"
+    model = Accelerated(clone(estimator), device="cuda").fit(X, Y)
+    save(model, tmp_path / "m.model")
+    wanted = getattr(model, asked)(X)
+    for each in (model, load(tmp_path / "m.model", device="cuda")):
+        np.testing.assert_array_equal(getattr(each, asked)(X.toarray()), wanted)
 
 
 @pytest.mark.parametrize("estimator", DENSE, ids=name_of)

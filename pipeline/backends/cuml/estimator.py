@@ -93,7 +93,7 @@ class Cuml(Model):
         params = translate(rule, estimator, step)
         super().__init__(estimator, load(rule.twin)(**params))
         self.rule, self.sparse, self.step, self.params = rule, rule.sparse, step, params
-        self.text_labels = self.in_pairs = False
+        self.text_labels = self.in_pairs = self.keeps_sparse = False
         self.counted = True
 
     def asked_for(self, dtype: str) -> None:
@@ -220,6 +220,8 @@ class Cuml(Model):
             raise self._missing()
         if self.rule.translation and (unknown := self.rule.translation.unknown(self.native, X)):
             raise DataError(f"{self.step}: {unknown}")
+        if self.keeps_sparse and not frames.is_sparse(X):
+            X = load("cupyx.scipy.sparse.csr_matrix")(X)
         X = self._copy_if_written(X, given)
         self._through_the_host(X)
         if method == "radius_neighbors_graph":
@@ -281,6 +283,7 @@ class Cuml(Model):
         except ValueError as error:  # cuML's UnsupportedOnGPU is one
             raise Unsupported(Reason(self.step, f"cuML: {error}", ON_HOST)) from error
         self.counted = trees.is_complete(fitted)
+        self.keeps_sparse = self.rule.keeps_rows and frames.is_sparse(fitted._fit_X)
         # Set by `fit` to the type of its input, which nothing here has shown.
         self.native.output_type = "cupy"
         self.text_labels = _is_text(getattr(fitted, "classes_", None))
@@ -299,6 +302,7 @@ class Cuml(Model):
         moving = [each for each in (y, params.get("sample_weight")) if each is not None]
         trace.record_transfer(to_device=sum(np.asarray(each).nbytes for each in moving))
         self.text_labels = _is_text(y)
+        self.keeps_sparse = self.rule.keeps_rows and frames.is_sparse(X)
         self.in_pairs = self._in_pairs(y)
         self._through_the_host(X)
         return self._copy_if_written(X, given)

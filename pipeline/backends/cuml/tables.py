@@ -26,6 +26,8 @@ class Rule:
         cuml, unless a row has another.
     sparse : bool
         It takes sparse rows.
+    keeps_rows : bool
+        It keeps what it learns from; where that is sparse, it takes no dense rows any more.
     weights : bool
         Its `fit` takes `sample_weight`.
     strength : tuple of str, optional
@@ -63,6 +65,7 @@ class Rule:
 
     twin: str = ""
     sparse: bool = False
+    keeps_rows: bool = False
     weights: bool = False
     strength: tuple[str, ...] | None = None
     halved: str = ""
@@ -81,6 +84,7 @@ class Rule:
 
 
 _LASSO = Rule(order="F", sparse=True, weights=True, strength=(), overwrites=True)
+_NEIGHBORS = Rule(narrow=True, sparse=True, keeps_rows=True)
 
 _ROWS = {
     "hdbscan.hdbscan_.HDBSCAN": Rule("cuml.cluster.HDBSCAN", narrow=True),
@@ -129,10 +133,10 @@ _ROWS = {
     "sklearn.naive_bayes.ComplementNB": Rule(sparse=True, translation=translations.COMPLEMENT),
     "sklearn.naive_bayes.GaussianNB": Rule(weights=True, translation=translations.GAUSSIAN),
     "sklearn.naive_bayes.MultinomialNB": Rule(sparse=True, translation=translations.MULTINOMIAL),
-    "sklearn.neighbors.KNeighborsClassifier": Rule(narrow=True, sparse=True, targets=True),
-    "sklearn.neighbors.KNeighborsRegressor": Rule(narrow=True, sparse=True, targets=True),
+    "sklearn.neighbors.KNeighborsClassifier": replace(_NEIGHBORS, targets=True),
+    "sklearn.neighbors.KNeighborsRegressor": replace(_NEIGHBORS, targets=True),
     "sklearn.neighbors.KernelDensity": Rule(weights=True),
-    "sklearn.neighbors.NearestNeighbors": Rule(narrow=True, sparse=True),
+    "sklearn.neighbors.NearestNeighbors": _NEIGHBORS,
     "sklearn.random_projection.GaussianRandomProjection": Rule(
         sparse=True, translation=translations.GAUSSIAN_PROJECTION
     ),
