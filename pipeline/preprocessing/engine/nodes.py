@@ -48,7 +48,7 @@ from pipeline.preprocessing.engine.table import (
     write_sparse,
 )
 from pipeline.preprocessing.engine.twin import Twin
-from pipeline.preprocessing.engine.workers import Worker
+from pipeline.preprocessing.engine.workers import HostWorker, Worker
 from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
 from pipeline.typing import Array, Estimator, Target
@@ -518,6 +518,8 @@ class WorkerNode(BlockNode):
 
     named: Sequence[Any] | None = None
     """The columns of the frame that it reads behind another step; None of a matrix."""
+    fits_only = False
+    """Nothing reads what becomes of the training rows."""
     sparse = False
     """The rows that it made were sparse."""
     made: Sequence[Any] | None = None
@@ -548,6 +550,9 @@ class WorkerNode(BlockNode):
         rows = self._rows(table, source.read, sparse=source.sparse)
         weights, self.weights = self.weights, None
         params = {} if weights is None else {"sample_weight": weights}
+        if self.fits_only and isinstance(self.worker, HostWorker):
+            self._told(partial(self.worker.fit, **params), rows, y)
+            return source.read, None
         made = self._told(partial(self.worker.fit_transform, **params), rows, y)
         self.made = list(made.columns) if hasattr(made, "columns") else None
         return self._read(made, table), None

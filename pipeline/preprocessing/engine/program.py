@@ -123,7 +123,7 @@ class Program:
         y : array of shape (n_rows,), optional
             On the host.
         """
-        self._fit(X, y, keeps="small")
+        self._fit(X, y, keeps="small", fits_only=True)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, **params: Any) -> Program:
@@ -242,18 +242,20 @@ class Program:
         dtypes = [str(dtype) for dtype in head.dtypes]
         self.head, self.resumed = header(list(head.columns), dtypes, self.node.known()), True
 
-    def _fit(self, X: Any, y: Any, *, keeps: Keeps) -> tuple[Data, Read]:
+    def _fit(self, X: Any, y: Any, *, keeps: Keeps, fits_only: bool = False) -> tuple[Data, Read]:
         table = as_table(X, self.name)
         self.head, self.resumed, self.named = frames.head(table.top), False, table.framed
         on_host = isinstance(table, Table) and table.device == "cpu"
         self.own = self._choose_own(table) if on_host and keeps != "all" else {}
+        options = self.options(keeps=keeps, on_host=on_host)
         try:
-            read = self._learn(table, y, self.options(keeps=keeps, on_host=on_host))
+            read = self._learn(table, y, options, fits_only=fits_only)
         except (TypeError, ValueError):
             if not self.own:
                 raise
             self.own = {}  # The twins name columns.
-            read = self._learn(table, y, self.options(keeps=keeps, on_host=on_host))
+            options = self.options(keeps=keeps, on_host=on_host)
+            read = self._learn(table, y, options, fits_only=fits_only)
         return table, read
 
     def _choose_own(self, table: Any) -> dict[str, str]:
@@ -267,10 +269,12 @@ class Program:
             return {}
         return choose_own(whole, table, self.head, exact_zeros=self.exact_zeros)
 
-    def _learn(self, table: Data, y: Any, options: BuildOptions) -> Read:
+    def _learn(self, table: Data, y: Any, options: BuildOptions, *, fits_only: bool) -> Read:
         assert self.head is not None
         source = self._source(table)
         self.node = build(self.estimator, self.head, self.step, options).suited(table, source)
+        if isinstance(self.node, WorkerNode):
+            self.node.fits_only = fits_only
         read, self.recalled = self.node.fit(table, source, y)[0], None
         self.widest = self.node.widest
         if self.ends and isinstance(self.node, WorkerNode) and isinstance(table, Table):

@@ -57,6 +57,10 @@ class HostWorker:
         """Fit, and return the transformed training rows."""
         return self._at_home(self._learn, X, y=y, params=params)
 
+    def fit(self, X: Table, y: Target, **params: Any) -> None:
+        """Fit, and transform no row."""
+        self.native.fit(convert.as_passed(self._move(X, "cpu")), y, **params)
+
     def _learn(self, X: Table, y: Target, params: Params) -> Any:
         if hasattr(self.native, "fit_transform"):
             return self.native.fit_transform(X, y, **params)
