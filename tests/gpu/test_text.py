@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
@@ -14,9 +17,10 @@ from sklearn.feature_extraction.text import (
     TfidfVectorizer,
 )
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from pipeline import Accelerated, DataError
+from pipeline import Accelerated, DataError, load, save
 from tests.contract.cases import dense
 
 TEXTS = [
@@ -136,3 +140,23 @@ def test_texts_shorter_than_every_gram_are_one_clear_error() -> None:
     model = Accelerated(estimator, device="cuda").fit(TEXTS)
     with pytest.raises(DataError, match="every text is too short"):
         model.transform(["a", ""])
+
+
+COLUMNS = {
+    "weights": TfidfVectorizer(),
+    "a pipeline": make_pipeline(CountVectorizer(), TfidfTransformer()),
+    "a union": make_union(TfidfVectorizer(), HashingVectorizer(n_features=64)),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_text_column_stands_beside_numbers(name: str, tmp_path: Path) -> None:
+    table = pd.DataFrame({"text": TEXTS, "n": range(len(TEXTS)), "c": list("xyxyxyxyxy")})
+    hot = (OneHotEncoder(), ["c"])
+    program = make_column_transformer((COLUMNS[name], "text"), (StandardScaler(), ["n"]), hot)
+    expected = dense(clone(program).fit_transform(table))
+    model = Accelerated(program, device="cuda", dtype="float64").fit(table)
+    assert {placement.device for placement in model.plan_.placements} == {"cuda"}
+    loaded: Any = load(save(model, tmp_path / "model"), "cuda")
+    for made in (model, model.to_sklearn(), loaded):
+        np.testing.assert_allclose(dense(made.transform(table)), expected, rtol=1e-5, atol=1e-7)
