@@ -220,6 +220,14 @@ def test_rows_of_another_form_than_those_of_the_fit(name: str, learnt: str) -> N
     assert model.certify(new).holds
 
 
+@pytest.mark.parametrize("form", ["bsr_array", "dia_matrix"])
+def test_forms_from_which_no_columns_are_selected(form: str) -> None:
+    plain = outcome(lambda: clone(CHAINS["by position"]).fit(getattr(sp, form)(DENSE), Y))
+    found = outcome(lambda: on_cpu(CHAINS["by position"]).fit(getattr(sp, form)(DENSE), Y))
+    assert problem(found, plain) == ""
+    assert str(found).endswith("X is sparse; pass X.tocsr() or X.toarray()")
+
+
 def test_what_is_stored_may_be_missing() -> None:
     holes = X.copy()
     holes.data[::5] = np.nan
