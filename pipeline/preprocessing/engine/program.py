@@ -277,7 +277,8 @@ class Program:
             self.node.fits_only = fits_only
         read, self.recalled = self.node.fit(table, source, y)[0], None
         self.widest = self.node.widest
-        if self.ends and isinstance(self.node, WorkerNode) and isinstance(table, Table):
+        ours = self.ends and self.step in self.own
+        if ours and isinstance(self.node, WorkerNode) and isinstance(table, Table):
             self.recalled = recall(self.node, table.X)
         return read
 
