@@ -104,7 +104,6 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "forest": (XGBRFRegressor(n_estimators=8, random_state=0), {}),
     "zeros are missing": (XGBClassifier(n_estimators=8, missing=0.0), {}),
     "approximate": (XGBClassifier(n_estimators=8, tree_method="approx"), {}),
-    "linear": (XGBRegressor(booster="gblinear", n_estimators=8), {}),
     "stopped early": (
         XGBClassifier(n_estimators=30, early_stopping_rounds=3),
         {"eval_set": [(NEW, Y[:150])], "verbose": False},
