@@ -169,9 +169,16 @@ def test_rows_are_added_to_those_that_sklearn_has_learnt_from(estimator: Any) ->
     np.testing.assert_allclose(model.partial_fit(more).transform(more), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("estimator", [RobustScaler(), QuantileTransformer(n_quantiles=20)])
-def test_rows_that_were_not_kept_are_not_forgotten_in_silence(estimator: Any) -> None:
-    model = Accelerated(estimator, device="cpu").fit(X[:100])
+@pytest.mark.parametrize(
+    ("estimator", "n_rows"),
+    [
+        (RobustScaler(), 100),
+        (QuantileTransformer(n_quantiles=20), 100),
+        (SimpleImputer(strategy="most_frequent"), ROWS),
+    ],
+)
+def test_rows_that_were_not_kept_are_not_forgotten_in_silence(estimator: Any, n_rows: int) -> None:
+    model = Accelerated(estimator, device="cpu").fit(X[:n_rows])
     assert TWIN not in ran(model)
     with pytest.raises(AttributeError, match="call partial_fit with the first rows as well"):
         model.partial_fit(X)

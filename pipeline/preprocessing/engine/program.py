@@ -168,9 +168,8 @@ class Program:
         for leaf, stats in [*kept, *((each, self.recalled) for each in self.workers)]:
             if stats is None:
                 return (
-                    f"{type(leaf.estimator).__name__}: fit learnt exact order statistics and did "
-                    "not keep the rows that they are of, so no rows can be added; call "
-                    "partial_fit with the first rows as well, or set rank_error"
+                    f"{type(leaf.estimator).__name__}: fit kept nothing that more rows could be "
+                    "added to; call partial_fit with the first rows as well, or set rank_error"
                 )
         return ""
 

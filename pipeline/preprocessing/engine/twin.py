@@ -27,7 +27,6 @@ S = TypeVar("S")
 MANY, FEW = range(10_000, 2**63), range(20_000)
 """In `Twin.slower`: the rows of which reading them column by column, and handing them to threads,
 costs more than the arithmetic; and those of which the twin's way of learning costs more."""
-ALWAYS = range(2**63)
 
 ANY: tuple[Any, ...] = ()
 """In `Twin.supported_params`: every value that scikit-learn allows."""
