@@ -182,10 +182,12 @@ def test_a_target_is_met_or_not(ours: dict[str, object], line: str) -> None:
 
 def test_what_is_slower_is_named_and_so_is_what_did_not_end() -> None:
     slow = programs_report.part(made(taken=[2.0] * 5, held=350))
-    assert "Above 1.05× the time: scale of 1,000 rows 2.00× (2.00–2.00)." in slow
-    assert "Above 1.1× the memory: scale of 1,000 rows 3.00× (3.00–3.00)." in slow
+    assert "Upper end above 1.05×, time of 1,000 rows: scale 2.00×." in slow
+    assert "Upper end above 1.1×, memory of 1,000 rows: scale 3.00×." in slow
     gone = made(why="over 60 s")
-    assert "Above 1.05× the time: scale of 1,000 rows (over 60 s)." in programs_report.part(gone)
+    assert "Upper end above 1.05×, time of 1,000 rows: scale (over 60 s)." in programs_report.part(
+        gone
+    )
     assert "| scale | 1,000.0 | over 60 s | – |" in programs_report.details(gone)
 
 

@@ -66,8 +66,11 @@ def part(results: Results) -> str:
     head = ["target", *(f"{rows:,} rows" for rows in every)]
     parts = [report.table(head, lines, range(1, len(head)))] if every else []
     for what, find in RATIOS.items():
-        named = [n for rows in every for n in _above(results, rows, find, MOST[what])]
-        parts += [f"Above {MOST[what]:g}× the {what}: {', '.join(named)}."] if named else []
+        for rows in every:
+            named = ", ".join(_above(results, rows, find, MOST[what]))
+            parts += [f"Upper end above {MOST[what]:g}×, {what} of {rows:,} rows: {named}."] * bool(
+                named
+            )
     return "\n\n".join([*parts, *_wide(results)])
 
 
@@ -97,10 +100,10 @@ def _above(results: Results, rows: int, find: Find, most: float) -> Iterator[str
     found = ratios(results, rows, find)
     for title in sorted(found, key=lambda title: -upper(found[title])):
         if upper(found[title]) > most:
-            yield f"{title} of {rows:,} rows {report.times(found[title], faster=False, digits=2)}"
+            yield f"{title} {found[title].value:.2f}×"
     for case in programs(results, rows):
         if results.cell(case.name, PLAIN) and not results.cell(case.name, OURS):
-            yield f"{case.title} of {rows:,} rows ({_why(results, case.name, OURS)})"
+            yield f"{case.title} ({_why(results, case.name, OURS)})"
 
 
 def _judged(said: str, met: bool) -> str:
