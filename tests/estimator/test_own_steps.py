@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeRegressor
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, load, save
-from pipeline.preprocessing.engine.nodes import WorkerNode
+from pipeline.preprocessing.engine.workers import WorkerNode
 
 ROWS = 12_000
 TWIN = "pipeline.preprocessing (NumPy)"

@@ -41,7 +41,7 @@ from sklearn.preprocessing import (
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
-from pipeline.preprocessing.engine import nodes
+from pipeline.preprocessing.engine import workers
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.workers import HostWorker
 from tests.names import plain
@@ -245,7 +245,7 @@ def test_no_dense_rows_are_made_between_sparse_ones(
     step: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dense_matrices: list[Any] = []
-    monkeypatch.setattr(nodes, "write_matrix", lambda *args, **how: dense_matrices.append(args))
+    monkeypatch.setattr(workers, "write_matrix", lambda *args, **how: dense_matrices.append(args))
     model = Accelerated(make_pipeline(WIDE, step), device="cpu").fit(X, Y)
     assert model.transform(NEW).shape[0] == len(NEW)
     assert not dense_matrices

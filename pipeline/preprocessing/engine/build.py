@@ -22,16 +22,9 @@ from pipeline.preprocessing.engine.containers import (
     FeatureUnionNode,
     PipelineNode,
 )
-from pipeline.preprocessing.engine.nodes import (
-    BlockNode,
-    Keeps,
-    Passthrough,
-    SparseRows,
-    TransformerNode,
-    WorkerNode,
-)
+from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, Passthrough, TransformerNode
 from pipeline.preprocessing.engine.twin import Twin
-from pipeline.preprocessing.engine.workers import Worker
+from pipeline.preprocessing.engine.workers import SparseRows, Worker, WorkerNode
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator
 

@@ -31,6 +31,7 @@ from pipeline.preprocessing.engine.blocks import (
     join,
     scale,
 )
+from pipeline.preprocessing.engine.csr import check_cells, count_cells, density, most_cells
 from pipeline.preprocessing.engine.nodes import (
     BlockNode,
     Cells,
@@ -39,14 +40,7 @@ from pipeline.preprocessing.engine.nodes import (
     Training,
     check_type,
 )
-from pipeline.preprocessing.engine.table import (
-    Read,
-    Table,
-    check_cells,
-    count_cells,
-    density,
-    most_cells,
-)
+from pipeline.preprocessing.engine.table import Read, Table
 from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.typing import Estimator, Target
 

@@ -15,6 +15,7 @@ from pipeline.distributed.cluster import active
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.preprocessing.engine.blocks import common_type
+from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.table import (
     Brought,
     Cut,
@@ -25,7 +26,6 @@ from pipeline.preprocessing.engine.table import (
     bring_once,
     write_frame,
     write_matrix,
-    write_sparse,
 )
 from pipeline.system.threads import alone
 

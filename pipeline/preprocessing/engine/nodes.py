@@ -21,9 +21,8 @@ from sklearn.base import clone
 from pipeline.data import frames
 from pipeline.data.checks import CellTypeError
 from pipeline.data.convert import Origin
-from pipeline.data.dense import densify
 from pipeline.data.output import container
-from pipeline.errors import DataError, PipelineError, Reason, Unsupported, in_words_of
+from pipeline.errors import DataError, PipelineError, Reason, Unsupported
 from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
@@ -38,28 +37,19 @@ from pipeline.preprocessing.engine.blocks import (
     holds_others,
     take_columns,
 )
-from pipeline.preprocessing.engine.table import (
-    Part,
-    Read,
-    ReadSparse,
-    Table,
-    write_frame,
-    write_matrix,
-    write_sparse,
-)
+from pipeline.preprocessing.engine.table import Part, Read, Table
 from pipeline.preprocessing.engine.twin import Twin
-from pipeline.preprocessing.engine.workers import HostWorker, Worker
 from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
 from pipeline.typing import Array, Estimator, Target
 
 if TYPE_CHECKING:
     from pipeline.preprocessing.engine.dask import Data
+    from pipeline.preprocessing.engine.workers import WorkerNode
 
 T = TypeVar("T")
 
 Keeps = Literal["none", "small", "all"]
-SparseRows = Literal["kept", "expanded", "refused"]
 Cells = Mapping[Any, np.ndarray]
 """Name of a column -> one value, of the type that its encoder has learnt."""
 Training = tuple[Read, Moments | None]
@@ -490,155 +480,3 @@ class Passthrough(BlockNode):
 
     def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Take nothing."""
-
-
-class WorkerNode(BlockNode):
-    """A transformer that no twin runs: its worker learns from all rows, and transforms all.
-
-    Parameters
-    ----------
-    worker : Worker
-        Unfitted.
-    estimator : transformer
-        What it runs.
-    path : str
-        Of the transformer in the whole estimator.
-    why : str
-        Why no twin runs it.
-    series : bool
-        It reads one column, as a series.
-    sparse_rows : {"kept", "expanded", "refused"}
-        What becomes of those that it makes.
-    weights : numpy.ndarray, shape (n_rows,), optional
-        Of the rows of the next `fit`, which forgets them.
-    forms : sequence of type
-        The forms of block that the twins read in whose place it is, for speed or for the last
-        bits; none where there are no twins.
-    """
-
-    named: Sequence[Any] | None = None
-    """The columns of the frame that it reads behind another step; None of a matrix."""
-    fits_only = False
-    """Nothing reads what becomes of the training rows."""
-    sparse = False
-    """The rows that it made were sparse."""
-    made: Sequence[Any] | None = None
-    """The columns of the frame that it made of the training rows; None of a matrix."""
-
-    def __init__(
-        self,
-        worker: Worker,
-        estimator: Estimator,
-        path: str,
-        why: str,
-        *,
-        series: bool = False,
-        sparse_rows: SparseRows = "refused",
-        weights: Array = None,
-        forms: Sequence[type] = (),
-    ) -> None:
-        self.weights = weights
-        self.worker, self.estimator, self.path, self.why = worker, estimator, path, why
-        self.series, self.sparse_rows, self.own_forms = series, sparse_rows, forms
-
-    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
-        """Fit the worker on all rows."""
-        if not isinstance(table, Table):
-            raise DataError(f"{self.path} needs all rows in one table; pass X.compute()")
-        if source.framed and source.names is not None:
-            self.named = list(source.names)
-        rows = self._rows(table, source.read, sparse=source.sparse)
-        weights, self.weights = self.weights, None
-        params = {} if weights is None else {"sample_weight": weights}
-        if self.fits_only and isinstance(self.worker, HostWorker):
-            self._told(partial(self.worker.fit, **params), rows, y)
-            return source.read, None
-        made = self._told(partial(self.worker.fit_transform, **params), rows, y)
-        self.made = list(made.columns) if hasattr(made, "columns") else None
-        return self._read(made, table), None
-
-    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
-        """Transform all rows."""
-        rows = self._rows(table, read, sparse=sparse)
-        return self._read(self._told(self.worker.call, "transform", rows), table)
-
-    def _rows(self, table: Table, read: Read, *, sparse: bool) -> Any:
-        """Return what comes in as scikit-learn would hand it on."""
-        if sparse and self.sparse_rows == "kept":
-            return write_sparse(table, read, "auto")
-        first = flat(read(table.first()))
-        if all(isinstance(block, Unread) for block in first):
-            names = [name for block in first for name in block.names]  # type: ignore[attr-defined]
-            return frames.column(table.X, *names) if self.series else table.select(names)
-        if self.named is not None:
-            return write_frame(table, read, "auto", self.named)
-        return write_matrix(table, read, "auto")
-
-    def _told(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Return what scikit-learn makes; name the step in its error."""
-        try:
-            return work(*args)
-        except PipelineError:
-            raise
-        except (AttributeError, TypeError, ValueError) as error:
-            raise in_words_of(error, DataError(f"in the step {self.path}")) from error
-
-    def _read(self, made: Any, table: Table) -> Read:
-        """Return what reads the rows that were made."""
-        made = self._checked(made, table)
-        if frames.is_sparse(made):
-            return ReadSparse(made)
-        if not frames.is_frame(made) and made.dtype.kind in "iufb":
-            return lambda part: Numbers(made[part.rows])
-        if table.device == "cuda":
-            why = "it makes what is no matrix of numbers"
-            raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
-        return lambda part: Objects(made, part.rows)
-
-    def _checked(self, made: Any, table: Table) -> Any:
-        self.sparse = frames.is_sparse(made)
-        if self.sparse:
-            if self.sparse_rows == "refused":
-                why = f"{type(self.estimator).__name__} makes sparse rows, and blocks are dense"
-                raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
-            if self.sparse_rows == "expanded":
-                made = densify(made, self.path, "what follows reads no CSR")
-        made = made.to_pandas() if frames.library(made) == "polars" else made
-        made = made if hasattr(made, "shape") else np.asarray(made)
-        if len(made.shape) != 2:
-            raise DataError(
-                f"The output of the '{self.path}' transformer should be 2D (numpy array, scipy "
-                "sparse array, dataframe)."
-            )
-        if made.shape[0] != table.n_rows:
-            raise DataError(f"{self.path} made {made.shape[0]} rows of {table.n_rows}")
-        return made
-
-    def makes_sparse(self, given: bool) -> bool:
-        """Return whether its rows were."""
-        return self.sparse
-
-    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
-        """Return the columns of the frame that was made, or none of a matrix."""
-        return NodeInput(self.made, source.framed or self.made is not None, blocks)
-
-    def workers(self) -> Iterator[WorkerNode]:
-        """Yield itself."""
-        yield self
-
-    def forms(self) -> Iterator[type]:
-        """Yield those of the twins in whose place it is."""
-        yield from self.own_forms
-
-    def to_sklearn(self) -> Any:
-        """Return the worker's fitted scikit-learn transformer."""
-        return self.worker.to_sklearn()
-
-    def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
-        """Let the worker take its fitted transformer."""
-        check_type(fitted, self.estimator)
-        for _ in self.own_forms:
-            next(forms)
-        named = getattr(fitted, "feature_names_in_", None)
-        self.named = None if named is None else list(named)
-        self.worker.resume(fitted)

@@ -30,8 +30,8 @@ from pipeline.preprocessing.engine.build import (
     twinned,
     walk,
 )
-from pipeline.preprocessing.engine.nodes import WorkerNode
 from pipeline.preprocessing.engine.table import Table
+from pipeline.preprocessing.engine.workers import WorkerNode
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Array, Estimator
 

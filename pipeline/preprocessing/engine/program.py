@@ -32,10 +32,12 @@ from pipeline.preprocessing.engine.build import (
     reasons,
 )
 from pipeline.preprocessing.engine.containers import storable
+from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.dask import Data, Partitions
-from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput, WorkerNode
+from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput
 from pipeline.preprocessing.engine.own import choose_own, keeps_no_more, recall
 from pipeline.preprocessing.engine.table import Read, Reading, Table
+from pipeline.preprocessing.engine.workers import WorkerNode
 from pipeline.typing import Estimator, Names
 
 
@@ -327,7 +329,7 @@ class Program:
         elif self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
             made = tables.write_mixed(table, read, self._names())
         elif self.makes_sparse:
-            made = tables.write_sparse(table, read, self.dtype)
+            made = write_sparse(table, read, self.dtype)
         elif self.framed:
             made = tables.write_frame(table, read, self.dtype, self._names())
         else:

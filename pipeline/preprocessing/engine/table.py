@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from operator import attrgetter
 from threading import Lock
 from typing import Any, TypeVar
@@ -19,30 +19,21 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from scipy import sparse
-from sklearn import get_config
 
 from pipeline.data import frames, output
 from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
-    Cells,
     Dates,
     Indicators,
     Numbers,
     Objects,
-    Sparse,
     Unread,
     as_numbers,
-    cells_of,
     common_type,
     flat,
     holds_others,
-    n_cells,
-    n_slots,
-    only_ones,
 )
-from pipeline.preprocessing.engine.csr import count_on_gpu, write_on_gpu
 from pipeline.system import threads
 from pipeline.system.threads import pieces
 from pipeline.typing import Names
@@ -316,7 +307,7 @@ def write_matrix(
     making : callable, optional
         Returns the context in which the matrix is made, given its shape and type.
     """
-    seen = _seen(table)
+    seen = seen_part(table)
     first = blocks_to_write(read, seen, beside=False)
     kind = common_type(first)
     if dtype != "auto" and kind.kind != "O":
@@ -328,180 +319,7 @@ def write_matrix(
         return _write(table, read, seen, first, [kind] * len(first), order=order)[kind]
 
 
-@dataclass(frozen=True)
-class ReadSparse:
-    """Reads the rows of a sparse matrix, which keeps the format that it was made in."""
-
-    made: Any
-
-    @cached_property
-    def _by_rows(self) -> Any:
-        return self.made.tocsr()
-
-    def __call__(self, part: Part) -> Sparse:
-        """Return some rows."""
-        return Sparse(self._by_rows[part.rows])
-
-
-def write_sparse(table: Table, read: Read, dtype: str) -> Any:
-    """Return the blocks of a table of the host as one sparse matrix, as scikit-learn's is."""
-    if isinstance(read, ReadSparse):
-        return read.made if dtype == "auto" else read.made.astype(dtype, copy=False)
-    return write_csr(table, read, dtype)
-
-
-def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
-    """Return blocks as one matrix of compressed rows.
-
-    Each part's cells are appended as they are made. The ones of a matrix that holds no others are
-    made at last, when the codes that they come from are let go.
-    """
-    if table.device == "cuda":
-        return write_on_gpu(table, partial(blocks_to_write, read, beside=False), dtype)
-    seen = _seen(table)
-    first = blocks_to_write(read, seen, beside=False)
-    kind = common_type(first) if dtype == "auto" else np.dtype(dtype)
-    kind = np.dtype("float64") if kind.kind == "O" else kind
-    rows = CellRows(table.n_rows, table.n_rows * sum(map(n_slots, first)))
-
-    def made(part: Part) -> Cells:
-        return cells_of(blocks_to_write(read, part, beside=False), part.n_rows, kind)
-
-    for cells in table.each(made):
-        rows.append(cells)
-    if only_ones(first):
-        table.let_go()
-    return as_interface(first)(rows.to_csr(sum(block.width for block in first), kind))
-
-
-def as_interface(blocks: Sequence[Block]) -> type:
-    """Return the class that scikit-learn makes of blocks: an array where one of them is one."""
-    arrays = any(isinstance(b, Sparse) and isinstance(b.values, sparse.sparray) for b in blocks)
-    # Before scikit-learn 1.9 all of its own were matrices.
-    asked = get_config().get("sparse_interface", "spmatrix")
-    return sparse.csr_array if arrays or asked == "sparray" else sparse.csr_matrix
-
-
-def index_type(largest: int) -> str:
-    """Return the type of indices up to a number, as SciPy chooses it.
-
-    >>> index_type(2**31 - 1), index_type(2**31)
-    ('int32', 'int64')
-    """
-    return "int32" if largest <= np.iinfo("int32").max else "int64"
-
-
-class CellRows:
-    """Rows of a matrix whose cells are appended, in room that is made for as many as expected.
-
-    Parameters
-    ----------
-    n_rows : int
-        That there will be.
-    most : int
-        Cells that there may be.
-    """
-
-    def __init__(self, n_rows: int, most: int) -> None:
-        self.ends = np.zeros(n_rows + 1, dtype=index_type(most))
-        self.n_rows = 0
-        self.columns: Any = np.empty(0, dtype="int32")
-        self.values: Any = None
-
-    def append(self, cells: Cells) -> None:
-        """Add rows after those that are there."""
-        counts, columns, values = cells
-        start, done = int(self.ends[self.n_rows]), self.n_rows + len(counts)
-        end = start + len(columns)
-        np.cumsum(counts, out=self.ends[self.n_rows + 1 : done + 1])
-        self.ends[self.n_rows + 1 : done + 1] += start
-        self.columns = self._fitting(self.columns, end, done)
-        self.columns[start:end] = columns
-        if values is not None:
-            held = np.empty(0, dtype=values.dtype) if self.values is None else self.values
-            self.values = self._fitting(held, end, done)
-            self.values[start:end] = values
-        self.n_rows = done
-
-    def _fitting(self, held: np.ndarray, end: int, done: int) -> np.ndarray:
-        """Return an array with room for more, and for the rows to come if they are like these."""
-        if end <= len(held):
-            return held
-        n = end if done + 1 >= len(self.ends) else int(end / done * len(self.ends) * 1.01) + 1
-        if not len(held):
-            return np.empty(n, dtype=held.dtype)
-        # The system moves pages, where a copy would need room for both.
-        held.resize(n, refcheck=False)
-        return held
-
-    def to_csr(self, width: int, dtype: Any) -> sparse.csr_matrix:
-        """Return the matrix; cells without a value are ones."""
-        n = int(self.ends[-1])
-        self.columns.resize(n, refcheck=False)
-        if self.values is None:
-            self.values = np.ones(n, dtype=dtype)
-        self.values.resize(n, refcheck=False)
-        kind = index_type(max(n, width))
-        held = (self.values, *(each.astype(kind, copy=False) for each in (self.columns, self.ends)))
-        return sparse.csr_matrix(held, shape=(self.n_rows, width))
-
-
-def check_cells(table: Any, reads: Sequence[Read]) -> None:
-    """Check that what is no number can be made one, as it has to be beside sparse rows."""
-    first = table.first()
-    for block in [b for read in reads for b in blocks_to_write(read, first, beside=False)]:
-        if isinstance(block, Objects) and block.dtype.kind not in "iufb":
-            n_rows = len(block.whole)
-            cells_of([Objects(block.whole, slice(0, n_rows))], n_rows, "float64")
-
-
-def count_cells(table: Any, reads: Sequence[Read]) -> np.ndarray:
-    """Return how many rows a table has, and how many of their cells are not zero."""
-
-    def count(part: Part) -> tuple[int, Any]:
-        blocks = [block for read in reads for block in blocks_to_write(read, part, beside=False)]
-        if part.xp is np:
-            return part.n_rows, sum(n_cells(block, part.n_rows) for block in blocks)
-        return part.n_rows, sum(map(count_on_gpu, blocks))
-
-    n_rows, there = table.reduce(count, _add_each)
-    return np.array([n_rows, int(there)])  # for which a GPU is waited for, once
-
-
-def _add_each(a: tuple[int, Any], b: tuple[int, Any]) -> tuple[int, Any]:
-    return a[0] + b[0], a[1] + b[1]
-
-
-def most_cells(row: Part, reads: Sequence[Read]) -> int:
-    """Return how many cells of a row at most are not zero: of one-hot columns, one each."""
-    return sum(
-        n_slots(block) for read in reads for block in blocks_to_write(read, row, beside=False)
-    )
-
-
-def density(
-    first: Part, dense: Sequence[Read], sparse: Sequence[Read], counted: Sequence[int]
-) -> float:
-    """Return the share of cells that are not zero; of dense blocks, all count as such.
-
-    Parameters
-    ----------
-    first : Part
-        The first row.
-    dense, sparse : sequence of callable
-        What reads the blocks.
-    counted : sequence of int
-        What `count_cells` returned of the sparse ones.
-    """
-    full, rest = (
-        sum(block.width for read in reads for block in flat(read(first)))
-        for reads in (dense, sparse)
-    )
-    n_rows, there = counted
-    return float((n_rows * full + there) / max(1, n_rows * (full + rest)))
-
-
-def _seen(table: Table) -> Part:
+def seen_part(table: Table) -> Part:
     """Return the part that the widths are read from: a single one is made once, for its values."""
     parts = table.parts()
     return parts[0] if len(parts) == 1 else table.first()
@@ -603,7 +421,7 @@ def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
     it; columns that were passed on are as they were.
     """
     made, kept, objects = split_names(read(table.first()), names)
-    seen = _seen(table)
+    seen = seen_part(table)
     first = blocks_to_write(read, seen, beside=True)
     kinds = [common_type([each]) if dtype == "auto" else np.dtype(dtype) for each in first]
     of_columns = np.repeat(np.arange(len(first)), [block.width for block in first])

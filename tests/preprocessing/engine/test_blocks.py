@@ -15,10 +15,10 @@ from pipeline.preprocessing.engine.blocks import (
     Sparse,
     as_categories,
     as_numbers,
-    cells_of,
     scale,
     take_columns,
 )
+from pipeline.preprocessing.engine.cells import cells_of
 from pipeline.preprocessing.engine.table import Part, Table
 
 NUMBERS = Numbers(np.array([[1.5, 2.0], [3.5, np.nan]]))

@@ -17,7 +17,6 @@ from pipeline.preprocessing.engine import table as module
 from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
-    Cells,
     Indicators,
     Numbers,
     Scaled,
@@ -25,16 +24,10 @@ from pipeline.preprocessing.engine.blocks import (
     common_type,
     join,
 )
+from pipeline.preprocessing.engine.cells import Cells
+from pipeline.preprocessing.engine.csr import CellRows, count_cells, density, write_csr
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.engine.table import (
-    CellRows,
-    Cut,
-    Part,
-    Table,
-    count_cells,
-    density,
-    write_csr,
-)
+from pipeline.preprocessing.engine.table import Cut, Part, Table
 from pipeline.system.threads import each, halved
 from tests.contract import standins
 
