@@ -35,7 +35,7 @@ models = [Accelerated(pipeline, device="cpu") for pipeline in pipelines]
 for model in models:  # what is loaded and started, is before the limit
     model.fit(X.head(500), y[:500]).predict(X.head(500))
 pages = int(Path("/proc/self/statm").read_text().split()[0])
-most = pages * resource.getpagesize() + 40 * 1024**2
+most = pages * resource.getpagesize() + 16 * 1024**2
 resource.setrlimit(resource.RLIMIT_AS, (most, most))
 for model in models:
     try:
