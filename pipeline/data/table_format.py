@@ -1,0 +1,143 @@
+"""How the cells of a table stand for values, in words that one can read and change.
+
+A task keeps it, and a saved model, so that later files are read as the first one was. Columns
+that are not named are read by the rules of `pandas.read_csv`, see `pipeline.data.csv`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+
+class _Struct(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """What can be written as JSON, and as an expression."""
+
+
+class Number(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="number"):
+    """Numbers as people write them.
+
+    Parameters
+    ----------
+    decimal : {".", ","}
+    thousands : str
+        What parts groups of three digits: ``","``, ``"."``, ``" "``, ``"'"``; by default nothing.
+    unit : str
+        What stands before or behind the digits, as ``"$"``, ``"%"`` or ``"kg"``; the values are in
+        this unit, so 12 % is 12.
+    missing : tuple of str
+        Cells that stand for no value, beside those of the table.
+    stray : {"error", "missing"}
+        What becomes of other cells that are no numbers.
+    """
+
+    decimal: Literal[".", ","] = "."
+    thousands: str = ""
+    unit: str = ""
+    missing: tuple[str, ...] = ()
+    stray: Literal["error", "missing"] = "error"
+
+
+class Boolean(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="boolean"):
+    """Two words, or a mark and a blank.
+
+    Parameters
+    ----------
+    true, false : tuple of str
+        Spellings, whatever their case; ``""`` is an empty cell.
+    """
+
+    true: tuple[str, ...]
+    false: tuple[str, ...]
+
+
+class Date(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="date"):
+    """Dates, with or without a time.
+
+    Parameters
+    ----------
+    format : str
+        As for `datetime.strptime`, ``"%d.%m.%Y"``; of several the first that fits a cell counts.
+    missing : tuple of str
+    stray : {"error", "missing"}
+    """
+
+    format: str | tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    stray: Literal["error", "missing"] = "error"
+
+
+class Time(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="time"):
+    """Times of day, which become that time on 1970-01-01.
+
+    Parameters
+    ----------
+    format : str
+        As for `datetime.strptime`, ``"%H:%M"``.
+    missing : tuple of str
+    stray : {"error", "missing"}
+    """
+
+    format: str | tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    stray: Literal["error", "missing"] = "error"
+
+
+class Duration(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="duration"):
+    """Lengths of time, as `pandas.to_timedelta` reads them, which become seconds.
+
+    Parameters
+    ----------
+    missing : tuple of str
+    stray : {"error", "missing"}
+    """
+
+    missing: tuple[str, ...] = ()
+    stray: Literal["error", "missing"] = "error"
+
+
+class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
+    """Text, be it made of digits.
+
+    Parameters
+    ----------
+    missing : tuple of str
+    same : dict of str to str
+        Spellings of a value -> the value.
+    empty : bool
+        A cell without a value is the empty text, as text vectorizers want it.
+    """
+
+    missing: tuple[str, ...] = ()
+    same: dict[str, str] = {}
+    empty: bool = False
+
+
+ColumnFormat: TypeAlias = Number | Boolean | Date | Time | Duration | Text
+
+
+class TableFormat(_Struct, frozen=True, kw_only=True):
+    """How a file is written.
+
+    Parameters
+    ----------
+    encoding : str
+        Of text files, as Python names it.
+    delimiter : str
+        Of CSV files.
+    skip_rows : int
+        Lines above the line of names.
+    missing : tuple of str
+        Cells that stand for no value in any column, beside those of `pandas.read_csv`.
+    columns : dict of str to ColumnFormat
+        Of the columns that the rules of `pandas.read_csv` would not read.
+    """
+
+    encoding: str = "utf-8"
+    delimiter: str = ","
+    skip_rows: int = 0
+    missing: tuple[str, ...] = ()
+    columns: dict[str, ColumnFormat] = {}
