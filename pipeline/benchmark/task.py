@@ -16,12 +16,17 @@ from pipeline.errors import ConfigError
 if TYPE_CHECKING:
     # It imports PyArrow, which the list of the tasks does without.
     from pipeline.data.files import Filter
+    from pipeline.data.table_format import TableFormat
 
 FOLDER = Path("tasks")
 _LISTED = 30
 Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]
 CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
 ON_GPU = ("cuda", "accel")
+_UNWEIGHTED = {
+    "ranking": "the rows of a ranking are weighted by query, not one by one",
+    "clusters": "not every clustering takes weights",
+}
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,15 @@ class Task:
         target is known and not learnt from.
     query : str
         Column with the query of each row, of a ranking.
+    positive : object, optional
+        Value of the target that a binary task is about, as ``"bad"``; it may be left out where the
+        target is 0 and 1, or False and True.
+    weight : str
+        Column with the weight of each row, for `fit` and for the metrics that take weights.
+    format : TableFormat, optional
+        How files with rows to predict are read.
+    row_id : str
+        Column with the number of each row in the file that the data were made of.
     """
 
     name: str
@@ -86,10 +100,21 @@ class Task:
     kind: Kind = "binary"
     query: str = ""
     dataset: str = ""
+    positive: Any = None
+    weight: str = ""
+    format: TableFormat | None = None
+    row_id: str = ""
 
     def __post_init__(self) -> None:
         if (self.kind == "ranking") != bool(self.query):
             raise ConfigError(f"{self.name}: a task of kind 'ranking', and no other, names a query")
+        if self.positive is not None and self.kind != "binary":
+            raise ConfigError(f"{self.name}: positive={self.positive!r} is for kind 'binary'")
+        if self.weight and (why := _UNWEIGHTED.get(self.kind)):
+            raise ConfigError(f"{self.name}: weight={self.weight!r}: {why}; leave it out")
+        for name in filter(None, (self.target, self.weight, self.row_id)):
+            if name in self.columns:
+                raise ConfigError(f"{self.name}: {name!r} is no feature; leave it out")
 
     @property
     def columns(self) -> list[str]:

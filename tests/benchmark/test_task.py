@@ -111,6 +111,23 @@ def test_a_ranking_names_its_query_and_nothing_else_does(toy: Task) -> None:
         replace(toy, query="query")
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"kind": "multiclass", "positive": "bad"}, "positive='bad' is for kind 'binary'"),
+        ({"kind": "clusters", "weight": "w"}, "weight='w': not every clustering takes weights"),
+        ({"kind": "ranking", "query": "q", "weight": "w"}, "weighted by query, not one by one"),
+        ({"weight": "a"}, "'a' is no feature"),
+        ({"row_id": "a"}, "'a' is no feature"),
+        ({"target": "a"}, "'a' is no feature"),
+    ],
+    ids=str,
+)
+def test_what_contradicts_itself_in_a_task_is_refused(toy: Task, changes, said: str) -> None:
+    with pytest.raises(ConfigError, match=f"^toy: .*{said}"):
+        replace(toy, **changes)
+
+
 def test_choices_of_the_data_reach_the_dataset_and_none_is_its_own(toy: Task) -> None:
     made: list[object] = []
 
