@@ -18,7 +18,9 @@ class _Struct(
 
 
 class Number(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="number"):
-    """Numbers as people write them.
+    """Numbers as people write them, which become float64.
+
+    Negative ones may also be written ``(5)`` or ``5-``. Blanks of any kind are alike.
 
     Parameters
     ----------
@@ -48,10 +50,14 @@ class Boolean(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="boolean
     ----------
     true, false : tuple of str
         Spellings, whatever their case; ``""`` is an empty cell.
+    missing : tuple of str
+    stray : {"error", "missing"}
     """
 
     true: tuple[str, ...]
     false: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    stray: Literal["error", "missing"] = "error"
 
 
 class Date(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="date"):
@@ -89,6 +95,8 @@ class Time(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="time"):
 class Duration(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="duration"):
     """Lengths of time, as `pandas.to_timedelta` reads them, which become seconds.
 
+    A number needs its unit.
+
     Parameters
     ----------
     missing : tuple of str
@@ -106,7 +114,7 @@ class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
     ----------
     missing : tuple of str
     same : dict of str to str
-        Spellings of a value -> the value.
+        Spellings of a value -> the value, whatever blanks are around.
     empty : bool
         A cell without a value is the empty text, as text vectorizers want it.
     """

@@ -1,0 +1,323 @@
+"""Cells of text as the values that they stand for by the format of their column.
+
+What can be told of each distinct cell is told once, by pandas and Arrow, however often it occurs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeAlias
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.data.csv import MISSING
+from pipeline.data.table_format import (
+    Boolean,
+    ColumnFormat,
+    Date,
+    Duration,
+    Number,
+    Text,
+    Time,
+)
+from pipeline.errors import DataError
+
+Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
+Typed: TypeAlias = "Number | Boolean | Date | Time | Duration"
+"""Formats of which a cell may not fit one."""
+_KINDS = {Number: "number", Duration: "number", Boolean: "boolean", Text: "text"}
+_NOUNS: dict[type[Typed], str] = {
+    Number: "numbers",
+    Boolean: "truth values",
+    Date: "dates",
+    Time: "times of day",
+    Duration: "durations",
+}
+_DATE = pa.timestamp("ns")
+_REACH = (pd.Timestamp("1677-09-22"), pd.Timestamp("2262-04-11"))
+_INVISIBLE = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
+_INFINITE = r"(?i:inf|infinity|∞)"
+_UNITS = {
+    "W": "weeks?|wks?|w",
+    "D": "days?|d",
+    "h": "hours?|hrs?|h",
+    "min": "minutes?|mins?|m",
+    "s": "seconds?|secs?|s",
+}
+
+
+def kind_of_format(format: ColumnFormat) -> str:
+    """Return what the values of a column are, in the words of `pipeline.data.schema`.
+
+    >>> kind_of_format(Number()), kind_of_format(Time(format="%H:%M"))
+    ('number', 'date')
+    """
+    return _KINDS.get(type(format), "date")
+
+
+def plain_types(table: pa.Table) -> pa.Table:
+    """Return a table in which models find values that they know.
+
+    Times of day become that time on 1970-01-01, durations seconds, decimals floats.
+
+    >>> import datetime
+    >>> plain_types(pa.table({"at": [datetime.time(12, 30)]}))["at"][0].as_py().hour
+    12
+    """
+    for i, (name, values) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if (plain := _plain(values)) is not values:
+            table = table.set_column(i, name, plain)
+    return table
+
+
+def _plain(values: Cells) -> Cells:
+    kind = values.type
+    if pa.types.is_time(kind):
+        return values.cast(pa.time64("ns")).cast(pa.int64()).cast(_DATE)
+    if pa.types.is_duration(kind):
+        return pc.divide(values.cast(pa.duration("ns")).cast(pa.int64()).cast(pa.float64()), 1e9)
+    return values.cast(pa.float64()) if pa.types.is_decimal(kind) else values
+
+
+def as_text(values: Cells) -> Cells:
+    """Return values as cells of text, categories as what they stand for."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_floating(values.type):
+        whole = pc.all(pc.equal(values, pc.trunc(values))).as_py()
+        values = values.cast(pa.int64(), safe=False) if whole else values
+    return values.cast(pa.string())
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type is one of text, or of categories of it."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
+
+
+def read_cells(cells: Cells, format: ColumnFormat, where: str, row: int = 0) -> Cells:
+    """Return cells as values.
+
+    Parameters
+    ----------
+    cells : pyarrow array
+        Of text, null where a table has no value. What has the type of the format already passes.
+    format : ColumnFormat
+    where : str
+        File and column, for the message.
+    row : int
+        Of the first cell in the file.
+
+    Raises
+    ------
+    DataError
+        A cell does not fit; row, value and what to do are named.
+
+    Examples
+    --------
+    >>> read_cells(pa.array(["1.234,5 €", None]), Number(decimal=",", thousands=".", unit="€"), "")
+    <pyarrow.lib.DoubleArray object at ...>
+    [
+      1234.5,
+      null
+    ]
+    """
+    if not is_text(cells.type) and _is_read(cells.type, format):
+        return _plain(cells)
+    cells = as_text(cells)
+    distinct = pc.unique(cells)
+    values, stray = read_distinct(distinct, format)
+    if not isinstance(format, Text) and format.stray == "error":
+        _refuse(cells, distinct.filter(stray), format, where, row)
+    return values.take(pc.index_in(cells, value_set=distinct))
+
+
+def _is_read(kind: pa.DataType, format: ColumnFormat) -> bool:
+    """Whether values are of the type that a format makes of cells, or become so in `_plain`."""
+    types = pa.types
+    numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    of_format = {
+        Number: numeric,
+        Boolean: types.is_boolean(kind),
+        Date: types.is_date(kind) or types.is_timestamp(kind),
+        Time: types.is_time(kind) or types.is_timestamp(kind),
+        Duration: types.is_duration(kind) or types.is_floating(kind),
+    }
+    return of_format.get(type(format), False)
+
+
+def _refuse(cells: Cells, strays: pa.Array, format: Any, where: str, row: int) -> None:
+    if not len(strays):
+        return
+    found = pc.is_in(cells, value_set=strays)
+    at, more = pc.index(found, True).as_py(), pc.sum(found).as_py() - 1
+    value, name = cells[at].as_py(), type(format).__name__
+    others = f" (and {more} more cells are not)" if more else ""
+    raise DataError(
+        f"{where} holds {value!r} in row {row + at}, and its format reads "
+        f"{_NOUNS[type(format)]}{others}; in the task's {name}(…) for this column write "
+        f"missing=({value!r},), or stray='missing' for all such cells, or give it another format"
+    )
+
+
+def read_distinct(distinct: pa.Array, format: ColumnFormat) -> tuple[pa.Array, pa.Array]:
+    """Return the values of cells, and which cells are neither a value nor missing."""
+    words = tidy(distinct)
+    if isinstance(format, Boolean) and "" in format.true + format.false:
+        words = pc.fill_null(words, "")
+    missing = _stand_for_none(distinct, words, format)
+    if isinstance(format, Text):
+        return _texts(distinct, words, missing, format), pa.array([False] * len(words))
+    values = pc.if_else(missing, None, convert(words, format))
+    return values, pc.and_not(pc.is_null(values), missing)
+
+
+def _stand_for_none(distinct: pa.Array, words: pa.Array, format: ColumnFormat) -> pa.Array:
+    marks = {*format.missing, *(() if isinstance(format, Text) else MISSING)}
+    if isinstance(format, Boolean):
+        marks -= {*format.true, *format.false}
+    named = pa.array(sorted(marks), pa.string())
+    found = pc.or_(pc.is_in(distinct, value_set=named), pc.is_in(words, value_set=named))
+    return pc.or_(found, pc.is_null(words))
+
+
+def tidy(cells: Cells) -> Cells:
+    r"""Return cells without blanks around and signs that one does not see.
+
+    >>> tidy(pa.array(["\ufeff 1\u202f234\u200b ", "\u22125"])).to_pylist()
+    ['1 234', '-5']
+    """
+    cells = pc.replace_substring_regex(cells, _INVISIBLE, "")
+    cells = pc.replace_substring_regex(cells, r"[\s\pZ]+", " ")
+    cells = pc.replace_substring_regex(cells, r"[\x{2019}\x{2bc}\x{b4}]", "'")
+    cells = pc.replace_substring_regex(cells, r"[\x{2212}\x{fe63}\x{ff0d}]", "-")
+    return pc.utf8_normalize(pc.utf8_trim_whitespace(cells), "NFC")
+
+
+def _texts(distinct: pa.Array, words: pa.Array, missing: pa.Array, format: Text) -> pa.Array:
+    values = distinct
+    if format.same:
+        spellings = {**{value: value for value in format.same.values()}, **format.same}
+        known, meant = pa.array(spellings), pa.array(spellings.values())
+        for each in (words, distinct):
+            values = pc.coalesce(meant.take(pc.index_in(each, value_set=known)), values)
+    values = pc.if_else(missing, None, values)
+    return pc.fill_null(values, "") if format.empty else values
+
+
+def convert(words: pa.Array, format: Typed) -> pa.Array:
+    """Return the values of tidy cells, null where one does not fit."""
+    if isinstance(format, Number):
+        return _numbers(bare(words, format.unit), format)
+    if isinstance(format, Boolean):
+        return _booleans(words, format)
+    if isinstance(format, Duration):
+        return _durations(words)
+    formats = (format.format,) if isinstance(format.format, str) else format.format
+    dates = pc.coalesce(*(_dates(words, each) for each in formats))
+    return _on_first_day(dates) if isinstance(format, Time) else dates
+
+
+def bare(words: pa.Array, unit: str) -> pa.Array:
+    """Return tidy cells without a unit, and with their sign in front.
+
+    >>> bare(pa.array(["-$5", "($ 5)", "5-", "5 $", "(5"]), "$").to_pylist()
+    ['-5', '-5', '-5', '5', '(5']
+    """
+    if unit:
+        name = re.escape(tidy(pa.array([unit]))[0].as_py())
+        words = pc.replace_substring_regex(words, rf"^([(+-]? ?){name} ?", r"\1")
+        words = pc.replace_substring_regex(words, rf" ?{name}( ?[)-]?)$", r"\1")
+    words = pc.replace_substring_regex(words, r"^\( ?([^()+-]*?) ?\)$", r"-\1")
+    words = pc.replace_substring_regex(words, r"^([^()+-]*?) ?-$", r"-\1")
+    return pc.replace_substring_regex(words, "^([+-]) ", r"\1")
+
+
+def number_pattern(decimal: str, thousands: str) -> str:
+    """Return the regular expression of numbers without sign and unit.
+
+    >>> [bool(re.fullmatch(number_pattern(".", ","), each)) for each in ("1,234.5", "12,34", "1e3")]
+    [True, False, True]
+    """
+    point, whole = re.escape(decimal), r"\d+"
+    if thousands:
+        mark = re.escape(thousands)
+        whole = rf"(?:{whole}|[1-9]\d{{0,2}}(?:{mark}\d{{3}})+"
+        whole += r"|[1-9]\d?(?:,\d\d)+,\d{3})" if thousands == "," else ")"  # As in India.
+    return rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
+
+
+def _numbers(words: pa.Array, format: Number) -> pa.Array:
+    thousands = tidy(pa.array([f"0{format.thousands}0"]))[0].as_py()[1:-1]
+    pattern = rf"^[+-]?(?:{number_pattern(format.decimal, thousands)}|{_INFINITE})$"
+    digits = pc.if_else(pc.match_substring_regex(words, pattern), words, None)
+    if thousands:
+        digits = pc.replace_substring(digits, thousands, "")
+    for written, meant in ((format.decimal, "."), ("∞", "inf")):
+        digits = pc.replace_substring(digits, written, meant)
+    return digits.cast(pa.float64())
+
+
+def _booleans(words: pa.Array, format: Boolean) -> pa.Array:
+    true, false = (
+        pc.is_in(pc.utf8_lower(words), value_set=_lower(spellings))
+        for spellings in (format.true, format.false)
+    )
+    return pc.if_else(true, True, pc.if_else(false, False, pa.scalar(None, pa.bool_())))
+
+
+def _lower(spellings: tuple[str, ...]) -> pa.Array:
+    return pc.utf8_lower(tidy(pa.array(spellings, pa.string())))
+
+
+def spell_dates(words: Cells) -> Cells:
+    """Return tidy cells with the parts of a date spelled as `datetime.strptime` takes them.
+
+    >>> spell_dates(pa.array(["1st Sept. 2018, 9:05 a.m.", "2018-02-01 10:00 UTC"])).to_pylist()
+    ['1 Sep 2018, 9:05 am', '2018-02-01 10:00Z']
+    """
+    for written, meant in (
+        (r"(?i)\b(\d{1,2})(?:st|nd|rd|th)\b", r"\1"),
+        (r"(?i)\bsept\b", "Sep"),
+        (r"(?i)\b(jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec)\.", r"\1"),
+        (r"(?i)\b(\d{1,2}) ?([ap])\.? ?m\b\.?", r"\1 \2m"),
+        (r"(?i)(\d) ?(?:utc|gmt|z)$", r"\1Z"),
+    ):
+        words = pc.replace_substring_regex(words, written, meant)
+    return words
+
+
+def _dates(words: pa.Array, format: str) -> pa.Array:
+    """Return points in time that nanoseconds reach; those with an offset in UTC."""
+    series = spell_dates(words).to_pandas()
+    utc = "%z" in format
+    dates = pd.to_datetime(series, format=format, errors="coerce", utc=utc)
+    if not re.sub("%[A-Za-z]", "", format):
+        # Without marks in between, `strptime` would also find fewer digits.
+        dates = dates.where(dates.dt.strftime(format) == series)
+    reached = dates.between(*(each.tz_localize("UTC" if utc else None) for each in _REACH))
+    kind = pa.timestamp("ns", "UTC") if utc else _DATE
+    return pa.Array.from_pandas(dates.where(reached).dt.as_unit("ns"), type=kind)
+
+
+def _on_first_day(times: pa.Array) -> pa.Array:
+    """Return times of day, which `strptime` puts on a day of 1900, on the first of 1970."""
+    series = times.to_pandas()
+    return pa.Array.from_pandas(series - series.dt.normalize() + pd.Timestamp(0), type=_DATE)
+
+
+def _durations(words: pa.Array) -> pa.Array:
+    """Return seconds."""
+    iso = pc.match_substring_regex(words, "^[+-]?P")
+    spelled = words
+    for unit, spellings in _UNITS.items():
+        pattern = rf"(?i)(\d) ?(?:{spellings})([^a-z]|$)"
+        spelled = pc.replace_substring_regex(spelled, pattern, rf"\1 {unit}\2")
+    words = pc.if_else(iso, words, spelled)
+    # pandas takes a number without a unit for nanoseconds, and a decimal comma for nothing.
+    odd = pc.match_substring_regex(words, r"^[+-]?[\d.]*$|\d,\d")
+    lengths = pd.to_timedelta(pc.if_else(odd, None, words).to_pandas(), errors="coerce")
+    return pa.Array.from_pandas(lengths.dt.total_seconds(), type=pa.float64())

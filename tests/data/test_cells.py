@@ -1,0 +1,256 @@
+"""Cells are read as the values that a person would read, and what does not fit is named."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from pipeline.data.cells import kind_of_format, plain_types, read_cells
+from pipeline.data.table_format import (
+    Boolean,
+    ColumnFormat,
+    Date,
+    Duration,
+    Number,
+    Text,
+    Time,
+)
+from pipeline.errors import DataError
+
+NUMBERS: dict[str, tuple[Number, list[str | None], list[float | None]]] = {
+    "plain": (
+        Number(),
+        ["1", " 2.5", "-.5", "+3", "1e3", "1.5E-3"],
+        [1, 2.5, -0.5, 3, 1e3, 1.5e-3],
+    ),
+    "comma": (Number(decimal=","), ["1,5", "-0,25", "3", "1,5e3"], [1.5, -0.25, 3, 1500]),
+    "commas": (Number(thousands=","), ["1,234.5", "999", "12,345,678"], [1234.5, 999, 12345678]),
+    "points": (Number(decimal=",", thousands="."), ["1.234,5", "-1.000"], [1234.5, -1000]),
+    "blanks": (
+        Number(decimal=",", thousands=" "),
+        ["1 234,5", "1\u00a0234,5", "1\u202f234,5", "1\u2009234,5"],
+        [1234.5] * 4,
+    ),
+    "a narrow blank by name": (Number(thousands="\u202f"), ["1 234", "1\u202f234"], [1234, 1234]),
+    "apostrophes": (Number(thousands="'"), ["1'234.5", "1\u2019234"], [1234.5, 1234]),
+    "as in India": (Number(thousands=","), ["1,23,456.5", "12,34,56,789"], [123456.5, 123456789]),
+    "dollars": (
+        Number(thousands=",", unit="$"),
+        ["$1,234.50", "-$5", "$-5", "($5)", "5 $", "7", "$ 8"],
+        [1234.5, -5, -5, -5, 5, 7, 8],
+    ),
+    "percent": (Number(unit="%"), ["12%", "12.5 %", "-3%"], [12, 12.5, -3]),
+    "a unit": (Number(unit="km/h"), ["5 km/h", "5.5km/h"], [5, 5.5]),
+    "a unit with a digit": (Number(unit="m2"), ["5 m2", "12m2"], [5, 12]),
+    "a unit of patterns": (Number(unit="Rs."), ["Rs.5", "Rs. 12"], [5, 12]),
+    "accounts": (Number(thousands=","), ["(1,234.50)", "5-", "( 3 )"], [-1234.5, -5, -3]),
+    "other signs": (Number(), ["\u22125", "\ufeff5", "5\u200b", "- 5"], [-5, 5, 5, -5]),
+    "infinite": (Number(), ["inf", "-Infinity", "INF", "∞"], [np.inf, -np.inf, np.inf, np.inf]),
+    "gaps": (Number(missing=("?", "-")), ["?", "-", None, " ", "", "NA", "5"], [None] * 6 + [5]),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_numbers_are_read(case: str):
+    format, cells, expected = NUMBERS[case]
+    assert read_cells(pa.array(cells, pa.string()), format, "x").to_pylist() == expected
+
+
+NO_NUMBERS = {
+    "1,5": Number(),
+    "1.234": Number(decimal=","),
+    "1,23": Number(thousands=","),
+    "0,123": Number(thousands=","),
+    "1234,567": Number(thousands=","),
+    "1 234": Number(),
+    "5 kg": Number(unit="g"),
+    "5 KG": Number(unit="kg"),
+    "30+": Number(),
+    "--5": Number(),
+    "(-5)": Number(),
+    "(5": Number(),
+    "10-20": Number(),
+    "1_0": Number(),
+    "0x10": Number(),
+    "1.2.3": Number(),
+    "oops": Number(unit="$"),
+    "$": Number(unit="$"),
+    "31.02.2018": Date(format="%d.%m.%Y"),
+    "1 Mai 2018": Date(format="%d %b %Y"),
+    "201821": Date(format="%Y%m%d"),
+    "9999-12-31": Date(format="%Y-%m-%d"),
+    "0001-01-01": Date(format="%Y-%m-%d"),
+    "24:30": Time(format="%H:%M"),
+    "13:30 PM": Time(format="%I:%M %p"),
+    "5": Duration(),
+    "1,5 h": Duration(),
+    "soon": Duration(),
+    "maybe": Boolean(true=("yes",), false=("no",)),
+}
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS)
+def test_what_does_not_fit_is_refused_by_name_or_missing(value: str):
+    format = NO_NUMBERS[value]
+    cells = pa.chunked_array([[None, ""], [value, value]], pa.string())
+    words = re.escape(f"new.csv: column 'x' holds {value!r} in row 12, ") + ".*1 more.*missing"
+    with pytest.raises(DataError, match=words):
+        read_cells(cells, format, "new.csv: column 'x'", 10)
+    lenient = type(format)(
+        **{each: getattr(format, each) for each in format.__struct_fields__} | {"stray": "missing"}
+    )
+    assert read_cells(cells, lenient, "x").null_count == 4
+
+
+DATES: dict[str, tuple[ColumnFormat, list[str | None], list[str | None]]] = {
+    "points": (
+        Date(format="%d.%m.%Y"),
+        ["01.02.2018", "3.4.2018", None],
+        ["2018-02-01", "2018-04-03", None],
+    ),
+    "months": (
+        Date(format="%d %b %Y"),
+        ["01 Feb 2018", "1 feb. 2018", "3rd Sept 2018"],
+        ["2018-02-01", "2018-02-01", "2018-09-03"],
+    ),
+    "halves of a day": (
+        Date(format="%m/%d/%Y %I:%M %p"),
+        ["2/1/2018 9:05 PM", "2/1/2018 9:05pm", "2/1/2018 9:05 p.m."],
+        ["2018-02-01 21:05"] * 3,
+    ),
+    "fractions": (
+        Date(format="%Y/%m/%d %H:%M:%S.%f"),
+        ["2018/02/01 01:02:03.5", "2018/02/01 01:02:03.123456789"],
+        ["2018-02-01 01:02:03.5", "2018-02-01 01:02:03.123456789"],
+    ),
+    "offsets": (
+        Date(format="%d.%m.%Y %H:%M%z"),
+        ["01.02.2018 10:00+01:00", "01.02.2018 10:00Z", "01.02.2018 10:00 UTC"],
+        ["2018-02-01 09:00Z", "2018-02-01 10:00Z", "2018-02-01 10:00Z"],
+    ),
+    "mixed": (
+        Date(format=("%d.%m.%Y", "%Y-%m-%d")),
+        ["01.02.2018", "2018-02-01"],
+        ["2018-02-01"] * 2,
+    ),
+    "no marks": (Date(format="%Y%m%d"), ["20180201", "?"], ["2018-02-01", None]),
+    "time": (
+        Time(format=("%H:%M", "%H:%M:%S")),
+        ["12:30", "0:05:07"],
+        ["1970-01-01 12:30", "1970-01-01 00:05:07"],
+    ),
+    "time of half a day": (
+        Time(format="%I:%M %p"),
+        ["9:05 AM", "12:00 am"],
+        ["1970-01-01 09:05", "1970-01-01"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DATES)
+def test_dates_are_read(case: str):
+    format, cells, expected = DATES[case]
+    if "?" in cells:
+        format = Date(format="%Y%m%d", missing=("?",))
+    values = read_cells(pa.array(cells, pa.string()), format, "x")
+    zone = "UTC" if case == "offsets" else None
+    assert values.type == pa.timestamp("ns", zone)
+    assert values.to_pandas().tolist() == [pd.Timestamp(each) for each in expected]
+
+
+DURATIONS = {
+    "1:23:45": 5025,
+    "26:10:05.5": 94205.5,
+    "PT3H": 10800,
+    "P1DT2H": 93600,
+    "2 days 03:00:00": 183600,
+    "1 day, 2:03:04": 93784,
+    "5 min": 300,
+    "5 mins": 300,
+    "1h30m": 5400,
+    "1.5 Hours": 5400,
+    "3 hrs 20 mins": 12000,
+    "2d 3h": 183600,
+    "90 secs": 90,
+    "2 weeks": 1209600,
+    "-1:00:00": -3600,
+}
+
+
+def test_durations_are_seconds():
+    values = read_cells(pa.array([*DURATIONS, None]), Duration(), "x")
+    assert values.to_pylist() == [*DURATIONS.values(), None]
+
+
+BOOLEANS: list[tuple[Boolean, list[str | None], list[bool | None]]] = [
+    (
+        Boolean(true=("yes", "y"), false=("no",)),
+        ["yes", "NO", " Yes ", "Y", None, "", "NA"],
+        [True, False, True, True, None, None, None],
+    ),
+    (Boolean(true=("X",), false=("",)), ["x", "", None, "  "], [True, False, False, False]),
+    (Boolean(true=("1",), false=("NA",), missing=("?",)), ["1", "NA", "?"], [True, False, None]),
+    (Boolean(true=("да",), false=("нет",)), ["ДА", "нет"], [True, False]),
+]
+
+
+@pytest.mark.parametrize("case", range(len(BOOLEANS)))
+def test_booleans_are_read(case: int):
+    format, cells, expected = BOOLEANS[case]
+    assert read_cells(pa.array(cells, pa.string()), format, "x").to_pylist() == expected
+
+
+def test_texts_have_one_spelling():
+    format = Text(same={"YES": "yes", "y": "yes"}, missing=("?", ""))
+    cells = pa.array(["yes", "yes ", " YES", "y", "Yes", "?", " ? ", "  ", None, "no "])
+    expected = ["yes", "yes", "yes", "yes", "Yes", None, None, None, None, "no "]
+    assert read_cells(cells, format, "x").to_pylist() == expected
+    assert read_cells(cells, Text(empty=True), "x").to_pylist()[8] == ""
+
+
+TYPED: list[tuple[Any, ColumnFormat, list[Any]]] = [
+    (pa.array([1, None]), Number(thousands=","), [1, None]),
+    (pa.array([True]), Boolean(true=("yes",), false=("no",)), [True]),
+    (pa.array([1, 0]), Boolean(true=("1",), false=("0",)), [True, False]),
+    (pa.array([20180201]), Date(format="%Y%m%d"), [pd.Timestamp("2018-02-01")]),
+    (pa.array([123, 7]), Text(), ["123", "7"]),
+    (pa.array([123.0, None]), Text(), ["123", None]),
+    (pa.array(["1,5", "1,5"]).dictionary_encode(), Number(decimal=","), [1.5, 1.5]),
+    (pa.array(["1,5"], pa.large_string()), Number(decimal=","), [1.5]),
+    (pa.array([datetime.timedelta(minutes=1)]), Duration(), [60.0]),
+]
+
+
+@pytest.mark.parametrize("case", range(len(TYPED)))
+def test_what_has_the_type_passes_and_other_values_are_read_as_text(case: int):
+    cells, format, expected = TYPED[case]
+    assert read_cells(cells, format, "x").to_pylist() == expected
+
+
+def test_types_of_arrow_become_those_that_models_know():
+    table = pa.table(
+        {
+            "time": pa.array([datetime.time(12, 30, 1), None], pa.time64("us")),
+            "short": pa.array([datetime.time(12, 30, 1), None], pa.time32("s")),
+            "length": pa.array([datetime.timedelta(hours=1, milliseconds=5), None]),
+            "money": pa.array([Decimal("1.25"), None], pa.decimal128(10, 2)),
+            "same": ["a", None],
+        }
+    )
+    frame = plain_types(table).to_pandas()
+    noon = pd.Timestamp("1970-01-01 12:30:01")
+    assert frame.iloc[0].tolist() == [noon, noon, 3600.005, 1.25, "a"]
+    assert frame.iloc[1].isna().all()
+    assert [frame[each].dtype.kind for each in ("length", "money")] == ["f", "f"]
+
+
+def test_the_kinds_of_formats_are_those_of_columns():
+    formats = Number(), Duration(), Boolean(true=(), false=()), Date(format=""), Text()
+    assert [*map(kind_of_format, formats)] == ["number", "number", "boolean", "date", "text"]
