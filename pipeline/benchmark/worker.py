@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 from pipeline.backends.base import Placement
@@ -93,7 +95,7 @@ class Worker:
             daemon=True,
             name=job.variant,
         )
-        with _undisturbed():
+        with _undisturbed(), _main_left_out():
             self._process.start()
         other.close()
 
@@ -161,6 +163,20 @@ def _undisturbed() -> Iterator[None]:
             signal.signal(end, handler)
     for number in came:
         signal.raise_signal(number)
+
+
+@contextmanager
+def _main_left_out() -> Iterator[None]:
+    """Keep a new process from running the script that starts it: it needs nothing from there.
+
+    So a script works without the guard ``if __name__ == "__main__":``.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _cause(exit_code: int | None) -> str:

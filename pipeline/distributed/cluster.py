@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
 
+from pipeline.distributed.guard import check_main_guard
 from pipeline.errors import ClusterUnavailable, ConfigError
 from pipeline.optional import available, load
 from pipeline.system import hardware
@@ -152,13 +153,15 @@ def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
     Raises
     ------
     ConfigError
-        An option is unknown or cannot be used here.
+        An option is unknown or cannot be used here, or the workers would run the script again.
     ClusterUnavailable
         The scheduler or its workers do not answer in time.
     """
     kind, checked = _check_options(where, options)
     if not available("distributed"):
-        raise ConfigError("Dask is not installed; pip install 'gpu-tabular-pipeline[cluster]'")
+        raise ConfigError("Dask is not installed; run `make setup`")
+    if kind != "address":
+        check_main_guard("pipeline.cluster")
     load("distributed")  # Its own settings must be there before ours are laid over them.
     with ExitStack() as stack:
         stack.enter_context(load("dask.config").set(dask_settings(checked)))

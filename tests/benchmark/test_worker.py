@@ -189,3 +189,25 @@ def test_the_peak_is_that_of_this_process() -> None:
     # Resident memory may have shrunk since its peak, and counters lag by some pages.
     assert worker.peak_rss() > 0.95 * psutil.Process().memory_info().rss
     assert worker.peak_rss() < 64 * 2**30
+
+
+WITHOUT_GUARD = """
+import sys
+from pathlib import Path
+from pipeline.benchmark.task import Job
+from pipeline.benchmark.worker import Worker
+print("the script runs", flush=True)
+with Worker(Job("flights", "logistic", "cpu", Path(sys.argv[1]))) as worker:
+    print(worker.run().rows_train > 0, __name__)
+"""
+
+
+def test_a_script_without_a_main_guard_runs_once(small_flights: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(WITHOUT_GUARD)
+    done = subprocess.run(
+        [sys.executable, script, small_flights],
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("the script runs\nTrue __main__\n", "")
