@@ -60,7 +60,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Git revision, or "unknown"."""
     dirty: bool
     command: str
-    """What reproduces this file."""
+    """What reproduces this file; empty where no command does."""
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -42,6 +42,12 @@ def call(*arguments: object) -> Done:
     return Done(int(str(code)), out.getvalue(), err.getvalue())
 
 
+def parse(verb: str, *words: str) -> dict[str, object]:
+    """Return the options of a command as they are read, without running it."""
+    above = main.commands.make_context("pipeline", [verb])
+    return main.commands.commands[verb].make_context(verb, list(words), parent=above).params
+
+
 def python(*arguments: object) -> Done:
     """Run this Python in a process of its own, from the root of the repository."""
     done = subprocess.run(

@@ -13,6 +13,7 @@ from pipeline.benchmark.new_task import NewTask, create
 from pipeline.benchmark.prepare import prepare
 from pipeline.benchmark.publish import PublishOptions, publish
 from pipeline.benchmark.task import FOLDER
+from pipeline.errors import ConfigError
 
 
 def new_task(
@@ -55,15 +56,12 @@ def report(
     *,
     device: str = "auto",
     repeats: int = 5,
-    pipelines: Sequence[str] = (),
+    pipelines: str | Sequence[str] = (),
     home: str | Path = "data",
     out: str | Path | None = None,
     **choices: Any,
 ) -> results.Results:
     """Compare the pipelines of a task and write the pages of the report.
-
-    Every variant runs in a process of its own, which imports the script anew: call it below
-    ``if __name__ == "__main__":``.
 
     Parameters
     ----------
@@ -72,7 +70,7 @@ def report(
     device : {"auto", "cpu", "cuda"}
     repeats : int
         Timed runs of each pipeline by each variant.
-    pipelines : sequence of str
+    pipelines : str or sequence of str
         All by default.
     home : str or Path
         Folder of the data.
@@ -93,10 +91,39 @@ def report(
     DeviceUnavailable
         ``device="cuda"`` and there is no usable GPU.
     """
+    if repeats < 3:
+        raise ConfigError(f"repeats={repeats}: an interval takes 3 or more")
     folder = Path(out) if out is not None else Path("reports") / task
+    names = pipelines if isinstance(pipelines, str) else ",".join(pipelines)
     given = {"seed": 0, "split": None, "changes": ()} | choices
-    what, job, chosen = prepare(
-        task, device=device, pipelines=",".join(pipelines), home=Path(home), **given
+    what, job, chosen = prepare(task, device=device, pipelines=names, home=Path(home), **given)
+    words = as_command(
+        "report", task,
+        device=device, repeats=repeats, pipelines=names or None, data_home=home, out=out, **choices,
+    )  # fmt: skip
+    publish(
+        Comparison(what, job, chosen, device, repeats, command=words),
+        folder,
+        PublishOptions(pages=True),
     )
-    publish(Comparison(what, job, chosen, device, repeats), folder, PublishOptions(pages=True))
     return results.load(folder / "results.json")
+
+
+_DEFAULTS = {"device": "auto", "repeats": "5", "data-home": "data", "seed": "0"}
+
+
+def as_command(verb: str, task: str, **options: Any) -> list[str]:
+    """Return the words of the command line that does what a script asks for.
+
+    >>> as_command("report", "flights", device="cpu", seed=0, rows=None, changes=["ridge__alpha=2"])
+    ['report', 'flights', '--set', 'ridge__alpha=2', '--device', 'cpu']
+    """
+    asked = [("set", change) for change in options.pop("changes", ())]
+    given = {name.replace("_", "-"): value for name, value in options.items()}
+    asked += [(name, str(value)) for name, value in given.items() if value is not None]
+    differing = [(name, text) for name, text in asked if _DEFAULTS.get(name) != text]
+    return [
+        verb,
+        task,
+        *(word for name, text in differing for word in (f"--{name}", text)),
+    ]

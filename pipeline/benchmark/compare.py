@@ -51,6 +51,8 @@ class Comparison:
         Runs of the reference with other seeds, for how far its metrics move by themselves.
     sizes : sequence of float
         Other sizes of the table to time: up to 1 a share of the rows, above it rows.
+    command : sequence of str
+        The words of the command line that does the same.
     """
 
     task: Task
@@ -60,6 +62,7 @@ class Comparison:
     repeats: int = 5
     seeds: int = 2
     sizes: Sequence[float] = ()
+    command: Sequence[str] = ()
 
     @property
     def runs(self) -> int:
@@ -133,7 +136,7 @@ class Comparison:
             task=self._task(reports[0]),
             data=provenance.describe_data(self.task, self.job.path),
             machine=environment.machine(reports[0].threads, load),
-            source=environment.source(),
+            source=environment.source(self.command),
             protocol=results.Protocol(
                 seed=self.job.seed,
                 repeats=self.repeats,

@@ -81,11 +81,14 @@ class PredictedBatch:
     job : Job
         Data, device (as the variant), seed, split and changed parameters.
     pipelines : sequence of str
+    command : sequence of str
+        The words of the command line that does the same.
     """
 
     task: Task
     job: Job
     pipelines: Sequence[str]
+    command: Sequence[str] = ()
 
     @property
     def steps(self) -> int:
@@ -112,7 +115,7 @@ class PredictedBatch:
             seed=self.job.seed,
             data=provenance.describe_data(self.task, self.job.path),
             machine=environment.machine(environment.threads(), load),
-            source=environment.source(),
+            source=environment.source(self.command),
             pipelines=runs,
         )
         text = msgspec.json.format(msgspec.json.encode(record), indent=2)

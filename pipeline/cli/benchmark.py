@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,9 @@ def _compare(
     others, price = parse(sizes), _price(*(options.pop(o) for o in ("price", "machine", "prices")))
     publishing = PublishOptions(pages, options.pop("resume"), options.pop("profile"), price)
     what, job, pipelines = prepare(task, **options)
-    comparison = Comparison(what, job, pipelines, options["device"], repeats, sizes=others)
+    comparison = Comparison(
+        what, job, pipelines, options["device"], repeats, sizes=others, command=sys.argv[1:]
+    )
     publish(comparison, out or Path("reports") / task, publishing)
 
 

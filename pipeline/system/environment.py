@@ -7,10 +7,10 @@ import platform
 import shlex
 import shutil
 import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.optional import version
+from pipeline.optional import PYTHON, version
 from pipeline.records import Gpu, Machine, Source
 from pipeline.system import devices, gpu, hardware
 
@@ -72,15 +72,22 @@ def _gpu(device: gpu.Device, driver: str) -> Gpu:
     )
 
 
-def source(command: list[str] | None = None) -> Source:
-    """Return the revision of the code, and the command that reproduces the record."""
-    words = command or ["python", "-m", "pipeline", *sys.argv[1:]]
+def source(words: Sequence[str], module: str = "pipeline") -> Source:
+    """Return the revision of the code, and the command that reproduces the record.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Of the command, after its module; nothing where no command makes the record.
+    module : str
+        That is run.
+    """
     # What another measurement wrote just before is no change of the code.
     code = ("--untracked-files=no", "--", ":/", ":(top,exclude)docs/results")
     return Source(
         commit=_git("rev-parse", "HEAD") or "unknown",
         dirty=bool(_git("status", "--porcelain", *code)),
-        command=shlex.join(words),
+        command=shlex.join([PYTHON, "-m", module, *words]) if words else "",
     )
 
 

@@ -96,10 +96,10 @@ def test_a_machine_with_a_gpu_describes_it(monkeypatch: pytest.MonkeyPatch) -> N
 
 @needs_git
 def test_the_source_is_the_commit_and_whether_it_is_all(checkout: Path) -> None:
-    clean = environment.source()
+    clean = environment.source(["list"])
     assert (clean.commit, clean.dirty) == (git("rev-parse", "HEAD"), False)
     (checkout / "code.py").write_text("2")
-    assert environment.source().dirty
+    assert environment.source(["list"]).dirty
 
 
 @needs_git
@@ -108,11 +108,11 @@ def test_results_are_no_change_of_the_code(checkout: Path, monkeypatch: pytest.M
     results.mkdir(parents=True)
     (results / "results.json").write_text("1")
     git("add", ".")
-    assert not environment.source().dirty
+    assert not environment.source(["list"]).dirty
     monkeypatch.chdir(results)
-    assert not environment.source().dirty
+    assert not environment.source(["list"]).dirty
     (checkout / "code.py").write_text("2")
-    assert environment.source().dirty
+    assert environment.source(["list"]).dirty
 
 
 @needs_git
@@ -121,18 +121,26 @@ def test_outside_of_a_repository_the_commit_is_unknown(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert (environment.source().commit, environment.source().dirty) == ("unknown", False)
+    assert (environment.source(["list"]).commit, environment.source(["list"]).dirty) == (
+        "unknown",
+        False,
+    )
 
 
 def test_without_git_the_commit_is_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert environment.source().commit == "unknown"
+    assert environment.source(["list"]).commit == "unknown"
 
 
-def test_the_command_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = ["run", "flights", "--set", "a__b=[1, 'x y']"]
-    monkeypatch.setattr("sys.argv", ["anything", *arguments])
-    assert shlex.split(environment.source().command) == ["python", "-m", "pipeline", *arguments]
+def test_the_command_can_be_pasted() -> None:
+    words = ["run", "flights", "--set", "a__b=[1, 'x y']", "--out", "$HOME"]
+    said = shlex.split(environment.source(words).command)
+    assert said == [".venv/bin/python", "-m", "pipeline", *words]
+
+
+def test_what_no_command_makes_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["ipykernel_launcher.py", "-f", "kernel.json"])
+    assert environment.source(()).command == ""
 
 
 def test_the_data_are_described_by_their_bytes(tmp_path: Path) -> None:

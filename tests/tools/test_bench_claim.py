@@ -132,7 +132,7 @@ def test_the_record_is_published_and_its_tables_are_printed(
     )
     found = record.load(tmp_path / "out/record/results.json")
     assert (found.claim, found.settings, len(found.cells[0].runs)) == ("made", {"rows": [7]}, 3)
-    assert found.source.command.startswith("python -m tools.bench made --out out/record ")
+    assert found.source.command.startswith(".venv/bin/python -m tools.bench made --out out/record ")
     assert (tmp_path / "out/record/report.md").read_text() == "all of it"
     assert capsys.readouterr().out == "all of it\n"
     assert call({"a": Work()}) == 0

@@ -154,7 +154,8 @@ class Results(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def load(path: Path) -> Results:
     """Read and validate a record; see `pipeline.records.load` for what is raised."""
     claim = path.parent.name.removesuffix("-cpu")
-    return records.load(path, Results, schema=SCHEMA, command=f"python -m tools.bench {claim}")
+    command = f".venv/bin/python -m tools.bench {claim}"
+    return records.load(path, Results, schema=SCHEMA, command=command)
 
 
 def fingerprint(module: str, load_before: float, threads: dict[str, str]) -> dict[str, Any]:
@@ -172,7 +173,7 @@ def fingerprint(module: str, load_before: float, threads: dict[str, str]) -> dic
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": environment.machine(threads, load_before),
-        "source": environment.source(["python", "-m", module, *sys.argv[1:]]),
+        "source": environment.source(sys.argv[1:], module),
     }
 
 

@@ -23,7 +23,7 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
     home : Path
         Folder of the data.
     options : sequence of str
-        For ``python -m pipeline report``.
+        For ``.venv/bin/python -m pipeline report``.
     from_results : bool
         Measure nothing; only write the index of the reports that are there.
     """

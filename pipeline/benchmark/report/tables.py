@@ -54,7 +54,7 @@ NOT_PRICED = (
 ALONE = (
     "One process on one machine ran at a time; no cluster took part, so no worker could be lost."
 )
-HOW_TO_SCALE = "python -m pipeline compare {task} --sizes 0.1,0.3,1.0"
+HOW_TO_SCALE = ".venv/bin/python -m pipeline compare {task} --sizes 0.1,0.3,1.0"
 EARLIER = 6
 """Earlier records that have a column."""
 _GAPS = {"max_difference": "Largest difference", "mean_difference": "Mean difference"}
