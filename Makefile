@@ -39,13 +39,19 @@ PYTHON := $(VENV)/bin/python
 CONTRACT_PYTHON := $(CONTRACT_VENV)/bin/python
 
 RUN = $(PYTHON) -m pipeline
-ASKED = $(if $(ROWS), --rows '$(ROWS)')$(if $(YEARS), --years '$(YEARS)')
-RUN_OPTIONS = --device '$(DEVICE)' --seed '$(SEED)' $(if $(OUT),--out '$(OUT)') \
-	$(if $(PIPELINES),--pipelines '$(PIPELINES)')$(ASKED)
+# Taken as they are given: a `$` in them is no variable of make.
+TEXTS = TASK DEVICE SEED ROWS YEARS OUT PIPELINES FROM REPEATS
+$(foreach name,$(TEXTS),$(eval override $(name) := $$(value $(name))))
+# One word of the shell, whatever is in it.
+quoted = '$(subst ','\'',$($(1)))'
+given = $(if $($(2)), $(1) $(call quoted,$(2)))
+ASKED = $(call given,--rows,ROWS)$(call given,--years,YEARS)
+RUN_OPTIONS = --device $(call quoted,DEVICE) --seed $(call quoted,SEED)$(call given,--out,OUT)$(call \
+	given,--pipelines,PIPELINES)$(ASKED)
 BENCH = $(PYTHON) -m tools.bench $(1) --seed '$(SEED)'$(if $(REPEATS), --repeats '$(REPEATS)')
 QUICK = not slow and not alone
 PYTEST = OMP_NUM_THREADS=1 $(PYTHON) -m pytest --numprocesses logical --dist loadfile
-COMPARE_OPTIONS = $(RUN_OPTIONS)$(if $(REPEATS), --repeats '$(REPEATS)')$(if $(OPTIONS), $(OPTIONS))
+COMPARE_OPTIONS = $(RUN_OPTIONS)$(call given,--repeats,REPEATS)$(if $(OPTIONS), $(OPTIONS))
 SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py --pythons '$(PYTHON3)'
 
 .PHONY: help
@@ -61,7 +67,8 @@ help: ## List the targets and variables
 	@echo '  YEARS=           of TASK=airline, as 2006-2019; empty for 2019'
 	@echo '  OPTIONS=         of `make synthetic`, as in OPTIONS="--kind ranking --columns 50"; of'
 	@echo '                   `make compare` and `make report`: OPTIONS="--sizes 0.1,0.3,1.0"; of'
-	@echo '                   `make predict`: OPTIONS="--cluster local --workers 4"; tests for'
+	@echo '                   `make predict`: OPTIONS="--cluster local --workers 4"; of'
+	@echo '                   `make explain`: OPTIONS="--html steps.html"; tests for'
 	@echo '                   `make test-sklearn`: OPTIONS="preprocessing/tests/test_data.py"'
 	@echo '  OUT=             folder for the results, if not the usual one; file of predictions'
 	@echo '  MODEL= IN=       folder of a saved model, and Parquet or CSV file of rows, for predict'
@@ -103,7 +110,7 @@ list: setup ## List the tasks: kind, rows, what is to be downloaded
 
 .PHONY: data
 data: setup ## Fetch and verify the data of TASK
-	$(RUN) data '$(TASK)'$(if $(FROM), --from '$(FROM)')$(ASKED)
+	$(RUN) data $(call quoted,TASK)$(call given,--from,FROM)$(ASKED)
 
 .PHONY: synthetic
 synthetic: setup ## Generate a table of ROWS rows into data/synthetic, with OPTIONS
@@ -113,21 +120,26 @@ synthetic: setup ## Generate a table of ROWS rows into data/synthetic, with OPTI
 new-task: setup ## Make a task of your own table: FILE=my.csv TARGET=column
 	$(RUN) new-task '$(FILE)' --target '$(TARGET)'
 
+.PHONY: explain
+explain: setup ## Say where each step of TASK would run on DEVICE, and why; run nothing
+	$(RUN) explain $(call quoted,TASK) --device $(call quoted,DEVICE)$(call \
+		given,--pipelines,PIPELINES)$(if $(OPTIONS), $(OPTIONS))
+
 .PHONY: run
 run: data ## Train and judge TASK once, on DEVICE
-	$(RUN) run '$(TASK)' $(RUN_OPTIONS)
+	$(RUN) run $(call quoted,TASK) $(RUN_OPTIONS)
 
 .PHONY: compare
 compare: data ## Measure TASK on the CPU and, where there is one, on the GPU
-	$(RUN) compare '$(TASK)' $(COMPARE_OPTIONS)
+	$(RUN) compare $(call quoted,TASK) $(COMPARE_OPTIONS)
 
 .PHONY: report
 report: data ## Compare, then write the report and say where it is
-	$(RUN) report '$(TASK)' $(COMPARE_OPTIONS)
+	$(RUN) report $(call quoted,TASK) $(COMPARE_OPTIONS)
 
 .PHONY: gallery
 gallery: setup ## Report on all tasks whose data is there, with an index page
-	$(RUN) gallery --device '$(DEVICE)' $(if $(REPEATS),--repeats '$(REPEATS)')
+	$(RUN) gallery --device $(call quoted,DEVICE)$(call given,--repeats,REPEATS)$(call given,--out,OUT)
 
 .PHONY: predict
 predict: setup ## Predict the rows of IN with MODEL, into OUT

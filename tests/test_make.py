@@ -92,6 +92,47 @@ def test_the_variables_reach_the_command(arguments, last) -> None:
     assert commands(*arguments)[-1].strip() == f".venv/bin/python -m pipeline {last}"
 
 
+ODD = [
+    "it's",
+    'a "b"',
+    "$HOME",
+    "$(shell touch pwned)",
+    "`touch pwned`",
+    "a b;c&d",
+    "\\n",
+    "#x",
+    "ü",
+]
+OPTION_OF = {"OUT": "--out", "PIPELINES": "--pipelines", "FROM": "--from", "DEVICE": "--device"}
+
+
+@pytest.mark.parametrize("value", ODD)
+@pytest.mark.parametrize(
+    ("target", "variables"),
+    [
+        ("run", ["TASK", "DEVICE", "OUT", "PIPELINES"]),
+        ("report", ["TASK", "DEVICE", "OUT", "PIPELINES"]),
+        ("data", ["TASK", "FROM"]),
+        ("explain", ["TASK", "DEVICE", "PIPELINES"]),
+        ("gallery", ["DEVICE", "OUT"]),
+    ],
+)
+def test_any_value_reaches_the_command_as_it_is(
+    tmp_path: Path, target: str, variables: list[str], value: str
+) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    fake = tmp_path / "fake"
+    fake.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    fake.chmod(0o755)
+    given = [f"{name}={value}" for name in variables]
+    done = make("--silent", target, "PYTHON=./fake", *given, root=tmp_path)
+    words = done.stdout.rpartition(f"\n{target}\n")[2].splitlines()
+    assert done.returncode == 0, done.stderr
+    for name in variables:
+        assert words[words.index(OPTION_OF[name]) + 1 if name in OPTION_OF else 0] == value
+    assert [*tmp_path.rglob("pwned")] == []
+
+
 def test_stray_variables_of_the_shell_change_nothing() -> None:
     stray = {"OUT": "/elsewhere", "TASK": "x", "SEED": "9", "PYTHON": "python2", "VENV": "/v"}
     assert commands("run", **stray) == commands("run")
