@@ -1,6 +1,6 @@
 """Tables, verified or generated, written once as Parquet: one module per dataset.
 
-``python -m datasets flights`` makes ``data/flights/flights.parquet``. The package
+``.venv/bin/python -m datasets flights`` makes ``data/flights/flights.parquet``. The package
 stands alone: it does not know what the tables are used for.
 """
 

@@ -1,6 +1,6 @@
-"""``python -m datasets flights [--data-home data]``: make a dataset if it is not there yet.
+"""``.venv/bin/python -m datasets flights [--data-home data]``: make a dataset if need be.
 
-``python -m datasets synthetic --rows 1e7 --kind regression`` generates one. What is
+``.venv/bin/python -m datasets synthetic --rows 1e7 --kind regression`` generates one. What is
 done goes to standard error, one line per action; the path of the Parquet file, or of
 the folder of several, goes to standard output.
 """
@@ -85,7 +85,7 @@ def _count(text: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m datasets", description="Make a dataset if it is not there yet."
+        prog=".venv/bin/python -m datasets", description="Make a dataset if it is not there yet."
     )
     parser.add_argument("names", nargs="+", metavar="name", help=", ".join(datasets.names()))
     parser.add_argument(

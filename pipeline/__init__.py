@@ -25,7 +25,12 @@ __all__ = sorted(_HOME)  # noqa: PLE0605
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+        try:
+            return getattr(import_module(_HOME[name]), name)
+        except ModuleNotFoundError as error:
+            from pipeline.optional import why_not_here
+
+            raise ModuleNotFoundError(why_not_here(error), name=error.name) from None
     raise AttributeError(f"module 'pipeline' has no attribute {name!r}")
 
 

@@ -4,10 +4,38 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import platform
+import sys
 from importlib import metadata
 from typing import Any
 
 from pipeline.errors import ConfigError
+
+PYTHON = ".venv/bin/python"
+"""What `make setup` makes, from the root of the repository."""
+
+
+def why_not_here(error: Exception) -> str:
+    """Return why this Python cannot run the project, and which one can.
+
+    >>> why_not_here(ModuleNotFoundError(name="click"))
+    '... has no package click; run `make setup`, then use `.venv/bin/python`'
+
+    Raises
+    ------
+    Exception
+        The error, if the fault is not this Python's.
+    """
+    name = (getattr(error, "name", None) or "pipeline").partition(".")[0]
+    if sys.version_info < (3, 11):  # noqa: UP036
+        lacks = f"is Python {platform.python_version()}, and 3.11 is the oldest that will do"
+    elif isinstance(error, ModuleNotFoundError) and name != "pipeline":
+        lacks = f"has no package {name}"
+    else:
+        raise error
+    module = sys.modules["__main__"].__spec__
+    used = f"{PYTHON} -m pipeline" if module and module.name == "pipeline.__main__" else PYTHON
+    return f"{sys.executable} {lacks}; run `make setup`, then use `{used}`"
 
 
 def available(package: str) -> bool:

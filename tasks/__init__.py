@@ -1,1 +1,1 @@
-"""Tasks: one short file each, run as ``python -m pipeline run NAME``."""
+"""Tasks: one short file each, run as ``.venv/bin/python -m pipeline run NAME``."""

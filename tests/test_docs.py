@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import doctest
 import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
 
 import pipeline
 from datasets.synthetic import Recipe
 from pipeline import errors
 from pipeline.cli import main as cli
+from tests.commands import parse
 from tools import docs
 
 ROOT = docs.ROOT
 MADE = "tasks/houses.py"
 """What the guide to your own data makes."""
+BLOCK = r"^```\w*\n(.*?)^```"
+BARE = re.compile(r"(?<![/\w])python3? -m (?:pipeline|datasets|tools|tests)\b")
+NEW_TASKS = {"tasks.md", "saving.md", "new_task.py"}
 OF_PIP = {"--no-deps", "--require-hashes"}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(docs.DOCS.glob("*.md"))]
 
@@ -30,7 +37,7 @@ def prose(page: Path) -> str:
 def code(page: Path) -> str:
     """Return what stands in blocks of code and between backticks, a line each."""
     text = page.read_text("utf-8")
-    blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    blocks = re.findall(BLOCK, text, flags=re.DOTALL | re.MULTILINE)
     return "\n".join([*blocks, *re.findall(r"`([^`\n]+)`", prose(page))])
 
 
@@ -97,6 +104,45 @@ def test_named_options_exist(page: Path) -> None:
     )
     named = {o for line in lines for o in re.findall(r"--[a-z][a-z0-9-]+", line)}
     assert named - options() - OF_PIP == set()
+
+
+def lines_of_code(page: Path) -> list[str]:
+    """Return the commands in blocks of code, those over several lines as one, without prompts."""
+    text = "\n".join(re.findall(BLOCK, page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE))
+    return re.sub(r"\\\n *", "", text).replace("$ ", "").splitlines()
+
+
+@each_page
+def test_commands_are_of_a_form_that_works_in_a_fresh_clone(page: Path) -> None:
+    if page.name in NEW_TASKS:
+        pytest.skip("written together with new tasks")
+    assert BARE.findall(page.read_text("utf-8")) == [], "write .venv/bin/python -m, or make"
+    words = [line.split()[0] for line in lines_of_code(page) if line.startswith("python")]
+    assert words == []
+
+
+@each_page
+def test_commands_take_what_they_are_given(page: Path) -> None:
+    for line in lines_of_code(page):
+        if line.startswith(".venv/bin/python -m pipeline "):
+            verb, *words = shlex.split(line, comments=True)[3:]
+            with contextlib.suppress(click.BadParameter):  # such as a file that is not here
+                parse(verb, *words)
+
+
+@each_page
+def test_variables_of_make_exist(page: Path) -> None:
+    there = set(re.findall(r"^([A-Z]\w*) \??:?=", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    lines = re.findall(r"^(?:\$ )?(make [a-z].*?)(?: +#.*)?$", code(page), re.MULTILINE)
+    named = {name for line in lines for name in re.findall(r" ([A-Z]\w*)=", line)}
+    assert named - there == set()
+
+
+@pytest.mark.parametrize("folder", ["pipeline", "tools", "datasets", "tasks"])
+def test_commands_in_messages_are_of_a_form_that_works(folder: str) -> None:
+    files = [path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".j2", ".toml"}]
+    found = [path.name for path in files if BARE.search(path.read_text("utf-8"))]
+    assert set(found) - NEW_TASKS == set()
 
 
 @each_page

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import ConfigError
-from pipeline.optional import available, load
+from pipeline.optional import available, load, why_not_here
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_available_does_not_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,6 +35,32 @@ def test_a_package_that_is_not_installed_is_named_with_a_suggestion() -> None:
 def test_a_missing_name_in_a_package_that_is_there_is_not_called_missing_package() -> None:
     with pytest.raises(ConfigError, match=r"json\.no_such_name is not installed"):
         load("json.no_such_name")
+
+
+@pytest.mark.parametrize(
+    ("words", "way"),
+    [
+        (["-m", "pipeline", "list"], "error: {} has no package click; run `make setup`, "
+         "then use `.venv/bin/python -m pipeline`"),
+        (["-c", "import pipeline; pipeline.Accelerated"], "ModuleNotFoundError: {} has no package "
+         "{}; run `make setup`, then use `.venv/bin/python`"),
+    ],
+    ids=["command", "script"],
+)  # fmt: skip
+def test_a_python_without_our_packages_names_the_one_that_has_them(
+    words: list[str], way: str
+) -> None:
+    bare = [sys.executable, "-S", *words]  # no site-packages
+    done = subprocess.run(bare, cwd=ROOT, env={}, capture_output=True, text=True, check=False)
+    pattern = re.escape(way).replace(re.escape("{}"), r"\S+")
+    assert re.fullmatch(pattern, done.stderr.splitlines()[-1])
+    assert done.returncode == (2 if words[0] == "-m" else 1)
+    assert ("Traceback" in done.stderr) == (words[0] == "-c")
+
+
+def test_a_module_of_our_own_that_is_missing_is_an_internal_error() -> None:
+    with pytest.raises(ModuleNotFoundError, match="lost"):
+        why_not_here(ModuleNotFoundError("lost", name="pipeline.lost"))
 
 
 def test_a_broken_package_shows_its_own_error(

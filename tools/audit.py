@@ -1,4 +1,4 @@
-"""Look for known vulnerabilities of everything that is locked: ``python -m tools.audit``.
+"""Look for known vulnerabilities of everything that is locked: ``.venv/bin/python -m tools.audit``.
 
 pip-audit is asked about each lock, by its hashes alone: nothing is installed. It takes a
 package that the service does not know for one without vulnerabilities, so its answer is
@@ -96,7 +96,7 @@ def report(audits: dict[str, Audit]) -> int:
 
 def main() -> int:
     """Audit the locks that are named, all by default."""
-    parser = argparse.ArgumentParser(prog="python -m tools.audit", description=__doc__)
+    parser = argparse.ArgumentParser(prog=".venv/bin/python -m tools.audit", description=__doc__)
     parser.add_argument("locks", nargs="*", type=Path, help="requirements with hashes")
     parser.add_argument("--offline-tell", action="store_true", help="69 becomes 0")
     given = parser.parse_args()

@@ -1,6 +1,6 @@
 """Write the parts of the documentation that follow from the code and from measured results.
 
-    python -m tools.docs
+    .venv/bin/python -m tools.docs
 
 The parts stand between ``<!-- name -->`` and ``<!-- /name -->``; a test fails
 when they are out of date.
@@ -147,8 +147,8 @@ def claimed(name: str) -> Callable[[], str]:
         if path.exists():
             return claim.part(record.load(path))
         return (
-            f"Not measured yet: `python -m tools.bench {name}` does it on an idle machine, and "
-            "`python -m tools.docs` then writes the tables here."
+            f"Not measured yet: `.venv/bin/python -m tools.bench {name}` does it on an idle "
+            "machine, and `.venv/bin/python -m tools.docs` then writes the tables here."
         )
 
     return text

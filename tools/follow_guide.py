@@ -1,7 +1,7 @@
 """Do what a guide prints, word for word, in a fresh clone: from a table to predictions.
 
-    python -m tools.follow_guide                       # clones this repository, sets it up
-    python -m tools.follow_guide --python .venv/bin/python
+    .venv/bin/python -m tools.follow_guide             # clones this repository, sets it up
+    .venv/bin/python -m tools.follow_guide --python .venv/bin/python
 
 The blocks ``sh`` of the section run as they stand, in order, line by line; the blocks ``python``
 are saved and run. The last ``OUT=`` must be a table whose predictions are classes of ``TARGET=``
@@ -133,7 +133,9 @@ def _last(name: str, commands: str) -> str:
 
 def main() -> int:
     """Clone, follow, say how it ended; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tools.follow_guide", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog=".venv/bin/python -m tools.follow_guide", description=__doc__
+    )
     parser.add_argument("--page", default=GUIDE)
     parser.add_argument("--section", default=SECTION)
     parser.add_argument("--python", type=Path, help="whose packages are there; or make sets up")

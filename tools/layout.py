@@ -1,4 +1,4 @@
-"""Measure the structure of the package: ``python -m tools.layout`` prints a table.
+"""Measure the structure of the package: ``.venv/bin/python -m tools.layout`` prints a table.
 
 Modules, import chains, calls of one `fit` and one `predict`, names, annotations, lengths.
 """

@@ -20,6 +20,8 @@ from pipeline import __version__
 from pipeline.benchmark.prepare import choose_pipelines, prepare
 from pipeline.cli.benchmark import compare, gallery, report
 from pipeline.cli.options import count, on_cluster, shared
+from pipeline.errors import ConfigError
+from pipeline.optional import PYTHON, why_not_here
 from pipeline.system.threads import keep_freed_memory
 from pipeline.typing import Table
 
@@ -65,7 +67,7 @@ def run(
 
     what, job, pipelines = prepare(task, **options)
     folder = out or Path("runs") / task
-    batch = PredictedBatch(what, replace(job, checkpoint=checkpoint), pipelines)
+    batch = PredictedBatch(what, replace(job, checkpoint=checkpoint), pipelines, sys.argv[1:])
     with (
         publishing(folder) as draft,
         optional_cluster(cluster, workers=workers),
@@ -224,13 +226,16 @@ def main() -> None:
     keep_freed_memory()
     try:
         with _terminable():
-            commands(standalone_mode=False)
+            commands(prog_name=f"{PYTHON} -m pipeline", standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; nothing was published", err=True)
         sys.exit(INTERRUPTED)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        click.echo(f"error: {why_not_here(error)}", err=True)
+        sys.exit(ConfigError.exit_code)
     except Exception as error:
         code = getattr(error, "exit_code", None)
         if code is None:

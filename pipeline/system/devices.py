@@ -59,7 +59,7 @@ def choose(device: str) -> Choice:
     if device == "cuda":
         raise DeviceUnavailable(
             f'device="cuda" needs a usable NVIDIA GPU: {why_not}; use device="auto" or "cpu", '
-            "or see `python -m pipeline doctor`"
+            "or see `make doctor`"
         )
     return Choice("cpu", f"no usable GPU: {why_not}")
 

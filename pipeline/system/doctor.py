@@ -63,7 +63,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All that `python -m pipeline doctor` says."""
+    """All that `.venv/bin/python -m pipeline doctor` says."""
 
     device: str
     device_why: str

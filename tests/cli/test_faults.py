@@ -99,7 +99,7 @@ def test_a_bad_change_ends_with_2_before_data_is_touched(name: str, tmp_path: Pa
 @pytest.mark.parametrize("command", ["run", "compare", "report"])
 def test_a_gpu_that_is_asked_for_and_absent_ends_with_69(command: str, out: Path) -> None:
     done = call(command, "flights", "--device", "cuda", "--out", out)
-    assert_one_message(done, 69, 'device="cuda" needs a usable NVIDIA GPU', "pipeline doctor")
+    assert_one_message(done, 69, 'device="cuda" needs a usable NVIDIA GPU', "`make doctor`")
     assert intact(out)
 
 

@@ -1,4 +1,4 @@
-"""Measure a claim of the docs, write its record and print its tables: ``python -m tools.bench``."""
+"""Measure a claim of the docs, write its record, print its tables: ``make bench-wrapper``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLAIMS: dict[str, Claim] = {
 
 def arguments() -> argparse.Namespace:
     """Return the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog=".venv/bin/python -m tools.bench", description=__doc__)
     parser.add_argument("claim", help=", ".join(CLAIMS))
     parser.add_argument("--repeats", type=int, help="timed runs of each variant")
     parser.add_argument("--seed", type=int, default=0)

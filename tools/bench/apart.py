@@ -116,7 +116,7 @@ def give_back() -> None:
 
 
 class Words(msgspec.Struct, frozen=True):
-    """A command of ``python -m pipeline``."""
+    """A command of ``.venv/bin/python -m pipeline``."""
 
     words: list[str]
 

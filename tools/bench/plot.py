@@ -1,4 +1,4 @@
-"""Draw the records of scores and of programs: ``python -m tools.bench.plot``."""
+"""Draw the records of scores and of programs: ``.venv/bin/python -m tools.bench.plot``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count the steps that a GPU runs: ``python -m tools.gallery [FOLDER]``.
+"""Count the steps that a GPU runs: ``.venv/bin/python -m tools.gallery [FOLDER]``.
 
 FOLDER holds the sources of scikit-learn, of which `examples` and `doc` are read; what they make
 goes to `programs.json`. Without it, what is there is explained once more.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tools.gallery.count import PROGRAMS, RECORD, count, read_programs, summary
 
-PARSER = argparse.ArgumentParser(prog="python -m tools.gallery", description=__doc__)
+PARSER = argparse.ArgumentParser(prog=".venv/bin/python -m tools.gallery", description=__doc__)
 PARSER.add_argument("folder", nargs="?", type=Path)
 
 

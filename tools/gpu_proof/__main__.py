@@ -100,7 +100,9 @@ def prove(ask: Ask, stages: list[str], minutes: float, *, failed: bool = False) 
 
 def arguments() -> argparse.Namespace:
     """Return the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tools.gpu_proof", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog=".venv/bin/python -m tools.gpu_proof", description=__doc__
+    )
     parser.add_argument("--out", type=Path, help="folder of the records")
     parser.add_argument("--stages", default=",".join(STAGES), help="with commas")
     parser.add_argument("--rows", type=int, nargs="+", default=list(ROWS))

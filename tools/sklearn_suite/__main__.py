@@ -1,4 +1,4 @@
-"""Run scikit-learn's own tests through `Accelerated`: ``python -m tools.sklearn_suite``.
+"""Run scikit-learn's own tests through `Accelerated`: ``.venv/bin/python -m tools.sklearn_suite``.
 
 A test counts if it calls one of our classes, or fails with them in place, and passes with
 scikit-learn's own. What fails must be in the list of expected failures, with its reason; what is
@@ -151,7 +151,9 @@ def measure(tests: list[str], options: list[str], folder: Path) -> tuple[OUTCOME
 
 def main() -> int:
     """Run the tests, say what became of them, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tools.sklearn_suite", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog=".venv/bin/python -m tools.sklearn_suite", description=__doc__
+    )
     parser.add_argument(
         "tests", nargs="*", help="as compose/tests or tests/test_pipeline.py::test_a; all if none"
     )

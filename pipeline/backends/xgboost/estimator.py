@@ -102,7 +102,7 @@ class XGBoostModel(Model):
         if not ran_on.startswith(self.device):
             raise DeviceUnavailable(
                 f"XGBoost was told to train on {self.device!r} and trained on {ran_on!r}; "
-                "see `python -m pipeline doctor`"
+                "see `make doctor`"
             )
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
