@@ -1,0 +1,537 @@
+"""Cautions: what to know of a table, and of its split, before a score is believed.
+
+Each is a sentence that names columns and numbers, and a way out. They look at a sample of the
+rows, the same one each time, and cost some seconds at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from scipy.stats import skew
+
+from pipeline.benchmark.dependence import (
+    GROUP_ID,
+    GROUPS,
+    by_chance,
+    drifts,
+    in_order,
+    is_code,
+    is_group,
+    is_id,
+    is_time,
+    named_group,
+    words_of,
+)  # fmt: skip
+from pipeline.benchmark.leaks import NEARLY, Answer, Coded, alone, coded, same, summed
+from pipeline.data.drift import count_rows, drift, fit_profiles
+
+MOST_ROWS, MOST_CELLS = 100_000, 10_000_000
+"""Of the sample."""
+NAMED = 5
+"""Columns or rows that a sentence names."""
+FEW_ROWS = 400
+RARE, FEWEST, FEWEST_JUDGED = 0.05, 20, 10
+"""Share, rows and test rows of a class below which it deserves a word."""
+MOSTLY_MISSING = 0.5
+NEARLY_CONSTANT = 0.999
+REPEATED = 0.01
+"""Share of repeated rows that deserves a word."""
+DRIFTED = 0.25
+"""Population stability index; see `pipeline.data.drift`."""
+UNSEEN = 0.05
+
+
+def of_table(
+    table: pa.Table | pd.DataFrame,
+    target: str,
+    kind: str,
+    features: Sequence[str],
+    *,
+    by_time: str = "",
+    groups: str = "",
+) -> list[str]:
+    """Return what to know of a table before a model learns from it, a sentence each.
+
+    Parameters
+    ----------
+    table : pyarrow.Table or pandas.DataFrame
+        Columns of their own types, classes as their names.
+    target : str
+    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
+        Of the last two only the columns are looked at.
+    features : sequence of str
+        Columns to learn from.
+    by_time, groups : str
+        The column that the split goes by, if it does.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"x": [0.0, 1.0] * 200, "y": ["no", "yes"] * 200})
+    >>> of_table(rows, "y", "binary", ["x"])[0]
+    "'x' is the target under another name: leave it out (IGNORE=x)."
+    """
+    everything = _Table(table, target, kind, [str(name) for name in features if name != target])
+    with np.errstate(all="ignore"):
+        return list(_every(everything, by_time, groups))
+
+
+def _every(table: _Table, by_time: str, groups: str) -> Iterator[str]:
+    if table.kind in ("ranking", "clusters"):
+        yield from _columns(table)
+        return
+    if len(table.frame) >= FEWEST and table.target.distinct > 1:
+        yield from _target(table)
+        yield from _leaks(table)
+        yield from _repeats(table)
+        yield from [] if groups else _groups(table)
+        yield from [] if by_time else _times(table)
+        yield from _ids(table)
+    yield from _columns(table)
+    yield from _size(table)
+
+
+class _Table:
+    """A sample of a table, each column as numbers when it is asked for."""
+
+    def __init__(self, table: Any, target: str, kind: str, features: Sequence[str]) -> None:
+        self.whole, self.name, self.kind, self.features = table, target, kind, features
+        self.all_rows = len(table)
+        known = sampled(table, target, features)
+        known[target] = _typed(known[target])
+        answers: Any = coded(known[target])
+        self.missing = answers.gaps / max(len(known), 1)
+        self.target: Coded = answers.at(answers.codes >= 0)
+        self.frame = known[answers.codes >= 0]
+        self.rows = self.frame.index.to_numpy()
+        self.test: np.ndarray | None = None
+        self.leaking: set[str] = set()
+        self._coded: dict[str, Coded | None] = {}
+
+    def __getitem__(self, name: str) -> Coded | None:
+        """Return a column as numbers; None where it cannot be."""
+        if name not in self._coded:
+            self._coded[name] = coded(self.frame[name])
+        return self._coded[name]
+
+    @cached_property
+    def columns(self) -> list[Coded]:
+        """The features that are numbers, texts or dates."""
+        return [found for name in self.features if (found := self[name]) is not None]
+
+    @cached_property
+    def every(self) -> list[Coded]:
+        """The same of all columns of the table but the target."""
+        names = [name for name in map(str, self.frame.columns) if name != self.name]
+        return [found for name in names if (found := self[name]) is not None]
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The target as it is predicted."""
+        return Answer.of(self.target, self.kind)
+
+
+def _typed(column: pd.Series) -> pd.Series:
+    """Return a column of mixed objects as their texts."""
+    mixed = coded(column) is None
+    return column.astype("str").where(column.notna()) if mixed else column
+
+
+def sampled(table: pa.Table | pd.DataFrame, target: str, features: Sequence[str]) -> pd.DataFrame:
+    """Return rows in their order, numbered as in the table; rows that are the same stay together.
+
+    Parameters
+    ----------
+    table : pyarrow.Table or pandas.DataFrame
+    target : str
+    features : sequence of str
+    """
+    most = max(min(MOST_ROWS, MOST_CELLS // max(len(features), 1)), 1_000)
+    parts = -(-len(table) // most)
+    if parts <= 1:
+        return _pandas(table)
+    head = _pandas(_first(table, 10_000))
+    names = [name for name in dict.fromkeys(features) if name in head]
+    distinct = {name: head[name].astype(str).nunique() for name in names}
+    by = sorted(names, key=lambda name: -distinct[name])[:3] or [target]
+    keys = _pandas(table.select(by) if isinstance(table, pa.Table) else table[by])
+    rows = np.flatnonzero(hashes(keys) % parts == 0)
+    if isinstance(table, pa.Table):
+        return _pandas(table.take(rows)).set_axis(rows)
+    return _pandas(table.iloc[rows]).set_axis(rows)
+
+
+def _first(table: Any, rows: int) -> Any:
+    return table.slice(0, rows) if isinstance(table, pa.Table) else table.iloc[:rows]
+
+
+def _pandas(table: Any) -> pd.DataFrame:
+    if isinstance(table, pd.DataFrame):
+        return table.set_axis(table.columns.astype(str), axis=1).reset_index(drop=True)
+    return table.cast(pa.schema(map(_plain, table.schema))).to_pandas(date_as_object=False)
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    """Return a type that pandas has, so that no column of it is one of objects."""
+    if pa.types.is_decimal(field.type):
+        return pa.field(field.name, pa.float64())
+    return pa.field(field.name, pa.int8()) if pa.types.is_boolean(field.type) else field
+
+
+def hashes(frame: pd.DataFrame) -> np.ndarray:
+    """Return a number for each row, the same for rows that are the same."""
+    plain = [name for name in frame.columns if coded(frame[name].iloc[:1_000]) is not None]
+    return np.asarray(pd.util.hash_pandas_object(frame[plain], index=False))
+
+
+def _target(table: _Table) -> Iterator[str]:
+    if table.missing:
+        yield (
+            f"{_share(table.missing)} of the rows have no {table.name!r}: they are neither learnt "
+            "from nor judged."
+        )
+    yield from _number(table) if table.kind == "regression" else _classes(table)
+
+
+def _classes(table: _Table) -> Iterator[str]:
+    counts = table.frame[table.name].value_counts().sort_index()
+    counts = counts[counts > 0]
+    rare = counts[counts < FEWEST]
+    if len(rare):
+        said = ", ".join(f"{name!s} ({count} rows)" for name, count in rare.iloc[:NAMED].items())
+        yield (
+            f"{_more(len(rare), 'class')} of {table.name!r} with fewer than {FEWEST} rows: {said}: "
+            "too few to learn and to judge; put them together with others."
+        )
+    if len(counts) and counts.min() < RARE * counts.sum() and counts.min() >= FEWEST:
+        yield (
+            f"{table.name!r} is {counts.idxmin()!s} in {_share(counts.min() / counts.sum())} of "
+            "the rows: accuracy says little; look at average precision, or weights."
+        )
+    if table.target.whole and len(counts) >= 5 and _one_hill(counts.to_numpy()):
+        yield (
+            f"{table.name!r} has {len(counts)} whole numbers as classes: if they are counts or "
+            "grades, predict a number (KIND=regression)."
+        )
+
+
+def _one_hill(counts: np.ndarray) -> bool:
+    """Tell whether counts rise, then fall, as those of grades do and those of codes do not."""
+    top = int(counts.argmax())
+    chance = 2 * np.sqrt(counts[:-1] + counts[1:])
+    rises = np.diff(counts) * np.where(np.arange(len(counts) - 1) < top, 1, -1)
+    return bool((rises >= -chance).all() and counts.max() >= 3 * counts.min())
+
+
+def _number(table: _Table) -> Iterator[str]:
+    y = table.target.numbers[np.isfinite(table.target.numbers)]
+    values, counts = np.unique(y, return_counts=True)
+    if len(y) < 2 or len(values) < 2:
+        return
+    codes = len(values) <= 100 and len(values) * 10 <= len(y) and table.target.whole
+    if codes and (len(values) <= 20 or not _one_hill(counts)):
+        yield (
+            f"{table.name!r} is predicted as a number and has {len(values)} different ones, "
+            f"{values[0]:g} to {values[-1]:g}: if they are codes of classes: KIND=multiclass."
+        )
+    yield from _tail(table.name, y)
+
+
+def _tail(name: str, y: np.ndarray) -> Iterator[str]:
+    away = np.sort((y - y.mean()) ** 2)
+    top = max(len(y) // 100, 1)
+    held = away[-top:].sum() / max(away.sum(), 1e-300)
+    if held < 0.5 or len(y) < 100:
+        return
+    said = f"1 % of the rows hold {_share(held)} of the variance of {name!r}: R² is decided by them"
+    if y.min() > -1 and abs(skew(np.log1p(y))) < abs(skew(y)) / 2:
+        yield (
+            f"{said}; the scale is logarithmic, try TransformedTargetRegressor(func=np.log1p, "
+            "inverse_func=np.expm1)."
+        )
+    else:
+        yield f"{said}; look at the mean absolute error as well."
+
+
+def _leaks(table: _Table) -> Iterator[str]:
+    """Yield which columns tell the target, alone or together."""
+    twins = {c.name: how for c in table.columns if (how := same(c, table.target, table.kind))}
+    scores = {c.name: alone(c, table.answer) for c in table.columns if c.name not in twins}
+    found = {n: score for n, score in scores.items() if score >= NEARLY[table.answer.measure]}
+    table.leaking = {*twins, *found}
+    yield from (f"{n!r} {how}: leave it out (IGNORE={n})." for n, how in twins.items())
+    best = sorted(found, key=lambda name: -found[name])[:NAMED]
+    if best:
+        measure = table.answer.measure
+        said = ", ".join(f"{name!r} ({measure} {_cut(found[name])})" for name in best)
+        yield (
+            f"{said} alone {'tells' if len(found) == 1 else 'tell'} {table.name!r} almost "
+            f"perfectly{_rest(len(found))}: if it is not known before the target is, leave it out "
+            f"(IGNORE={','.join(best)})."
+        )
+    elif table.kind == "regression" and not twins:
+        how, names = summed(table.columns, table.target)
+        if names:
+            yield (
+                f"{table.name!r} is the {how} of {_names(names)}, exactly: if they are not known "
+                f"before it is, leave one out (IGNORE={names[0]})."
+            )
+
+
+def _repeats(table: _Table) -> Iterator[str]:
+    names = [c.name for c in table.columns]
+    if len(table.frame) < 2 or not names:
+        return
+    keys = hashes(table.frame[[*names, table.name]])
+    again = _again(keys)
+    share = again.mean()
+    if share < REPEATED or again.sum() < 3 or by_chance([*table.columns, table.target], again):
+        return
+    rows = ", ".join(str(row) for row in table.rows[again][:3])
+    yield (
+        f"{_share(share)} of the rows repeat an earlier one (rows {rows}, …): the same row in "
+        "training and test makes scores too good; remove the copies."
+    )
+
+
+def _again(keys: np.ndarray) -> np.ndarray:
+    return np.asarray(pd.Series(keys).duplicated())
+
+
+def _groups(table: _Table) -> Iterator[str]:
+    for column in table.every:
+        if not (column.kind == "text" or column.whole) or column.distinct < 5:
+            continue
+        rows, values = len(column.codes) - column.gaps, column.distinct
+        if len(table.frame) < table.all_rows and words_of(column.name) & (GROUPS | GROUP_ID):
+            rows, values = _counted(table.whole, column.name)
+        if rows >= 1.2 * values and (
+            named_group(column, rows, values) or is_group(column, table.columns, table.answer)
+        ):
+            yield (
+                f"{column.name!r} has {values:,} values in {rows:,} rows: in a random split, rows "
+                "of the same one are in both parts, and scores are too good for new ones; to judge "
+                f"those: SPLIT=groups BY={column.name}."
+            )
+            return
+
+
+def _counted(table: Any, name: str) -> tuple[int, int]:
+    values = table[name] if isinstance(table, pa.Table) else pa.array(table[name])
+    return len(values) - values.null_count, int(
+        pc.count_distinct(values, mode="only_valid").as_py()
+    )
+
+
+def _times(table: _Table) -> Iterator[str]:
+    if len(table.frame) < 100:
+        return
+    for column in table.every:
+        if is_time(column) and drifts(table.answer, column.numbers):
+            yield (
+                f"{table.name!r} changes with {column.name!r}: in a random split, training has "
+                "rows that are later than those of the test, and scores are too good for what is "
+                f"to come; to judge that: SPLIT=time BY={column.name}."
+            )
+            return
+    if in_order(table.answer, table.target, table.columns):
+        yield (
+            f"Neighbouring rows have alike values of {table.name!r}: if the rows are in order of "
+            "time or place, scores of a random split are too good for new ones; split by a column "
+            "that says when or where (SPLIT=time or groups, BY=…)."
+        )
+
+
+def _ids(table: _Table) -> Iterator[str]:
+    found = [c.name for c in table.columns if is_id(c) and c.name not in table.leaking]
+    if found:
+        yield (
+            f"{_names(found)} {'tells' if len(found) == 1 else 'tell'} rows apart and nothing "
+            f"else, as a row number does: leave it out (IGNORE={','.join(found[:NAMED])})."
+        )
+    codes = [c.name for c in table.columns if c.name not in found and is_code(c)]
+    if codes:
+        yield (
+            f"{_names(codes)} {'is' if len(codes) == 1 else 'are'} read as numbers: if these are "
+            f'codes, say Text() for them in READ ("{codes[0]}": Text()), which makes them '
+            "categories."
+        )
+
+
+def _columns(table: _Table) -> Iterator[str]:
+    constant = [c.name for c in table.columns if c.distinct < 2 and not (c.distinct and c.gaps)]
+    if constant:
+        yield (
+            f"{_names(constant)} {'has' if len(constant) == 1 else 'have'} one value or none: "
+            "nothing can be learnt from it."
+        )
+    flags = [c.name for c in table.columns if c.distinct == 1 and c.gaps]
+    if flags:
+        yield f"{_names(flags)}: one value or none in each row, which count as two values."
+    nearly = [c.name for c in table.columns if c.distinct > 1 and _most_common(c) > NEARLY_CONSTANT]
+    if nearly:
+        yield (
+            f"{_names(nearly)} {'has' if len(nearly) == 1 else 'have'} the same value in more than "
+            f"{_share(NEARLY_CONSTANT)} of the rows."
+        )
+    n = max(len(table.frame), 1)
+    lost = {
+        c.name: c.gaps / n
+        for c in table.columns
+        if n > c.gaps > MOSTLY_MISSING * n and c.distinct > 1
+    }
+    if lost:
+        said = ", ".join(f"{name!r} ({_share(share)})" for name, share in [*lost.items()][:NAMED])
+        yield f"Mostly missing: {said}{_rest(len(lost))}."
+
+
+def _most_common(column: Coded) -> float:
+    return float(np.bincount(column.codes + 1).max() / max(len(column.codes), 1))
+
+
+def _size(table: _Table) -> Iterator[str]:
+    n = len(table.frame)
+    if n < FEW_ROWS:
+        width = f": an accuracy is known to ±{0.98 / max(n // 4, 1) ** 0.5:.2f} at worst"
+        rest = "" if table.kind == "regression" else width
+        yield f"{n} rows: a quarter of them are {n // 4} to judge by{rest}."
+    if len(table.features) >= n:
+        yield (
+            f"{len(table.features):,} columns and {n:,} rows: a model can fit anything; take fewer "
+            "columns (FEATURES=…) or a strong penalty."
+        )
+
+
+def of_split(
+    train: pd.DataFrame, test: pd.DataFrame, target: str, features: Sequence[str], kind: str
+) -> list[str]:
+    """Return what to know of training and test rows before a score is believed.
+
+    Parameters
+    ----------
+    train, test : pandas.DataFrame
+    target : str
+    features : sequence of str
+    kind : str
+        See `of_table`.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame(np.random.default_rng(0).random((400, 3)), columns=["x", "z", "y"])
+    >>> of_split(rows[:300], rows[200:], "y", ["x", "z"], "regression")
+    ['50.0 % of the test rows are among the training rows: scores are too good; remove the copies.']
+    """
+    if kind in ("ranking", "clusters") or not len(train) or not len(test):
+        return []
+    train, test = _pandas(train), _pandas(test)
+    train[target], test[target] = _typed(train[target]), _typed(test[target])
+    names = [n for n in map(str, features) if n != target and coded(train[n]) is not None]
+    with np.errstate(all="ignore"):
+        return [
+            *_answers(train[target], test[target], kind),
+            *_shared(train[names], test[names]),
+            *_drifted(train[names], test[names]),
+        ]
+
+
+def _answers(train: pd.Series, test: pd.Series, kind: str) -> Iterator[str]:
+    if kind == "regression":
+        yield from _moved(train, test)
+        return
+    here, there = train.value_counts(), test.value_counts()
+    here, there = here[here > 0], there[there > 0]
+    for part, found, others in (("training", here, there), ("test", there, here)):
+        if lost := [str(name) for name in others.index if name not in found.index]:
+            said = ", ".join(sorted(lost)[:NAMED]) + _rest(len(lost))
+            yield f"No {part} row is of the class {said}."
+    few = there[there < FEWEST_JUDGED]
+    if len(few):
+        said = ", ".join(f"{name!s} ({n})" for name, n in few.sort_index().iloc[:NAMED].items())
+        yield f"Fewer than {FEWEST_JUDGED} test rows are of the class {said}: too few to judge it."
+    for name in here.index.intersection(there.index)[:10]:
+        p, q = here[name] / here.sum(), there[name] / there.sum()
+        error = (p * (1 - p) * (1 / here.sum() + 1 / there.sum())) ** 0.5
+        if abs(p - q) > max(6 * error, 0.2 * p):
+            yield (
+                f"{train.name!r} is {name!s} in {_share(p)} of the training rows and {_share(q)} "
+                "of the test rows."
+            )
+            return
+
+
+def _moved(train: pd.Series, test: pd.Series) -> Iterator[str]:
+    here, there = (part.to_numpy("float64", na_value=np.nan) for part in (train, test))
+    here, there = here[np.isfinite(here)], there[np.isfinite(there)]
+    if len(here) < 2 or len(there) < 2:
+        return
+    spread = here.std()
+    error = spread * (1 / len(here) + 1 / len(there)) ** 0.5
+    if abs(here.mean() - there.mean()) > max(6 * error, 0.25 * spread) > 0:
+        yield (
+            f"{train.name!r} is {here.mean():.4g} on average in the training rows and "
+            f"{there.mean():.4g} in the test rows."
+        )
+
+
+def _shared(train: pd.DataFrame, test: pd.DataFrame) -> Iterator[str]:
+    if not len(train.columns):
+        return
+    both = pd.concat([train, test], ignore_index=True)
+    keys = hashes(both)
+    share, again = np.isin(keys[len(train) :], keys[: len(train)]).mean(), _again(keys)
+    columns = [found for name in both if (found := coded(both[name])) is not None]
+    if share >= REPEATED and share * len(test) >= 3 and not by_chance(columns, again):
+        yield (
+            f"{_share(share)} of the test rows are among the training rows: scores are too good; "
+            "remove the copies."
+        )
+
+
+def _drifted(train: pd.DataFrame, test: pd.DataFrame) -> Iterator[str]:
+    profile = fit_profiles(train)
+    counted = count_rows(test, profile)
+    rows = 1 / max(len(train), 1) + 1 / max(len(test), 1)
+    every = drift(profile, counted)
+    far = [
+        each for each in every
+        if each.psi > max(DRIFTED, 3 * len(profile[each.name].counts) * rows)
+    ]  # fmt: skip
+    if far:
+        said = ", ".join(f"{each.name!r} ({each.psi:.2f})" for each in far[:NAMED])
+        yield (
+            f"Training and test rows differ in {said}{_rest(len(far))} (population stability "
+            f"index, {DRIFTED} is much): the test asks for what training does not show."
+        )
+    shares = {each.name: (each.unseen or 0) / len(test) for each in every}
+    new = {name: share for name, share in shares.items() if share > UNSEEN}
+    if new:
+        said = ", ".join(f"{name!r} ({_share(share)})" for name, share in [*new.items()][:NAMED])
+        yield f"Test rows with a value that no training row has: {said}{_rest(len(new))}."
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:NAMED])) + _rest(len(names))
+
+
+def _rest(count: int) -> str:
+    return f" and {count - NAMED} more" if count > NAMED else ""
+
+
+def _more(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 'es'}"
+
+
+def _share(value: float) -> str:
+    decimals = 1 if value >= 0.001 else 3
+    return f"{100 * value:.{decimals}f} %"
+
+
+def _cut(score: float) -> str:
+    """Write a score without rounding it up to 1."""
+    return f"{min(score, 0.999) if score < 1 - 1e-12 else 1:.3f}"

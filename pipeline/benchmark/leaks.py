@@ -1,0 +1,225 @@
+"""How much of a target a single column tells, or a few columns together.
+
+Each column alone predicts rows that it did not learn from: by the mean of the target in each of its
+values, or in each of its quantiles, of two halves crosswise. That costs a sort a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from pipeline.data.schema import kind_of
+
+BINS = 128
+"""Quantiles of a number, at most."""
+PER_BIN = 10
+NEARLY = {"AUC": 0.99, "accuracy beyond guessing": 0.97, "R²": 0.97}
+"""Held-out scores of one column that deserve a question."""
+EXACT = 1e-9
+MOST_SUMMED, ROWS_SUMMED = 200, 5_000
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column as numbers.
+
+    Attributes
+    ----------
+    name, kind : str
+        See `pipeline.data.schema.kind_of`; booleans are numbers.
+    numbers : numpy.ndarray
+        float64, missing as NaN; of texts their codes.
+        So are infinite ones.
+    codes : numpy.ndarray
+        Of the distinct values, in their order where they are numbers; -1 for missing.
+    distinct : int
+    """
+
+    name: str
+    kind: str
+    numbers: np.ndarray
+    codes: np.ndarray
+    distinct: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether these are whole numbers."""
+        known = self.numbers[self.codes >= 0]
+        return self.kind == "number" and bool(np.all(known == np.round(known)))
+
+    @property
+    def gaps(self) -> int:
+        """Number of missing values."""
+        return int((self.codes < 0).sum())
+
+    def at(self, rows: np.ndarray) -> Coded:
+        """Return some of the rows."""
+        return Coded(self.name, self.kind, self.numbers[rows], self.codes[rows], self.distinct)
+
+
+def coded(column: pd.Series) -> Coded | None:
+    """Return a column as numbers; None where it holds what no step takes.
+
+    >>> found = coded(pd.Series(["b", None, "a", "b"], name="letter"))
+    >>> found.kind, found.codes.tolist(), found.distinct
+    ('text', [0, -1, 1, 0], 2)
+    """
+    column = column.infer_objects()
+    name, kind = str(column.name), kind_of(column)
+    if kind == "other":
+        return None
+    if kind == "text":
+        codes, values = pd.factorize(column)
+        return Coded(name, kind, np.where(codes < 0, np.nan, codes), codes, len(values))
+    numbers = _numbers(column, kind)
+    numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+    codes, levels = pd.factorize(numbers, sort=True)
+    return Coded(name, "number" if kind == "boolean" else kind, numbers, codes, len(levels))
+
+
+def _numbers(column: pd.Series, kind: str) -> np.ndarray:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype if column.notna().all() else object)
+    if kind in ("date", "duration"):
+        zone = getattr(column.dt, "tz", None) if kind == "date" else None
+        column = column.dt.tz_convert(None) if zone is not None else column
+        ticks = column.to_numpy(f"{'datetime' if kind == 'date' else 'timedelta'}64[us]")
+        return np.where(np.isnat(ticks), np.nan, ticks.astype("int64") / 1e6)
+    return np.asarray(column.to_numpy("float64", na_value=np.nan))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The target of known rows, as it is predicted.
+
+    Attributes
+    ----------
+    y : numpy.ndarray, shape (n_rows, n_outputs)
+        Whether a row is of the class, for each class but of two the second; or its rank, 0 to 1.
+    kind : {"binary", "multiclass", "regression"}
+    """
+
+    y: np.ndarray
+    kind: str
+
+    @classmethod
+    def of(cls, target: Coded, kind: str) -> Answer:
+        """Make it of a target without gaps."""
+        if kind == "regression":
+            return cls(rankdata(target.numbers)[:, None] / len(target.numbers), kind)
+        classes = np.unique(target.codes)
+        if len(classes) <= 2:
+            return cls((target.codes == classes[-1]).astype(float)[:, None], "binary")
+        return cls((target.codes[:, None] == classes).astype(float), kind)
+
+    @property
+    def measure(self) -> str:
+        """Name of what `alone` returns."""
+        return {"binary": "AUC", "multiclass": "accuracy beyond guessing"}.get(self.kind, "R²")
+
+
+def alone(column: Coded, answer: Answer) -> float:
+    """Return how well a column alone predicts rows that it did not learn from.
+
+    AUC of two classes; of more the share of the errors of the largest class that it avoids; R² of
+    the ranks of a number.
+    """
+    half = np.random.default_rng(0).permutation(len(column.codes)) % 2 == 0
+    bins = _bins(column)
+    guess = np.empty(answer.y.shape)
+    for learnt in (half, ~half):
+        guess[~learnt] = _means(bins[learnt], answer.y[learnt], bins.max() + 1)[bins[~learnt]]
+    if answer.kind == "binary":
+        return _auc(guess[:, 0], answer.y[:, 0])
+    if answer.kind == "multiclass":
+        right = answer.y[np.arange(len(guess)), guess.argmax(axis=1)].mean()
+        largest = answer.y.mean(axis=0).max()
+        return float(1 - (1 - right) / max(1 - largest, EXACT))
+    return float(1 - ((answer.y - guess) ** 2).mean() / max(answer.y.var(), EXACT))
+
+
+def _bins(column: Coded) -> np.ndarray:
+    """Return the bin of each row, that of the missing ones last."""
+    n = len(column.codes)
+    most = int(np.clip(n // (2 * PER_BIN), 2, BINS))
+    missing = column.codes < 0
+    if column.kind == "text" or column.distinct <= most:
+        return np.where(missing, column.distinct, column.codes)
+    edges = np.unique(np.nanquantile(column.numbers, np.linspace(0, 1, most + 1)[1:-1]))
+    return np.where(missing, len(edges) + 1, np.searchsorted(edges, column.numbers, side="right"))
+
+
+def _means(bins: np.ndarray, y: np.ndarray, count: int) -> np.ndarray:
+    """Return the mean of each bin, as if each had one more row with the mean of all."""
+    rows = np.bincount(bins, minlength=count)[:, None] + 1
+    sums = np.stack([np.bincount(bins, each, minlength=count) for each in y.T], axis=1)
+    return np.asarray((sums + y.mean(axis=0)) / rows)
+
+
+def _auc(score: np.ndarray, y: np.ndarray) -> float:
+    positive = y.sum()
+    negative = len(y) - positive
+    if not positive or not negative:
+        return 0.5
+    above = rankdata(score)[y == 1].sum() - positive * (positive + 1) / 2
+    return float(above / (positive * negative))
+
+
+def same(column: Coded, target: Coded, kind: str) -> str:
+    """Say in which way a column is the target itself, or nothing."""
+    if column.gaps or column.distinct < 2:
+        return ""
+    if kind == "regression":
+        return _scaled(column, target)
+    pairs = np.unique(np.stack([column.codes, target.codes]), axis=1).shape[1]
+    is_it = pairs == column.distinct == len(np.unique(target.codes))
+    return "is the target under another name" if is_it else ""
+
+
+def _scaled(column: Coded, target: Coded) -> str:
+    if column.kind == "text" or column.distinct < 3:
+        return ""
+    if np.array_equal(column.numbers, target.numbers):
+        return "is a copy of the target"
+    spread = column.numbers.std() * target.numbers.std()
+    if abs(np.cov(column.numbers, target.numbers, bias=True)[0, 1]) > (1 - EXACT) * spread > 0:
+        return "is the target in another unit"
+    return ""
+
+
+def summed(columns: Sequence[Coded], target: Coded) -> tuple[str, list[str]]:
+    """Return how numbers make the target exactly, and which: as a sum or as a product.
+
+    >>> a, b = pd.Series([1.0, 5, 2, 8, 3] * 9, name="a"), pd.Series(range(45), name="b")
+    >>> summed([coded(a), coded(b)], coded((a + b).rename("y")))
+    ('sum', ['a', 'b'])
+    """
+    numbers = [each for each in columns if each.kind == "number" and not each.gaps]
+    rows = np.linspace(0, len(target.numbers) - 1, min(len(target.numbers), ROWS_SUMMED))
+    rows = np.unique(rows.astype(int))
+    if not 2 <= len(numbers) <= min(MOST_SUMMED, len(rows) // 4):
+        return "", []
+    X, y = np.stack([each.numbers[rows] for each in numbers], axis=1), target.numbers[rows]
+    if found := list(_terms(X, y)):
+        return "sum", [numbers[i].name for i in found]
+    positive = (X > 0).all(axis=0)
+    if (y > 0).all() and positive.sum() >= 2:
+        found = list(_terms(np.log(X[:, positive]), np.log(y)))
+        return "product", [numbers[np.flatnonzero(positive)[i]].name for i in found]
+    return "", []
+
+
+def _terms(X: np.ndarray, y: np.ndarray) -> Iterator[int]:
+    """Yield the columns of a linear function that is the target on the other half of the rows."""
+    spread = X.std(axis=0)
+    scaled = np.c_[(X - X.mean(axis=0)) / np.where(spread > 0, spread, 1), np.ones(len(X))]
+    learnt = np.random.default_rng(0).permutation(len(X)) % 2 == 0
+    weights, *_ = np.linalg.lstsq(scaled[learnt], y[learnt], rcond=None)
+    miss = np.mean((scaled[~learnt] @ weights - y[~learnt]) ** 2)
+    if y.std() > 0 and miss < EXACT * y.var():
+        yield from np.flatnonzero(np.abs(weights[:-1]) > 1e-3 * y.std()).tolist()

@@ -1,0 +1,417 @@
+"""What is said of a table before a score is believed, and that no more is said than that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn import datasets
+
+from pipeline.benchmark import cautions
+from pipeline.benchmark.cautions import of_split, of_table
+
+N = 800
+
+
+def table(rows: int = N, seed: int = 0, **columns: object) -> pd.DataFrame:
+    """Return numbers and a category, of which the first number has some say in `good`."""
+    draw = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "size": draw.normal(100, 20, rows),
+            "age": draw.normal(size=rows),
+            "town": draw.choice(list("abcd"), rows),
+        }
+    )
+    told = (frame["size"] - 100) / 20 + draw.normal(size=rows)
+    frame["good"] = np.where(told > 0, "yes", "no")
+    frame["price"] = frame["size"] * 10 + draw.normal(0, 100, rows)
+    for name, values in columns.items():
+        frame[name] = values
+    return frame
+
+
+def said(frame: pd.DataFrame, target: str, kind: str, **split: str) -> str:
+    others = {"good", "price"} - {target}
+    features = [name for name in frame if name != target and name not in others]
+    return "\n".join(of_table(frame, target, kind, features, **split))
+
+
+def draw(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def of_groups(rows: int = N, count: int = 100) -> pd.DataFrame:
+    """Return rows of people who are alike in all that is known of them."""
+    who, kept = draw().integers(0, count, rows), draw(2).normal(size=(count, 2))
+    frame = table(rows, who=[f"w{i}" for i in who], weight=kept[who, 0])
+    return frame.assign(price=3 * kept[who, 1] + draw(3).normal(0, 0.3, rows))
+
+
+def of_time(rows: int = N) -> pd.DataFrame:
+    days = pd.date_range("2018-01-01", periods=rows, freq="D")
+    return table(rows, sold=days, price=np.linspace(0, 5, rows) + draw().normal(size=rows))
+
+
+def is_yes(frame: pd.DataFrame) -> np.ndarray:
+    return (frame["good"] == "yes").to_numpy()
+
+
+GOOD, PRICE = ("good", "binary"), ("price", "regression")
+LEAKS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
+    "other words for the classes": (
+        lambda: table(state=np.where(is_yes(table()), "paid", "default")),
+        GOOD,
+        "'state' is the target under another name: leave it out (IGNORE=state).",
+    ),
+    "classes as numbers": (
+        lambda: table(state=np.where(is_yes(table()), 7, 3)),
+        GOOD,
+        "'state' is the target under another name",
+    ),
+    "nearly the classes": (
+        lambda: table(score=is_yes(table()) + draw().normal(0, 0.1, N)),
+        GOOD,
+        "'score' (AUC 0.99",
+    ),
+    "a date that only some have": (
+        lambda: table(
+            closed=pd.date_range("2020", periods=N).where(pd.Series(is_yes(table())).to_numpy())
+        ),
+        GOOD,
+        "'closed' (AUC 1.000) alone tells 'good' almost perfectly",
+    ),
+    "one of three classes each": (
+        lambda: (f := table()).assign(good=f["town"].replace("d", "c"), part=f["town"]),
+        ("good", "multiclass"),
+        "'town' (accuracy beyond guessing 1.000), 'part' (",
+    ),
+    "a copy": (lambda: table(paid=table()["price"]), PRICE, "'paid' is a copy of the target"),
+    "another unit": (
+        lambda: table(euro=table()["price"] * 0.9 + 4),
+        PRICE,
+        "'euro' is the target in another unit",
+    ),
+    "ranks": (lambda: table(place=table()["price"].rank()), PRICE, "'place' (R² 0.9"),
+    "an odd scale": (
+        lambda: table(code=np.sign(table()["price"]) * table()["price"].abs() ** 3),
+        PRICE,
+        "'code' (R² 0.9",
+    ),
+    "a sum": (
+        lambda: (f := table(a=draw().random(N), b=draw(2).random(N))).assign(price=f["a"] + f["b"]),
+        PRICE,
+        "'price' is the sum of 'a', 'b', exactly",
+    ),
+    "a product": (
+        lambda: (f := table(a=draw().random(N), b=draw(2).random(N))).assign(price=f["a"] * f["b"]),
+        PRICE,
+        "'price' is the product of 'a', 'b', exactly",
+    ),
+}
+ROWS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
+    "patients by name": (
+        lambda: table(patient=[f"P{i % 90}" for i in range(N)]),
+        GOOD,
+        "'patient' has 90 values in 800 rows: in a random split",
+    ),
+    "an id that repeats": (
+        lambda: table(customerId=np.arange(N) // 5),
+        GOOD,
+        "SPLIT=groups BY=customerId",
+    ),
+    "people under no telling name": (of_groups, PRICE, "'who' has 100 values in 800 rows"),
+    "people as numbers": (
+        lambda: of_groups().assign(who=lambda f: f["who"].str[1:].astype(int)),
+        PRICE,
+        "SPLIT=groups BY=who",
+    ),
+    "days": (of_time, PRICE, "'price' changes with 'sold'"),
+    "days in any order": (
+        lambda: of_time().sample(frac=1, random_state=0),
+        PRICE,
+        "SPLIT=time BY=sold",
+    ),
+    "classes that change with the day": (
+        lambda: table(when=pd.date_range("2020", periods=N), good=np.arange(N) // 9 % 2),
+        GOOD,
+        "SPLIT=time BY=when",
+    ),
+    "hours as numbers": (
+        lambda: of_time().drop(columns="sold").assign(hour=np.arange(N) * 2.0),
+        PRICE,
+        "SPLIT=time BY=hour",
+    ),
+    "a walk": (
+        lambda: table(price=draw().normal(size=N).cumsum()),
+        PRICE,
+        "Neighbouring rows have alike values of 'price'",
+    ),
+    "copies": (
+        lambda: pd.concat([table(160)] * 5),
+        PRICE,
+        "80.0 % of the rows repeat an earlier one (rows 160, 161, 162, …)",
+    ),
+    "copies with one number": (
+        lambda: pd.concat([table(200).drop(columns=["age", "price"])] * 2),
+        GOOD,
+        "50.0 % of the rows repeat",
+    ),
+    "a row number": (lambda: table(x=np.arange(N)), GOOD, "'x' tells rows apart"),
+    "a row number, shuffled": (lambda: table(x=draw().permutation(N)), GOOD, "IGNORE=x"),
+    "numbers of orders": (lambda: table(x=np.arange(N) * 3 + 10_000), GOOD, "IGNORE=x"),
+    "ids": (lambda: table(user_id=draw().permutation(N * 9)[:N]), GOOD, "IGNORE=user_id"),
+    "zip codes": (
+        lambda: table(zip=draw().integers(10_000, 99_999, N)),
+        GOOD,
+        '"zip": Text()',
+    ),
+}
+ANSWERS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
+    "a rare class": (
+        lambda: table(good=["a", *["b"] * 300, *["c"] * 499]),
+        ("good", "multiclass"),
+        "1 class of 'good' with fewer than 20 rows: a (1 rows)",
+    ),
+    "imbalance": (
+        lambda: table(good=np.where(np.arange(N) % 30 == 0, "ill", "well")),
+        GOOD,
+        "'good' is ill in 3.4 % of the rows: accuracy says little",
+    ),
+    "counts as classes": (
+        lambda: table(good=draw().poisson(3, N)),
+        ("good", "multiclass"),
+        "KIND=regression",
+    ),
+    "grades as numbers": (
+        lambda: table(price=draw().integers(1, 6, N)),
+        PRICE,
+        "'price' is predicted as a number and has 5 different ones, 1 to 5",
+    ),
+    "codes as numbers": (
+        lambda: table(4000, price=draw().integers(0, 41, 4000) ** 2 % 97 + 100),
+        PRICE,
+        "KIND=multiclass",
+    ),
+    "a long tail": (
+        lambda: table(price=np.exp(2 * draw().normal(size=N))),
+        PRICE,
+        "func=np.log1p",
+    ),
+    "a tail on both sides": (
+        lambda: table(price=draw().standard_cauchy(N)),
+        PRICE,
+        "look at the mean absolute error",
+    ),
+    "no target": (
+        lambda: table(
+            good=np.where(np.arange(N) % 20 == 0, None, np.arange(N) % 2).astype(str)
+        ).replace("None", None),
+        GOOD,
+        "5.0 % of the rows have no 'good'",
+    ),
+    "a flag or blank": (
+        lambda: table(flag=np.where(np.arange(N) % 3 == 0, "X", None)),
+        GOOD,
+        "'flag': one value or none in each row, which count as two values.",
+    ),
+    "one value": (lambda: table(x=1), GOOD, "'x' has one value or none"),
+    "no value": (lambda: table(x=np.nan), GOOD, "'x' has one value or none"),
+    "one value but for some": (
+        lambda: table(5000, x=(np.arange(5000) < 2).astype(float)),
+        GOOD,
+        "'x' has the same value in more than 99.9 % of the rows",
+    ),
+    "mostly missing": (
+        lambda: table(x=np.where(np.arange(N) % 4 == 0, draw().random(N), np.nan)),
+        GOOD,
+        "Mostly missing: 'x' (75.0 %).",
+    ),
+    "few rows": (lambda: table(120), GOOD, "120 rows: a quarter of them are 30"),
+    "more columns than rows": (
+        lambda: pd.concat(
+            [table(60), pd.DataFrame(draw().random((60, 70))).add_prefix("c")], axis=1
+        ),
+        GOOD,
+        "73 columns and 60 rows",
+    ),
+}
+CASES = LEAKS | ROWS | ANSWERS
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_wrong_with_a_table_is_said(case: str) -> None:
+    make, what, words = CASES[case]
+    assert words in said(make(), *what)
+
+
+@pytest.mark.parametrize("what", [GOOD, PRICE], ids=["classes", "numbers"])
+def test_a_sound_table_is_passed_over(what: tuple[str, str]) -> None:
+    assert said(table(), *what) == ""
+    assert said(table(3_000, wide=draw().normal(size=3_000)), *what) == ""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_sound_table_has_no_caution_but_the_one_that_is_meant(case: str) -> None:
+    make, what, _ = CASES[case]
+    assert len(said(make(), *what).splitlines()) <= 2
+
+
+BUNDLED = {
+    "iris": ("multiclass", ["150 rows"]),
+    "wine": ("multiclass", ["178 rows"]),
+    "breast_cancer": ("binary", []),
+    "diabetes": ("regression", []),
+    "digits": ("multiclass", ["have one value", "has the same value"]),
+}
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_of_tables_that_everybody_knows_little_is_said(name: str) -> None:
+    data = getattr(datasets, f"load_{name}")(as_frame=True)
+    kind, words = BUNDLED[name]
+    found = of_table(data.frame, "target", kind, list(data.data))
+    assert len(found) == len(words)
+    assert all(word in sentence for word, sentence in zip(words, found, strict=True))
+
+
+@pytest.mark.parametrize(("make", "split"), [
+    (of_groups, {"groups": "who"}), (of_time, {"by_time": "sold"}),
+], ids=["groups", "time"])  # fmt: skip
+def test_a_split_that_heeds_it_is_not_cautioned(
+    make: Callable[[], pd.DataFrame], split: dict[str, str]
+) -> None:
+    assert "SPLIT" in said(make(), *PRICE)
+    assert "SPLIT" not in said(make(), *PRICE, **split)
+
+
+@pytest.mark.parametrize("case", ["nearly the classes", "days", "copies", "a flag or blank"])
+def test_an_arrow_table_and_a_frame_of_any_index_give_the_same(case: str) -> None:
+    make, what, _ = CASES[case]
+    frame, features = make(), [name for name in make() if name not in ("good", "price")]
+    expected = of_table(frame, *what, features)
+    assert expected == of_table(pa.Table.from_pandas(frame, preserve_index=False), *what, features)
+    assert expected == of_table(frame.set_axis(range(5, 5 + len(frame))), *what, features)
+
+
+def test_what_no_step_takes_is_passed_over() -> None:
+    frame = table(lists=[[1, 2]] * N, mixed=["a", 1] * (N // 2), sure=[True, None] * (N // 2))
+    assert "lists" not in said(frame, *GOOD)
+    arrow = pa.Table.from_pandas(frame.drop(columns="mixed"))
+    assert of_table(arrow, *GOOD, ["lists", "sure"]) == [
+        "'sure': one value or none in each row, which count as two values."
+    ]
+
+
+@pytest.mark.parametrize("kind", ["ranking", "clusters"])
+def test_of_ranks_and_clusters_only_the_columns_are_looked_at(kind: str) -> None:
+    frame = table(x=1, state=table()["good"])
+    assert said(frame, "good", kind) == "'x' has one value or none: nothing can be learnt from it."
+
+
+def test_a_long_table_is_sampled_with_its_copies_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cautions, "MOST_ROWS", 1_000)
+    frame = pd.concat([table(1_000)] * 9, ignore_index=True)
+    rows = cautions.sampled(frame, "price", ["size", "age", "town"])
+    assert 300 < len(rows) < 3_000
+    assert (rows["size"].value_counts() == 9).all()
+    pd.testing.assert_frame_equal(rows, frame.loc[rows.index])
+    assert "88.9 % of the rows repeat an earlier one" in said(frame, *PRICE)
+
+
+SPLITS: dict[str, tuple[pd.DataFrame, pd.DataFrame, tuple[str, str], str]] = {
+    "shared rows": (table(600), table(600)[300:], PRICE, "100.0 % of the test rows are among"),
+    "another range": (
+        table(600),
+        table(300, 1).assign(size=lambda f: f["size"] + 60),
+        PRICE,
+        "Training and test rows differ in 'size'",
+    ),
+    "new values": (
+        table(600),
+        table(300, 1).assign(town="e"),
+        PRICE,
+        "Test rows with a value that no training row has: 'town' (100.0 %).",
+    ),
+    "a class that training lacks": (
+        table(600).assign(good=lambda f: f["town"].replace("a", "b")),
+        table(300, 1).assign(good=lambda f: f["town"]),
+        ("good", "multiclass"),
+        "No training row is of the class a.",
+    ),
+    "a class that the test lacks": (
+        table(600).assign(good=lambda f: f["town"]),
+        table(300, 1).assign(good=lambda f: f["town"].replace("a", "b")),
+        ("good", "multiclass"),
+        "No test row is of the class a.",
+    ),
+    "few to judge": (
+        table(600),
+        table(300, 1).assign(good=["yes"] * 4 + ["no"] * 296),
+        GOOD,
+        "Fewer than 10 test rows are of the class yes (4)",
+    ),
+    "other shares": (
+        table(600),
+        table(300, 1).assign(good=["yes"] * 40 + ["no"] * 260),
+        GOOD,
+        "of the training rows and 86.7 % of the test rows.",
+    ),
+    "other numbers": (
+        table(600),
+        table(300, 1).assign(price=lambda f: f["price"] + 500),
+        PRICE,
+        "on average in the training rows and",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SPLITS)
+def test_what_is_wrong_with_a_split_is_said(case: str) -> None:
+    train, test, (target, kind), words = SPLITS[case]
+    found = of_split(train, test, target, ["size", "age", "town"], kind)
+    assert words in "\n".join(found)
+    assert len(found) <= 2
+
+
+@pytest.mark.parametrize("what", [GOOD, PRICE], ids=["classes", "numbers"])
+def test_a_sound_split_is_passed_over(what: tuple[str, str]) -> None:
+    for rows in (60, 300, 5_000):
+        parts = table(4 * rows), table(rows, 1)
+        assert of_split(*parts, what[0], ["size", "age", "town"], what[1]) == []
+
+
+def test_the_same_few_categories_in_both_parts_are_no_copies() -> None:
+    frame = table(4_000, age=draw().normal(0, 10, 4_000).round())
+    for names in (["town"], ["town", "age"], ["age"]):
+        assert of_table(frame[[*names, "good"]], "good", "binary", names) == []
+        assert of_split(frame[:3_000], frame[3_000:], "good", names, "binary") == []
+
+
+ODD: dict[str, Callable[[int], object]] = {
+    "infinite": lambda n: np.where(np.arange(n) % 9 == 0, np.inf, np.arange(n) * 1.0),
+    "huge": lambda n: draw().normal(size=n) * 1e300,
+    "beyond int64": lambda n: np.full(n, 2**63 + 5, dtype="uint64"),
+    "nothing": lambda n: np.full(n, np.nan),
+    "texts": lambda n: [f"{i} and more" for i in range(n)],
+    "zoned": lambda n: pd.date_range("2020", periods=n, tz="Europe/Zurich"),
+    "spans": lambda n: pd.to_timedelta(np.arange(n), "s"),
+    "nullable": lambda n: pd.array([True, None] * (n // 2) + [False] * (n % 2), dtype="boolean"),
+    "number categories": lambda n: pd.Categorical(np.arange(n) % 2),
+    "mixed": lambda n: [1, "a"] * (n // 2) + [None] * (n % 2),
+}
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 5, 21, 101])
+@pytest.mark.parametrize("target", ODD)
+def test_any_column_of_any_length_can_be_looked_at(rows: int, target: str) -> None:
+    frame = pd.DataFrame({name: make(rows) for name, make in ODD.items()})
+    kinds = ["binary", "multiclass"]
+    if pd.api.types.is_float_dtype(frame[target]):
+        kinds.append("regression")
+    for kind in kinds:
+        of_table(frame, target, kind, list(frame))
+        of_split(frame[: rows // 2], frame[rows // 2 :], target, list(frame), kind)
