@@ -40,7 +40,7 @@ CONTRACT_PYTHON := $(CONTRACT_VENV)/bin/python
 
 RUN = $(PYTHON) -m pipeline
 # Taken as they are given: a `$` in them is no variable of make.
-TEXTS = TASK DEVICE SEED ROWS YEARS OUT PIPELINES FROM REPEATS
+TEXTS = TASK MODEL IN COPY_COLUMNS DEVICE SEED ROWS YEARS OUT PIPELINES FROM REPEATS
 $(foreach name,$(TEXTS),$(eval override $(name) := $$(value $(name))))
 # One word of the shell, whatever is in it.
 quoted = '$(subst ','\'',$($(1)))'
@@ -143,8 +143,12 @@ gallery: setup ## Report on all tasks whose data is there, with an index page
 
 .PHONY: predict
 predict: setup ## Predict the rows of IN with MODEL, into OUT
-	$(RUN) predict '$(MODEL)' '$(IN)' '$(OUT)' --device '$(DEVICE)' $(if $(COPY_COLUMNS),--copy-columns '$(COPY_COLUMNS)') \
-		$(OPTIONS)
+	$(RUN) predict $(call quoted,MODEL) $(call quoted,IN) $(call quoted,OUT) \
+		--device $(call quoted,DEVICE)$(call given,--copy-columns,COPY_COLUMNS) $(OPTIONS)
+
+.PHONY: models
+models: setup ## List the saved models: task, metrics, when they were made
+	$(RUN) models
 
 .PHONY: bench
 bench: data setup-bench ## Measure this machine's CPU on TASK, then all that the docs claim

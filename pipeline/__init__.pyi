@@ -21,6 +21,7 @@ from pipeline.estimator.accelerated import Accelerated as Accelerated
 from pipeline.planning.explain import explain as explain
 from pipeline.preprocessing.transformers.calendar import CalendarFeatures as CalendarFeatures
 from pipeline.serving.load import load as load
+from pipeline.serving.predict import predict_file as predict_file
 from pipeline.serving.save import save as save
 
 __version__: str

@@ -1,16 +1,19 @@
-"""The command line: run, compare, report, gallery, predict, data, new-task, list, explain, doctor.
+"""The command line: from the data of a task to reports, models and predictions.
 
 Only `click` is imported at the top, so ``--help`` answers at once.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +22,8 @@ import click
 from pipeline import __version__
 from pipeline.benchmark.prepare import choose_pipelines, prepare
 from pipeline.cli.benchmark import compare, gallery, report
-from pipeline.cli.options import count, on_cluster, shared
-from pipeline.errors import ConfigError
+from pipeline.cli.options import Names, check_named, count, on_cluster, shared
+from pipeline.errors import ConfigError, OutputError
 from pipeline.optional import PYTHON, why_not_here
 from pipeline.system.threads import keep_freed_memory
 from pipeline.typing import Table
@@ -28,6 +31,9 @@ from pipeline.typing import Table
 INTERRUPTED = 130
 TERMINATED = 143
 _INTERNAL = 70
+_CLOSED = 1
+_UNHEARD = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EDQUOT, errno.EFBIG)
+"""What writing to the standard output fails with, where it is a file or a pipe."""
 
 
 class _Commands(click.Group):
@@ -83,37 +89,71 @@ for _command in (compare, report, gallery):
 
 
 @commands.command()
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.argument("model", default="")
+@click.argument("source", metavar="IN", default="")
+@click.argument("target", metavar="OUT", default="")
 @click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
-@click.option("--method", help="predict_proba, predict, transform, …; the first there is.")
-@click.option("--copy-columns", default="", help="Columns of IN to copy to OUT, with commas.")
-@click.option("--rows", default=131_072, type=click.IntRange(min=1), show_default=True,
-              help="Rows of a batch.")  # fmt: skip
+@click.option("--method", help="predict_proba, predict, transform, …, and no other; by default the "
+              "first there is, with the class beside probabilities.")  # fmt: skip
+@click.option(
+    "--copy-columns",
+    "keep",
+    default=(),
+    type=Names(),
+    multiple=True,
+    help="Columns of IN to copy to OUT, with commas; a name with a comma in quotes.",
+)
+@click.option(
+    "--rows",
+    default=131_072,
+    type=click.IntRange(min=1),
+    show_default=True,
+    help="Rows of a batch.",
+)
 @click.option("--forests", default="own", help="own or nvforest, for tree ensembles.")
 @click.option("--sha256", metavar="HEX", help="What IN must have.")
-@click.option("--allow-empty", default="", help="Columns that may lack any value.")
+@click.option(
+    "--allow-empty",
+    default=(),
+    type=Names(),
+    multiple=True,
+    help="Columns that may lack any value.",
+)
 @on_cluster
 def predict(
-    model: Path, source: Path, target: Path, cluster: str | None, workers: int | None,
-    **options: Any,
+    model: str, source: str, target: str, cluster: str | None, workers: int | None,
+    keep: Sequence[list[str]], allow_empty: Sequence[list[str]], **options: Any,
 ) -> None:  # fmt: skip
-    """Predict the rows of IN (Parquet, CSV) with a saved MODEL, into OUT (Parquet)."""
+    """Predict the rows of IN (CSV, Parquet, …) with a saved MODEL, into OUT (.csv, .parquet, …)."""
     from pipeline.distributed.cluster import optional_cluster
-    from pipeline.serving.predict import PredictionJob, batches, predict_file
+    from pipeline.serving.predict import PredictionJob, batches, run_job
     from pipeline.system.progress import progress
 
-    keep, may = ([n.strip() for n in options.pop(name).split(",") if n.strip()]
-                 for name in ("copy_columns", "allow_empty"))  # fmt: skip
-    job = PredictionJob(model, source, target, keep=keep, allow_empty=may, **options)
+    check_named(model, source, target)
+    copied, may = (list(chain.from_iterable(names)) for names in (keep, allow_empty))
+    job = PredictionJob(
+        Path(model), Path(source), Path(target), keep=copied, allow_empty=may, **options
+    )
+    job.check()
     with (
         optional_cluster(cluster, workers=workers),
         progress("batches", batches(job)) as line,
     ):
-        record = predict_file(job, line)
+        record = run_job(job, line)
     rate = record.rows / record.seconds
     click.echo(f"predictions: {target} ({record.rows:,} rows, {rate:,.0f} a second)")
+
+
+@commands.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
+def models(folder: Path) -> None:
+    """List the saved models in FOLDER (runs): task, metrics, when they were made."""
+    from pipeline.serving.models import find_models
+
+    if not (found := find_models(folder)):
+        raise ConfigError(f"{folder}: holds no model; `{PYTHON} -m pipeline run TASK` makes some")
+    for each in found:
+        click.echo(str(each))
 
 
 @commands.command()
@@ -221,12 +261,36 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, previous)
 
 
+@contextmanager
+def _speaking() -> Iterator[None]:
+    """Say in one sentence that the standard output cannot be written; of a closed pipe nothing."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _UNHEARD or error.filename is not None:
+            raise
+        if error.errno != errno.EPIPE:
+            raise OutputError(f"standard output: {error.strerror}") from error
+        sys.exit(_CLOSED)
+    finally:
+        _drop_unsaid()
+
+
+def _drop_unsaid() -> None:
+    """Drop what the standard output does not take, which would fail again when Python ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run a command; every error that was meant to be read ends in one message and its code."""
     keep_freed_memory()
     try:
-        with _terminable():
+        with _terminable(), _speaking():
             commands(prog_name=f"{PYTHON} -m pipeline", standalone_mode=False)
+            sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; nothing was published", err=True)
         sys.exit(INTERRUPTED)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+
+from pipeline.errors import ConfigError
+from pipeline.optional import PYTHON
 
 
 def shared(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,3 +54,45 @@ def count(text: str) -> int:
     if number != int(number):
         raise ValueError(f"{text!r} is not a whole number")
     return int(number)
+
+
+class Names(click.ParamType[list[str]]):
+    """Names with commas between them, written as a line of CSV.
+
+    >>> Names().convert('carrier, "price, EUR"', None, None)
+    ['carrier', 'price, EUR']
+    """
+
+    name = "names"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[str]:
+        """Return the names."""
+        if isinstance(value, list):
+            return value
+        try:
+            rows = list(csv.reader([value], skipinitialspace=True, strict=True))
+        except csv.Error as error:
+            self.fail(f'{value}: {error}; write a,"b, c" for two names', param, ctx)
+        return [name.strip() for row in rows for name in row if name.strip()]
+
+
+def check_named(model: str, source: str, target: str) -> None:
+    """Check that ``predict`` was told what with, of what and where to.
+
+    Raises
+    ------
+    ConfigError
+        Something is missing; it says how to name it, and which models there are.
+    """
+    given = {"MODEL": model, "IN": source, "OUT": target}
+    lost = [name for name, value in given.items() if not value.strip()]
+    if not lost:
+        return
+    from pipeline.serving.models import suggest_models
+
+    way = f"{PYTHON} -m pipeline predict MODEL IN OUT, or make predict MODEL=… IN=… OUT=…"
+    # MODEL may also be a folder of several.
+    there_are = suggest_models(Path(model)) if "MODEL" in lost else ""
+    raise ConfigError(f"predict needs {', '.join(lost)}: {way}{there_are}")

@@ -37,6 +37,16 @@ def check_target(y: Target, X: Table) -> Any:
     return y
 
 
+def names(y: Target) -> list[str] | None:
+    """Return the names of several targets; None of one, or where they have none.
+
+    >>> names(pd.DataFrame({"price": [1.0], "area": [2.0]}))
+    ['price', 'area']
+    """
+    several = frames.is_frame(y) and len(y.columns) > 1
+    return [str(name) for name in y.columns] if several else None
+
+
 def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
     """Return the weights of the rows for a step, on the host.
 

@@ -20,6 +20,7 @@ from pipeline.data import frames, target
 from pipeline.data.drift import ColumnProfile, fit_profiles
 from pipeline.data.output import CONTAINERS, contained, container, framed
 from pipeline.data.schema import Schema
+from pipeline.data.table_format import TableFormat
 from pipeline.distributed.retry import retry
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.estimator import as_given, inputs
@@ -121,6 +122,10 @@ class Accelerated(Answers):
         What `profile` asks for, of the columns that some step reads.
     classes_ : numpy.ndarray
         The labels, for classifiers.
+    table_format_ : TableFormat or None
+        How files for predictions are read, of a model that was saved with it.
+    target_names_ : list of str or None
+        Of several targets that have names.
     certificate_ : Certificate
         What `certify` found last, for this fit.
     n_features_in_ : int
@@ -138,6 +143,9 @@ class Accelerated(Answers):
     >>> type(model.to_sklearn()).__name__
     'LogisticRegression'
     """
+
+    table_format_: TableFormat | None
+    target_names_: list[str] | None
 
     # The steps of the estimator ask for metadata, and not the model.
     __metadata_request__fit = {WEIGHTS: UNUSED}
@@ -274,6 +282,7 @@ class Accelerated(Answers):
                 if not self._may_ask(choice.name, refused, X) or was_training(self.estimator, log):
                     raise
                 learnt = self._learn_as_given(method, X, y, params, refused)
+        self.table_format_, self.target_names_ = None, target.names(y)
         choice, self.plan_, self.inputs_, X, y, made = learnt
         self.device_, self.device_why_, self.execution_log_ = choice.name, choice.why, log
         self.profile_ = {}
@@ -365,6 +374,7 @@ class Accelerated(Answers):
         """Become the fitted model that was saved; `pipeline.load` calls it."""
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self.inputs_, self.profile_ = plan, takes, profile
+        self.table_format_, self.target_names_ = None, None
         if isinstance(takes, Schema):
             takes.objects = inputs.keeps_objects(plan.nodes[0], choice.name)
         self.execution_log_ = ExecutionLog([])

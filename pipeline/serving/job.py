@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Final, Literal
+from urllib.parse import quote
 
 import msgspec
 
@@ -17,18 +19,17 @@ from pipeline.data.drift import ColumnProfile, Drift
 from pipeline.data.files import digest
 from pipeline.errors import ConfigError, DataError
 from pipeline.planning.plan import Plan, Step
-from pipeline.serving import manifest
+from pipeline.serving import manifest, outputs
 from pipeline.system.atomic import sha256
 
 SCHEMA: Final = "pipeline.prediction/1"
 ROWS: Final = 131_072
 """Rows of a batch: 20 columns of float64 are 20 MiB."""
-PARTS: Final = 2
+PARTS: Final = 3
 """Changes with the form of the parts, so that those of an earlier version are made anew."""
 CHANCE: Final = 1e-6
 """A column without a value is an error where chance makes it so less often than this."""
 FORESTS = ("own", "nvforest")
-METHODS = ("predict_proba", "predict", "transform", "decision_function", "score_samples")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,6 +63,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Batches for which memory ran out, so that they were predicted in parts."""
     cluster: str = ""
     """Whose workers predicted; empty where it was this process."""
+    output: str = ""
+    """The file of the predictions."""
+    output_columns: list[str] = []
+
+    def _repr_html_(self) -> str:
+        """Return a link to the file, and what it holds."""
+        link = f'<a href="{quote(self.output)}">{escape(self.output)}</a>'
+        columns = ", ".join(map(escape, self.output_columns))
+        return (
+            f"<p>{self.rows:,} rows predicted by <code>{escape(self.model)}</code> "
+            f"({escape(self.method)}) in {self.seconds:.1f} s: {link}</p><p>{columns}</p>"
+        )
 
 
 @dataclass(frozen=True)
@@ -71,13 +84,14 @@ class PredictionJob:
     Parameters
     ----------
     model, source, target : Path
-        The model's folder, a Parquet or CSV file, and the Parquet file to write.
+        The model's folder, a table, and the file to write: CSV or JSON lines where its name says
+        so, and Parquet otherwise.
     device : {"auto", "cpu", "cuda"}
     method : str, optional
         By default ``"predict_proba"``, ``"predict"`` or ``"transform"``, the first that
-        the model has.
+        the model has; the first with the class beside the probabilities.
     keep : sequence of str
-        Columns of the input to copy to the output.
+        Columns of the input to copy to the output; without any, the rows are numbered.
     rows : int
         Of a batch.
     forests : {"own", "nvforest"}
@@ -111,26 +125,25 @@ class PredictionJob:
         """
         if self.forests not in FORESTS:
             raise ConfigError(f"forests={self.forests!r} is not one of {', '.join(FORESTS)}")
-        if not self.source.is_file():
-            what = "a folder, and one file is read" if self.source.is_dir() else "no such file"
-            raise DataError(f"{self.source}: {what}")
+        outputs.kind_of(self.target)
+        if not self.source.exists():
+            raise DataError(f"{self.source}: no such file")
         target = self.target.resolve()
         if target.exists() and target.samefile(self.source):
             raise ConfigError(f"{self.target}: is the input; choose another name for the output")
-        if self.model.resolve() in (target, *target.parents):
-            raise ConfigError(f"{self.target}: lies in the model's folder; choose another one")
+        for folder, whole in ((self.model, manifest.is_model), (self.source, Path.is_dir)):
+            if folder.resolve() in target.parents and whole(folder):
+                raise ConfigError(f"{self.target}: lies in {folder}; choose another folder")
         if self.sha256 and (actual := digest(self.source)) != self.sha256.lower():
             raise DataError(f"{self.source}: has the SHA-256 {actual}, and not {self.sha256}")
 
     def identity(self) -> str:
         """Return a hash that is the same for the same work on the same files."""
-        stat = self.source.stat()
+        stats = [(str(each.resolve()), each.stat()) for each in files_of(self.source)]
         facts = [
             SCHEMA,
             PARTS,
-            str(self.source.resolve()),
-            stat.st_size,
-            stat.st_mtime_ns,
+            [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats],
             sums(self.model),
             self.device,
             self.method,
@@ -139,6 +152,11 @@ class PredictionJob:
             self.forests,
         ]
         return sha256(msgspec.json.encode(facts))
+
+
+def files_of(source: Path) -> list[Path]:
+    """Return a file, or the files of a folder in order."""
+    return sorted(path for path in [source, *source.rglob("*")] if path.is_file())
 
 
 def sums(model: Path) -> str:

@@ -14,6 +14,7 @@ from pipeline.estimator.as_given import GivenInput
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import run_as_given
 from pipeline.serving import manifest, state, steps
+from pipeline.serving.models import find_models, list_models, suggest_models
 from pipeline.system.devices import Choice, choose, prepare_memory
 
 
@@ -46,12 +47,17 @@ def load(path: str | Path, device: str = "auto") -> Accelerated:
         raise DataError(_no_model(folder))
     described, files = manifest.read_manifest(folder)
     _warn_of_versions(described.versions, folder)
-    return unpack(files, device)
+    model = unpack(files, device)
+    model.table_format_, model.target_names_ = described.table_format, described.targets
+    return model
 
 
 def _no_model(folder: Path) -> str:
     if not folder.exists():
-        return f"{folder}: no such model; make one with `pipeline.save(model, path)`"
+        made = "; make one with `pipeline.save(model, path)`"
+        return f"{folder}: no such model{suggest_models(folder) or made}"
+    if models := find_models(folder):
+        return f"{folder}: a folder of models; name one of them:\n{list_models(models)}"
     return (
         f"{folder}: not a folder that `pipeline.save` made; pickles, skops files and boosters are "
         "not read: fit the model again and save it"

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from pipeline.data.table_format import TableFormat
 from pipeline.errors import DataError
 from pipeline.optional import version
 from pipeline.records import Placement
@@ -75,6 +76,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     certificate: dict[str, Any] | None
     """Of parity with scikit-learn, where one was made."""
     parts: list[ModelPart]
+    table_format: TableFormat | None = None
+    """How the file of the training rows was written, where that is known."""
+    targets: list[str] | None = None
+    """Names of the targets, where there were several."""
 
 
 def versions() -> dict[str, str]:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from pipeline.data.drift import Counted
 from pipeline.errors import OutputError
+from pipeline.serving import outputs
 from pipeline.system.atomic import flush, locked, writing
 
 
@@ -95,20 +96,14 @@ def publish_parts(folder: Path, target: Path, name: str, record: bytes) -> None:
     folder : Path
         Of the parts.
     target : Path
-        A Parquet file.
+        Its name says what it is.
     name : str
-        Key of the record in the file's metadata.
+        Key of the record in the metadata of a Parquet file.
     record : bytes
         JSON; also written beside the file, as ``target.record.json``.
     """
-    paths = sorted(folder.glob("*.parquet"))
-    schema = pq.read_schema(paths[0])
-    schema = schema.with_metadata({**(schema.metadata or {}), name: record})
     draft, beside = folder / "result", folder / "record"
-    with pq.ParquetWriter(draft, schema, write_page_checksum=True) as writer:
-        for path in paths:
-            table = pq.read_table(path, page_checksum_verification=True)
-            writer.write_table(table.cast(schema))
+    outputs.write_file(draft, target, sorted(folder.glob("*.parquet")), name, record)
     beside.write_bytes(record)
     flush(draft, beside)
     target = target.resolve()

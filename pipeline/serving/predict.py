@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipeline.data import drift, frames, partitioned
 from pipeline.data.convert import from_arrow
@@ -30,14 +31,15 @@ from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, OutOfMemory
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.inputs import TextInput
-from pipeline.serving import parts
+from pipeline.serving import outputs, parts
+from pipeline.serving.answers import METHODS, Question, unique
 from pipeline.serving.job import (
-    METHODS,
     ROWS,
     SCHEMA,
     PredictionJob,
     Record,
     check_empty,
+    files_of,
     serve_forests,
     sums,
     warn_of_marks,
@@ -57,6 +59,7 @@ __all__ = [
     "Record",
     "batches",
     "predict_file",
+    "run_job",
 ]
 
 FEWEST: Final = 64
@@ -65,14 +68,39 @@ _KINDS: Final[Mapping[type, str]] = {TextInput: "text", Schema: "number"}
 """What a file without names at fit holds."""
 
 
-def predict_file(job: PredictionJob, say: Say) -> Record:
-    """Write the predictions and their record; inside of `pipeline.cluster`, its workers predict.
+def predict_file(
+    model: str | Path,
+    source: str | Path,
+    target: str | Path,
+    *,
+    copy_columns: Sequence[str] = (),
+    device: str = "auto",
+    say: Say | None = None,
+    **options: Any,
+) -> Record:
+    """Predict the rows of a file with a saved model; inside of `pipeline.cluster`, on its workers.
 
     Parameters
     ----------
-    job : PredictionJob
-    say : callable
+    model : str or Path
+        Folder that `save` or ``.venv/bin/python -m pipeline run`` made.
+    source : str or Path
+        CSV, JSON lines, Parquet, Feather, or a folder of one kind of them, read as the file of the
+        training rows was.
+    target : str or Path
+        The file to write: CSV or JSON lines where its name says so, and Parquet otherwise.
+    copy_columns : sequence of str
+        Columns of the source to copy; without any, the rows are numbered.
+    device : {"auto", "cpu", "cuda"}
+    say : callable, optional
         Gets a line of text for every batch.
+    **options
+        Fields of `PredictionJob`: ``method``, ``rows``, ``forests``, ``sha256``, ``allow_empty``.
+
+    Returns
+    -------
+    Record
+        What is kept beside the file too; a notebook shows a link to the file.
 
     Raises
     ------
@@ -88,7 +116,37 @@ def predict_file(job: PredictionJob, say: Say) -> Record:
         A worker of the cluster was lost in every attempt at a batch.
     OutputError
         The disk is full, or the folder read-only.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pandas as pd
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from pipeline import Accelerated, predict_file, save
+    >>> X = pd.DataFrame({"length": [1.0, 2.0, 8.0, 9.0]})
+    >>> tree = Accelerated(DecisionTreeClassifier(), "cpu").fit(X, ["cat", "cat", "dog", "dog"])
+    >>> with tempfile.TemporaryDirectory() as home:
+    ...     folder = pathlib.Path(home)
+    ...     X.to_csv(folder / "new.csv", index=False)
+    ...     model = save(tree, folder / "pets.model")
+    ...     record = predict_file(model, folder / "new.csv", folder / "pets.csv")
+    ...     print((folder / "pets.csv").read_text().rstrip())
+    "row","prediction","probability_cat","probability_dog"
+    0,"cat",1,0
+    1,"cat",1,0
+    2,"dog",0,1
+    3,"dog",0,1
     """
+    if isinstance(model, Accelerated):
+        raise ConfigError("predict_file takes a saved model; pass pipeline.save(model, path)")
+    job = PredictionJob(
+        Path(model), Path(source), Path(target), device, keep=copy_columns, **options
+    )
+    return run_job(job, say or (lambda text: None))
+
+
+def run_job(job: PredictionJob, say: Say) -> Record:
+    """Write the predictions and their record; `predict_file` says what is raised."""
     job.check()
     start = time.perf_counter()
     batch = Predictor(job)
@@ -116,7 +174,10 @@ class Predictor:
         self.model: Accelerated = load(job.model, job.device)
         if job.forests == "nvforest":
             serve_forests(self.model.plan_, self.model.device_)
-        self.method = self._method()
+        try:
+            self.question = Question.of(self.model, job.method)
+        except ConfigError as error:
+            raise ConfigError(f"{job.model}: {error}") from error
         taken = self.model.inputs_
         kinds: Mapping[str, str] = getattr(taken, "kinds", {})
         whole = TableFile(job.source, None, kinds)
@@ -139,17 +200,6 @@ class Predictor:
 
     def _unnamed(self) -> list[str]:
         return [name for name in self.there if name not in self.copied]
-
-    def _method(self) -> str:
-        has = [name for name in METHODS if hasattr(self.model, name)]
-        if not has:
-            known = "answers for the rows that it learnt from alone"
-            raise ConfigError(f"{self.job.model}: {known}; save one that predicts or transforms")
-        if self.job.method is None:
-            return has[0]
-        if self.job.method not in has:
-            raise ConfigError(f"the model has no {self.job.method!r}; there are {', '.join(has)}")
-        return self.job.method
 
     def write_parts(self, folder: Path, say: Say) -> None:
         """Write the parts that are not there yet."""
@@ -183,24 +233,36 @@ class Predictor:
         try:
             taken = self.model.inputs_.take(X)
             counted, casts = self._compare(X, taken)
-            answer, pieces = self._answer(taken)
+            pieces: list[int] = []
+            answers = self.question.columns(partial(self._ask, taken, pieces))
         except DataError as error:
             raise DataError(
                 f"{self.job.source}: {error} (rows are counted from row {start:,} of the file)"
             ) from error
-        copied = {name: table[name] for name in self.copied}
-        output = pa.table({**copied, **self._columns(answer)})
+        output = pa.table(unique([*self._identity(table, start), *answers.items()]))
+        outputs.check_types(self.job.target, output.schema)
         valued = [name for name in table.column_names if table[name].null_count < len(table)]
         part = OutputPart(
-            rows=len(table), counted=counted, casts=casts, valued=valued, halved=pieces > 1
+            rows=len(table), counted=counted, casts=casts, valued=valued, halved=max(pieces) > 1
         )
         return part, self._restore_index(output)
 
-    def _answer(self, taken: Any) -> tuple[Any, int]:
-        """Return what the model says of rows, and in how many pieces they had to be asked for."""
+    def _identity(self, table: pa.Table, start: int) -> list[tuple[str, Any]]:
+        """Return the columns that say which row it is: those that are copied, or its number."""
+        if self.copied:
+            return [(name, table[name]) for name in self.copied]
+        return [("row", np.arange(start, start + len(table)))]
+
+    def _ask(self, taken: Any, pieces: list[int], method: str) -> Any:
+        """Return what the model says of rows; note in how many pieces they had to be asked for."""
+        values, number = self._answer(taken, method)
+        pieces.append(number)
+        return self._dense(values, method) if frames.is_sparse(values) else values
+
+    def _answer(self, taken: Any, method: str) -> tuple[Any, int]:
         rows = taken.shape[0]
         try:
-            return getattr(self.model, self.method)(taken), 1
+            return getattr(self.model, method)(taken), 1
         except OutOfMemory as error:
             if rows <= FEWEST:
                 raise OutOfMemory(f"{error} (with {rows} rows at a time)") from error
@@ -211,7 +273,7 @@ class Predictor:
             if hasattr(taken, "iloc")
             else (taken[:cut], taken[cut:])
         )
-        (first, a), (second, b) = (self._answer(half) for half in halves)
+        (first, a), (second, b) = (self._answer(half, method) for half in halves)
         return partitioned.concatenate([first, second]), a + b
 
     def _restore_index(self, output: pa.Table) -> pa.Table:
@@ -247,44 +309,19 @@ class Predictor:
         casts = [f"{n}: {was} became {now}" for was, now, n in pairs if str(was) != str(now)]
         return counted, casts
 
-    @cached_property
-    def classes(self) -> list[str] | None:
-        """The labels as text, for classifiers."""
-        labels = getattr(self.model, "classes_", None)
-        return (
-            None if labels is None or isinstance(labels, list) else [str(each) for each in labels]
-        )
-
-    def _columns(self, values: Any) -> dict[str, Any]:
-        """Return the columns of the output by name."""
-        values = np.asarray(self._dense(values) if frames.is_sparse(values) else values)
-        if values.ndim == 1:
-            what = "prediction" if self.method == "predict" else self.method
-            return {what: pa.array(values)}
-        if self.method == "predict_proba" and self.classes and values.shape[1] == 2:
-            return {"probability": pa.array(values[:, 1])}
-        return dict(zip(self._names(values.shape[1]), map(pa.array, values.T), strict=True))
-
-    def _dense(self, values: Any) -> Any:
+    def _dense(self, values: Any, method: str) -> Any:
         """Return sparse rows with all their cells, as a Parquet file has them, where they fit."""
         rows, width = values.shape
         a_row, free = width * values.dtype.itemsize, partitioned.room("cpu")
         if partitioned.COPIES * rows * a_row > free:
             raise ConfigError(
-                f"{self.method} makes {width:,} columns, of which a Parquet file holds every cell: "
+                f"{method} makes {width:,} columns, of which a file holds every cell: "
                 f"{rows:,} rows are {rows * a_row:,} bytes, and {partitioned.COPIES} times that is "
                 f"needed: {free:,} are free; set rows (--rows) to at most "
                 f"{free // (partitioned.COPIES * a_row):,}, or group rare categories "
                 "(min_frequency, max_categories)"
             )
         return values.toarray(order="F")  # whose columns Arrow takes over without a copy
-
-    def _names(self, width: int) -> list[str]:
-        if self.method == "transform" and hasattr(self.model, "get_feature_names_out"):
-            return [str(name) for name in self.model.get_feature_names_out()]
-        if self.classes and len(self.classes) == width:
-            return [f"probability_{label}" for label in self.classes]
-        return [f"{self.method}_{j}" for j in range(width)]
 
     def record(self, folder: Path, before: int, seconds: float) -> Record:
         """Return what is said of all parts."""
@@ -300,10 +337,10 @@ class Predictor:
             model=str(self.job.model),
             model_sha256=sums(self.job.model),
             input=str(self.job.source),
-            input_bytes=self.job.source.stat().st_size,
+            input_bytes=sum(each.stat().st_size for each in files_of(self.job.source)),
             rows=sum(part.rows for part in done),
-            method=self.method,
-            classes=self.classes,
+            method=self.question.method,
+            classes=self.question.classes,
             device=self.model.device_,
             seconds=seconds,
             batches=len(done),
@@ -314,6 +351,8 @@ class Predictor:
             empty=self._empty(done),
             halved=sum(part.halved for part in done),
             cluster=cluster.about if (cluster := active()) is not None else "",
+            output=str(self.job.target),
+            output_columns=pq.read_schema(folder / "00000000.parquet").names,
         )
 
     def _empty(self, done: Sequence[OutputPart]) -> list[str]:

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from pipeline.data.schema import Schema
+from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.inputs import DaskInput
@@ -36,11 +37,15 @@ class About:
         Of the file of the training rows.
     certificate : mapping, optional
         Of parity with scikit-learn, as JSON can hold it.
+    format : TableFormat, optional
+        How the file of the training rows was written, by which files are read for predictions; by
+        default what the model has as `table_format_`.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     data_sha256: str | None = None
     certificate: Mapping[str, Any] | None = None
+    format: TableFormat | None = None
 
 
 def save(model: Accelerated, path: str | Path, about: About | None = None) -> Path:
@@ -178,6 +183,8 @@ def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> M
         data_sha256=about.data_sha256,
         certificate=_certificate(model, about),
         parts=manifest.list_parts(files),
+        table_format=about.format or model.table_format_,
+        targets=model.target_names_,
     )
 
 

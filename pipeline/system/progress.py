@@ -8,7 +8,23 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from pipeline.errors import OutputError
+
 Say = Callable[[str], None]
+
+
+@contextmanager
+def saying() -> Iterator[None]:
+    """Raise `OutputError` where the standard output is a file that cannot be written.
+
+    A pipe whose reader is gone is no error.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"standard output: {error.strerror}; nothing more is said") from error
 
 
 @contextmanager
@@ -30,7 +46,12 @@ def progress(what: str, total: int) -> Iterator[Say]:
     """
     console = Console()
     if not console.is_terminal:
-        yield lambda text: print(text, file=console.file, flush=True)
+
+        def tell(text: str) -> None:
+            with saying():
+                print(text, file=console.file, flush=True)
+
+        yield tell
         return
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     # Twice a second: drawing must not take processor time from what is measured.

@@ -158,7 +158,7 @@ def test_a_file_is_predicted_by_it_where_it_is_asked_for(
         job = predict.PredictionJob(
             folder, tmp_path / "in.parquet", tmp_path / how, "cpu", forests=how
         )
-        predict.predict_file(job, lambda _: None)
+        predict.run_job(job, lambda _: None)
     own, theirs = (pd.read_parquet(tmp_path / how) for how in FORESTS)
     pd.testing.assert_frame_equal(own, theirs)
     assert library["devices"] == ["cpu"], "only where it was asked for"

@@ -30,6 +30,7 @@ COMMANDS = [
     "report",
     "gallery",
     "predict",
+    "models",
     "data",
     "new-task",
     "list",

@@ -122,7 +122,7 @@ def test_a_batch_that_does_not_fit_is_predicted_in_halves(
     wanted = load_model(folder, "cpu").predict_proba(programs.TABLE)[:, 1]
     asked = small(monkeypatch, 70)
     job = predict.PredictionJob(folder, tmp_path / "in.parquet", tmp_path / "out", "cuda")
-    record = predict.predict_file(job, lambda _: None)
+    record = predict.run_job(job, lambda _: None)
     assert (record.device, record.batches, record.halved) == ("cuda", 1, 1)
     assert asked == [240, 120, 60, 60, 120, 60, 60]
     assert [c.name for c in device.calls].count("get_default_memory_pool") == 3
@@ -138,7 +138,7 @@ def test_a_gpu_without_room_for_a_few_rows_ends_with_an_error_and_no_output(
     small(monkeypatch, 0)
     job = predict.PredictionJob(folder, tmp_path / "in.parquet", tmp_path / "out", "cuda")
     with pytest.raises(OutOfMemory, match=r"the GPU ran out in predict_proba; .*60 rows at a time"):
-        predict.predict_file(job, lambda _: None)
+        predict.run_job(job, lambda _: None)
     assert not (tmp_path / "out").exists()
 
 

@@ -35,7 +35,7 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, explain, load, save
 from pipeline.serving.job import PredictionJob
-from pipeline.serving.predict import predict_file
+from pipeline.serving.predict import run_job
 from tests.estimator.test_sparse_output import assert_same
 
 ROWS = 200
@@ -224,12 +224,12 @@ def test_files_are_predicted(kind: str, tmp_path: Path) -> None:
     saved, rows = save(model, tmp_path / "m.model"), tmp_path / f"in.{kind}"
     job = PredictionJob(saved, rows, tmp_path / "out.parquet", device="cpu", rows=7)
     getattr(NEW, f"to_{kind}")(rows, index=False)
-    predict_file(job, say=str)
+    run_job(job, say=str)
     made = pd.read_parquet(tmp_path / "out.parquet").to_numpy()
     np.testing.assert_allclose(made[:, -1], model.predict_proba(NEW)[:, 1])
     getattr(NEW.assign(body=[None, *NEW["body"][1:]]), f"to_{kind}")(rows, index=False)
     with pytest.raises(DataError, match="invalid document(?s:.*)columntransformer.text"):
-        predict_file(job, say=str)
+        run_job(job, say=str)
 
 
 @pytest.mark.parametrize("name", ["sparse as asked for", "hashes", "two columns"])

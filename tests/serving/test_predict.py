@@ -29,7 +29,7 @@ from pipeline.data import partitioned
 from pipeline.data.files import digest
 from pipeline.errors import ConfigError, DataError, OutputLocked
 from pipeline.serving.load import load
-from pipeline.serving.predict import SCHEMA, PredictionJob, Record, batches, predict_file
+from pipeline.serving.predict import SCHEMA, PredictionJob, Record, batches, run_job
 from pipeline.serving.save import save
 from tests import programs
 from tests.commands import ROOT, call
@@ -67,7 +67,7 @@ class Here:
         return replace(PredictionJob(self.model, self.source, self.target, "cpu"), **options)
 
     def predict(self, X: pd.DataFrame | None = None, **options: Any) -> Record:
-        return predict_file(self.job(X, **options), quiet)
+        return run_job(self.job(X, **options), quiet)
 
     def made(self) -> pd.DataFrame:
         return pd.read_parquet(self.target)
@@ -85,7 +85,9 @@ def here(model: Path, tmp_path: Path) -> Here:
 @pytest.mark.parametrize("rows", [70, len(TABLE) - 1, len(TABLE), 10**6])
 def test_batches_of_any_size_give_what_one_call_gives(here: Here, rows: int) -> None:
     record = here.predict(rows=rows)
-    assert list(here.made()) == ["probability"]
+    assert list(here.made()) == ["row", "prediction", "probability"]
+    assert here.made()["row"].tolist() == list(range(len(TABLE)))
+    np.testing.assert_array_equal(here.made()["prediction"], here.wanted(method="predict"))
     np.testing.assert_array_equal(here.made()["probability"], here.wanted()[:, 1])
     assert (record.rows, record.batches) == (len(TABLE), -(-len(TABLE) // rows))
     names = {path.name for path in here.folder.iterdir()}
@@ -107,7 +109,7 @@ def test_index_order_and_kept_columns_are_those_of_the_input(here: Here, name: s
     X.index = pd.Index([f"row {i}" for i in chance.permutation(len(X))], name=name)
     record = here.predict(X, keep=["more"], rows=70)
     made = here.made()
-    assert list(made) == ["more", "probability"]
+    assert list(made) == ["more", "prediction", "probability"]
     pd.testing.assert_index_equal(made.index, X.index)
     np.testing.assert_array_equal(made["more"], X["more"])
     np.testing.assert_array_equal(made["probability"], here.wanted(X.drop(columns="more"))[:, 1])
@@ -128,21 +130,21 @@ def ending(after: int) -> Any:
 def test_a_terminated_run_continues_after_its_last_batch(here: Here) -> None:
     job = here.job(rows=40)
     with pytest.raises(Ended):
-        predict_file(job, ending(3))
+        run_job(job, ending(3))
     assert not here.target.exists()
-    record = predict_file(job, quiet)
+    record = run_job(job, quiet)
     assert (record.batches_before, record.batches) == (3, len(TABLE) // 40)
     np.testing.assert_array_equal(here.made()["probability"], here.wanted()[:, 1])
-    whole = predict_file(job, quiet)
+    whole = run_job(job, quiet)
     assert whole.batches_before == 0
     assert [c.psi for c in record.columns] == [c.psi for c in whole.columns]
 
 
 def test_other_work_begins_anew(here: Here) -> None:
     with pytest.raises(Ended):
-        predict_file(here.job(rows=80), ending(2))
+        run_job(here.job(rows=80), ending(2))
     assert here.predict(rows=80, method="predict").batches_before == 0
-    assert list(here.made()) == ["prediction"]
+    assert list(here.made()) == ["row", "prediction"]
 
 
 @pytest.mark.slow
@@ -160,7 +162,7 @@ def test_a_killed_run_leaves_the_old_predictions_and_can_go_on(model: Path, tmp_
     process.wait()
     process.stdout.close()
     assert target.read_text() == "old"
-    record = predict_file(PredictionJob(model, source, target, "cpu", rows=50), quiet)
+    record = run_job(PredictionJob(model, source, target, "cpu", rows=50), quiet)
     assert 5 <= record.batches_before < record.batches
     assert pq.read_metadata(target).num_rows == 60 * len(TABLE)
 
@@ -248,12 +250,14 @@ def test_models_of_texts_matrices_and_tables(tmp_path: Path) -> None:
     here = fitted(LogisticRegression(), X, np.arange(9) % 3, tmp_path)
     here.predict(pd.DataFrame(X, columns=["a", "b"]), rows=4)
     made = here.made()
-    assert list(made) == ["probability_0", "probability_1", "probability_2"]
-    np.testing.assert_allclose(made.to_numpy(), here.wanted(X))
+    probabilities = ["probability_0", "probability_1", "probability_2"]
+    assert list(made) == ["row", "prediction", *probabilities]
+    np.testing.assert_allclose(made[probabilities], here.wanted(X))
     estimator = make_column_transformer((SimpleImputer(), ["n1"]), (OneHotEncoder(), ["c1"]))
     here = fitted(estimator, TABLE, None, tmp_path)
     here.predict(rows=70)
-    assert list(here.made()) == load(here.model, "cpu").get_feature_names_out().tolist()
+    names = load(here.model, "cpu").get_feature_names_out().tolist()
+    assert list(here.made()) == ["row", *names]
 
 
 def test_sparse_rows_are_written_where_all_their_cells_fit(
@@ -265,7 +269,8 @@ def test_sparse_rows_are_written_where_all_their_cells_fit(
     with pytest.raises(ConfigError, match=r"50 columns.*100 rows are 40,000 bytes.*at most 25,"):
         here.predict(X)
     here.predict(X, rows=25)
-    np.testing.assert_array_equal(here.made(), OneHotEncoder().fit_transform(X).toarray())
+    made = here.made().drop(columns="row")
+    np.testing.assert_array_equal(made, OneHotEncoder().fit_transform(X).toarray())
 
 
 def test_the_command_says_what_it_did(here: Here, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from xgboost import XGBClassifier
 import pipeline
 from pipeline import Accelerated
 from pipeline.errors import DataError
-from pipeline.serving.predict import PredictionJob, Record, predict_file
+from pipeline.serving.predict import PredictionJob, Record, run_job
 from pipeline.serving.save import save
 from tests import clusters, programs
 from tests.commands import call
@@ -27,7 +27,7 @@ from tests.commands import call
 pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")
 TABLE, Y = programs.TABLE, programs.NUMBERS
-OF_A_RUN = {"created", "seconds", "cluster"}
+OF_A_RUN = {"created", "seconds", "cluster", "output"}
 """Fields of the record that differ between two runs of the same work."""
 
 
@@ -63,7 +63,7 @@ def alone(job: PredictionJob) -> Record:
     """Run a job in this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipeline.serving.predict.active", lambda: None)
-        return predict_file(job, nothing)
+        return run_job(job, nothing)
 
 
 def said(record: Record) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def killing(cluster: Any, how_many: int, after: int = 4) -> Callable[[str], None
 @pytest.mark.usefixtures("threads")
 def test_file_and_record_are_those_of_one_process(files: tuple[Path, Path], tmp_path: Path) -> None:
     ours, theirs = job(files, tmp_path / "here"), job(files, tmp_path / "there")
-    here, there = alone(ours), predict_file(theirs, nothing)
+    here, there = alone(ours), run_job(theirs, nothing)
     assert held(theirs.target).equals(held(ours.target))
     assert said(there) == said(here)
     assert (here.cluster, there.cluster) == ("", "the active client")
@@ -111,7 +111,7 @@ def test_a_killed_worker_changes_nothing(
 ) -> None:
     two.client.wait_for_workers(2, timeout=60)
     alone(job(files, tmp_path / "here"))
-    record = predict_file(job(files, tmp_path / "there"), killing(two, how_many))
+    record = run_job(job(files, tmp_path / "there"), killing(two, how_many))
     assert (record.rows, record.batches_before) == (len(TABLE), 0)
     assert held(tmp_path / "there").equals(held(tmp_path / "here"))
 
@@ -130,7 +130,7 @@ def test_a_terminated_run_continues_with_or_without_a_cluster(
 
     work = job(files, tmp_path / "out")
     with pytest.raises(Ended):
-        predict_file(work, ending)
+        run_job(work, ending)
     assert not work.target.exists()
     record = alone(work)
     assert (record.batches_before, record.batches) == (1, len(TABLE) // 10)
@@ -147,7 +147,7 @@ def test_an_error_names_the_rows_as_it_does_without(
     X.astype({"n2": str}).to_parquet(tmp_path / "in.parquet")
     work = PredictionJob(files[0], tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=10)
     errors = []
-    for each in (alone, lambda work: predict_file(work, nothing)):
+    for each in (alone, lambda work: run_job(work, nothing)):
         with pytest.raises(DataError, match="in.parquet") as found:
             each(work)
         errors.append(str(found.value))

@@ -1,0 +1,199 @@
+"""Saved models that nobody has named, and what is remembered of their table."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import pipeline
+from pipeline import Accelerated
+from pipeline.data.table_format import Date, Number, TableFormat, Text
+from pipeline.errors import DataError
+from pipeline.serving import manifest
+from pipeline.serving.models import find_models
+from pipeline.serving.save import About
+from tests.commands import ROOT, assert_one_message, call, python
+from tests.test_make import make
+
+X = pd.DataFrame({"length": np.arange(9.0), "width": np.arange(9.0) % 4})
+FORMAT = TableFormat(
+    encoding="cp1252",
+    delimiter=";",
+    skip_rows=2,
+    missing=("?", "-"),
+    columns={
+        "length": Number(decimal=",", thousands=".", unit="€", stray="missing"),
+        "day": Date(format=("%d.%m.%Y", "%d.%m.%y")),
+        "name": Text(same={"YES": "yes"}),
+    },
+)
+
+
+def model() -> Accelerated:
+    """Return a fitted model."""
+    return Accelerated(LinearRegression(), device="cpu").fit(X, X["width"])
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Return a folder with a run of two models, one of its own, and what is none."""
+    about = About({"r2": 0.5})
+    for name in ("linear", "boosting"):
+        pipeline.save(model(), tmp_path / "runs" / "houses" / f"{name}.model", about)
+    (tmp_path / "runs" / "houses" / "record.json").write_text('{"task": "houses", "more": 1}')
+    pipeline.save(model(), tmp_path / "runs" / "mine")
+    shutil.copytree(tmp_path / "runs" / "mine", tmp_path / "runs" / ".mine.draft-1")
+    (tmp_path / "runs" / "broken").mkdir()
+    (tmp_path / "runs" / "broken" / manifest.MANIFEST).write_text("{")
+    return tmp_path / "runs"
+
+
+def test_a_model_remembers_how_its_table_was_read(tmp_path: Path) -> None:
+    fitted = model()
+    assert fitted.table_format_ is None
+    first = pipeline.load(pipeline.save(fitted, tmp_path / "a", About(format=FORMAT)), "cpu")
+    assert first.table_format_ == FORMAT
+    again = pipeline.load(pipeline.save(first, tmp_path / "b"), "cpu")
+    assert again.table_format_ == FORMAT
+    other = pipeline.save(first, tmp_path / "c", About(format=TableFormat(delimiter="|")))
+    assert pipeline.load(other, "cpu").table_format_ == TableFormat(delimiter="|")
+    assert again.fit(X, X["width"]).table_format_ is None, "fitted on other rows"
+    assert pipeline.load(pipeline.save(again, tmp_path / "d"), "cpu").table_format_ is None
+
+
+def test_a_model_remembers_the_names_of_its_targets(tmp_path: Path) -> None:
+    fitted = Accelerated(LinearRegression(), device="cpu").fit(X, X + 1)
+    assert fitted.target_names_ == ["length", "width"]
+    kept = pipeline.load(pipeline.save(fitted, tmp_path / "m"), "cpu")
+    assert kept.target_names_ == ["length", "width"]
+    assert kept.fit(X, X["width"]).target_names_ is None
+
+
+def test_models_are_found_with_task_and_metrics(runs: Path) -> None:
+    found = {str(each.path.relative_to(runs)): each for each in find_models(runs)}
+    assert list(found) == ["houses/boosting.model", "houses/linear.model", "mine"]
+    assert found["mine"].task == ""
+    first = found["houses/linear.model"]
+    assert (first.task, first.metrics) == ("houses", {"r2": 0.5})
+    assert str(first) == f"{first.path}  houses  r2 0.5000  {first.created}"
+    assert list(find_models(runs / "houses" / "linear.model"))[0].task == "houses"
+
+
+@pytest.mark.parametrize("folder", ["houses", "houses/bosting.model", "."])
+def test_a_folder_or_an_unknown_model_names_those_that_are_there(folder: str, runs: Path) -> None:
+    says = r"(a folder of models; name one of them|no such model; the models in .*houses):\n"
+    with pytest.raises(DataError, match=says) as found:
+        pipeline.load(runs / folder)
+    assert str(runs / "houses" / "boosting.model") in str(found.value)
+    code, out, err = call("predict", runs / folder, ROOT / "README.md", runs / "out.csv")
+    assert (code, out) == (65, "")
+    assert f"{runs / 'houses' / 'linear.model'}  houses  r2 0.5000" in err
+
+
+def test_models_are_listed(runs: Path) -> None:
+    code, out, err = call("models", runs)
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()] == [
+        str(each.path) for each in find_models(runs)
+    ]
+    empty = runs / "houses" / "linear.model" / "no"
+    assert_one_message(call("models", empty), 2, "holds no model", "pipeline run TASK")
+
+
+@pytest.mark.parametrize(
+    ("given", "lost"),
+    [
+        ((), "MODEL, IN, OUT"),
+        (("m",), "IN, OUT"),
+        (("m", "in", ""), "OUT"),
+        (("", "i"), "MODEL, OUT"),
+    ],
+    ids=str,
+)
+def test_what_was_not_named_is_asked_for(given: tuple[str, ...], lost: str) -> None:
+    done = call("predict", *given)
+    assert (done.code, done.out) == (2, "")
+    assert f"predict needs {lost}: " in done.err
+    assert "make predict MODEL=… IN=… OUT=…" in done.err
+
+
+def test_without_a_model_those_of_runs_are_named(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = python("-c", f"import os; os.chdir({str(runs.parent)!r}); from pipeline.cli.main import "
+                  "main; import sys; sys.argv = ['p', 'predict']; main()")  # fmt: skip
+    assert done.code == 2
+    assert "the models in runs:\n  runs/houses/boosting.model  houses  r2 0.5000" in done.err
+
+
+NAMES = [
+    ("a,b", ["a", "b"]),
+    (" a , b ,", ["a", "b"]),
+    ('"price, EUR",b', ["price, EUR", "b"]),
+    ('a, "say ""hi"""', ["a", 'say "hi"']),
+    ("", []),
+    ("it's $5 `x` \\t", ["it's $5 `x` \\t"]),
+]
+
+
+@pytest.mark.parametrize(("text", "names"), NAMES)
+def test_columns_are_named_as_csv_names_them(text: str, names: list[str], tmp_path: Path) -> None:
+    folder = pipeline.save(model(), tmp_path / "m")
+    table = X.assign(**{name: range(len(X)) for name in names})
+    table.to_csv(tmp_path / "in.csv", index=False)
+    work = [folder, tmp_path / "in.csv", tmp_path / "out.csv", "--device", "cpu"]
+    done = call("predict", *work, "--copy-columns", text, "--copy-columns", "width")
+    assert (done.code, done.err) == (0, "")
+    assert list(pd.read_csv(tmp_path / "out.csv")) == [*names, "width", "prediction"]
+
+
+def test_a_quote_that_is_not_closed_is_said(tmp_path: Path) -> None:
+    done = call("predict", "m", "i", "o", "--copy-columns", '"a')
+    assert done.code == 2
+    assert 'write a,"b, c" for two names' in done.err
+
+
+AWKWARD = ["a b's", 'say "hi"', "cost $HOME $$ $(x)", "`touch me`", "100%;#"]
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_make_hands_any_path_and_column_on(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    pipeline.save(model(), folder / "m")
+    X.assign(**{name: range(len(X))}).to_csv(folder / "in.csv", index=False)
+    quoted = '"' + name.replace('"', '""') + '"'
+    given = {"MODEL": folder / "m", "IN": folder / "in.csv", "OUT": folder / "o.csv"}
+    arguments = [f"{key}={value}" for key, value in given.items()]
+    done = make("predict", *arguments, f"COPY_COLUMNS={quoted}", f"PYTHON={sys.executable}",
+                "DEVICE=cpu", PYTHONPATH=str(ROOT), GPU="auto")  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(pd.read_csv(folder / "o.csv")) == [name, "prediction"]
+
+
+def unwritable(*arguments: Any) -> tuple[int, str]:
+    """Return how a command ends whose output no disk takes."""
+    command = f"import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-m', 'pipeline', \
+*{[*map(str, arguments)]!r}], stdout=open('/dev/full', 'w')).returncode)"
+    done = python("-c", command)
+    return done.code, done.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device is always full")
+@pytest.mark.parametrize("arguments", [["list"], ["--help"], ["doctor"], ["predict"]], ids=str)
+def test_an_output_that_no_disk_takes_is_one_sentence(arguments: list[str], tmp_path: Path) -> None:
+    if arguments == ["predict"]:
+        X.to_csv(tmp_path / "in.csv", index=False)
+        folder = pipeline.save(model(), tmp_path / "m")
+        arguments = ["predict", str(folder), str(tmp_path / "in.csv"), str(tmp_path / "o.csv")]
+    code, err = unwritable(*arguments)
+    assert code == 73
+    assert err.startswith("error: standard output: No space left on device")
+    assert err.count("\n") == 1

@@ -1,0 +1,264 @@
+"""What predictions look like, as any kind of file, beside what the model says of the frame."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
+
+import pipeline
+from pipeline import Accelerated, predict_file
+from pipeline.errors import ConfigError, DataError
+from tests.names import plain
+
+CHANCE = np.random.default_rng(0)
+X = pd.DataFrame({"length": CHANCE.normal(size=60), "width": CHANCE.normal(size=60)})
+SPECIES = np.array(["Adelie", "Chin, strap", 'Gen"too é'])[CHANCE.integers(0, 3, 60)]
+KINDS = [".parquet", ".pq", "", ".csv", ".tsv", ".jsonl", ".csv.gz", ".tsv.gz", ".jsonl.gz", ".CSV"]
+
+
+def saved(estimator: Any, y: Any, folder: Path) -> Accelerated:
+    """Return a fitted model, which is saved too."""
+    model = Accelerated(estimator, device="cpu").fit(X, y)
+    pipeline.save(model, folder / "model")
+    return model
+
+
+def predicted(folder: Path, table: pd.DataFrame = X, kind: str = "", **options: Any) -> Any:
+    """Return what is written of a table, as pandas reads it."""
+    table.to_parquet(folder / "in.parquet")
+    target = folder / f"out{kind}"
+    predict_file(folder / "model", folder / "in.parquet", target, device="cpu", **options)
+    return read(target)
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Return a file as pandas reads it by its name."""
+    zipped = path.suffix == ".gz"
+    packed = "gzip" if zipped else None
+    suffix = Path(path.stem).suffix if zipped else path.suffix
+    if suffix == ".jsonl":
+        text = (gzip.decompress(path.read_bytes()) if zipped else path.read_bytes()).decode()
+        return pd.DataFrame([json.loads(line) for line in text.splitlines()])
+    if suffix.lower() in (".csv", ".tsv"):
+        cut = "\t" if suffix == ".tsv" else ","
+        return pd.read_csv(path, sep=cut, float_precision="round_trip", compression=packed)
+    return pd.read_parquet(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_file_holds_the_same(kind: str, tmp_path: Path) -> None:
+    model = saved(LogisticRegression(), SPECIES, tmp_path)
+    made = predicted(tmp_path, X, kind, rows=17)
+    names = [f"probability_{name}" for name in np.unique(SPECIES)]
+    assert list(made) == ["row", "prediction", *names]
+    assert made["row"].tolist() == list(range(len(X)))
+    assert made["prediction"].tolist() == model.predict(X).tolist()
+    np.testing.assert_array_equal(made[names].to_numpy(), model.predict_proba(X))
+    assert json.loads((tmp_path / f"out{kind}.record.json").read_text())["output_columns"] == [
+        *made
+    ]
+
+
+LABELS: dict[str, tuple[Any, list[str]]] = {
+    "two texts": (["good", "bad"], ["probability_bad", "probability_good"]),
+    "yes and no": (["yes", "no"], ["probability_no", "probability_yes"]),
+    "0 and 1": ([0, 1], ["probability"]),
+    "0.0 and 1.0": ([0.0, 1.0], ["probability"]),
+    "booleans": ([False, True], ["probability"]),
+    "1 and 2": ([1, 2], ["probability_1", "probability_2"]),
+    "-1 and 1": ([-1, 1], ["probability_-1", "probability_1"]),
+    "three numbers": ([3, 5, 9], ["probability_3", "probability_5", "probability_9"]),
+    "texts of digits": (["0", "1"], ["probability_0", "probability_1"]),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_classes_have_their_names_and_type(labels: str, tmp_path: Path) -> None:
+    classes, names = LABELS[labels]
+    y = np.resize(np.array(classes), len(X))
+    model = saved(LogisticRegression(), y, tmp_path)
+    made = predicted(tmp_path)
+    assert list(made) == ["row", "prediction", *names]
+    assert made["prediction"].tolist() == model.predict(X).tolist()
+    assert made["prediction"].dtype == pd.Series(y.tolist()).dtype
+    np.testing.assert_array_equal(made[names], model.predict_proba(X)[:, -len(names) :])
+
+
+CLASSIFIERS = [
+    RandomForestClassifier(4, random_state=0),
+    GradientBoostingClassifier(n_estimators=2, max_depth=1, min_samples_leaf=40),  # learns nothing
+    DecisionTreeClassifier(max_depth=1),
+    XGBClassifier(n_estimators=2),
+    FixedThresholdClassifier(LogisticRegression(), threshold=0.2, response_method="predict_proba"),
+]
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=plain)
+def test_the_prediction_is_that_of_the_model(estimator: Any, tmp_path: Path) -> None:
+    y = np.resize([0, 1], len(X))  # as many of each: a model that learns nothing ties
+    model = saved(estimator, y, tmp_path)
+    made = predicted(tmp_path, rows=25)
+    np.testing.assert_array_equal(made["prediction"], model.predict(X))
+    np.testing.assert_array_equal(made["probability"], model.predict_proba(X)[:, 1])
+
+
+METHODS: dict[str, tuple[Any, Any, str | None, list[str]]] = {
+    "regression": (LinearRegression(), X["width"] * 2, None, ["prediction"]),
+    "no probabilities": (LinearSVC(), SPECIES, None, ["prediction"]),
+    "predict": (LogisticRegression(), SPECIES, "predict", ["prediction"]),
+    "decision": (LogisticRegression(), X["width"] > 0, "decision_function", ["decision_function"]),
+    "decisions": (
+        LogisticRegression(),
+        np.resize(["a", "b", "c"], 60),
+        "decision_function",
+        ["decision_function_a", "decision_function_b", "decision_function_c"],
+    ),
+    "probabilities": (
+        LogisticRegression(),
+        np.resize(["a", "b"], 60),
+        "predict_proba",
+        ["probability_a", "probability_b"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", METHODS)
+def test_a_method_that_is_named_is_all_that_is_written(case: str, tmp_path: Path) -> None:
+    estimator, y, method, names = METHODS[case]
+    model = saved(estimator, y, tmp_path)
+    made = predicted(tmp_path, method=method)
+    assert list(made) == ["row", *names]
+    wanted = getattr(model, method or "predict")(X)
+    np.testing.assert_array_equal(made[names].to_numpy().squeeze(), wanted)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_several_targets_have_their_names(named: bool, tmp_path: Path) -> None:
+    y = pd.DataFrame({"price": X["width"] * 2, "area": X["length"] - 1})
+    model = saved(LinearRegression(), y if named else y.to_numpy(), tmp_path)
+    names = ["prediction_price", "prediction_area"] if named else ["prediction_0", "prediction_1"]
+    np.testing.assert_array_equal(predicted(tmp_path)[names], model.predict(X))
+
+
+def test_several_targets_of_classes_have_a_column_for_each_class(tmp_path: Path) -> None:
+    y = pd.DataFrame({"late": (X["width"] > 0).astype(int), "kind": SPECIES})
+    model = saved(RandomForestClassifier(3, random_state=0), y.astype(str), tmp_path)
+    made = predicted(tmp_path, rows=50)
+    late, kinds = model.predict_proba(X)
+    names = [f"probability_kind_{each}" for each in np.unique(SPECIES)]
+    assert list(made)[:3] == ["row", "prediction_late", "prediction_kind"]
+    np.testing.assert_array_equal(made[names], kinds)
+    np.testing.assert_array_equal(made[["probability_late_0", "probability_late_1"]], late)
+    assert made["prediction_kind"].tolist() == model.predict(X)[:, 1].tolist()
+
+
+COPIED: dict[str, list[Any]] = {
+    "text": ["a", 'b,"c"', "tab\tline\nend", "", "é𝄞", "=1+1"],
+    "integer": [2**62 + 1, -(2**62), 0, 1, 2, 3],
+    "number": [0.1, 1e-300, 1 / 3, np.nan, 1e300, -0.0],
+    "boolean": [True, False, None, True, False, True],
+    "moment": [datetime.datetime(2024, 2, 29, 1, 2, 3, 4)] * 6,
+    "day": [datetime.date(2024, 2, 29), None] * 3,
+    "decimal": [Decimal("1.10")] * 6,
+}
+
+
+@pytest.mark.parametrize("kind", [".csv", ".tsv.gz", ".jsonl"])
+def test_columns_that_are_copied_come_back(kind: str, tmp_path: Path) -> None:
+    saved(LinearRegression(), X["width"], tmp_path)
+    table = pa.table({**{name: X[name][:6] for name in X}, **COPIED})
+    pq.write_table(table, tmp_path / "in.parquet")
+    options: Any = {"copy_columns": [*COPIED], "device": "cpu", "rows": 4}
+    target = tmp_path / f"out{kind}"
+    predict_file(tmp_path / "model", tmp_path / "in.parquet", target, **options)
+    made = read(target)
+    assert list(made) == [*COPIED, "prediction"]
+    assert made["text"].fillna("").tolist() == COPIED["text"]
+    assert made["integer"].tolist() == COPIED["integer"]
+    np.testing.assert_array_equal(made["number"].astype(float), COPIED["number"])
+    assert pd.to_datetime(made["moment"]).tolist() == COPIED["moment"]
+    assert pd.to_datetime(made["day"]).dt.date.tolist()[::2] == COPIED["day"][::2]
+    assert made["decimal"].astype(float).tolist() == [1.1] * 6
+
+
+@pytest.mark.parametrize("kind", [".csv", ".jsonl"])
+@pytest.mark.parametrize("name", [None, "id", "index"])
+def test_the_index_of_a_frame_says_which_row_it_is(
+    name: str | None, kind: str, tmp_path: Path
+) -> None:
+    saved(LinearRegression(), X["width"], tmp_path)
+    table = X.set_axis(pd.Index([f"r{i}" for i in range(len(X))], name=name))
+    made = predicted(tmp_path, table, kind)
+    assert list(made) == [name or "index", "prediction"]
+    assert made.iloc[:, 0].tolist() == table.index.tolist()
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str, type[Exception]]] = {
+    "Excel": ({"kind": ".xlsx"}, r"out\.xlsx: .*\.parquet, \.csv", ConfigError),
+    "zipped Parquet": ({"kind": ".parquet.gz"}, r"out\.parquet\.gz: ", ConfigError),
+    "no kind at all": ({"kind": ".2024"}, r"out\.2024: ", ConfigError),
+    "lists as CSV": (
+        {"kind": ".csv", "copy_columns": ["list"]},
+        r"'list' holds list<.*>, .*write a \.parquet file",
+        ConfigError,
+    ),
+    "a copy with the name of the prediction": (
+        {"copy_columns": ["prediction"]},
+        "two columns .* 'prediction'; rename",
+        ConfigError,
+    ),
+    "a copy with the name of a class": (
+        {"copy_columns": ["probability_b"]},
+        "two columns .* 'probability_b'; rename",
+        ConfigError,
+    ),
+    "a column that is not there": ({"copy_columns": ["no"]}, r"no columns \['no'\]", ConfigError),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_written_is_refused(case: str, tmp_path: Path) -> None:
+    options, says, error = REFUSED[case]
+    saved(LogisticRegression(), np.resize(["a", "b"], 60), tmp_path)
+    table = X.assign(prediction=1, probability_b=2, list=[[1]] * 60)
+    with pytest.raises(error, match=says):
+        predicted(tmp_path, table, **options)
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_names_of_targets_and_classes_that_fall_together_are_refused(tmp_path: Path) -> None:
+    y = pd.DataFrame({"a": np.resize(["b_c", "x"], 60), "a_b": np.resize(["c", "x", "y"], 60)})
+    saved(DecisionTreeClassifier(), y, tmp_path)
+    with pytest.raises(ConfigError, match="named 'probability_a_b_c'"):
+        predicted(tmp_path)
+
+
+def test_a_script_gets_a_record_with_a_link(tmp_path: Path) -> None:
+    model = saved(LogisticRegression(), SPECIES, tmp_path)
+    X.to_csv(tmp_path / "in.csv", index=False)
+    target = tmp_path / "a <b> file.csv"
+    record = pipeline.predict_file(str(tmp_path / "model"), str(tmp_path / "in.csv"), str(target))
+    page = record._repr_html_()
+    assert "a%20%3Cb%3E%20file.csv" in page
+    assert "a &lt;b&gt; file.csv" in page
+    assert "60 rows" in page
+    with pytest.raises(ConfigError, match=r"pass pipeline\.save\(model, path\)"):
+        predict_file(model, tmp_path / "in.csv", target)
+    with pytest.raises(DataError, match="no such file"):
+        predict_file(tmp_path / "model", tmp_path / "no.csv", target)
