@@ -28,7 +28,7 @@ Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
 Typed: TypeAlias = "Number | Boolean | Date | Time | Duration"
 """Formats of which a cell may not fit one."""
 _KINDS = {Number: "number", Duration: "number", Boolean: "boolean", Text: "text"}
-_NOUNS: dict[type[Typed], str] = {
+NOUNS: dict[type[Typed], str] = {
     Number: "numbers",
     Boolean: "truth values",
     Date: "dates",
@@ -46,6 +46,9 @@ _UNITS = {
     "min": "minutes?|mins?|m",
     "s": "seconds?|secs?|s",
 }
+_PART = r"\d+(?:\.\d*)? ?(?:W|D|h|min|s|ms|us|ns)"
+_CLOCK = r"[+-]?\d+:\d\d:\d\d(?:\.\d+)?"
+_LENGTH = rf"^[+-]?(?:P[\dTDHMSW.]+|{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)$"
 
 
 def kind_of_format(format: ColumnFormat) -> str:
@@ -89,6 +92,12 @@ def as_text(values: Cells) -> Cells:
         whole = pc.all(pc.equal(values, pc.trunc(values))).as_py()
         values = values.cast(pa.int64(), safe=False) if whole else values
     return values.cast(pa.string())
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a type is one of numbers."""
+    types = pa.types
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -138,9 +147,8 @@ def read_cells(cells: Cells, format: ColumnFormat, where: str, row: int = 0) -> 
 def _is_read(kind: pa.DataType, format: ColumnFormat) -> bool:
     """Whether values are of the type that a format makes of cells, or become so in `_plain`."""
     types = pa.types
-    numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
     of_format = {
-        Number: numeric,
+        Number: is_number(kind),
         Boolean: types.is_boolean(kind),
         Date: types.is_date(kind) or types.is_timestamp(kind),
         Time: types.is_time(kind) or types.is_timestamp(kind),
@@ -158,7 +166,7 @@ def _refuse(cells: Cells, strays: pa.Array, format: Any, where: str, row: int) -
     others = f" (and {more} more cells are not)" if more else ""
     raise DataError(
         f"{where} holds {value!r} in row {row + at}, and its format reads "
-        f"{_NOUNS[type(format)]}{others}; in the task's {name}(…) for this column write "
+        f"{NOUNS[type(format)]}{others}; in the task's {name}(…) for this column write "
         f"missing=({value!r},), or stray='missing' for all such cells, or give it another format"
     )
 
@@ -198,10 +206,9 @@ def tidy(cells: Cells) -> Cells:
 
 
 def _texts(distinct: pa.Array, words: pa.Array, missing: pa.Array, format: Text) -> pa.Array:
-    values = distinct
+    values = words if format.strip else distinct
     if format.same:
-        spellings = {**{value: value for value in format.same.values()}, **format.same}
-        known, meant = pa.array(spellings), pa.array(spellings.values())
+        known, meant = pa.array(format.same), pa.array(format.same.values())
         for each in (words, distinct):
             values = pc.coalesce(meant.take(pc.index_in(each, value_set=known)), values)
     values = pc.if_else(missing, None, values)
@@ -295,8 +302,8 @@ def _dates(words: pa.Array, format: str) -> pa.Array:
     series = spell_dates(words).to_pandas()
     utc = "%z" in format
     dates = pd.to_datetime(series, format=format, errors="coerce", utc=utc)
-    if not re.sub("%[A-Za-z]", "", format):
-        # Without marks in between, `strptime` would also find fewer digits.
+    if re.fullmatch("(%[YymdHMS])+", format):
+        # Without anything in between, `strptime` would also find fewer digits.
         dates = dates.where(dates.dt.strftime(format) == series)
     reached = dates.between(*(each.tz_localize("UTC" if utc else None) for each in _REACH))
     kind = pa.timestamp("ns", "UTC") if utc else _DATE
@@ -317,7 +324,7 @@ def _durations(words: pa.Array) -> pa.Array:
         pattern = rf"(?i)(\d) ?(?:{spellings})([^a-z]|$)"
         spelled = pc.replace_substring_regex(spelled, pattern, rf"\1 {unit}\2")
     words = pc.if_else(iso, words, spelled)
-    # pandas takes a number without a unit for nanoseconds, and a decimal comma for nothing.
-    odd = pc.match_substring_regex(words, r"^[+-]?[\d.]*$|\d,\d")
-    lengths = pd.to_timedelta(pc.if_else(odd, None, words).to_pandas(), errors="coerce")
+    # pandas also takes numbers without a unit, ranges, and decimal commas for nothing.
+    words = pc.if_else(pc.match_substring_regex(words, _LENGTH), words, None)
+    lengths = pd.to_timedelta(words.to_pandas(), errors="coerce")
     return pa.Array.from_pandas(lengths.dt.total_seconds(), type=pa.float64())

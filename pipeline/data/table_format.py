@@ -115,12 +115,15 @@ class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
     missing : tuple of str
     same : dict of str to str
         Spellings of a value -> the value, whatever blanks are around.
+    strip : bool
+        Blanks around are left out, and signs that one does not see.
     empty : bool
         A cell without a value is the empty text, as text vectorizers want it.
     """
 
     missing: tuple[str, ...] = ()
     same: dict[str, str] = {}
+    strip: bool = False
     empty: bool = False
 
 

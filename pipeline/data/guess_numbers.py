@@ -1,0 +1,152 @@
+"""Guesses of how numbers are written, from all cells of a column."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.data.cells import bare, number_pattern
+from pipeline.data.table_format import Number
+
+Decimal = Literal[".", ","]
+_CODES = (
+    "USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|RON|BGN|TRY|RUB|UAH|BRL|"
+    "MXN|ARS|CLP|COP|ZAR|KRW|HKD|SGD|TWD|THB|IDR|MYR|PHP|VND|ILS|AED|SAR|EGP|NGN|KES|PKR|BDT"
+)
+_BEFORE = rf"(?:[A-Za-z]{{0,3}}\p{{Sc}}|(?i:{_CODES})|Rs\.?|[Kk]r\.?|S?Fr\.?|zł|Kč)"
+_AFTER = r"[^\d\s.,;:()+'\"/<>=_#*-][^\d()+;<>=*]{0,14}?[23]?"
+_UNIT = (
+    rf"^\(?[+-]? ?(?P<before>{_BEFORE})? ?[+-]?(?:\d[\d., ']*|[.,]\d+)(?:[eE][+-]?\d+)?"
+    rf" ?(?P<after>{_AFTER})?[ )-]*$"
+)
+_DIGITS = r"^\(?[+-]? ?[+-]?(?:\d[\d., ']*|[.,]\d+)(?:[eE][+-]?\d+)?[ )-]*$"
+_STYLES: tuple[tuple[Decimal, str], ...] = (
+    (".", ""),
+    (",", ""),
+    (".", ","),
+    (",", "."),
+    (".", " "),
+    (",", " "),
+    (".", "'"),
+    (",", "'"),
+)
+"""Marks of decimals and thousands; of those that fit as well, the first counts."""
+_MANY = 20
+
+
+class Numbers(NamedTuple):
+    """A guess of how numbers are written.
+
+    Parameters
+    ----------
+    format : Number
+    fits : float
+        Share of the cells.
+    open : bool
+        Whether each comma or point may be one of decimals or one of thousands.
+    """
+
+    format: Number
+    fits: float
+    open: bool = False
+
+
+def guess_numbers(words: pa.Array, counts: np.ndarray, decimal: Decimal | None = None) -> Numbers:
+    """Return how numbers are written; with `decimal`, what the mark of decimals is if it is open.
+
+    >>> guess_numbers(pa.array(["1.234,5 €", "7 €"]), np.ones(2)).format
+    Number(decimal=',', thousands='.', unit='€', missing=(), stray='error')
+    """
+    unit = _unit(words, counts)
+    digits = bare(words, unit)
+    fitting = [_fitting(digits, *style) for style in _STYLES]
+    fits = [float(counts[each].sum() / counts.sum()) for each in fitting]
+    best = int(np.argmax(fits))
+    digits = digits.filter(pa.array(fitting[best]))
+    style, mark = _STYLES[best], _open_mark(digits, fits)
+    if mark:
+        style = _resolve(mark, digits, decimal)
+    if not _is_grouped_number(digits, style[1]):
+        return Numbers(Number(), 0.0)
+    is_open = bool(mark) and decimal is None and not _tells(mark, digits)
+    return Numbers(Number(decimal=style[0], thousands=style[1], unit=unit), fits[best], is_open)
+
+
+def _unit(words: pa.Array, counts: np.ndarray) -> str:
+    """Return what stands beside the digits of most cells."""
+    found = pc.extract_regex(words, _UNIT)
+    before, after = (pc.fill_null(pc.struct_field(found, each), "") for each in ("before", "after"))
+    units = pc.utf8_trim_whitespace(pc.if_else(pc.equal(before, ""), after, before))
+    encoded = units.dictionary_encode()
+    weights = np.bincount(encoded.indices.to_numpy(), weights=counts)
+    best = int(np.argmax(weights))
+    return str(encoded.dictionary[best]) if weights[best] > counts.sum() / 2 else ""
+
+
+def _fitting(digits: pa.Array, decimal: str, thousands: str) -> np.ndarray:
+    pattern = rf"^[+-]?(?:{number_pattern(decimal, thousands)}|(?i:inf|infinity|∞))$"
+    return np.asarray(pc.match_substring_regex(digits, pattern).to_numpy(False), dtype=bool)
+
+
+def _open_mark(digits: pa.Array, fits: list[float]) -> str:
+    """Return the mark that may be one of decimals or of thousands, where the cells do not say."""
+    for mark, (decimal, thousands) in {",": (1, 2), ".": (0, 3)}.items():
+        alike = fits[decimal] == fits[thousands] == max(fits)
+        if alike and pc.any(pc.match_substring(digits, mark)).as_py():
+            return mark
+    return ""
+
+
+def _resolve(mark: str, digits: pa.Array, decimal: Decimal | None) -> tuple[Decimal, str]:
+    """Return the marks where one of them, followed by three digits each time, may be either."""
+    if mark == ".":
+        return (",", ".") if decimal == "," else (".", "")
+    is_decimal = decimal == "," or (decimal is None and _has_ungrouped(digits))
+    return (",", "") if is_decimal else (".", ",")
+
+
+def _has_ungrouped(digits: pa.Array) -> bool:
+    return bool(pc.any(pc.match_substring_regex(digits, r"^[+-]?\d{4,}$")).as_py())
+
+
+def _tells(mark: str, digits: pa.Array) -> bool:
+    """Whether integers without a comma tell what it is in the other cells.
+
+    Four digits without one speak for decimals. Up to three speak for thousands, where there are
+    many others: decimals would have one or two digits somewhere, or three in all cells.
+    """
+    marked = pc.sum(pc.match_substring(digits, mark)).as_py()
+    small = pc.any(pc.match_substring_regex(digits, r"^[+-]?\d{1,3}$")).as_py()
+    return mark == "," and (_has_ungrouped(digits) or (marked >= _MANY and small))
+
+
+def _is_grouped_number(digits: pa.Array, thousands: str) -> bool:
+    """Whether groups of digits are thousands, and not parts of an address or a phone number.
+
+    All cells of those have as many groups.
+    """
+    if not thousands or pc.any(pc.match_substring_regex(digits, r"[.,]\d{1,2}$")).as_py():
+        return True
+    groups = pc.unique(pc.count_substring(digits, thousands)).to_pylist()
+    return len(digits) < 2 or groups != [groups[0]] or groups[0] < (3 if thousands == "." else 2)
+
+
+def far_value(values: pa.Array) -> float | None:
+    """Return a number such as -999 that occurs repeatedly, and far from all the others.
+
+    >>> far_value(pa.array([1.0, 2.5, -999.0, 3.0, -999.0]))
+    -999.0
+    """
+    distinct = pc.sort_indices(found := pc.value_counts(values.drop_null()).field("values"))
+    ordered = found.take(distinct).cast(pa.float64()).to_numpy()
+    if len(ordered) < 3 or not np.isfinite(ordered[[0, -1]]).all():
+        return None
+    for value, others in ((ordered[0], ordered[1:]), (ordered[-1], ordered[:-1])):
+        gap = np.abs(others - value).min()
+        if re.fullmatch(r"-?9{2,6}(\.0)?|-9\.0", str(value)) and gap > others[-1] - others[0]:
+            return float(value) if pc.sum(pc.equal(values, value)).as_py() > 1 else None
+    return None

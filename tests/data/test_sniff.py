@@ -1,0 +1,344 @@
+"""What the cells of a column stand for is guessed from all of them, said, or left as text."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from pipeline.data.cells import read_cells
+from pipeline.data.csv import infer
+from pipeline.data.sniff import sniff_columns
+from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
+from pipeline.errors import DataError
+
+N = 40
+"""How many rows the columns have, of which a case gives the first."""
+
+
+def column(*cells: str | None) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array([cells[i % len(cells)] for i in range(N)], pa.string())])
+
+
+def guess(
+    *cells: str | None, name: str = "x", **options: object
+) -> tuple[ColumnFormat | None, list[str]]:
+    formats, notes = sniff_columns(pa.table({name: column(*cells)}), **options)  # type: ignore[arg-type]
+    return formats.get(name), notes
+
+
+READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
+    "decimal comma": (["1,5", "2,25", "3"], Number(decimal=","), [1.5, 2.25, 3]),
+    "comma, three digits and none": (["1,234", "0,5"], Number(decimal=","), [1.234, 0.5]),
+    "comma beside four digits": (["1,234", "1234"], Number(decimal=","), [1.234, 1234]),
+    "thousands": (["1,234.5", "999"], Number(thousands=","), [1234.5, 999]),
+    "millions": (["1,234,567", "1,234"], Number(thousands=","), [1234567, 1234]),
+    "points and comma": (["1.234,5", "7"], Number(decimal=",", thousands="."), [1234.5, 7]),
+    "points for millions": (
+        ["1.234.567", "2.000"],
+        Number(decimal=",", thousands="."),
+        [1234567, 2000],
+    ),
+    "blanks": (["1 234", "12"], Number(thousands=" "), [1234, 12]),
+    "narrow blanks": (
+        ["1\u202f234,5", "1\u00a0000"],
+        Number(decimal=",", thousands=" "),
+        [1234.5, 1000],
+    ),
+    "apostrophes": (["1'234.5", "1\u2019000"], Number(thousands="'"), [1234.5, 1000]),
+    "dollars": (["$1,234.50", "($7)"], Number(thousands=",", unit="$"), [1234.5, -7]),
+    "euros": (
+        ["1.234,50 €", "7,00 €"],
+        Number(decimal=",", thousands=".", unit="€"),
+        [1234.5, 7],
+    ),
+    "francs": (["CHF 1'000", "CHF 12"], Number(thousands="'", unit="CHF"), [1000, 12]),
+    "krona": (["12 kr", "13 kr"], Number(unit="kr"), [12, 13]),
+    "accounts": (["(1,234.50)", "5.00"], Number(thousands=","), [-1234.5, 5]),
+    "minus behind": (["5-", "7"], Number(), [-5, 7]),
+    "another minus": (["\u22125", "7"], Number(), [-5, 7]),
+    "percent": (["12%", "12.5 %"], Number(unit="%"), [12, 12.5]),
+    "kilograms": (["12 kg", "5.3 kg"], Number(unit="kg"), [12, 5.3]),
+    "square metres": (["12 m2", "5 m2"], Number(unit="m2"), [12, 5]),
+    "degrees": (["12.5°C", "-3°C"], Number(unit="°C"), [12.5, -3]),
+    "a question mark": (["5", "?", "6"], Number(missing=("?",)), [5, None, 6]),
+    "dashes": (["5.5", "-", "--"], Number(missing=("-", "--")), [5.5, None, None]),
+    "errors of a sheet": (["5", "#DIV/0!"], Number(missing=("#DIV/0!",)), [5, None]),
+    "blank cells": (["5", "  "], Number(), [5, None]),
+    "yes and no": (["yes", "no"], Boolean(true=("yes",), false=("no",)), [True, False]),
+    "untidy yes and no": (
+        ["Yes", "no", "YES ", "?"],
+        Boolean(true=("Yes",), false=("no",), missing=("?",)),
+        [True, False, True, None],
+    ),
+    "letters": (["Y", "N", "n"], Boolean(true=("Y",), false=("N",)), [True, False, False]),
+    "on and off": (["on", "off"], Boolean(true=("on",), false=("off",)), [True, False]),
+    "ja and nein": (["ja", "nein"], Boolean(true=("ja",), false=("nein",)), [True, False]),
+    "a mark": (["X", None], Boolean(true=("X",), false=("",)), [True, False]),
+    "a mark or a dash": (["x", "-"], Boolean(true=("x",), false=("", "-")), [True, False]),
+    "one or nothing": (["1", None], Boolean(true=("1",), false=("",)), [True, False]),
+    "points between": (["01.02.2018", "13.02.2018"], Date(format="%d.%m.%Y"), ["0201", "0213"]),
+    "only points": (["01.02.2018", "03.04.2018"], Date(format="%d.%m.%Y"), ["0201", "0403"]),
+    "day first": (["01/02/2018", "13/02/2018"], Date(format="%d/%m/%Y"), ["0201", "0213"]),
+    "month first": (["01/02/2018", "01/13/2018"], Date(format="%m/%d/%Y"), ["0102", "0113"]),
+    "year first": (["2018/02/01", "2018/02/13"], Date(format="%Y/%m/%d"), ["0201", "0213"]),
+    "month by name": (["01 Feb 2018", "2 Mar 2018"], Date(format="%d %b %Y"), ["0201", "0302"]),
+    "month and comma": (["Feb 1, 2018", "May 2, 2018"], Date(format="%b %d, %Y"), ["0201", "0502"]),
+    "short year": (["1-Feb-18", "13-Mar-18"], Date(format="%d-%b-%y"), ["0201", "0313"]),
+    "of SAS": (["01FEB2018", "13MAR2018"], Date(format="%d%b%Y"), ["0201", "0313"]),
+    "AM and PM": (
+        ["2/13/2018 12:05 AM", "2/1/2018 12:00 am"],
+        Date(format="%m/%d/%Y %I:%M %p"),
+        ["0213 00:05", "0201"],
+    ),
+    "fractions": (
+        ["13.02.2018 00:00:01.5", "01.02.2018 00:00:00.0"],
+        Date(format="%d.%m.%Y %H:%M:%S.%f"),
+        ["0213 00:00:01.5", "0201"],
+    ),
+    "gaps": (["2018-02-01", "?"], Date(format="%Y-%m-%d", missing=("?",)), ["0201", None]),
+    "months": (["2018-02", "2018-11"], Date(format="%Y-%m"), ["0201", "1101"]),
+    "times": (["12:30", "9:05"], Time(format="%H:%M"), ["1970-01-01 12:30", "1970-01-01 9:05"]),
+    "times in two forms": (
+        ["9:05 AM", "9 AM"],
+        Time(format=("%I:%M %p", "%I %p")),
+        ["1970-01-01 9:05", "1970-01-01 9:00"],
+    ),
+    "beyond a day": (["1:23:45", "26:00:00"], Duration(), [5025, 93600]),
+    "ISO lengths": (["PT3H", "PT90M"], Duration(), [10800, 5400]),
+    "lengths with days": (["2 days 03:00:00", "1 days 00:00:00"], Duration(), [183600, 86400]),
+    "lengths in words": (["5 min", "2 hours"], Duration(), [300, 7200]),
+    "codes": (["00123", "90210"], Text(), ["00123", "90210"]),
+    "long codes": (["9007199254740993", "1"], Text(), ["9007199254740993", "1"]),
+    "beyond 64 bits": (["18446744073709551617", "1"], Text(), ["18446744073709551617", "1"]),
+    "capitals": (["Zürich", "ZÜRICH", "Zürich"], Text(same={"ZÜRICH": "Zürich"}), ["Zürich"] * 3),
+    "blanks around words": (["red", "red ", "blue"], Text(strip=True), ["red", "red", "blue"]),
+    "composed letters": (["Jos\u00e9", "Jose\u0301"], Text(strip=True), ["Jos\u00e9"] * 2),
+    "a mark among words": (["a", "b", "?"], Text(missing=("?",)), ["a", "b", None]),
+}
+
+
+def as_values(values: list[object]) -> list[object]:
+    import pandas as pd
+
+    return [
+        pd.Timestamp(f"2018{each}" if each[4:5] != "-" else each) if isinstance(each, str) else each
+        for each in values
+    ]
+
+
+@pytest.mark.parametrize("case", READ)
+def test_a_column_is_read_as_a_person_would(case: str):
+    cells, format, expected = READ[case]
+    found, notes = guess(*cells)
+    assert found == format
+    assert any("'x'" in note for note in notes)
+    values = read_cells(column(*cells), found, "x")[: len(cells)].to_pylist()
+    is_date = isinstance(format, Date | Time)
+    assert values == (as_values(expected) if is_date else expected)
+
+
+TEXTS = {
+    "prose": ["It was a bright cold day in April", "and the clocks were striking 13", "and so on"],
+    "phone numbers": ["555-1234", "555-9876"],
+    "phone numbers with blanks": ["600 123 456", "601 555 777"],
+    "versions": ["1.2.3", "1.10.2", "3.0.1"],
+    "addresses of machines": ["192.168.0.1", "10.0.0.17"],
+    "long addresses of machines": ["192.168.100.101", "192.168.100.102"],
+    "scores": ["3-1", "2-0"],
+    "fractions": ["1/2", "3/4"],
+    "coordinates": ["48.85° N", "33.92° S"],
+    "postcodes": ["SW1A 1AA", "EC2A 4NE"],
+    "ranges": ["10-20", "20-30"],
+    "ages": ["30+", "40+", "18"],
+    "seasons": ["2010-11", "2011-12"],
+    "ids": ["A12", "A13"],
+    "streets": ["12 High Street", "14 Low Road"],
+    "ordinals": ["1st", "2nd", "3rd"],
+    "pressures": ["120/80", "130/85"],
+    "censored": ["<5", "<10", ">20"],
+    "letters": ["a", "b"],
+    "codes by capitals": ["a", "A"],
+    "sodium": ["Na", "K"],
+    "signs": ["+", "-"],
+    "sexes": ["M", "F"],
+    "heights": ["5'11\"", "6'2\""],
+}
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_what_only_looks_like_numbers_or_dates_stays_text(case: str):
+    format, _ = guess(*TEXTS[case])
+    assert format is None
+    assert pa.types.is_string(infer(column(*TEXTS[case])).type)
+
+
+PLAIN = {
+    "integers": ["1", "2", None],
+    "decimals": ["1.5", "-2", "1e3"],
+    "three decimals": ["1.234", "2.345"],
+    "dates": ["2018-02-01", None],
+    "dates with a time": ["2018-02-01 10:00:00", "2018-02-01"],
+    "truth values": ["True", "False"],
+    "numbers of two digits": ["01", "12"],
+    "nothing": [None],
+    "words": ["red", "blue", None],
+}
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_what_the_plain_rules_read_needs_no_word(case: str):
+    assert guess(*PLAIN[case]) == (None, [])
+
+
+STRAYS: dict[str, tuple[list[str], list[str], type]] = {
+    "numbers": ([str(i) for i in range(100)], ["oops", "12a", "n.a.!"], Number),
+    "dollars": ([f"${i},000.5" for i in range(1, 100)], ["£5", "free"], Number),
+    "dates": ([f"{i % 28 + 1:02}.03.2018" for i in range(100)], ["31.02.2018", "soon"], Date),
+    "times": ([f"{i % 24}:30" for i in range(100)], ["25:30", "noon"], Time),
+    "lengths": ([f"{i} min" for i in range(100)], ["long"], Duration),
+}
+
+
+@pytest.mark.parametrize("case", STRAYS)
+def test_a_few_other_cells_are_missing_and_named_or_refused(case: str):
+    cells, strays, kind = STRAYS[case]
+    table = pa.table({"x": cells[:7] + strays + cells[7:]})
+    formats, notes = sniff_columns(table)
+    assert isinstance(formats["x"], kind)
+    assert getattr(formats["x"], "stray") == "missing"  # noqa: B009
+    said = next(note for note in notes if " are " in note and "read as missing" in note)
+    assert all(str(7 + i) in said and repr(each) in said for i, each in enumerate(strays))
+    values = read_cells(table["x"], formats["x"], "x")
+    assert values.null_count == len(strays)
+    with pytest.raises(DataError, match=r"a\.csv: 'x': .* row.* 7.*--stray missing"):
+        sniff_columns(table, stray="error", source="a.csv")
+
+
+def test_more_than_a_few_other_cells_make_text_and_that_is_said():
+    table = pa.table({"x": ["1.5"] * 90 + ["2.5"] * 3 + ["a", "b"] * 5})
+    formats, notes = sniff_columns(table)
+    assert formats == {}
+    assert "'x': most cells look like numbers" in notes[0]
+
+
+UNDECIDED = {
+    "slashes": ["02/01/2018", "03/04/2018"],
+    "dashes": ["02-01-2018", "03-04-2018"],
+    "two digits": ["02/01/18", "03/04/18"],
+    "with a time": ["02/01/2018 10:00", "03/04/2018 11:00"],
+}
+
+
+@pytest.mark.parametrize("case", UNDECIDED)
+def test_day_or_month_first_is_asked_for_where_no_cell_tells(case: str):
+    cells = UNDECIDED[case]
+    with pytest.raises(DataError, match=r"a\.csv: column 'x' .*'02.01.*--day-first"):
+        guess(*cells, source="a.csv")
+    for first, month in ((True, 1), (False, 2)):
+        format, notes = guess(*cells, day_first=first)
+        assert format is not None
+        assert read_cells(column(*cells), format, "x")[0].as_py().month == month
+        assert ("day first" if first else "month first") in notes[0]
+
+
+@pytest.mark.parametrize(("other", "month"), [("13/02/2018", 1), ("02/13/2018", 2)])
+def test_another_column_tells_whether_the_day_comes_first(other: str, month: int):
+    table = pa.table({"x": column("02/01/2018", "03/04/2018"), "y": column(other)})
+    formats, notes = sniff_columns(table)
+    assert read_cells(table["x"], formats["x"], "x")[0].as_py().month == month
+    assert any("other columns" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "other", "expected"),
+    [
+        (["1,234", "2,345"], ["1,5"], 1.234),
+        (["1,234", "2,345"], ["1,234.5"], 1234),
+        (["1,234", "2,345"], ["1.5"], 1234),
+        (["1.234", "2.345"], ["1,5"], 1234),
+        (["1.234", "2.345", "?"], ["1,5"], 1234),
+        (["1.234", "2.345"], ["1.234,5"], 1234),
+    ],
+)
+def test_another_column_tells_what_a_comma_is(cells: list[str], other: list[str], expected: float):
+    table = pa.table({"x": column(*cells), "y": column(*other)})
+    formats, _ = sniff_columns(table)
+    assert read_cells(table["x"], formats["x"], "x")[0].as_py() == expected
+
+
+def test_a_comma_that_nothing_explains_is_said_and_an_option_decides():
+    format, notes = guess("1,234", "2,345")
+    assert format == Number(thousands=",")
+    assert "a guess" in notes[0]
+    format, notes = guess("1,234", "2,345", decimal=",")
+    assert format == Number(decimal=",")
+    assert "a guess" not in notes[0]
+    assert "a guess" not in guess(*(f"{i},234" for i in range(1, 30)), "999")[1][0]
+
+
+@pytest.mark.parametrize("name", ["id", "customer_id", "userId", "ID", "zip", "Phone Number"])
+def test_numbers_that_name_something_are_text(name: str):
+    format, notes = guess("10", "20", name=name)
+    assert format == Text()
+    assert "as its name says" in notes[0]
+
+
+@pytest.mark.parametrize("name", ["paid", "PAID", "grid", "zipper", "phone_calls", "idle", "x"])
+def test_names_that_hold_the_letters_of_another_name_nothing(name: str):
+    assert guess("10", "20", name=name) == (None, [])
+
+
+def test_eight_digits_are_dates_by_name_or_by_many():
+    assert guess("20180201", "20181231", name="date")[0] == Date(format="%Y%m%d")
+    assert guess("20180201", "20181231")[0] is None
+    assert guess(*(f"2018{i:02}15" for i in range(1, 13)), *(f"201902{i}" for i in range(10, 20)))[
+        0
+    ] == Date(format="%Y%m%d")
+    assert guess("20180201", "20181331", name="date")[0] is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "same"),
+    [
+        (["yes", "no", "yes ", "YES"], {"YES": "yes"}),
+        (["y", "n", "Y"], {"Y": "y"}),
+        (["yes", "no"], None),
+    ],
+)
+def test_names_of_classes_stay_words(cells: list[str], same: dict[str, str] | None):
+    format, _ = guess(*cells, labels=("x",))
+    assert (format.same if isinstance(format, Text) else format) == same
+
+
+CAUTIONS = {
+    "a far number": (["1", "2", "3", "-999"], "-999 in 10 rows"),
+    "infinite numbers": (["1.5", "inf", "2"], "infinite numbers: rows 1, 4"),
+    "codes": (["a", "A", "b"], "'a' and 'A' are kept apart"),
+    "a dash among words": (["red", "blue", "-"], "'-' (13 cells) is kept as a value"),
+    "unknown": (["red", "blue", "unknown"], "'unknown' (13 cells) is kept as a value"),
+}
+
+
+@pytest.mark.parametrize("case", CAUTIONS)
+def test_what_may_mean_something_else_is_said(case: str):
+    cells, words = CAUTIONS[case]
+    assert words in "\n".join(guess(*cells)[1])
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers"),
+    [
+        ([*"abcdef", "Total"], ["1.5", "2", "3", "4", "5", "6", "99"]),
+        ([*"abcdef", "grand total"], ["1.5", "2", "3", "4", "5", "6", "7"]),
+        ([*"abcdef", None], ["1.5", "2", "3", "4", "5", "6", "21.5"]),
+        ([*"abcdef", None], ["$1,000", "$2", "$3", "$4", "$5", "$6", "$1,020"]),
+    ],
+)
+def test_a_last_row_that_sums_up_is_named(names: list[str | None], numbers: list[str]):
+    notes = sniff_columns(pa.table({"name": names, "n": numbers}))[1]
+    assert "row 6, the last, looks like a total" in notes[-1]
+
+
+def test_columns_that_have_a_type_pass():
+    table = pa.table({"n": [1.5, None], "b": [True, False], "c": pa.array(["1,5", "2"])})
+    assert list(sniff_columns(table)[0]) == ["c"]
