@@ -207,6 +207,18 @@ def check_empty(record: Record, job: PredictionJob, profile: Mapping[str, Column
         warnings.warn(f"{what}; all are predicted as missing", UserWarning, stacklevel=3)
 
 
+def warn_of_names(job: PredictionJob, classes: Sequence[str] | None) -> None:
+    """Warn of classes that readers of CSV take for a missing value."""
+    lost = sorted({*(classes or ())} & {*MISSING})
+    if lost and outputs.kind_of(job.target) == "csv":
+        warnings.warn(
+            f"{job.target}: the classes {lost} stand for missing values in CSV, as "
+            "pandas.read_csv reads it; choose a .parquet or .jsonl file",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
 def warn_of_marks(job: PredictionJob, profile: Mapping[str, ColumnProfile]) -> None:
     """Warn of texts at fit that are none in CSV, as far as a profile knows them."""
     known = {

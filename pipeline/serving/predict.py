@@ -43,6 +43,7 @@ from pipeline.serving.job import (
     serve_forests,
     sums,
     warn_of_marks,
+    warn_of_names,
 )
 from pipeline.serving.load import load
 from pipeline.serving.parts import OutputPart
@@ -184,22 +185,25 @@ class Predictor:
         self.there, self.index = whole.names(), whole.index()
         unknown = [name for name in job.keep if name not in self.there]
         if unknown:
-            raise ConfigError(f"{job.source}: has no columns {unknown} to keep")
+            raise ConfigError(
+                f"{job.source}: has no columns {unknown} to copy; there are {self.there[:20]}"
+            )
         self.copied = list(dict.fromkeys([*self.index, *job.keep]))
-        self.features = list(kinds) or self._unnamed()
+        names = [str(name) for name in taken.names or ()]
+        self.features = names or [name for name in self.there if name not in self.copied]
         if not set(self.features) & set(self.there):
             raise DataError(
                 f"{job.source}: has the columns {self.there[:9]} and none of those that the model "
                 f"reads, {self.features[:9]}"
             )
-        if not kinds:
+        if not names:
             kinds = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
+        if whole.is_csv and outputs.kind_of(job.target) == "csv":  # keys stay as they are written
+            kinds = {**dict.fromkeys(self.copied, "text"), **kinds}
         self.source = TableFile(job.source, [*self.features, *self.copied], kinds)
         if self.source.is_csv:
             warn_of_marks(job, self.model.profile_)
-
-    def _unnamed(self) -> list[str]:
-        return [name for name in self.there if name not in self.copied]
+        warn_of_names(job, self.question.classes)
 
     def write_parts(self, folder: Path, say: Say) -> None:
         """Write the parts that are not there yet."""

@@ -24,6 +24,7 @@ from xgboost import XGBClassifier
 import pipeline
 from pipeline import Accelerated, predict_file
 from pipeline.errors import ConfigError, DataError
+from pipeline.estimator.as_given import GivenInput
 from tests.names import plain
 
 CHANCE = np.random.default_rng(0)
@@ -197,6 +198,28 @@ def test_columns_that_are_copied_come_back(kind: str, tmp_path: Path) -> None:
     assert made["decimal"].astype(float).tolist() == [1.1] * 6
 
 
+@pytest.mark.parametrize(("kind", "code"), [(".csv", "007"), (".tsv.gz", "007"), (".parquet", 7)])
+def test_keys_go_from_csv_to_csv_as_they_are_written(kind: str, code: Any, tmp_path: Path) -> None:
+    saved(LinearRegression(), X["width"], tmp_path)
+    keys = {"code": "007", "sum": "1,234.50", "day": "2024-01-31", "id": str(2**64 + 1)}
+    X.assign(**keys).to_csv(tmp_path / "in.csv", index=False)
+    target = tmp_path / f"out{kind}"
+    predict_file(tmp_path / "model", tmp_path / "in.csv", target, copy_columns=[*keys], rows=50)
+    if kind == ".parquet":
+        assert pd.read_parquet(target)["code"].tolist() == [code] * 60
+        return
+    made = pd.read_csv(target, sep="," if kind == ".csv" else "\t", dtype=str)
+    assert made[[*keys]].to_dict("records") == [keys] * 60
+
+
+@pytest.mark.parametrize("name", ["None", "NA", "null"])
+def test_classes_that_csv_would_lose_are_told(name: str, tmp_path: Path) -> None:
+    saved(LogisticRegression(), np.resize([name, "mild"], 60), tmp_path)
+    with pytest.warns(UserWarning, match=rf"the classes \['{name}'\] stand for missing values"):
+        predicted(tmp_path, kind=".csv")
+    assert name in set(predicted(tmp_path, kind=".jsonl")["prediction"])
+
+
 @pytest.mark.parametrize("kind", [".csv", ".jsonl"])
 @pytest.mark.parametrize("name", [None, "id", "index"])
 def test_the_index_of_a_frame_says_which_row_it_is(
@@ -247,6 +270,15 @@ def test_names_of_targets_and_classes_that_fall_together_are_refused(tmp_path: P
     saved(DecisionTreeClassifier(), y, tmp_path)
     with pytest.raises(ConfigError, match="named 'probability_a_b_c'"):
         predicted(tmp_path)
+
+
+def test_columns_are_found_by_name_where_sklearn_gets_the_rows_as_they_are(tmp_path: Path) -> None:
+    model = Accelerated(LinearRegression(), device="cpu").fit(X, X["width"] * 2 - X["length"])
+    wanted = model.predict(X)
+    model.inputs_ = GivenInput(model.to_sklearn())
+    pipeline.save(model, tmp_path / "model")
+    made = predicted(tmp_path, X[["width", "length"]].assign(more="x"))
+    np.testing.assert_allclose(made["prediction"], wanted)
 
 
 def test_a_script_gets_a_record_with_a_link(tmp_path: Path) -> None:
