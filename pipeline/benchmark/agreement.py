@@ -14,20 +14,24 @@ NEIGHBOURS = 15
 """Of a row, that two embeddings are compared by."""
 
 
-def about(y_true: np.ndarray, kind: Kind) -> str:
+def about(y_true: np.ndarray, kind: Kind, classes: Any = None, positive: Any = 1) -> str:
     """Describe the target of the test rows, so that a metric can be set beside chance.
 
     Parameters
     ----------
     y_true : numpy.ndarray, shape (n_test,)
     kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
+    classes : numpy.ndarray, optional
+        For whose places the target stands.
+    positive : object
+        The class that a binary task is about.
 
     Examples
     --------
-    >>> about(np.array([0, 0, 1, 0]), "binary")
-    'class 1 is 25.0 % of the test rows'
-    >>> about(np.array([3, 1, 3, 2]), "multiclass")
-    '3 classes in the test rows, the largest 50.0 %'
+    >>> about(np.array([0, 0, 1, 0]), "binary", positive="bad")
+    "positive class 'bad' is 25.0 % of the test rows"
+    >>> about(np.array([1, 0, 1, 2]), "multiclass", np.array(["a", "b", "c"]))
+    "3 classes in the test rows, the largest is 'b' with 50.0 %"
     >>> about(np.array([1.0, 3.0]), "regression")
     'mean 2, standard deviation 1 over the test rows'
     """
@@ -36,12 +40,15 @@ def about(y_true: np.ndarray, kind: Kind) -> str:
         said = f"mean {target.mean():.4g}, standard deviation {target.std():.4g}"
         return f"{said} over the test rows" + (_queries(y_true) if kind == "ranking" else "")
     if kind == "binary":
-        return f"class 1 is {np.mean(target):.1%} of the test rows".replace("%", " %")
-    sizes = np.unique(target, return_counts=True)[1]
+        share = f"{np.mean(target):.1%}".replace("%", " %")
+        return f"positive class {positive!r} is {share} of the test rows"
+    known, sizes = np.unique(target, return_counts=True)
     share = f"{sizes.max() / len(target):.1%}".replace("%", " %")
     if kind == "clusters":
         return f"not learnt from; {len(sizes)} known clusters, the largest {share}"
-    return f"{len(sizes)} classes in the test rows, the largest {share}"
+    names = (known if classes is None else classes[known]).tolist()
+    largest = names[int(sizes.argmax())]
+    return f"{len(sizes)} classes in the test rows, the largest is {largest!r} with {share}"
 
 
 def _queries(y_true: np.ndarray) -> str:

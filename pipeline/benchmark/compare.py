@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import structs
 
-from pipeline.benchmark import agreement, metrics, provenance, results, task
+from pipeline.benchmark import agreement, metrics, provenance, results, task, truth
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.rounds import CellRuns, Schedule, as_run
 from pipeline.benchmark.task import CLOCK, Job, Task
@@ -147,14 +147,13 @@ class Comparison:
             ),
             variants=entries,
             pipelines=[self._describe(pipeline) for pipeline in self.pipelines],
-            cells=[
-                runs.cell(references.get(runs.pipeline), metrics.judges(self.task))
-                for runs in cells
-            ],
+            cells=[runs.cell(references.get(runs.pipeline), self.task) for runs in cells],
         )
 
     def _task(self, report: Report) -> results.TaskInfo:
         kind, (name, split) = self.task.kind, self.task.split(self.job.split)
+        target: Any = metrics.part(report.y_true, "target")
+        positive = truth.positive_of(self.task, report.classes)
         return results.TaskInfo(
             name=self.task.name,
             title=self.task.title,
@@ -163,10 +162,15 @@ class Comparison:
             rows_train=report.rows_train,
             rows_test=len(report.y_true),
             columns=len(self.task.columns),
-            positive_rate=float(np.mean(report.y_true)) if kind == "binary" else None,
+            positive_rate=float(np.mean(target)) if kind == "binary" else None,
             margins=dict(self.task.margins),
             kind=kind,
-            about_target=agreement.about(report.y_true, kind),
+            about_target=agreement.about(report.y_true, kind, report.classes, positive),
+            classes=[] if report.classes is None else list(map(str, report.classes)),
+            positive="" if positive is None else str(positive),
+            weight=self.task.weight,
+            train=task.in_words(split.train),
+            test=task.in_words(split.test),
         )
 
     def _describe(self, name: str) -> results.PipelineInfo:
@@ -370,7 +374,7 @@ def fingerprint(
         "task": what.name,
         "data": digest(job.path),
         "split": str(what.split(job.split)),
-        "columns": _brief([*what.columns, what.target]),
+        "columns": _brief([*what.columns, what.target, what.weight, repr(what.positive)]),
         "metrics": ", ".join([*what.metrics, *map(str, what.margins.items())]),
         "pipelines": _brief(code),
         "seed": str(job.seed),

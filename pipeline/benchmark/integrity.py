@@ -59,6 +59,8 @@ def objection(report: Any, reference: Estimator) -> str:
         return f"it read other data: {rows}"
     if not np.array_equal(report.y_true, reference.y_true):
         return "it read other data: the target of its test rows is not the reference's"
+    if not np.array_equal(report.classes, reference.classes):
+        return "it read other data: the classes of its rows are not the reference's"
     if report.stages.get("fit", 0.0) <= 0.0:
         return "it skipped work: no fit was recorded in its run"
     for name, ours in report.work.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,17 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import LabelEncoder
 
 from pipeline.backends.base import Placement
 from pipeline.backends.cpu import HOST
-from pipeline.benchmark import metrics
+from pipeline.benchmark import metrics, truth
 from pipeline.benchmark.task import Job, Split, Task
 from pipeline.data import parquet
 from pipeline.data.files import parquet_files
 from pipeline.data.read import Preflight, preflight, read
 from pipeline.distributed.cluster import active
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.planning.choose import choose_by_size
 from pipeline.planning.classify import named_steps
@@ -51,6 +52,10 @@ class Outcome:
     rows_train : int
     y_true, predicted : numpy.ndarray, shape (n_test,)
         What is judged of the test rows, see :mod:`pipeline.benchmark.metrics`.
+    classes : numpy.ndarray or None
+        Where there are any: those of the training rows in order, then others of the test rows.
+    weights : numpy.ndarray or None
+        Of the test rows, where the task has them.
     placements, execution_log : list
         Where the steps ran and what moved; empty for the reference.
     model : object
@@ -64,6 +69,8 @@ class Outcome:
     rows_train: int = 0
     y_true: Any = None
     predicted: Any = None
+    classes: Any = None
+    weights: Any = None
     placements: list[Placement] = field(default_factory=list)
     execution_log: list[Event] = field(default_factory=list)
     model: Any = None
@@ -79,7 +86,7 @@ class Outcome:
 
 def measure_once(task: Task, pipeline: Estimator, job: Job) -> Outcome:
     """Read, fit, predict; return the times and the predictions."""
-    _, split = task.split(job.split)
+    split = typed_split(task.split(job.split)[1], job.path)
     outcome = Outcome()
     start = time.perf_counter()
     if job.variant in PLAIN:
@@ -90,12 +97,22 @@ def measure_once(task: Task, pipeline: Estimator, job: Job) -> Outcome:
     outcome.total = time.perf_counter() - start
     if task.kind == "clusters":
         outcome.y_true = _with_rows(task, split, job.path, outcome.y_true)
+    elif outcome.classes is not None:
+        outcome.classes, outcome.y_true = truth.coded(task, outcome.classes, outcome.y_true)
+    if outcome.weights is not None:
+        outcome.y_true = metrics.fields(target=outcome.y_true, weight=outcome.weights)
     return outcome
+
+
+def typed_split(split: Split, path: Path) -> Split:
+    """Return a split whose conditions are of the types of the columns."""
+    train, test = (parquet.typed(path, rows) for rows in (split.train, split.test))
+    return replace(split, train=train, test=test)
 
 
 def judge_outcome(task: Task, outcome: Outcome) -> dict[str, float]:
     """Return the task's metrics of an outcome; see `judging.judge`."""
-    return metrics.judge(task, outcome.y_true, outcome.predicted)
+    return metrics.judge(task, outcome.y_true, outcome.predicted, outcome.classes)
 
 
 def _accelerated(
@@ -107,9 +124,11 @@ def _accelerated(
     def read_rows(rows: Table) -> Any:
         with outcome.stage("read"):
             if active() is None and _in_one_process(task):
-                return parquet.read_parquet(path, task.features, _targets(task), rows, device)
+                return parquet.read_parquet(path, task.features, _others(task), rows, device)
             outcome.reading = preflight(path, [*_table(task), task.target], device=device)
-            return read(path, _table(task), task.target, rows=rows, device=device)
+            X, y = read(path, _table(task), task.target, rows=rows, device=device)
+            more = [task.weight] if task.weight else []
+            return X, {task.target: y, **parquet.read_parquet(path, [], more, rows, "cpu")[1]}
 
     _learn_and_answer(task, model, split, read_rows, outcome)
     outcome.model = model
@@ -126,36 +145,44 @@ def _accelerated(
 def _learn_and_answer(
     task: Task, model: Estimator, split: Split, read: Any, outcome: Outcome
 ) -> None:
-    X, y = read(split.train)
+    X, known = read(split.train)
     if task.kind == "clusters":
-        outcome.rows_train, outcome.y_true = len(y), y
+        outcome.rows_train, outcome.y_true = len(known[task.target]), known[task.target]
         outcome.predicted = metrics.fit_answer(model, X)
         return
-    y, params = _learnt(task, y)
+    y, params = truth.learnt(task, known, "training")
     outcome.rows_train = len(y)
-    _check_classes(task, y)
-    model.fit(X, y, **params)
-    X, y = read(split.test)
-    outcome.y_true = _truth(task, y)
-    outcome.predicted = metrics.answer(model, X, task.kind)
+    place = 1
+    if task.kind in ("binary", "multiclass"):
+        outcome.classes = truth.classes_of(task, y)
+        place = truth.place_of_positive(task, outcome.classes)
+    truth.require_weights(task, _program(model))
+    fit(model, X, y, **params)
+    X, known = read(split.test)
+    outcome.y_true, more = truth.learnt(task, known, "test")
+    outcome.weights = more.get("sample_weight")
+    if task.query:
+        outcome.y_true = metrics.fields(target=outcome.y_true, query=known[task.query])
+    outcome.predicted = metrics.answer(model, X, task.kind, outcome.classes, place)
 
 
-def _targets(task: Task) -> Any:
-    return [task.target, task.query] if task.query else task.target
+def fit(model: Estimator, X: Table, y: Target, **params: Any) -> None:
+    """Fit a program; one that knows no names of classes learns their places, as its users do."""
+    if not truth.knows_places_alone(_program(model), y):
+        model.fit(X, y, **params)
+        return
+    encoder = LabelEncoder()
+    model.fit(X, encoder.fit_transform(y), **params)
+    model.classes_ = encoder.classes_
 
 
-def _learnt(task: Task, y: Target) -> tuple[Any, dict[str, Any]]:
-    """Return the target, and what else `fit` is told."""
-    if not task.query:
-        return y, {}
-    # scikit-learn's target encoder takes no int8 but of two classes.
-    return y[task.target].astype(np.int64), {"qid": y[task.query]}
+def _program(model: Estimator) -> Any:
+    return model.estimator if isinstance(model, Accelerated) else model.pipeline
 
 
-def _truth(task: Task, y: Target) -> np.ndarray:
-    if not task.query:
-        return np.asarray(y)
-    return metrics.fields(target=y[task.target], query=y[task.query])
+def _others(task: Task) -> list[str]:
+    """Return the columns that are read beside the features."""
+    return [task.target, *filter(None, (task.query, task.weight))]
 
 
 def _with_rows(task: Task, split: Split, path: Path, target: np.ndarray) -> np.ndarray:
@@ -181,11 +208,10 @@ def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcom
     """
 
     def read(rows: Table) -> Any:
-        names = [*task.columns, task.target, *filter(None, [task.query])]
+        names = [*task.columns, *_others(task)]
         with outcome.stage("read"):
             frame = pd.read_parquet(path, columns=names, filters=list(rows) or None)
-            y = {name: frame[name].to_numpy() for name in names[len(task.columns) :]}
-            return frame[_wanted(task)], y if task.query else y[task.target]
+            return frame[_wanted(task)], {name: frame[name].to_numpy() for name in _others(task)}
 
     before, last = (
         (pipeline[:-1], pipeline[-1]) if isinstance(pipeline, Pipeline) else (None, pipeline)
@@ -198,20 +224,6 @@ def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcom
         for name, part in named_steps(pipeline)
         for step, leaf in leaves(part, name)
     ]
-
-
-def _check_classes(task: Task, y: Target) -> None:
-    # A target on the workers of a cluster is judged there.
-    if (
-        task.kind not in ("binary", "multiclass")
-        or not isinstance(y, np.ndarray)
-        or len(np.unique(y)) > 1
-    ):
-        return
-    what = f"are all of the class {y[0]!s}" if len(y) else "are none"
-    raise DataError(
-        f"{task.name}: the {len(y):,} training rows {what}; choose another --split, or other data"
-    )
 
 
 class _Reference:

@@ -1,20 +1,23 @@
 """What is judged: a program's answer, the truth it is held against, and metrics of the two.
 
 Both are arrays with one entry a row, so that rows can be left out of both alike. Where a
-row has more than one thing to say they have fields: of the truth ``target``, ``query`` and
-``row``; of the answer ``prediction``, ``probability`` and ``embedding``.
+row has more than one thing to say they have fields: of the truth ``target``, ``query``,
+``weight`` and ``row``; of the answer ``prediction``, ``probability`` and ``embedding``. Classes
+stand there by their places among all of them, those of a binary task by 1 and 0.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from pipeline.benchmark.task import Kind, Task
+from pipeline.benchmark.truth import places_of
 from pipeline.errors import ConfigError, DataError
 from pipeline.typing import Estimator, Table
 
@@ -68,23 +71,58 @@ class Metric:
         Names of the fields.
     most : int, optional
         Rows to read, evenly spaced; all by default.
+    classes : numpy.ndarray, optional
+        The names for whose places the target and the prediction stand.
     """
 
     metric: Score
     y_true: str = "target"
     answer: str = "prediction"
     most: int | None = None
+    classes: Any = None
 
     def __call__(self, y_true: np.ndarray, answer: np.ndarray) -> float:
         """Return the value of the metric; ValueError if it has none."""
         if self.most is not None and len(y_true) > self.most:
             rows = np.linspace(0, len(y_true) - 1, self.most).astype(int)
             y_true, answer = y_true[rows], answer[rows]
-        return float(self.metric(part(y_true, self.y_true), part(answer, self.answer)))
+        wanted, said = part(y_true, self.y_true), part(answer, self.answer)
+        more = self._more(y_true, said)
+        if self.classes is not None and not self._takes_places():
+            wanted = self.classes[wanted]
+            said = self.classes[said] if self.answer == "prediction" else said
+        return float(self.metric(wanted, said, **more))
+
+    def _more(self, y_true: np.ndarray, said: Any) -> dict[str, Any]:
+        """Return the weights of the rows, and the classes of a matrix, where they are taken."""
+        more: dict[str, Any] = {}
+        weights = part(y_true, "weight")
+        if weights is not None and self._takes("sample_weight"):
+            more["sample_weight"] = weights
+        if self.classes is not None and self.answer == "probability" and self._takes("labels"):
+            more["labels"] = self.classes[: said.shape[1]]
+        return more
+
+    def _takes(self, name: str) -> bool:
+        try:
+            return name in signature(self.metric).parameters and name not in _given(self.metric)
+        except ValueError:  # of a function in C
+            return False
+
+    def _takes_places(self) -> bool:
+        """Return whether a metric is the same whatever the classes are called; text is slow."""
+        function = getattr(self.metric, "func", self.metric)
+        known = getattr(function, "__module__", "") == "sklearn.metrics._classification"
+        plain = known and self.answer == "prediction" and self.classes.dtype.kind == "U"
+        return plain and not _given(self.metric) & {"labels", "pos_label", "weights"}
 
     def applies(self, y_true: np.ndarray, answer: np.ndarray) -> bool:
         """Return whether there is what it reads."""
         return part(y_true, self.y_true) is not None and part(answer, self.answer) is not None
+
+
+def _given(metric: Score) -> set[str]:
+    return set(getattr(metric, "keywords", ()))
 
 
 class Queries(Metric):
@@ -122,13 +160,24 @@ def of_embedding(metric: Score) -> Metric:
     return Metric(metric, y_true="row", answer="embedding", most=SAMPLE)
 
 
-def judges(task: Task) -> dict[str, Metric]:
-    """Return the task's metrics; a plain function reads the target and the prediction."""
+def judges(task: Task, classes: Any = None) -> dict[str, Metric]:
+    """Return the task's metrics; a plain function reads the target and the prediction.
+
+    Parameters
+    ----------
+    task : Task
+    classes : numpy.ndarray, optional
+        For whose places truth and answer stand; those of a binary task are 1 and 0 to metrics.
+    """
     plain = Queries if task.kind == "ranking" else Metric
-    return {n: m if isinstance(m, Metric) else plain(m) for n, m in task.metrics.items()}
+    names = classes if task.kind == "multiclass" else None
+    made = {n: m if isinstance(m, Metric) else plain(m) for n, m in task.metrics.items()}
+    return {n: replace(m, classes=names) for n, m in made.items()}
 
 
-def answer(model: Estimator, X: Table, kind: Kind) -> np.ndarray:
+def answer(
+    model: Estimator, X: Table, kind: Kind, classes: Any = None, positive: int = 1
+) -> np.ndarray:
     """Return what is judged of a fitted model.
 
     Parameters
@@ -136,25 +185,31 @@ def answer(model: Estimator, X: Table, kind: Kind) -> np.ndarray:
     model : object
     X : frame or array
     kind : {"binary", "multiclass", "regression", "ranking"}
-        The probability of class 1, or how anomalous a row is; classes with the probabilities
-        of all of them, where there are any; a number, or a score to rank by.
+        The probability of the positive class, or how anomalous a row is; the places of classes
+        with the probabilities of all of them, where there are any; a number, or a score to rank
+        by.
+    classes : numpy.ndarray, optional
+        That the model has learnt.
+    positive : int, default=1
+        Which of them is positive, by place.
 
     Returns
     -------
     numpy.ndarray, shape (n_rows,)
     """
     if kind == "binary":
-        return _first(model, X)
+        return _of_positive(model, X, positive)
     if kind == "multiclass" and hasattr(model, "predict_proba"):
         probability = np.asarray(model.predict_proba(X))
-        classes = np.asarray(model.classes_)[probability.argmax(axis=1)]
-        return fields(prediction=classes, probability=probability)
-    return np.asarray(model.predict(X))
+        places = np.min_scalar_type(probability.shape[1])
+        return fields(prediction=probability.argmax(axis=1).astype(places), probability=probability)
+    made = np.asarray(model.predict(X))
+    return places_of(made, classes) if kind == "multiclass" else made
 
 
-def _first(model: Estimator, X: Table) -> np.ndarray:
+def _of_positive(model: Estimator, X: Table, positive: int) -> np.ndarray:
     if hasattr(model, "predict_proba"):
-        return np.asarray(model.predict_proba(X)[:, 1])
+        return np.asarray(model.predict_proba(X)[:, positive])
     if hasattr(model, "score_samples"):
         # Of scikit-learn's detectors the least is the most anomalous.
         return -np.asarray(model.score_samples(X))
@@ -169,7 +224,9 @@ def fit_answer(model: Estimator, X: Table) -> np.ndarray:
     return fields(embedding=np.asarray(model.fit_transform(X)))
 
 
-def judge(task: Task, y_true: np.ndarray, answer: np.ndarray) -> dict[str, float]:
+def judge(
+    task: Task, y_true: np.ndarray, answer: np.ndarray, classes: Any = None
+) -> dict[str, float]:
     """Return those of the task's metrics that the answer can be judged by.
 
     Raises
@@ -177,7 +234,7 @@ def judge(task: Task, y_true: np.ndarray, answer: np.ndarray) -> dict[str, float
     DataError
         A metric has no finite value, which a record could hold, or none can be taken.
     """
-    every = judges(task).items()
+    every = judges(task, classes).items()
     values = {
         n: _score(n, each, y_true, answer) for n, each in every if each.applies(y_true, answer)
     }

@@ -35,7 +35,7 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rows_test: int
     columns: int
     positive_rate: float | None
-    """Share of class 1 in the test rows, 0 to 1; None where there is no such class."""
+    """Share of the positive class in the test rows, 0 to 1; None where there is no such class."""
     margins: dict[str, float]
     """Metric -> largest absolute difference from the reference that is called equal.
     Declared in the task's file, before any run."""
@@ -43,6 +43,16 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What is predicted, and so what is judged and compared."""
     about_target: str = ""
     """The target of the test rows in words."""
+    classes: list[str] = []
+    """Names of the classes: those of the training rows in order, then others of the test rows."""
+    positive: str = ""
+    """The class that a binary task is about."""
+    weight: str = ""
+    """The column with the weights of the rows, if there are any."""
+    train: str = ""
+    """Which rows of the table are learnt from, as conditions on columns."""
+    test: str = ""
+    """Which rows of the table are judged on."""
 
 
 class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,19 +7,19 @@ of which a cell of the record is made.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from pipeline.benchmark import agreement, provenance, results
+from pipeline.benchmark import agreement, metrics, provenance, results
 from pipeline.benchmark.integrity import objection
 from pipeline.benchmark.results import Profile
 from pipeline.benchmark.resume import FinishedRuns
-from pipeline.benchmark.statistics import REFERENCE, Score, differences
-from pipeline.benchmark.task import Job, Kind
+from pipeline.benchmark.statistics import REFERENCE, differences
+from pipeline.benchmark.task import Job, Kind, Task
 from pipeline.benchmark.worker import Report, Worker, WorkerFailed, WorkerGone
 from pipeline.planning.plan import placement_records
 from pipeline.system.profiler import why_not_sampled
@@ -294,7 +294,7 @@ class CellRuns(VariantRuns[Report]):
         """Whether the others can be held to it."""
         return self.variant == REFERENCE and bool(self.reports) and not self.why
 
-    def cell(self, reference: Report | None, metrics: Mapping[str, Score]) -> results.Cell:
+    def cell(self, reference: Report | None, task: Task) -> results.Cell:
         """Return the record of all runs; the last one's predictions are judged."""
         last = self.reports[-1] if self.reports else self.warmup
         ok = last is not None and not self.why
@@ -311,7 +311,7 @@ class CellRuns(VariantRuns[Report]):
             peak_rss_bytes=self._peak(),
             placement=placement_records(last.placements if last else []),
             execution_log=provenance.movements(last.execution_log if last else []),
-            differences=_differences(metrics, last, reference) if rival else {},
+            differences=_differences(task, last, reference) if rival else {},
             trace=last.trace if last else None,
             noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
         )
@@ -332,8 +332,9 @@ def as_run(report: Report) -> results.Run:
     return results.Run(total=report.total, stages=report.stages, cpu_seconds=report.cpu_seconds)
 
 
-def _differences(metrics: Mapping[str, Score], last: Estimator, reference: Estimator) -> Any:
-    judged = {name: metric for name, metric in metrics.items() if name in last.metrics}
+def _differences(task: Task, last: Estimator, reference: Estimator) -> Any:
+    every = metrics.judges(task, last.classes).items()
+    judged = {name: metric for name, metric in every if name in last.metrics}
     return differences(judged, last.y_true, last.predicted, reference.predicted)
 
 

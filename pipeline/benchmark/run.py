@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.benchmark import measure, metrics, provenance
+from pipeline.benchmark import measure, metrics, provenance, truth
 from pipeline.benchmark.measure import Outcome
-from pipeline.benchmark.task import Job, Kind, Task
+from pipeline.benchmark.task import Job, Task
 from pipeline.data import files, parquet, partitioned
 from pipeline.data.drift import fit_profiles
 from pipeline.data.schema import Schema
@@ -148,7 +148,7 @@ class PredictedBatch:
             placement=placement_records(outcome.placements),
             execution_log=provenance.movements(outcome.execution_log),
             model=self._save(outcome, folder / f"{name}.model", about),
-            predictions=_save_predictions(outcome, folder, name, self.task.kind),
+            predictions=self._save_predictions(outcome, folder, name),
         )
 
     def _save(self, outcome: Outcome, folder: Path, about: About) -> FilePart:
@@ -168,16 +168,57 @@ class PredictedBatch:
         if isinstance(model.inputs_, Schema):
             model.profile_ = fit_profiles(model.inputs_.read(model.inputs_.take(X)))
 
+    def _save_predictions(self, outcome: Outcome, folder: Path, name: str) -> FilePart:
+        path = folder / f"{name}.predictions.parquet"
+        columns = {**self._rows(), **answer_columns(self.task, outcome)}
+        pq.write_table(pa.table(columns), path, write_page_checksum=True)
+        return _part(path)
 
-def _save_predictions(outcome: Outcome, folder: Path, name: str, kind: Kind) -> FilePart:
-    path = folder / f"{name}.predictions.parquet"
-    binary = "probability" if hasattr(outcome.model, "predict_proba") else "anomaly"
-    said = binary if kind == "binary" else "prediction"
-    fields = {"prediction": said, "probability": "probability", "embedding": "embedding"}
-    columns = metrics.columns(outcome.y_true, {"target": "truth", "query": "query"})
-    columns |= metrics.columns(outcome.predicted, fields)
-    pq.write_table(pa.table(columns), path, write_page_checksum=True)
-    return _part(path)
+    def _rows(self) -> dict[str, Any]:
+        """Return the numbers of the test rows in the file that the data were made of."""
+        path, number = self.job.path, self.task.row_id
+        if not number:
+            return {}
+        _, split = self.task.split(self.job.split)
+        return {"row": parquet.read_parquet(path, [], [number], split.test, "cpu")[1][number]}
+
+
+def answer_columns(task: Task, outcome: Outcome) -> dict[str, Any]:
+    """Return what is true of the test rows and what was predicted, as columns for a file."""
+    target, predicted = metrics.part(outcome.y_true, "target"), outcome.predicted
+    if task.kind == "multiclass":
+        names = pa.array(outcome.classes)
+        answered = {"prediction": names.take(pa.array(metrics.part(predicted, "prediction")))}
+        matrix = metrics.part(predicted, "probability")
+        each = dict(zip(outcome.classes, () if matrix is None else matrix.T, strict=False))
+        return {"truth": names.take(pa.array(target)), **answered, **_named(each)}
+    if task.kind == "binary":
+        return _of_two(task, outcome)
+    fields = {"prediction": "prediction", "embedding": "embedding"}
+    known = metrics.columns(outcome.y_true, {"target": "truth", "query": "query"})
+    return known | metrics.columns(predicted, fields)
+
+
+def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
+    """Return the columns of a binary task: with the names of its classes where it says which."""
+    target: Any = metrics.part(outcome.y_true, "target")
+    place, chance = truth.place_of_positive(task, outcome.classes), outcome.predicted
+    other, positive = outcome.classes[[1 - place, place]]
+    names = pa.array(outcome.classes[[1 - place, place]])
+    columns = {"truth": names.take(pa.array(target))}
+    if not hasattr(outcome.model, "predict_proba"):
+        return columns | {"anomaly": chance}
+    if task.positive is None:
+        return columns | {"probability": chance}
+    # Of two that are as probable, scikit-learn takes the first.
+    decided = chance > 0.5 if place else chance >= 0.5
+    columns["prediction"] = names.take(pa.array(decided.astype("int8")))
+    chances = {positive: chance, other: 1 - chance}
+    return columns | _named({name: chances[name] for name in outcome.classes})
+
+
+def _named(chances: dict[Any, Any]) -> dict[str, Any]:
+    return {f"probability_{name}": chance for name, chance in chances.items()}
 
 
 def _part(path: Path) -> FilePart:

@@ -6,6 +6,7 @@ import ast
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
@@ -179,6 +180,20 @@ class Task:
         for parameter in changes or {}:
             pick(parameter, pipeline.get_params(), f"parameter of {name}")
         return pipeline.set_params(**(changes or {}))
+
+
+def in_words(rows: Filter) -> str:
+    """Return conditions on columns as one reads them.
+
+    >>> in_words([("sold", "<", date(2024, 1, 31)), ("kind", "in", ["a", "b"])])
+    "sold < 2024-01-31 and kind in ['a', 'b']"
+    """
+    said = (f"{name} {test} {_shown(value)}" for name, test, value in rows)
+    return " and ".join(said) or "all rows"
+
+
+def _shown(value: Any) -> str:
+    return str(value) if isinstance(value, date) else repr(value)
 
 
 @dataclass(frozen=True)

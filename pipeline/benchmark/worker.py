@@ -58,6 +58,8 @@ class Report:
     trace: Trace
     work: dict[str, str]
     """See `pipeline.benchmark.integrity`."""
+    classes: Any = None
+    """For whose places truth and prediction stand."""
 
 
 class HasVariant(Protocol):
@@ -251,6 +253,7 @@ def once(job: Job) -> Report:
         cpu_seconds=cpu_seconds,
         trace=seen[0],
         work=integrity.work(outcome.model),
+        classes=outcome.classes,
     )
 
 

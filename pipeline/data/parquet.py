@@ -10,11 +10,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import reduce
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -118,8 +120,7 @@ class Reader:
 
     def _met(self, frame: Table, name: str, test: str, value: Array) -> Any:
         """Return whether a condition is met; a missing value meets none but "not in"."""
-        if getattr(value, "tzinfo", None) is not None:
-            value = pd.Timestamp(value).tz_convert(None)
+        value = [*map(_on_gpu_clock, value)] if test.endswith("in") else _on_gpu_clock(value)
         try:
             return _TESTS[test](frame[name], value).fillna(False)
         except (KeyError, TypeError, ValueError) as error:
@@ -137,6 +138,14 @@ class Reader:
             elif pa.types.is_timestamp(kind) and kind.tz:
                 frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(kind.tz)
         return frame
+
+
+def _on_gpu_clock(value: Any) -> Any:
+    """Return a date as cuDF has it: with a time, and by UTC where there is a zone."""
+    if not isinstance(value, date):
+        return value
+    point = pd.Timestamp(value)
+    return point if point.tz is None else point.tz_convert(None)
 
 
 def _check_zone(file: Path, name: str, zone: str | None) -> None:
@@ -172,6 +181,57 @@ def _read_as(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         return kind.value_type
     return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
+
+
+def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
+    """Return conditions whose dates are of the types of the columns, as every reader takes them.
+
+    Parameters
+    ----------
+    path : Path
+        A Parquet file, or a folder of them.
+    rows : sequence of tuple
+        Dates may be texts, or of the types of Python, pandas and NumPy; without a zone they are
+        in that of the column.
+
+    Raises
+    ------
+    DataError
+        There is no such column, or a value is no date that it can be compared with.
+    """
+    if not rows:
+        return []
+    file = parquet_files(path)[0]
+    schema = pq.read_schema(file)
+    check_columns(file, schema.names, [name for name, _, _ in rows])
+    return [(n, test, _dated(n, schema.field(n).type, test, value)) for n, test, value in rows]
+
+
+def _dated(name: str, kind: pa.DataType, test: str, value: Any) -> Any:
+    """Return a value, or each of several, as a date where a column holds dates."""
+    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+        return value
+    if test in ("in", "not in"):
+        return [_dated(name, kind, "=", each) for each in value]
+    zone = getattr(kind, "tz", None)
+    try:
+        if not isinstance(value, str | date | np.datetime64):
+            raise TypeError(f"{value!r} is no date")
+        point = pd.Timestamp(value)
+        if zone is None and point.tz is not None:
+            raise ValueError("the column has no time zone; leave that of the date out")
+        if pa.types.is_date(kind):
+            return _day(point)
+        return point.tz_localize(zone) if zone and point.tz is None else point
+    except (TypeError, ValueError) as error:
+        told = f"the condition {(name, test, value)} on a column of {kind}"
+        raise DataError(f"{told}: {error}") from error
+
+
+def _day(point: pd.Timestamp) -> date:
+    if point != point.normalize():
+        raise ValueError("the column has no times of day; leave that of the date out")
+    return point.date()
 
 
 def read_parquet(
@@ -215,6 +275,7 @@ def read_parquet(
     missing, damaged = "; make it with `make data`", "; `make clean-data`, then `make data`"
     with reading(path, missing=missing, damaged=damaged):
         try:
+            rows = typed(path, rows)
             frame, y = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
         except Exception as error:
             raise_if_exhausted(error, "input", "read", device)

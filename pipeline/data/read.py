@@ -258,6 +258,8 @@ def scan(
     if is_csv(path):
         return _dask_csv(path, features, target, rows, device, partition_bytes)
     read = _parquet if device == "cpu" else _on_gpu
+    with reading(path, MemoryError):
+        rows = parquet.typed(path, rows)
     frame = read(path, [*features, target], rows, partition_bytes)
     (y,) = compute([frame[target]])
     y = y.to_numpy() if device == "cpu" else y.to_pandas().to_numpy()

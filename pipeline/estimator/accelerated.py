@@ -121,7 +121,8 @@ class Accelerated(Answers):
     profile_ : dict of str to pipeline.data.drift.ColumnProfile
         What `profile` asks for, of the columns that some step reads.
     classes_ : numpy.ndarray
-        The labels, for classifiers.
+        The labels, for classifiers. XGBoost's learn 0, 1, …, n - 1 alone: once fitted on places
+        among other labels, as `LabelEncoder` gives them, they may be told these, and predict them.
     table_format_ : TableFormat or None
         How files for predictions are read, of a model that was saved with it.
     target_names_ : list of str or None

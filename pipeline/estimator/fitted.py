@@ -16,7 +16,10 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from pipeline.backends.base import METHODS
+from pipeline.backends.base import METHODS, HostModel
+from pipeline.backends.meta import MetaModel
+from pipeline.backends.nvforest import Forest
+from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.backends.xgboost.ranking import is_ranker
 from pipeline.data import frames
 from pipeline.data.schema import Schema
@@ -34,6 +37,9 @@ from pipeline.planning.plan import copy
 from pipeline.system.environment import packages
 from pipeline.trace import ANSWER, ExecutionLog, execution_log
 from pipeline.typing import Array, Estimator, Params, Table, Target
+
+_NATIVE = (HostModel, XGBoostModel, MetaModel, Forest)
+"""What answers in the classes that its native estimator has learnt."""
 
 
 def spec_has(name: str) -> Any:
@@ -165,7 +171,7 @@ class Answers(Lifts):
         **params
             Passed to the last step, as ``return_std``; then the result may be a tuple.
         """
-        return self._plain(self._call("predict", X, **params)[1])
+        return self._named(self._plain(self._call("predict", X, **params)[1]))
 
     @spec_has("kneighbors")
     def kneighbors(
@@ -341,6 +347,14 @@ class Answers(Lifts):
             Rows to fit; of Dask's, what happens to the partitions is said too, and none is made.
         """
         return explain(self.estimator, self.device, X, dtype=self.dtype)
+
+    def _named(self, made: Any) -> Any:
+        """Return the classes for whose places the answers of XGBoost's classifiers stand."""
+        classes, worker = getattr(self, "classes_", None), self.plan_.steps[-1].worker
+        if not isinstance(classes, np.ndarray) or not isinstance(worker, _NATIVE):
+            return made
+        own = getattr(worker.native, "classes_", classes)
+        return made if np.array_equal(own, classes) else classes[made]
 
     def _plain(self, made: Any) -> Any:
         """Return an answer as arrays; what scikit-learn itself made of given rows, as it is."""

@@ -66,6 +66,7 @@ class FakeWorker:
             cpu_seconds=2.0 * self.runs,
             trace=fixtures.trace("cpu"),
             work={"trees": "9"},
+            classes=np.array([0, 1]),
         )
 
 

@@ -52,7 +52,7 @@ def test_the_kind_of_task_tells_which_answer_is_judged(kind, expected) -> None:
 
 def test_several_classes_are_answered_with_their_probabilities() -> None:
     found = answer(Said(), np.array([0.25, 0.75]), "multiclass")
-    assert found["prediction"].tolist() == [10, 20]
+    assert found["prediction"].tolist() == [0, 1]  # places among the classes
     assert found["probability"].tolist() == [[0.75, 0.25], [0.25, 0.75]]
 
 

@@ -56,6 +56,7 @@ NEWER = {("execution_log", "why"), ("cells", "differences"), ("cells", "noise"),
 NEWER |= {("runs", "cpu_seconds"), ("warmup", "cpu_seconds")}
 NEWER |= {("", name) for name in ("points", "price", "history", "profiles")}
 NEWER |= {("protocol", "resumed"), ("task", "kind"), ("task", "about_target")}
+NEWER |= {("task", name) for name in ("classes", "positive", "weight", "train", "test")}
 NEWER |= {("agreement", "adjusted_rand"), ("agreement", "shared_neighbours")}
 """List and field that records of older versions do not have."""
 FIELDS = [
