@@ -134,7 +134,8 @@ class PredictedBatch:
         values = measure.judge_outcome(self.task, outcome)
         scores = "  ".join(f"{key} {value:.4f}" for key, value in values.items())
         say(f"{name}: {outcome.total:.2f} s on {outcome.model.device_}  {scores}")
-        about = About(values, provenance.describe_data(self.task, self.job.path).sha256)
+        data = provenance.describe_data(self.task, self.job.path).sha256
+        about = About(values, data, format=self.task.format)
         return PipelineRun(
             pipeline=name,
             code=source_code.code(pipeline),
