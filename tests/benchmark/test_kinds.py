@@ -120,7 +120,7 @@ def test_clusters_that_know_their_own_rows_alone_say_so(small_homes: Path, tmp_p
     assert call("run", "segments", *options, "--out", tmp_path / "run").code == 0
     rows = small_homes / "digits" / "digits.parquet"
     done = call("predict", tmp_path / "run" / "hdbscan.model", rows, tmp_path / "out.parquet")
-    assert_one_message(done, 2, "hdbscan.model: answers for the rows that it learnt from alone")
+    assert_one_message(done, 2, "hdbscan.model: the model answers for the rows that it learnt")
 
 
 @pytest.mark.parametrize(
