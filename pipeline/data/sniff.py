@@ -612,7 +612,7 @@ def _ends_in_sum(
         values = column.plain
     if name in formats and not isinstance(formats[name], Number) or not is_number(values.type):
         return False
-    numbers = values.cast(pa.float64(), safe=False).to_numpy()
+    numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     above = numbers[:-1][np.isfinite(numbers[:-1])]
     several = np.count_nonzero(above) >= _ROWS - 2
     return bool(several and np.isclose(numbers[-1], above.sum(), rtol=1e-9) and above.sum())

@@ -339,6 +339,10 @@ def test_a_last_row_that_sums_up_is_named(names: list[str | None], numbers: list
     assert "row 6, the last, looks like a total" in notes[-1]
 
 
+def test_a_column_with_gaps_and_powers_of_ten_may_end_the_table():
+    assert sniff_columns(pa.table({"n": ["1e3", None, "2.5e6", "1e4", "2e4"] * 3})) == ({}, [])
+
+
 def test_columns_that_have_a_type_pass():
     table = pa.table({"n": [1.5, None], "b": [True, False], "c": pa.array(["1,5", "2"])})
     assert list(sniff_columns(table)[0]) == ["c"]
