@@ -198,11 +198,17 @@ def tidy(cells: Cells) -> Cells:
     >>> tidy(pa.array(["\ufeff 1\u202f234\u200b ", "\u22125"])).to_pylist()
     ['1 234', '-5']
     """
-    cells = pc.replace_substring_regex(cells, _INVISIBLE, "")
-    cells = pc.replace_substring_regex(cells, r"[\s\pZ]+", " ")
-    cells = pc.replace_substring_regex(cells, r"[\x{2019}\x{2bc}\x{b4}]", "'")
-    cells = pc.replace_substring_regex(cells, r"[\x{2212}\x{fe63}\x{ff0d}]", "-")
-    return pc.utf8_normalize(pc.utf8_trim_whitespace(cells), "NFC")
+    if _holds(cells, r"[^\x20-\x7e]|  "):
+        cells = pc.replace_substring_regex(cells, _INVISIBLE, "")
+        cells = pc.replace_substring_regex(cells, r"[\s\pZ]+", " ")
+        cells = pc.replace_substring_regex(cells, r"[\x{2019}\x{2bc}\x{b4}]", "'")
+        cells = pc.replace_substring_regex(cells, r"[\x{2212}\x{fe63}\x{ff0d}]", "-")
+        cells = pc.utf8_normalize(cells, "NFC")
+    return pc.utf8_trim_whitespace(cells)
+
+
+def _holds(cells: Cells, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(cells, pattern)).as_py())
 
 
 def _texts(distinct: pa.Array, words: pa.Array, missing: pa.Array, format: Text) -> pa.Array:
@@ -286,6 +292,8 @@ def spell_dates(words: Cells) -> Cells:
     >>> spell_dates(pa.array(["1st Sept. 2018, 9:05 a.m.", "2018-02-01 10:00 UTC"])).to_pylist()
     ['1 Sep 2018, 9:05 am', '2018-02-01 10:00Z']
     """
+    if not _holds(words, "[A-Za-z]"):
+        return words
     for written, meant in (
         (r"(?i)\b(\d{1,2})(?:st|nd|rd|th)\b", r"\1"),
         (r"(?i)\bsept\b", "Sep"),

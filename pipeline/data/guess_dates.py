@@ -15,6 +15,7 @@ from pipeline.data.table_format import Date, Duration, Time
 
 _MONTHS = "january|february|march|april|june|july|august|september|october|november|december"
 _PARTS = (
+    (r"(:\d\d(?:[.,]\d{1,9})?)( ?)(?:Z|[+-]\d\d:?\d\d)$", r"\1\2%z"),
     (r"(?i)(^|[^a-z])(?:mon|tues|wednes|thurs|fri|satur|sun)day([^a-z]|$)", r"\1%A\2"),
     (r"(?i)(^|[^a-z])(?:mon|tue|wed|thu|fri|sat|sun)([^a-z]|$)", r"\1%a\2"),
     (rf"(?i)(^|[^a-z])(?:{_MONTHS})([^a-z]|$)", r"\1%B\2"),
@@ -27,9 +28,9 @@ _PARTS = (
     (r"(^|[^\d:])\d{1,2}:\d\d", r"\1%H:%M"),
     (r"(?i)%H([^ ]*) [ap]m$", r"%I\1 %p"),
     (r"(?i)(^| )\d{1,2} [ap]m$", r"\1%I %p"),
-    (r"(%[MSf])( ?)(?:Z|[+-]\d\d:?\d\d)$", r"\1\2%z"),
     (r"(^|\D)\d{14}(\D|$)", r"\1%Y%m%d%H%M%S\2"),
     (r"(^|\D)\d{8}(\D|$)", r"\1%Y%m%d\2"),
+    (r"(%dT)\d{6}($|\D)", r"\1%H%M%S\2"),
     (r"(^|\D)\d{4}(\D|$)", r"\1%Y\2"),
     (r"(^|\D)\d{1,2}(\D|$)", r"\1#\2"),
     (r"(^|\D)\d{1,2}(\D|$)", r"\1#\2"),
@@ -55,6 +56,13 @@ _WHOLE = re.compile(rf"(?:%[aA],? )?(?P<date>.+?)(?:(?:T| |, | - ){_TIME})?")
 _LENGTH = re.compile(r"duration|elapsed|runtime|lap|pace|length|took|taken", re.IGNORECASE)
 _AGAINST = 0.05
 """Share of the cells that tell that may tell otherwise."""
+_LOOK = (
+    r"(?i)^\D{0,12}(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?:\D|$)|"
+    r"^\d{1,2}[:h]\d\d(?:\D|$)|"
+    r"^\d{1,2}(?:\.|e|er|st|nd|rd|th)?[ -](?:de )?\pL{3,9}\.?,?[ -](?:de )?\d{4}(?:\D|$)|"
+    r"^(?:(?:19|20)\d\d[ -]?[QWKH]\d{1,2}|[QWKH][1-4][ -/]?(?:19|20)\d\d)$"
+)
+"""What looks like a date or a time, as a person may write it."""
 _SHAPES = 20
 """So many forms of a date may be mixed in a column, at most."""
 
@@ -120,7 +128,8 @@ def formats_of(shape: str) -> dict[str, str]:
     """
     if re.fullmatch(r"%H:%M(:%S([.,]%f)?)?|%I(:%M(:%S)?)? %p", shape):
         return {"": shape}
-    if not (whole := _WHOLE.fullmatch(shape)):
+    signs = re.findall("%.", shape)
+    if len(signs) > len({*signs}) or not (whole := _WHOLE.fullmatch(shape)):
         return {}
     date = whole["date"]
     orders = next((o for look, o in _DATES.items() if re.fullmatch(look, date)), ())
@@ -205,12 +214,9 @@ def _needed(words: pa.Array, formats: list[str]) -> list[str]:
 
 
 def share(words: pa.Array, counts: np.ndarray) -> float:
-    """Return the share of cells that are dates or times in some form."""
-    n = 0.0
-    for cells, formats in forms(words, counts):
-        some = [convert(words, Date(format=each)).is_valid() for each in formats.values()]
-        n += counts[cells & np.any([each.to_numpy(False) for each in some], axis=0)].sum()
-    return float(n / counts.sum())
+    """Return the share of cells that look like dates or times, be they of a known form or not."""
+    look = pc.match_substring_regex(words, _LOOK).to_numpy(False)
+    return float(counts[look].sum() / counts.sum())
 
 
 def are_seasons(words: pa.Array) -> bool:

@@ -83,8 +83,9 @@ def _unit(words: pa.Array, counts: np.ndarray) -> str:
     units = pc.utf8_trim_whitespace(pc.if_else(pc.equal(before, ""), after, before))
     encoded = units.dictionary_encode()
     weights = np.bincount(encoded.indices.to_numpy(), weights=counts)
+    weights[[name == "" for name in encoded.dictionary.to_pylist()]] = -1
     best = int(np.argmax(weights))
-    return str(encoded.dictionary[best]) if weights[best] > counts.sum() / 2 else ""
+    return str(encoded.dictionary[best]) if weights[best] >= counts.sum() / 2 else ""
 
 
 def _fitting(digits: pa.Array, decimal: str, thousands: str) -> np.ndarray:
@@ -133,6 +134,18 @@ def _is_grouped_number(digits: pa.Array, thousands: str) -> bool:
         return True
     groups = pc.unique(pc.count_substring(digits, thousands)).to_pylist()
     return len(digits) < 2 or groups != [groups[0]] or groups[0] < (3 if thousands == "." else 2)
+
+
+def guess_units(words: pa.Array) -> list[str]:
+    """Return what stands beside the digits of cells, where all are numbers with a unit.
+
+    >>> guess_units(pa.array(["12 kg", "500 g"])), guess_units(pa.array(["12 kg", "some"]))
+    (['kg', 'g'], [])
+    """
+    found = pc.extract_regex(words, _UNIT)
+    sides = (pc.struct_field(found, each) for each in ("before", "after"))
+    units = pc.unique(pc.utf8_trim_whitespace(pc.binary_join_element_wise(*sides, " ")))
+    return [] if units.null_count else units.to_pylist()
 
 
 def far_value(values: pa.Array) -> float | None:

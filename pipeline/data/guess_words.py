@@ -12,10 +12,13 @@ from pipeline.data.table_format import Boolean
 _NONE = {"", "?", "??", "???", "n/a", "n.a.", "n.a", "n. a.", "#n/a", "#na", "#div/0!", "#value!"}
 _NONE |= {"#ref!", "#name?", "#num!", "#null!", "<na>", "\\n", "(null)", "null", "nan", "na"}
 """What stands for no value in any column, in small letters."""
+_NO_DAY = ("0000-00-00", "00.00.0000", "00/00/0000", "9999-12-31", "31.12.9999")
+_NO_DAY += ("31/12/9999", "12/31/9999")
 _PERHAPS = {"-", "--", "---", "–", "—", ".", "..", "...", "*", "/", "none", "nil", "missing"}
 _PERHAPS |= {"unknown", "unk", "unk.", "undefined", "not available", "not applicable", "not known"}
 _PERHAPS |= {"n/d", "n.d.", "nd", "tbd", "tba", "empty", "no data", "k.a.", "k. a.", "keine angabe"}
 _PERHAPS |= {"(none)", "(missing)", "(blank)", "[null]", "blank", "void"}
+_PERHAPS |= {f"{day}{time}" for day in _NO_DAY for time in ("", " 00:00", " 00:00:00")}
 """What stands for no value among numbers, and may be a value among words."""
 _PAIRS = (
     ({"yes", "y", "true", "t", "1"}, {"no", "n", "false", "f", "0"}),

@@ -31,7 +31,7 @@ from pipeline.data.cells import (
 )
 from pipeline.data.csv import MISSING, infer
 from pipeline.data.guess_dates import Order
-from pipeline.data.guess_numbers import Decimal, Numbers, far_value, guess_numbers
+from pipeline.data.guess_numbers import Decimal, Numbers, far_value, guess_numbers, guess_units
 from pipeline.data.guess_words import (
     guess_boolean,
     guess_spellings,
@@ -141,7 +141,8 @@ class _Column:
 
     def rows(self, cells: pa.Array) -> list[int]:
         """Return the rows that hold one of some cells."""
-        return np.flatnonzero(pc.is_in(self.cells, value_set=cells).to_numpy()).tolist()
+        rows: list[int] = pc.indices_nonzero(pc.is_in(self.cells, value_set=cells)).to_pylist()
+        return rows
 
     def count(self, words: Collection[str]) -> int:
         """Return how many cells are one of some tidy words."""
@@ -326,7 +327,9 @@ def _as_flag(column: _Column) -> _Guess | None:
 
 
 def _as_boolean(column: _Column) -> _Guess | None:
-    format = None if column.is_label else guess_boolean(column.words.to_pylist())
+    doubtful = [each for each in column.marks if each not in _BLANK and may_stand_for_none(each)]
+    words = [*column.words.to_pylist(), *doubtful] if len(column.words) < _MANY else []
+    format = None if column.is_label else guess_boolean(words)
     if not format:
         return None
     true, false = (", ".join(map(repr, each)) for each in (format.true, format.false))
@@ -368,6 +371,8 @@ def _as_dates(column: _Column) -> _Guess | None:
     order = guess_dates.weigh(column.words, column.counts, found)
     first, why = _choose_order(column, order)
     formats = guess_dates.choose(column.words, found, first or "d")
+    if any(each.startswith("%y") for each in formats):
+        first, why = "y", "year first, which changes least"
     said = _say_dates(column, formats, why)
     guess = _fit(column, Date(format=_one(formats)), said) if formats else None
     if guess and not first and column.last:
@@ -386,7 +391,8 @@ def _choose_order(column: _Column, order: Order) -> tuple[str, str]:
     if told is not None:
         return names[told][0], f"{names[told]}, as {order.example!r} shows"
     if not (order.open or order.day_first or order.month_first):
-        return "d", ""
+        same = "day first, which no cell tells: all days are those of their month"
+        return "d", same if order.example else ""
     if asked is not None:
         return names[asked][0], f"{names[asked]}, as asked or as other columns show"
     return ("d", "day first, as is usual with points") if order.dotted else ("", "")
@@ -396,7 +402,9 @@ def _say_dates(column: _Column, formats: tuple[str, ...], why: str) -> str:
     shown = " or ".join(formats)
     more = [why] * bool(why)
     more += ["years 69 to 99 are 1969 to 1999"] * ("%y" in shown)
-    more += ["a month is its first day"] * (not re.search("%d", shown))
+    more += ["a month is its first day"] * ("%d" not in shown)
+    zones = {"%z" in each for each in formats}
+    more += ["without an offset it is UTC"] * (len(zones) > 1)
     behind = f" ({'; '.join(more)})" if more else ""
     example = column.words[0].as_py()
     return f"{column.name!r} holds dates such as {example!r}, read as {shown}{behind}"
@@ -437,7 +445,12 @@ def _as_numbers(column: _Column) -> _Guess | None:
     if not guess or guess.format is None:
         return None
     values = read_cells(column.cells, guess.format, column.name)
-    said = _say_numbers(column, found), *guess.notes, *_caution_of_values(column, values)
+    said = (
+        _say_numbers(column, found),
+        _say_unit(column, found),
+        *guess.notes,
+        *_caution_of_values(column, values),
+    )
     tells = not found.open and (found.format.thousands or _has_decimals(values))
     return guess._replace(
         notes=tuple(filter(None, said)),
@@ -469,6 +482,16 @@ def _say_numbers(column: _Column, found: Numbers) -> str:
     )
 
 
+def _say_unit(column: _Column, found: Numbers) -> str:
+    """Say that some cells lack the unit of the others."""
+    unit = found.format.unit
+    bare = pc.match_substring_regex(column.words, r"^[\d.,' +-]+$").to_numpy(False)
+    n = int(column.counts[bare].sum())
+    return f"{column.name!r}: {_say_cells(n)} without {unit!r}, taken to be the same" * bool(
+        unit and n
+    )
+
+
 def _guess_plain_numbers(column: _Column) -> _Guess:
     """Guess more of numbers that the plain rules read."""
     whole = pa.types.is_integer(column.plain.type)
@@ -486,10 +509,11 @@ def _as_ones(column: _Column) -> _Guess | None:
 
 
 def _as_days(column: _Column) -> _Guess | None:
-    """Guess that whole numbers of eight digits are dates."""
-    if column.is_label or not pc.all(pc.match_substring_regex(column.words, r"^\d{8}$")).as_py():
+    """Guess that whole numbers of eight or fourteen digits are dates."""
+    lengths = pc.unique(pc.utf8_length(column.words)).to_pylist()
+    format = Date(format="%Y%m%d" if lengths == [8] else "%Y%m%d%H%M%S")
+    if column.is_label or lengths not in ([8], [14]):
         return None
-    format = Date(format="%Y%m%d")
     days = read_distinct(column.words, format)[0].drop_null()
     years = pc.year(days).to_pylist()
     if len(years) < len(column.words) or not all(1900 <= each <= 2100 for each in years):
@@ -497,7 +521,9 @@ def _as_days(column: _Column) -> _Guess | None:
     if len(years) < _MANY and not _DATED.search(column.name):
         return None
     example = column.words[0].as_py()
-    return _fit(column, format, f"{column.name!r} holds dates such as {example!r}, read as %Y%m%d")
+    return _fit(
+        column, format, f"{column.name!r} holds dates such as {example!r}, read as {format.format}"
+    )
 
 
 def _as_thousands(column: _Column) -> _Guess | None:
@@ -519,7 +545,7 @@ def _caution_of_values(column: _Column, values: Cells) -> tuple[str, ...]:
     """Say of infinite numbers, and of those that may stand for none."""
     notes = []
     if pa.types.is_floating(values.type) and pc.any(infinite := pc.is_inf(values)).as_py():
-        rows = np.flatnonzero(pc.fill_null(infinite, False).to_numpy()).tolist()
+        rows = pc.indices_nonzero(pc.fill_null(infinite, False)).to_pylist()
         notes.append(f"{column.name!r} holds infinite numbers: {_say_rows(rows)} infinite")
     if (far := far_value(values)) is not None:
         n = pc.sum(pc.equal(values, far)).as_py()
@@ -579,11 +605,19 @@ def _say_mostly(column: _Column) -> tuple[str, ...]:
     if not len(column.words) or guess_dates.are_seasons(column.words):
         return ()
     found = guess_numbers(column.words, column.counts, column.options.decimal)
+    units = guess_units(column.words)
+    if 1 < len(units) <= _NAMED:
+        shown = ", ".join(map(repr, units))
+        return (f"{column.name!r} holds numbers of several units ({shown}): read as text",)
     share = guess_dates.share(column.words, column.counts)
-    what = "numbers" if found.fits > 0.5 else "dates" if share > 0.5 else ""
+    what = "numbers" if found.fits >= 0.5 else "dates or times" if share >= 0.5 else ""
     if not what:
         return ()
-    return (f"{column.name!r}: most cells look like {what}, but too many do not: read as text",)
+    example = column.words[0].as_py()
+    return (
+        f"{column.name!r}: most cells look like {what}, such as {example!r}, but too many are in "
+        f"no form that is known: read as text",
+    )
 
 
 def _caution_of_sums(
