@@ -118,6 +118,12 @@ def _is_batch(X: Table) -> bool:
     return isinstance(X, pa.RecordBatch | pa.RecordBatchReader)
 
 
+def to_arrow(X: Table) -> pa.Table | None:
+    """Return a table of another library than pandas as Arrow's; None of what is no such table."""
+    _refuse(X)
+    return _arrow_table(X) if _is_arrow(X) else None
+
+
 def _arrow_table(X: Table) -> pa.Table:
     if hasattr(X, "__arrow_c_stream__") or _is_batch(X):
         return X if isinstance(X, pa.Table) else pa.table(X)

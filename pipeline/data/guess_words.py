@@ -12,7 +12,7 @@ from pipeline.data.table_format import Boolean
 _NONE = {"", "?", "??", "???", "n/a", "n.a.", "n.a", "n. a.", "#n/a", "#na", "#div/0!", "#value!"}
 _NONE |= {"#ref!", "#name?", "#num!", "#null!", "<na>", "\\n", "(null)", "null", "nan", "na"}
 """What stands for no value in any column, in small letters."""
-_NO_DAY = ("0000-00-00", "00.00.0000", "00/00/0000", "9999-12-31", "31.12.9999")
+_NO_DAY: tuple[str, ...] = ("0000-00-00", "00.00.0000", "00/00/0000", "9999-12-31", "31.12.9999")
 _NO_DAY += ("31/12/9999", "12/31/9999")
 _PERHAPS = {"-", "--", "---", "–", "—", ".", "..", "...", "*", "/", "none", "nil", "missing"}
 _PERHAPS |= {"unknown", "unk", "unk.", "undefined", "not available", "not applicable", "not known"}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +16,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.data import csv, frames, parquet, partitioned
+from pipeline.data.arrow_tables import arrow_table
+from pipeline.data.cells import plain_types
+from pipeline.data.containers import container_of
 from pipeline.data.files import (
     Filter,
     check_columns,
-    check_different,
-    is_csv,
     parquet_files,
     reading,
 )
+from pipeline.data.opened import as_formatted, open_files, read_cells_of
 from pipeline.data.partitioned import compute
+from pipeline.data.table_format import TableFormat
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load
@@ -32,6 +36,8 @@ from pipeline.typing import Array, Table
 
 How = Literal["in memory", "streaming", "cluster"]
 
+_INDEX = re.compile(r"__index_level_\d+__")
+"""What pandas calls an index without a name, in a file."""
 TABLES = 5
 """What a fit takes, in tables: the table, the prepared matrix, and what is made in between.
 
@@ -137,9 +143,13 @@ def read(
     path = Path(path)
     if preflight(path, [*features, target], device=device).how != "in memory":
         return scan(path, features, target, rows=rows, device=device)
-    if not is_csv(path):
+    if not _is_csv(path):
         return parquet.read_parquet(path, features, target, rows, device)
     return _csv(path, features, target, rows, device)
+
+
+def _is_csv(path: Path) -> bool:
+    return path.is_file() and container_of(path) == "csv"
 
 
 def _csv(
@@ -153,34 +163,58 @@ def _csv(
     return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
 
 
-def read_table(path: Path) -> pa.Table:
-    """Return a whole table in a file as Arrow has it.
+def read_table(source: Any, format: TableFormat | None = None) -> pa.Table:
+    """Return a whole table as Arrow has it: what a format reads, and else what the cells are.
+
+    Parameters
+    ----------
+    source : str, Path, frame or table
+        A file (CSV, TSV, JSON lines, Parquet, Feather; of text also compressed), a folder of
+        files of one kind, or a table of pandas, Polars or Arrow.
+    format : TableFormat, optional
+        By default encoding, delimiter and titles are found out.
 
     Raises
     ------
     DataError
-        The file is missing or damaged, has no rows, or has two columns of one name.
+        A file is missing, damaged or of no kind that is read, has no rows, has two columns of one
+        name, or a cell does not fit the format.
     """
-    with reading(path, MemoryError):
-        table = _csv_table(path) if is_csv(path) else pq.read_table(path)
-    names = [name or f"Unnamed: {i}" for i, name in enumerate(table.column_names)]
-    check_different(path, names)
+    if isinstance(source, str | Path):
+        return _file_table(Path(source), format)
+    table = arrow_table(source)
+    columns = {
+        name: as_formatted(table[name], name, format, f"column {name!r}")
+        for name in table.column_names
+    }
+    return _with_rows("the table", columns)
+
+
+def _file_table(path: Path, format: TableFormat | None) -> pa.Table:
+    files = open_files(path, format)
+    names = files[0].names
+    cells = read_cells_of(files, names)
+    columns = {}
+    for name in names:
+        values = as_formatted(cells[name], name, format, f"{path}: column {name!r}")
+        guessed = isinstance(files[0], csv.CsvFile) and not (format and name in format.columns)
+        columns[name] = csv.infer(values) if guessed else values
+    return _with_rows(str(path), columns)
+
+
+def _with_rows(what: str, columns: dict[str, csv.Cells]) -> pa.Table:
+    named = {name or f"Unnamed: {i}": each for i, (name, each) in enumerate(columns.items())}
+    table = pa.table({n: each for n, each in named.items() if not _INDEX.fullmatch(n)})
     if not len(table):
-        raise DataError(f"{path}: no rows")
-    return table.rename_columns(names)
-
-
-def _csv_table(path: Path) -> pa.Table:
-    file = csv.CsvFile.open(path)
-    cells = file.cells(file.names)
-    return pa.table({name: csv.infer(cells[name]) for name in cells.column_names})
+        raise DataError(f"{what}: no rows")
+    return plain_types(table)
 
 
 def _bytes(path: Path, names: Sequence[str]) -> int:
     """Return about what columns take in memory."""
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
-    if is_csv(path):
+    if _is_csv(path):
         return path.stat().st_size
     files = parquet_files(path)
     agree(files, names)
@@ -255,7 +289,7 @@ def scan(
         raise ConfigError(f"device={device!r} is not 'cpu' or 'cuda'")
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
-    if is_csv(path):
+    if _is_csv(path):
         return _dask_csv(path, features, target, rows, device, partition_bytes)
     read = _parquet if device == "cpu" else _on_gpu
     with reading(path, MemoryError):

@@ -1,652 +1,130 @@
-"""Guesses of what the cells of a table stand for, as a format that one can read and change.
-
-Each column is judged by all of its cells. What the rules of `pandas.read_csv` read well needs no
-format; each guess is told in a sentence.
-"""
+"""How a table is written, guessed from the table: its format, and what was guessed in words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Literal, NamedTuple
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import structs
 
-from pipeline.data import guess_dates
-from pipeline.data.cells import (
-    NOUNS,
-    Cells,
-    Typed,
-    as_text,
-    is_number,
-    is_text,
-    read_cells,
-    read_distinct,
-    tidy,
-)
-from pipeline.data.csv import MISSING, infer
-from pipeline.data.guess_dates import Order
-from pipeline.data.guess_numbers import Decimal, Numbers, far_value, guess_numbers, guess_units
-from pipeline.data.guess_words import (
-    guess_boolean,
-    guess_spellings,
-    may_stand_for_none,
-    stands_for_none,
-)
-from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
-from pipeline.errors import DataError
-
-Stray = Literal["missing", "error"]
-_EXACT = 2**53
-_STRAYS = 0.05
-"""Share of the cells of a column of numbers or dates that may be something else."""
-_CATEGORIES = 200
-"""So many different texts have spellings that are compared, at most."""
-_BLANK = {"", "-", "--", "–", "—"}
-"""What stands beside a mark, and says that there is none."""
-_NAMED = 5
-"""So many rows or cells are named in a sentence."""
-_MARK = 16
-"""No mark of a missing value has as many characters."""
-_LONG = 45
-"""Characters beyond which cells are prose, on average."""
-_ROWS = 5
-"""Rows from which on the last may be the sum of the others."""
-_ID = re.compile(r"(^|[^A-Za-z])(?i:id|uuid|guid)$|[a-z](Id|ID)$")
-_CODE = re.compile(
-    r"(?i)(^|[^a-z])(phone|telephone|tel|fax|zip|zip[ _-]?code|postcode|postal[ _-]?code|plz|iban|"
-    r"isbn|ean|ssn|sku|barcode)([ _-]?(number|no|nr))?$"
-)
-_DATED = re.compile(r"(?i)(^|[^a-z])(date|datum|day|dt|dob)([^a-z]|$)|[a-z]Date$")
-_TOTAL = re.compile(r"(?i)(grand[ _-]?)?(total|totals|sum|gesamt|summe|insgesamt|somme|suma)\b.*")
+from pipeline.data.arrow_tables import arrow_table
+from pipeline.data.csv import CsvFile
+from pipeline.data.dialect import Given, find_dialect, looks_like_data
+from pipeline.data.guess_numbers import Decimal
+from pipeline.data.jsonlines import JsonFile
+from pipeline.data.opened import OpenedFile, open_files, read_cells_of
+from pipeline.data.sniff_columns import Stray, sniff_columns
+from pipeline.data.table_format import TableFormat
+from pipeline.data.text import TextFile
 
 
 @dataclass(frozen=True)
-class _Options:
-    """What was asked for, or is known of the whole table."""
+class Sniffed:
+    """A format, and what a user should know of how it was found.
 
-    day_first: bool | None
-    decimal: Decimal | None
-    stray: Stray
-    labels: Collection[str]
-    source: str
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A column of cells of text, null where there is no value.
-
-    Parameters
+    Attributes
     ----------
-    name : str
-    cells : pyarrow array
-    options : _Options
-    last : bool
-        Whether all is known that other columns tell.
-    """
-
-    name: str
-    cells: Cells
-    options: _Options
-    last: bool = False
-
-    @cached_property
-    def plain(self) -> Cells:
-        """The values by the rules of `pandas.read_csv`."""
-        return infer(self.cells)
-
-    @cached_property
-    def distinct(self) -> tuple[pa.Array, np.ndarray]:
-        """The distinct cells, and how many there are of each."""
-        found = pc.value_counts(self.cells.drop_null())
-        return found.field("values"), found.field("counts").to_numpy()
-
-    @cached_property
-    def tidied(self) -> pa.Array:
-        """The distinct cells, tidy."""
-        return tidy(self.distinct[0])
-
-    @cached_property
-    def marks(self) -> tuple[str, ...]:
-        """The tidy cells that stand for no value, among numbers or dates."""
-        short = self.tidied.filter(pc.less(pc.utf8_length(self.tidied), _MARK)).to_pylist()
-        found = (each for each in short if stands_for_none(each, among_words=False))
-        return tuple(dict.fromkeys(found))
-
-    @cached_property
-    def _values(self) -> tuple[pa.Array, np.ndarray]:
-        marks = pa.array(self.marks, pa.string())
-        kept = pc.invert(pc.is_in(self.tidied, value_set=marks))
-        return self.tidied.filter(kept), self.distinct[1][kept.to_numpy(False)]
-
-    @property
-    def words(self) -> pa.Array:
-        """The tidy cells that stand for values."""
-        return self._values[0]
-
-    @property
-    def counts(self) -> np.ndarray:
-        """How many there are of each of `words`."""
-        return self._values[1]
-
-    @property
-    def is_label(self) -> bool:
-        """Whether the values are names of classes."""
-        return self.name in self.options.labels
-
-    def rows(self, cells: pa.Array) -> list[int]:
-        """Return the rows that hold one of some cells."""
-        rows: list[int] = pc.indices_nonzero(pc.is_in(self.cells, value_set=cells)).to_pylist()
-        return rows
-
-    def count(self, words: Collection[str]) -> int:
-        """Return how many cells are one of some tidy words."""
-        found = pc.is_in(self.tidied, value_set=pa.array(list(words), pa.string()))
-        return int(self.distinct[1][found.to_numpy(False)].sum())
-
-
-class _Guess(NamedTuple):
-    """What a column is thought to be.
-
-    Parameters
-    ----------
-    format : ColumnFormat or None
-        None where the rules of `pandas.read_csv` do.
+    format : TableFormat
     notes : tuple of str
-    decimal : {".", ","} or None
-        What is surely the mark of its decimals.
-    order : Order or None
-        What speaks for an order of day and month.
-    open : bool
-        Whether another column may help to decide.
+        Sentences.
     """
 
-    format: ColumnFormat | None = None
+    format: TableFormat
     notes: tuple[str, ...] = ()
-    decimal: Decimal | None = None
-    order: Order | None = None
-    open: bool = False
 
 
-def sniff_columns(
-    table: pa.Table,
+def sniff(
+    source: Any,
     *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    skip_rows: int | None = None,
     missing: Collection[str] = (),
     day_first: bool | None = None,
     decimal: Decimal | None = None,
     stray: Stray = "missing",
     labels: Collection[str] = (),
-    source: str = "the table",
-) -> tuple[dict[str, ColumnFormat], list[str]]:
-    """Return the formats of the columns that the plain rules do not read well, and what to say.
+) -> Sniffed:
+    """Guess how a table is written.
 
     Parameters
     ----------
-    table : pyarrow.Table
-        Columns of text are judged, others have their type.
-    missing : collection of str
-        Cells that stand for no value in any column, beside those of `pandas.read_csv`.
-    day_first : bool, optional
-        Whether 02/01/2018 is in January, where neither the column nor another one tells.
-    decimal : {".", ","}, optional
-        What the mark in 1,234 is, where neither the column nor another one tells.
-    stray : {"missing", "error"}
-        What becomes of the few cells that are no numbers, dates or times in a column of them.
-    labels : collection of str
-        Columns of class names, in which yes and no stay words.
-    source : str
-        File, for messages.
+    source : str, Path, frame or table
+        As for `pipeline.data.read.read_table`.
+    encoding, delimiter, skip_rows : optional
+        Where they are known, as in `TableFormat`.
+    missing, day_first, decimal, stray, labels : optional
+        See `pipeline.data.sniff_columns.sniff_columns`.
 
     Raises
     ------
     DataError
-        Day and month cannot be told apart, or there are stray cells that should be an error.
+        A file cannot be read, or what its cells stand for cannot be decided without a word.
 
     Examples
     --------
-    >>> formats, notes = sniff_columns(pa.table({"price": ["$1,234.50", "$7"]}))
-    >>> formats["price"].unit, notes
-    ('$', ["'price' holds numbers such as '$1,234.50', read as 1234.5"])
+    >>> import pyarrow as pa
+    >>> found = sniff(pa.table({"price": ["1.234,50 €", "7,00 €"]}))
+    >>> found.format.columns["price"].decimal
+    ','
     """
-    options = _Options(day_first, decimal, stray, labels, source)
-    null = pa.array([*MISSING, *missing], pa.string())
-    columns = [
-        _Column(name, _without(as_text(cells), null), options)
-        for name, cells in zip(table.column_names, table.columns, strict=True)
-        if is_text(cells.type)
-    ]
-    guesses = [_guess(column) for column in columns]
-    known = _known(options, guesses)
-    for i, guess in enumerate(guesses):
-        if guess.open:
-            guesses[i] = _guess(replace(columns[i], options=known, last=True))
-    formats = {c.name: g.format for c, g in zip(columns, guesses, strict=True) if g.format}
-    notes = [note for guess in guesses for note in guess.notes]
-    return formats, notes + _caution_of_sums(table, columns, formats)
-
-
-def _without(cells: Cells, null: pa.Array) -> Cells:
-    return pc.if_else(pc.is_in(cells, value_set=null), None, cells)
-
-
-def _known(options: _Options, guesses: Iterable[_Guess]) -> _Options:
-    """Return the options with what some columns tell of the others."""
-    decimals = {guess.decimal for guess in guesses} - {None}
-    orders = {guess.order.tells_day_first for guess in guesses if guess.order} - {None}
-    return replace(
-        options,
-        decimal=options.decimal or (decimals.pop() if len(decimals) == 1 else None),
-        day_first=orders.pop() if len(orders) == 1 else options.day_first,
-    )
-
-
-def _guess(column: _Column) -> _Guess:
-    kind = column.plain.type
-    if is_number(kind):
-        return _guess_plain_numbers(column)
-    if not pa.types.is_string(kind):
-        return _Guess()
-    if not len(column.words) or pc.mean(pc.utf8_length(column.words)).as_py() > _LONG:
-        return _as_text(column)
-    found = (rule(column) for rule in _RULES)
-    return next((each for each in found if each), None) or _as_text(column)
-
-
-def _fit(
-    column: _Column, format: Typed, said: str = "", *, strays: float = _STRAYS
-) -> _Guess | None:
-    """Return a guess if nearly all cells fit a format, with what to say of the others."""
-    raw, counts = column.distinct
-    format = structs.replace(format, missing=tuple(filter(None, column.marks)))
-    stray = read_distinct(raw, format)[1].to_numpy(False)
-    n = int(counts[stray].sum())
-    if n > strays * column.counts.sum():
-        return None
-    notes = [said] * bool(said)
-    if n:
-        notes.append(_say_strays(column, raw.filter(pa.array(stray)), format))
-        format = structs.replace(format, stray="missing")
-    return _Guess(format, (*notes, *_say_marks(column, column.marks)))
-
-
-def _say_strays(column: _Column, strays: pa.Array, format: Typed) -> str:
-    rows, n = column.rows(strays), int(column.counts.sum())
-    shown = ", ".join(map(repr, strays.to_pylist()[:_NAMED]))
-    said = (
-        f"{column.name!r}: {n - len(rows)} of {n} cells are {NOUNS[type(format)]}; "
-        f"{_say_rows(rows)} not ({shown})"
-    )
-    if column.options.stray == "error":
-        raise DataError(
-            f"{column.options.source}: {said}; correct the file, or read such cells as missing "
-            "(--stray missing, in Python stray='missing')"
-        )
-    return f"{said}: read as missing"
-
-
-def _say_rows(rows: list[int]) -> str:
-    """Return rows as the subject of a sentence.
-
-    >>> _say_rows([5]), _say_rows([5, 77])
-    ('row 5 is', 'rows 5, 77 are')
-    """
-    if len(rows) == 1:
-        return f"row {rows[0]} is"
-    shown, more = ", ".join(map(str, rows[:_NAMED])), len(rows) - _NAMED
-    return f"rows {shown}" + (f" and {more} more are" if more > 0 else " are")
-
-
-def _say_marks(column: _Column, marks: Collection[str]) -> tuple[str, ...]:
-    """Say what is read as missing."""
-    shown = [f"{mark!r} ({_say_cells(column.count([mark]))})" for mark in marks if mark]
-    if "" in marks and (blank := column.count([""])):
-        shown.append(f"blanks ({_say_cells(blank)})")
-    return (f"{column.name!r}: read as missing: {', '.join(shown)}",) if shown else ()
-
-
-def _say_cells(n: int) -> str:
-    return f"{n} cell" if n == 1 else f"{n} cells"
-
-
-def _as_flag(column: _Column) -> _Guess | None:
-    """Guess that one mark is true, and nothing is false."""
-    gaps = column.cells.null_count + column.count(column.marks)
-    one = len(pc.unique(pc.utf8_lower(column.words))) == 1
-    if not gaps or not one or not {*column.marks} <= _BLANK or column.words[0].as_py() == "+":
-        return None
-    word, n = column.words[0].as_py(), int(column.counts.sum())
-    note = f"{column.name!r}: {word!r} ({_say_cells(n)}) is read as true, no value as false"
-    return _Guess(
-        Boolean(true=(word,), false=tuple({"": 0, **dict.fromkeys(column.marks)})), (note,)
-    )
-
-
-def _as_boolean(column: _Column) -> _Guess | None:
-    doubtful = [each for each in column.marks if each not in _BLANK and may_stand_for_none(each)]
-    words = [*column.words.to_pylist(), *doubtful] if len(column.words) < _MANY else []
-    format = None if column.is_label else guess_boolean(words)
-    if not format:
-        return None
-    true, false = (", ".join(map(repr, each)) for each in (format.true, format.false))
-    return _fit(column, format, f"{column.name!r}: {true} is read as true, {false} as false")
-
-
-def _as_code(column: _Column) -> _Guess | None:
-    """Guess that digits name something."""
-    digits = pc.match_substring_regex(column.words, r"^\d+$")
-    if column.counts[digits.to_numpy(False)].sum() < (1 - _STRAYS) * column.counts.sum():
-        return None
-    if not (why := _why_code(column, column.words.filter(digits))):
-        return None
-    notes = f"{column.name!r} {why}: read as text", *_say_marks(column, column.marks)
-    return _Guess(Text(missing=column.marks), notes)
-
-
-def _why_code(column: _Column, digits: pa.Array) -> str:
-    zeros = digits.filter(pc.match_substring_regex(digits, r"^0\d\d+$"))
-    if len(zeros):
-        return f"holds codes with leading zeros, such as {zeros[0].as_py()!r}"
-    if column.is_label:
-        return ""
-    if _ID.search(column.name) or _CODE.search(column.name):
-        return "holds numbers that name something, as its name says"
-    longest = digits.filter(pc.greater_equal(pc.utf8_length(digits), 16)).to_pylist()
-    big = next((each for each in longest if int(each) > _EXACT), "")
-    return f"holds whole numbers such as {big}, which float64 would round" if big else ""
-
-
-def _as_dates(column: _Column) -> _Guess | None:
-    """Guess dates or times of day."""
-    found = guess_dates.forms(column.words, column.counts)
-    times = [form for form in found if guess_dates.is_time(next(iter(form.formats.values())))]
-    if times:
-        return _as_times(column, guess_dates.choose(column.words, times, "d"))
-    if not found or guess_dates.are_seasons(column.words):
-        return None
-    order = guess_dates.weigh(column.words, column.counts, found)
-    first, why = _choose_order(column, order)
-    formats = guess_dates.choose(column.words, found, first or "d")
-    if any(each.startswith("%y") for each in formats):
-        first, why = "y", "year first, which changes least"
-    said = _say_dates(column, formats, why)
-    guess = _fit(column, Date(format=_one(formats)), said) if formats else None
-    if guess and not first and column.last:
-        raise _undecided(column, order)
-    return guess and guess._replace(order=order, open=not first)
-
-
-def _one(formats: tuple[str, ...]) -> str | tuple[str, ...]:
-    return formats[0] if len(formats) == 1 else formats
-
-
-def _choose_order(column: _Column, order: Order) -> tuple[str, str]:
-    """Return ``"d"`` or ``"m"`` for what comes first, or ``""``, and why."""
-    names = {True: "day first", False: "month first"}
-    told, asked = order.tells_day_first, column.options.day_first
-    if told is not None:
-        return names[told][0], f"{names[told]}, as {order.example!r} shows"
-    if not (order.open or order.day_first or order.month_first):
-        same = "day first, which no cell tells: all days are those of their month"
-        return "d", same if order.example else ""
-    if asked is not None:
-        return names[asked][0], f"{names[asked]}, as asked or as other columns show"
-    return ("d", "day first, as is usual with points") if order.dotted else ("", "")
-
-
-def _say_dates(column: _Column, formats: tuple[str, ...], why: str) -> str:
-    shown = " or ".join(formats)
-    more = [why] * bool(why)
-    more += ["years 69 to 99 are 1969 to 1999"] * ("%y" in shown)
-    more += ["a month is its first day"] * ("%d" not in shown)
-    zones = {"%z" in each for each in formats}
-    more += ["without an offset it is UTC"] * (len(zones) > 1)
-    behind = f" ({'; '.join(more)})" if more else ""
-    example = column.words[0].as_py()
-    return f"{column.name!r} holds dates such as {example!r}, read as {shown}{behind}"
-
-
-def _undecided(column: _Column, order: Order) -> DataError:
-    return DataError(
-        f"{column.options.source}: column {column.name!r} holds dates such as {order.example!r}, "
-        "in which the day or the month may come first, and its cells do not tell; say which: "
-        "--day-first or --month-first (make: DATES=day-first or DATES=month-first; in Python "
-        "day_first=True or day_first=False)"
-    )
-
-
-def _as_times(column: _Column, formats: tuple[str, ...]) -> _Guess | None:
-    example = f"such as {column.words[0].as_py()!r}"
-    said = f"{column.name!r} holds lengths of time {example}, read as seconds"
-    lengths = _fit(column, Duration(), said, strays=0.0)
-    if lengths and (not formats or guess_dates.is_length(column.name)):
-        return lengths
-    times = f"{column.name!r} holds times of day {example}"
-    format = Time(format=_one(formats))
-    exact = _fit(column, format, times, strays=0.0)
-    return exact or lengths or _fit(column, format, times)
-
-
-def _as_durations(column: _Column) -> _Guess | None:
-    if not guess_dates.are_durations(column.words):
-        return None
-    example = column.words[0].as_py()
-    said = f"{column.name!r} holds lengths of time such as {example!r}, read as seconds"
-    return _fit(column, Duration(), said)
-
-
-def _as_numbers(column: _Column) -> _Guess | None:
-    found = guess_numbers(column.words, column.counts, column.options.decimal)
-    guess = _fit(column, found.format) if found.fits >= 1 - _STRAYS else None
-    if not guess or guess.format is None:
-        return None
-    values = read_cells(column.cells, guess.format, column.name)
-    said = (
-        _say_numbers(column, found),
-        _say_unit(column, found),
-        *guess.notes,
-        *_caution_of_values(column, values),
-    )
-    tells = not found.open and (found.format.thousands or _has_decimals(values))
-    return guess._replace(
-        notes=tuple(filter(None, said)),
-        decimal=found.format.decimal if tells else None,
-        open=found.open,
-    )
-
-
-def _has_decimals(values: Cells) -> bool:
-    return bool(pc.any(pc.not_equal(values, pc.trunc(values))).as_py())
-
-
-def _say_numbers(column: _Column, found: Numbers) -> str:
-    """Return what to say of numbers that are not written plainly."""
-    cells = column.distinct[0]
-    values = read_distinct(cells, found.format)[0]
-    plain = pc.match_substring_regex(cells, r"^[+-]?[\d.]+(?:[eE][+-]?\d+)?$")
-    alike = pc.equal(read_distinct(cells, Number())[0], values)
-    odd = pc.and_(values.is_valid(), pc.invert(pc.and_(plain, pc.fill_null(alike, False))))
-    if not pc.any(odd).as_py():
-        return ""
-    example, value = cells.filter(odd)[0].as_py(), values.filter(odd)[0].as_py()
-    said = f"{column.name!r} holds numbers such as {example!r}, read as {value:.15g}"
-    if not found.open or found.format.thousands != ",":
-        return said
-    return (
-        f"{said}: a guess, since no cell tells whether its comma is one of thousands or of "
-        "decimals; Number(decimal=',') for this column reads it the other way"
-    )
-
-
-def _say_unit(column: _Column, found: Numbers) -> str:
-    """Say that some cells lack the unit of the others."""
-    unit = found.format.unit
-    bare = pc.match_substring_regex(column.words, r"^[\d.,' +-]+$").to_numpy(False)
-    n = int(column.counts[bare].sum())
-    return f"{column.name!r}: {_say_cells(n)} without {unit!r}, taken to be the same" * bool(
-        unit and n
-    )
-
-
-def _guess_plain_numbers(column: _Column) -> _Guess:
-    """Guess more of numbers that the plain rules read."""
-    whole = pa.types.is_integer(column.plain.type)
-    rules = (_as_ones, _as_code, _as_days) if whole else (_as_thousands,)
-    found = (rule(column) for rule in rules)
-    if guess := next((each for each in found if each), None):
-        return guess
-    point: Decimal | None = "." if not whole and _has_decimals(column.plain) else None
-    return _Guess(None, _caution_of_values(column, column.plain), decimal=point)
-
-
-def _as_ones(column: _Column) -> _Guess | None:
-    ones = column.words.to_pylist() == ["1"]
-    return _as_flag(column) if ones else None
-
-
-def _as_days(column: _Column) -> _Guess | None:
-    """Guess that whole numbers of eight or fourteen digits are dates."""
-    lengths = pc.unique(pc.utf8_length(column.words)).to_pylist()
-    format = Date(format="%Y%m%d" if lengths == [8] else "%Y%m%d%H%M%S")
-    if column.is_label or lengths not in ([8], [14]):
-        return None
-    days = read_distinct(column.words, format)[0].drop_null()
-    years = pc.year(days).to_pylist()
-    if len(years) < len(column.words) or not all(1900 <= each <= 2100 for each in years):
-        return None
-    if len(years) < _MANY and not _DATED.search(column.name):
-        return None
-    example = column.words[0].as_py()
-    return _fit(
-        column, format, f"{column.name!r} holds dates such as {example!r}, read as {format.format}"
-    )
-
-
-def _as_thousands(column: _Column) -> _Guess | None:
-    """Guess that all points are of thousands, in a table in which commas are of decimals."""
-    pointed = pc.match_substring_regex(column.words, r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$")
-    small = pc.match_substring_regex(column.words, r"^[+-]?\d{1,3}$")
-    if not pc.all(pc.or_(pointed, small)).as_py() or not pc.any(pointed).as_py():
-        return None
-    if column.options.decimal != ",":
-        return _Guess(None, _caution_of_values(column, column.plain), open=not column.last)
-    return _as_numbers(column)
-
-
-_MANY = 20
-_RULES = (_as_code, _as_boolean, _as_dates, _as_durations, _as_numbers, _as_flag)
-
-
-def _caution_of_values(column: _Column, values: Cells) -> tuple[str, ...]:
-    """Say of infinite numbers, and of those that may stand for none."""
-    notes = []
-    if pa.types.is_floating(values.type) and pc.any(infinite := pc.is_inf(values)).as_py():
-        rows = pc.indices_nonzero(pc.fill_null(infinite, False)).to_pylist()
-        notes.append(f"{column.name!r} holds infinite numbers: {_say_rows(rows)} infinite")
-    if (far := far_value(values)) is not None:
-        n = pc.sum(pc.equal(values, far)).as_py()
-        notes.append(
-            f"{column.name!r} holds {far:g} in {n} rows, far from all other values; if it stands "
-            f"for a missing value, write Number(missing=('{far:g}',)) for this column"
-        )
-    return tuple(notes)
-
-
-def _as_text(column: _Column) -> _Guess:
-    """Guess the marks of missing values among words, and spellings that are one value."""
-    marks = tuple(each for each in column.marks if stands_for_none(each, among_words=True))
-    kept = pc.invert(pc.is_in(column.tidied, value_set=pa.array(marks, pa.string())))
-    cells, counts = column.distinct[0].filter(kept), column.distinct[1][kept.to_numpy(False)]
-    words = column.tidied.filter(kept)
-    format, notes = Text(missing=marks), _say_marks(column, marks)
-    if len(words) <= min(_CATEGORIES, counts.sum() / 2):
-        strip = not cells.equals(words)
-        weights: dict[str, int] = {}
-        for word, n in zip(words.to_pylist(), counts.tolist(), strict=True):
-            weights[word] = weights.get(word, 0) + n
-        found = guess_spellings(weights)
-        format = structs.replace(format, same=found.same, strip=strip)
-        notes += _say_spellings(column, found.same, found.apart, strip, weights)
-    notes += _say_mostly(column)
-    return _Guess(format if format != Text() else None, notes)
-
-
-def _say_spellings(
-    column: _Column,
-    same: dict[str, str],
-    apart: list[tuple[str, str]],
-    strip: bool,
-    words: Collection[str],
-) -> tuple[str, ...]:
-    name = repr(column.name)
-    perhaps = [word for word in words if may_stand_for_none(word)]
-    shown = ", ".join(f"{a!r} as {b!r}" for a, b in same.items())
-    notes = [f"{name}: blanks around its words, and signs one does not see, are left out"] * strip
-    notes += [f"{name}: spellings of one value: {shown}"] * bool(same)
-    notes += [
-        f"{name}: {a!r} and {b!r} are kept apart; same={{{b!r}: {a!r}}} in its Text(…) makes "
-        "them one"
-        for a, b in apart
-    ]
-    notes += [
-        f"{name}: {word!r} ({_say_cells(column.count([word]))}) is kept as a value; "
-        f"Text(missing=({word!r},)) makes it missing"
-        for word in perhaps
-    ]
-    return tuple(notes)
-
-
-def _say_mostly(column: _Column) -> tuple[str, ...]:
-    """Say that a column is text though most of its cells are numbers or dates."""
-    if not len(column.words) or guess_dates.are_seasons(column.words):
-        return ()
-    found = guess_numbers(column.words, column.counts, column.options.decimal)
-    units = guess_units(column.words)
-    if 1 < len(units) <= _NAMED:
-        shown = ", ".join(map(repr, units))
-        return (f"{column.name!r} holds numbers of several units ({shown}): read as text",)
-    share = guess_dates.share(column.words, column.counts)
-    what = "numbers" if found.fits >= 0.5 else "dates or times" if share >= 0.5 else ""
-    if not what:
-        return ()
-    example = column.words[0].as_py()
-    return (
-        f"{column.name!r}: most cells look like {what}, such as {example!r}, but too many are in "
-        f"no form that is known: read as text",
-    )
-
-
-def _caution_of_sums(
-    table: pa.Table, columns: list[_Column], formats: dict[str, ColumnFormat]
-) -> list[str]:
-    """Say of a last row that is the sum of the others."""
-    n = table.num_rows
-    last = [str(column.cells[-1].as_py() or "").strip() for column in columns] if n > 1 else []
-    label = next((repr(each) for each in last if _TOTAL.fullmatch(each)), "")
-    sums = [name for name in table.column_names if _ends_in_sum(table, columns, formats, name)]
-    if not label and (n < _ROWS or not sums):
-        return []
-    why = f"it holds {label}" if label else f"{sums[0]!r} is the sum of the rows above"
-    return [f"row {n - 1}, the last, looks like a total ({why}): delete it in the file if it is"]
-
-
-def _ends_in_sum(
-    table: pa.Table, columns: list[_Column], formats: dict[str, ColumnFormat], name: str
-) -> bool:
-    column = next((each for each in columns if each.name == name), None)
-    if column is None:
-        values = table[name]
-    elif isinstance(formats.get(name), Number):
-        values = read_cells(column.cells, formats[name], name)
+    format, notes, what = TableFormat(), [], "the table"
+    if isinstance(source, str | Path):
+        files = open_files(Path(source), given=Given(encoding, delimiter, skip_rows))
+        format, what = _format(files), Path(source).name
+        notes = [note for file in files for note in _notes(file)]
+        cells = read_cells_of(files, files[0].names)
     else:
-        values = column.plain
-    if name in formats and not isinstance(formats[name], Number) or not is_number(values.type):
-        return False
-    numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    above = numbers[:-1][np.isfinite(numbers[:-1])]
-    several = np.count_nonzero(above) >= _ROWS - 2
-    return bool(several and np.isclose(numbers[-1], above.sum(), rtol=1e-9) and above.sum())
+        cells = arrow_table(source)
+    columns, more = sniff_columns(
+        cells, missing=missing, day_first=day_first, decimal=decimal, stray=stray, labels=labels,
+        source=what,
+    )  # fmt: skip
+    whole = structs.replace(format, missing=tuple(missing), columns=columns)
+    return Sniffed(whole, (*notes, *more))
+
+
+def _format(files: list[OpenedFile]) -> TableFormat:
+    """Return encoding, delimiter and lines above the names; those of a folder are of all files."""
+    texts = [file.text for file in files if not hasattr(file, "container")]
+    encoding = next((text.encoding for text in texts if text.encoding != "utf-8"), "utf-8")
+    if not isinstance(files[0], CsvFile):
+        return TableFormat(encoding=encoding)
+    first = files[0]
+    return TableFormat(encoding=encoding, delimiter=first.delimiter, skip_rows=first.skip_rows)
+
+
+def _notes(file: OpenedFile) -> Iterator[str]:
+    if isinstance(file, CsvFile | JsonFile) and file.text.encoding != "utf-8":
+        yield f"{file.path.name}: {_encoded(file.text)}"
+    if isinstance(file, JsonFile) and file.nested:
+        yield f"{file.path.name}: the objects and lists in {list(file.nested)} are read as texts"
+    if isinstance(file, CsvFile):
+        yield from (f"{file.path.name}: {note}" for note in _of_csv(file))
+
+
+def _encoded(text: TextFile) -> str:
+    if not text.guessed:
+        return f"is read as {text.encoding}"
+    with text.lines() as lines:
+        decoded = (text.decode(line) for line in lines if not line.isascii())
+        words = re.findall(r"\w*[^\x00-\x7f]+\w*", next(decoded, ""))
+    return f"is not UTF-8 and is read as {text.encoding}, such as {(words or [''])[0]!r}"
+
+
+def _of_csv(file: CsvFile) -> Iterator[str]:
+    titles = find_dialect(file.text, file.delimiter).titles
+    if file.skip_rows and titles:
+        what = f"{file.skip_rows} line{'s' * (file.skip_rows > 1)} above the names"
+        yield f"{what} not read, such as {titles[0][:60]!r}"
+    if looks_like_data(file.names):
+        names = ", ".join(map(repr, file.names[:5]))
+        yield (
+            f"the names of the columns are {names}; if these are the first row, write a line of "
+            "names above it"
+        )
+    if len(file.names) == 1 and len(re.split(r"\s+|:", file.names[0].strip())) > 1:
+        yield f"there is one column, {file.names[0]!r}; if it should be several, give a delimiter"

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.data import csv
-from pipeline.data.files import check_different, is_csv, reading
+from pipeline.data.containers import container_of
+from pipeline.data.files import check_different, reading
 
 _BUFFER = 1024**2
 """Bytes of a column that are read ahead."""
@@ -43,7 +44,7 @@ class TableFile:
     @property
     def is_csv(self) -> bool:
         """Whether the file is read as CSV."""
-        return is_csv(self.path)
+        return container_of(self.path) == "csv"
 
     def names(self) -> list[str]:
         """Return the names of the columns in the file.

@@ -148,8 +148,7 @@ def test_parquet_of_many_types_is_taken_or_named(workspace) -> None:
     )
     pq.write_table(table, workspace / "many.parquet")
     made = create(workspace, "y", "many.parquet")
-    assert set(made.columns.unused) == {"clock", "while", "list"}
-    assert "time64[us]" in made.columns.unused["clock"]
+    assert set(made.columns.unused) == {"list"}
     assert made.columns.few == ["code"]
     assert {"x", "money", "day: month"} <= set(made.columns.numbers)
     assert pd.read_parquet(made.data)["x"].isna().sum() == 1
@@ -180,7 +179,7 @@ def test_a_semicolon_parts_columns_too(workspace) -> None:
         ("a,a,b\n1,2,3\n", "b", DataError, r"columns with the same name: \['a'\]"),
         ("a,b\n", "b", DataError, "no rows"),
         ("", "b", DataError, "cannot be read: Empty CSV file"),
-        ("a,b\n1,2\n1\n", "b", DataError, "cannot be read: CSV parse error"),
+        ("a,b\n1,2\n1\n", "b", DataError, "row 1 has 1 cell, '1', and there are 2 names"),
         ("a,b\n" + "1,x\n1,y\n" * 30, "b", DataError, "60 rows with a known target"),
         ("a,b\n" + "1,x\n1,y\n" * 60, "b", DataError, "no column to learn from: 'a' has one value"),
         ("a,b\n" + "1,x\n2,x\n" * 60, "b", DataError, "1 classes of 20 rows or more, of 1"),

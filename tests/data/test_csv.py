@@ -291,8 +291,8 @@ def test_kept_columns_are_as_all_their_cells_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a,n\n1,2\n3\n", "Expected 2 columns, got 1"),
-        ("a,n\n1,2\n3,4,5\n", "Expected 2 columns, got 3"),
+        ("a,n\n1,2\n3\n", "row 1 has 1 cell, '3', and there are 2 names"),
+        ("a,n\n1,2\n3,4,5\n", "row 1 has 3 cells, '3,4,5', and there are 2 names"),
         ("a,a,n\n1,2,3\n", r"columns with the same name: \['a'\]"),
         ("a,b\n1,2\n", "has no column 'n'"),
         ("a,n\nx\0y,2\n", "column 'a' holds a zero byte"),

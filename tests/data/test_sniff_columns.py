@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.data.cells import read_cells
 from pipeline.data.csv import infer
-from pipeline.data.sniff import sniff_columns
+from pipeline.data.sniff_columns import sniff_columns
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.errors import DataError
 

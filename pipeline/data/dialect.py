@@ -1,0 +1,196 @@
+"""What parts the cells of a text file, and where its names are, by how well its first lines agree.
+
+The right delimiter cuts all lines into as many cells, and leaves none that another would cut.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from pipeline.data.table_format import TableFormat
+from pipeline.data.text import TextFile
+
+DELIMITERS = ",;\t|"
+_LINES = 200
+"""Lines that are looked at."""
+_MARK = "\ufeff".encode().decode("latin-1")
+_SAID = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
+"""What Excel writes above the names."""
+_PLAIN = re.compile(
+    r"\s*[^\w\s,;|]{0,2}\s*\d[\d.,' \u00a0\u202f]*[^\s\d,;|]{0,3}\s*"
+    r"|[^,;\t|]*|.*[,;|]\s.*"
+)
+"""A number, a text that no delimiter cuts, or one that reads as prose."""
+_NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
+_ALONE = 0.3
+"""What one column scores: less than a delimiter that cuts two lines of three alike."""
+_MOST = 0.9
+"""Share of the lines below titles that must have as many cells as the line of names."""
+
+
+class Dialect(NamedTuple):
+    """How the lines of a file are cut.
+
+    Parameters
+    ----------
+    delimiter : str
+    skip_rows : int
+        Lines above the line of names.
+    titles : tuple of str
+        What these say.
+    width : int
+        Cells of most lines.
+    """
+
+    delimiter: str
+    skip_rows: int = 0
+    titles: tuple[str, ...] = ()
+    width: int = 0
+
+
+class Given(NamedTuple):
+    """What is known of a file beforehand; None is to be found out."""
+
+    encoding: str | None = None
+    delimiter: str | None = None
+    skip_rows: int | None = None
+
+
+def given_by(format: TableFormat | None) -> Given:
+    """Return what a format says."""
+    if format is None:
+        return Given()
+    return Given(format.encoding, format.delimiter, format.skip_rows)
+
+
+class Records:
+    """The records of lines, one after the other, beside the lines and bytes read so far.
+
+    A line may end within quotes, so only who cuts a file into cells knows where a row ends.
+    """
+
+    def __init__(self, lines: Iterable[str], delimiter: str, skip: int = 0) -> None:
+        self.lines = self.place = 0
+        csv.field_size_limit(sys.maxsize)
+        read = self._read(lines)
+        for _ in islice(read, skip):
+            pass
+        self.reader = csv.reader(read, delimiter=delimiter)
+
+    def _read(self, lines: Iterable[str]) -> Iterator[str]:
+        for line in lines:
+            self.lines, self.place = self.lines + 1, self.place + len(line)
+            yield line.removeprefix(_MARK) if self.lines == 1 else line
+
+    def __iter__(self) -> Iterator[list[str]]:
+        """Yield the cells of each record."""
+        return self.reader
+
+
+def find_dialect(file: TextFile, delimiters: str = DELIMITERS) -> Dialect:
+    """Return how a file is cut, by one of some delimiters.
+
+    Examples
+    --------
+    >>> guess(["Messung;Wert, netto", "a;1,5", "b;2,5"])
+    Dialect(delimiter=';', skip_rows=0, titles=(), width=2)
+    >>> guess(["Prices of 2024", "", "a,b,c", "1,2,3", "4,5,6"])
+    Dialect(delimiter=',', skip_rows=2, titles=('Prices of 2024',), width=3)
+    """
+    with file.lines() as lines:
+        return guess(list(islice(lines, _LINES)), delimiters)
+
+
+def guess(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
+    """Return how lines are cut, see `find_dialect`."""
+    said = _SAID.fullmatch(lines[0].removeprefix(_MARK)) if lines else None
+    if said:
+        return Dialect(said[1], 1)
+    cuts = {each: list(_records(lines, each)) for each in delimiters}
+    widths = {each: [len(cells) for _, cells in records] for each, records in cuts.items()}
+    alone = all(each[:1] == [1] for each in widths.values())
+    delimiter = max(
+        delimiters, key=lambda each: (_score(cuts[each], alone), max(widths[each][:1], default=0))
+    )
+    return _without_titles(delimiter, cuts[delimiter])
+
+
+def _records(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the records that hold something, each with the lines before it."""
+    records, before = Records(lines, delimiter), 0
+    for cells in records:
+        if cells:
+            yield before, cells
+        before = records.lines
+
+
+def _width(records: Sequence[tuple[int, list[str]]]) -> int:
+    """Return how many cells most records have."""
+    counts = Counter(len(cells) for _, cells in records)
+    return max(counts, key=lambda width: (counts[width], width), default=0)
+
+
+def _score(records: Sequence[tuple[int, list[str]]], alone: bool) -> float:
+    """Return the share of records of the same length, times that of cells that no other cuts.
+
+    Parameters
+    ----------
+    records : list of (int, list of str)
+    alone : bool
+        Whether the line of names may be one name.
+    """
+    width = _width(records)
+    alike = [cells for _, cells in records if len(cells) == width]
+    if width < 2:
+        return _ALONE * (alone and len(alike) == len(records))
+    cells = [cell for row in alike for cell in row]
+    plain = sum(bool(_PLAIN.fullmatch(cell)) for cell in cells) / len(cells)
+    named = 1 if len(records[0][1]) == width else 0.5
+    return named * plain * len(alike) / len(records)
+
+
+def _without_titles(delimiter: str, records: Sequence[tuple[int, list[str]]]) -> Dialect:
+    """Skip the lines above the line of names, where they are no names and all below agree.
+
+    A line with one cell less than the rows may be names too, of all columns but the first.
+    """
+    width = _width(records)
+    full = (i for i, (_, cells) in enumerate(records) if len(cells) == width and not _title(cells))
+    first = next(full, 0)
+    above, below = records[:first], records[first:]
+    alike = sum(len(cells) == width for _, cells in below)
+    if (
+        not above
+        or width < 2
+        or alike < max(2, _MOST * len(below))
+        or not all(_title(cells) or len(cells) < width - 1 for _, cells in above)
+        or _NUMBER.fullmatch(below[0][1][0])
+    ):
+        return Dialect(delimiter, width=width)
+    titles = tuple(" ".join(filter(None, cells)).strip() for _, cells in above)
+    return Dialect(delimiter, below[0][0], tuple(filter(None, titles)), width)
+
+
+def _title(cells: Sequence[str]) -> bool:
+    """Whether only the first of several cells says something, if any does."""
+    return len(cells) > 1 and not any(cell.strip() for cell in cells[1:])
+
+
+def looks_like_data(names: Sequence[str]) -> bool:
+    """Whether a line of names is rather the first row of a table without names.
+
+    >>> looks_like_data(["5.1", "3.5", "setosa"]), looks_like_data(["city", "2019", "2020"])
+    (True, False)
+    """
+    numbers = [name for name in names if _NUMBER.fullmatch(name)]
+    whole = [int(name) for name in numbers if name.strip().isdecimal()]
+    if len(whole) == len(numbers):
+        counts = len(whole) > 1 and whole == list(range(whole[0], whole[0] + len(whole)))
+        return len(whole) > len(names) / 2 and not counts
+    return len(numbers) >= len(names) / 2
