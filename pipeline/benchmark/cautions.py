@@ -56,6 +56,7 @@ def of_table(
     *,
     by_time: str = "",
     groups: str = "",
+    test: np.ndarray | None = None,
 ) -> list[str]:
     """Return what to know of a table before a model learns from it, a sentence each.
 
@@ -70,6 +71,9 @@ def of_table(
         Columns to learn from.
     by_time, groups : str
         The column that the split goes by, if it does.
+    test : numpy.ndarray of bool, optional
+        The rows to be judged on, where they are chosen; groups and times that they heed are not
+        spoken of.
 
     Examples
     --------
@@ -77,7 +81,8 @@ def of_table(
     >>> of_table(rows, "y", "binary", ["x"])[0]
     "'x' is the target under another name: leave it out (IGNORE=x)."
     """
-    everything = _Table(table, target, kind, [str(name) for name in features if name != target])
+    names = [str(name) for name in features if name != target]
+    everything = _Table(table, target, kind, names, test)
     with np.errstate(all="ignore"):
         return list(_every(everything, by_time, groups))
 
@@ -100,7 +105,9 @@ def _every(table: _Table, by_time: str, groups: str) -> Iterator[str]:
 class _Table:
     """A sample of a table, each column as numbers when it is asked for."""
 
-    def __init__(self, table: Any, target: str, kind: str, features: Sequence[str]) -> None:
+    def __init__(
+        self, table: Any, target: str, kind: str, features: Sequence[str], test: np.ndarray | None
+    ) -> None:
         self.whole, self.name, self.kind, self.features = table, target, kind, features
         self.all_rows = len(table)
         known = sampled(table, target, features)
@@ -110,7 +117,7 @@ class _Table:
         self.target: Coded = answers.at(answers.codes >= 0)
         self.frame = known[answers.codes >= 0]
         self.rows = self.frame.index.to_numpy()
-        self.test: np.ndarray | None = None
+        self.test = None if test is None else test[self.rows]
         self.leaking: set[str] = set()
         self._coded: dict[str, Coded | None] = {}
 
@@ -119,6 +126,21 @@ class _Table:
         if name not in self._coded:
             self._coded[name] = coded(self.frame[name])
         return self._coded[name]
+
+    def apart(self, column: Coded) -> bool:
+        """Tell whether most values of a column are in one part of the split alone."""
+        here, there = self._parts(column.codes, column.codes >= 0)
+        return len(there) > 0 and bool(np.isin(np.unique(there), here).mean() < 0.5)
+
+    def later(self, when: np.ndarray) -> bool:
+        """Tell whether all rows to be judged on come after the others."""
+        here, there = self._parts(when, np.isfinite(when))
+        return len(here) > 0 and len(there) > 0 and bool(there.min() >= here.max())
+
+    def _parts(self, values: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the known values of the rows to learn from and to be judged on."""
+        test = np.zeros(len(values), dtype=bool) if self.test is None else self.test
+        return values[known & ~test], values[known & test]
 
     @cached_property
     def columns(self) -> list[Coded]:
@@ -306,7 +328,8 @@ def _again(keys: np.ndarray) -> np.ndarray:
 
 def _groups(table: _Table) -> Iterator[str]:
     for column in table.every:
-        if not (column.kind == "text" or column.whole) or column.distinct < 5:
+        kinds = column.kind == "text" or column.whole
+        if not kinds or column.distinct < 5 or table.apart(column):
             continue
         rows, values = len(column.codes) - column.gaps, column.distinct
         if len(table.frame) < table.all_rows and words_of(column.name) & (GROUPS | GROUP_ID):
@@ -330,10 +353,13 @@ def _counted(table: Any, name: str) -> tuple[int, int]:
 
 
 def _times(table: _Table) -> Iterator[str]:
-    if len(table.frame) < 100:
+    if len(table.frame) < 100 or table.later(table.rows):
         return
-    for column in table.every:
-        if is_time(column) and drifts(table.answer, column.numbers):
+    times = [column for column in table.every if is_time(column)]
+    if any(table.later(column.numbers) for column in times):
+        return
+    for column in times:
+        if drifts(table.answer, column.numbers):
             yield (
                 f"{table.name!r} changes with {column.name!r}: in a random split, training has "
                 "rows that are later than those of the test, and scores are too good for what is "

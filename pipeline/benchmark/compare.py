@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from msgspec import structs
 
 from pipeline.benchmark import agreement, metrics, provenance, results, task, truth
+from pipeline.benchmark.beforehand import before_runs
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.rounds import CellRuns, Schedule, as_run
 from pipeline.benchmark.task import CLOCK, Job, Task
@@ -87,6 +88,7 @@ class Comparison:
         """
         finished = finished or FinishedRuns()
         load = environment.load_average()
+        noted, baseline = before_runs(self.task, self.job)
         entries = variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
         rounds = Schedule(self.repeats, self.seeds, finished, say, pages)
@@ -106,7 +108,15 @@ class Comparison:
         order = [name for _, names in found for name in names]
         made = self._record(entries, cells, order, load)
         protocol = structs.replace(made.protocol, resumed=finished.resumed)
-        return structs.replace(made, protocol=protocol, points=points, profiles=rounds.profiles)
+        return structs.replace(
+            made,
+            protocol=protocol,
+            points=points,
+            profiles=rounds.profiles,
+            cautions=noted,
+            baseline=baseline,
+            fingerprint=_brief(f"{key}: {value}" for key, value in self.fingerprint().items()),
+        )
 
     def fingerprint(self) -> dict[str, str]:
         """Return what must be the same for runs of an earlier command to be used."""

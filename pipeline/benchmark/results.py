@@ -218,6 +218,13 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Earlier records of the same work in the same folder, oldest first."""
     profiles: list[Profile] = []
     """Of one more run of each cell, if they were asked for."""
+    cautions: list[str] = []
+    """What is to be known of the table and its split before a score is believed."""
+    baseline: dict[str, float] = {}
+    """Metric -> the value of scikit-learn's dummy, which looks at no column: the shares of the
+    classes, or the mean of the number. Empty for rankings and clusters."""
+    fingerprint: str = ""
+    """Of code, data, versions, machine and protocol: what is the same need not be measured anew."""
 
     def cell(self, pipeline: str, variant: str) -> Cell | None:
         """Return the cell of a pipeline and a variant, or None."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -12,8 +13,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.benchmark import measure, metrics, provenance, truth
+from pipeline.benchmark import measure, metrics, provenance, scores, truth
+from pipeline.benchmark.beforehand import before_runs
 from pipeline.benchmark.measure import Outcome
+from pipeline.benchmark.report.format import beside_dummy
 from pipeline.benchmark.task import Job, Task
 from pipeline.data import files, parquet, partitioned
 from pipeline.data.drift import fit_profiles
@@ -69,6 +72,17 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     machine: Machine
     source: Source
     pipelines: list[PipelineRun]
+    cautions: list[str] = []
+    """What is to be known of the table and its split before a score is believed."""
+    baseline: dict[str, float] = {}
+    """Metric -> the value of scikit-learn's dummy; see `pipeline.benchmark.results`."""
+
+
+def cautions_of(record: RunRecord) -> list[str]:
+    """Return what is to be known before a score is believed: of the table, and of the scores."""
+    runs = record.pipelines
+    doubts = (scores.doubts(r.pipeline, r.metrics, record.baseline, r.rows_test) for r in runs)
+    return [*record.cautions, *chain.from_iterable(doubts)]
 
 
 @dataclass(frozen=True)
@@ -106,7 +120,8 @@ class PredictedBatch:
             Gets a line of text for every step.
         """
         load = environment.load_average()
-        runs = [self._one(name, folder, say) for name in self.pipelines]
+        noted, baseline = before_runs(self.task, self.job)
+        runs = [self._one(name, folder, say, baseline) for name in self.pipelines]
         record = RunRecord(
             schema=SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -117,12 +132,14 @@ class PredictedBatch:
             machine=environment.machine(environment.threads(), load),
             source=environment.source(self.command),
             pipelines=runs,
+            cautions=noted,
+            baseline=baseline,
         )
         text = msgspec.json.format(msgspec.json.encode(record), indent=2)
         (folder / "record.json").write_bytes(text + b"\n")
         return record
 
-    def _one(self, name: str, folder: Path, say: Say) -> PipelineRun:
+    def _one(self, name: str, folder: Path, say: Say, baseline: dict[str, float]) -> PipelineRun:
         say(f"{name}: reading, training, predicting")
         pipeline = self.task.pipeline(name, self.job.seed, self.job.changes)
         kept = self.job.checkpoint and self.job.checkpoint / name
@@ -132,8 +149,8 @@ class PredictedBatch:
         if outcome.reading and outcome.reading.how != "in memory":
             say(f"{name}: {outcome.reading}")
         values = measure.judge_outcome(self.task, outcome)
-        scores = "  ".join(f"{key} {value:.4f}" for key, value in values.items())
-        say(f"{name}: {outcome.total:.2f} s on {outcome.model.device_}  {scores}")
+        said = "; ".join(beside_dummy(key, value, baseline) for key, value in values.items())
+        say(f"{name}: {said}; {outcome.total:.2f} s on {outcome.model.device_}")
         data = provenance.describe_data(self.task, self.job.path).sha256
         about = About(values, data, format=self.task.format)
         return PipelineRun(

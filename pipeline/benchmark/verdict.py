@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.benchmark.report.format import on_gpu, times
+from pipeline.benchmark import scores
+from pipeline.benchmark.report.format import MISSING, on_gpu, times
 from pipeline.benchmark.results import Results, Variant
 from pipeline.benchmark.statistics import (
     FEW,
     OTHER,
     REFERENCE,
+    Outcome,
     Parity,
     Ratio,
     Speed,
@@ -41,6 +43,20 @@ class Headline:
     parity: Parity
     text: str
 
+    @property
+    def outcome(self) -> Outcome | None:
+        """Faster, slower or neither; None where there is no ratio."""
+        return self.speed.ratio.outcome if self.speed and self.speed.ratio else None
+
+    @property
+    def figure(self) -> str:
+        """The number of the text where a difference is shown: a speed-up, or a time ratio."""
+        if self.speed is None or self.speed.ratio is None or self.parity == "FAIL":
+            return MISSING
+        ratio = self.speed.ratio
+        values = {"faster": ratio.speed_up, "slower": ratio.value}
+        return times(values[ratio.outcome]) if ratio.outcome in values else MISSING
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -48,6 +64,10 @@ class Verdict:
 
     Attributes
     ----------
+    scores : tuple of str
+        The first metric of each pipeline, beside the dummy's.
+    cautions : tuple of str
+        What is to be known before a score is believed, of the table and of the scores.
     kind : {"comparable", "CPU only", "not comparable"}
         What may be concluded at all.
     badge : str
@@ -64,6 +84,8 @@ class Verdict:
         What weakens the conclusions.
     """
 
+    scores: tuple[str, ...]
+    cautions: tuple[str, ...]
     kind: Kind
     badge: str
     headlines: tuple[Headline, ...]
@@ -78,6 +100,8 @@ def verdict(results: Results) -> Verdict:
     kind, badge = _badge(results)
     headlines = tuple(_headlines(results))
     return Verdict(
+        scores=tuple(scores.lines(results)),
+        cautions=(*results.cautions, *scores.every_doubt(results)),
         kind=kind,
         badge=badge,
         headlines=headlines,

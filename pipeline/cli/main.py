@@ -65,7 +65,7 @@ def run(
     checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
     """Train and judge each pipeline of TASK once; keep models and predictions."""
-    from pipeline.benchmark.run import PredictedBatch
+    from pipeline.benchmark.run import PredictedBatch, cautions_of
     from pipeline.distributed.cluster import optional_cluster
     from pipeline.system import profiler
     from pipeline.system.atomic import publishing
@@ -80,7 +80,9 @@ def run(
         profiler.maybe(draft, wanted=profile, cluster=cluster is not None),
         progress("steps", batch.steps) as line,
     ):
-        batch.run(draft, line)
+        record = batch.run(draft, line)
+    for caution in cautions_of(record):
+        click.echo(f"caution: {caution}")
     click.echo(f"results: {folder}")
 
 

@@ -166,6 +166,8 @@ def normal(n: int = 7) -> Results:
             for s in SPECS
         ],
         cells=[cell(s, v, totals(s, v, n)) for s in SPECS for v in names],
+        cautions=["'distance' is mostly missing."],
+        baseline={"roc_auc": 0.5, "log_loss": 0.548, "brier": 0.181},
     )
 
 
@@ -257,6 +259,8 @@ def hostile() -> Results:
     return replace(
         base,
         created=HOSTILE,
+        cautions=[HOSTILE],
+        baseline={"roc_auc": 0.9, HOSTILE: 0.9},
         task=replace(base.task, title=HOSTILE, split=HOSTILE, margins={HOSTILE: 0.1}),
         data=replace(base.data, path=HOSTILE, source=HOSTILE),
         machine=replace(base.machine, cpu=HOSTILE, packages={HOSTILE: HOSTILE}),

@@ -21,7 +21,17 @@ EXAMPLES = {
     "with odd text": fixtures.hostile,
     "with everything": fuller.everything,
 }
-FREE = ("margins", "packages", "threads", "stages", "metrics", "noise", "not_measured", "medians")
+FREE = (
+    "margins",
+    "baseline",
+    "packages",
+    "threads",
+    "stages",
+    "metrics",
+    "noise",
+    "not_measured",
+    "medians",
+)
 """Objects whose keys are names, not fields."""
 
 
@@ -55,6 +65,7 @@ PATHS = list(objects(example()))
 NEWER = {("execution_log", "why"), ("cells", "differences"), ("cells", "noise"), ("cells", "trace")}
 NEWER |= {("runs", "cpu_seconds"), ("warmup", "cpu_seconds")}
 NEWER |= {("", name) for name in ("points", "price", "history", "profiles")}
+NEWER |= {("", name) for name in ("cautions", "baseline", "fingerprint")}
 NEWER |= {("protocol", "resumed"), ("task", "kind"), ("task", "about_target")}
 NEWER |= {("task", name) for name in ("classes", "positive", "weight", "train", "test")}
 NEWER |= {("agreement", "adjusted_rand"), ("agreement", "shared_neighbours")}

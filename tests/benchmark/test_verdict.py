@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
+from pipeline.benchmark import scores
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.statistics import speed
 from pipeline.benchmark.verdict import Headline, verdict
@@ -155,3 +157,75 @@ def test_time_outside_all_stages_is_said() -> None:
     assert verdict(results).caveats == (
         "cpu on forest: more than 20% of the time belongs to no stage.",
     )
+
+
+def test_the_first_metric_stands_beside_the_dummys() -> None:
+    results = fixtures.normal()
+    assert verdict(results).scores == tuple(
+        f"{name}: roc_auc 0.812, dummy 0.500" for name in fixtures.SPECS
+    )
+    assert verdict(replace(results, baseline={})).scores[-1] == "No dummy was recorded."
+    ranked = replace(results, baseline={}, task=replace(results.task, kind="ranking"))
+    assert verdict(ranked).scores[-1] == "For ranking there is no dummy."
+
+
+def test_of_a_reference_that_failed_another_variant_tells_the_metric() -> None:
+    assert "forest: roc_auc 0.812, dummy 0.500" in verdict(fixtures.failed("reference")).scores
+
+
+def test_cautions_are_those_of_the_table_and_those_of_the_scores() -> None:
+    results = fixtures.normal()
+    assert verdict(results).cautions == tuple(results.cautions)
+    worse = fixtures.with_cell(results, "forest", "reference", metrics={"log_loss": 0.6})
+    assert verdict(worse).cautions == (
+        *results.cautions,
+        "forest is worse than a dummy that looks at no column: log_loss 0.600, dummy 0.548.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("metrics", "baseline", "rows", "said"),
+    [
+        ({"r2": -0.81, "mean_absolute_error": 3.0}, {"r2": -0.01, "mean_absolute_error": 2.5}, 999,
+         ["worse than a dummy that looks at no column: r2 -0.810, dummy -0.010; mean_abs"]),
+        ({"roc_auc": 0.9, "log_loss": 0.7}, {"roc_auc": 0.5, "log_loss": 0.6}, 999,
+         ["looks at no column: log_loss 0.700, dummy 0.600."]),
+        ({"roc_auc": 0.5, "log_loss": 0.7}, {"roc_auc": 0.5, "log_loss": 0.6}, 999, ["alike"]),
+        ({"accuracy": 0.7, "macro_f1": 0.4}, {"accuracy": 0.7, "macro_f1": 0.4}, 9_999, ["alike"]),
+        ({"accuracy": 0.7, "macro_f1": 0.5}, {"accuracy": 0.7, "macro_f1": 0.4}, 9_999, []),
+        ({"roc_auc": 0.9995}, {"roc_auc": 0.5}, 999, ["all but perfect (roc_auc 0.9995)"]),
+        ({"r2": 1.0, "mean_absolute_error": 0.0}, {}, 999, ["(r2 1.000, mean_absolute"]),
+        ({"accuracy": 0.9}, {"accuracy": 0.5}, 143, ["of 143 test rows, accuracy 0.900"]),
+        ({"accuracy": 0.9}, {"accuracy": 0.5}, 9_999, []),
+        ({"r2": 0.6, "log_loss": 0.4}, {"r2": 0.0, "log_loss": 0.6}, 999, []),
+        ({"ndcg_at_10": 1.0}, {}, 999, []),
+    ],
+    ids=["worse", "worse by one", "all alike", "all of one class", "as often right", "perfect",
+         "perfect number", "few rows", "many rows", "sound", "another metric"],
+)  # fmt: skip
+def test_doubtful_scores_are_said(
+    metrics: dict[str, float], baseline: dict[str, float], rows: int, said: list[str]
+) -> None:
+    found = [*scores.doubts("p", metrics, baseline, rows)]
+    assert len(found) == len(said)
+    assert all(words in sentence for words, sentence in zip(said, found, strict=True))
+
+
+def test_the_best_pipeline_is_that_of_the_best_first_metric() -> None:
+    results = fixtures.with_cell(fixtures.normal(), "forest", "reference", metrics={"roc_auc": 0.9})
+    assert scores.best_pipeline(results) == "forest"
+    for name, loss in zip(fixtures.SPECS, (0.3, 0.2, 0.4), strict=True):
+        results = fixtures.with_cell(results, name, "reference", metrics={"log_loss": loss})
+    assert scores.best_pipeline(results) == "forest"
+    assert scores.best_pipeline(replace(results, cells=[])) is None
+
+
+def test_no_large_figure_stands_beside_no_difference_shown() -> None:
+    results = fixtures.with_gpu()
+    slow, fast = headline(results, "logistic", "cuda"), headline(results, "forest", "cuda")
+    assert f"takes {slow.figure} as long" in slow.text
+    assert f"{fast.figure} faster" in fast.text
+    same = results.cell("forest", "reference")
+    assert same is not None
+    equal = fixtures.with_cell(results, "forest", "cuda", runs=same.runs)
+    assert headline(equal, "forest", "cuda").figure == "–"

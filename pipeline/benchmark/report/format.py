@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 MISSING = "–"
 """Stands where there is nothing to say."""
@@ -48,6 +49,34 @@ def metric(value: float | None) -> str:
     if value is None:
         return MISSING
     return f"{value:.5f}" if abs(value) < 1_000 else f"{value:.1f}"
+
+
+def score(value: float) -> str:
+    """Write a metric where it is told in a sentence, never rounding it up to 1.
+
+    Examples
+    --------
+    >>> score(0.91234), score(0.99996), score(24.3511), score(0.0004567), score(-1.5)
+    ('0.912', '0.99996', '24.4', '0.000457', '-1.500')
+    """
+    if abs(value) >= 10:
+        return f"{value:.3g}" if abs(value) < 1_000 else f"{value:,.0f}"
+    if 0 < abs(value) < 0.001:
+        return f"{value:.3g}"
+    decimals = next((d for d in range(3, 9) if value >= 1 or round(value, d) < 1), 3)
+    return f"{value:.{decimals}f}"
+
+
+def beside_dummy(name: str, value: float, baseline: Mapping[str, float]) -> str:
+    """Write a metric beside the dummy's.
+
+    Examples
+    --------
+    >>> beside_dummy("roc_auc", 0.912, {"roc_auc": 0.5}), beside_dummy("ndcg", 0.7, {})
+    ('roc_auc 0.912, dummy 0.500', 'ndcg 0.700')
+    """
+    beside = f", dummy {score(baseline[name])}" if name in baseline else ""
+    return f"{name} {score(value)}{beside}"
 
 
 def difference(value: float | None) -> str:

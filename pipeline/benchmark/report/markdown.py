@@ -72,11 +72,17 @@ def _caveats(caveats: Iterable[str]) -> str:
     return f"Read with care:\n\n{_items(caveats)}" if caveats else ""
 
 
+def _cautions(cautions: Iterable[str]) -> str:
+    return f"Before a score is believed:\n\n{_items(cautions)}" if cautions else ""
+
+
 def _profiles(profiles: Iterable[tuple[str, str, str]]) -> str:
     return _items(f"{name}: {file or 'no profile, ' + why}" for name, file, why in profiles)
 
 
 WRITERS: dict[str, Callable[[Any], str]] = {
+    "scores": _items,
+    "cautions": _cautions,
     "badge": lambda conclusion: f"**{text(conclusion.badge)}**",
     "headlines": lambda lines: _items(line.text for line in lines),
     "items": _items,

@@ -43,6 +43,8 @@ class Panel(NamedTuple):
 
 def _verdict(results: Results) -> Iterator[Part]:
     conclusion = verdict(results)
+    yield Part("scores", conclusion.scores)
+    yield Part("cautions", conclusion.cautions)
     yield Part("badge", conclusion)
     yield Part("headlines", conclusion.headlines)
     facts = conclusion.parity, *tables.break_evens(results), *conclusion.places, conclusion.gpu

@@ -173,9 +173,8 @@ def by_pair(
 
 @by_pair(
     "Wall time of one run, end to end",
-    ("Median, s", "Min–max, s", "IQR, s", "n", "Time ratio", "Interval", "Speed-up",
-     "Verdict", "Warm-up, s"),
-    "rrrrrrrlr",
+    ("Median, s", "Min–max, s", "IQR, s", "n", "Time ratio", "Interval", "Verdict", "Warm-up, s"),
+    "rrrrrrlr",
     "Time ratio: median time over the reference's; below 1 is faster. Interval: percentile "
     "bootstrap of the ratio of medians, 95 %, each on its own and not adjusted for their "
     "number; it covers the noise from run to run on this machine and nothing else. The "
@@ -186,7 +185,7 @@ def speed_table(results: Results, pipeline: str, variant: str) -> Values:
     timed, cell = speed(results, pipeline, variant), measured(results, pipeline, variant)
     if timed is None or cell is None:
         why = TableCell(absence(results, pipeline, variant), "bad")
-        return *[MISSING] * 7, why, MISSING
+        return *[MISSING] * 6, why, MISSING
     spread = f"{seconds(timed.minimum)}–{seconds(timed.maximum)}"
     warmup = TableCell(seconds(cell.warmup.total) if cell.warmup else MISSING, "quiet")
     times_ = seconds(timed.median), spread, seconds(timed.iqr), str(timed.n)
@@ -196,8 +195,8 @@ def speed_table(results: Results, pipeline: str, variant: str) -> Values:
 def _against(ratio: Ratio | None, variant: str) -> tuple[str | TableCell, ...]:
     if ratio is None:
         why = "the reference" if variant == REFERENCE else "no reference to compare"
-        return MISSING, MISSING, MISSING, TableCell(why, "quiet")
-    return f"{ratio.value:.3f}", span(ratio), times(ratio.speed_up), outcome(ratio)
+        return MISSING, MISSING, TableCell(why, "quiet")
+    return f"{ratio.value:.3f}", span(ratio), outcome(ratio)
 
 
 def span(ratio: Ratio) -> str:
@@ -350,13 +349,13 @@ def _entry(entry: records.Movement) -> Row:
 
 def quality_table(results: Results) -> ReportTable:
     """Return each metric beside the reference's, with its declared margin."""
-    head = ("Pipeline", "Variant", "Metric", "Reference", "Value", "Difference", "95 % interval")
+    names = "Pipeline", "Variant", "Metric", "Dummy", "Reference", "Value", "Difference"
     return ReportTable(
         "Metrics on the test rows, against the reference",
-        (*head, "Margin", "Seed to seed", "Parity"),
-        "lllrrrrrrl",
+        (*names, "95 % interval", "Margin", "Seed to seed", "Parity"),
+        "lllrrrrrrrl",
         tuple(
-            row(pipeline, variant, *_metric(item))
+            row(pipeline, variant, *_metric(item, results.baseline.get(item.metric)))
             for pipeline, variant in pairs(results)
             if variant != REFERENCE
             for item in parity(results, pipeline, variant)
@@ -364,17 +363,18 @@ def quality_table(results: Results) -> ReportTable:
         "PASS: the whole interval of the difference is within the margin, declared before any run; "
         "FAIL: the whole of it is beyond the margin and beyond what the reference moves from seed "
         "to seed; INCONCLUSIVE: neither. The interval is over the test rows, both models judged on "
-        "the same ones. A metric without a margin is shown but not judged.",
+        "the same ones. A metric without a margin is shown but not judged. The dummy looks at no "
+        "column: it answers with the shares of the classes, or with the mean.",
     )
 
 
-def _metric(item: MetricParity) -> Values:
+def _metric(item: MetricParity, dummy: float | None) -> Values:
     margin = MISSING if item.margin is None else f"{item.margin:g}"
     interval = " to ".join(difference(bound) for bound in item.interval) or MISSING
     noise = f"{item.noise:.2g}" if item.noise else MISSING
     values = metric(item.reference), metric(item.value), difference(item.difference)
     judged = TableCell(item.judged, TONES.get(item.judged, "quiet"))
-    return item.metric, *values, interval, margin, noise, judged
+    return item.metric, metric(dummy), *values, interval, margin, noise, judged
 
 
 def agreement_table(results: Results) -> ReportTable:

@@ -1,0 +1,45 @@
+"""The dummy: what a program scores that never looks at the columns.
+
+For classes `DummyClassifier(strategy="prior")`, which answers with their shares among the training
+rows; for a number `DummyRegressor()`, which answers with its mean there. Rankings and clusters
+have none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from pipeline.benchmark import measure
+from pipeline.benchmark.task import Job, Task
+from pipeline.errors import DataError
+
+WITHOUT = ("ranking", "clusters")
+"""Kinds of tasks that have no dummy."""
+
+
+def baseline(task: Task, job: Job) -> dict[str, float]:
+    """Return the dummy's value of each metric that has one.
+
+    Parameters
+    ----------
+    task : Task
+    job : Job
+        It learns from the same training rows, and is judged on the same test rows.
+    """
+    if task.kind in WITHOUT:
+        return {}
+    number = task.kind == "regression"
+    dummy = DummyRegressor() if number else DummyClassifier(strategy="prior")
+    # It looks at no column, so one will do.
+    narrow = replace(task, features=task.columns[:1])
+    job = replace(job, pipeline="dummy", variant="reference", changes={}, checkpoint=None)
+    outcome = measure.measure_once(narrow, dummy, job)
+    found: dict[str, float] = {}
+    for name, metric in task.metrics.items():
+        try:
+            found |= measure.judge_outcome(replace(narrow, metrics={name: metric}), outcome)
+        except DataError:
+            continue  # A metric that has no value for it.
+    return found

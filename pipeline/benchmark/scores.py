@@ -1,0 +1,122 @@
+"""The scores of a comparison beside the dummy's, and what makes them doubtful.
+
+Pure functions over records; see `pipeline.benchmark.dummy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import isclose
+
+from pipeline.benchmark.report.format import beside_dummy, score
+from pipeline.benchmark.results import Results
+from pipeline.benchmark.statistics import REFERENCE, measured
+
+PERFECT = 0.999
+"""Of a metric whose best value is 1."""
+_BEST_IS_ONE = {"accuracy", "auc", "f1", "kappa", "precision", "r2", "recall"}
+_BEST_IS_ZERO = {"brier", "deviance", "error", "loss", "mae", "mape", "mse", "rmse"}
+BLURRED = 0.02
+"""Half the interval of a metric beyond which the test rows are too few to say more."""
+
+
+def first_metric(results: Results, pipeline: str) -> tuple[str, float] | None:
+    """Return the first metric of a pipeline and its value: the reference's, if that ran."""
+    order = [REFERENCE, *(variant.name for variant in results.variants)]
+    for cell in (measured(results, pipeline, variant) for variant in order):
+        if cell is not None and cell.metrics:
+            return next(iter(cell.metrics.items()))
+    return None
+
+
+def best_pipeline(results: Results) -> str | None:
+    """Return the pipeline that is best by the metric that the first one has; None if none ran."""
+    found = {p.name: m for p in results.pipelines if (m := first_metric(results, p.name))}
+    if not found:
+        return None
+    metric = next(iter(found.values()))[0]
+    same = {name: value for name, (other, value) in found.items() if other == metric}
+    return (min if smaller_is_better(metric) else max)(same, key=same.__getitem__)
+
+
+def lines(results: Results) -> Iterator[str]:
+    """Yield the first metric of each pipeline, beside the dummy's."""
+    for pipeline in results.pipelines:
+        if found := first_metric(results, pipeline.name):
+            yield f"{pipeline.name}: {beside_dummy(*found, results.baseline)}"
+    if not results.baseline:
+        has = results.task.kind not in ("ranking", "clusters")
+        yield "No dummy was recorded." if has else f"For {results.task.kind} there is no dummy."
+
+
+def smaller_is_better(metric: str) -> bool:
+    """Tell by its name whether a metric is a loss.
+
+    >>> smaller_is_better("log_loss"), smaller_is_better("roc_auc")
+    (True, False)
+    """
+    return not _BEST_IS_ZERO.isdisjoint(metric.lower().split("_"))
+
+
+def every_doubt(results: Results) -> Iterator[str]:
+    """Yield what makes the scores of a comparison doubtful."""
+    for pipeline in results.pipelines:
+        cell = measured(results, pipeline.name, REFERENCE)
+        if cell is not None:
+            yield from doubts(pipeline.name, cell.metrics, results.baseline, results.task.rows_test)
+
+
+def doubts(
+    pipeline: str, metrics: Mapping[str, float], baseline: Mapping[str, float], rows_test: int
+) -> Iterator[str]:
+    """Yield what makes the scores of a pipeline doubtful, a sentence each.
+
+    Parameters
+    ----------
+    pipeline : str
+    metrics, baseline : mapping of str to float
+        Its values, and the dummy's.
+    rows_test : int
+
+    Examples
+    --------
+    >>> [*doubts("linear", {"r2": -0.81}, {"r2": 0.0}, 5_000)]
+    ['linear is worse than a dummy that looks at no column: r2 -0.810, dummy 0.000.']
+    """
+    both = [name for name in metrics if name in baseline]
+    same = {n for n in both if isclose(metrics[n], baseline[n], rel_tol=1e-6, abs_tol=1e-9)}
+    worse = [n for n in both if n not in same and _better(n, baseline[n], metrics[n])]
+    if same and (len(same) == len(both) or "roc_auc" in same):
+        said = _beside(both, metrics, baseline)
+        yield f"{pipeline} answers alike for all rows, as a dummy does: {said}."
+    elif worse:
+        said = _beside(worse, metrics, baseline)
+        yield f"{pipeline} is worse than a dummy that looks at no column: {said}."
+    if perfect := [name for name, value in metrics.items() if _perfect(name, value)]:
+        said = ", ".join(f"{name} {score(metrics[name])}" for name in perfect)
+        yield (
+            f"{pipeline} is all but perfect ({said}): look for a column that is known only after "
+            "the target is, and for the same rows in both parts."
+        )
+    accuracy = metrics.get("accuracy", 1.0)
+    if 0 <= accuracy <= 1 and rows_test:
+        reach = 1.96 * (accuracy * (1 - accuracy) / rows_test) ** 0.5
+        if reach > BLURRED:
+            yield (
+                f"{pipeline}: of {rows_test} test rows, accuracy {score(accuracy)} is known to "
+                f"±{reach:.3f}."
+            )
+
+
+def _better(metric: str, one: float, other: float) -> bool:
+    return one < other if smaller_is_better(metric) else one > other
+
+
+def _beside(names: list[str], metrics: Mapping[str, float], baseline: Mapping[str, float]) -> str:
+    return "; ".join(beside_dummy(name, metrics[name], baseline) for name in names)
+
+
+def _perfect(metric: str, value: float) -> bool:
+    if smaller_is_better(metric):
+        return value == 0
+    return value >= PERFECT and not _BEST_IS_ONE.isdisjoint(metric.lower().split("_"))
