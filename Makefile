@@ -18,8 +18,27 @@ IN :=
 COPY_COLUMNS :=
 PIPELINES :=
 FROM :=
-FILE :=
-TARGET :=
+# Of `make new-task`: as they are in the environment too, where no shell and no make reads them.
+TABLE_OPTIONS := FILE TARGET KIND FEATURES IGNORE POSITIVE SPLIT BY CUT WEIGHT MIN_ROWS ENCODING \
+	DELIMITER DATES STRAY
+FILE ?=
+TARGET ?=
+KIND ?=
+FEATURES ?=
+IGNORE ?=
+POSITIVE ?=
+SPLIT ?=
+BY ?=
+CUT ?=
+WEIGHT ?=
+MIN_ROWS ?=
+ENCODING ?=
+DELIMITER ?=
+DATES ?=
+STRAY ?=
+unexport $(TABLE_OPTIONS)
+# Some systems have a NAME in the environment, their own.
+NAME :=
 REPEATS :=
 OFFLINE :=
 PROGRAMS :=
@@ -76,6 +95,9 @@ help: ## List the targets and variables
 	@echo '  PIPELINES=       pipelines of the task, with commas; empty for all'
 	@echo '  FROM=            what was downloaded by hand for `make data`: a file or a folder'
 	@echo '  FILE= TARGET=    a table of your own and its column to predict, for `make new-task`'
+	@echo '  NAME= KIND= FEATURES= IGNORE= POSITIVE= SPLIT= BY= CUT= WEIGHT= MIN_ROWS= ENCODING='
+	@echo '  DELIMITER= DATES= STRAY='
+	@echo '                   of `make new-task`, as `python -m pipeline new-task --help` has them'
 	@echo '  REPEATS=         timed runs of each; empty for the usual number'
 	@echo '  PROGRAMS=        of `make bench-programs`, with commas; empty for all'
 	@echo '  BUDGET=          seconds that a first run of plain scikit-learn may take there; empty for 10'
@@ -117,8 +139,9 @@ synthetic: setup ## Generate a table of ROWS rows into data/synthetic, with OPTI
 	$(PYTHON) -m datasets synthetic --rows '$(or $(ROWS),1e6)' --seed '$(SEED)' $(OPTIONS)
 
 .PHONY: new-task
+$(foreach name,NAME $(TABLE_OPTIONS),$(eval new-task: export NEW_TASK_$(name) := $$(value $(name))))
 new-task: setup ## Make a task of your own table: FILE=my.csv TARGET=column
-	$(RUN) new-task '$(FILE)' --target '$(TARGET)'
+	@$(RUN) new-task
 
 .PHONY: explain
 explain: setup ## Say where each step of TASK would run on DEVICE, and why; run nothing

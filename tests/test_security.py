@@ -99,7 +99,7 @@ def test_names_in_a_table_are_never_code(tmp_path: Path, monkeypatch: pytest.Mon
     table = pd.DataFrame({**values, "n": range(140), HOSTILE[0]: [HOSTILE[0], "no"] * 70})
     file = tmp_path / 'a""" + \'b.parquet'
     table.to_parquet(file)
-    new_task.create(file, HOSTILE[0], tmp_path / "data", "mine")
+    new_task.create(file, HOSTILE[0], tmp_path / "data", new_task.Choices(name="mine"))
     source = (tmp_path / "tasks" / "mine.py").read_text()
     tree = ast.parse(source)
     assert not [node for node in ast.walk(tree) if getattr(node, "attr", "") == "mkdir"]

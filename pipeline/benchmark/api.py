@@ -3,34 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from importlib import invalidate_caches
 from pathlib import Path
 from typing import Any
 
 from pipeline.benchmark import results
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.new_task import NewTask, create
+from pipeline.benchmark.new_task import Choices, NewTask, create
 from pipeline.benchmark.prepare import prepare
 from pipeline.benchmark.publish import PublishOptions, publish
-from pipeline.benchmark.task import FOLDER
+from pipeline.benchmark.task import FOLDER, pick
 from pipeline.errors import ConfigError
+from pipeline.typing import Table
 
 
 def new_task(
-    file: str | Path, target: str, *, name: str = "", home: str | Path = "data"
+    table: str | Path | Table,
+    target: str,
+    *,
+    name: str = "",
+    home: str | Path = "data",
+    **choices: Any,
 ) -> NewTask:
     """Make a task of a table of your own, in the folder `tasks` of the working directory.
 
     Parameters
     ----------
-    file : str or Path
-        CSV with a header, or Parquet.
+    table : str, Path or frame
+        A file as `read_table` takes them, or a pandas, Polars or Arrow table, which is kept below
+        `home`.
     target : str
         The column to predict.
     name : str, optional
         Of the task; by default after the file.
     home : str or Path
         Folder of the data.
+    **choices
+        See `pipeline.benchmark.new_task.Choices`: ``kind``, ``features``, ``ignore``,
+        ``positive``, ``split``, ``by``, ``cut``, ``weight``, ``min_rows``, ``encoding``,
+        ``delimiter``, ``day_first``, ``stray``.
 
     Returns
     -------
@@ -40,13 +52,16 @@ def new_task(
     Raises
     ------
     ConfigError
-        There is no such column, or a task of this name.
+        There is no such column or choice, or a task of this name.
     DataError
         The table cannot be read, or nothing can be learnt from it.
     """
+    for choice in choices:
+        pick(choice, [each.name for each in fields(Choices)], "choice")
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "__init__.py").touch()
-    created = create(Path(file), target, Path(home), name)
+    source = Path(table) if isinstance(table, str | Path) else table
+    created = create(source, target, Path(home), Choices(name=name, **choices))
     invalidate_caches()  # or Python may not see that there is a new file to import
     return created
 

@@ -1,33 +1,101 @@
 """A task made of your own table: its data as Parquet, its pipelines as a file to edit.
 
-Columns that cannot be used are named, with the reason; the target decides the kind of the task: a
-class of two, one of several, or a number.
+What each column holds, what the target is and which rows are judged on is guessed, said, and
+written into the file; an option says it otherwise.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import count
+from keyword import iskeyword
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
-import numpy as np
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from pipeline.benchmark.task import FOLDER, Kind, pick
+from pipeline.benchmark import cautions
+from pipeline.benchmark.own_program import Call, Name, write_program
+from pipeline.benchmark.own_table import FOLDS, SPLITS, OwnTable, cut_of
+from pipeline.benchmark.own_target import FEWEST, Class, Target, choose_positive, read_target
+from pipeline.benchmark.roles import Roles, assign_roles, role_of_type, told
+from pipeline.benchmark.task import FOLDER, pick
 from pipeline.data.read import read_table
+from pipeline.data.table_format import TableFormat, Text
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
+from pipeline.typing import Table
 
-__all__ = ["NewTask", "create", "find_table"]
+__all__ = ["Choices", "NewTask", "create"]
 
-FOLD, TARGET = "(fold)", "(target)"
-"""Columns that are added; no table has them by chance."""
 LEAST_ROWS = 100
+_TRUTH = {"true", "false"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What is asked for; what is empty is guessed.
+
+    Parameters
+    ----------
+    name : str
+        Of the task; by default after the file.
+    kind : {"", "binary", "multiclass", "regression"}
+    features, ignore : sequence of str
+        The columns to learn from, or those not to.
+    positive : str
+        The class that a binary task is about.
+    split : {"random", "time", "groups"}
+        Which rows to judge on: a random quarter, the latest, or those of a quarter of the groups.
+    by : str
+        Column with the time or the group.
+    cut : str
+        The time from which rows are judged on; by default the last quarter's.
+    weight : str
+        Column with the weight of each row.
+    min_rows : int
+        Rows of a class below which they are left out.
+    encoding, delimiter : str
+        Of a text file.
+    day_first : bool, optional
+        Whether dates such as 02/01/2018 begin with the day.
+    stray : {"missing", "error"}
+        What becomes of the few cells of a column of numbers that are none.
+    """
+
+    name: str = ""
+    kind: str = ""
+    features: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    positive: str = ""
+    split: str = "random"
+    by: str = ""
+    cut: str = ""
+    weight: str = ""
+    min_rows: int = FEWEST
+    encoding: str = ""
+    delimiter: str = ""
+    day_first: bool | None = None
+    stray: str = "missing"
+
+    def __post_init__(self) -> None:
+        for option, known in {"split": SPLITS, "stray": ("missing", "error")}.items():
+            if getattr(self, option) not in known:
+                raise ConfigError(
+                    f"{option.upper()}={getattr(self, option)}: choose from {', '.join(known)}"
+                )
+        if self.min_rows < FOLDS:
+            raise ConfigError(f"MIN_ROWS={self.min_rows}: a class takes {FOLDS} rows or more")
+        if self.split == "random" and (self.by or self.cut):
+            raise ConfigError("BY= and CUT= are for SPLIT=time, and BY= for SPLIT=groups")
+        if self.cut and self.split != "time":
+            raise ConfigError("CUT= is for SPLIT=time")
 
 
 @dataclass(frozen=True)
@@ -40,8 +108,12 @@ class NewTask:
         Of the task, of the file it was made from, of the column to predict.
     rows, all_rows : int
         Kept, and in the file.
-    columns : Columns
+    columns : Roles
     target : Target
+    split : str
+        Which rows are judged on.
+    notes, cautions : tuple of str
+        What was guessed, and what should be looked into.
     data, task : Path
         What was written.
     """
@@ -51,70 +123,78 @@ class NewTask:
     label: str
     rows: int
     all_rows: int
-    columns: Columns
+    columns: Roles
     target: Target
+    split: str
+    notes: tuple[str, ...]
+    cautions: tuple[str, ...]
     data: Path
     task: Path
 
     def lines(self) -> Iterator[str]:
-        """Yield what was made of each column, what was not, and what to do next."""
-        kept, columns = f"{self.rows:,} of {self.all_rows:,} rows", self.columns
-        yield f"{self.file}: {kept}; {self.label!r} is predicted ({self.target.kind})"
-        if self.target.classes:
-            yield "  classes: " + ", ".join(map(repr, self.target.classes))
-        if self.target.left_out:
-            yield "  too rare, left out: " + ", ".join(map(repr, self.target.left_out))
-        dated = sum(columns.dates.values(), [])
-        yield from _listed("numbers", [n for n in columns.numbers if n not in dated])
-        yield from _listed("dates, by their parts", list(columns.dates))
-        yield from _listed("categories of few values", columns.few)
-        yield from _listed("categories of many values", columns.many)
-        yield from (f"  not used: {name!r} {why}" for name, why in columns.unused.items())
+        """Yield what was guessed, what was made of each column, and what to do next."""
+        kept, target = f"{self.rows:,} of {self.all_rows:,} rows", self.target
+        yield f"{self.file}: {kept}; {self.label!r} is predicted ({target.kind})"
+        if target.classes:
+            yield f"  classes: {_counted(target.classes)}"
+        if target.positive is not None:
+            yield f"  positive class: {target.positive!r}; POSITIVE= names the other one"
+        if target.left_out:
+            yield f"  too rare, left out: {_counted(target.left_out)}; MIN_ROWS= lets them in"
+        yield from (f"  {line}" for line in told(self.columns))
+        yield f"  judged on: {self.split}"
+        yield from (f"  note: {note}" for note in self.notes)
+        yield from (f"  caution: {caution}" for caution in self.cautions)
         yield f"data: {self.data}"
         yield f"task: {self.task}, yours to change"
         yield f"next: make report TASK={self.name}"
+        files = f"IN={quote(self.file)} OUT=runs/{self.name}.csv"
+        yield f"or:   make run TASK={self.name}"
+        yield f"      make predict MODEL=runs/{self.name}/boosting.model {files}"
 
 
-def _listed(what: str, names: list[str]) -> Iterator[str]:
-    if names:
-        yield f"  {what}: " + ", ".join(map(repr, names))
+def _counted(classes: dict[Class, int]) -> str:
+    return ", ".join(f"{each!r} ({rows:,} rows)" for each, rows in classes.items())
 
 
-def create(file: Path, label: str, home: Path, name: str = "") -> NewTask:
+def create(source: Path | Table, label: str, home: Path, choices: Choices | None = None) -> NewTask:
     """Write a task and its data: see `pipeline.benchmark.api.new_task`."""
-    name = _free(name or _identifier(file.stem), home)
-    table = read_table(file)
-    asked = target(label, table[pick(label, table.column_names, "column")])
-    known = pc.is_valid(asked.values)
-    rows = table.filter(known)
-    columns = Columns()
-    for column in rows.drop_columns([label]).column_names:
-        if counts(table[column]):
-            columns.unused[column] = "numbers the rows"
-        else:
-            columns.add(column, rows[column])
+    choices = choices or Choices()
+    name = _free(choices.name or _own_name(source), home)
+    file = source if isinstance(source, Path) else home / name / "given.parquet"
+    read, notes = _read(source, choices)
+    table = read_table(source)
+    names = table.column_names
+    pick(label, names, "column")
+    asked = read_target(label, table[label], choices.kind, min_rows=choices.min_rows)
+    own = _own_table(name, file, label, read, table, asked.kind, choices)
+    rows, target = own.stored(table)
+    target = _with_positive(target, choices)
+    columns = _columns(table, rows[own.row], own, choices)
+    own = replace(own, read=_with_texts(own.read, columns.texts))
     _check(file, len(rows), columns)
-    answers = pc.filter(asked.values, known)
-    data = _store(home / name, {**columns.values, TARGET: answers})
+    data = own.path(home)
+    if file is not source:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(read_table(source), file)
+    own.store(rows, data)
     new = NewTask(
-        name, file.name, label, len(rows), len(table), columns, asked, data, FOLDER / f"{name}.py"
-    )
-    atomic.write_text(new.task, _program(new, answers))
+        name, str(file), label, len(rows), len(table), columns, target, _about_split(own, rows),
+        (*notes, *asked.notes), _cautions(table, own, columns), data, FOLDER / f"{name}.py",
+    )  # fmt: skip
+    atomic.write_text(new.task, _program(own, new, rows[label]))
     return new
 
 
-def find_table(home: Path, name: str) -> Path:
-    """Return the Parquet file of a table of your own.
+def _own_name(source: Path | Table) -> str:
+    if isinstance(source, Path):
+        return _identifier(Path(re.sub(r"\.(gz|bz2|xz|zst)$", "", source.name)).stem)
+    raise ConfigError("a table that comes from no file takes name=, for its task")
 
-    Raises
-    ------
-    DataError
-        It is not below `home`.
-    """
-    path = home / name / f"{name}.parquet"
-    if not path.exists():
-        raise DataError(f"{path}: no such file; make it with `python -m pipeline new-task`")
-    return path
+
+def _read(source: Path | Table, choices: Choices) -> tuple[TableFormat, tuple[str, ...]]:
+    """Return how a table is read, and what of it was guessed."""
+    return TableFormat(), ()
 
 
 def _identifier(text: str) -> str:
@@ -123,224 +203,128 @@ def _identifier(text: str) -> str:
     >>> _identifier("2024 Häuser (neu)"), _identifier("class")
     ('table_2024_häuser_neu', 'table_class')
     """
-    from keyword import iskeyword
-
     plain = re.sub(r"\W+", "_", text).strip("_").lower()
     return plain if plain.isidentifier() and not iskeyword(plain) else f"table_{plain}"
 
 
 def _free(name: str, home: Path) -> str:
     if name != _identifier(name):
-        raise ConfigError(f"--name {name}: write it as {_identifier(name)}")
-    for path in (FOLDER / f"{name}.py", home / name):
-        if path.exists():
-            raise ConfigError(f"{path} is there already; remove it, or choose another --name")
+        raise ConfigError(f"NAME={name}: write it as {_identifier(name)}")
     if not FOLDER.is_dir():
         raise ConfigError("no folder `tasks` here; run from the root of the repository")
+    if there := _there(name, home):
+        free = next(other for i in count(2) if not _there(other := f"{name}_{i}", home))
+        raise ConfigError(f"{there} is there already; choose another name, as NAME={free}")
     return name
 
 
-def _check(file: Path, rows: int, columns: Columns) -> None:
+def _there(name: str, home: Path) -> Path | None:
+    """Return what has this name already."""
+    return next((p for p in (FOLDER / f"{name}.py", home / name) if p.exists()), None)
+
+
+def _own_table(
+    name: str, file: Path, label: str, read: TableFormat, table: pa.Table, kind: str,
+    choices: Choices,
+) -> OwnTable:  # fmt: skip
+    by, cut = choices.by, choices.cut
+    if choices.split == "time":
+        by = by or _only_date(table, read)
+        times = table[pick(by, table.column_names, "column")].drop_null().to_pandas()
+        cut = str(cut_of(by, times, cut))
+    return OwnTable(
+        name=name, file=file.as_posix(), target=label, kind=kind, read=read, split=choices.split,
+        min_rows=choices.min_rows, by=by, cut=cut or None, weight=choices.weight,
+        fold=_unlike("fold", table), row=_unlike("row", table),
+    )  # fmt: skip
+
+
+def _only_date(table: pa.Table, read: TableFormat) -> str:
+    dates = [n for n in table.column_names if role_of_type(n, table[n].type, read) == "dates"]
+    if len(dates) != 1:
+        raise ConfigError(f"SPLIT=time takes BY=, the column of the time; dates are: {dates}")
+    return dates[0]
+
+
+def _unlike(name: str, table: pa.Table) -> str:
+    while name in table.column_names:
+        name += "_"
+    return name
+
+
+def _with_positive(target: Target, choices: Choices) -> Target:
+    if target.kind != "binary":
+        if choices.positive:
+            raise ConfigError(f"POSITIVE={choices.positive}: is for KIND=binary")
+        return target
+    return replace(target, positive=choose_positive(target.classes, choices.positive))
+
+
+def _columns(table: pa.Table, rows: Any, own: OwnTable, choices: Choices) -> Roles:
+    """Return what each column becomes, but for those that are something else."""
+    others = [name for name in table.column_names if name != own.target]
+    for name in (*choices.features, *choices.ignore):
+        pick(name, others, "column")
+    why = dict.fromkeys(choices.ignore, "is ignored, as asked")
+    if choices.features:
+        why |= {name: "is not among FEATURES" for name in others if name not in choices.features}
+    if own.weight:
+        why[own.weight] = "holds the weights"
+    if own.split == "groups":
+        why[own.by] = "holds the groups"
+    wanted = [name for name in others if name not in why]
+    roles = assign_roles(table, wanted, own.read, rows, asked=bool(choices.features))
+    roles.unused |= why
+    return roles
+
+
+def _with_texts(read: TableFormat, names: Sequence[str]) -> TableFormat:
+    """Return how a table is read so that no free text is missing, as vectorizers want it."""
+    formats = {name: read.columns.get(name, Text()) for name in names}
+    texts = {n: msgspec.structs.replace(f, empty=True) for n, f in formats.items()}
+    return msgspec.structs.replace(read, columns={**read.columns, **texts})
+
+
+def _check(file: Path, rows: int, columns: Roles) -> None:
     if rows < LEAST_ROWS:
         raise DataError(f"{file}: {rows} rows with a known target; at least {LEAST_ROWS} it takes")
-    if not columns.values:
+    if not columns.used:
         why = "; ".join(f"{name!r} {reason}" for name, reason in columns.unused.items())
         raise DataError(f"{file}: no column to learn from: {why}")
 
 
-def _store(folder: Path, values: dict[str, pa.Array]) -> Path:
-    rows = len(values[TARGET])
-    fold = np.random.default_rng(0).permutation(rows) % 100
-    table = pa.table({**values, FOLD: fold.astype("uint8")})
-    with atomic.publishing(folder) as draft:
-        pq.write_table(table, draft / f"{folder.name}.parquet", write_page_checksum=True)
-    return folder / f"{folder.name}.parquet"
+def _cautions(table: pa.Table, own: OwnTable, columns: Roles) -> tuple[str, ...]:
+    by = {"time": {"by_time": own.by}, "groups": {"groups": own.by}}.get(own.split, {})
+    return tuple(cautions.of_table(table, own.target, own.kind, columns.used, **by))
 
 
-def _program(new: NewTask, answers: pa.Array) -> str:
-    environment = Environment(
-        loader=PackageLoader("pipeline.benchmark"), undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+def _about_split(own: OwnTable, rows: pa.Table) -> str:
+    judged = pc.sum(pc.equal(rows[own.fold], FOLDS - 1)).as_py()
+    which = {
+        "random": f"a random quarter{'' if own.kind == 'regression' else ' of each class'}",
+        "time": f"those from {own.cut} on by {own.by!r}",
+        "groups": f"those of about a quarter of the groups in {own.by!r}",
+    }[own.split]
+    return f"{judged:,} rows, {which}"
+
+
+def _program(own: OwnTable, new: NewTask, answers: pa.ChunkedArray) -> str:
+    defaults = {each.name: each.default for each in fields(OwnTable)}
+    given = {name: getattr(own, name) for name in defaults if name != "read"}
+    changed = {name: value for name, value in given.items() if value != defaults[name]}
+    changed["read"] = Name("READ")
+    number = own.kind == "regression"
+    spread = pc.stddev(answers.cast("float64")).as_py() if number else 0
+    return write_program(
+        about=f"Predict {own.target} from the other columns of {Path(own.file).name}",
+        name=own.name, title=f"{Path(own.file).name}: {own.target}", kind=own.kind,
+        table=Call("OwnTable", changed), read=own.read, roles=new.columns.by_name(),
+        calendar=new.columns.calendar, clock=new.columns.clock, weighted=bool(own.weight),
+        positive=_stated(new.target), margin=float(f"{spread / 100:.1g}"),
     )  # fmt: skip
-    environment.filters["repr"] = repr
-    spread = pc.stddev(pc.cast(answers, "float64")).as_py()
-    template = environment.get_template("task.py.j2")
-    return template.render(new=new, margin=float(f"{spread / 100:.1g}"), FOLD=FOLD, TARGET=TARGET)
 
 
-FEW = 20
-"""Distinct texts up to which each gets a column of its own."""
-OWN = 0.5
-"""Share of distinct texts among the rows above which a column tells rows apart, no more."""
-PARTS = ("year", "month", "day", "weekday", "hour")
-
-
-@dataclass
-class Columns:
-    """The columns to learn from.
-
-    Attributes
-    ----------
-    values : dict of str to pyarrow array
-        By name, as they are stored.
-    numbers, few, many : list of str
-        Numbers; categories of few values; categories of many.
-    dates : dict of str to list of str
-        Date -> the numbers it became.
-    unused : dict of str to str
-        Column -> why it cannot be used.
-    """
-
-    values: dict[str, Any] = field(default_factory=dict)
-    numbers: list[str] = field(default_factory=list)
-    few: list[str] = field(default_factory=list)
-    many: list[str] = field(default_factory=list)
-    dates: dict[str, list[str]] = field(default_factory=dict)
-    unused: dict[str, str] = field(default_factory=dict)
-
-    def add(self, name: str, values: pa.ChunkedArray) -> None:
-        """Take a column as what it is."""
-        kind, distinct = values.type, _distinct(values)
-        if values.null_count == len(values):
-            distinct = 0
-        if distinct is not None and distinct < 2:
-            self.unused[name] = "has one value" if distinct else "has no values"
-        elif pa.types.is_boolean(kind) or _is_number(kind):
-            self._number(name, values)
-        elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-            self._date(name, values)
-        elif _is_text(kind):
-            self._text(name, values, distinct or 0)
-        else:
-            self.unused[name] = f"is of type {kind}, which no program here takes"
-
-    def _number(self, name: str, values: pa.ChunkedArray) -> None:
-        real = pc.cast(values, "float64", safe=False)
-        self.values[name] = pc.if_else(pc.is_finite(real), real, pa.scalar(None, "float64"))
-        self.numbers.append(name)
-
-    def _date(self, name: str, values: pa.ChunkedArray) -> None:
-        parts = {f"{name}: {part}": each for part, each in _parts(values) if _distinct(each) != 1}
-        for part, each in parts.items():
-            self.values[part] = pc.cast(each, "float64")
-        self.dates[name] = list(parts)
-        self.numbers.extend(parts)
-
-    def _text(self, name: str, values: pa.ChunkedArray, distinct: int) -> None:
-        if distinct > FEW and distinct > OWN * len(values):
-            self.unused[name] = f"has {distinct:,} texts in {len(values):,} rows, one or two each"
-            return
-        self.values[name] = encoded(values)
-        (self.few if distinct <= FEW else self.many).append(name)
-
-
-def counts(values: pa.ChunkedArray) -> bool:
-    """Tell whether whole numbers rise by one from row to row."""
-    if not pa.types.is_integer(values.type) or values.null_count or len(values) < 2:
-        return False
-    steps = pc.pairwise_diff(pc.cast(values.combine_chunks(), "int64")).drop_null()
-    return bool(pc.all(pc.equal(steps, 1)).as_py())
-
-
-def encoded(values: pa.ChunkedArray) -> Any:
-    """Return texts as codes into their sorted levels."""
-    texts = pc.cast(values, "string").combine_chunks()
-    levels = pc.unique(texts).drop_null()
-    levels = levels.take(pc.sort_indices(levels))
-    return pa.DictionaryArray.from_arrays(pc.index_in(texts, value_set=levels), levels)
-
-
-def _distinct(values: Any) -> int | None:
-    try:
-        return int(pc.count_distinct(values).as_py())
-    except pa.ArrowNotImplementedError:
-        return None
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        return _is_text(kind.value_type)
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
-def _parts(values: pa.ChunkedArray) -> Iterator[tuple[str, Any]]:
-    times = pc.cast(values, "timestamp[us]") if pa.types.is_date(values.type) else values
-    functions = (pc.year, pc.month, pc.day, pc.day_of_week, pc.hour)
-    for part, function in zip(PARTS, functions, strict=True):
-        yield part, function(times)
-
-
-MOST_CLASSES = 100
-FEWEST = 20
-"""Rows of a class below which it cannot be learnt and judged."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """A target as it is stored.
-
-    Attributes
-    ----------
-    kind : {"binary", "multiclass", "regression"}
-    values : pyarrow array
-        Codes of classes, or numbers; missing where the row is left out.
-    classes : tuple of str
-        Their names, in the order of the codes.
-    left_out : tuple of str
-        Classes of too few rows.
-    """
-
-    kind: Kind
-    values: Any
-    classes: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-
-
-def target(name: str, values: pa.ChunkedArray) -> Target:
-    """Read a target column.
-
-    Raises
-    ------
-    DataError
-        It has one value, too many classes, or a type that is neither class nor number.
-    """
-    real = pa.types.is_floating(values.type) or pa.types.is_decimal(values.type)
-    if real or (pa.types.is_integer(values.type) and pc.count_distinct(values).as_py() > FEWEST):
-        numbers = pc.cast(values, "float64", safe=False)
-        if pc.count_distinct(numbers).as_py() > 2:
-            finite = pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, "float64"))
-            return Target("regression", finite)
-    try:
-        texts = pc.cast(values, "string").combine_chunks()
-    except pa.ArrowException as error:
-        raise DataError(f"target {name!r}: is of type {values.type}, not classes") from error
-    return _classes(name, texts)
-
-
-def _classes(name: str, texts: pa.Array) -> Target:
-    counts = {c["values"]: c["counts"] for c in pc.value_counts(texts.drop_null()).to_pylist()}
-    kept = sorted((c for c, count in counts.items() if count >= FEWEST), key=_order)
-    if not 2 <= len(kept) <= MOST_CLASSES:
-        raise DataError(
-            f"target {name!r}: {len(kept)} classes of {FEWEST} rows or more, of {len(counts)} "
-            f"in all; a class takes 2 to {MOST_CLASSES}, a number a column of numbers"
-        )
-    codes = pc.cast(pc.index_in(texts, value_set=pa.array(kept)), "int64")
-    kind: Kind = "binary" if len(kept) == 2 else "multiclass"
-    return Target(kind, codes, tuple(kept), tuple(sorted(set(counts) - set(kept))))
-
-
-def _order(text: str) -> tuple[float, str]:
-    """Sort numbers by value, before texts."""
-    try:
-        return float(text), text
-    except ValueError:
-        return float("inf"), text
+def _stated(target: Target) -> Class | None:
+    """Return the positive class, unless it is the 1 of 0 and 1, or True."""
+    usual = target.positive in (1, True) and set(target.classes) == {0, 1}
+    return None if usual else target.positive

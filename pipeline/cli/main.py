@@ -181,10 +181,24 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
     click.echo(f"data: {load(task).data(home, given, **asked)}")
 
 
-@commands.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@commands.command(context_settings={"auto_envvar_prefix": "NEW_TASK"})
+@click.argument("file", type=click.Path(path_type=Path), envvar="NEW_TASK_FILE")
 @click.option("--target", required=True, help="The column to predict.")
 @click.option("--name", default="", help="Of the task; by default after the file.")
+@click.option("--kind", default="", help="binary, multiclass or regression; guessed by default.")
+@click.option("--features", type=Names(), multiple=True, help="Columns to learn from, with commas.")
+@click.option("--ignore", type=Names(), multiple=True, help="Columns not to learn from.")
+@click.option("--positive", default="", help="The class that a binary task is about.")
+@click.option("--split", default="random", show_default=True, help="random, time or groups.")
+@click.option("--by", default="", help="The column with the time, or with the groups.")
+@click.option("--cut", default="", help="The time from which rows are judged on.")
+@click.option("--weight", default="", help="The column with the weight of each row.")
+@click.option("--min-rows", type=int, default=20, show_default=True, help="Of a class.")
+@click.option("--encoding", default="", help="Of FILE, as cp1252.")
+@click.option("--delimiter", default="", help="Of FILE: a character, or tab.")
+@click.option("--dates", default="", help="day-first or month-first, where both can be read.")
+@click.option("--stray", default="missing", show_default=True,
+              help="missing or error: what is no number among numbers.")  # fmt: skip
 @click.option(
     "--data-home",
     "home",
@@ -193,11 +207,17 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
     help="Folder of the data.",
     show_default=True,
 )
-def new_task(file: Path, target: str, name: str, home: Path) -> None:
-    """Make a task of your own CSV or Parquet FILE; name the columns it cannot use."""
-    from pipeline.benchmark.new_task import create
+def new_task(file: Path, target: str, home: Path, dates: str, **options: Any) -> None:
+    """Make a task of your own table in FILE; say what each column becomes."""
+    from pipeline.benchmark.api import new_task
 
-    click.echo("\n".join(create(file, target, home, name).lines()))
+    orders = {"": None, "day-first": True, "month-first": False}
+    if dates not in orders:
+        raise ConfigError(f"DATES={dates}: choose from day-first, month-first")
+    for name in ("features", "ignore"):
+        options[name] = [each for names in options[name] for each in names]
+    made = new_task(file, target, home=home, day_first=orders[dates], **options)
+    click.echo("\n".join(made.lines()))
 
 
 @commands.command("list")

@@ -77,6 +77,10 @@ class Names(click.ParamType[list[str]]):
             self.fail(f'{value}: {error}; write a,"b, c" for two names', param, ctx)
         return [name.strip() for row in rows for name in row if name.strip()]
 
+    def split_envvar_value(self, rv: str) -> list[str]:
+        """Return a text from the environment as one: names may have blanks."""
+        return [rv]
+
 
 def check_named(model: str, source: str, target: str) -> None:
     """Check that ``predict`` was told what with, of what and where to.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import subprocess
 import sys
-from datetime import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipeline import explain
 from pipeline.benchmark import new_task
+from pipeline.benchmark.own_target import choose_positive, read_target
+from pipeline.benchmark.roles import assign_roles
+from pipeline.benchmark.task import Task
+from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 
 ROOT = Path(__file__).parents[2]
@@ -57,8 +63,14 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def create(workspace: Path, label: str, file: str = "My houses.csv") -> new_task.NewTask:
-    return new_task.create(workspace / file, label, workspace / "data")
+def create(
+    workspace: Path, label: str, file: str = "My houses.csv", **choices: Any
+) -> new_task.NewTask:
+    return new_task.create(workspace / file, label, workspace / "data", new_task.Choices(**choices))
+
+
+def stored(made: new_task.NewTask) -> pd.DataFrame:
+    return pd.read_parquet(made.data)
 
 
 def pipeline(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -97,7 +109,7 @@ def test_what_cannot_be_used_is_named_with_the_reason(workspace) -> None:
     made = create(workspace, "price")
     assert made.columns.unused == {
         "Unnamed: 0": "numbers the rows",
-        "who": "has 399 texts in 399 rows, one or two each",
+        "who": "has 399 texts in 399 rows, which tell rows apart",
         "country": "has one value",
         "nothing": "has no values",
     }
@@ -107,28 +119,88 @@ def test_what_cannot_be_used_is_named_with_the_reason(workspace) -> None:
     assert "399 of 400 rows" in said
 
 
-def test_columns_are_taken_as_what_they_are(workspace) -> None:
+def test_columns_are_taken_as_what_they_are_and_keep_their_names(workspace) -> None:
     made = create(workspace, "price")
-    assert made.columns.few == ["town, where\nit is", "grade", "kind"]
-    assert made.columns.many == ["street"]
-    parts = [f"sold on: {part}" for part in ("year", "month", "day", "weekday", "hour")]
-    assert made.columns.dates == {"sold on": parts}
-    assert made.columns.numbers == ["size [m²] <new>", *parts, "new?"]
+    assert made.columns.by_name() == {
+        "numbers": ["size [m²] <new>", "new?"],
+        "dates": ["sold on"],
+        "few": ["town, where\nit is", "grade", "kind"],
+        "many": ["street"],
+    }
+    assert made.columns.calendar == ["days_since", "month", "day", "weekday", "hour"]
+    table = houses().rename(columns={"": "Unnamed: 0"}).drop(index=5)
+    assert list(stored(made)) == [*table.columns, "row", "fold"]
+    assert stored(made)["row"].tolist() == table.index.tolist()
+    np.testing.assert_array_equal(stored(made)["sold on"], pd.to_datetime(table["sold on"]))
 
 
-def test_parts_of_a_date_are_those_of_pandas(workspace) -> None:
-    table = pd.read_parquet(create(workspace, "price").data)
-    dates = pd.to_datetime(houses()["sold on"]).drop(5).reset_index(drop=True).dt
-    for part, expected in [("year", dates.year), ("weekday", dates.weekday), ("hour", dates.hour)]:
-        np.testing.assert_array_equal(table[f"sold on: {part}"], expected)
+def role(values: Any, name: str = "x") -> str:
+    """Return what a column becomes, or why nothing."""
+    table = pa.table({name: values})
+    roles = assign_roles(table, [name], TableFormat(), pa.array(range(len(table))))
+    return next(iter(roles.by_name()), roles.unused.get(name, ""))
+
+
+WORDS = ["red", "green", "apples", "pears", "sweet", "sour"]
+SHUFFLED = np.random.default_rng(0).permutation(200)
+COLUMNS = [
+    ("numbers", SHUFFLED / 7, "numbers"),
+    ("flags", SHUFFLED > 9, "numbers"),
+    ("a flag or a blank", ["X" if i % 3 else None for i in range(200)], "few"),
+    ("a number or a blank", [1.0 if i % 3 else None for i in range(200)], "few"),
+    ("a row number", range(200), "numbers the rows"),
+    ("a row number, shuffled", SHUFFLED, "numbers the rows"),
+    ("codes", [f"K-{i:05d}" for i in range(200)], "tell rows apart"),
+    ("names", [f"{WORDS[i % 6]} Smith{i}" for i in range(200)], "tell rows apart"),
+    ("towns", [f"town {i % 30}" for i in range(200)], "many"),
+    ("words", [" ".join(WORDS[i % 5 :]) + f" x{i}" for i in range(200)], "texts"),
+    (
+        "long texts that come again",
+        [" ".join(WORDS * 2) + f" {i % 40}" for i in range(200)],
+        "texts",
+    ),
+    ("one date", [pd.Timestamp("2024-01-01")] * 200, "one value"),
+    ("dates", pd.date_range("2024-01-01", periods=200), "dates"),
+    ("lists", [[1], [2, 3]] * 100, "is of type list"),
+]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [c[1:] for c in COLUMNS], ids=[c[0] for c in COLUMNS]
+)
+def test_what_a_column_becomes(values, expected) -> None:
+    assert expected in role(values)
+
+
+@pytest.mark.parametrize("name", ["id", "Customer ID", "order_no", "rowId", "CustomerID", "nr."])
+def test_numbers_that_only_tell_rows_apart_are_known_by_their_name(name) -> None:
+    ids = SHUFFLED * 17 + 1000
+    assert role(ids, name) == "has another number in each row"
+    assert role(ids, "income") == role(ids, "paid") == "numbers"
+
+
+def test_parts_of_dates_that_do_not_vary_are_left_out(workspace) -> None:
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame({"y": draw.normal(size=200), "x": draw.normal(size=200)})
+    table["day"] = pd.to_datetime("2024-03-01") + pd.to_timedelta(np.arange(200) % 28, "D")
+    table["at"] = pd.to_datetime("2024-03-01") + pd.to_timedelta(np.arange(200) % 24, "h")
+    table.to_csv(workspace / "days.csv", index=False)
+    made = create(workspace, "y", "days.csv", ignore=["at"])
+    assert made.columns.calendar == ["days_since", "day", "weekday"]
+    assert create(workspace, "y", "days.csv", ignore=["day"], name="at").columns.calendar == [
+        "hour"
+    ]
 
 
 def test_classes_too_rare_are_left_out_and_named(workspace) -> None:
     made = create(workspace, "kind")
-    assert made.target.classes == ("big", "middle", "small")
-    assert made.target.left_out == ("castle",)
+    assert list(made.target.classes) == ["big", "middle", "small"]
+    assert made.target.left_out == {"castle": 3}
     assert made.rows == ROWS - 3
-    assert "too rare, left out: 'castle'" in "\n".join(made.lines())
+    assert "too rare, left out: 'castle' (3 rows)" in "\n".join(made.lines())
+    assert set(stored(made)["kind"]) == {"big", "middle", "small"}
+    houses().assign(kind=["castle"] * 5 + ["hut"] * 395).to_csv(workspace / "few.csv", index=False)
+    assert create(workspace, "kind", "few.csv", min_rows=5).target.classes["castle"] == 5
 
 
 def test_parquet_of_many_types_is_taken_or_named(workspace) -> None:
@@ -138,10 +210,9 @@ def test_parquet_of_many_types_is_taken_or_named(workspace) -> None:
             "y": draw.integers(0, 2, 200).astype(bool),
             "x": np.where(np.arange(200) == 3, np.inf, draw.normal(size=200)),
             "money": pa.array(draw.integers(1, 99, 200)).cast(pa.decimal128(21, 2)),
+            "huge": draw.integers(2**63, 2**64, 200, "uint64"),
             "day": pa.array(range(200), "int32").cast(pa.date32()),
-            "moment": pa.array(range(200), "int64").cast(pa.timestamp("ns", "UTC")),
-            "clock": pa.array([time(i % 24) for i in range(200)]),
-            "while": pa.array(range(200), "int64").cast(pa.duration("s")),
+            "moment": pa.array(range(200), "int64").cast(pa.timestamp("s", "UTC")),
             "list": pa.array([[1], [2, 3]] * 100),
             "code": pa.array(["a", "b"] * 100).dictionary_encode(),
         }
@@ -149,21 +220,175 @@ def test_parquet_of_many_types_is_taken_or_named(workspace) -> None:
     pq.write_table(table, workspace / "many.parquet")
     made = create(workspace, "y", "many.parquet")
     assert set(made.columns.unused) == {"list"}
-    assert made.columns.few == ["code"]
-    assert {"x", "money", "day: month"} <= set(made.columns.numbers)
-    assert pd.read_parquet(made.data)["x"].isna().sum() == 1
+    assert made.columns.by_name() == {
+        "numbers": ["x", "money", "huge"], "dates": ["day", "moment"], "few": ["code"],
+    }  # fmt: skip
+    assert stored(made)["x"].isna().sum() == 1
+    assert list(stored(made)["day"]) == list(pd.date_range("1970-01-01", periods=200))
 
 
-def test_times_of_day_and_durations_are_texts_in_csv(workspace) -> None:
-    hours = np.arange(200) % 7
-    table = pd.DataFrame({"y": hours > 3, "x": np.arange(200) / 9})
-    table["clock"] = [f"{hour:02d}:30" for hour in hours]
-    table["exact"] = [f"{hour:02d}:30:00" for hour in hours]
-    table["while"] = [f"PT{hour}H" for hour in hours]
-    table.to_csv(workspace / "times.csv", index=False)
-    made = create(workspace, "y", "times.csv")
-    assert made.columns.few == ["clock", "exact", "while"]
-    assert not made.columns.unused
+TARGETS = [
+    ("texts", ["b", "a"] * 100, "", ("binary", ["a", "b"])),
+    ("true and false", [True, False] * 100, "", ("binary", [False, True])),
+    ("0 and 1", [0, 1] * 100, "", ("binary", [0, 1])),
+    ("two floats with gaps", [1.0, 2.0, None, 2.0] * 50, "", ("binary", [1, 2])),
+    ("three classes", ["a", "b", "c", "a"] * 50, "", ("multiclass", ["a", "b", "c"])),
+    ("grades", [1, 2, 3, 4] * 50, "", ("multiclass", [1, 2, 3, 4])),
+    (
+        "counts with a tail",
+        [0] * 90 + [1] * 60 + [2] * 30 + [3] * 15 + [5] * 5,
+        "",
+        ("regression", []),
+    ),
+    ("many counts", list(range(11)) * 20, "", ("regression", [])),
+    ("codes", list(range(41)) * 20, "", ("regression", [])),
+    ("codes, as said", list(range(41)) * 20, "multiclass", ("multiclass", list(range(41)))),
+    ("grades as numbers", [1, 2, 3, 4] * 50, "regression", ("regression", [])),
+    ("0 and 1 as numbers", [0, 1] * 100, "regression", ("regression", [])),
+    ("numbers", list(SHUFFLED / 7), "", ("regression", [])),
+]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"), [t[1:] for t in TARGETS], ids=[t[0] for t in TARGETS]
+)
+def test_a_target_is_classes_or_a_number(values, kind, expected) -> None:
+    found = read_target("y", pa.chunked_array([pa.array(values)]), kind)
+    assert (found.kind, list(found.classes)) == expected
+    whole = pa.types.is_integer(pa.array(values).type) and len(set(values)) > 2
+    assert len(found.notes) == int(whole and not kind)
+    other = "multiclass" if found.kind == "regression" else "regression"
+    assert all(f"KIND={other}" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "error", "told"),
+    [
+        ([None] * 9, "", DataError, "has no values"),
+        (["a"] * 90, "", DataError, "all rows are 'a'"),
+        ([1.5] * 90, "regression", DataError, "has one value"),
+        ([1.5, np.inf, -np.inf, *range(90)], "", DataError, r"infinite in 2 rows: 1, 2; correct"),
+        ([*map(str, range(90)), "oops", "n.a."], "", DataError, r"98% .* rows 90 \('oops'\), 91"),
+        ([f"t{i}" for i in range(90)], "", DataError, "0 classes of 20 rows or more, of 90 in all"),
+        (["a", "b", "c"] * 30, "binary", ConfigError, "takes two classes, here are 3"),
+        (["a", "b"] * 30, "regression", ConfigError, "takes numbers; row 0 holds 'a'"),
+        (["a", "b"] * 30, "ranking", ConfigError, "choose from binary, multiclass, regression"),
+        ([pd.Timestamp("2024-01-01")] * 9, "", DataError, "neither a class nor a number"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_target_that_is_none_is_refused(values, kind, error, told) -> None:
+    with pytest.raises(error, match=f"^(target 'y'|KIND).*{told}"):
+        read_target("y", pa.chunked_array([pa.array(values)]), kind)
+
+
+@pytest.mark.parametrize(
+    ("classes", "positive"),
+    [({"bad": 30, "good": 70}, "bad"), ({"good": 30, "bad": 70}, "good"), ({"a": 5, "b": 5}, "b"),
+     ({"No": 3, "Yes": 97}, "Yes"), ({0: 90, 1: 10}, 1), ({1: 90, 2: 10}, 2),
+     ({False: 1, True: 9}, True)],
+    ids=str,
+)  # fmt: skip
+def test_the_positive_class_is_a_yes_the_larger_number_or_the_rarer(classes, positive) -> None:
+    assert choose_positive(classes) is positive
+    assert choose_positive(classes, str(next(iter(classes)))) is next(iter(classes))
+    with pytest.raises(ConfigError, match="unknown class 'neither'"):
+        choose_positive(classes, "neither")
+
+
+def judged(made: new_task.NewTask) -> pd.Series:
+    return stored(made)["fold"] == 3
+
+
+@pytest.mark.parametrize("label", ["price", "grade", "kind"])
+def test_a_random_quarter_is_a_quarter_of_each_class(workspace, label) -> None:
+    made = create(workspace, label)
+    table, test = stored(made), judged(made)
+    assert abs(test.sum() - len(table) / 4) <= 0.75
+    if made.target.classes:
+        parts = test.groupby(table[label].astype("str")).agg(["sum", "size"])
+        assert ((parts["sum"] - parts["size"] / 4).abs() < 1).all()
+
+
+def test_a_split_by_time_is_cut_where_it_is_said_or_before_the_last_quarter(workspace) -> None:
+    made = create(workspace, "grade", split="time")
+    table, test = stored(made), judged(made)
+    assert test.sum() == 100
+    assert table["sold on"][~test].max() < table["sold on"][test].min()
+    cut = create(workspace, "grade", name="cut", split="time", by="sold on", cut="2021-01-01")
+    assert (judged(cut) == (table["sold on"] >= "2021-01-01")).all()
+    assert "from 2021-01-01 00:00:00 on by 'sold on'" in "".join(cut.lines())
+    size = create(workspace, "price", name="size", split="time", by="size [m²] <new>", cut="100")
+    assert (judged(size) == (stored(size)["size [m²] <new>"] >= 100)).all()
+    assert not stored(size)["size [m²] <new>"].isna().any()
+
+
+def test_a_split_that_leaves_one_class_to_judge_on_is_refused(workspace) -> None:
+    houses().assign(grade=["cheap"] * 290 + ["dear"] * 110).to_csv("late.csv", index=False)
+    with pytest.raises(DataError, match="the 100 rows to judge on are all 'dear' in 'grade'"):
+        create(workspace, "grade", "late.csv", split="time")
+
+
+@pytest.mark.parametrize("label", ["price", "grade"])
+def test_groups_are_never_cut_and_not_learnt_from(workspace, label) -> None:
+    made = create(workspace, label, split="groups", by="street")
+    table, test = stored(made), judged(made)
+    assert not set(table["street"][test]) & set(table["street"][~test])
+    assert 0.2 < test.mean() < 0.3
+    assert made.columns.unused["street"] == "holds the groups"
+
+
+def test_weights_are_no_feature_and_are_checked(workspace) -> None:
+    made = create(workspace, "price", weight="Unnamed: 0")
+    assert made.columns.unused["Unnamed: 0"] == "holds the weights"
+    assert task_of(made).weight == "Unnamed: 0"
+    with pytest.raises(DataError, match="WEIGHT=price: row 5 holds None"):
+        create(workspace, "kind", weight="price", name="other")
+
+
+@pytest.mark.parametrize(
+    ("choices", "told"),
+    [
+        ({"ignore": ["stret"]}, "unknown column 'stret'; did you mean 'street'"),
+        ({"features": ["price"]}, "unknown column 'price'"),
+        ({"split": "groups"}, "SPLIT=groups takes BY="),
+        ({"split": "groups", "by": "stret"}, "did you mean 'street'"),
+        ({"split": "time", "by": "street"}, "takes dates or numbers"),
+        ({"split": "time", "by": "sold on", "cut": "soon"}, "CUT=soon: 'sold on' is cut at a date"),
+        (
+            {"split": "time", "by": "sold on", "cut": "1999-01-01"},
+            "no row is before CUT=1999-01-01",
+        ),
+        ({"min_rows": 3}, "MIN_ROWS=3: a class takes 4 rows or more"),
+        ({"split": "never"}, "SPLIT=never: choose from random, time, groups"),
+        ({"by": "street"}, "BY= and CUT= are for SPLIT=time"),
+        ({"positive": "dear"}, "POSITIVE=dear: is for KIND=binary"),
+        ({"weight": "street"}, "WEIGHT=street: takes numbers"),
+        ({"name": "my houses"}, "NAME=my houses: write it as my_houses"),
+        ({"name": "class"}, "write it as table_class"),
+        ({"name": "../up"}, "write it as up"),
+    ],
+    ids=str,
+)
+def test_a_choice_that_cannot_be_is_refused_and_leaves_nothing(workspace, choices, told) -> None:
+    with pytest.raises((ConfigError, DataError), match=told):
+        create(workspace, "price", **choices)
+    assert [path.name for path in (workspace / "tasks").iterdir()] == ["__init__.py"]
+    assert not list(workspace.glob("data/*"))
+
+
+def test_columns_that_are_asked_for_are_used_though_they_are_ids(workspace) -> None:
+    made = create(workspace, "price", features=["Unnamed: 0", "who"])
+    assert made.columns.by_name() == {"numbers": ["Unnamed: 0"], "many": ["who"]}
+    assert made.columns.unused["street"] == "is not among FEATURES"
+
+
+def test_the_columns_that_are_added_have_names_of_their_own(workspace) -> None:
+    table = houses().rename(columns={"street": "fold", "new?": "row", "grade": "(target)"})
+    table.to_csv(workspace / "odd.csv", index=False)
+    made = create(workspace, "(target)", "odd.csv")
+    assert {"fold", "row"} <= set(made.columns.used)
+    assert {"fold", "fold_", "row", "row_", "(target)"} <= set(stored(made))
 
 
 def test_a_semicolon_parts_columns_too(workspace) -> None:
@@ -182,7 +407,7 @@ def test_a_semicolon_parts_columns_too(workspace) -> None:
         ("a,b\n1,2\n1\n", "b", DataError, "row 1 has 1 cell, '1', and there are 2 names"),
         ("a,b\n" + "1,x\n1,y\n" * 30, "b", DataError, "60 rows with a known target"),
         ("a,b\n" + "1,x\n1,y\n" * 60, "b", DataError, "no column to learn from: 'a' has one value"),
-        ("a,b\n" + "1,x\n2,x\n" * 60, "b", DataError, "1 classes of 20 rows or more, of 1"),
+        ("a,b\n" + "1,x\n2,x\n" * 60, "b", DataError, "all rows are 'x'"),
         ("a,b\n" + "".join(f"{i % 3},t{i}\n" for i in range(200)), "b", DataError, "0 classes of"),
     ],
 )
@@ -198,19 +423,83 @@ def test_what_cannot_be_learnt_from_ends_in_one_message(
 
 def test_a_task_that_is_there_is_never_written_over(workspace) -> None:
     create(workspace, "price")
-    with pytest.raises(ConfigError, match="is there already; remove it, or choose another --name"):
+    with pytest.raises(
+        ConfigError, match="is there already; choose another name, as NAME=my_houses_2"
+    ):
         create(workspace, "price")
+    (workspace / "tasks" / "flights.py").write_text("# mine")
+    houses().to_csv(workspace / "flights.csv", index=False)
+    with pytest.raises(ConfigError, match="NAME="):
+        create(workspace, "price", "flights.csv")
+    assert (workspace / "tasks" / "flights.py").read_text() == "# mine"
 
 
-@pytest.mark.parametrize("name", ["my houses", "class", "../up", "1"])
-def test_a_name_that_is_none_is_corrected(workspace, name) -> None:
-    with pytest.raises(ConfigError, match="write it as "):
-        new_task.create(workspace / "My houses.csv", "price", workspace / "data", name)
+def task_of(made: new_task.NewTask) -> Task:
+    """Import the file that was written, as it stands now."""
+    return Task(**{**vars(runpy.run_path(str(made.task))["TASK"])})
 
 
-def test_data_that_is_gone_is_named(workspace) -> None:
-    with pytest.raises(DataError, match=r"gone\.parquet: no such file"):
-        new_task.find_table(workspace, "gone")
+def age(path: Path) -> int:
+    return path.stat().st_mtime_ns
+
+
+def test_the_data_are_made_anew_when_the_file_or_a_choice_has_changed(workspace) -> None:
+    made = create(workspace, "price")
+    table, home = task_of(made), workspace / "data"
+    first = age(made.data)
+    assert table.data(home) == made.data
+    assert age(made.data) == first
+    file = workspace / "My houses.csv"
+    houses(300).to_csv(file, index=False)
+    table.data(home)
+    assert len(stored(made)) == 299
+    program = made.task.read_text().replace("OwnTable(", 'OwnTable(split="time", by="sold on", ', 1)
+    made.task.write_text(program)
+    task_of(made).data(home)
+    assert (
+        stored(made)["sold on"][judged(made)].min() > stored(made)["sold on"][~judged(made)].max()
+    )
+    file.rename(workspace / "moved.csv")
+    assert task_of(made).data(home) == made.data
+    with pytest.raises(DataError, match="My houses.csv: no such file .* put the file back"):
+        table.data(home)
+
+
+def test_a_target_that_became_something_else_is_told(workspace) -> None:
+    made = create(workspace, "grade")
+    houses().assign(grade=["a", "b", "c", "d"] * 100).to_csv(
+        workspace / "My houses.csv", index=False
+    )
+    with pytest.raises(ConfigError, match="KIND=binary takes two classes, here are 4"):
+        task_of(made).data(workspace / "data")
+
+
+@pytest.mark.parametrize("label", ["price", "grade", "kind"])
+@pytest.mark.parametrize("odd", [False, True])
+def test_the_file_that_is_written_is_as_one_would_write_it(workspace, label, odd) -> None:
+    table = houses().assign(text=[f"some words about house {i}" for i in range(ROWS)])
+    if odd:
+        names = {
+            "size [m²] <new>": "s" * 99,
+            "street": 'it\'s "so" \\',
+            label: '"' + label + '"""' * 9,
+        }
+        table = table.rename(columns=names).assign(
+            **{f"number {i} of many": table["price"] for i in range(9)}
+        )
+    table.to_csv(workspace / "odd.csv", index=False)
+    made = create(workspace, names[label] if odd else label, "odd.csv")
+    for command in ("check", "format --check --diff"):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command.split(), "--config",
+             ROOT / "pyproject.toml", made.task],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+    written = task_of(made)
+    rows = pd.read_parquet(written.data(workspace / "data"))
+    for name in written.pipelines:
+        assert "error" not in str(explain(written.pipeline(name, 0), "cpu", rows[written.columns]))
 
 
 def guide(kind: str) -> str:

@@ -1,0 +1,231 @@
+"""The column to predict: classes, and which of two is the positive one, or a number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.benchmark.task import Kind, pick
+from pipeline.errors import ConfigError, DataError
+
+Class: TypeAlias = bool | int | str
+KINDS: tuple[Kind, ...] = ("binary", "multiclass", "regression")
+MOST_CLASSES = 100
+FEWEST = 20
+"""Rows of a class below which it cannot be learnt and judged."""
+GRADES = 10
+"""Whole numbers up to which, each in many rows, they are guessed to be classes."""
+AFFIRMATIVE = {
+    "yes",
+    "y",
+    "true",
+    "t",
+    "1",
+    "+",
+    "positive",
+    "pos",
+    "ja",
+    "oui",
+    "sí",
+    "si",
+    "sim",
+    "da",
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target as it is stored.
+
+    Attributes
+    ----------
+    kind : {"binary", "multiclass", "regression"}
+    values : pyarrow array
+        Missing where the row is left out.
+    classes, left_out : dict of class to int
+        Rows of each; those of too few rows.
+    positive : bool, int, str or None
+        The class that a binary task is about.
+    notes : list of str
+        What was guessed.
+    """
+
+    kind: Kind
+    values: Any
+    classes: dict[Class, int] = field(default_factory=dict)
+    left_out: dict[Class, int] = field(default_factory=dict)
+    positive: Class | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_target(
+    name: str, values: pa.ChunkedArray, kind: str = "", *, min_rows: int = FEWEST
+) -> Target:
+    """Read a target column, as what it is or as what it is said to be.
+
+    Raises
+    ------
+    ConfigError
+        It cannot be of this kind.
+    DataError
+        It has no values, one class, too many, or a type that is neither class nor number.
+    """
+    if kind and kind not in KINDS:
+        raise ConfigError(f"KIND={kind}: choose from {', '.join(KINDS)}")
+    values = _plain(name, values)
+    found = kind or _guess(values, min_rows)
+    if found == "regression":
+        return _number(name, values, asked=bool(kind))
+    return _classes(name, values, kind, min_rows)
+
+
+def choose_positive(classes: dict[Class, int], asked: str = "") -> Class:
+    """Return the class that is asked for; else that of a yes, the larger number, the rarer.
+
+    >>> choose_positive({"bad": 30, "good": 70}), choose_positive({1: 30, 2: 70})
+    ('bad', 2)
+
+    Raises
+    ------
+    ConfigError
+        There is no such class.
+    """
+    by_name = {str(each): each for each in classes}
+    if asked:
+        return by_name[pick(asked, by_name, "class")]
+    if not any(isinstance(each, str) for each in classes):
+        return max(classes)
+    yes = [each for name, each in by_name.items() if name.strip().lower() in AFFIRMATIVE]
+    if len(yes) == 1:
+        return yes[0]
+    return min(sorted(classes, key=_order, reverse=True), key=classes.__getitem__)
+
+
+def _plain(name: str, values: pa.ChunkedArray) -> pa.Array:
+    """Return text, booleans, whole numbers or others, whatever they were stored as."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        values, kind = values.cast(kind.value_type), kind.value_type
+    if values.null_count == len(values):
+        raise DataError(f"target {name!r}: has no values; name another TARGET")
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return _plain_number(name, values)
+    if pa.types.is_boolean(kind):
+        return values.combine_chunks()
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return values.cast("string").combine_chunks()
+    raise DataError(f"target {name!r}: is of type {kind}, which is neither a class nor a number")
+
+
+def _plain_number(name: str, values: pa.ChunkedArray) -> pa.Array:
+    """Return int64 where all numbers are whole, as those with gaps in a CSV; else float64."""
+    numbers = values.combine_chunks()
+    real = numbers.cast("float64", safe=False)
+    odd = pc.indices_nonzero(pc.or_kleene(pc.is_inf(real), pc.is_nan(real)).fill_null(False))
+    if infinite := [row for row in odd.to_pylist() if pc.is_inf(real[row]).as_py()]:
+        rows = ", ".join(map(str, infinite[:5])) + (", …" if len(infinite) > 5 else "")
+        raise DataError(
+            f"target {name!r}: is infinite in {len(infinite)} rows: {rows}; correct them, or leave "
+            "the cells empty"
+        )
+    if pa.types.is_floating(numbers.type):
+        numbers = pc.if_else(pc.is_nan(real), pa.scalar(None, numbers.type), numbers)
+    try:
+        return numbers.cast("int64")
+    except pa.ArrowInvalid:
+        return pc.if_else(pc.is_nan(real), pa.scalar(None, "float64"), real)
+
+
+def _guess(values: pa.Array, min_rows: int) -> Kind:
+    counts = _counts(values)
+    if len(counts) <= 2 or not _is_number(values.type):
+        return "multiclass"
+    grades = pa.types.is_integer(values.type) and len(counts) <= GRADES
+    return "multiclass" if grades and min(counts.values()) >= min_rows else "regression"
+
+
+def _number(name: str, values: pa.Array, *, asked: bool) -> Target:
+    if pa.types.is_string(values.type):
+        rows = pc.indices_nonzero(pc.is_valid(values))[:1].to_pylist()
+        raise ConfigError(
+            f"target {name!r}: KIND=regression takes numbers; row {rows[0]} holds "
+            f"{values[rows[0]].as_py()!r}"
+        )
+    distinct = pc.count_distinct(values).as_py()
+    if distinct < 2:
+        raise DataError(f"target {name!r}: has one value; there is nothing to learn")
+    whole = pa.types.is_integer(values.type) and distinct <= MOST_CLASSES and not asked
+    note = f"{name!r} holds {distinct} different whole numbers, taken as a number; if they stand "
+    notes = (note + "for classes: KIND=multiclass",) if whole else ()
+    return Target("regression", values.cast("float64"), notes=notes)
+
+
+def _classes(name: str, values: pa.Array, kind: str, min_rows: int) -> Target:
+    if pa.types.is_floating(values.type):
+        values = values.cast("string")
+    counts = _counts(values)
+    kept = {each: counts[each] for each in sorted(counts, key=_order) if counts[each] >= min_rows}
+    _check_classes(name, values, kept, counts, kind, min_rows)
+    left_out = {each: counts[each] for each in sorted(counts, key=_order) if each not in kept}
+    of_these = pc.is_in(values, value_set=pa.array(list(kept), values.type))
+    stored = pc.if_else(of_these, values, pa.scalar(None, values.type))
+    whole = pa.types.is_integer(values.type) and len(kept) > 2 and not kind
+    note = f"{name!r} holds {len(counts)} different whole numbers, taken as classes; if they are "
+    notes = (note + "amounts or counts: KIND=regression",) if whole else ()
+    found: Kind = "binary" if len(kept) == 2 and kind != "multiclass" else "multiclass"
+    return Target(found, stored, kept, left_out, notes=notes)
+
+
+def _check_classes(
+    name: str, values: pa.Array, kept: dict[Class, int], counts: dict[Class, int], kind: str,
+    min_rows: int,
+) -> None:  # fmt: skip
+    if kind == "binary" and len(kept) > 2:
+        raise ConfigError(f"target {name!r}: KIND=binary takes two classes, here are {len(kept)}")
+    if len(counts) == 1:
+        only = next(iter(counts))
+        raise DataError(f"target {name!r}: all rows are {only!r}; there is nothing to learn")
+    if 2 <= len(kept) <= MOST_CLASSES:
+        return
+    _check_no_numbers(name, values)
+    raise DataError(
+        f"target {name!r}: {len(kept)} classes of {min_rows} rows or more, of {len(counts)} in "
+        f"all; it takes 2 to {MOST_CLASSES} of them (MIN_ROWS= sets how many rows), or numbers"
+    )
+
+
+def _check_no_numbers(name: str, values: pa.Array) -> None:
+    """Refuse text that is nearly all numbers, with the cells that are none."""
+    if not pa.types.is_string(values.type):
+        return
+    number = pc.match_substring_regex(values, r"^\s*[-+]?[\d.,'\s]*\d[\d.,'\s]*%?\s*$")
+    share = pc.mean(number.cast("int8")).as_py()
+    if share < 0.5:
+        return
+    rows = pc.indices_nonzero(pc.invert(number).fill_null(False)).to_pylist()
+    told = ", ".join(f"{row} ({values[row].as_py()!r})" for row in rows[:5])
+    raise DataError(
+        f"target {name!r}: {share:.0%} of its cells look like numbers, and others do not: rows "
+        f"{told}; correct them, or empty them to leave these rows out"
+    )
+
+
+def _counts(values: pa.Array) -> dict[Class, int]:
+    pairs = pc.value_counts(values.drop_null()).to_pylist()
+    return dict(Counter({pair["values"]: pair["counts"] for pair in pairs}))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _order(value: Class) -> tuple[float, str]:
+    """Sort numbers by value, before texts."""
+    try:
+        return float(value), str(value)
+    except ValueError:
+        return float("inf"), str(value)
