@@ -63,6 +63,9 @@ _LOOK = (
     r"^(?:(?:19|20)\d\d[ -]?[QWKH]\d{1,2}|[QWKH][1-4][ -/]?(?:19|20)\d\d)$"
 )
 """What looks like a date or a time, as a person may write it."""
+_LOOKED_AT = 1000
+"""Different cells from which it is judged whether years come first."""
+_SOME = 3
 _SHAPES = 20
 """So many forms of a date may be mixed in a column, at most."""
 
@@ -158,20 +161,27 @@ def weigh(words: pa.Array, counts: np.ndarray, found: Iterable[Form]) -> Order:
     for form in found:
         if not {"dm", "dmy"} & {*form.formats}:
             continue
-        cells, weights = words.filter(pa.array(form.cells)), counts[form.cells]
-        first, second = (_read(cells, form.formats, each) for each in "dm")
+        cells = _without_time(words.filter(pa.array(form.cells))).dictionary_encode()
+        weights = np.bincount(cells.indices.to_numpy(), weights=counts[form.cells])
+        first, second = (_read(cells.dictionary, form.formats, each) for each in "dm")
         valid = first.is_valid().to_numpy(False), second.is_valid().to_numpy(False)
         differ = pc.fill_null(pc.not_equal(first, second), False).to_numpy(False)
         day += weights[valid[0] & ~valid[1]].sum()
         month += weights[valid[1] & ~valid[0]].sum()
         undecided += weights[differ].sum()
         decisive = (valid[0] != valid[1]) if (valid[0] != valid[1]).any() else differ
-        example = example or next(iter(cells.filter(pa.array(decisive)).to_pylist()), "")
+        shown = cells.dictionary.filter(pa.array(decisive))
+        example = example or (shown[0].as_py() if len(shown) else "")
     return Order(int(day), int(month), int(undecided), example)
 
 
+def _without_time(words: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(words, r"(?:T| |, | - )\d{1,2}(?::| [ap]m).*$", "")
+
+
 def _read(words: pa.Array, formats: dict[str, str], first: str) -> pa.Array:
-    return convert(words, Date(format=next(f for o, f in formats.items() if o.startswith(first))))
+    format = next(f for order, f in formats.items() if order.startswith(first))
+    return convert(words, Date(format=re.sub(r"(?:T| |, | - )%[HI].*$", "", format)))
 
 
 def choose(words: pa.Array, found: Iterable[Form], first: str) -> tuple[str, ...]:
@@ -196,15 +206,17 @@ def _year_first(words: pa.Array, form: Form) -> bool:
     fits = {o: convert(cells, Date(format=f)).null_count for o, f in form.formats.items()}
     if fits["ymd"] != min(fits.values()):
         return False
-    parts = [re.findall(r"\d+", cell)[:3:2] for cell in cells.to_pylist()]
+    parts = [re.findall(r"\d+", cell)[:3:2] for cell in cells[:_LOOKED_AT].to_pylist()]
     first, last = (len({each[i] for each in parts}) for i in (0, 1))
-    return fits["ymd"] < min(fits["dmy"], fits["mdy"]) or first < last
+    return fits["ymd"] < min(fits["dmy"], fits["mdy"]) or 2 * first <= last and last > _SOME
 
 
 def _needed(words: pa.Array, formats: list[str]) -> list[str]:
     """Return the formats that read a cell which those before do not."""
     needed: list[str] = []
     missing = words
+    if len(formats) == 1:
+        return formats
     for format in formats:
         kind = Time if is_time(format) else Date
         unread = convert(missing, kind(format=format)).is_null()
@@ -221,7 +233,7 @@ def share(words: pa.Array, counts: np.ndarray) -> float:
 
 def are_seasons(words: pa.Array) -> bool:
     """Whether cells are years and the ones after, as 2010-11, and no months."""
-    cells = [re.fullmatch(r"(\d{4})[-/](\d\d)", each) for each in words.to_pylist()]
+    cells = [re.fullmatch(r"(\d{4})[-/](\d\d)", each) for each in words[:_LOOKED_AT].to_pylist()]
     return len(cells) > 1 and all(
         each is not None and (int(each[1]) + 1) % 100 == int(each[2]) for each in cells
     )

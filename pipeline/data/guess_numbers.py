@@ -56,14 +56,24 @@ class Numbers(NamedTuple):
 
 
 def guess_numbers(words: pa.Array, counts: np.ndarray, decimal: Decimal | None = None) -> Numbers:
-    """Return how numbers are written; with `decimal`, what the mark of decimals is if it is open.
+    """Return how numbers are written.
+
+    Parameters
+    ----------
+    words : pyarrow array
+        Distinct tidy cells.
+    counts : numpy.ndarray
+        How often each occurs.
+    decimal : {".", ","}, optional
+        The mark of decimals, if it is open.
 
     >>> guess_numbers(pa.array(["1.234,5 €", "7 €"]), np.ones(2)).format
     Number(decimal=',', thousands='.', unit='€', missing=(), stray='error')
     """
     unit = _unit(words, counts)
     digits = bare(words, unit)
-    fitting = [_fitting(digits, *style) for style in _STYLES]
+    seen = {mark for mark in ",. '" if pc.any(pc.match_substring(digits, mark)).as_py()}
+    fitting = [_fitting(digits, *style, seen) for style in _STYLES]
     fits = [float(counts[each].sum() / counts.sum()) for each in fitting]
     best = int(np.argmax(fits))
     digits = digits.filter(pa.array(fitting[best]))
@@ -88,7 +98,10 @@ def _unit(words: pa.Array, counts: np.ndarray) -> str:
     return str(encoded.dictionary[best]) if weights[best] >= counts.sum() / 2 else ""
 
 
-def _fitting(digits: pa.Array, decimal: str, thousands: str) -> np.ndarray:
+def _fitting(digits: pa.Array, decimal: str, thousands: str, seen: set[str]) -> np.ndarray:
+    """Return which cells are numbers by some marks; none, if others have not been seen at all."""
+    if (thousands or decimal) not in seen | {"."}:
+        return np.zeros(len(digits), dtype=bool)
     pattern = rf"^[+-]?(?:{number_pattern(decimal, thousands)}|(?i:inf|infinity|∞))$"
     return np.asarray(pc.match_substring_regex(digits, pattern).to_numpy(False), dtype=bool)
 
@@ -148,18 +161,27 @@ def guess_units(words: pa.Array) -> list[str]:
     return [] if units.null_count else units.to_pylist()
 
 
-def far_value(values: pa.Array) -> float | None:
+def far_value(values: pa.Array, counts: np.ndarray) -> float | None:
     """Return a number such as -999 that occurs repeatedly, and far from all the others.
 
-    >>> far_value(pa.array([1.0, 2.5, -999.0, 3.0, -999.0]))
+    Parameters
+    ----------
+    values : pyarrow array
+        Distinct numbers.
+    counts : numpy.ndarray
+        How often each occurs.
+
+    Examples
+    --------
+    >>> far_value(pa.array([1.0, 2.5, -999.0]), np.array([1, 1, 2]))
     -999.0
     """
-    distinct = pc.sort_indices(found := pc.value_counts(values.drop_null()).field("values"))
-    ordered = found.take(distinct).cast(pa.float64()).to_numpy()
+    numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    ordered = np.unique(numbers[~np.isnan(numbers)])
     if len(ordered) < 3 or not np.isfinite(ordered[[0, -1]]).all():
         return None
     for value, others in ((ordered[0], ordered[1:]), (ordered[-1], ordered[:-1])):
         gap = np.abs(others - value).min()
         if re.fullmatch(r"-?9{2,6}(\.0)?|-9\.0", str(value)) and gap > others[-1] - others[0]:
-            return float(value) if pc.sum(pc.equal(values, value)).as_py() > 1 else None
+            return float(value) if counts[numbers == value].sum() > 1 else None
     return None

@@ -25,7 +25,6 @@ from pipeline.data.cells import (
     as_text,
     is_number,
     is_text,
-    read_cells,
     read_distinct,
     tidy,
 )
@@ -55,6 +54,8 @@ _MARK = 16
 """No mark of a missing value has as many characters."""
 _LONG = 45
 """Characters beyond which cells are prose, on average."""
+_SAMPLE = 1000
+"""So many cells tell which guesses are worth a look at all cells."""
 _ROWS = 5
 """Rows from which on the last may be the sum of the others."""
 _ID = re.compile(r"(^|[^A-Za-z])(?i:id|uuid|guid)$|[a-z](Id|ID)$")
@@ -107,9 +108,15 @@ class _Column:
         return found.field("values"), found.field("counts").to_numpy()
 
     @cached_property
+    def is_prose(self) -> bool:
+        """Whether the cells are too long for anything but text."""
+        cells = self.distinct[0]
+        return len(cells) > 0 and pc.mean(pc.utf8_length(cells)).as_py() > _LONG
+
+    @cached_property
     def tidied(self) -> pa.Array:
-        """The distinct cells, tidy."""
-        return tidy(self.distinct[0])
+        """The distinct cells, tidy if that may matter."""
+        return self.distinct[0] if self.is_prose else tidy(self.distinct[0])
 
     @cached_property
     def marks(self) -> tuple[str, ...]:
@@ -133,6 +140,16 @@ class _Column:
     def counts(self) -> np.ndarray:
         """How many there are of each of `words`."""
         return self._values[1]
+
+    @cached_property
+    def sample(self) -> tuple[pa.Array, np.ndarray]:
+        """The most frequent of `words` and some others, with their `counts`."""
+        n = len(self.words)
+        if n <= 2 * _SAMPLE:
+            return self._values
+        often = np.argpartition(-self.counts, _SAMPLE)[:_SAMPLE]
+        some = np.unique(np.append(often, np.linspace(0, n - 1, _SAMPLE, dtype=int)))
+        return self.words.take(pa.array(some)), self.counts[some]
 
     @property
     def is_label(self) -> bool:
@@ -158,6 +175,8 @@ class _Guess(NamedTuple):
     format : ColumnFormat or None
         None where the rules of `pandas.read_csv` do.
     notes : tuple of str
+    values : pyarrow array
+        Of the distinct cells, if they are of a format or are plain numbers.
     decimal : {".", ","} or None
         What is surely the mark of its decimals.
     order : Order or None
@@ -168,6 +187,7 @@ class _Guess(NamedTuple):
 
     format: ColumnFormat | None = None
     notes: tuple[str, ...] = ()
+    values: pa.Array | None = None
     decimal: Decimal | None = None
     order: Order | None = None
     open: bool = False
@@ -227,7 +247,7 @@ def sniff_columns(
             guesses[i] = _guess(replace(columns[i], options=known, last=True))
     formats = {c.name: g.format for c, g in zip(columns, guesses, strict=True) if g.format}
     notes = [note for guess in guesses for note in guess.notes]
-    return formats, notes + _caution_of_sums(table, columns, formats)
+    return formats, notes + _caution_of_sums(table, columns, guesses)
 
 
 def _without(cells: Cells, null: pa.Array) -> Cells:
@@ -251,7 +271,7 @@ def _guess(column: _Column) -> _Guess:
         return _guess_plain_numbers(column)
     if not pa.types.is_string(kind):
         return _Guess()
-    if not len(column.words) or pc.mean(pc.utf8_length(column.words)).as_py() > _LONG:
+    if column.is_prose or not len(column.words):
         return _as_text(column)
     found = (rule(column) for rule in _RULES)
     return next((each for each in found if each), None) or _as_text(column)
@@ -263,7 +283,8 @@ def _fit(
     """Return a guess if nearly all cells fit a format, with what to say of the others."""
     raw, counts = column.distinct
     format = structs.replace(format, missing=tuple(filter(None, column.marks)))
-    stray = read_distinct(raw, format)[1].to_numpy(False)
+    values, stray = read_distinct(raw, format)
+    stray = stray.to_numpy(False)
     n = int(counts[stray].sum())
     if n > strays * column.counts.sum():
         return None
@@ -271,7 +292,7 @@ def _fit(
     if n:
         notes.append(_say_strays(column, raw.filter(pa.array(stray)), format))
         format = structs.replace(format, stray="missing")
-    return _Guess(format, (*notes, *_say_marks(column, column.marks)))
+    return _Guess(format, (*notes, *_say_marks(column, column.marks)), values)
 
 
 def _say_strays(column: _Column, strays: pa.Array, format: Typed) -> str:
@@ -362,6 +383,8 @@ def _why_code(column: _Column, digits: pa.Array) -> str:
 
 def _as_dates(column: _Column) -> _Guess | None:
     """Guess dates or times of day."""
+    if not guess_dates.forms(*column.sample):
+        return None
     found = guess_dates.forms(column.words, column.counts)
     times = [form for form in found if guess_dates.is_time(next(iter(form.formats.values())))]
     if times:
@@ -432,7 +455,7 @@ def _as_times(column: _Column, formats: tuple[str, ...]) -> _Guess | None:
 
 
 def _as_durations(column: _Column) -> _Guess | None:
-    if not guess_dates.are_durations(column.words):
+    if not guess_dates.are_durations(column.sample[0]):
         return None
     example = column.words[0].as_py()
     said = f"{column.name!r} holds lengths of time such as {example!r}, read as seconds"
@@ -440,33 +463,29 @@ def _as_durations(column: _Column) -> _Guess | None:
 
 
 def _as_numbers(column: _Column) -> _Guess | None:
+    if guess_numbers(*column.sample).fits < _MOST:
+        return None
     found = guess_numbers(column.words, column.counts, column.options.decimal)
     guess = _fit(column, found.format) if found.fits >= 1 - _STRAYS else None
-    if not guess or guess.format is None:
+    if not guess:
         return None
-    values = read_cells(column.cells, guess.format, column.name)
-    said = (
-        _say_numbers(column, found),
-        _say_unit(column, found),
-        *guess.notes,
-        *_caution_of_values(column, values),
-    )
-    tells = not found.open and (found.format.thousands or _has_decimals(values))
+    said = _say_numbers(column, found, guess.values), _say_unit(column, found), *guess.notes
+    tells = not found.open and (found.format.thousands or _has_decimals(guess.values))
     return guess._replace(
-        notes=tuple(filter(None, said)),
+        notes=(*filter(None, said), *_caution_of_values(column, guess.values)),
         decimal=found.format.decimal if tells else None,
         open=found.open,
     )
 
 
-def _has_decimals(values: Cells) -> bool:
+def _has_decimals(values: pa.Array) -> bool:
     return bool(pc.any(pc.not_equal(values, pc.trunc(values))).as_py())
 
 
-def _say_numbers(column: _Column, found: Numbers) -> str:
+def _say_numbers(column: _Column, found: Numbers, values: pa.Array) -> str:
     """Return what to say of numbers that are not written plainly."""
-    cells = column.distinct[0]
-    values = read_distinct(cells, found.format)[0]
+    cells = column.distinct[0][:_SAMPLE]
+    values = values[:_SAMPLE]
     plain = pc.match_substring_regex(cells, r"^[+-]?[\d.]+(?:[eE][+-]?\d+)?$")
     alike = pc.equal(read_distinct(cells, Number())[0], values)
     odd = pc.and_(values.is_valid(), pc.invert(pc.and_(plain, pc.fill_null(alike, False))))
@@ -499,8 +518,9 @@ def _guess_plain_numbers(column: _Column) -> _Guess:
     found = (rule(column) for rule in rules)
     if guess := next((each for each in found if each), None):
         return guess
-    point: Decimal | None = "." if not whole and _has_decimals(column.plain) else None
-    return _Guess(None, _caution_of_values(column, column.plain), decimal=point)
+    values = infer(column.distinct[0])
+    point: Decimal | None = "." if not whole and _has_decimals(values) else None
+    return _Guess(None, _caution_of_values(column, values), values, decimal=point)
 
 
 def _as_ones(column: _Column) -> _Guess | None:
@@ -533,25 +553,27 @@ def _as_thousands(column: _Column) -> _Guess | None:
     if not pc.all(pc.or_(pointed, small)).as_py() or not pc.any(pointed).as_py():
         return None
     if column.options.decimal != ",":
-        return _Guess(None, _caution_of_values(column, column.plain), open=not column.last)
+        values = infer(column.distinct[0])
+        return _Guess(None, _caution_of_values(column, values), values, open=not column.last)
     return _as_numbers(column)
 
 
 _MANY = 20
+_MOST = 0.5
 _RULES = (_as_code, _as_boolean, _as_dates, _as_durations, _as_numbers, _as_flag)
 
 
-def _caution_of_values(column: _Column, values: Cells) -> tuple[str, ...]:
+def _caution_of_values(column: _Column, values: pa.Array) -> tuple[str, ...]:
     """Say of infinite numbers, and of those that may stand for none."""
-    notes = []
+    notes, (cells, counts) = [], column.distinct
     if pa.types.is_floating(values.type) and pc.any(infinite := pc.is_inf(values)).as_py():
-        rows = pc.indices_nonzero(pc.fill_null(infinite, False)).to_pylist()
+        rows = column.rows(cells.filter(infinite))
         notes.append(f"{column.name!r} holds infinite numbers: {_say_rows(rows)} infinite")
-    if (far := far_value(values)) is not None:
-        n = pc.sum(pc.equal(values, far)).as_py()
+    if (far := far_value(values, counts)) is not None:
+        n = column.rows(cells.filter(pc.equal(values, far)))
         notes.append(
-            f"{column.name!r} holds {far:g} in {n} rows, far from all other values; if it stands "
-            f"for a missing value, write Number(missing=('{far:g}',)) for this column"
+            f"{column.name!r} holds {far:g} in {len(n)} rows, far from all other values; if it "
+            f"stands for a missing value, write Number(missing=('{far:g}',)) for this column"
         )
     return tuple(notes)
 
@@ -602,15 +624,16 @@ def _say_spellings(
 
 def _say_mostly(column: _Column) -> tuple[str, ...]:
     """Say that a column is text though most of its cells are numbers or dates."""
-    if not len(column.words) or guess_dates.are_seasons(column.words):
+    if column.is_prose or not len(column.words) or guess_dates.are_seasons(column.words):
         return ()
-    found = guess_numbers(column.words, column.counts, column.options.decimal)
-    units = guess_units(column.words)
+    words, counts = column.sample
+    found = guess_numbers(words, counts, column.options.decimal)
+    units = guess_units(words)
     if 1 < len(units) <= _NAMED:
         shown = ", ".join(map(repr, units))
         return (f"{column.name!r} holds numbers of several units ({shown}): read as text",)
-    share = guess_dates.share(column.words, column.counts)
-    what = "numbers" if found.fits >= 0.5 else "dates or times" if share >= 0.5 else ""
+    share = guess_dates.share(words, counts)
+    what = "numbers" if found.fits >= _MOST else "dates or times" if share >= _MOST else ""
     if not what:
         return ()
     example = column.words[0].as_py()
@@ -620,33 +643,31 @@ def _say_mostly(column: _Column) -> tuple[str, ...]:
     )
 
 
-def _caution_of_sums(
-    table: pa.Table, columns: list[_Column], formats: dict[str, ColumnFormat]
-) -> list[str]:
+def _caution_of_sums(table: pa.Table, columns: list[_Column], guesses: list[_Guess]) -> list[str]:
     """Say of a last row that is the sum of the others."""
     n = table.num_rows
     last = [str(column.cells[-1].as_py() or "").strip() for column in columns] if n > 1 else []
     label = next((repr(each) for each in last if _TOTAL.fullmatch(each)), "")
-    sums = [name for name in table.column_names if _ends_in_sum(table, columns, formats, name)]
+    sums = [c.name for c, g in zip(columns, guesses, strict=True) if n and _ends_in_sum(c, g)]
+    sums += [name for name in table.column_names if n and _is_sum_below(table[name])]
     if not label and (n < _ROWS or not sums):
         return []
     why = f"it holds {label}" if label else f"{sums[0]!r} is the sum of the rows above"
     return [f"row {n - 1}, the last, looks like a total ({why}): delete it in the file if it is"]
 
 
-def _ends_in_sum(
-    table: pa.Table, columns: list[_Column], formats: dict[str, ColumnFormat], name: str
-) -> bool:
-    column = next((each for each in columns if each.name == name), None)
-    if column is None:
-        values = table[name]
-    elif isinstance(formats.get(name), Number):
-        values = read_cells(column.cells, formats[name], name)
-    else:
-        values = column.plain
-    if name in formats and not isinstance(formats[name], Number) or not is_number(values.type):
+def _ends_in_sum(column: _Column, guess: _Guess) -> bool:
+    if guess.values is None or not is_number(guess.values.type):
+        return False
+    cells = column.cells if isinstance(column.cells, pa.Array) else column.cells.combine_chunks()
+    return _is_sum_below(guess.values.take(pc.index_in(cells, value_set=column.distinct[0])))
+
+
+def _is_sum_below(values: Cells) -> bool:
+    """Whether the last number is the sum of some others, and none is missing at the end."""
+    if not is_number(values.type) or not values[-1].is_valid:
         return False
     numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     above = numbers[:-1][np.isfinite(numbers[:-1])]
     several = np.count_nonzero(above) >= _ROWS - 2
-    return bool(several and np.isclose(numbers[-1], above.sum(), rtol=1e-9) and above.sum())
+    return bool(several and above.sum() and np.isclose(numbers[-1], above.sum(), rtol=1e-9))
