@@ -42,7 +42,7 @@ def new_task(
     **choices
         See `pipeline.benchmark.new_task.Choices`: ``kind``, ``features``, ``ignore``,
         ``positive``, ``split``, ``by``, ``cut``, ``weight``, ``min_rows``, ``encoding``,
-        ``delimiter``, ``day_first``, ``stray``.
+        ``delimiter``, ``decimal``, ``missing``, ``day_first``, ``stray``.
 
     Returns
     -------

@@ -16,6 +16,7 @@ from shlex import quote
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -26,7 +27,10 @@ from pipeline.benchmark.own_table import FOLDS, SPLITS, OwnTable, cut_of
 from pipeline.benchmark.own_target import FEWEST, Class, Target, choose_positive, read_target
 from pipeline.benchmark.roles import Roles, assign_roles, role_of_type, told
 from pipeline.benchmark.task import FOLDER, pick
+from pipeline.data.guess_numbers import Decimal
 from pipeline.data.read import read_table
+from pipeline.data.sniff import sniff
+from pipeline.data.sniff_columns import Stray
 from pipeline.data.table_format import TableFormat, Text
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
@@ -63,6 +67,10 @@ class Choices:
         Rows of a class below which they are left out.
     encoding, delimiter : str
         Of a text file.
+    decimal : {".", ","}, optional
+        What the mark in 1,234 is, where the table does not tell.
+    missing : sequence of str
+        Cells that stand for no value, beside those of `pandas.read_csv`.
     day_first : bool, optional
         Whether dates such as 02/01/2018 begin with the day.
     stray : {"missing", "error"}
@@ -81,8 +89,10 @@ class Choices:
     min_rows: int = FEWEST
     encoding: str = ""
     delimiter: str = ""
+    decimal: Decimal | None = None
+    missing: Sequence[str] = ()
     day_first: bool | None = None
-    stray: str = "missing"
+    stray: Stray = "missing"
 
     def __post_init__(self) -> None:
         for option, known in {"split": SPLITS, "stray": ("missing", "error")}.items():
@@ -162,8 +172,8 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     choices = choices or Choices()
     name = _free(choices.name or _own_name(source), home)
     file = source if isinstance(source, Path) else home / name / "given.parquet"
-    read, notes = _read(source, choices)
-    table = read_table(source)
+    read, notes = _read(source, label, choices)
+    table = read_table(source, read)
     names = table.column_names
     pick(label, names, "column")
     asked = read_target(label, table[label], choices.kind, min_rows=choices.min_rows)
@@ -180,7 +190,7 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     own.store(rows, data)
     new = NewTask(
         name, str(file), label, len(rows), len(table), columns, target, _about_split(own, rows),
-        (*notes, *asked.notes), _cautions(table, own, columns), data, FOLDER / f"{name}.py",
+        (*notes, *asked.notes), _cautions(table, rows, own, columns), data, FOLDER / f"{name}.py",
     )  # fmt: skip
     atomic.write_text(new.task, _program(own, new, rows[label]))
     return new
@@ -192,9 +202,16 @@ def _own_name(source: Path | Table) -> str:
     raise ConfigError("a table that comes from no file takes name=, for its task")
 
 
-def _read(source: Path | Table, choices: Choices) -> tuple[TableFormat, tuple[str, ...]]:
+def _read(
+    source: Path | Table, label: str, choices: Choices
+) -> tuple[TableFormat, tuple[str, ...]]:
     """Return how a table is read, and what of it was guessed."""
-    return TableFormat(), ()
+    found = sniff(
+        source, encoding=choices.encoding or None, delimiter=choices.delimiter or None,
+        day_first=choices.day_first, decimal=choices.decimal, missing=choices.missing,
+        stray=choices.stray, labels=() if choices.kind == "regression" else (label,),
+    )  # fmt: skip
+    return found.format, found.notes
 
 
 def _identifier(text: str) -> str:
@@ -293,9 +310,10 @@ def _check(file: Path, rows: int, columns: Roles) -> None:
         raise DataError(f"{file}: no column to learn from: {why}")
 
 
-def _cautions(table: pa.Table, own: OwnTable, columns: Roles) -> tuple[str, ...]:
-    by = {"time": {"by_time": own.by}, "groups": {"groups": own.by}}.get(own.split, {})
-    return tuple(cautions.of_table(table, own.target, own.kind, columns.used, **by))
+def _cautions(table: pa.Table, rows: pa.Table, own: OwnTable, columns: Roles) -> tuple[str, ...]:
+    test = np.zeros(len(table), dtype=bool)
+    test[rows[own.row].filter(pc.equal(rows[own.fold], FOLDS - 1)).to_numpy()] = True
+    return tuple(cautions.of_table(table, own.target, own.kind, columns.used, test=test))
 
 
 def _about_split(own: OwnTable, rows: pa.Table) -> str:

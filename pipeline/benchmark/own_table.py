@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -24,7 +23,7 @@ from pipeline.benchmark.roles import is_date, is_number, is_text, role_of_type
 from pipeline.benchmark.task import Split, pick
 from pipeline.data import files
 from pipeline.data.read import read_table
-from pipeline.data.table_format import TableFormat, Text
+from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
 
@@ -97,7 +96,7 @@ class OwnTable:
                 "put the file back, or write where it is into the task"
             )
         if kept != self._fingerprint(file, kept):
-            self.store(self.stored(read_table(file))[0], path)
+            self.store(self.stored(read_table(file, self.read))[0], path)
         return path
 
     def stored(self, table: pa.Table) -> tuple[pa.Table, Target]:
@@ -117,9 +116,6 @@ class OwnTable:
             known = pc.and_(known, pc.is_valid(self._by(table)))
         taken = [each.name for each in table.schema if self._is_taken(each)]
         columns: dict[str, Any] = {name: _stored(table[name]) for name in taken}
-        for name, format in self.read.columns.items():
-            if isinstance(format, Text) and format.empty:
-                columns[name] = pc.fill_null(columns[name], "")
         columns[self.target] = target.values
         if self.weight:
             columns[self.weight] = _weights(self.weight, table, known)
@@ -148,7 +144,7 @@ class OwnTable:
         atomic.write_bytes(path, sink.getvalue())
 
     def _choices(self) -> str:
-        return atomic.sha256(msgspec.json.encode(replace(self, file="")))
+        return atomic.sha256(repr(replace(self, file="")).encode())
 
     def _fingerprint(self, file: Path, kept: dict[str, Any]) -> dict[str, Any]:
         """Return what the data depend on; a file of the same size and age is not read again."""

@@ -196,6 +196,8 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 @click.option("--min-rows", type=int, default=20, show_default=True, help="Of a class.")
 @click.option("--encoding", default="", help="Of FILE, as cp1252.")
 @click.option("--delimiter", default="", help="Of FILE: a character, or tab.")
+@click.option("--decimal", help="What the mark in 1,234 is: . or ,")
+@click.option("--missing", type=Names(), multiple=True, help="Cells that stand for no value.")
 @click.option("--dates", default="", help="day-first or month-first, where both can be read.")
 @click.option("--stray", default="missing", show_default=True,
               help="missing or error: what is no number among numbers.")  # fmt: skip
@@ -214,7 +216,7 @@ def new_task(file: Path, target: str, home: Path, dates: str, **options: Any) ->
     orders = {"": None, "day-first": True, "month-first": False}
     if dates not in orders:
         raise ConfigError(f"DATES={dates}: choose from day-first, month-first")
-    for name in ("features", "ignore"):
+    for name in ("features", "ignore", "missing"):
         options[name] = [each for names in options[name] for each in names]
     made = new_task(file, target, home=home, day_first=orders[dates], **options)
     click.echo("\n".join(made.lines()))

@@ -437,8 +437,8 @@ def _undecided(column: _Column, order: Order) -> DataError:
     return DataError(
         f"{column.options.source}: column {column.name!r} holds dates such as {order.example!r}, "
         "in which the day or the month may come first, and its cells do not tell; say which: "
-        "--day-first or --month-first (make: DATES=day-first or DATES=month-first; in Python "
-        "day_first=True or day_first=False)"
+        "DATES=day-first or DATES=month-first (on the command line --dates day-first; in Python "
+        "day_first=True)"
     )
 
 

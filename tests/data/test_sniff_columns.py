@@ -232,7 +232,7 @@ UNDECIDED = {
 @pytest.mark.parametrize("case", UNDECIDED)
 def test_day_or_month_first_is_asked_for_where_no_cell_tells(case: str):
     cells = UNDECIDED[case]
-    with pytest.raises(DataError, match=r"a\.csv: column 'x' .*'02.01.*--day-first"):
+    with pytest.raises(DataError, match=r"a\.csv: column 'x' .*'02.01.*DATES=day-first"):
         guess(*cells, source="a.csv")
     for first, month in ((True, 1), (False, 2)):
         format, notes = guess(*cells, day_first=first)
