@@ -203,8 +203,8 @@ class CsvFile:
         with reading(self.path), self._named_rows():
             return self._whole(pyarrow.csv.read_csv(pa.BufferReader(data), *options))
 
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the cells of columns as text, a bounded number of rows at a time."""
+    def batches(self, columns: Sequence[str], size: int = 0) -> Iterator[pa.RecordBatch]:
+        """Yield the cells of columns as text, a bounded number of rows at a time, of any size."""
         if self.empty:
             return
         row = 0
@@ -338,8 +338,8 @@ class ColumnType(NamedTuple):
 
     @classmethod
     def of(cls, cells: Cells) -> ColumnType:
-        """Look at cells of text."""
-        values = infer(cells)
+        """Look at cells of text, or at values."""
+        values = infer(cells) if pa.types.is_string(cells.type) else cells
         return cls(values.type, values.null_count > 0, *_extremes(values))
 
     def merge(self, other: ColumnType) -> ColumnType:
@@ -364,7 +364,7 @@ class ColumnType(NamedTuple):
     @property
     def dtype(self) -> str:
         """The same as a type of pandas."""
-        if pa.types.is_timestamp(self.kind):
+        if pa.types.is_temporal(self.kind):
             return str(self.kind.to_pandas_dtype())
         name = {"string": "str", "double": "float64"}.get(str(self.type), str(self.type))
         nullable = {"bool": "boolean", "int64": "Int64", "uint64": "UInt64"}
@@ -372,7 +372,8 @@ class ColumnType(NamedTuple):
 
     def values(self, cells: Cells) -> Cells:
         """Return cells of text in the type of their whole column, of which they may be a part."""
-        values = cells if pa.types.is_string(self.kind) else infer(cells)
+        text = pa.types.is_string
+        values = infer(cells) if text(cells.type) and not text(self.kind) else cells
         return values.cast(self.type, safe=False)
 
 

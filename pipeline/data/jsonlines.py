@@ -70,12 +70,12 @@ class JsonFile:
         """The columns."""
         return tuple(self.schema.names)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def batches(self, columns: Sequence[str], size: int = _BATCH) -> Iterator[pa.RecordBatch]:
         """Yield columns, a bounded number of rows at a time."""
         schema = pa.schema([self.schema.field(name) for name in columns])
         with reading(self.path, ValueError, OverflowError):
             rest = _rows(self.text)
-            while rows := list(islice(rest, _BATCH)):
+            while rows := list(islice(rest, size)):
                 values = [_array([row.get(f.name) for row in rows], f.type) for f in schema]
                 yield pa.record_batch(values, schema=schema)
 

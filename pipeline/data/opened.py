@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -199,8 +198,3 @@ def as_formatted(
         return cells
     marks = (*of_column.missing, *format.missing)
     return read_cells(cells, msgspec.structs.replace(of_column, missing=marks), where, row)
-
-
-def batches_of(files: Sequence[OpenedFile], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield columns of files in order."""
-    return chain.from_iterable(file.batches(columns) for file in files)

@@ -4,47 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipeline.data import csv
+from pipeline.data.cells import is_text, plain_types
 from pipeline.data.containers import container_of
-from pipeline.data.files import check_different, reading
-
-_BUFFER = 1024**2
-"""Bytes of a column that are read ahead."""
-_BROKEN = (
-    *(MemoryError, OverflowError),
-    *(AttributeError, LookupError, TypeError, ValueError),
-)
-"""A damaged footer may be anything, to Arrow or to the JSON that pandas left in it."""
+from pipeline.data.files import reading, table_files
+from pipeline.data.opened import BROKEN, ArrowFile, OpenedFile, as_formatted, open_files
+from pipeline.data.table_format import TableFormat, Text
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A Parquet or CSV file.
+    """A file that holds a table, or a folder of such of one kind.
 
     Parameters
     ----------
     path : Path
-        CSV has a line of names, with what that line has most of as delimiter: comma, semicolon,
-        tab or bar.
+        CSV, JSON lines, Parquet or Feather.
     wanted : sequence of str or None
         Columns to read, those of them that there are; None for all.
     kinds : mapping of str to str
-        Of columns of CSV files, for those that have no types.
+        Of columns of text files, for those that have no types.
+    format : TableFormat, optional
+        Of the cells of columns; those that it does not name are read by their kinds.
     """
 
     path: Path
     wanted: Sequence[str] | None
     kinds: Mapping[str, str]
+    format: TableFormat | None = None
 
     @property
     def is_csv(self) -> bool:
         """Whether the file is read as CSV."""
-        return container_of(self.path) == "csv"
+        return container_of(table_files(self.path)[0]) == "csv"
+
+    @cached_property
+    def files(self) -> list[OpenedFile]:
+        """The file, or those of the folder."""
+        return open_files(self.path, self.format)
 
     def names(self) -> list[str]:
         """Return the names of the columns in the file.
@@ -54,25 +56,19 @@ class TableFile:
         DataError
             The file is missing or cannot be read.
         """
-        with reading(self.path, *_BROKEN):
-            if self.is_csv:
-                return list(csv.CsvFile.open(self.path).names)
-            return list(pq.read_schema(self.path).names)
+        return list(self.files[0].names)
 
     def rows(self) -> int | None:
-        """Return the number of rows; None for CSV, which would have to be read."""
-        if self.is_csv:
+        """Return the number of rows; None where all of the file would have to be read."""
+        paths = table_files(self.path)
+        if {container_of(path) for path in paths} != {"parquet"}:
             return None
-        with reading(self.path, *_BROKEN):
-            return int(pq.read_metadata(self.path).num_rows)
+        return sum(ArrowFile.open(path, "parquet").rows() or 0 for path in paths)
 
     def index(self) -> list[str]:
         """Return the columns in which pandas keeps the labels of the rows."""
-        if self.is_csv:
-            return []
-        with reading(self.path, *_BROKEN):
-            stored = (pq.read_schema(self.path).pandas_metadata or {}).get("index_columns", [])
-        return [name for name in stored if isinstance(name, str)]
+        first = self.files[0]
+        return first.index() if isinstance(first, ArrowFile) else []
 
     def tables(self, size: int, skip: int = 0) -> Iterator[pa.Table]:
         """Yield tables of `size` rows, the last one of fewer, after the first `skip` rows.
@@ -82,38 +78,53 @@ class TableFile:
         DataError
             The file is damaged, or a value is not of the column's type.
         """
-        with reading(self.path, *_BROKEN):
-            if self.is_csv:
-                yield from self._csv(size, skip)
-            else:
-                yield from _cut(self._parquet(size), size, skip)
+        names = self.names()
+        columns = names if self.wanted is None else [n for n in names if n in self.wanted]
+        with reading(self.path, *BROKEN):
+            types, row = self._types(columns), skip
+            for cells in _cut(self._batches(columns, size), size, skip):
+                yield pa.table({n: self._values(cells[n], n, row, types) for n in columns})
+                row += len(cells)
+        for file in self.files:
+            if isinstance(file, csv.CsvFile):
+                file.warn_open_end()
 
-    def _columns(self) -> list[str]:
-        there = self.names()
-        check_different(self.path, there)
-        return there if self.wanted is None else [name for name in there if name in self.wanted]
+    def _batches(self, columns: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
+        """Yield columns of all files, with one type for each."""
+        schemas = [file.schema for file in self.files if not isinstance(file, csv.CsvFile)]
+        several = pa.unify_schemas(schemas, promote_options="permissive") if schemas[1:] else None
+        for file in self.files:
+            for batch in file.batches(columns, size):
+                if several is not None:
+                    batch = batch.cast(pa.schema([several.field(name) for name in columns]))
+                yield batch
 
-    def _parquet(self, size: int) -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(
-            self.path, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
-        ) as file:
-            yield from file.iter_batches(batch_size=size, columns=self._columns())
+    def _types(self, columns: Sequence[str]) -> dict[str, csv.ColumnType]:
+        """Return the types of cells of CSV that have neither a kind nor a format."""
+        free = [n for n in columns if self.kinds.get(n) not in csv.NOUNS and not self._formatted(n)]
+        files = [file for file in self.files if isinstance(file, csv.CsvFile)]
+        return csv.merge_types(file.types(free) for file in files) if files else {}
 
-    def _csv(self, size: int, row: int) -> Iterator[pa.Table]:
-        file, columns = csv.CsvFile.open(self.path), self._columns()
-        types = file.types([name for name in columns if self.kinds.get(name) not in csv.NOUNS])
-        for cells in _cut(file.batches(columns), size, row):
-            values = {name: self._values(cells[name], name, row, types) for name in columns}
-            yield pa.table(values)
-            row += len(cells)
-        file.warn_open_end()
+    def _formatted(self, name: str) -> bool:
+        """Whether a column is read by its format; a key that is copied stays as it is written."""
+        given = None if self.format is None else self.format.columns.get(name)
+        copied = self.kinds.get(name) == "text" and not isinstance(given, Text)
+        return given is not None and not copied
 
     def _values(
         self, cells: csv.Cells, name: str, row: int, types: Mapping[str, csv.ColumnType]
     ) -> csv.Cells:
+        kind, where = self.kinds.get(name, ""), f"{self.path}: column {name!r}"
+        formatted = self._formatted(name)
+        if formatted or not isinstance(self.files[0], csv.CsvFile):
+            cells = as_formatted(cells, name, self.format, where, row)
+        if formatted:
+            return cells
         if name in types:
             return types[name].values(cells)
-        return csv.as_kind(cells, f"{self.path}: column {name!r}", self.kinds[name], row)
+        if not isinstance(self.files[0], ArrowFile) and is_text(cells.type) and kind in csv.NOUNS:
+            return csv.as_kind(cells, where, kind, row)
+        return plain_types(pa.table({name: cells}))[name] if kind in ("number", "date") else cells
 
 
 def _cut(batches: Iterator[pa.RecordBatch], size: int, skip: int) -> Iterator[pa.Table]:
