@@ -28,12 +28,12 @@ class Done(NamedTuple):
     err: str
 
 
-def call(*arguments: object) -> Done:
-    """Run a command in this process, from the root of the repository."""
+def call(*arguments: object, root: Path = ROOT) -> Done:
+    """Run a command in this process, by default from the root of the repository."""
     out, err = io.StringIO(), io.StringIO()
     code: object = 0
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.chdir(ROOT)
+        patch.chdir(root)
         patch.setattr(sys, "argv", ["pipeline", *map(str, arguments)])
         try:
             main.main()

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.benchmark.faults import describe
 from pipeline.benchmark.task import Kind, Task
 from pipeline.benchmark.truth import places_of
 from pipeline.errors import ConfigError, DataError
@@ -213,7 +214,7 @@ def _of_positive(model: Estimator, X: Table, positive: int) -> np.ndarray:
     if hasattr(model, "score_samples"):
         # Of scikit-learn's detectors the least is the most anomalous.
         return -np.asarray(model.score_samples(X))
-    name = type(getattr(model, "pipeline", model)).__name__
+    name = type(getattr(model, "estimator", model)).__name__
     raise ConfigError(f"{name} gives neither probabilities nor scores of anomaly to judge")
 
 
@@ -249,6 +250,8 @@ def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> f
         value = each(y_true, answer)
     except ValueError as error:
         raise DataError(f"{what}: {error}") from error
+    except Exception as error:
+        raise ConfigError(f"{what}: {describe(error)}") from error
     if not math.isfinite(value):
         raise DataError(f"{what} is {value}; does the target vary among them?")
     return value

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from pipeline.benchmark import measure, metrics, provenance, scores, truth
 from pipeline.benchmark.beforehand import before_runs
+from pipeline.benchmark.faults import explained
 from pipeline.benchmark.measure import Outcome
 from pipeline.benchmark.report.format import beside_dummy
 from pipeline.benchmark.task import Job, Task
@@ -143,9 +144,10 @@ class PredictedBatch:
         say(f"{name}: reading, training, predicting")
         pipeline = self.task.pipeline(name, self.job.seed, self.job.changes)
         kept = self.job.checkpoint and self.job.checkpoint / name
-        outcome = measure.measure_once(
-            self.task, pipeline, replace(self.job, pipeline=name, checkpoint=kept)
-        )
+        with explained(f"{self.task.name}: the pipeline {name!r}"):
+            outcome = measure.measure_once(
+                self.task, pipeline, replace(self.job, pipeline=name, checkpoint=kept)
+            )
         if outcome.reading and outcome.reading.how != "in memory":
             say(f"{name}: {outcome.reading}")
         values = measure.judge_outcome(self.task, outcome)

@@ -10,8 +10,10 @@ from datetime import date
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from pipeline.benchmark.faults import FOLDER as FOLDER
+from pipeline.benchmark.faults import blamed_on
 from pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,11 +21,11 @@ if TYPE_CHECKING:
     from pipeline.data.files import Filter
     from pipeline.data.table_format import TableFormat
 
-FOLDER = Path("tasks")
 _LISTED = 30
 Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]
 CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
 ON_GPU = ("cuda", "accel")
+TESTS = ("=", "==", "!=", "<", "<=", ">", ">=", "in", "not in")
 _UNWEIGHTED = {
     "ranking": "the rows of a ranking are weighted by query, not one by one",
     "clusters": "not every clustering takes weights",
@@ -37,6 +39,14 @@ class Split:
     train: Filter
     test: Filter
     about: str
+
+    def __post_init__(self) -> None:
+        for condition in (*self.train, *self.test):
+            if len(condition) != 3 or condition[1] not in TESTS:
+                raise ConfigError(
+                    f"split {self.about!r}: {condition!r} is no condition; write it as (column, "
+                    f"test, value), with a test of {', '.join(TESTS)}"
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +117,8 @@ class Task:
     row_id: str = ""
 
     def __post_init__(self) -> None:
+        pick(self.kind, get_args(Kind), f"kind of {self.name}")
+        self._check_parts()
         if (self.kind == "ranking") != bool(self.query):
             raise ConfigError(f"{self.name}: a task of kind 'ranking', and no other, names a query")
         if self.positive is not None and self.kind != "binary":
@@ -116,6 +128,15 @@ class Task:
         for name in filter(None, (self.target, self.weight, self.row_id)):
             if name in self.columns:
                 raise ConfigError(f"{self.name}: {name!r} is no feature; leave it out")
+
+    def _check_parts(self) -> None:
+        """Refuse a task without pipelines, splits or metrics."""
+        for part in ("pipelines", "splits", "metrics"):
+            if not getattr(self, part):
+                raise ConfigError(f"{self.name}: {part} is empty; there must be one")
+        for name, function in {**self.pipelines, **self.metrics}.items():
+            if not callable(function):
+                raise ConfigError(f"{self.name}: {name!r} is {function!r}, which is no function")
 
     @property
     def columns(self) -> list[str]:
@@ -142,12 +163,18 @@ class Task:
         asked = {name: value for name, value in asked.items() if value is not None}
         for name in set(asked) - set(signature(self.prepare).parameters):
             raise ConfigError(f"{self.name} has the {name} that it has; leave out --{name}")
-        try:
-            return self.prepare(home, **asked, **({"given": given} if given else {}))
-        except ValueError as error:
-            if hasattr(error, "exit_code"):
-                raise
-            raise ConfigError(f"--{error}") from error
+        if given and "given" not in signature(self.prepare).parameters:
+            raise ConfigError(
+                f"{self.name} is made of no file that is downloaded; leave out --from"
+            )
+        with blamed_on(f"{self.name}: its data cannot be made"):
+            try:
+                path = self.prepare(home, **asked, **({"given": given} if given else {}))
+            except ValueError as error:
+                if hasattr(error, "exit_code") or not asked:
+                    raise
+                raise ConfigError(f"--{error}") from error
+            return Path(path)
 
     @property
     def generated(self) -> bool:
@@ -176,7 +203,11 @@ class Task:
         ConfigError
             No such pipeline or parameter.
         """
-        pipeline = self.pipelines[pick(name, self.pipelines, "pipeline")](seed)
+        make = self.pipelines[pick(name, self.pipelines, "pipeline")]
+        with blamed_on(f"{self.name}: the pipeline {name!r} cannot be made"):
+            pipeline = make(seed)
+        if isinstance(pipeline, type) or not hasattr(pipeline, "fit"):
+            raise ConfigError(f"{self.name}: the pipeline {name!r} is no estimator: {pipeline!r}")
         for parameter in changes or {}:
             pick(parameter, pipeline.get_params(), f"parameter of {name}")
         return pipeline.set_params(**(changes or {}))
@@ -247,9 +278,20 @@ def names() -> list[str]:
 
 
 def summary(name: str) -> str:
-    """Return the first line of a task's docstring, without importing it."""
-    text = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text())) or ""
-    return text.partition("\n")[0]
+    """Return the first line of a task's docstring, without importing it.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read.
+    """
+    return (ast.get_docstring(_parse(name)) or "").partition("\n")[0]
+
+
+def _parse(name: str) -> ast.Module:
+    path = FOLDER / f"{name}.py"
+    with blamed_on(f"the task {name!r} cannot be read"):
+        return ast.parse(path.read_bytes(), str(path))
 
 
 class Facts(NamedTuple):
@@ -284,19 +326,35 @@ class Facts(NamedTuple):
 
 
 def facts(name: str) -> Facts:
-    """Read the literals that a task's file gives to `Task`, and import its dataset alone."""
-    tree = ast.parse((FOLDER / f"{name}.py").read_text())
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    """Read the literals that a task's file gives to `Task`, and import its dataset alone.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read, or names a dataset that there is not.
+    """
+    calls = [n for n in ast.walk(_parse(name)) if isinstance(n, ast.Call)]
     given = [k for call in calls if getattr(call.func, "id", "") == "Task" for k in call.keywords]
     stated: dict[Any, Any] = {
         k.arg: k.value.value for k in given if isinstance(k.value, ast.Constant)
     }
     kind, dataset = stated.get("kind", "binary"), stated.get("dataset")
-    data = importlib.import_module(f"datasets.{dataset}") if dataset else None
+    with blamed_on(f"the task {name!r} has no such dataset"):
+        data = importlib.import_module(f"datasets.{dataset}") if dataset else None
     rows: Any = getattr(data, "ROWS", 0)
     generated = isinstance(rows, dict)
     download, folder = getattr(data, "DOWNLOAD", ""), getattr(data, "NAME", "")
     return Facts(kind, rows[kind] if generated else rows, download, folder, generated)
+
+
+def _check_package() -> None:
+    """Refuse another package `tasks`, which would be imported in the place of the folder."""
+    paths = [Path(path).resolve() for path in importlib.import_module("tasks").__path__]
+    if FOLDER.resolve() not in paths:
+        raise ConfigError(
+            f"Python finds the package `tasks` in {paths[0]}, not here; make an empty "
+            f"{FOLDER}/__init__.py, or run from there"
+        )
 
 
 def load(name: str) -> Task:
@@ -305,10 +363,18 @@ def load(name: str) -> Task:
     Raises
     ------
     ConfigError
-        There is no such task, or no folder of tasks here.
+        There is no such task, no folder of tasks here, or the file is at fault.
     """
     if not FOLDER.is_dir():
         raise ConfigError("no folder `tasks` here; run from the root of the repository")
     pick(name, names(), "task")
-    task: Task = importlib.import_module(f"tasks.{name}").TASK
-    return task
+    with blamed_on(f"the task {name!r} cannot be loaded"):
+        _check_package()
+        found = getattr(importlib.import_module(f"tasks.{name}"), "TASK", None)
+    if not isinstance(found, Task):
+        raise ConfigError(f"{FOLDER / name}.py: it has no `TASK = Task(...)`; see docs/tasks.md")
+    if found.name != name:
+        raise ConfigError(f"{FOLDER / name}.py: its task is named {found.name!r}; name it {name!r}")
+    for metric in found.margins:
+        pick(metric, found.metrics, f"metric among the margins of {name}")
+    return found

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 from pipeline.backends.base import Placement
 from pipeline.benchmark.entry import enter
+from pipeline.benchmark.faults import describe
 from pipeline.benchmark.task import ON_GPU, Job
 from pipeline.records import Trace
 from pipeline.system.profiler import sampled
@@ -207,7 +208,7 @@ def _try(answer: Answer, job: Any, request: object) -> object:
     try:
         return answer(job, request)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        return describe(error)
 
 
 def report_run(job: Job, request: tuple[int | None, Path | None]) -> Report:

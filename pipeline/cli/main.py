@@ -228,9 +228,13 @@ def list_() -> None:
     from pipeline.benchmark import task
 
     for name in task.names():
-        facts = task.facts(name)
+        try:
+            facts, summary = task.facts(name), task.summary(name)
+        except ConfigError as error:
+            click.echo(f"{name:18} not listed: {error}")
+            continue
         size = f"{facts.rows:,}" if facts.rows else "?"
-        about = f"{facts.kind:10} {size:>10} rows  {facts.needs:29} {task.summary(name)}"
+        about = f"{facts.kind:10} {size:>10} rows  {facts.needs:29} {summary}"
         click.echo(f"{name:18} {about}")
 
 

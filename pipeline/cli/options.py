@@ -51,7 +51,7 @@ def count(text: str) -> int:
     (1000000, 250000)
     """
     number = float(text)
-    if number != int(number):
+    if not number.is_integer():
         raise ValueError(f"{text!r} is not a whole number")
     return int(number)
 

@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from lzma import LZMAError
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,9 @@ def check_columns(path: Path, names: Sequence[str], wanted: Sequence[str]) -> No
     """Refuse a file that lacks a column, or has two of this name."""
     counts = Counter(names)
     if lost := [name for name in wanted if counts[name] != 1]:
-        raise DataError(f"{path}: has no column {lost[0]!r}; has {list(names[:20])}")
+        close = get_close_matches(lost[0], names, n=1)
+        guess = f"did you mean {close[0]!r}? It " if close else ""
+        raise DataError(f"{path}: has no column {lost[0]!r}; {guess}has {list(names[:20])}")
 
 
 def parquet_files(path: Path) -> list[Path]:

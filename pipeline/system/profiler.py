@@ -10,14 +10,16 @@ from pathlib import Path
 from pipeline.errors import ConfigError
 from pipeline.optional import available, load
 
-MISSING = "pyinstrument is not installed (`pip install pyinstrument`)"
+MISSING = "pyinstrument is not installed (`.venv/bin/python -m pip install pyinstrument`)"
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Where the time goes</title>
 <style>:root {{ color-scheme: light dark; }} pre {{ font: 0.8rem/1.5 monospace; }}</style></head>
 <body><h1>Where the time goes</h1>
 <pre>{text}</pre></body></html>
 """
-NO_BOKEH = "bokeh is not installed (`pip install bokeh`), and Dask's report needs it"
+NO_BOKEH = (
+    "bokeh is not installed (`.venv/bin/python -m pip install bokeh`), and Dask's report needs it"
+)
 
 
 @contextmanager

@@ -65,8 +65,8 @@ def test_a_report_is_shown_where_it_is_of_the_last_run(
     old = workspace / "reports" / "breast_cancer"
     old.mkdir(parents=True)
     (old / "results.json").write_bytes(record)
-    done = subprocess.CompletedProcess("", code)
-    monkeypatch.setattr(subprocess, "run", lambda command, check: done if code else 1 / 0)
+    done = subprocess.CompletedProcess("", code, stderr="")
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: done if code else 1 / 0)
     index = build_gallery(workspace / "reports", workspace / "data", [], from_results=code is None)
     text = index.read_text(encoding="utf-8")
     assert Links(text).found == links

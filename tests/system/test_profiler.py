@@ -61,7 +61,9 @@ def test_what_is_missing_is_reported_with_a_suggestion(
     tmp_path: Path, *, cluster: bool, package: str
 ) -> None:
     with (
-        pytest.raises(ConfigError, match=f"--profile: {package} is not installed .`pip install"),
+        pytest.raises(
+            ConfigError, match=f"--profile: {package} is not installed .`.venv/bin/python"
+        ),
         profiler.maybe(tmp_path, wanted=True, cluster=cluster),
     ):
         raise AssertionError("the block must not begin")

@@ -29,12 +29,21 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
     """
     entries = []
     for name in task.names():
-        why = missing(name, home)
+        why = broken(name) or missing(name, home)
         if not why and not from_results:
             why = _report(name, [*options, "--data-home", str(home), "--out", str(out / name)])
         entries.append(_entry(name, out, why))
     write_text(out / "index.html", gallery_page(entries))
     return out / "index.html"
+
+
+def broken(name: str) -> str:
+    """Say why the file of a task cannot be read, or nothing."""
+    try:
+        task.facts(name)
+    except PipelineError as error:
+        return str(error)
+    return ""
 
 
 def missing(name: str, home: Path) -> str:
@@ -48,15 +57,20 @@ def missing(name: str, home: Path) -> str:
 def _report(name: str, options: Sequence[str]) -> str:
     """Make one report in a process of its own; return why it failed, or nothing."""
     command = [sys.executable, "-m", "pipeline", "report", name, *options]
-    code = subprocess.run(command, check=False).returncode
-    if code < 0 or code in (130, 143):
+    done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+    sys.stderr.write(done.stderr)
+    if done.returncode < 0 or done.returncode in (130, 143):
         raise KeyboardInterrupt
-    return f"The comparison ended with exit code {code}." if code else ""
+    said = done.stderr.partition("error: ")[2].strip()
+    return (
+        said or f"The comparison ended with exit code {done.returncode}." if done.returncode else ""
+    )
 
 
 def _entry(name: str, out: Path, why: str) -> Entry:
     """Return the entry of a task; a report from before is not shown for a run that failed."""
-    path, summary = out / name / "results.json", task.summary(name)
+    path = out / name / "results.json"
+    summary = "" if broken(name) else task.summary(name)
     if why or not path.exists():
         return Entry(name, summary, None, why or "No report has been made.")
     try:

@@ -1,0 +1,136 @@
+"""Tasks of one's own that are at fault: one message each, which names the line."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+import tasks
+from pipeline.benchmark.report.gallery_page import build_gallery
+from tests.commands import assert_one_message, call
+
+TASK = '''"""Mine: a toy."""
+from pathlib import Path
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from pipeline.benchmark.task import Split, Task
+
+def linear(seed):
+    return make_pipeline(StandardScaler(), LogisticRegression())
+
+def prepare(home: Path) -> Path:
+    home.mkdir(exist_ok=True)
+    a, b = np.random.default_rng(0).normal(size=(2, 400))
+    fold = np.arange(400) % 100
+    frame = pd.DataFrame({"a": a, "b": b, "y": (a + b > 0).astype(int), "fold": fold})
+    frame.to_parquet(home / "mine.parquet")
+    return home / "mine.parquet"
+
+TASK = Task(
+    name="mine", title="Mine", prepare=prepare, features=["a", "b"], target="y",
+    pipelines={"linear": linear},
+    splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "three quarters")},
+    metrics={"auc": roc_auc_score}, margins={"auc": 0.01}, licence="mine", source="me",
+)
+'''
+STEP = "make_pipeline(StandardScaler()"
+BODY = "    home.mkdir"
+CASES = {
+    "a bracket is open": ("linear(seed):", "linear(seed:", 2, "line 11: `def linear(seed:`"),
+    "a package is missing": ("import numpy", "import nosuch; import numpy", 2, "named 'nosuch'"),
+    "a name is unknown": ("{\"auc\": roc", "{\"auc\": rock", 2, "'rock_auc_score' is not defined"),
+    "it ends the process": ("import numpy", "exit(3); import numpy", 2, "line 3: `exit(3)"),
+    "no task": ("TASK = Task(", "MINE = Task(", 2, "mine.py: it has no `TASK = Task(...)`"),
+    "no code": (TASK, "", 2, "mine.py: it has no `TASK = Task(...)`"),
+    "no text": (TASK, "\0", 2, "null bytes"),
+    "another name": ("name=\"mine\"", "name=\"yours\"", 2, "named 'yours'; name it 'mine'"),
+    "a field is missing": (" margins={\"auc\": 0.01},", "", 2, "argument: 'margins'"),
+    "a field is misspelt": ("margins=", "margin=", 2, "unexpected keyword argument 'margin'"),
+    "a kind": ("licence=", "kind=\"binarry\", licence=", 2, "did you mean 'binary'?"),
+    "a feature": ("[\"a\", \"b\"]", "[\"a\", \"bb\"]", 65, "no column 'bb'; did you mean 'b'?"),
+    "a test of a split": ("\"<\", 75", "\"=<\", 75", 2, "('fold', '=<', 75) is no condition"),
+    "a margin": ("margins={\"auc\"", "margins={\"acc\"", 2, "did you mean 'auc'?"),
+    "no pipelines": ("{\"linear\": linear}", "{}", 2, "mine: pipelines is empty"),
+    "no functions": ("{\"linear\": linear}", "{\"linear\": linear(0)}", 2, "no function"),
+    "a metric by name": ("roc_auc_score},", "\"roc_auc\"},", 2, "'roc_auc', which is no function"),
+    "a metric that fails": ("roc_auc_score},", "lambda t, p: t[\"x\"]},", 2, "auc of the 100"),
+    "a metric of no number": ("roc_auc_score},", "lambda t, p: None},", 2, "not 'NoneType'"),
+    "a program that fails": ("    return make", "    seed[0]\n    return make", 2, "`seed[0]`: T"),
+    "a program that is lost": ("    return make", "    make", 2, "'linear' is no estimator: None"),
+    "a class": (STEP, "LogisticRegression\n    (StandardScaler()", 2, "is no estimator: <class"),
+    "no seed": ("linear(seed)", "linear()", 2, "takes 0 positional arguments"),
+    "data that fail": (BODY, "    1 / 0\n    home.mkdir", 2, "line 15: `1 / 0`: ZeroDivision"),
+    "data with a bad value": (BODY, "    int(\"x\")\n    home.mkdir", 2, "`int(\"x\")`: Value"),
+    "data that are lost": ("    return home", "    home", 2, "mine: its data cannot be made"),
+    "a step that fails": (
+        STEP, "make_pipeline(FunctionTransformer(lambda X: X[\"c\"])", 2, "line 12: `return make",
+    ),
+    "gaps that no step takes": ("\"b\": b", "\"b\": [np.nan, *b[1:]]", 65, "Input X contains NaN"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder whose tasks are imported in the place of the project's."""
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "__init__.py").touch()
+    monkeypatch.setattr(tasks, "__path__", [str(tmp_path / "tasks")])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.delitem(sys.modules, "tasks.mine", raising=False)
+    importlib.invalidate_caches()
+    return tmp_path
+
+
+def write(workspace: Path, old: str = "", new: str = "") -> None:
+    assert old in TASK
+    (workspace / "tasks" / "mine.py").write_text(TASK.replace(old, new) if old else TASK)
+
+
+def test_the_task_that_is_changed_below_runs(workspace: Path) -> None:
+    write(workspace)
+    assert call("run", "mine", "--device", "cpu", root=workspace).code == 0
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_fault_of_a_task_is_one_message(workspace: Path, case: str) -> None:
+    old, new, code, words = CASES[case]
+    write(workspace, old, new)
+    done = call("run", "mine", "--device", "cpu", root=workspace)
+    assert_one_message(done, code, words, lines=done.err.count("\n"))
+    assert "Traceback" not in done.err
+    assert not (workspace / "runs" / "mine").exists()
+
+
+@pytest.mark.parametrize("text", ["def (", "\0", "\ud800"], ids=["syntax", "null", "latin-1"])
+def test_the_list_and_the_gallery_go_on_after_a_file_that_cannot_be_read(
+    workspace: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(workspace)
+    (workspace / "tasks" / "bad.py").write_bytes(text.encode("latin-1", "replace") + b"\xe9")
+    code, out, _ = call("list", root=workspace)
+    bad, mine = out.splitlines()
+    assert code == 0
+    assert bad.startswith("bad                not listed: the task 'bad' cannot be read: ")
+    assert mine.endswith("Mine: a toy.")
+    monkeypatch.chdir(workspace)
+    index = build_gallery(workspace / "reports", workspace / "data", [], from_results=True)
+    assert "the task &#39;bad&#39; cannot be read" in index.read_text("utf-8")
+
+
+def test_the_gallery_says_why_a_report_failed(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write(workspace, "import numpy", "import nosuch; import numpy")
+    monkeypatch.chdir(workspace)
+    root = Path(__file__).parents[2]
+    monkeypatch.setenv("PYTHONPATH", f"{workspace}:{root}")
+    index = build_gallery(workspace / "reports", workspace / "data", [], from_results=False)
+    assert "No module named &#39;nosuch&#39;" in index.read_text("utf-8")
+    assert "error: the task 'mine' cannot be loaded" in capfd.readouterr().err
