@@ -192,19 +192,30 @@ def _stand_for_none(distinct: pa.Array, words: pa.Array, format: ColumnFormat) -
     return pc.or_(found, pc.is_null(words))
 
 
-def tidy(cells: Cells) -> Cells:
+def strip(cells: Cells) -> Cells:
     r"""Return cells without blanks around and signs that one does not see.
 
-    >>> tidy(pa.array(["\ufeff 1\u202f234\u200b ", "\u22125"])).to_pylist()
-    ['1 234', '-5']
+    >>> strip(pa.array(["\ufeff a\u202fb\u200b ", "e\u0301"])).to_pylist()
+    ['a b', 'é']
     """
     if _holds(cells, r"[^\x20-\x7e]|  "):
         cells = pc.replace_substring_regex(cells, _INVISIBLE, "")
         cells = pc.replace_substring_regex(cells, r"[\s\pZ]+", " ")
-        cells = pc.replace_substring_regex(cells, r"[\x{2019}\x{2bc}\x{b4}]", "'")
-        cells = pc.replace_substring_regex(cells, r"[\x{2212}\x{fe63}\x{ff0d}]", "-")
         cells = pc.utf8_normalize(cells, "NFC")
     return pc.utf8_trim_whitespace(cells)
+
+
+def tidy(cells: Cells) -> Cells:
+    r"""Return the same, with the apostrophes and minus signs of a keyboard.
+
+    >>> tidy(pa.array(["1\u2019234 ", "\u22125"])).to_pylist()
+    ["1'234", '-5']
+    """
+    cells = strip(cells)
+    if _holds(cells, r"[^\x20-\x7e]"):
+        cells = pc.replace_substring_regex(cells, r"[\x{2019}\x{2bc}\x{b4}]", "'")
+        cells = pc.replace_substring_regex(cells, r"[\x{2212}\x{fe63}\x{ff0d}]", "-")
+    return cells
 
 
 def _holds(cells: Cells, pattern: str) -> bool:
@@ -212,7 +223,7 @@ def _holds(cells: Cells, pattern: str) -> bool:
 
 
 def _texts(distinct: pa.Array, words: pa.Array, missing: pa.Array, format: Text) -> pa.Array:
-    values = words if format.strip else distinct
+    values = strip(distinct) if format.strip else distinct
     if format.same:
         known, meant = pa.array(format.same), pa.array(format.same.values())
         for each in (words, distinct):

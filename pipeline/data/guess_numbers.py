@@ -35,6 +35,8 @@ _STYLES: tuple[tuple[Decimal, str], ...] = (
     (",", "'"),
 )
 """Marks of decimals and thousands; of those that fit as well, the first counts."""
+_NO_NUMBERS = {".": r"^[12]?\d?\d(\.[012]\d\d){3}$", " ": r"^\d{3} \d{3} \d{3}$"}
+"""Addresses of machines, phone numbers: what parts their groups -> what all cells look like."""
 _MANY = 20
 
 
@@ -139,14 +141,9 @@ def _tells(mark: str, digits: pa.Array) -> bool:
 
 
 def _is_grouped_number(digits: pa.Array, thousands: str) -> bool:
-    """Whether groups of digits are thousands, and not parts of an address or a phone number.
-
-    All cells of those have as many groups.
-    """
-    if not thousands or pc.any(pc.match_substring_regex(digits, r"[.,]\d{1,2}$")).as_py():
-        return True
-    groups = pc.unique(pc.count_substring(digits, thousands)).to_pylist()
-    return len(digits) < 2 or groups != [groups[0]] or groups[0] < (3 if thousands == "." else 2)
+    """Whether groups of digits are thousands, and not all addresses or all phone numbers."""
+    pattern = _NO_NUMBERS.get(thousands)
+    return not pattern or not pc.all(pc.match_substring_regex(digits, pattern)).as_py()
 
 
 def guess_units(words: pa.Array) -> list[str]:

@@ -7,7 +7,8 @@ format; each guess is told in a sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -26,12 +27,14 @@ from pipeline.data.cells import (
     is_number,
     is_text,
     read_distinct,
+    strip,
     tidy,
 )
 from pipeline.data.csv import MISSING, infer
 from pipeline.data.guess_dates import Order
 from pipeline.data.guess_numbers import Decimal, Numbers, far_value, guess_numbers, guess_units
 from pipeline.data.guess_words import (
+    Spellings,
     guess_boolean,
     guess_spellings,
     may_stand_for_none,
@@ -44,8 +47,10 @@ Stray = Literal["missing", "error"]
 _EXACT = 2**53
 _STRAYS = 0.05
 """Share of the cells of a column of numbers or dates that may be something else."""
-_CATEGORIES = 200
+_CATEGORIES = 10_000
 """So many different texts have spellings that are compared, at most."""
+_SPELLINGS = 200
+"""So many of them are read as others, at most."""
 _BLANK = {"", "-", "--", "–", "—"}
 """What stands beside a mark, and says that there is none."""
 _NAMED = 5
@@ -270,7 +275,7 @@ def _guess(column: _Column) -> _Guess:
     if is_number(kind):
         return _guess_plain_numbers(column)
     if not pa.types.is_string(kind):
-        return _Guess()
+        return (_as_flag(column) if pa.types.is_boolean(kind) else None) or _Guess()
     if column.is_prose or not len(column.words):
         return _as_text(column)
     found = (rule(column) for rule in _RULES)
@@ -514,18 +519,13 @@ def _say_unit(column: _Column, found: Numbers) -> str:
 def _guess_plain_numbers(column: _Column) -> _Guess:
     """Guess more of numbers that the plain rules read."""
     whole = pa.types.is_integer(column.plain.type)
-    rules = (_as_ones, _as_code, _as_days) if whole else (_as_thousands,)
+    rules = (_as_flag, _as_code, _as_days) if whole else (_as_flag, _as_thousands)
     found = (rule(column) for rule in rules)
     if guess := next((each for each in found if each), None):
         return guess
     values = infer(column.distinct[0])
     point: Decimal | None = "." if not whole and _has_decimals(values) else None
     return _Guess(None, _caution_of_values(column, values), values, decimal=point)
-
-
-def _as_ones(column: _Column) -> _Guess | None:
-    ones = column.words.to_pylist() == ["1"]
-    return _as_flag(column) if ones else None
 
 
 def _as_days(column: _Column) -> _Guess | None:
@@ -583,43 +583,43 @@ def _as_text(column: _Column) -> _Guess:
     marks = tuple(each for each in column.marks if stands_for_none(each, among_words=True))
     kept = pc.invert(pc.is_in(column.tidied, value_set=pa.array(marks, pa.string())))
     cells, counts = column.distinct[0].filter(kept), column.distinct[1][kept.to_numpy(False)]
-    words = column.tidied.filter(kept)
     format, notes = Text(missing=marks), _say_marks(column, marks)
-    if len(words) <= min(_CATEGORIES, counts.sum() / 2):
-        strip = not cells.equals(words)
-        weights: dict[str, int] = {}
+    if len(cells) <= min(_CATEGORIES, counts.sum() / 2):
+        words = strip(cells)
+        weights: Counter[str] = Counter()
         for word, n in zip(words.to_pylist(), counts.tolist(), strict=True):
-            weights[word] = weights.get(word, 0) + n
+            weights[word] += n
         found = guess_spellings(weights)
-        format = structs.replace(format, same=found.same, strip=strip)
-        notes += _say_spellings(column, found.same, found.apart, strip, weights)
+        same = found.same if len(found.same) <= _SPELLINGS else {}
+        format = structs.replace(format, same=same, strip=not cells.equals(words))
+        notes = (*notes, *_say_spellings(column, found, weights, format))
     notes += _say_mostly(column)
     return _Guess(format if format != Text() else None, notes)
 
 
 def _say_spellings(
-    column: _Column,
-    same: dict[str, str],
-    apart: list[tuple[str, str]],
-    strip: bool,
-    words: Collection[str],
-) -> tuple[str, ...]:
-    name = repr(column.name)
-    perhaps = [word for word in words if may_stand_for_none(word)]
-    shown = ", ".join(f"{a!r} as {b!r}" for a, b in same.items())
-    notes = [f"{name}: blanks around its words, and signs one does not see, are left out"] * strip
-    notes += [f"{name}: spellings of one value: {shown}"] * bool(same)
-    notes += [
-        f"{name}: {a!r} and {b!r} are kept apart; same={{{b!r}: {a!r}}} in its Text(…) makes "
-        "them one"
-        for a, b in apart
-    ]
-    notes += [
-        f"{name}: {word!r} ({_say_cells(column.count([word]))}) is kept as a value; "
-        f"Text(missing=({word!r},)) makes it missing"
-        for word in perhaps
-    ]
-    return tuple(notes)
+    column: _Column, found: Spellings, words: Collection[str], format: Text
+) -> Iterator[str]:
+    """Say which words are read as one, and which may be meant as one or as none."""
+    name, same = repr(column.name), found.same
+    if format.strip:
+        yield f"{name}: blanks around its words, and signs one does not see, are left out"
+    shown = ", ".join(f"{a!r} as {b!r}" for a, b in [*same.items()][:_NAMED])
+    if shown and format.same:
+        more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
+        yield f"{name}: spellings of one value are read as one: {shown}{more}"
+    elif shown:
+        yield f"{name}: {len(same)} words may be spellings of another, kept apart: {shown}, …"
+    for a, b in found.apart:
+        yield (
+            f"{name}: {a!r} and {b!r} are kept apart; Text(same={{{b!r}: {a!r}}}) for this column "
+            "makes them one"
+        )
+    for word in filter(may_stand_for_none, words):
+        yield (
+            f"{name}: {word!r} ({_say_cells(column.count([word]))}) is kept as a value; "
+            f"Text(missing=({word!r},)) for this column makes it missing"
+        )
 
 
 def _say_mostly(column: _Column) -> tuple[str, ...]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.data.cells import read_cells
 from pipeline.data.csv import infer
@@ -75,6 +79,8 @@ READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
     "ja and nein": (["ja", "nein"], Boolean(true=("ja",), false=("nein",)), [True, False]),
     "a mark": (["X", None], Boolean(true=("X",), false=("",)), [True, False]),
     "a mark or a dash": (["x", "-"], Boolean(true=("x",), false=("", "-")), [True, False]),
+    "true or nothing": (["true", None], Boolean(true=("true",), false=("",)), [True, False]),
+    "100 or nothing": (["100", None], Boolean(true=("100",), false=("",)), [True, False]),
     "one or nothing": (["1", None], Boolean(true=("1",), false=("",)), [True, False]),
     "points between": (["01.02.2018", "13.02.2018"], Date(format="%d.%m.%Y"), ["0201", "0213"]),
     "only points": (["01.02.2018", "03.04.2018"], Date(format="%d.%m.%Y"), ["0201", "0403"]),
@@ -341,6 +347,79 @@ def test_a_last_row_that_sums_up_is_named(names: list[str | None], numbers: list
 
 def test_a_column_with_gaps_and_powers_of_ten_may_end_the_table():
     assert sniff_columns(pa.table({"n": ["1e3", None, "2.5e6", "1e4", "2e4"] * 3})) == ({}, [])
+
+
+STYLES = [
+    (".", ""),
+    (",", ""),
+    (".", ","),
+    (",", "."),
+    (".", " "),
+    (",", "\u202f"),
+    (".", "\u2019"),
+]
+UNITS = ["{}", "${}", "{} €", "{}%", "CHF {}", "{} kg", "{} km/h"]
+
+
+def written(value: float, decimals: int, decimal: str, thousands: str, unit: str) -> str:
+    digits = f"{abs(value):,.{decimals}f}".translate({44: "_", 46: decimal})
+    return "-" * (value < 0) + unit.format(digits.replace("_", thousands))
+
+
+@given(
+    st.lists(st.integers(-(10**9), 10**9), min_size=2, max_size=30),
+    st.integers(0, 3),
+    st.sampled_from(STYLES),
+    st.sampled_from(UNITS),
+)
+def test_numbers_written_in_any_style_come_back(
+    values: list[int], decimals: int, style: tuple[str, str], unit: str
+):
+    exact = [each / 10**decimals for each in values]
+    cells = pa.array([written(each, decimals, *style, unit) for each in exact])
+    formats, notes = sniff_columns(pa.table({"x": cells}))
+    found = read_cells(cells, formats["x"], "x") if "x" in formats else infer(cells)
+    rounded = [float(f"{each:.{decimals}f}") for each in exact]
+    # Three digits behind each mark may be thousands or decimals.
+    told = not any("a guess" in note for note in notes)
+    one_mark = (style[1] or style[0]) in ",." and decimals in (0, 3)
+    assert found.to_pylist() == rounded or not told or one_mark
+
+
+DAYS = ["%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %b %Y", "%B %d, %Y", "%d-%b-%y"]
+CLOCKS = ["", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %H:%M:%S.%f"]
+
+
+@given(
+    st.lists(st.datetimes(datetime(1970, 1, 1), datetime(2068, 12, 31)), min_size=2, max_size=30),
+    st.sampled_from(DAYS),
+    st.sampled_from(CLOCKS),
+)
+def test_dates_written_in_any_form_come_back(times: list[datetime], day: str, clock: str):
+    cells = pa.array([each.strftime(day + clock) for each in times])
+    table = pa.table({"x": cells})
+    try:
+        formats, notes = sniff_columns(table)
+    except DataError:
+        assert "/" in day
+        formats, notes = sniff_columns(table, day_first=day.startswith("%d"))
+    found = read_cells(cells, formats["x"], "x").to_pandas().tolist()
+    meant = [datetime.strptime(each, day + clock) for each in cells.to_pylist()]
+    assert found == meant or "no cell tells" in notes[0]
+
+
+@given(st.lists(st.text(max_size=12) | st.none(), min_size=1, max_size=12))
+def test_whatever_is_guessed_of_any_text_reads_it(values: list[str | None]):
+    table = pa.table({"x": pa.array(values, pa.string())})
+    for format in sniff_columns(table)[0].values():
+        assert len(read_cells(table["x"], format, "x")) == len(values)
+
+
+@given(st.lists(st.text("0123456789.,-/: $%AMP'()+e?", max_size=10), min_size=1, max_size=12))
+def test_whatever_is_guessed_of_what_looks_like_numbers_reads_it(values: list[str]):
+    table = pa.table({"x": pa.array(values)})
+    for format in sniff_columns(table, day_first=True)[0].values():
+        assert len(read_cells(table["x"], format, "x")) == len(values)
 
 
 def test_columns_that_have_a_type_pass():
