@@ -179,31 +179,38 @@ class Predictor:
             self.question = Question.of(self.model, job.method)
         except ConfigError as error:
             raise ConfigError(f"{job.model}: {error}") from error
-        taken = self.model.inputs_
-        kinds: Mapping[str, str] = getattr(taken, "kinds", {})
-        whole = TableFile(job.source, None, kinds)
+        whole = self._file(None, {})
         self.there, self.index = whole.names(), whole.index()
-        unknown = [name for name in job.keep if name not in self.there]
-        if unknown:
-            raise ConfigError(
-                f"{job.source}: has no columns {unknown} to copy; there are {self.there[:20]}"
-            )
         self.copied = list(dict.fromkeys([*self.index, *job.keep]))
-        names = [str(name) for name in taken.names or ()]
+        names = [str(name) for name in self.model.inputs_.names or ()]
         self.features = names or [name for name in self.there if name not in self.copied]
-        if not set(self.features) & set(self.there):
-            raise DataError(
-                f"{job.source}: has the columns {self.there[:9]} and none of those that the model "
-                f"reads, {self.features[:9]}"
-            )
-        if not names:
-            kinds = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
-        if whole.is_csv and outputs.kind_of(job.target) == "csv":  # keys stay as they are written
-            kinds = {**dict.fromkeys(self.copied, "text"), **kinds}
-        self.source = TableFile(job.source, [*self.features, *self.copied], kinds)
-        if self.source.is_csv:
+        self._check_columns()
+        self.source = self._file([*self.features, *self.copied], self._kinds(whole))
+        if whole.is_csv:
             warn_of_marks(job, self.model.profile_)
         warn_of_names(job, self.question.classes)
+
+    def _file(self, wanted: Sequence[str] | None, kinds: Mapping[str, str]) -> TableFile:
+        return TableFile(self.job.source, wanted, kinds, self.model.table_format_)
+
+    def _check_columns(self) -> None:
+        source, there = self.job.source, self.there
+        if unknown := [name for name in self.job.keep if name not in there]:
+            raise ConfigError(f"{source}: has no columns {unknown} to copy; there are {there[:20]}")
+        if not set(self.features) & set(there):
+            raise DataError(
+                f"{source}: has the columns {there[:9]} and none of those that the model reads, "
+                f"{self.features[:9]}"
+            )
+
+    def _kinds(self, whole: TableFile) -> dict[str, str]:
+        """Return what the columns of a text file are read as."""
+        taken = self.model.inputs_
+        one = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
+        kinds = one if taken.names is None else {**getattr(taken, "kinds", {})}
+        if whole.is_csv and outputs.kind_of(self.job.target) == "csv":
+            return {**dict.fromkeys(self.copied, "text"), **kinds}  # keys stay as they are written
+        return kinds
 
     def write_parts(self, folder: Path, say: Say) -> None:
         """Write the parts that are not there yet."""

@@ -1,0 +1,174 @@
+"""Predictions of a file are those of the frame that it holds, whatever the file is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from msgspec import structs
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import pipeline
+from pipeline import Accelerated, CalendarFeatures, predict_file
+from pipeline.data.convert import from_arrow
+from pipeline.data.read import read_table
+from pipeline.data.table_format import Boolean, Date, Duration, Number, TableFormat, Text, Time
+from pipeline.errors import DataError
+from pipeline.serving.save import About
+
+CHANCE = np.random.default_rng(0)
+ROWS = 60
+WRITTEN = pd.DataFrame(
+    {
+        "price": [f"{n:.2f} €".replace(".", ",") for n in CHANCE.uniform(1, 999, ROWS)],
+        "share": [f"{n}%" for n in CHANCE.integers(0, 100, ROWS)],
+        "sum": [f"{n:,}".replace(",", ".") for n in CHANCE.integers(0, 10**6, ROWS)],
+        "day": [f"{d:02}.{m:02}.2024" for d, m in CHANCE.integers(1, 13, (ROWS, 2))],
+        "time": [f"{h:02}:{m:02}" for h, m in CHANCE.integers(0, 24, (ROWS, 2))],
+        "length": [f"{h}:{m:02}:00" for h, m in CHANCE.integers(0, 24, (ROWS, 2))],
+        "paid": ["X" if n else "" for n in CHANCE.integers(0, 2, ROWS)],
+        "code": [f"{n:03}" for n in CHANCE.integers(0, 9, ROWS)],
+        "city": [["Köln", "São Paulo", "a;b"][n] for n in CHANCE.integers(0, 3, ROWS)],
+    }
+)
+WRITTEN.loc[7, "price"] = "?"
+FORMAT = TableFormat(
+    missing=("?",),
+    columns={
+        "price": Number(decimal=",", unit="€"),
+        "share": Number(unit="%"),
+        "sum": Number(thousands="."),
+        "day": Date(format="%d.%m.%Y"),
+        "time": Time(format="%H:%M"),
+        "length": Duration(),
+        "paid": Boolean(true=("X",), false=("",)),
+        "code": Text(),
+    },
+)
+"""As it reads a file in UTF-8 with semicolons."""
+TARGET = np.where(CHANCE.uniform(size=ROWS) < 0.5, "late", "early")
+STEPS = make_column_transformer(
+    (make_pipeline(SimpleImputer(), StandardScaler()), ["price", "share", "sum", "length", "paid"]),
+    (CalendarFeatures(["month", "weekday"]), ["day"]),
+    (CalendarFeatures(["hour", "minute"]), ["time"]),
+    (OneHotEncoder(handle_unknown="ignore"), ["code", "city"]),
+)
+
+
+def as_csv(sep: str = ";", encoding: str = "utf-8", **options: Any) -> Callable[[Path], None]:
+    return lambda path: WRITTEN.to_csv(path, sep=sep, encoding=encoding, index=False, **options)
+
+
+def below_titles(path: Path) -> None:
+    text = WRITTEN.to_csv(sep=";", index=False)
+    path.write_text(f"Payments\nof 2024\n{text}", encoding="utf-8")
+
+
+def as_lines(path: Path) -> None:
+    lines = "".join(json.dumps(row) + "\n" for row in WRITTEN.to_dict("records"))
+    path.write_bytes(gzip.compress(lines.encode()) if path.suffix == ".gz" else lines.encode())
+
+
+def in_folder(write: Callable[[pd.DataFrame, Path], Any], suffix: str) -> Callable[[Path], None]:
+    def write_all(path: Path) -> None:
+        path.mkdir()
+        for number, start in enumerate(range(0, ROWS, 25)):
+            write(WRITTEN[start : start + 25], path / f"part-{number}{suffix}")
+
+    return write_all
+
+
+FILES: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    "CSV": ("in.csv", as_csv()),
+    "quoted": ("in.csv", as_csv(quoting=1)),
+    "no known suffix": ("in.dat", as_csv()),
+    "a mark": ("in.csv", as_csv(encoding="utf-8-sig")),
+    "gzip": ("in.csv.gz", as_csv()),
+    "JSON lines": ("in.jsonl", as_lines),
+    "JSON lines, gzip": ("in.jsonl.gz", as_lines),
+    "Parquet": ("in.parquet", WRITTEN.to_parquet),
+    "Feather": ("in.feather", WRITTEN.to_feather),
+    "folder of CSV": ("in", in_folder(lambda t, p: t.to_csv(p, sep=";", index=False), ".csv")),
+    "folder of Parquet": ("in", in_folder(pd.DataFrame.to_parquet, ".parquet")),
+}
+FORMATS: dict[str, tuple[Callable[[Path], Any], dict[str, Any]]] = {
+    "tabs": (as_csv("\t"), {"delimiter": "\t"}),
+    "bars": (as_csv("|"), {"delimiter": "|"}),
+    "cp1252": (as_csv(encoding="cp1252"), {"encoding": "cp1252"}),
+    "UTF-16": (as_csv(encoding="utf-16"), {"encoding": "utf-16"}),
+    "titles": (below_titles, {"skip_rows": 2}),
+}
+
+
+def model_of(format: TableFormat, folder: Path) -> tuple[Path, np.ndarray]:
+    """Return a saved model, and what it says of the table that it has learnt from."""
+    as_csv()(folder / "fit.csv")
+    X = from_arrow(read_table(folder / "fit.csv", structs.replace(FORMAT, delimiter=";")))
+    model = Accelerated(make_pipeline(STEPS, LogisticRegression()), device="cpu").fit(X, TARGET)
+    return pipeline.save(model, folder / "model", About(format=format)), model.predict_proba(X)
+
+
+def check(folder: Path, path: Path, model: Path, wanted: np.ndarray, rows: int) -> None:
+    predict_file(model, path, folder / "out.parquet", device="cpu", rows=rows)
+    made = pd.read_parquet(folder / "out.parquet")
+    names = ["probability_early", "probability_late"]
+    np.testing.assert_allclose(made[names], wanted, rtol=1e-12)
+    assert made["row"].tolist() == list(range(ROWS))
+
+
+@pytest.mark.parametrize("rows", [23, 1000])
+@pytest.mark.parametrize("kind", FILES)
+def test_a_file_of_any_kind_is_predicted_as_its_frame(kind: str, rows: int, tmp_path: Path) -> None:
+    name, write = FILES[kind]
+    model, wanted = model_of(structs.replace(FORMAT, delimiter=";"), tmp_path)
+    write(tmp_path / name)
+    check(tmp_path, tmp_path / name, model, wanted, rows)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_file_is_read_as_that_of_the_fit_was(kind: str, tmp_path: Path) -> None:
+    write, options = FORMATS[kind]
+    format = structs.replace(FORMAT, **{"delimiter": ";", **options})
+    model, wanted = model_of(format, tmp_path)
+    write(tmp_path / "in.txt")
+    check(tmp_path, tmp_path / "in.txt", model, wanted, 23)
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.parquet", "in.jsonl"])
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("price", "cheap"),
+        ("day", "2024-13-01"),
+        ("time", "noon"),
+        ("paid", "maybe"),
+        ("sum", "1,5"),
+    ],
+)
+def test_a_cell_that_does_not_fit_is_named(
+    name: str, column: str, value: str, tmp_path: Path
+) -> None:
+    model, _ = model_of(structs.replace(FORMAT, delimiter=";"), tmp_path)
+    table, path = WRITTEN.copy(), tmp_path / name
+    table.loc[41, column] = value
+    if name == "in.csv":
+        table.to_csv(path, sep=";", index=False)
+    elif name == "in.parquet":
+        table.to_parquet(path)
+    else:
+        table.to_json(path, orient="records", lines=True)
+    with pytest.raises(DataError) as found:
+        predict_file(model, path, tmp_path / "out.csv", device="cpu", rows=17)
+    for word in (str(path), repr(column), repr(value), "row 41"):
+        assert word in str(found.value)
+    assert not (tmp_path / "out.csv").exists()
