@@ -42,6 +42,7 @@ def why_not_comparable(new: Results, old: Results) -> Iterator[str]:
         "target": (new.task.target, old.task.target),
         "training rows": (new.task.rows_train, old.task.rows_train),
         "test rows": (new.task.rows_test, old.task.rows_test),
+        "positive class": (new.task.positive, old.task.positive or new.task.positive),
         "clock": (new.protocol.clock, old.protocol.clock),
     }
     for what, (now, then) in pairs.items():

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import structs
 
-from pipeline.benchmark import agreement, metrics, provenance, results, task, truth
+from pipeline.benchmark import agreement, measure, metrics, provenance, results, task, truth
 from pipeline.benchmark.beforehand import before_runs
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.rounds import CellRuns, Schedule, as_run
@@ -86,6 +86,7 @@ class Comparison:
         pages : Path, optional
             Takes pages of where the time of one more run of each cell goes.
         """
+        measure.check(self.task, self.job, self.pipelines)
         finished = finished or FinishedRuns()
         load = environment.load_average()
         noted, baseline = before_runs(self.task, self.job)

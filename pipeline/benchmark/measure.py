@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -104,6 +104,31 @@ def measure_once(task: Task, pipeline: Estimator, job: Job) -> Outcome:
     return outcome
 
 
+def check(task: Task, job: Job, pipelines: Sequence[str]) -> None:
+    """Refuse targets, classes and weights that no run could use, before there is any.
+
+    Raises
+    ------
+    ConfigError, DataError
+        See `pipeline.benchmark.truth`.
+    """
+    if task.kind == "clusters":
+        return
+    split = typed_split(task.split(job.split)[1], job.path)
+    for name in pipelines:
+        truth.require_weights(task, task.pipeline(name, job.seed, job.changes))
+    train, test = (
+        truth.learnt(task, _read_others(task, job.path, rows), part)[0]
+        for rows, part in ((split.train, "training"), (split.test, "test"))
+    )
+    if task.kind in ("binary", "multiclass"):
+        truth.coded(task, truth.classes_of(task, train), test)
+
+
+def _read_others(task: Task, path: Path, rows: Any) -> Any:
+    return parquet.read_parquet(path, [], _others(task), rows, "cpu")[1]
+
+
 def typed_split(split: Split, path: Path) -> Split:
     """Return a split whose conditions are of the types of the columns."""
     train, test = (parquet.typed(path, rows) for rows in (split.train, split.test))
@@ -156,7 +181,7 @@ def _learn_and_answer(
     if task.kind in ("binary", "multiclass"):
         outcome.classes = truth.classes_of(task, y)
         place = truth.place_of_positive(task, outcome.classes)
-    truth.require_weights(task, _program(model))
+    truth.require_weights(task, metrics.program_of(model))
     fit(model, X, y, **params)
     X, known = read(split.test)
     outcome.y_true, more = truth.learnt(task, known, "test")
@@ -168,16 +193,12 @@ def _learn_and_answer(
 
 def fit(model: Estimator, X: Table, y: Target, **params: Any) -> None:
     """Fit a program; one that knows no names of classes learns their places, as its users do."""
-    if not truth.knows_places_alone(_program(model), y):
+    if not truth.knows_places_alone(metrics.program_of(model), y):
         model.fit(X, y, **params)
         return
     encoder = LabelEncoder()
     model.fit(X, encoder.fit_transform(y), **params)
     model.classes_ = encoder.classes_
-
-
-def _program(model: Estimator) -> Any:
-    return model.estimator if isinstance(model, Accelerated) else model.pipeline
 
 
 def _others(task: Task) -> list[str]:

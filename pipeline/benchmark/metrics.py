@@ -18,7 +18,7 @@ import numpy as np
 
 from pipeline.benchmark.faults import describe
 from pipeline.benchmark.task import Kind, Task
-from pipeline.benchmark.truth import places_of
+from pipeline.benchmark.truth import decides_otherwise, places_of
 from pipeline.errors import ConfigError, DataError
 from pipeline.typing import Estimator, Table
 
@@ -200,12 +200,25 @@ def answer(
     """
     if kind == "binary":
         return _of_positive(model, X, positive)
-    if kind == "multiclass" and hasattr(model, "predict_proba"):
-        probability = np.asarray(model.predict_proba(X))
-        places = np.min_scalar_type(probability.shape[1])
-        return fields(prediction=probability.argmax(axis=1).astype(places), probability=probability)
-    made = np.asarray(model.predict(X))
-    return places_of(made, classes) if kind == "multiclass" else made
+    if kind == "multiclass":
+        return _of_classes(model, X, classes)
+    return np.asarray(model.predict(X))
+
+
+def _of_classes(model: Estimator, X: Table, classes: Any) -> np.ndarray:
+    if not hasattr(model, "predict_proba"):
+        return places_of(np.asarray(model.predict(X)), classes)
+    probability = np.asarray(model.predict_proba(X))
+    places = probability.argmax(axis=1)
+    if decides_otherwise(program_of(model)):
+        places = places_of(np.asarray(model.predict(X)), classes)
+    kind = np.min_scalar_type(probability.shape[1])
+    return fields(prediction=places.astype(kind), probability=probability)
+
+
+def program_of(model: Estimator) -> Any:
+    """Return the estimator that a variant runs, in whatever wrapper."""
+    return getattr(model, "pipeline", getattr(model, "estimator", model))
 
 
 def _of_positive(model: Estimator, X: Table, positive: int) -> np.ndarray:
@@ -214,7 +227,7 @@ def _of_positive(model: Estimator, X: Table, positive: int) -> np.ndarray:
     if hasattr(model, "score_samples"):
         # Of scikit-learn's detectors the least is the most anomalous.
         return -np.asarray(model.score_samples(X))
-    name = type(getattr(model, "estimator", model)).__name__
+    name = type(program_of(model)).__name__
     raise ConfigError(f"{name} gives neither probabilities nor scores of anomaly to judge")
 
 

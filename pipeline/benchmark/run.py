@@ -120,6 +120,7 @@ class PredictedBatch:
         say : callable
             Gets a line of text for every step.
         """
+        measure.check(self.task, self.job, self.pipelines)
         load = environment.load_average()
         noted, baseline = before_runs(self.task, self.job)
         runs = [self._one(name, folder, say, baseline) for name in self.pipelines]
@@ -191,8 +192,16 @@ class PredictedBatch:
     def _save_predictions(self, outcome: Outcome, folder: Path, name: str) -> FilePart:
         path = folder / f"{name}.predictions.parquet"
         columns = {**self._rows(), **answer_columns(self.task, outcome)}
+        if "prediction" in columns and truth.decides_otherwise(outcome.model.estimator):
+            columns["prediction"] = self._decide(outcome)
         pq.write_table(pa.table(columns), path, write_page_checksum=True)
         return _part(path)
+
+    def _decide(self, outcome: Outcome) -> Any:
+        """Return what `predict` says of the test rows, where the probabilities do not tell."""
+        task, split = self.task, self.task.split(self.job.split)[1]
+        X, _ = parquet.read_parquet(self.job.path, task.features, task.target, split.test, "cpu")
+        return outcome.model.predict(X)
 
     def _rows(self) -> dict[str, Any]:
         """Return the numbers of the test rows in the file that the data were made of."""

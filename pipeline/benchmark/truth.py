@@ -20,6 +20,11 @@ _SHOWN = 9
 _PLACES_ALONE = ("XGBClassifier", "XGBRFClassifier")
 """Classifiers that take the classes 0, 1, …, n - 1 and no others."""
 
+_OTHERWISE = {
+    "FixedThresholdClassifier", "NuSVC", "RadiusNeighborsClassifier", "SGDClassifier", "SVC",
+    "TunedThresholdClassifierCV",
+}  # fmt: skip
+
 
 def learnt(task: Task, columns: dict[str, Any], part: str) -> tuple[np.ndarray, dict[str, Any]]:
     """Return the target, and what else `fit` is told.
@@ -205,13 +210,24 @@ def places_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 def knows_places_alone(program: Estimator, y: np.ndarray) -> bool:
     """Return whether a program takes the classes 0, 1, …, n - 1 alone, and these are others."""
-    last = program
-    while isinstance(last, Pipeline) or hasattr(last, "estimator"):
-        last = last[-1] if isinstance(last, Pipeline) else last.estimator
-    if type(last).__name__ not in _PLACES_ALONE:
+    if _last_names(program)[-1] not in _PLACES_ALONE:
         return False
     found = target.classes(y)
     return not np.array_equal(found, np.arange(len(found)))
+
+
+def decides_otherwise(program: Estimator) -> bool:
+    """Return whether `predict` may answer another class than the most probable one."""
+    return not _OTHERWISE.isdisjoint(_last_names(program))
+
+
+def _last_names(program: Estimator) -> list[str]:
+    """Return the names of the last step's class and of those of the estimators inside of it."""
+    names, last = [], program
+    while last is not None:
+        names.append(type(last).__name__)
+        last = last[-1] if isinstance(last, Pipeline) else getattr(last, "estimator", None)
+    return names
 
 
 def require_weights(task: Task, program: Estimator) -> None:

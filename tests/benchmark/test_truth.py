@@ -18,7 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import IsolationForest
-from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    RidgeClassifier,
+    SGDClassifier,
+)
 from sklearn.metrics import (
     accuracy_score,
     cohen_kappa_score,
@@ -27,6 +32,7 @@ from sklearn.metrics import (
     mean_squared_error,
     roc_auc_score,
 )
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import LabelEncoder, StandardScaler
@@ -42,6 +48,7 @@ from pipeline.benchmark.results import load as load_results
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.run import PredictedBatch
 from pipeline.benchmark.task import Job, Split, Task
+from pipeline.data import partitioned
 from pipeline.errors import ConfigError, DataError
 from pipeline.serving.load import load
 
@@ -192,6 +199,20 @@ def test_metrics_and_predictions_are_those_of_a_program_by_hand(
         assert table["prediction"].tolist() == classes[chances.argmax(axis=1)].tolist()
 
 
+@pytest.mark.parametrize("number", [0, 1, 5, 21, 23, 26])
+def test_rows_that_memory_does_not_hold_are_judged_alike(
+    number: int, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (task, y), path = CASES[number], write(CASES[number][1])
+    monkeypatch.setattr(partitioned, "room", lambda device: 0)
+    job = Job("own", "boosting", "cpu", path)
+    found = measure.measure_once(task, task.pipeline("boosting", 0), job)
+    assert found.reading is not None
+    assert found.reading.how == "streaming"
+    wanted, *_ = by_hand(task, "boosting", y)
+    assert measure.judge_outcome(task, found) == pytest.approx(wanted, abs=0.05)
+
+
 @pytest.mark.parametrize("number", range(0, len(CASES), 2))
 @pytest.mark.parametrize("pipeline", ["linear", "boosting", "nested"])
 def test_the_saved_model_knows_the_names_of_its_classes(
@@ -301,6 +322,56 @@ def test_a_target_that_cannot_be_learnt_is_refused_with_its_row(
     job = Job("own", "linear", variant, write(y))
     with pytest.raises((ConfigError, DataError), match=f"^own: .*{said}"):
         measure.measure_once(task, task.pipeline("linear", 0), job)
+
+
+class Never:
+    """A worker that must not be started."""
+
+    def __init__(self, job: Job) -> None:
+        raise AssertionError(job)
+
+
+@pytest.mark.parametrize(
+    ("task", "y"), [WRONG[0][1:3], WRONG[9][1:3], (replace(TASK, weight="w"), TWO)],
+    ids=["classes", "missing", "weights"],
+)  # fmt: skip
+def test_what_no_run_can_use_is_refused_before_any(
+    task: Task, y: Any, write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "Worker", Never)
+    near = {"near": lambda seed: KNeighborsClassifier(), **task.pipelines}
+    task, job = replace(task, pipelines=near), Job("own", "", "cpu", write(y))
+    lines: list[str] = []
+    for asked in (
+        lambda: Comparison(task, job, ["near", "linear"]).measure(lines.append),
+        lambda: PredictedBatch(task, job, ["near", "linear"]).run(tmp_path, lines.append),
+    ):
+        with pytest.raises((ConfigError, DataError), match="^own: "):
+            asked()
+    assert lines == []
+
+
+@pytest.mark.parametrize("kind", ["binary", "multiclass"])
+def test_what_is_predicted_is_what_the_model_decides(
+    kind: str, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Neither a threshold of one's own nor a support vector machine takes the most probable."""
+    strict = FixedThresholdClassifier(LogisticRegression(), threshold=0.8, pos_label="good")
+    unsure = SGDClassifier(loss="modified_huber", random_state=0, alpha=0.001)
+    several = replace(MULTICLASS, pipelines={"own": lambda seed: unsure})
+    two = replace(TASK, positive="good", pipelines={"own": lambda seed: strict})
+    task, y = (two, BINARY[0][0]) if kind == "binary" else (several, SEVERAL[0])
+    (tmp_path / "run").mkdir()
+    ran = PredictedBatch(task, Job("own", "", "cpu", write(y)), ["own"])
+    (run,) = ran.run(tmp_path / "run", print).pipelines
+    table = pq.read_table(tmp_path / "run" / run.predictions.file).to_pandas()
+    X = pd.DataFrame({"a": A, "b": B})
+    model = task.pipeline("own", 0).fit(X[FOLD < 3], y[FOLD < 3])
+    said, chances = model.predict(X[FOLD >= 3]), model.predict_proba(X[FOLD >= 3])
+    assert table["prediction"].tolist() == said.tolist()
+    assert (said != model.classes_[chances.argmax(axis=1)]).any()
+    if kind == "multiclass":
+        assert run.metrics["accuracy"] == accuracy_score(y[FOLD >= 3], said)
 
 
 @pytest.mark.parametrize("variant", ["reference", "cpu"])

@@ -1,8 +1,8 @@
 """What the stand-in of cuDF reads from Parquet, and what it does not tell.
 
 Follows `cudf.io.parquet` and libcudf's reader: dictionaries come as the values they stand for,
-dates without their zone, columns that are not there not at all, and labels of rows that pandas
-wrote as the index. Where conditions cannot be tested, a warning, and all rows.
+dates without their zone, days as seconds, columns that are not there not at all, and labels of
+rows that pandas wrote as the index. Where conditions cannot be tested, a warning, and all rows.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _plain(column: Any) -> Any:
         return column.cast(column.type.value_type)
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp(column.type.unit))
-    return column
+    return column.cast(pa.timestamp("s")) if pa.types.is_date(column.type) else column
 
 
 def _labelled(host: pd.DataFrame, path: str, width: int) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,11 @@ def parquet_file(tmp_path: Path) -> Path:
         "n": pa.array([None, *range(1, ROWS)]),
         "month": pa.array(MONTHS.astype("uint8")),
         "late": pa.array((MONTHS % 2).astype("int8")),
+        "plain": pa.array(hours.tz_localize(None)),
+        "day": pa.array(hours.date),
+        "named": pa.array(["on time", "late"] * (ROWS // 2)),
+        "coded": pa.array(["on time", "late"] * (ROWS // 2)).dictionary_encode(),
+        "known": pa.array(MONTHS > 6),
     }
     pq.write_table(pa.table(columns), tmp_path / "table.parquet", row_group_size=10)
     return tmp_path / "table.parquet"
@@ -61,12 +67,26 @@ CONDITIONS: list[Any] = [
     [("n", ">=", 59)],
     [("n", "=", 12)],
     [("when", ">", pd.Timestamp("2024-03-31 09:00", tz="Europe/Berlin"))],
+    [("when", "<=", datetime(2024, 3, 31, 9))],
+    [("when", "in", ["2024-03-31 09:00", pd.Timestamp("2024-03-31 10:00", tz="UTC")])],
+    [("plain", "<", datetime(2024, 3, 31, 9))],
+    [("plain", ">=", date(2024, 3, 31)), ("plain", "!=", "2024-03-31 09:00")],
+    [("plain", "not in", [np.datetime64("2024-03-31T09:00")])],
+    [("day", "<", date(2024, 3, 31))],
+    [("day", "in", ["2024-03-31", datetime(2024, 4, 1)])],
 ]
 
 
 @pytest.mark.parametrize("rows", CONDITIONS, ids=str)
 def test_rows_are_those_that_meet_the_conditions(rows: Any, path: Path) -> None:
     held_to_the_host(path, rows)
+
+
+@pytest.mark.parametrize("name", ["named", "coded", "known", "code", "month", "plain"])
+def test_a_target_of_any_type_is_that_of_the_host(name: str, path: Path) -> None:
+    y, wanted = (parquet.read_parquet(path, ["n"], name, (), each)[1] for each in ("cuda", "cpu"))
+    np.testing.assert_array_equal(y, wanted)
+    assert y.dtype.kind == wanted.dtype.kind
 
 
 def test_every_split_has_the_categories_of_the_file(path: Path) -> None:
