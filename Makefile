@@ -164,7 +164,8 @@ report: data ## Compare, then write the report and say where it is
 
 .PHONY: gallery
 gallery: setup ## Report on all tasks whose data is there, with an index page
-	$(RUN) gallery --device $(call quoted,DEVICE)$(call given,--repeats,REPEATS)$(call given,--out,OUT)
+	$(RUN) gallery --device $(call quoted,DEVICE)$(call given,--repeats,REPEATS)$(call \
+		given,--out,OUT)$(if $(OPTIONS), $(OPTIONS))
 
 .PHONY: predict
 predict: setup ## Predict the rows of IN with MODEL, into OUT

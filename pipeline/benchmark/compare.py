@@ -89,7 +89,7 @@ class Comparison:
         measure.check(self.task, self.job, self.pipelines)
         finished = finished or FinishedRuns()
         load = environment.load_average()
-        noted, baseline = before_runs(self.task, self.job)
+        key, (noted, baseline) = self.key, before_runs(self.task, self.job)
         entries = variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
         rounds = Schedule(self.repeats, self.seeds, finished, say, pages)
@@ -116,8 +116,13 @@ class Comparison:
             profiles=rounds.profiles,
             cautions=noted,
             baseline=baseline,
-            fingerprint=_brief(f"{key}: {value}" for key, value in self.fingerprint().items()),
+            fingerprint=key,
         )
+
+    @property
+    def key(self) -> str:
+        """The fingerprint in short."""
+        return _brief(f"{name}: {value}" for name, value in self.fingerprint().items())
 
     def fingerprint(self) -> dict[str, str]:
         """Return what must be the same for runs of an earlier command to be used."""

@@ -15,9 +15,10 @@ from pipeline.benchmark import results
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.history import earlier
 from pipeline.benchmark.report import html, markdown
-from pipeline.benchmark.report.terminal import terminal_table
+from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.worker import Report
+from pipeline.errors import DataError
 from pipeline.system.atomic import publishing, write_text
 from pipeline.system.progress import progress
 
@@ -34,6 +35,8 @@ class PublishOptions:
         Go on after the finished runs of a comparison that was interrupted.
     profile : bool
         Run each cell once more under a profiler, and keep its page.
+    if_changed : bool
+        Measure nothing where the report that is there has the same fingerprint.
     price : Price, optional
         Of this machine by the hour.
     """
@@ -41,6 +44,7 @@ class PublishOptions:
     pages: bool = False
     resume: bool = True
     profile: bool = False
+    if_changed: bool = False
     price: results.Price | None = None
 
 
@@ -55,9 +59,13 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
         Takes the results; what was there is replaced once all is written.
     options : PublishOptions
     """
+    if options.if_changed and is_current(comparison, folder):
+        said = f"{folder}: of the same code, data, versions and protocol, so not measured again"
+        Console(soft_wrap=True).print(said, markup=False, highlight=False)
+        return
     with publishing(folder) as draft:
         finished = find_finished(folder, comparison.fingerprint(), resume=options.resume)
-        with reporting_kept(finished), progress("runs", comparison.runs) as line:
+        with reporting_kept(finished), progress(comparison.task.name, comparison.runs) as line:
             measured = comparison.measure(line, finished, draft if options.profile else None)
         history = earlier(measured, folder / "results.json")
         measured = structs.replace(measured, price=options.price, history=history)
@@ -65,7 +73,17 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
         if options.pages:
             render(measured, draft)
     finished.drop()
-    Console().print(terminal_table(measured))
+    Console().print(terminal_report(measured))
+
+
+def is_current(comparison: Comparison, folder: Path) -> bool:
+    """Tell whether a folder holds the report of the same code, data, versions and protocol."""
+    if not (folder / "index.html").exists():
+        return False
+    try:
+        return results.load(folder / "results.json").fingerprint == comparison.key
+    except DataError:
+        return False
 
 
 def render(measured: results.Results, folder: Path) -> None:

@@ -50,12 +50,15 @@ class Headline:
 
     @property
     def figure(self) -> str:
-        """The number of the text where a difference is shown: a speed-up, or a time ratio."""
+        """The number of the text where a difference is shown: a speed-up, or a ratio of times."""
         if self.speed is None or self.speed.ratio is None or self.parity == "FAIL":
             return MISSING
         ratio = self.speed.ratio
-        values = {"faster": ratio.speed_up, "slower": ratio.value}
-        return times(values[ratio.outcome]) if ratio.outcome in values else MISSING
+        said = {
+            "faster": f"{times(ratio.speed_up)} faster",
+            "slower": f"{times(ratio.value)} as long",
+        }
+        return said.get(ratio.outcome, MISSING)
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,8 @@ def compare(
 @shared
 @_measuring
 @click.option("--from-results", is_flag=True, help="Only write the pages anew from results.json.")
+@click.option("--if-changed", is_flag=True,
+              help="Measure nothing if code, data and versions are as before.")  # fmt: skip
 def report(task: str, out: Path | None, from_results: bool, **options: Any) -> None:
     """Compare, then write the report as HTML and Markdown."""
     from pipeline.benchmark import results
@@ -87,13 +89,15 @@ def report(task: str, out: Path | None, from_results: bool, **options: Any) -> N
 @click.option(
     "--from-results", is_flag=True, help="Only write the index of the reports that are there."
 )
-def gallery(device: str, repeats: int, home: Path, out: Path, from_results: bool) -> None:
+@click.option("--again", is_flag=True, help="Measure also what is as it was at the last report.")
+def gallery(
+    device: str, repeats: int, home: Path, out: Path, from_results: bool, again: bool
+) -> None:
     """Report on every task whose data is there, and write an index page."""
     from pipeline.benchmark.report.gallery_page import build_gallery
 
-    index = build_gallery(
-        out, home, ["--device", device, "--repeats", str(repeats)], from_results=from_results
-    )
+    options = ["--device", device, "--repeats", str(repeats), *([] if again else ["--if-changed"])]
+    index = build_gallery(out, home, options, from_results=from_results)
     click.echo(f"gallery: {index.resolve().as_uri()}")
 
 
@@ -104,7 +108,9 @@ def _compare(
     from pipeline.benchmark.publish import PublishOptions, publish
 
     others, price = parse(sizes), _price(*(options.pop(o) for o in ("price", "machine", "prices")))
-    publishing = PublishOptions(pages, options.pop("resume"), options.pop("profile"), price)
+    resume, profile = options.pop("resume"), options.pop("profile")
+    changed = options.pop("if_changed", False)
+    publishing = PublishOptions(pages, resume, profile, changed, price)
     what, job, pipelines = prepare(task, **options)
     comparison = Comparison(
         what, job, pipelines, options["device"], repeats, sizes=others, command=sys.argv[1:]

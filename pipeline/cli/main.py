@@ -78,7 +78,7 @@ def run(
         publishing(folder) as draft,
         optional_cluster(cluster, workers=workers),
         profiler.maybe(draft, wanted=profile, cluster=cluster is not None),
-        progress("steps", batch.steps) as line,
+        progress(task, batch.steps) as line,
     ):
         record = batch.run(draft, line)
     for caution in cautions_of(record):

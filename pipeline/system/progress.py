@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from pipeline.errors import OutputError
 
@@ -53,13 +60,25 @@ def progress(what: str, total: int) -> Iterator[Say]:
 
         yield tell
         return
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn(),
+    )  # fmt: skip
     # Twice a second: drawing must not take processor time from what is measured.
     with Progress(*columns, console=console, refresh_per_second=2, transient=True) as bar:
         task = bar.add_task(what, total=total)
 
         def say(text: str) -> None:
             bar.console.print(text, markup=False, highlight=False)
-            bar.advance(task)
+            bar.update(task, advance=1, description=f"{what}, {_name(text)}")
 
         yield say
+
+
+def _name(line: str) -> str:
+    """Return what a line is about: what stands before its numbers.
+
+    >>> _name("logistic  cpu  2/5  1.23 s"), _name("logistic: roc_auc 0.9; 1.23 s")
+    ('logistic cpu', 'logistic')
+    """
+    return " ".join(line.partition(": ")[0].split("  ")[:2])

@@ -8,12 +8,21 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from msgspec.structs import replace
 
+from pipeline.benchmark import task
+from pipeline.benchmark.compare import Comparison
+from pipeline.benchmark.publish import PublishOptions, publish, render
 from pipeline.benchmark.report.gallery_page import build_gallery
-from pipeline.benchmark.report.html import Entry, gallery_page
+from pipeline.benchmark.report.html import Entry, gallery_page, overview
 from pipeline.benchmark.results import dumps
+from pipeline.benchmark.task import Job
+from pipeline.cli.benchmark import gallery
 from tests.benchmark import fixtures
 from tests.commands import ROOT
+
+LINKS = ["#breast_cancer", "breast_cancer/index.html"]
 
 
 class Links(HTMLParser):
@@ -44,7 +53,7 @@ def test_every_task_with_data_is_measured_and_the_others_say_what_they_lack(work
     options = ["--device", "cpu", "--repeats", "3", "--pipelines", "logistic"]
     index = build_gallery(workspace / "reports", workspace / "data", options, from_results=False)
     text = index.read_text(encoding="utf-8")
-    assert Links(text).found == ["breast_cancer/index.html"]
+    assert Links(text).found == LINKS
     assert (workspace / "reports" / "breast_cancer" / "index.html").exists()
     assert "1 of 2 tasks have a report" in text
     assert "make data TASK=higgs, 2.8 GB to download" in text
@@ -54,7 +63,12 @@ def test_every_task_with_data_is_measured_and_the_others_say_what_they_lack(work
     ("record", "code", "links", "said"),
     [
         (dumps(fixtures.with_gpu()), 2, [], "The comparison ended with exit code 2."),
-        (dumps(fixtures.with_gpu()), None, ["breast_cancer/index.html"], "1 of 2 tasks have a"),
+        (
+            dumps(fixtures.with_gpu()),
+            None,
+            ["#breast_cancer", "breast_cancer/index.html"],
+            "1 of 2 tasks have a",
+        ),
         (b"{}", None, [], "not a pipeline.results/2 file"),
     ],
     ids=["a run fails", "nothing is measured", "a record is none"],
@@ -79,3 +93,58 @@ def test_foreign_text_is_no_markup() -> None:
     assert "<script>" not in text
     assert "<b>bold" not in text
     assert "<i>why" not in text
+
+
+def test_the_overview_tells_how_good_and_how_fast_the_best_pipeline_is() -> None:
+    results = fixtures.with_cell(
+        fixtures.with_gpu(), "forest", "reference", metrics={"roc_auc": 0.9}
+    )
+    row = overview(Entry("flights", "", results), results)
+    assert (row.pipeline, row.metric, row.dummy) == ("forest", "roc_auc 0.900", "0.500")
+    assert [cell.text for cell in row.ratios] == [
+        "cpu 0.415, faster, but quality FAILS",
+        "cuda 0.079, faster, but quality FAILS",
+    ]
+    assert len(row.verdict.cautions) == 1
+
+
+def test_of_an_old_record_or_one_without_a_run_the_overview_says_no_more_than_there_is() -> None:
+    old = replace(fixtures.normal(), baseline={}, cautions=[])
+    assert overview(Entry("flights", "", old), old).dummy == "–"
+    bare = replace(old, cells=[])
+    row = overview(Entry("flights", "", bare), bare)
+    assert (row.pipeline, row.metric, row.ratios) == ("–", "–", [])
+    assert "–" in gallery_page([Entry("flights", "", bare)])
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_has_not_changed_is_measured_again_only_if_asked(
+    workspace, monkeypatch, again: bool
+) -> None:
+    commands: list[list[str]] = []
+    done = subprocess.CompletedProcess("", 0, stderr="")
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: commands.append(command) or done)
+    CliRunner().invoke(gallery, ["--again"] if again else [], catch_exceptions=False)
+    assert [("--if-changed" in command) for command in commands] == [not again]
+
+
+@pytest.mark.parametrize("change", ["nothing", "the record", "no page", "not asked for"])
+def test_a_report_of_the_same_work_is_kept(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = Job("breast_cancer", "logistic", "cpu", tmp_path / "rows.parquet")
+    job.path.write_bytes(b"rows")
+    comparison = Comparison(task.load("breast_cancer"), job, ["logistic"], "cpu", 3)
+    measured = replace(fixtures.normal(), fingerprint=comparison.key)
+    render(measured, tmp_path / "out")
+    (tmp_path / "out" / "results.json").write_bytes(dumps(measured))
+    if change == "the record":
+        (tmp_path / "out" / "results.json").write_bytes(dumps(fixtures.normal()))
+    elif change == "no page":
+        (tmp_path / "out" / "index.html").unlink()
+    runs: list[object] = []
+    fresh = fixtures.normal()
+    monkeypatch.setattr(Comparison, "measure", lambda *given: runs.append(given) or fresh)
+    publish(comparison, tmp_path / "out", PublishOptions(if_changed=change != "not asked for"))
+    assert bool(runs) == (change != "nothing")
+    assert ("not measured again" in capsys.readouterr().out) == (change == "nothing")

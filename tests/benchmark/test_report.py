@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from pipeline.benchmark.publish import render
@@ -14,7 +15,7 @@ from pipeline.benchmark.report import html, markdown, tables
 from pipeline.benchmark.report.format import seconds
 from pipeline.benchmark.report.panels import PANELS
 from pipeline.benchmark.report.tables import ReportTable, row
-from pipeline.benchmark.report.terminal import terminal_table as terminal_table
+from pipeline.benchmark.report.terminal import terminal_report, terminal_table
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.statistics import speed, stages
 from pipeline.benchmark.verdict import verdict
@@ -275,6 +276,33 @@ def test_the_terminal_table_shows_each_cell_and_obeys_no_markup(results: Results
             assert seconds(item.median) in shown
             assert " ".join(pipeline.replace("\x1b", "\ufffd").split()) in shown
     assert "\x1b[31m" not in shown
+
+
+def test_the_terminal_shows_the_metric_the_dummy_and_the_cautions_in_80_columns() -> None:
+    console = Console(width=80)
+    results = fixtures.with_gpu()
+    with console.capture() as capture:
+        console.print(terminal_report(results))
+    lines = capture.get().splitlines()
+    assert any(line.split()[:3] == ["dummy", "–", "0.500"] for line in lines)
+    assert any(line.split()[:3] == ["logistic", "cuda", "0.812"] for line in lines)
+    assert any("roc_auc" in line and "Parity" in line for line in lines)
+    assert f"caution: {results.cautions[0]}" in lines
+    mixed = fixtures.with_cell(results, "forest", "cpu", metrics={"log_loss": 0.25})
+    with console.capture() as capture:
+        console.print(terminal_report(mixed))
+    assert "log_loss 0.250" in capture.get()
+
+
+def test_the_classes_are_named_and_which_is_positive() -> None:
+    results = fixtures.normal()
+    known = replace(results.task, classes=["early", "late"], positive="late", test="month > 9")
+    card = dict(tables.fairness(replace(results, task=known)))
+    assert card["Classes"] == "early, late (positive)"
+    assert card["Rows to test"] == "month > 9"
+    many = replace(known, classes=[f"c{i}" for i in range(45)], positive="")
+    assert dict(tables.fairness(replace(results, task=many)))["Classes"].endswith("and 15 more")
+    assert "Classes" not in dict(tables.fairness(results))
 
 
 def test_a_ragged_table_is_refused() -> None:

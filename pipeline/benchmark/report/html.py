@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from pipeline.benchmark.report.format import clean, integer, times
+from pipeline.benchmark.report.format import MISSING, clean, integer, score
 from pipeline.benchmark.report.panels import PANELS
+from pipeline.benchmark.report.tables import TONES, TableCell
 from pipeline.benchmark.results import Results
-from pipeline.benchmark.verdict import verdict
+from pipeline.benchmark.scores import best_pipeline, first_metric
+from pipeline.benchmark.statistics import cell_parity, speed
+from pipeline.benchmark.verdict import Verdict, rivals, verdict
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -24,7 +28,7 @@ def render_html(results: Results) -> str:
 
 def environment() -> Environment:
     """Return what renders the templates; foreign text is escaped and cleaned."""
-    environment = Environment(
+    return Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=select_autoescape(("html", "j2"), default=True, default_for_string=True),
         undefined=StrictUndefined,
@@ -33,8 +37,6 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["times"] = times
-    return environment
 
 
 def _finalize(value: object) -> object:
@@ -61,6 +63,53 @@ class Entry:
     why: str = ""
 
 
+class Row(NamedTuple):
+    """A task in the overview of the gallery.
+
+    Parameters
+    ----------
+    entry : Entry
+    verdict : Verdict
+    pipeline, metric, dummy : str
+        The best pipeline, its first metric, and the dummy's.
+    ratios : list of TableCell
+        Its time ratios, by variant.
+    """
+
+    entry: Entry
+    verdict: Verdict
+    pipeline: str
+    metric: str
+    dummy: str
+    ratios: list[TableCell]
+
+
+def overview(entry: Entry, results: Results) -> Row:
+    """Return a task's row: its best pipeline, how good it is, and how fast."""
+    best = best_pipeline(results) or ""
+    found = first_metric(results, best)
+    name, value = found or ("", 0.0)
+    dummy = results.baseline.get(name)
+    return Row(
+        entry,
+        verdict(results),
+        best or MISSING,
+        f"{name} {score(value)}" if found else MISSING,
+        MISSING if dummy is None else score(dummy),
+        [*_ratios(results, best)],
+    )
+
+
+def _ratios(results: Results, pipeline: str) -> Iterator[TableCell]:
+    for variant in rivals(results):
+        timed = speed(results, pipeline, variant.name)
+        if timed and timed.ratio:
+            said = f"{variant.name} {timed.ratio.value:.3f}, {timed.ratio.outcome}"
+            failed = cell_parity(results, pipeline, variant.name) == "FAIL"
+            tone = "bad" if failed else TONES.get(timed.ratio.outcome, "")
+            yield TableCell(said + (", but quality FAILS" if failed else ""), tone)
+
+
 def gallery_page(entries: Sequence[Entry]) -> str:
     """Return the page; the same entries give the same bytes.
 
@@ -69,7 +118,7 @@ def gallery_page(entries: Sequence[Entry]) -> str:
     entries : sequence of Entry
         The report of one lies at ``<name>/index.html`` beside the page.
     """
-    shown = [(entry, verdict(entry.results)) for entry in entries if entry.results]
+    shown = [overview(entry, entry.results) for entry in entries if entry.results]
     rest = [entry for entry in entries if not entry.results]
     template = environment().get_template("gallery.html.j2")
     return template.render(shown=shown, rest=rest, integer=integer)

@@ -55,6 +55,8 @@ ALONE = (
     "One process on one machine ran at a time; no cluster took part, so no worker could be lost."
 )
 HOW_TO_SCALE = ".venv/bin/python -m pipeline compare {task} --sizes 0.1,0.3,1.0"
+MOST_CLASSES = 30
+"""Classes that are named."""
 EARLIER = 6
 """Earlier records that have a column."""
 _GAPS = {"max_difference": "Largest difference", "mean_difference": "Mean difference"}
@@ -503,9 +505,12 @@ def fairness(results: Results) -> Card:
         ("Data", f"{data.path}, {size(data.bytes)}; {data.source}; {data.licence}"),
         ("SHA-256 of the data", data.sha256),
         ("Split", task.split),
+        *([("Rows to train", task.train), ("Rows to test", task.test)] if task.test else []),
         ("Rows", f"{integer(task.rows_train)} to train, {integer(task.rows_test)} to test"),
         ("Columns", integer(task.columns)),
         ("Target", _target(task)),
+        *([("Classes", _classes(task))] if task.classes else []),
+        *([("Weights of the rows", task.weight)] if task.weight else []),
         ("Margins", ", ".join(f"{k} ±{v:g}" for k, v in task.margins.items()) or "none declared"),
         ("Seed", str(results.protocol.seed)),
     ]
@@ -516,6 +521,12 @@ def _target(task: TaskInfo) -> str:
     if task.positive_rate is None or task.about_target:
         return f"{task.kind}: {task.about_target}"
     return f"{task.kind}: class 1 is {share(task.positive_rate)} of the test rows"
+
+
+def _classes(task: TaskInfo) -> str:
+    named = [f"{name} (positive)" if name == task.positive else name for name in task.classes]
+    more = len(named) - MOST_CLASSES
+    return ", ".join(named[:MOST_CLASSES]) + (f" and {more} more" if more > 0 else "")
 
 
 def protocol(results: Results) -> Card:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.benchmark.report.format import MISSING, clean, seconds
+from pipeline.benchmark.report.format import MISSING, clean, score, seconds
 from pipeline.benchmark.report.tables import TONES, absence, pairs, span
 from pipeline.benchmark.results import Results
-from pipeline.benchmark.statistics import FEW, cell_parity, speed
+from pipeline.benchmark.statistics import FEW, cell_parity, measured, speed
 from pipeline.benchmark.verdict import verdict
 
 _STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}
 
 
+def terminal_report(results: Results) -> Group:
+    """Return the table, and what is to be known before a score is believed."""
+    lines = [_text(f"caution: {caution}") for caution in verdict(results).cautions]
+    return Group(terminal_table(results), *lines)
+
+
 def terminal_table(results: Results) -> Table:
     """Return a table with one row per pipeline and variant, the badge above, the GPU below.
+
+    The first metric of each stands beside its median time and the ratio to the reference's; that
+    of the dummy stands in the first row.
 
     Words carry every judgement; colours only repeat it.
     """
@@ -30,22 +40,43 @@ def terminal_table(results: Results) -> Table:
     )
     for name in ("Pipeline", "Variant"):
         table.add_column(name, no_wrap=True)
-    for name in ("Median, s", "Time ratio", "Interval"):
+    told = {name: value for name, value in results.baseline.items() if name in _firsts(results)}
+    for name in (_heading(results), "Time, s", "Ratio", "Interval"):
         table.add_column(name, justify="right", no_wrap=True)
     for name in ("Verdict", "Parity"):
         table.add_column(name)
+    if told:
+        value = ", ".join(_written(results, *item) for item in told.items())
+        table.add_row(_text("dummy"), _text(MISSING), _text(value), style="dim")
     for pipeline, variant in pairs(results):
         table.add_row(*_row(results, pipeline, variant))
     return table
+
+
+def _firsts(results: Results) -> list[str]:
+    """Return the names of the first metrics of all cells."""
+    firsts = (next(iter(cell.metrics), None) for cell in results.cells)
+    return list(dict.fromkeys(name for name in firsts if name is not None))
+
+
+def _heading(results: Results) -> str:
+    names = _firsts(results)
+    return clean(names[0]) if len(names) == 1 else "Metric"
+
+
+def _written(results: Results, name: str, value: float) -> str:
+    return score(value) if len(_firsts(results)) == 1 else f"{name} {score(value)}"
 
 
 def _row(results: Results, pipeline: str, variant: str) -> list[Text]:
     timed, judged = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
     names = [_text(pipeline), _text(variant)]
     if timed is None:
-        gaps = [_text(MISSING)] * 3
+        gaps = [_text(MISSING)] * 4
         return [*names, *gaps, _text(absence(results, pipeline, variant), "bad"), _text(MISSING)]
-    cells = [*names, _text(seconds(timed.median))]
+    cell = measured(results, pipeline, variant)
+    first = [_written(results, *item) for item in (cell.metrics.items() if cell else ())][:1]
+    cells = [*names, _text(first[0] if first else MISSING), _text(seconds(timed.median))]
     if timed.ratio is None:
         return [*cells, *[_text(MISSING)] * 4]
     outcome = timed.ratio.outcome
