@@ -30,8 +30,8 @@ from pipeline.benchmark.task import FOLDER, pick
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.read import read_table
 from pipeline.data.sniff import sniff
-from pipeline.data.sniff_columns import Stray
 from pipeline.data.table_format import TableFormat, Text
+from pipeline.data.text_column import Stray
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
 from pipeline.typing import Table

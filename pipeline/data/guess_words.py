@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -14,12 +15,13 @@ _NONE |= {"#ref!", "#name?", "#num!", "#null!", "<na>", "\\n", "(null)", "null",
 """What stands for no value in any column, in small letters."""
 _NO_DAY: tuple[str, ...] = ("0000-00-00", "00.00.0000", "00/00/0000", "9999-12-31", "31.12.9999")
 _NO_DAY += ("31/12/9999", "12/31/9999")
-_PERHAPS = {"-", "--", "---", "–", "—", ".", "..", "...", "*", "/", "none", "nil", "missing"}
+_PERHAPS = {"-", "--", "---", "–", "—", ".", "none", "nil", "missing"}
 _PERHAPS |= {"unknown", "unk", "unk.", "undefined", "not available", "not applicable", "not known"}
 _PERHAPS |= {"n/d", "n.d.", "nd", "tbd", "tba", "empty", "no data", "k.a.", "k. a.", "keine angabe"}
 _PERHAPS |= {"(none)", "(missing)", "(blank)", "[null]", "blank", "void"}
 _PERHAPS |= {f"{day}{time}" for day in _NO_DAY for time in ("", " 00:00", " 00:00:00")}
 """What stands for no value among numbers, and may be a value among words."""
+_SIGNS = re.compile(r"[-–—*?./#_~]+")
 _PAIRS = (
     ({"yes", "y", "true", "t", "1"}, {"no", "n", "false", "f", "0"}),
     ({"on"}, {"off"}),
@@ -66,7 +68,9 @@ def stands_for_none(word: str, *, among_words: bool) -> bool:
     """
     if among_words and word == "Na":  # Sodium.
         return False
-    return word.lower() in _NONE or not among_words and word.lower() in _PERHAPS
+    if word.lower() in _NONE:
+        return True
+    return not among_words and (word.lower() in _PERHAPS or bool(_SIGNS.fullmatch(word)))
 
 
 def may_stand_for_none(word: str) -> bool:
@@ -88,6 +92,15 @@ def guess_boolean(words: Iterable[str]) -> Boolean | None:
             chosen = ([spelled[each] for each in spelled if each in side] for side in (true, false))
             return Boolean(true=tuple(next(chosen)), false=tuple(next(chosen)))
     return None
+
+
+def denies(word: str) -> bool:
+    """Whether a word says no.
+
+    >>> denies("No"), denies("X")
+    (True, False)
+    """
+    return any(word.lower() in false for _, false in _PAIRS)
 
 
 def fold(word: str) -> str:

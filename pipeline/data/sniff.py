@@ -16,9 +16,10 @@ from pipeline.data.dialect import Given, find_dialect, looks_like_data
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.jsonlines import JsonFile
 from pipeline.data.opened import OpenedFile, open_files, read_cells_of
-from pipeline.data.sniff_columns import Stray, sniff_columns
+from pipeline.data.sniff_columns import sniff_columns
 from pipeline.data.table_format import TableFormat
 from pipeline.data.text import TextFile
+from pipeline.data.text_column import Stray
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
     "degrees": (["12.5°C", "-3°C"], Number(unit="°C"), [12.5, -3]),
     "a question mark": (["5", "?", "6"], Number(missing=("?",)), [5, None, 6]),
     "dashes": (["5.5", "-", "--"], Number(missing=("-", "--")), [5.5, None, None]),
+    "stars": (["5.5", "***"], Number(missing=("***",)), [5.5, None]),
     "errors of a sheet": (["5", "#DIV/0!"], Number(missing=("#DIV/0!",)), [5, None]),
     "blank cells": (["5", "  "], Number(), [5, None]),
     "yes and no": (["yes", "no"], Boolean(true=("yes",), false=("no",)), [True, False]),
@@ -78,6 +79,7 @@ READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
     "on and off": (["on", "off"], Boolean(true=("on",), false=("off",)), [True, False]),
     "ja and nein": (["ja", "nein"], Boolean(true=("ja",), false=("nein",)), [True, False]),
     "a mark": (["X", None], Boolean(true=("X",), false=("",)), [True, False]),
+    "no or nothing": (["No", None], Text(empty=True), ["No", ""]),
     "a mark or a dash": (["x", "-"], Boolean(true=("x",), false=("", "-")), [True, False]),
     "true or nothing": (["true", None], Boolean(true=("true",), false=("",)), [True, False]),
     "100 or nothing": (["100", None], Boolean(true=("100",), false=("",)), [True, False]),
@@ -347,6 +349,16 @@ def test_a_last_row_that_sums_up_is_named(names: list[str | None], numbers: list
 
 def test_a_column_with_gaps_and_powers_of_ten_may_end_the_table():
     assert sniff_columns(pa.table({"n": ["1e3", None, "2.5e6", "1e4", "2e4"] * 3})) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    "numbers", [["1", "2", "3", "4", "5", "9"], ["0", "0", "1", "0", "0", "1"]]
+)
+def test_a_last_row_like_others_is_no_sum(numbers: list[str]):
+    names = ["total", "part", "total", "part", "part", "total"]
+    assert not any(
+        "total (" in each for each in sniff_columns(pa.table({"a": names, "n": numbers}))[1]
+    )
 
 
 STYLES = [

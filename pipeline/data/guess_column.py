@@ -1,0 +1,432 @@
+"""Guesses of what the cells of one column stand for, and sentences that say so."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from typing import NamedTuple, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import structs
+
+from pipeline.data import guess_dates
+from pipeline.data.cells import NOUNS, Typed, is_number, read_distinct, strip
+from pipeline.data.csv import infer
+from pipeline.data.guess_dates import Order
+from pipeline.data.guess_numbers import Decimal, Numbers, far_value, guess_numbers, guess_units
+from pipeline.data.guess_words import (
+    Spellings,
+    denies,
+    guess_boolean,
+    guess_spellings,
+    may_stand_for_none,
+    stands_for_none,
+)
+from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
+from pipeline.data.text_column import NAMED, SAMPLE, TextColumn, say_cells, say_marks, say_rows
+from pipeline.errors import DataError
+
+_EXACT = 2**53
+_STRAYS = 0.05
+"""Share of the cells of a column of numbers or dates that may be something else."""
+_MOST = 0.5
+"""Share of cells from which on a guess is worth a word."""
+_MANY = 20
+"""So many different numbers are no dates by chance; and so many words are no truth values."""
+_CATEGORIES = 10_000
+"""So many different texts have spellings that are compared, at most."""
+_SPELLINGS = 200
+"""So many of them are read as others, at most."""
+_BLANK = {"", "-", "--", "–", "—"}
+"""What stands beside a mark, and says that there is none."""
+_ID = re.compile(r"(^|[^A-Za-z])(?i:id|uuid|guid)$|[a-z](Id|ID)$")
+_CODE = re.compile(
+    r"(?i)(^|[^a-z])(phone|telephone|tel|fax|zip|zip[ _-]?code|postcode|postal[ _-]?code|plz|iban|"
+    r"isbn|ean|ssn|sku|barcode)([ _-]?(number|no|nr))?$"
+)
+_DATED = re.compile(r"(?i)(^|[^a-z])(date|datum|day|dt|dob)([^a-z]|$)|[a-z]Date$")
+
+
+class Guess(NamedTuple):
+    """What a column is thought to be.
+
+    Parameters
+    ----------
+    format : ColumnFormat or None
+        None where the rules of `pandas.read_csv` do.
+    notes : tuple of str
+    values : pyarrow array
+        Of the distinct cells, if they are of a format or are plain numbers.
+    decimal : {".", ","} or None
+        What is surely the mark of its decimals.
+    order : Order or None
+        What speaks for an order of day and month.
+    open : bool
+        Whether another column may help to decide.
+    """
+
+    format: ColumnFormat | None = None
+    notes: tuple[str, ...] = ()
+    values: pa.Array | None = None
+    decimal: Decimal | None = None
+    order: Order | None = None
+    open: bool = False
+
+
+def guess_column(column: TextColumn) -> Guess:
+    """Return what the cells of a column stand for."""
+    kind = column.plain.type
+    if is_number(kind):
+        integers = pa.types.is_integer(kind)
+        return _first(_OF_INTEGERS if integers else _OF_FLOATS, column) or _plain_numbers(column)
+    if pa.types.is_boolean(kind):
+        return _as_flag(column) or Guess()
+    if not pa.types.is_string(kind):
+        return Guess()
+    looked_at = len(column.words) > 0 and not column.is_prose
+    return (_first(_OF_TEXTS, column) if looked_at else None) or _as_text(column)
+
+
+def _first(rules: tuple[_Rule, ...], column: TextColumn) -> Guess | None:
+    found = (rule(column) for rule in rules)
+    return next((each for each in found if each), None)
+
+
+def _fit(
+    column: TextColumn, format: Typed, said: str = "", *, strays: float = _STRAYS
+) -> Guess | None:
+    """Return a guess if nearly all cells fit a format, with what to say of the others."""
+    raw, counts = column.distinct
+    format = structs.replace(format, missing=tuple(filter(None, column.marks)))
+    values, stray = read_distinct(raw, format)
+    stray = stray.to_numpy(False)
+    n = int(counts[stray].sum())
+    if n > strays * column.counts.sum():
+        return None
+    notes = [said] * bool(said)
+    if n:
+        notes.append(_say_strays(column, raw.filter(pa.array(stray)), format))
+        format = structs.replace(format, stray="missing")
+    return Guess(format, (*notes, *say_marks(column, column.marks)), values)
+
+
+def _say_strays(column: TextColumn, strays: pa.Array, format: Typed) -> str:
+    rows, n = column.rows(strays), int(column.counts.sum())
+    shown = ", ".join(map(repr, strays.to_pylist()[:NAMED]))
+    said = (
+        f"{column.name!r}: {n - len(rows)} of {n} cells are {NOUNS[type(format)]}; "
+        f"{say_rows(rows)} not ({shown})"
+    )
+    if column.options.stray == "error":
+        raise DataError(
+            f"{column.options.source}: {said}; correct the file, or read such cells as missing "
+            "(STRAY=missing, on the command line --stray missing, in Python stray='missing')"
+        )
+    return f"{said}: read as missing"
+
+
+def _as_flag(column: TextColumn) -> Guess | None:
+    """Guess that one mark is true, and nothing is false."""
+    gaps = column.cells.null_count + column.count(column.marks)
+    one = len(pc.unique(pc.utf8_lower(column.words))) == 1
+    if not gaps or not one or not {*column.marks} <= _BLANK or column.words[0].as_py() == "+":
+        return None
+    word = column.words[0].as_py()
+    said = f"{column.name!r}: {word!r} ({say_cells(int(column.counts.sum()))}) is read as"
+    if denies(word):
+        return Guess(Text(empty=True), (f"{said} one value, no value as another",))
+    blank = tuple({"": 0, **dict.fromkeys(column.marks)})
+    return Guess(Boolean(true=(word,), false=blank), (f"{said} true, no value as false",))
+
+
+def _as_boolean(column: TextColumn) -> Guess | None:
+    doubtful = [each for each in column.marks if each not in _BLANK and may_stand_for_none(each)]
+    words = [*column.words.to_pylist(), *doubtful] if len(column.words) < _MANY else []
+    format = None if column.is_label else guess_boolean(words)
+    if not format:
+        return None
+    true, false = (", ".join(map(repr, each)) for each in (format.true, format.false))
+    return _fit(column, format, f"{column.name!r}: {true} is read as true, {false} as false")
+
+
+def _as_code(column: TextColumn) -> Guess | None:
+    """Guess that digits name something."""
+    digits = pc.match_substring_regex(column.words, r"^\d+$")
+    if column.counts[digits.to_numpy(False)].sum() < (1 - _STRAYS) * column.counts.sum():
+        return None
+    if not (why := _why_code(column, column.words.filter(digits))):
+        return None
+    notes = f"{column.name!r} {why}: read as text", *say_marks(column, column.marks)
+    return Guess(Text(missing=column.marks), notes)
+
+
+def _why_code(column: TextColumn, digits: pa.Array) -> str:
+    zeros = digits.filter(pc.match_substring_regex(digits, r"^0\d\d+$"))
+    if len(zeros):
+        return f"holds codes with leading zeros, such as {zeros[0].as_py()!r}"
+    if column.is_label:
+        return ""
+    if _ID.search(column.name) or _CODE.search(column.name):
+        return "holds numbers that name something, as its name says"
+    longest = digits.filter(pc.greater_equal(pc.utf8_length(digits), 16)).to_pylist()
+    big = next((each for each in longest if int(each) > _EXACT), "")
+    return f"holds whole numbers such as {big}, which float64 would round" if big else ""
+
+
+def _as_dates(column: TextColumn) -> Guess | None:
+    """Guess dates or times of day."""
+    if not guess_dates.forms(*column.sample):
+        return None
+    found = guess_dates.forms(column.words, column.counts)
+    times = [form for form in found if guess_dates.is_time(next(iter(form.formats.values())))]
+    if times:
+        return _as_times(column, guess_dates.choose(column.words, times, "d"))
+    if not found or guess_dates.are_seasons(column.words):
+        return None
+    order = guess_dates.weigh(column.words, column.counts, found)
+    first, why = _choose_order(column, order)
+    formats = guess_dates.choose(column.words, found, first or "d")
+    if any(each.startswith("%y") for each in formats):
+        first, why = "y", "year first, which changes least"
+    said = _say_dates(column, formats, why)
+    guess = _fit(column, Date(format=_one(formats)), said) if formats else None
+    if guess and not first and column.last:
+        raise _undecided(column, order)
+    return guess and guess._replace(order=order, open=not first)
+
+
+def _one(formats: tuple[str, ...]) -> str | tuple[str, ...]:
+    return formats[0] if len(formats) == 1 else formats
+
+
+def _choose_order(column: TextColumn, order: Order) -> tuple[str, str]:
+    """Return ``"d"`` or ``"m"`` for what comes first, or ``""``, and why."""
+    names = {True: "day first", False: "month first"}
+    told, asked = order.tells_day_first, column.options.day_first
+    if told is not None:
+        return names[told][0], f"{names[told]}, as {order.example!r} shows"
+    if not (order.open or order.day_first or order.month_first):
+        same = "day first, which no cell tells: all days are those of their month"
+        return "d", same if order.example else ""
+    if asked is not None:
+        return names[asked][0], f"{names[asked]}, as asked or as other columns show"
+    return ("d", "day first, as is usual with points") if order.dotted else ("", "")
+
+
+def _say_dates(column: TextColumn, formats: tuple[str, ...], why: str) -> str:
+    shown = " or ".join(formats)
+    more = [why] * bool(why)
+    more += ["years 69 to 99 are 1969 to 1999"] * ("%y" in shown)
+    more += ["a month is its first day"] * ("%d" not in shown)
+    zones = {"%z" in each for each in formats}
+    more += ["without an offset it is UTC"] * (len(zones) > 1)
+    behind = f" ({'; '.join(more)})" if more else ""
+    example = column.words[0].as_py()
+    return f"{column.name!r} holds dates such as {example!r}, read as {shown}{behind}"
+
+
+def _undecided(column: TextColumn, order: Order) -> DataError:
+    return DataError(
+        f"{column.options.source}: column {column.name!r} holds dates such as {order.example!r}, "
+        "in which the day or the month may come first, and its cells do not tell; say which: "
+        "DATES=day-first or DATES=month-first (on the command line --dates day-first; in Python "
+        "day_first=True)"
+    )
+
+
+def _as_times(column: TextColumn, formats: tuple[str, ...]) -> Guess | None:
+    example = f"such as {column.words[0].as_py()!r}"
+    said = f"{column.name!r} holds lengths of time {example}, read as seconds"
+    lengths = _fit(column, Duration(), said, strays=0.0)
+    if lengths and (not formats or guess_dates.is_length(column.name)):
+        return lengths
+    times = f"{column.name!r} holds times of day {example}"
+    format = Time(format=_one(formats))
+    exact = _fit(column, format, times, strays=0.0)
+    return exact or lengths or _fit(column, format, times)
+
+
+def _as_durations(column: TextColumn) -> Guess | None:
+    if not guess_dates.are_durations(column.sample[0]):
+        return None
+    example = column.words[0].as_py()
+    said = f"{column.name!r} holds lengths of time such as {example!r}, read as seconds"
+    return _fit(column, Duration(), said)
+
+
+def _as_numbers(column: TextColumn) -> Guess | None:
+    if guess_numbers(*column.sample).fits < _MOST:
+        return None
+    found = guess_numbers(column.words, column.counts, column.options.decimal)
+    guess = _fit(column, found.format) if found.fits >= 1 - _STRAYS else None
+    if not guess:
+        return None
+    said = _say_numbers(column, found, guess.values), _say_unit(column, found), *guess.notes
+    tells = not found.open and (found.format.thousands or _has_decimals(guess.values))
+    return guess._replace(
+        notes=(*filter(None, said), *_caution_of_values(column, guess.values)),
+        decimal=found.format.decimal if tells else None,
+        open=found.open,
+    )
+
+
+def _has_decimals(values: pa.Array) -> bool:
+    return bool(pc.any(pc.not_equal(values, pc.trunc(values))).as_py())
+
+
+def _say_numbers(column: TextColumn, found: Numbers, values: pa.Array) -> str:
+    """Return what to say of numbers that are not written plainly."""
+    cells = column.distinct[0][:SAMPLE]
+    values = values[:SAMPLE]
+    plain = pc.match_substring_regex(cells, r"^[+-]?[\d.]+(?:[eE][+-]?\d+)?$")
+    alike = pc.equal(read_distinct(cells, Number())[0], values)
+    odd = pc.and_(values.is_valid(), pc.invert(pc.and_(plain, pc.fill_null(alike, False))))
+    if not pc.any(odd).as_py():
+        return ""
+    example, value = cells.filter(odd)[0].as_py(), values.filter(odd)[0].as_py()
+    said = f"{column.name!r} holds numbers such as {example!r}, read as {value:.15g}"
+    if not found.open or found.format.thousands != ",":
+        return said
+    return (
+        f"{said}: a guess, since no cell tells whether its comma is one of thousands or of "
+        "decimals; DECIMAL=, (on the command line --decimal ,) reads it the other way"
+    )
+
+
+def _say_unit(column: TextColumn, found: Numbers) -> str:
+    """Say that some cells lack the unit of the others."""
+    unit = found.format.unit
+    bare = pc.match_substring_regex(column.words, r"^[\d.,' +-]+$").to_numpy(False)
+    n = int(column.counts[bare].sum())
+    return f"{column.name!r}: {say_cells(n)} without {unit!r}, read alike" if unit and n else ""
+
+
+def _plain_numbers(column: TextColumn) -> Guess:
+    """Say what may be wrong about numbers that the plain rules read."""
+    values = infer(column.distinct[0])
+    point: Decimal | None = "." if _has_decimals(values) else None
+    return Guess(None, _caution_of_values(column, values), values, decimal=point)
+
+
+def _as_days(column: TextColumn) -> Guess | None:
+    """Guess that whole numbers of eight or fourteen digits are dates."""
+    lengths = pc.unique(pc.utf8_length(column.words)).to_pylist()
+    format = Date(format="%Y%m%d" if lengths == [8] else "%Y%m%d%H%M%S")
+    if column.is_label or lengths not in ([8], [14]):
+        return None
+    days = read_distinct(column.words, format)[0].drop_null()
+    years = pc.year(days).to_pylist()
+    if len(years) < len(column.words) or not all(1900 <= each <= 2100 for each in years):
+        return None
+    if len(years) < _MANY and not _DATED.search(column.name):
+        return None
+    example = column.words[0].as_py()
+    return _fit(
+        column, format, f"{column.name!r} holds dates such as {example!r}, read as {format.format}"
+    )
+
+
+def _as_thousands(column: TextColumn) -> Guess | None:
+    """Guess that all points are of thousands, in a table in which commas are of decimals."""
+    pointed = pc.match_substring_regex(column.words, r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$")
+    small = pc.match_substring_regex(column.words, r"^[+-]?\d{1,3}$")
+    if not pc.all(pc.or_(pointed, small)).as_py() or not pc.any(pointed).as_py():
+        return None
+    if column.options.decimal == ",":
+        return _as_numbers(column)
+    return _plain_numbers(column)._replace(decimal=None, open=not column.last)
+
+
+def _caution_of_values(column: TextColumn, values: pa.Array) -> tuple[str, ...]:
+    """Say of infinite numbers, and of those that may stand for none."""
+    notes, (cells, counts) = [], column.distinct
+    if pa.types.is_floating(values.type) and pc.any(infinite := pc.is_inf(values)).as_py():
+        rows = column.rows(cells.filter(infinite))
+        notes.append(f"{column.name!r} holds infinite numbers: {say_rows(rows)} infinite")
+    if (far := far_value(values, counts)) is not None:
+        n = column.rows(cells.filter(pc.equal(values, far)))
+        notes.append(
+            f"{column.name!r} holds {far:g} in {len(n)} rows, far from all other values; if it "
+            f"stands for a missing value, write Number(missing=('{far:g}',)) for this column"
+        )
+    return tuple(notes)
+
+
+def _as_text(column: TextColumn) -> Guess:
+    """Guess the marks of missing values among words, and spellings that are one value."""
+    marks = tuple(each for each in column.marks if stands_for_none(each, among_words=True))
+    kept = pc.invert(pc.is_in(column.tidied, value_set=pa.array(marks, pa.string())))
+    cells, counts = column.distinct[0].filter(kept), column.distinct[1][kept.to_numpy(False)]
+    format, notes = Text(missing=marks), say_marks(column, marks)
+    if len(cells) <= min(_CATEGORIES, counts.sum() / 2):
+        words = strip(cells)
+        weights: Counter[str] = Counter()
+        for word, n in zip(words.to_pylist(), counts.tolist(), strict=True):
+            weights[word] += n
+        found = guess_spellings(weights)
+        same = found.same if len(found.same) <= _SPELLINGS else {}
+        format = structs.replace(format, same=same, strip=not cells.equals(words))
+        notes = (*notes, *_say_spellings(column, found, weights, format))
+    notes += _say_mostly(column)
+    return Guess(format if format != Text() else None, notes)
+
+
+def _say_spellings(
+    column: TextColumn, found: Spellings, words: Collection[str], format: Text
+) -> Iterator[str]:
+    """Say which words are read as one, and which may be meant as one or as none."""
+    name, same = repr(column.name), found.same
+    if format.strip:
+        yield f"{name}: blanks around its words, and signs one does not see, are left out"
+    shown = ", ".join(f"{a!r} as {b!r}" for a, b in [*same.items()][:NAMED])
+    if shown and format.same:
+        more = f" and {len(same) - NAMED} more" if len(same) > NAMED else ""
+        yield f"{name}: spellings of one value are read as one: {shown}{more}"
+    elif shown:
+        yield f"{name}: {len(same)} words may be spellings of another, kept apart: {shown}, …"
+    for a, b in found.apart:
+        yield (
+            f"{name}: {a!r} and {b!r} are kept apart; Text(same={{{b!r}: {a!r}}}) for this column "
+            "makes them one"
+        )
+    for word in filter(may_stand_for_none, words):
+        yield (
+            f"{name}: {word!r} ({say_cells(column.count([word]))}) is kept as a value; "
+            f"Text(missing=({word!r},)) for this column makes it missing"
+        )
+
+
+def _say_mostly(column: TextColumn) -> tuple[str, ...]:
+    """Say that a column is text though most of its cells are numbers or dates."""
+    if column.is_prose or not len(column.words) or guess_dates.are_seasons(column.words):
+        return ()
+    words, counts = column.sample
+    found = guess_numbers(words, counts, column.options.decimal)
+    units = guess_units(words)
+    if 1 < len(units) <= NAMED:
+        shown = ", ".join(map(repr, units))
+        return (f"{column.name!r} holds numbers of several units ({shown}): read as text",)
+    share = guess_dates.share(words, counts)
+    what = "numbers" if found.fits >= _MOST else "dates or times" if share >= _MOST else ""
+    if not what:
+        return ()
+    example = column.words[0].as_py()
+    return (
+        f"{column.name!r}: most cells look like {what}, such as {example!r}, but too many are in "
+        f"no form that is known: read as text",
+    )
+
+
+_Rule: TypeAlias = Callable[[TextColumn], Guess | None]
+_OF_TEXTS: tuple[_Rule, ...] = (
+    _as_code,
+    _as_boolean,
+    _as_dates,
+    _as_durations,
+    _as_numbers,
+    _as_flag,
+)
+_OF_INTEGERS: tuple[_Rule, ...] = (_as_flag, _as_code, _as_days)
+_OF_FLOATS: tuple[_Rule, ...] = (_as_flag, _as_thousands)
