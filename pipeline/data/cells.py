@@ -48,7 +48,8 @@ _UNITS = {
 }
 _PART = r"\d+(?:\.\d*)? ?(?:W|D|h|min|s|ms|us|ns)"
 _CLOCK = r"[+-]?\d+:\d\d:\d\d(?:\.\d+)?"
-_LENGTH = rf"^[+-]?(?:P[\dTDHMSW.]+|{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)$"
+_ISO = r"P(?:\d[\d.]*[DW])*(?:T(?:\d[\d.]*[HMS])+)?"
+_LENGTH = rf"^[+-]?(?:{_ISO}|{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)$"
 
 
 def kind_of_format(format: ColumnFormat) -> str:
