@@ -171,7 +171,7 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     """Write a task and its data: see `pipeline.benchmark.api.new_task`."""
     choices = choices or Choices()
     name = _free(choices.name or _own_name(source), home)
-    file = source if isinstance(source, Path) else home / name / "given.parquet"
+    file = source if isinstance(source, Path) else home / name / f"{name}-as-given.parquet"
     read, notes = _read(source, label, choices)
     table = read_table(source, read)
     names = table.column_names

@@ -46,10 +46,11 @@ _UNITS = {
     "min": "minutes?|mins?|m",
     "s": "seconds?|secs?|s",
 }
+_DIGITS = r"\d+(?:\.\d+)?"
+_ISO = rf"^[+-]?P(?:{_DIGITS}W)?(?:{_DIGITS}D)?(?:T(?:{_DIGITS}H)?(?:{_DIGITS}M)?(?:{_DIGITS}S)?)?$"
 _PART = r"\d+(?:\.\d*)? ?(?:W|D|h|min|s|ms|us|ns)"
 _CLOCK = r"[+-]?\d+:\d\d:\d\d(?:\.\d+)?"
-_ISO = r"P(?:\d[\d.]*[DW])*(?:T(?:\d[\d.]*[HMS])+)?"
-_LENGTH = rf"^[+-]?(?:{_ISO}|{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)$"
+_LENGTH = rf"^[+-]?(?:{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)$"
 
 
 def kind_of_format(format: ColumnFormat) -> str:
@@ -82,6 +83,8 @@ def _plain(values: Cells) -> Cells:
         return values.cast(pa.time64("ns")).cast(pa.int64()).cast(_DATE)
     if pa.types.is_duration(kind):
         return pc.divide(values.cast(pa.duration("ns")).cast(pa.int64()).cast(pa.float64()), 1e9)
+    if pa.types.is_string_view(kind):  # Arrow has few functions for it.
+        return values.cast(pa.string())
     return values.cast(pa.float64()) if pa.types.is_decimal(kind) else values
 
 
@@ -336,14 +339,20 @@ def _on_first_day(times: pa.Array) -> pa.Array:
     return pa.Array.from_pandas(series - series.dt.normalize() + pd.Timestamp(0), type=_DATE)
 
 
+def _spelled(iso: pa.Array) -> pa.Array:
+    """Return ISO 8601 lengths by their units: pandas reads PT1.5H as another, and no PT111H."""
+    for letter, unit in zip("WDHMS", ("W", "D", "h", "min", "s"), strict=True):
+        iso = pc.replace_substring_regex(iso, rf"(\d){letter}", rf"\1 {unit} ")
+    return pc.utf8_trim_whitespace(pc.replace_substring_regex(iso, "[PT]", ""))
+
+
 def _durations(words: pa.Array) -> pa.Array:
     """Return seconds."""
-    iso = pc.match_substring_regex(words, "^[+-]?P")
-    spelled = words
+    iso, spelled = pc.match_substring_regex(words, _ISO), words
     for unit, spellings in _UNITS.items():
         pattern = rf"(?i)(\d) ?(?:{spellings})([^a-z]|$)"
         spelled = pc.replace_substring_regex(spelled, pattern, rf"\1 {unit}\2")
-    words = pc.if_else(iso, words, spelled)
+    words = pc.if_else(iso, _spelled(words), spelled)
     # pandas also takes numbers without a unit, ranges, and decimal commas for nothing.
     words = pc.if_else(pc.match_substring_regex(words, _LENGTH), words, None)
     lengths = pd.to_timedelta(words.to_pandas(), errors="coerce")

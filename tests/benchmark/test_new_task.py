@@ -434,6 +434,22 @@ def test_a_task_that_is_there_is_never_written_over(workspace) -> None:
     assert (workspace / "tasks" / "flights.py").read_text() == "# mine"
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_a_table_of_a_script_is_kept(workspace, library) -> None:
+    import polars
+
+    table = houses().drop(columns=["", "nothing"])
+    kinds = {"pandas": table, "polars": polars.from_pandas(table), "arrow": pa.table(table)}
+    choices = new_task.Choices(name="given")
+    made = new_task.create(kinds[library], "price", workspace / "data", choices)
+    first = age(made.data)
+    assert task_of(made).data(workspace / "data") == made.data
+    assert age(made.data) == first
+    assert pq.read_table(task_of(made).source).num_rows == ROWS
+    with pytest.raises(ConfigError, match="takes name="):
+        new_task.create(kinds[library], "price", workspace / "data")
+
+
 def task_of(made: new_task.NewTask) -> Task:
     """Import the file that was written, as it stands now."""
     return Task(**{**vars(runpy.run_path(str(made.task))["TASK"])})
