@@ -142,6 +142,8 @@ def predict(
         progress("batches", batches(job)) as line,
     ):
         record = run_job(job, line)
+    for caution in record.cautions:
+        click.echo(f"caution: {caution}")
     rate = record.rows / record.seconds
     click.echo(f"predictions: {target} ({record.rows:,} rows, {rate:,.0f} a second)")
 

@@ -66,14 +66,17 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     output: str = ""
     """The file of the predictions."""
     output_columns: list[str] = []
+    cautions: list[str] = []
+    """How the rows are unlike those of the fit, as far as a profile knows them."""
 
     def _repr_html_(self) -> str:
         """Return a link to the file, and what it holds."""
         link = f'<a href="{quote(self.output)}">{escape(self.output)}</a>'
         columns = ", ".join(map(escape, self.output_columns))
+        doubts = "".join(f"<p>caution: {escape(doubt)}</p>" for doubt in self.cautions)
         return (
             f"<p>{self.rows:,} rows predicted by <code>{escape(self.model)}</code> "
-            f"({escape(self.method)}) in {self.seconds:.1f} s: {link}</p><p>{columns}</p>"
+            f"({escape(self.method)}) in {self.seconds:.1f} s: {link}</p><p>{columns}</p>{doubts}"
         )
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -30,9 +32,11 @@ from pipeline.distributed import ordered_map
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, OutOfMemory
 from pipeline.estimator.accelerated import Accelerated
+from pipeline.estimator.as_given import GivenInput
 from pipeline.estimator.inputs import TextInput
 from pipeline.serving import outputs, parts
 from pipeline.serving.answers import METHODS, Question, unique
+from pipeline.serving.cautions import cautions_of
 from pipeline.serving.job import (
     ROWS,
     SCHEMA,
@@ -143,7 +147,10 @@ def predict_file(
     job = PredictionJob(
         Path(model), Path(source), Path(target), device, keep=copy_columns, **options
     )
-    return run_job(job, say or (lambda text: None))
+    record = run_job(job, say or (lambda text: None))
+    for caution in record.cautions:
+        warnings.warn(f"{source}: {caution}", UserWarning, stacklevel=2)
+    return record
 
 
 def run_job(job: PredictionJob, say: Say) -> Record:
@@ -202,6 +209,19 @@ class Predictor:
                 f"{source}: has the columns {there[:9]} and none of those that the model reads, "
                 f"{self.features[:9]}"
             )
+        lost = [name for name in self._read_by_steps() if name not in there]
+        if lost and not isinstance(self.model.inputs_, GivenInput):  # which may do without
+            raise DataError(
+                f"{source}: lacks the columns {lost} that the model was fitted on"
+                f"{_alike(lost, there)}"
+            )
+
+    def _read_by_steps(self) -> list[str]:
+        """Return the columns that some step reads, as far as that is known."""
+        taken = self.model.inputs_
+        used = taken.used if isinstance(taken, Schema) else None
+        names = self.features if used is None else [str(name) for name in used]
+        return [name for name in self.features if name in names]
 
     def _kinds(self, whole: TableFile) -> dict[str, str]:
         """Return what the columns of a text file are read as."""
@@ -342,6 +362,8 @@ class Predictor:
             for name, more in part.counted.items():
                 counted[name].add(more)
         read = {*self.features, *self.copied}
+        rows = sum(part.rows for part in done)
+        columns = drift.drift(self.model.profile_, counted)
         return Record(
             schema=SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -349,7 +371,7 @@ class Predictor:
             model_sha256=sums(self.job.model),
             input=str(self.job.source),
             input_bytes=sum(each.stat().st_size for each in files_of(self.job.source)),
-            rows=sum(part.rows for part in done),
+            rows=rows,
             method=self.question.method,
             classes=self.question.classes,
             device=self.model.device_,
@@ -358,21 +380,31 @@ class Predictor:
             batches_before=before,
             not_read=[name for name in self.there if name not in read],
             casts=sorted({cast for part in done for cast in part.casts}),
-            columns=drift.drift(self.model.profile_, counted),
+            columns=columns,
             empty=self._empty(done),
             halved=sum(part.halved for part in done),
             cluster=cluster.about if (cluster := active()) is not None else "",
             output=str(self.job.target),
             output_columns=pq.read_schema(folder / "00000000.parquet").names,
+            cautions=cautions_of(columns, rows, self.model.profile_),
         )
 
     def _empty(self, done: Sequence[OutputPart]) -> list[str]:
         """Return the columns without a value that some step reads."""
-        taken = self.model.inputs_
-        used = taken.used if isinstance(taken, Schema) else None
         valued = {name for part in done for name in part.valued}
-        read = [name for name in self.features if name in self.there]
-        return [n for n in read if n not in valued and (used is None or n in map(str, used))]
+        return [n for n in self._read_by_steps() if n in self.there and n not in valued]
+
+
+def _alike(lost: Sequence[str], there: Sequence[str]) -> str:
+    """Return which columns may be meant by those that are not there.
+
+    >>> _alike(["mass"], ["Mass ", "wing"])
+    "; 'Mass ' may be 'mass': rename it"
+    """
+    plain = {name.strip().casefold(): name for name in there}
+    pairs = {name: get_close_matches(name.strip().casefold(), plain, n=1) for name in lost}
+    alike = [f"{plain[near[0]]!r} may be {name!r}" for name, near in pairs.items() if near]
+    return f"; {', '.join(alike)}: rename it" if alike else ""
 
 
 def _with_starts(tables: Iterable[pa.Table], start: int) -> Iterator[tuple[pa.Table, int]]:
