@@ -159,7 +159,9 @@ def guess_units(words: pa.Array) -> list[str]:
 
 
 def far_value(values: pa.Array, counts: np.ndarray) -> float | None:
-    """Return a number such as -999 that occurs repeatedly, and far from all the others.
+    """Return a number such as -999 that occurs repeatedly, and is far from all the others.
+
+    Far is also the one negative number of a column of many.
 
     Parameters
     ----------
@@ -179,6 +181,9 @@ def far_value(values: pa.Array, counts: np.ndarray) -> float | None:
         return None
     for value, others in ((ordered[0], ordered[1:]), (ordered[-1], ordered[:-1])):
         gap = np.abs(others - value).min()
-        if re.fullmatch(r"-?9{2,6}(\.0)?|-9\.0", str(value)) and gap > others[-1] - others[0]:
+        alone = value < 0 <= others[0] and len(others) >= _MANY
+        if re.fullmatch(r"-?9{2,6}(\.0)?|-9\.0", str(value)) and (
+            alone or gap > others[-1] - others[0]
+        ):
             return float(value) if counts[numbers == value].sum() > 1 else None
     return None

@@ -320,6 +320,7 @@ def test_names_of_classes_stay_words(cells: list[str], same: dict[str, str] | No
 
 CAUTIONS = {
     "a far number": (["1", "2", "3", "-999"], "-999 in 10 rows"),
+    "one below zero": ([*map(str, range(0, 2700, 135)), *["-999"] * 10], "-999 in 10 rows"),
     "infinite numbers": (["1.5", "inf", "2"], "infinite numbers: rows 1, 4"),
     "codes": (["a", "A", "b"], "'a' and 'A' are kept apart"),
     "a dash among words": (["red", "blue", "-"], "'-' (13 cells) is kept as a value"),
