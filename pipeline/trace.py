@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from pipeline import notebook
 from pipeline.errors import BudgetExceeded
 
 SMALL = 64 * 1024
@@ -64,17 +65,21 @@ class Event:
     to_host_bytes: int = 0
     why: str = ""
 
+    @property
+    def tells(self) -> bool:
+        """Whether bytes moved, or rows became dense, so that it matters why."""
+        return bool(self.to_device_bytes or self.to_host_bytes or self.call == DENSIFY)
+
     def __str__(self) -> str:
         """Return one line."""
-        tells = self.to_device_bytes or self.to_host_bytes or self.call == DENSIFY
         return (
             f"{self.step:24} {self.call:14} {self.device:5} {1e3 * self.seconds:10.1f} ms "
             f"{self.to_device_bytes:>12,} B to device {self.to_host_bytes:>12,} B to host"
-            f"  {self.why if tells else ''}"
+            f"  {self.why if self.tells else ''}"
         ).rstrip()
 
 
-@dataclass
+@dataclass(repr=False)
 class ExecutionLog:
     """The events of one `fit` or one prediction, in the order of the calls.
 
@@ -124,9 +129,19 @@ class ExecutionLog:
                 "run the step on the device, or raise host_bytes"
             )
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         """One line per entry."""
-        return "\n".join(str(entry) for entry in self.entries)
+        return "\n".join(str(entry) for entry in self.entries) or "nothing has run"
+
+    def _repr_html_(self) -> str:
+        columns = ("Step", "Call", "Device", "ms", "Bytes to device", "Bytes to host", "Why")
+        rows = [
+            (e.step, e.call, e.device, f"{1e3 * e.seconds:.1f}", f"{e.to_device_bytes:,}",
+             f"{e.to_host_bytes:,}", e.why if e.tells else "")
+            for e in self.entries
+        ]  # fmt: skip
+        title = f"{len(rows)} calls in {self.seconds(*{e.call for e in self.entries}):.3f} s"
+        return notebook.render(title, notebook.Table(columns, rows, numbers=columns[3:6]))
 
 
 _within: ContextVar[str] = ContextVar("within", default="")

@@ -7,7 +7,11 @@ from dataclasses import fields
 from importlib import invalidate_caches
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from msgspec import structs
+
+from pipeline import notebook
 from pipeline.benchmark import results
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.new_task import Choices, NewTask, create
@@ -16,6 +20,22 @@ from pipeline.benchmark.publish import PublishOptions, publish
 from pipeline.benchmark.task import FOLDER, pick
 from pipeline.errors import ConfigError
 from pipeline.typing import Table
+
+
+class Report(results.Results, frozen=True, kw_only=True):
+    """A comparison and where its page is; in a notebook, the verdict with a link to the page."""
+
+    page: str
+
+    def __repr__(self) -> str:
+        """Return the verdict, and where the page is."""
+        return f"{super().__repr__()}\nreport: {self.page}"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        link = notebook.Link("Report:", self.page, quote(self.page))
+        return notebook.render(self.task.title, link, *self.shown())
 
 
 def new_task(
@@ -75,7 +95,7 @@ def report(
     home: str | Path = "data",
     out: str | Path | None = None,
     **choices: Any,
-) -> results.Results:
+) -> Report:
     """Compare the pipelines of a task and write the pages of the report.
 
     Parameters
@@ -96,8 +116,8 @@ def report(
 
     Returns
     -------
-    Results
-        What was measured, as in ``results.json``.
+    Report
+        What was measured, as in ``results.json``, and where the ``page`` is.
 
     Raises
     ------
@@ -121,7 +141,8 @@ def report(
         folder,
         PublishOptions(pages=True),
     )
-    return results.load(folder / "results.json")
+    found = results.load(folder / "results.json")
+    return Report(**structs.asdict(found), page=str(folder / "index.html"))
 
 
 _DEFAULTS = {"device": "auto", "repeats": "5", "data-home": "data", "seed": "0"}

@@ -21,11 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipeline import notebook
 from pipeline.benchmark import cautions
 from pipeline.benchmark.own_program import Call, Name, write_program
 from pipeline.benchmark.own_table import FOLDS, SPLITS, OwnTable, cut_of
 from pipeline.benchmark.own_target import FEWEST, Class, Target, choose_positive, read_target
-from pipeline.benchmark.roles import Roles, assign_roles, role_of_type, told
+from pipeline.benchmark.roles import Roles, assign_roles, meanings, role_of_type, told
 from pipeline.benchmark.task import FOLDER, pick
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.read import read_table
@@ -108,7 +109,7 @@ class Choices:
             raise ConfigError("CUT= is for SPLIT=time")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NewTask:
     """What became of a table.
 
@@ -143,15 +144,8 @@ class NewTask:
 
     def lines(self) -> Iterator[str]:
         """Yield what was guessed, what was made of each column, and what to do next."""
-        kept, target = f"{self.rows:,} of {self.all_rows:,} rows", self.target
-        yield f"{self.file}: {kept}; {self.label!r} is predicted ({target.kind})"
-        if target.classes:
-            yield f"  classes: {_counted(target.classes)}"
-        if target.positive is not None:
-            yield f"  positive class: {target.positive!r}; POSITIVE= names the other one"
-        if target.left_out:
-            yield f"  too rare, left out: {_counted(target.left_out)}; MIN_ROWS= lets them in"
-        yield from (f"  {line}" for line in told(self.columns))
+        yield self._title
+        yield from (f"  {fact}" for fact in (*self._of_target(), *told(self.columns)))
         yield f"  judged on: {self.split}"
         yield from (f"  note: {note}" for note in self.notes)
         yield from (f"  caution: {caution}" for caution in self.cautions)
@@ -161,6 +155,37 @@ class NewTask:
         files = f"IN={quote(self.file)} OUT=runs/{self.name}.csv"
         yield f"or:   make run TASK={self.name}"
         yield f"      make predict MODEL=runs/{self.name}/boosting.model {files}"
+
+    @property
+    def _title(self) -> str:
+        kept = f"{self.rows:,} of {self.all_rows:,} rows"
+        return f"{self.file}: {kept}; {self.label!r} is predicted ({self.target.kind})"
+
+    def _of_target(self) -> Iterator[str]:
+        target = self.target
+        if target.classes:
+            yield f"classes: {_counted(target.classes)}"
+        if target.positive is not None:
+            yield f"positive class: {target.positive!r}; POSITIVE= names the other one"
+        if target.left_out:
+            yield f"too rare, left out: {_counted(target.left_out)}; MIN_ROWS= lets them in"
+
+    def __repr__(self) -> str:
+        """Return all lines."""
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        meant, used = meanings(self.columns), self.columns.by_name()
+        rows = [(name, meant[role]) for role, names in used.items() for name in names]
+        rows += [(name, f"not used: {why}") for name, why in self.columns.unused.items()]
+        return notebook.render(
+            self._title,
+            notebook.Lines([*self._of_target(), f"judged on: {self.split}", *self.notes]),
+            notebook.Lines(self.cautions, "Before a score is believed:", "caution"),
+            notebook.Table(("Column", "Taken as"), rows),
+            notebook.Lines([f"data: {self.data}", f"task: {self.task}, yours to change"]),
+            notebook.Lines([f"pipeline.report({self.name!r})"], "Next:", "code"),
+        )
 
 
 def _counted(classes: dict[Class, int]) -> str:

@@ -190,9 +190,9 @@ def is_text(kind: pa.DataType) -> bool:
     )
 
 
-def told(roles: Roles) -> Iterator[str]:
-    """Yield what became of each column."""
-    meant = {
+def meanings(roles: Roles) -> dict[str, str]:
+    """Return what columns are taken as, by the names of their roles."""
+    return {
         "numbers": "numbers",
         "dates": f"dates, by {', '.join(roles.calendar)}",
         "times": f"times of day, by {', '.join(roles.clock)}",
@@ -200,6 +200,11 @@ def told(roles: Roles) -> Iterator[str]:
         "many": "categories of many values",
         "texts": "free text, by its words",
     }
+
+
+def told(roles: Roles) -> Iterator[str]:
+    """Yield what became of each column."""
+    meant = meanings(roles)
     for role, names in roles.by_name().items():
         yield f"{meant[role]}: {', '.join(map(repr, names))}"
     yield from (f"not used: {name!r} {why}" for name, why in roles.unused.items())

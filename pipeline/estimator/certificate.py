@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from pipeline import notebook
 from pipeline.errors import ConfigError, ParityError
 from pipeline.typing import Estimator, Table
 
@@ -105,10 +106,33 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 )
         return self
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         """One line per method."""
         lines = [self._line(each) for each in self.agreements]
         return "\n".join([*lines, *(f"{m:18} left out: {why}" for m, why in self.left_out.items())])
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        columns = ("Method", "Verdict", "Rows that differ", "Largest difference", "Remarks")
+        rows = [*map(self._row, self.agreements)]
+        rows += [(method, "left out", "", "", why) for method, why in self.left_out.items()]
+        holds = "answers" if self.holds else "does not answer"
+        about = f"{self.rows:,} rows, given as {self.passed}; at most {self.differing:.2%} may "
+        about += f"differ by more than rtol={self.rtol:g}, atol={self.atol:g}"
+        return notebook.render(
+            f"The lifted model {holds} as the one on {self.device!r} does",
+            notebook.Lines([about]),
+            notebook.Table(columns, rows, numbers=columns[2:4]),
+        )
+
+    def _row(self, each: MethodAgreement) -> tuple[str, ...]:
+        if each.failure is not None:
+            return each.method, "fails", "", "", each.failure
+        far = "" if each.largest is None else f"{each.largest:.3g}"
+        where = "" if each.holds else f"first in row {each.row}"
+        agrees = "agrees" if each.holds else "differs"
+        return each.method, agrees, f"{each.differing:.3%}", far, where
 
     def _line(self, each: MethodAgreement) -> str:
         if each.failure is not None:

@@ -15,7 +15,7 @@ from pipeline.data.convert import why_no_table
 from pipeline.planning.choose import choose_for, describe_sizes
 from pipeline.planning.classify import DEVICES, Node, classify, rows_of
 from pipeline.planning.forecast import forecast
-from pipeline.planning.plan import make_host_step, run_as_given
+from pipeline.planning.plan import describe_places, make_host_step, run_as_given
 from pipeline.system import devices
 from pipeline.system.devices import Choice
 from pipeline.typing import Table
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Where each step of an estimator would run, and why: print it, or show it in a notebook.
 
@@ -52,14 +52,9 @@ class Explanation:
         """Whether each step has an implementation on the device."""
         return all(place.implementation for place in self.placements)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         """Return a table."""
-        width = max((len(p.step) for p in self.placements), default=0)
-        lines = [
-            f"{p.step:{width}}  {p.device or '-':4}  {p.implementation or 'no equivalent'}"
-            + (f"  ({p.remarks})" if p.remarks else "")
-            for p in self.placements
-        ]
+        lines = describe_places(self.placements)
         return "\n".join([*lines, self.advice] if self.advice else lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,9 +82,13 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         why = "; ".join(filter(None, [self.why, self.advice]))
-        table = _environment().get_template("explanation.html.j2")
-        title = f"device={self.device!r}: {why}"
-        return table.render(title=title, placements=self.placements, kind=_kind)
+        return render_places(f"device={self.device!r}: {why}", self.placements)
+
+
+def render_places(title: str, placements: Sequence[Placement]) -> str:
+    """Return a table of where steps run, in which each has a badge."""
+    table = _environment().get_template("explanation.html.j2")
+    return table.render(title=title, placements=placements, kind=_kind)
 
 
 def render_page(tables: Sequence[tuple[str, str]]) -> str:

@@ -57,7 +57,7 @@ def copy(X: Table, device: str, step: str, why: str) -> Any:
     return run(partial(frames.to_device, X, device), step, "copy", device, why)
 
 
-@dataclass
+@dataclass(repr=False)
 class Step:
     """One step of the pipeline on its device.
 
@@ -78,6 +78,10 @@ class Step:
     device: str
     placements: Sequence[Placement] = field(default_factory=list)
     on_host: Callable[[Sequence[Reason]], Step] | None = None
+
+    def __repr__(self) -> str:
+        """Return where it runs, and what is inside it."""
+        return "\n".join(describe_places(self.placements)) or f"{self.name}  {self.device}"
 
     def bring(self, X: Table) -> Any:
         """Return X on this step's device."""
@@ -201,7 +205,7 @@ def _let_go(error: BaseException) -> None:
     frames.release("cuda")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Plan:
     """The steps of a lowered estimator.
 
@@ -224,6 +228,15 @@ class Plan:
     def __getstate__(self) -> dict[str, Any]:
         """Leave the nodes behind: their rules hold functions that cannot be pickled."""
         return {**vars(self), "nodes": ()}
+
+    def __repr__(self) -> str:
+        """Return where every step runs, one a line."""
+        return "\n".join(describe_places(self.placements))
+
+    def _repr_html_(self) -> str:
+        from pipeline.planning.explain import render_places
+
+        return render_places("Where each step runs", self.placements)
 
     def bring(self, X: Table) -> Any:
         """Return X on the device of the first step."""
@@ -309,6 +322,16 @@ class Plan:
             return None
         maker = self.steps[-2].worker if len(self.steps) > 1 else None
         return taker.cast() or (maker.cast() if isinstance(maker, Program) else None)
+
+
+def describe_places(placements: Sequence[Placement]) -> list[str]:
+    """Return lines that stand below each other: step, device, what runs it, and remarks."""
+    width = max((len(p.step) for p in placements), default=0)
+    return [
+        f"{p.step:{width}}  {p.device or '-':4}  {p.implementation or 'no equivalent'}"
+        + (f"  ({p.remarks})" if p.remarks else "")
+        for p in placements
+    ]
 
 
 def placement_records(placements: Sequence[Placement]) -> list[records.Placement]:

@@ -20,6 +20,7 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
+from pipeline import notebook
 from pipeline.optional import version
 from pipeline.system import devices, gpu, hardware
 
@@ -61,7 +62,7 @@ class Package:
     wants: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
     """All that `.venv/bin/python -m pipeline doctor` says."""
 
@@ -82,6 +83,20 @@ class Diagnosis:
     def usable(self) -> bool:
         """Whether nothing is broken; warnings do not count."""
         return all(problem.kind != "error" for problem in self.problems)
+
+    def __repr__(self) -> str:
+        """Return all of it as plain text."""
+        return format_diagnosis(self)
+
+    def _repr_html_(self) -> str:
+        problems = [f"{each.kind}: {each.what}; to fix it: {each.fix}" for each in self.problems]
+        rows = [(each.name, each.version or "missing", each.wants) for each in self.packages]
+        return notebook.render(
+            f"auto would use {self.device} ({self.device_why})",
+            notebook.Lines(problems or ["No problems found."], kind="caution" * bool(problems)),
+            notebook.Table(("This machine", ""), _facts(self)),
+            notebook.Table(("Package", "Version", "Wanted"), rows),
+        )
 
 
 def diagnose() -> Diagnosis:
@@ -241,8 +256,17 @@ def try_program(program: str, timeout: float = TIMEOUT_S) -> tuple[bool, str]:
 
 def format_diagnosis(report: Diagnosis) -> str:
     """Return a report as plain text."""
+    blocks = [
+        [f"{label:<11}{text}" for label, text in _facts(report)],
+        [_package_line(package) for package in report.packages],
+        [_problem_text(problem) for problem in report.problems] or ["No problems found."],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _facts(report: Diagnosis) -> list[tuple[str, str]]:
     host = report.machine
-    rows = [
+    return [
         ("Device", f"auto would use {report.device} ({report.device_why})"),
         ("Packages", f"{report.extra_installed or 'none'} installed"),
         ("", f"{report.extra_fits} fits this machine ({report.extra_why})"),
@@ -254,12 +278,6 @@ def format_diagnosis(report: Diagnosis) -> str:
         ("Memory", f"{_gib(host.memory_bytes)}, {_gib(host.memory_free_bytes)} free"),
         ("Disk", f"{_gib(report.disk_free_bytes)} free"),
     ]
-    blocks = [
-        [f"{label:<11}{text}" for label, text in rows],
-        [_package_line(package) for package in report.packages],
-        [_problem_text(problem) for problem in report.problems] or ["No problems found."],
-    ]
-    return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
 def _package_line(package: Package) -> str:

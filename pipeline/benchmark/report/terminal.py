@@ -53,6 +53,13 @@ def terminal_table(results: Results) -> Table:
     return table
 
 
+def as_texts(results: Results) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return the head and the rows of the table without colours."""
+    columns = terminal_table(results).columns
+    cells = ([str(cell) for cell in column.cells] for column in columns)
+    return [str(column.header) for column in columns], [*zip(*cells, strict=True)]
+
+
 def _firsts(results: Results) -> list[str]:
     """Return the names of the first metrics of all cells."""
     firsts = (next(iter(cell.metrics), None) for cell in results.cells)

@@ -1,0 +1,128 @@
+"""What a notebook and a prompt show: short, readable, and no text taken for markup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from msgspec import structs
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import pipeline
+from pipeline import notebook
+from pipeline.benchmark import api
+from pipeline.system import doctor
+from tests.benchmark import fixtures
+
+ODD = "<script>alert('it')</script>"
+DRAW = np.random.default_rng(0)
+FRAME = pd.DataFrame({ODD: DRAW.normal(size=400), "b": DRAW.normal(size=400)})
+FRAME["kind"] = np.where(FRAME[ODD] + FRAME["b"] > 0, ODD, "good")
+
+
+class Tags(HTMLParser):
+    """Collects the tags and the links of a piece of HTML, and checks that all are closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.open: list[str] = []
+        self.links: list[str | None] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append(tag)
+        self.open += [tag] * (tag not in {"br", "wbr"})
+        self.links += [value for name, value in attrs if name == "href"]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def model() -> pipeline.Accelerated:
+    steps = make_pipeline(StandardScaler(), LogisticRegression())
+    fitted = pipeline.Accelerated(steps, device="cpu").fit(FRAME[[ODD, "b"]], FRAME["kind"])
+    fitted.predict(FRAME[[ODD, "b"]])
+    return fitted
+
+
+def made(folder: Path) -> Any:
+    (folder / "tasks").mkdir()
+    FRAME.to_csv(folder / "odd <i>.csv", index=False)
+    return pipeline.new_task(folder / "odd <i>.csv", "kind", name="odd")
+
+
+def reported(folder: Path) -> Any:
+    hostile = structs.asdict(fixtures.hostile())
+    return api.Report(**hostile, page="a folder/<i>/index.html")
+
+
+OF_MODEL: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "log": (lambda model: model.execution_log_, "fit_transform"),
+    "plan": (lambda model: model.plan_, "sklearn.LogisticRegression"),
+    "step": (lambda model: model.plan_.steps[-1], "sklearn.LogisticRegression"),
+    "certificate": (lambda model: model.certify(FRAME[[ODD, "b"]]), "predict_proba"),
+    "explanation": (lambda model: pipeline.explain(model.estimator, "cuda"), "standardscaler"),
+    "diagnosis": (lambda model: doctor.diagnose(), "Processor"),
+}
+OF_FOLDER = {
+    "new task": (made, "positive class"),
+    "report": (reported, "report: a folder/<i>/index.html"),
+    "results": (lambda folder: fixtures.normal(), "Quality parity"),
+}
+
+
+def check(shown: Any, words: str) -> Tags:
+    assert words in repr(shown) == str(shown)
+    assert len(repr(shown)) < 4_000
+    assert f"{type(shown).__name__}(" not in repr(shown)
+    if not hasattr(shown, "_repr_html_"):
+        return Tags("")
+    tags = Tags(shown._repr_html_())
+    assert tags.open == []
+    assert {"table", "style"} <= set(tags.found)
+    assert not {"script", "i"} & set(tags.found)
+    return tags
+
+
+@pytest.mark.parametrize("name", OF_MODEL)
+def test_what_a_model_tells_is_short_and_escaped(model: pipeline.Accelerated, name: str) -> None:
+    show, words = OF_MODEL[name]
+    check(show(model), words)
+
+
+@pytest.mark.parametrize("name", OF_FOLDER)
+def test_what_a_table_becomes_is_short_and_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    show, words = OF_FOLDER[name]
+    tags = check(show(tmp_path), words)
+    assert tags.links == (["a%20folder/%3Ci%3E/index.html"] if name == "report" else [])
+
+
+def test_what_differs_is_told_in_the_certificate(model: pipeline.Accelerated) -> None:
+    found = model.certify(FRAME[[ODD, "b"]])
+    bad = structs.replace(found.agreements[0], holds=False, differing=0.5, row=7)
+    worse = structs.replace(bad, method="transform", failure=f"raises {ODD}")
+    text = structs.replace(found, agreements=[bad, worse])._repr_html_()
+    assert "does not answer" in text
+    assert "first in row 7" in text
+    assert ODD not in text
+
+
+def test_numbers_stand_to_the_right() -> None:
+    table = notebook.Table(["a", "n"], [["x", 1]], numbers=["n"])
+    assert '<td class="number">1</td>' in notebook.render("title", table)
+
+
+def test_what_is_empty_is_not_shown() -> None:
+    assert "Before" not in notebook.render("title", notebook.Lines([], "Before", "caution"))
