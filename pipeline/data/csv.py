@@ -187,6 +187,12 @@ class CsvFile:
         cuts += [records.place] * (records.place > cuts[-1] or len(cuts) == 1)
         return [*zip(cuts, cuts[1:], strict=False)]
 
+    def rows_before(self, place: int) -> int:
+        """Return the rows that end before a byte of the file."""
+        with self.text.lines() as lines:
+            records = Records(lines, self.delimiter, self.lines)
+            return sum(1 for record in records if record and records.place <= place)
+
     def cells(self, columns: Sequence[str], span: Span = None) -> pa.Table:
         """Return the cells of columns as text, of all rows or of a span of bytes."""
         schema = pa.schema([(name, pa.string()) for name in columns])
@@ -338,8 +344,12 @@ class ColumnType(NamedTuple):
 
     @classmethod
     def of(cls, cells: Cells) -> ColumnType:
-        """Look at cells of text, or at values."""
-        values = infer(cells) if pa.types.is_string(cells.type) else cells
+        """Look at cells of text."""
+        return cls.seen(infer(cells))
+
+    @classmethod
+    def seen(cls, values: Cells) -> ColumnType:
+        """Look at values."""
         return cls(values.type, values.null_count > 0, *_extremes(values))
 
     def merge(self, other: ColumnType) -> ColumnType:
@@ -457,8 +467,8 @@ def _dates(cells: Cells) -> Cells:
         return cells.cast(utc)
 
 
-def to_frame(cells: pa.Table, types: Mapping[str, ColumnType]) -> pd.DataFrame:
-    """Return cells of text as a frame, which has the same types for every part of a file."""
+def to_frame(cells: Mapping[str, Cells], types: Mapping[str, ColumnType]) -> pd.DataFrame:
+    """Return cells of text, or values, as a frame, with the same types for each part of a file."""
     columns = {
         name: each.values(cells[name]).to_pandas(types_mapper=NULLABLE.get).astype(each.dtype)
         for name, each in types.items()

@@ -240,6 +240,8 @@ def read_parquet(
     target: str | Sequence[str],
     rows: Filter,
     device: str,
+    *,
+    made: bool = True,
 ) -> tuple[Any, Any]:
     """Return the features on a device and the target on the host.
 
@@ -254,6 +256,8 @@ def read_parquet(
     rows : list of tuple
         Conditions; row groups that hold no such rows are not read.
     device : {"cpu", "cuda"}
+    made : bool
+        Whether the file is one that `make data` makes, which says what to do without it.
 
     Returns
     -------
@@ -273,7 +277,7 @@ def read_parquet(
     targets = [target] if isinstance(target, str) else list(target)
     names = list(dict.fromkeys([*named, *targets]))
     missing, damaged = "; make it with `make data`", "; `make clean-data`, then `make data`"
-    with reading(path, missing=missing, damaged=damaged):
+    with reading(path, missing=missing * made, damaged=damaged * made):
         try:
             rows = typed(path, rows)
             frame, y = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
@@ -293,13 +297,23 @@ def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> t
 
 
 def _on_host(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
-    table = pq.read_table(
-        path, columns=names, filters=list(rows) or None, page_checksum_verification=True
-    )
+    table = _read(path, names, rows)
     frame = table.to_pandas()
     for name in filter(lambda name: _is_wide(table.column(name)), names):
         frame[name] = table.column(name).to_pandas(types_mapper=NULLABLE.get)
     return frame, {name: table.column(name).to_numpy() for name in targets}
+
+
+def read_rows(path: Path, names: list[str], rows: Filter) -> pa.Table:
+    """Return columns of the rows that meet the conditions, on the host."""
+    with reading(path):
+        return _read(path, names, typed(path, rows))
+
+
+def _read(path: Path, names: list[str], rows: Filter) -> pa.Table:
+    return pq.read_table(
+        path, columns=names, filters=list(rows) or None, page_checksum_verification=True
+    )
 
 
 def _is_wide(column: Column) -> bool:

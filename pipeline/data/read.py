@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.data import csv, frames, parquet, partitioned
+from pipeline.data import frames, parquet, partitioned, parts
 from pipeline.data.arrow_tables import arrow_table
 from pipeline.data.cells import plain_types
 from pipeline.data.containers import container_of
@@ -24,15 +24,15 @@ from pipeline.data.files import (
     check_columns,
     parquet_files,
     reading,
+    table_files,
 )
-from pipeline.data.opened import as_formatted, open_files, read_cells_of
 from pipeline.data.partitioned import compute
 from pipeline.data.table_format import TableFormat
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load
 from pipeline.system import hardware
-from pipeline.typing import Array, Table
+from pipeline.typing import Array
 
 How = Literal["in memory", "streaming", "cluster"]
 
@@ -90,7 +90,7 @@ def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") 
     Parameters
     ----------
     path : str or Path
-        A Parquet file, a folder of them, or a CSV file.
+        CSV, JSON lines, Parquet, Feather, or a folder of one kind of them.
     columns : sequence of str
         The features and the target.
     device : {"cpu", "cuda"}
@@ -116,18 +116,21 @@ def read(
     *,
     rows: Filter = (),
     device: str = "cpu",
+    format: TableFormat | None = None,
 ) -> tuple[Any, np.ndarray]:
     """Return the features of a table in files as `preflight` advises, and the target on the host.
 
     Parameters
     ----------
     path : str or Path
-        A Parquet file, a folder of them, or a CSV file.
+        CSV, JSON lines, Parquet, Feather, or a folder of one kind of them.
     features : sequence of str
     target : str
     rows : list of tuple
-        Conditions on columns, as ``[("month", "<=", 9)]``. Not for CSV.
+        Conditions on columns, as ``[("month", "<=", 9)]``. For Parquet only.
     device : {"cpu", "cuda"}
+    format : TableFormat, optional
+        How cells are read; by default by the rules of `pandas.read_csv`.
 
     Returns
     -------
@@ -142,25 +145,22 @@ def read(
     """
     path = Path(path)
     if preflight(path, [*features, target], device=device).how != "in memory":
-        return scan(path, features, target, rows=rows, device=device)
-    if not _is_csv(path):
-        return parquet.read_parquet(path, features, target, rows, device)
-    return _csv(path, features, target, rows, device)
-
-
-def _is_csv(path: Path) -> bool:
-    return path.is_file() and container_of(path) == "csv"
-
-
-def _csv(
-    path: Path, features: Sequence[str], target: str, rows: Filter, device: str
-) -> tuple[Any, np.ndarray]:
-    refuse_conditions(path, rows)
-    file = csv.CsvFile.open(path)
-    cells = file.cells(file.check([*features, target]))
-    types = {name: csv.ColumnType.of(cells[name]) for name in cells.column_names}
-    frame = csv.to_frame(cells, types)
+        return scan(path, features, target, rows=rows, device=device, format=format)
+    names = [*features, target]
+    if not _is_parquet(path):
+        refuse_conditions(path, rows)
+        table = parts.read_values(path, format, names)
+    elif not parts.is_read_by(format, names):
+        return parquet.read_parquet(path, features, target, rows, device, made=False)
+    else:
+        table = parquet.read_rows(path, list(dict.fromkeys(names)), rows)
+        table = parts.format_table(table, format, f"{path}: ")
+    frame = parts.to_frame(table)
     return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
+
+
+def _is_parquet(path: Path) -> bool:
+    return {container_of(file) for file in table_files(path)} == {"parquet"}
 
 
 def read_table(source: Any, format: TableFormat | None = None) -> pa.Table:
@@ -181,41 +181,23 @@ def read_table(source: Any, format: TableFormat | None = None) -> pa.Table:
         name, or a cell does not fit the format.
     """
     if isinstance(source, str | Path):
-        return _file_table(Path(source), format)
-    table = arrow_table(source)
-    columns = {
-        name: as_formatted(table[name], name, format, f"column {name!r}")
-        for name in table.column_names
-    }
-    return _with_rows("the table", columns)
+        return _with_rows(str(source), parts.read_values(Path(source), format))
+    return _with_rows("the table", parts.format_table(arrow_table(source), format))
 
 
-def _file_table(path: Path, format: TableFormat | None) -> pa.Table:
-    files = open_files(path, format)
-    names = files[0].names
-    cells = read_cells_of(files, names)
-    columns = {}
-    for name in names:
-        values = as_formatted(cells[name], name, format, f"{path}: column {name!r}")
-        guessed = isinstance(files[0], csv.CsvFile) and not (format and name in format.columns)
-        columns[name] = csv.infer(values) if guessed else values
-    return _with_rows(str(path), columns)
-
-
-def _with_rows(what: str, columns: dict[str, csv.Cells]) -> pa.Table:
-    named = {name or f"Unnamed: {i}": each for i, (name, each) in enumerate(columns.items())}
-    table = pa.table({n: each for n, each in named.items() if not _INDEX.fullmatch(n)})
+def _with_rows(what: str, table: pa.Table) -> pa.Table:
+    table = table.rename_columns([n or f"Unnamed: {i}" for i, n in enumerate(table.column_names)])
     if not len(table):
         raise DataError(f"{what}: no rows")
-    return plain_types(table)
+    return plain_types(table.select([n for n in table.column_names if not _INDEX.fullmatch(n)]))
 
 
 def _bytes(path: Path, names: Sequence[str]) -> int:
     """Return about what columns take in memory."""
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
-    if _is_csv(path):
-        return path.stat().st_size
+    if not _is_parquet(path):
+        return parts.size_of(path)
     files = parquet_files(path)
     agree(files, names)
     return sum(_of_file(metadata(file), set(names)) for file in files)
@@ -257,22 +239,26 @@ def scan(
     rows: Filter = (),
     device: str = "cpu",
     partition_bytes: int | None = None,
+    format: TableFormat | None = None,
 ) -> tuple[Any, np.ndarray]:
     """Return the features of a table in files as a Dask frame, and the target on the host.
 
     Parameters
     ----------
     path : str or Path
-        A Parquet file, a folder of them, or a CSV file.
+        CSV, JSON lines, Parquet, Feather, or a folder of one kind of them.
     features : sequence of str
         Columns to read; no others are.
     target : str
     rows : list of tuple
-        Conditions on columns, as ``[("month", "<=", 9)]``. Not for CSV.
+        Conditions on columns, as ``[("month", "<=", 9)]``. For Parquet only.
     device : {"cpu", "cuda"}
         Whether the workers read to pandas or to cuDF.
     partition_bytes : int, optional
-        By default from the workers' memory; a Parquet file is cut between its row groups only.
+        By default from the workers' memory; a Parquet file is cut between its row groups only,
+        and compressed files, JSON lines and Feather not at all.
+    format : TableFormat, optional
+        As in `read`.
 
     Returns
     -------
@@ -289,12 +275,16 @@ def scan(
         raise ConfigError(f"device={device!r} is not 'cpu' or 'cuda'")
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
-    if _is_csv(path):
-        return _dask_csv(path, features, target, rows, device, partition_bytes)
+    if not _is_parquet(path):
+        refuse_conditions(path, rows)
+        size = partition_bytes or partition_size(parts.size_of(path))
+        return parts.scan_files(path, features, target, format, device, size)
     read = _parquet if device == "cpu" else _on_gpu
     with reading(path, MemoryError):
         rows = parquet.typed(path, rows)
     frame = read(path, [*features, target], rows, partition_bytes)
+    if format is not None and parts.is_read_by(format, [*features, target]):
+        frame = parts.format_partitions(frame, format, path, device)
     (y,) = compute([frame[target]])
     y = y.to_numpy() if device == "cpu" else y.to_pandas().to_numpy()
     return frame[list(features)], y
@@ -339,55 +329,10 @@ def split_row_groups(
     return splits
 
 
-def _dask_csv(
-    path: Path,
-    features: Sequence[str],
-    target: str,
-    rows: Filter,
-    device: str,
-    size: int | None,
-) -> tuple[Any, np.ndarray]:
-    refuse_conditions(path, rows)
-    file = csv.CsvFile.open(path)
-    names = file.check([*features, target])
-    spans = file.spans(size or partition_size(path.stat().st_size))
-    file.warn_open_end()
-    look = load("dask.delayed")(_look, pure=False)
-    parts = compute([look(file, span, names, target) for span in spans])
-    types = csv.merge_types(each for each, _ in parts)
-    y = csv.to_frame(pa.concat_tables([cells for _, cells in parts]), {target: types[target]})
-    read = _Span(file, {name: types[name] for name in features}, device)
-    X = load("dask.dataframe.from_map")(read, spans, meta=read((file.start, file.start)))
-    return X, y[target].to_numpy()
-
-
 def refuse_conditions(path: Path, rows: Filter) -> None:
-    """Refuse to read some rows of a CSV file."""
+    """Refuse to read some rows of another file than Parquet."""
     if rows:
-        raise ConfigError(f"{path}: rows={rows!r} is for Parquet; filter the CSV, or convert it")
-
-
-def _look(
-    file: csv.CsvFile, span: tuple[int, int], names: Sequence[str], target: str
-) -> tuple[dict[str, csv.ColumnType], pa.Table]:
-    """Return the types of columns in a span of a file, and the target's cells."""
-    cells = file.cells(names, span)
-    return {name: csv.ColumnType.of(cells[name]) for name in names}, cells.select([target])
-
-
-@dataclass(frozen=True)
-class _Span:
-    """Reads spans of a file to frames of the same types."""
-
-    file: csv.CsvFile
-    types: dict[str, csv.ColumnType]
-    device: str
-
-    def __call__(self, span: tuple[int, int], columns: Sequence[str] | None = None) -> Table:
-        """Return the rows of a span, on the device."""
-        types = {name: self.types[name] for name in columns or self.types}
-        frame = csv.to_frame(self.file.cells(list(types), span), types)
-        return frames.to_device(frame, self.device)
+        raise ConfigError(f"{path}: rows={rows!r} is for Parquet; filter, or convert the file")
 
 
 def agree(files: Sequence[Path], names: Sequence[str]) -> list[int]:
