@@ -6,7 +6,8 @@ What can be told of each distinct cell is told once, by pandas and Arrow, howeve
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias
+import warnings
+from typing import TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -143,8 +144,8 @@ def read_cells(cells: Cells, format: ColumnFormat, where: str, row: int = 0) -> 
     cells = as_text(cells)
     distinct = pc.unique(cells)
     values, stray = read_distinct(distinct, format)
-    if not isinstance(format, Text) and format.stray == "error":
-        _refuse(cells, distinct.filter(stray), format, where, row)
+    if not isinstance(format, Text) and (strays := distinct.filter(stray)):
+        _refuse(cells, strays, format, where, row)
     return values.take(pc.index_in(cells, value_set=distinct))
 
 
@@ -161,18 +162,25 @@ def _is_read(kind: pa.DataType, format: ColumnFormat) -> bool:
     return of_format.get(type(format), False)
 
 
-def _refuse(cells: Cells, strays: pa.Array, format: Any, where: str, row: int) -> None:
-    if not len(strays):
-        return
+def _refuse(cells: Cells, strays: pa.Array, format: Typed, where: str, row: int) -> None:
+    """Refuse cells that do not fit; where they are to be missing, warn if they are most."""
     found = pc.is_in(cells, value_set=strays)
-    at, more = pc.index(found, True).as_py(), pc.sum(found).as_py() - 1
-    value, name = cells[at].as_py(), type(format).__name__
-    others = f" (and {more} more cells are not)" if more else ""
-    raise DataError(
-        f"{where} holds {value!r} in row {row + at}, and its format reads "
-        f"{NOUNS[type(format)]}{others}; in the task's {name}(…) for this column write "
-        f"missing=({value!r},), or stray='missing' for all such cells, or give it another format"
-    )
+    at, n = pc.index(found, True).as_py(), pc.sum(found).as_py()
+    value, noun, name = cells[at].as_py(), NOUNS[type(format)], type(format).__name__
+    others = f" (and {n - 1} more cells are not)" if n > 1 else ""
+    if format.stray == "error":
+        raise DataError(
+            f"{where} holds {value!r} in row {row + at}, and its format reads {noun}{others}; in "
+            f"the task's {name}(…) for this column write missing=({value!r},), or stray='missing' "
+            "for all such cells, or give it another format"
+        )
+    if n > max(1, (len(cells) - cells.null_count) / 2):
+        warnings.warn(
+            f"{where}: {n} of {len(cells)} cells are no {noun} and are read as missing, such as "
+            f"{value!r} in row {row + at}",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def read_distinct(distinct: pa.Array, format: ColumnFormat) -> tuple[pa.Array, pa.Array]:

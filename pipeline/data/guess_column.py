@@ -404,18 +404,21 @@ def _say_mostly(column: TextColumn) -> tuple[str, ...]:
         return ()
     words, counts = column.sample
     found = guess_numbers(words, counts, column.options.decimal)
-    units = guess_units(words)
-    if 1 < len(units) <= NAMED:
+    units = [unit for unit in guess_units(words) if unit]
+    if 0 < len(units) <= NAMED and found.fits < 1:
         shown = ", ".join(map(repr, units))
-        return (f"{column.name!r} holds numbers of several units ({shown}): read as text",)
+        return (
+            f"{column.name!r} holds numbers with {shown} beside them, which are read as text: "
+            "write all in one unit, or without",
+        )
     share = guess_dates.share(words, counts)
-    what = "numbers" if found.fits >= _MOST else "dates or times" if share >= _MOST else ""
+    what = "dates or times" if share >= _MOST else "numbers" if found.fits >= _MOST else ""
     if not what:
         return ()
-    example = column.words[0].as_py()
+    example, out = column.words[0].as_py(), "1234.5" if what == "numbers" else "2018-02-01 10:30"
     return (
         f"{column.name!r}: most cells look like {what}, such as {example!r}, but too many are in "
-        f"no form that is known: read as text",
+        f"no form that is known: read as text; write them as {out}",
     )
 
 

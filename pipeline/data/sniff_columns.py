@@ -23,7 +23,10 @@ from pipeline.data.text_column import Options, Stray, TextColumn
 
 _ROWS = 5
 """So many rows, of which the last is the sum of the others, are no chance."""
-_TOTAL = re.compile(r"(?i)(grand[ _-]?)?(total|totals|sum|gesamt|summe|insgesamt|somme|suma)\b.*")
+_TOTAL = re.compile(
+    r"(?i)(?:grand[ _-]?|sub[ _-]?)?(?:totals?|sum|overall|average|mean|gesamt|summe|insgesamt|"
+    r"durchschnitt|somme|moyenne|suma|totale)\b.*"
+)
 
 
 def sniff_columns(
