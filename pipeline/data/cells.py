@@ -170,9 +170,9 @@ def _refuse(cells: Cells, strays: pa.Array, format: Typed, where: str, row: int)
     others = f" (and {n - 1} more cells are not)" if n > 1 else ""
     if format.stray == "error":
         raise DataError(
-            f"{where} holds {value!r} in row {row + at}, and its format reads {noun}{others}; in "
-            f"the task's {name}(…) for this column write missing=({value!r},), or stray='missing' "
-            "for all such cells, or give it another format"
+            f"{where} holds {value!r} in row {row + at}, and its format reads {noun}{others}; "
+            f"correct it, or in the task's {name}(…) for this column write missing=({value!r},) or "
+            "stray='missing' for all such cells, or another format, and run the task again"
         )
     if n > max(1, (len(cells) - cells.null_count) / 2):
         warnings.warn(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MethodType
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -67,7 +67,8 @@ def fit_input(first: Node, X: Table, device: str, rows: Rows = "dense") -> tuple
         X is nothing that the estimator reads.
     """
     if first.reads_text:
-        return TextInput(), documents(X)
+        name = getattr(X, "name", None)
+        return TextInput(name if isinstance(name, str) else None), documents(X)
     if first.kind is Kind.LABELS:
         return LabelInput(), label_encoder.validate_labels(X)
     if frames.is_partitioned(X):
@@ -120,11 +121,13 @@ class DaskInput:
         return X
 
 
+@dataclass(frozen=True)
 class TextInput:
-    """Texts, one a row."""
+    """Texts, one a row; the name of their column at fit, where there was one."""
 
-    names = None
-    n_features = None
+    column: str | None = None
+    names: ClassVar[None] = None
+    n_features: ClassVar[None] = None
 
     def take(self, X: Table) -> Any:
         """Return the texts as a series."""

@@ -189,8 +189,7 @@ class Predictor:
         whole = self._file(None, {})
         self.there, self.index = whole.names(), whole.index()
         self.copied = list(dict.fromkeys([*self.index, *job.keep]))
-        names = [str(name) for name in self.model.inputs_.names or ()]
-        self.features = names or [name for name in self.there if name not in self.copied]
+        self.features = self._features()
         self._check_columns()
         self.source = self._file([*self.features, *self.copied], self._kinds(whole))
         if whole.is_csv:
@@ -199,6 +198,14 @@ class Predictor:
 
     def _file(self, wanted: Sequence[str] | None, kinds: Mapping[str, str]) -> TableFile:
         return TableFile(self.job.source, wanted, kinds, self.model.table_format_)
+
+    def _features(self) -> list[str]:
+        """Return the columns of the fit, or those that there are where these had no names."""
+        taken = self.model.inputs_
+        others = [name for name in self.there if name not in self.copied]
+        if not isinstance(taken, TextInput):
+            return [str(name) for name in taken.names or others]
+        return [taken.column] if taken.column in self.there else others
 
     def _check_columns(self) -> None:
         source, there = self.job.source, self.there
@@ -321,8 +328,10 @@ class Predictor:
         there = [name for name in self.features if name in table.column_names]
         if isinstance(self.model.inputs_, TextInput):
             if len(there) != 1:
+                wanted = self.model.inputs_.column or "text"
                 raise ConfigError(
-                    f"{self.job.source}: the model reads one column of text and there are {there}"
+                    f"{self.job.source}: the model reads one column of text and there are {there}; "
+                    f"name it {wanted!r}, or leave the others out"
                 )
             return table[there[0]].to_pandas()
         X = from_arrow(table.select(there).replace_schema_metadata(None))

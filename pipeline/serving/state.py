@@ -43,6 +43,8 @@ class InputState(
     n_features: int | None = None
     columns: list[Column] | None = None
     sparse: bool = False
+    column: str | None = None
+    """Of texts."""
 
 
 class SavedState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -133,8 +135,10 @@ def pack_inputs(inputs: Input) -> InputState:
     """Return the state of what a model takes in, without the names."""
     if isinstance(inputs, GivenInput):
         return InputState(kind="given")
-    if isinstance(inputs, TextInput | LabelInput):
-        return InputState(kind="texts" if isinstance(inputs, TextInput) else "labels")
+    if isinstance(inputs, TextInput):
+        return InputState(kind="texts", column=inputs.column)
+    if isinstance(inputs, LabelInput):
+        return InputState(kind="labels")
     if isinstance(inputs, Schema):
         named = inputs.columns
         held = None if named is None else [*named.values()]
@@ -157,7 +161,7 @@ def used(inputs: Input) -> list[Any] | None:
 def unpack_inputs(state: InputState, names: Sequence[Any] | None, used: list[Any] | None) -> Input:
     """Return what a model takes in."""
     if state.kind in ("texts", "labels"):
-        return TextInput() if state.kind == "texts" else LabelInput()
+        return TextInput(state.column) if state.kind == "texts" else LabelInput()
     assert state.n_features is not None
     columns = None if names is None else dict(zip(names, state.columns or (), strict=True))
     if state.kind == "table":

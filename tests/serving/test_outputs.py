@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
@@ -290,6 +292,24 @@ def test_columns_are_found_by_name_where_sklearn_gets_the_rows_as_they_are(tmp_p
     pipeline.save(model, tmp_path / "model")
     made = predicted(tmp_path, X[["width", "length"]].assign(more="x"))
     np.testing.assert_allclose(made["prediction"], wanted)
+
+
+@pytest.mark.parametrize("table", ["whole", "texts alone", "another name"])
+def test_texts_are_found_by_the_name_of_their_column(table: str, tmp_path: Path) -> None:
+    whole = X.assign(body=[f"{name} found {i % 7}" for i, name in enumerate(SPECIES)], y=1)
+    steps = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    model = Accelerated(steps, device="cpu").fit(whole["body"], SPECIES)
+    pipeline.save(model, tmp_path / "model")
+    held = {
+        "whole": whole,
+        "texts alone": whole[["body"]],
+        "another name": whole[["body"]].rename(columns={"body": "text"}),
+    }
+    made = predicted(tmp_path, held[table])
+    assert made["prediction"].tolist() == model.predict(whole["body"]).tolist()
+    assert list(made)[0] == "row"
+    with pytest.raises(ConfigError, match="one column of text .*; name it 'body', or leave"):
+        predicted(tmp_path, whole.rename(columns={"body": "text"}))
 
 
 def test_a_script_gets_a_record_with_a_link(tmp_path: Path) -> None:
