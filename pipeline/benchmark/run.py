@@ -237,11 +237,11 @@ def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
     columns = {"truth": names.take(pa.array(target))}
     if not hasattr(outcome.model, "predict_proba"):
         return columns | {"anomaly": chance}
-    if task.positive is None:
-        return columns | {"probability": chance}
     # Of two that are as probable, scikit-learn takes the first.
     decided = chance > 0.5 if place else chance >= 0.5
     columns["prediction"] = names.take(pa.array(decided.astype("int8")))
+    if task.positive is None:
+        return columns | {"probability": chance}
     chances = {positive: chance, other: 1 - chance}
     return columns | _named({name: chances[name] for name in outcome.classes})
 

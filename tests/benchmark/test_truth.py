@@ -191,7 +191,9 @@ def test_metrics_and_predictions_are_those_of_a_program_by_hand(
         if chances is None:
             continue
         if task.kind == "binary" and task.positive is None:
+            assert list(table.columns) == ["row", "truth", "prediction", "probability"]
             np.testing.assert_allclose(table["probability"], chances[:, 1], rtol=1e-5)
+            assert table["prediction"].tolist() == classes[chances.argmax(axis=1)].tolist()
             continue
         columns = [f"probability_{name}" for name in classes]
         assert list(table.columns) == ["row", "truth", "prediction", *columns]
