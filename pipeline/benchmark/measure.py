@@ -182,7 +182,7 @@ def _learn_and_answer(
         outcome.classes = truth.classes_of(task, y)
         place = truth.place_of_positive(task, outcome.classes)
     truth.require_weights(task, metrics.program_of(model))
-    fit(model, X, y, **params)
+    fit(model, X, y, outcome.classes, **params)
     X, known = read(split.test)
     outcome.y_true, more = truth.learnt(task, known, "test")
     outcome.weights = more.get("sample_weight")
@@ -191,9 +191,9 @@ def _learn_and_answer(
     outcome.predicted = metrics.answer(model, X, task.kind, outcome.classes, place)
 
 
-def fit(model: Estimator, X: Table, y: Target, **params: Any) -> None:
+def fit(model: Estimator, X: Table, y: Target, classes: Any, **params: Any) -> None:
     """Fit a program; one that knows no names of classes learns their places, as its users do."""
-    if not truth.knows_places_alone(metrics.program_of(model), y):
+    if classes is None or not truth.knows_places_alone(metrics.program_of(model), classes):
         model.fit(X, y, **params)
         return
     encoder = LabelEncoder()

@@ -249,7 +249,8 @@ class Answers(Lifts):
         if y is not None and not self.plan_.as_given:
             y = np.asarray(frames.to_device(y, "cpu"))
         own = getattr(type(last_of(self.estimator)), "score", None)
-        if self.plan_.as_given or own not in (ClassifierMixin.score, RegressorMixin.score):
+        given = self.plan_.as_given and self._own_classes() is None
+        if given or own not in (ClassifierMixin.score, RegressorMixin.score):
             return float(self._call("score", X, **({} if y is None else {"y": y}), **params)[1])
         params = route_to_last(self, "score", params) if params else params
         return float(own(self, X, y, **params))
@@ -349,12 +350,17 @@ class Answers(Lifts):
         return explain(self.estimator, self.device, X, dtype=self.dtype)
 
     def _named(self, made: Any) -> Any:
-        """Return the classes for whose places the answers of XGBoost's classifiers stand."""
+        """Return the labels for whose places the answers stand, where the model was told them."""
+        labels = self._own_classes()
+        return made if labels is None else labels[made]
+
+    def _own_classes(self) -> Any:
+        """Return the labels that the model was told after `fit`; None where it learnt its own."""
         classes, worker = getattr(self, "classes_", None), self.plan_.steps[-1].worker
         if not isinstance(classes, np.ndarray) or not isinstance(worker, _NATIVE):
-            return made
-        own = getattr(worker.native, "classes_", classes)
-        return made if np.array_equal(own, classes) else classes[made]
+            return None
+        learnt = getattr(worker.native, "classes_", classes)
+        return None if np.array_equal(learnt, classes) else classes
 
     def _plain(self, made: Any) -> Any:
         """Return an answer as arrays; what scikit-learn itself made of given rows, as it is."""

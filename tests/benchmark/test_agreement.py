@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -36,6 +38,15 @@ def of_kind(kind: str) -> Results:
     about = answers.about(y_true, kind)
     task = replace(made.task, kind=kind, about_target=about, positive_rate=None)
     return replace(made, task=task, cells=cells)
+
+
+@pytest.mark.parametrize("page", [html.render_html, markdown.render_markdown])
+def test_the_report_tells_the_weights_and_the_rows_of_each_part(page) -> None:
+    made = of_kind("multiclass")
+    told = {"train": "sold < 2024-01-31", "test": "sold >= 2024-01-31", "weight": "area"}
+    text = unescape(page(replace(made, task=replace(made.task, **told)))).replace("\\", "")
+    assert "; rows are weighted by 'area'" in text
+    assert "to train (sold < 2024-01-31), 67,346 to test (sold >= 2024-01-31)" in text
 
 
 @pytest.mark.parametrize("kind", WORDS)

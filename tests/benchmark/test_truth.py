@@ -396,6 +396,16 @@ def test_numbers_of_any_type_are_learnt(y: Any, variant: str, write: Callable[..
     np.testing.assert_allclose(found.predicted, plain.predict(X[FOLD >= 3]), rtol=1e-5)
 
 
+@pytest.mark.parametrize("variant", ["reference", "cpu"])
+def test_numbers_are_weighted_too(variant: str, write: Callable[..., Path]) -> None:
+    task, job = replace(REGRESSION, weight="w"), Job("own", "linear", variant, write(A + B**2))
+    found = measure.measure_once(task, task.pipeline("linear", 0), job)
+    X, test = np.column_stack([A, B]), FOLD >= 3
+    plain = LinearRegression().fit(X[~test], (A + B**2)[~test], sample_weight=WEIGHT[~test])
+    said = mean_squared_error((A + B**2)[test], plain.predict(X[test]), sample_weight=WEIGHT[test])
+    assert measure.judge_outcome(task, found) == pytest.approx({"mse": said})
+
+
 def test_large_codes_are_classes(write: Callable[..., Path]) -> None:
     y = np.uint64(2**63) + THREE.astype("uint64")
     job = Job("own", "boosting", "cpu", write(y))

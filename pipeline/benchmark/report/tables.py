@@ -506,7 +506,7 @@ def fairness(results: Results) -> Card:
         ("SHA-256 of the data", data.sha256),
         ("Split", task.split),
         *([("Rows to train", task.train), ("Rows to test", task.test)] if task.test else []),
-        ("Rows", f"{integer(task.rows_train)} to train, {integer(task.rows_test)} to test"),
+        ("Rows", ", ".join(_rows(task))),
         ("Columns", integer(task.columns)),
         ("Target", _target(task)),
         *([("Classes", _classes(task))] if task.classes else []),
@@ -516,10 +516,18 @@ def fairness(results: Results) -> Card:
     ]
 
 
+def _rows(task: TaskInfo) -> Iterator[str]:
+    """Yield how many rows each part has, and which."""
+    parts = {"train": (task.rows_train, task.train), "test": (task.rows_test, task.test)}
+    for part, (count, which) in parts.items():
+        yield f"{integer(count)} to {part}" + (f" ({which})" if which else "")
+
+
 def _target(task: TaskInfo) -> str:
     """Describe the target; records of before there were kinds hold the share alone."""
     if task.positive_rate is None or task.about_target:
-        return f"{task.kind}: {task.about_target}"
+        weights = f"; rows are weighted by {task.weight!r}" if task.weight else ""
+        return f"{task.kind}: {task.about_target}{weights}"
     return f"{task.kind}: class 1 is {share(task.positive_rate)} of the test rows"
 
 
