@@ -63,6 +63,8 @@ def read_blocks(page: str, section: str) -> list[Block]:
 def follow(blocks: Sequence[Block], clone: Path, python: Path | None = None) -> pd.DataFrame:
     """Run the blocks in a clone; return the predictions that they end with."""
     environ = _environ(clone, python)
+    if python:
+        (clone / ".venv").symlink_to(python.parent.parent)
     for number, block in enumerate(blocks):
         if block.language == "python":
             script = clone / f"guide_{number}.py"

@@ -516,35 +516,3 @@ def test_the_file_that_is_written_is_as_one_would_write_it(workspace, label, odd
     rows = pd.read_parquet(written.data(workspace / "data"))
     for name in written.pipelines:
         assert "error" not in str(explain(written.pipeline(name, 0), "cpu", rows[written.columns]))
-
-
-def guide(kind: str) -> str:
-    """Return the part of the guide in a language."""
-    text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
-    (found,) = re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)
-    return str(found)
-
-
-@pytest.mark.slow
-def test_the_commands_of_the_guide_run_as_they_stand(workspace) -> None:
-    houses().drop(columns=["", "grade", "kind"]).to_csv(workspace / "houses.csv", index=False)
-    for line in guide("sh").splitlines():
-        words = line.partition("#")[0].split()[3:]
-        pipeline(workspace, *words, *(["--repeats", "3"] if "report" in words else []))
-    assert (workspace / "reports" / "houses" / "index.html").exists()
-
-
-@pytest.mark.slow
-def test_the_script_of_the_guide_runs_as_it_stands(tmp_path: Path) -> None:
-    houses().drop(columns=["", "grade", "kind"]).to_csv(tmp_path / "houses.csv", index=False)
-    (tmp_path / "script.py").write_text(guide("python"), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "script.py"], cwd=tmp_path, text=True,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-        capture_output=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "reports" / "houses" / "index.html").exists()
-    assert "not used: 'who'" in done.stdout
-    assert "('boosting', 'cpu'," in done.stdout
-    assert float(done.stdout.split()[-1]) > 0.6

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-from tools.follow_guide import GuideError, follow, read_blocks
+from tools.follow_guide import GUIDE, ROOT, SECTION, GuideError, follow, read_blocks
 
 PYTHON = Path(sys.executable)
 TABLE = "printf 'x,kind\\n1,a\\n2,b\\n' > own.csv  # make FILE=own.csv TARGET=kind OUT=out.csv"
@@ -70,3 +71,12 @@ def test_probabilities_name_the_classes_too(followed, names, good) -> None:
     else:
         with pytest.raises(GuideError, match="name none of"):
             followed(text)
+
+
+@pytest.mark.slow
+def test_the_guide_of_the_docs_ends_in_classes(tmp_path) -> None:
+    made = shutil.ignore_patterns(".*", "data", "runs", "reports", "__pycache__")
+    clone = shutil.copytree(ROOT, tmp_path / "clone", ignore=made)
+    found = follow(read_blocks((ROOT / GUIDE).read_text(encoding="utf-8"), SECTION), clone, PYTHON)
+    assert set(found["prediction"]) <= {"Reciprocating", "Turbo-fan", "Turbo-jet"}
+    assert len(found) == 3322
