@@ -256,6 +256,17 @@ def _as_durations(column: TextColumn) -> Guess | None:
     return _fit(column, Duration(), said)
 
 
+def _as_plain_numbers(column: TextColumn) -> Guess | None:
+    """Guess numbers where a table has text: whole ones may be codes, and stay."""
+    if not column.options.typed or not is_number(kind := infer(column.cells).type):
+        return None
+    example = f"{column.name!r} is text that holds numbers, such as {column.words[0].as_py()!r}"
+    if not pa.types.is_integer(kind):
+        return _fit(column, Number(), f"{example}: read as numbers")
+    way = "kept as text; Number() for this column reads numbers"
+    return Guess(None, (f"{example}: {way}",))
+
+
 def _as_numbers(column: TextColumn) -> Guess | None:
     if guess_numbers(*column.sample).fits < _MOST:
         return None
@@ -428,6 +439,7 @@ _OF_TEXTS: tuple[_Rule, ...] = (
     _as_boolean,
     _as_dates,
     _as_durations,
+    _as_plain_numbers,
     _as_numbers,
     _as_flag,
 )

@@ -73,6 +73,7 @@ def sniff(
     ','
     """
     format, notes, what = TableFormat(), [], "the table"
+    files: list[OpenedFile] = []
     if isinstance(source, str | Path):
         files = open_files(Path(source), given=Given(encoding, delimiter, skip_rows))
         format, what = _format(files), Path(source).name
@@ -82,7 +83,7 @@ def sniff(
         cells = arrow_table(source)
     columns, more = sniff_columns(
         cells, missing=missing, day_first=day_first, decimal=decimal, stray=stray, labels=labels,
-        source=what,
+        source=what, typed=not isinstance(files[0] if files else None, CsvFile),
     )  # fmt: skip
     whole = structs.replace(format, missing=tuple(missing), columns=columns)
     return Sniffed(whole, (*notes, *more))

@@ -38,6 +38,7 @@ def sniff_columns(
     stray: Stray = "missing",
     labels: Collection[str] = (),
     source: str = "the table",
+    typed: bool = False,
 ) -> tuple[dict[str, ColumnFormat], list[str]]:
     """Return the formats of the columns that the plain rules do not read well, and what to say.
 
@@ -57,6 +58,8 @@ def sniff_columns(
         Columns of class names, in which yes and no stay words.
     source : str
         File, for messages.
+    typed : bool
+        Whether columns of text are no numbers or dates by any rule, as in Parquet.
 
     Raises
     ------
@@ -69,7 +72,7 @@ def sniff_columns(
     >>> formats["price"].unit, notes
     ('$', ["'price' holds numbers such as '$1,234.50', read as 1234.5"])
     """
-    options = Options(day_first, decimal, stray, labels, source)
+    options = Options(day_first, decimal, stray, labels, source, typed)
     null = pa.array([*MISSING, *missing], pa.string())
     columns = [
         TextColumn(name, _without(as_text(cells), null), options)

@@ -36,6 +36,7 @@ class Options:
     stray: Stray
     labels: Collection[str]
     source: str
+    typed: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ class TextColumn:
 
     @cached_property
     def plain(self) -> Cells:
-        """The values by the rules of `pandas.read_csv`."""
-        return infer(self.cells)
+        """The values by the rules of `pandas.read_csv`; text where text is a type of its own."""
+        return self.cells if self.options.typed else infer(self.cells)
 
     @cached_property
     def distinct(self) -> tuple[pa.Array, np.ndarray]:

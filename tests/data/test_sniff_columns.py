@@ -447,3 +447,20 @@ def test_whatever_is_guessed_of_what_looks_like_numbers_reads_it(values: list[st
 def test_columns_that_have_a_type_pass():
     table = pa.table({"n": [1.5, None], "b": [True, False], "c": pa.array(["1,5", "2"])})
     assert list(sniff_columns(table)[0]) == ["c"]
+
+
+TYPED: dict[str, tuple[list[str], ColumnFormat | None, str]] = {
+    "dates": (["2021-03-01", "2021-04-02"], Date(format="%Y-%m-%d"), "dates such as"),
+    "moments": (["2021-03-01T00:00:00.000"], Date(format="%Y-%m-%dT%H:%M:%S.%f"), "dates such as"),
+    "decimals": (["0.5", "12.25"], Number(), "read as numbers"),
+    "whole numbers": (["1", "2", "3"], None, "'1': kept as text; Number() for this column"),
+    "words": (["a", "b"], None, ""),
+}
+
+
+@pytest.mark.parametrize("case", TYPED)
+def test_where_columns_have_types_text_that_holds_values_is_told(case: str):
+    cells, format, said = TYPED[case]
+    found, notes = guess(*cells, typed=True)
+    assert found == format
+    assert said in "".join(notes)
