@@ -28,8 +28,8 @@ _PLAIN = re.compile(
 )
 """A number, a text that no delimiter cuts, or one that reads as prose."""
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
-_ALONE = 0.3
-"""What one column scores: less than a delimiter that cuts two lines of three alike."""
+_ALONE, _TITLED = 0.45, 0.8
+"""What one column scores, and what a line in front that no delimiter cuts leaves of a score."""
 _MOST = 0.9
 """Share of the lines below titles that must have as many cells as the line of names."""
 
@@ -151,7 +151,8 @@ def _score(records: Sequence[tuple[int, list[str]]], alone: bool) -> float:
         return _ALONE * (alone and len(alike) == len(records))
     cells = [cell for row in alike for cell in row]
     plain = sum(bool(_PLAIN.fullmatch(cell)) for cell in cells) / len(cells)
-    named = 1 if len(records[0][1]) == width else 0.5
+    first = len(records[0][1])
+    named = 1 if first == width else _TITLED if first == 1 else 0.5
     return named * plain * len(alike) / len(records)
 
 

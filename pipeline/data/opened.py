@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ import pyarrow.parquet as pq
 
 from pipeline.data.cells import is_text, read_cells
 from pipeline.data.containers import Container, container_of
-from pipeline.data.csv import CsvFile, blank_counts, without
+from pipeline.data.csv import without
+from pipeline.data.csv_file import CsvFile, blank_counts
 from pipeline.data.dialect import Given, given_by
 from pipeline.data.files import check_different, reading, table_files
 from pipeline.data.jsonlines import JsonFile
@@ -143,7 +145,18 @@ def open_files(
             )
         if type(file) is not type(first):
             raise DataError(f"{path}: {first.path.name} and {file.path.name} are of two kinds")
+        if given is None:
+            _warn_of_guesses(file)
     return files
+
+
+def _warn_of_guesses(file: OpenedFile) -> None:
+    """Say what no format told and another reader might see otherwise."""
+    told = "; a TableFormat says it for good"
+    if not isinstance(file, ArrowFile) and file.text.guessed:
+        warnings.warn(f"{file.path}: {file.text.describe()}{told}", UserWarning, stacklevel=4)
+    if isinstance(file, CsvFile) and file.titles:
+        warnings.warn(f"{file.path}: {file.skipped}{told}", UserWarning, stacklevel=4)
 
 
 def read_cells_of(files: Sequence[OpenedFile], columns: Sequence[str]) -> pa.Table:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from pipeline.data import csv, frames
 from pipeline.data.convert import from_column
-from pipeline.data.csv import CsvFile
+from pipeline.data.csv_file import CsvFile, Span
 from pipeline.data.files import check_columns, table_files
 from pipeline.data.opened import OpenedFile, as_formatted, open_files, read_cells_of
 from pipeline.data.partitioned import compute
@@ -87,7 +87,7 @@ class Part(NamedTuple):
     """Rows of a file: of a span of bytes, or all."""
 
     file: OpenedFile
-    span: csv.Span
+    span: Span
 
     def values(self, names: Sequence[str], format: TableFormat | None) -> dict[str, csv.Cells]:
         """Return columns, those of CSV without a format as cells of text."""
@@ -153,7 +153,7 @@ def scan_files(
     return X, y[target].to_numpy()
 
 
-def _spans(file: OpenedFile, size: int) -> list[csv.Span]:
+def _spans(file: OpenedFile, size: int) -> list[Span]:
     if not isinstance(file, CsvFile):
         return [None]
     file.warn_open_end()

@@ -11,14 +11,13 @@ from typing import Any
 from msgspec import structs
 
 from pipeline.data.arrow_tables import arrow_table
-from pipeline.data.csv import CsvFile
-from pipeline.data.dialect import Given, find_dialect, looks_like_data
+from pipeline.data.csv_file import CsvFile
+from pipeline.data.dialect import Given, looks_like_data
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.jsonlines import JsonFile
 from pipeline.data.opened import OpenedFile, open_files, read_cells_of
 from pipeline.data.sniff_columns import sniff_columns
 from pipeline.data.table_format import TableFormat
-from pipeline.data.text import TextFile
 from pipeline.data.text_column import Stray
 
 
@@ -101,27 +100,16 @@ def _format(files: list[OpenedFile]) -> TableFormat:
 
 def _notes(file: OpenedFile) -> Iterator[str]:
     if isinstance(file, CsvFile | JsonFile) and file.text.encoding != "utf-8":
-        yield f"{file.path.name}: {_encoded(file.text)}"
+        yield f"{file.path.name}: {file.text.describe()}"
     if isinstance(file, JsonFile) and file.nested:
         yield f"{file.path.name}: the objects and lists in {list(file.nested)} are read as texts"
     if isinstance(file, CsvFile):
         yield from (f"{file.path.name}: {note}" for note in _of_csv(file))
 
 
-def _encoded(text: TextFile) -> str:
-    if not text.guessed:
-        return f"is read as {text.encoding}"
-    with text.lines() as lines:
-        decoded = (text.decode(line) for line in lines if not line.isascii())
-        words = re.findall(r"\w*[^\x00-\x7f]+\w*", next(decoded, ""))
-    return f"is not UTF-8 and is read as {text.encoding}, such as {(words or [''])[0]!r}"
-
-
 def _of_csv(file: CsvFile) -> Iterator[str]:
-    titles = find_dialect(file.text, file.delimiter).titles
-    if file.skip_rows and titles:
-        what = f"{file.skip_rows} line{'s' * (file.skip_rows > 1)} above the names"
-        yield f"{what} not read, such as {titles[0][:60]!r}"
+    if file.titles:
+        yield file.skipped
     if looks_like_data(file.names):
         names = ", ".join(map(repr, file.names[:5]))
         yield (

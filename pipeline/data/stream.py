@@ -12,6 +12,7 @@ import pyarrow as pa
 from pipeline.data import csv
 from pipeline.data.cells import is_text, plain_types
 from pipeline.data.containers import container_of
+from pipeline.data.csv_file import CsvFile
 from pipeline.data.files import reading, table_files
 from pipeline.data.opened import BROKEN, ArrowFile, OpenedFile, as_formatted, open_files
 from pipeline.data.table_format import TableFormat, Text
@@ -86,12 +87,12 @@ class TableFile:
                 yield pa.table({n: self._values(cells[n], n, row, types) for n in columns})
                 row += len(cells)
         for file in self.files:
-            if isinstance(file, csv.CsvFile):
+            if isinstance(file, CsvFile):
                 file.warn_open_end()
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
         """Yield columns of all files, with one type for each."""
-        schemas = [file.schema for file in self.files if not isinstance(file, csv.CsvFile)]
+        schemas = [file.schema for file in self.files if not isinstance(file, CsvFile)]
         several = pa.unify_schemas(schemas, promote_options="permissive") if schemas[1:] else None
         for file in self.files:
             for batch in file.batches(columns, size):
@@ -102,7 +103,7 @@ class TableFile:
     def _types(self, columns: Sequence[str]) -> dict[str, csv.ColumnType]:
         """Return the types of cells of CSV that have neither a kind nor a format."""
         free = [n for n in columns if self.kinds.get(n) not in csv.NOUNS and not self._formatted(n)]
-        files = [file for file in self.files if isinstance(file, csv.CsvFile)]
+        files = [file for file in self.files if isinstance(file, CsvFile)]
         return csv.merge_types(file.types(free) for file in files) if files else {}
 
     def _formatted(self, name: str) -> bool:
@@ -116,7 +117,7 @@ class TableFile:
     ) -> csv.Cells:
         kind, where = self.kinds.get(name, ""), f"{self.path}: column {name!r}"
         formatted = self._formatted(name)
-        if formatted or not isinstance(self.files[0], csv.CsvFile):
+        if formatted or not isinstance(self.files[0], CsvFile):
             cells = as_formatted(cells, name, self.format, where, row)
         if formatted:
             return cells

@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import lzma
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,6 +122,15 @@ class TextFile:
     def decode(self, cell: str) -> str:
         """Return a text that was cut out of the lines."""
         return cell.encode("latin-1").decode(self.encoding if self.seekable else "utf-8")
+
+    def describe(self) -> str:
+        """Say how the file is read, and where that is only likely, show a word of it."""
+        if not self.guessed:
+            return f"is read as {self.encoding}"
+        with self.lines() as lines:
+            decoded = (self.decode(line) for line in lines if not line.isascii())
+            words = re.findall(r"\w*[^\x00-\x7f]+\w*", next(decoded, ""))
+        return f"is not UTF-8 and is read as {self.encoding}, such as {(words or [''])[0]!r}"
 
     def _pass(self) -> _Pass:
         decoder = codecs.getincrementaldecoder(self.encoding)()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ TITLES = {
     "as spreadsheets export it": b"Prices;;\n;;\na;b;c\n1;2;3\n4;5;6\n",
     "in two columns": b"Prices;\na;b\n1;2\n4;5\n",
     "comments": b"# by x\n# of, 2024\na,b,c,d\n1,2,3,4\n4,5,6,7\n",
+    "with another delimiter": b"Prices, all\nBy us.\na;b;c\n1;2,5;3\n4;5,5;6\n",
     "in quotes": b'"Prices,\nall of 2024"\na,b,c\n1,2,3\n4,5,6\n',
 }
 
@@ -82,11 +84,12 @@ def test_lines_agree_on_a_delimiter(case: str, tmp_path: Path) -> None:
 def test_lines_above_the_names_are_skipped_and_said(case: str, tmp_path: Path) -> None:
     path = written(tmp_path, TITLES[case])
     found = sniff(path)
-    table = read_table(path, found.format)
+    table = read_table(path, structs.replace(found.format, columns={}))
     assert table.column_names[:2] == ["a", "b"]
     assert table["a"].to_pylist() == [1, 4]
-    assert "above the names not read, such as " in found.notes[0]
-    assert table.equals(read_table(path))
+    assert re.search("above the names (is|are) not read: '", found.notes[0])
+    with pytest.warns(UserWarning, match="above the names (is|are) not read: '"):
+        assert table.equals(read_table(path))
 
 
 @pytest.mark.parametrize("case", NAMES)
