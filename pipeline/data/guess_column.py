@@ -85,8 +85,9 @@ def guess_column(column: TextColumn) -> Guess:
         return _as_flag(column) or Guess()
     if not pa.types.is_string(kind):
         return Guess()
-    looked_at = len(column.words) > 0 and not column.is_prose
-    return (_first(_OF_TEXTS, column) if looked_at else None) or _as_text(column)
+    if column.is_prose or not len(column.words):
+        return _as_text(column)
+    return _first(_OF_TEXTS if column.has_digits else _OF_WORDS, column) or _as_text(column)
 
 
 def _first(rules: tuple[_Rule, ...], column: TextColumn) -> Guess | None:
@@ -411,7 +412,7 @@ def _say_spellings(
 
 def _say_mostly(column: TextColumn) -> tuple[str, ...]:
     """Say that a column is text though most of its cells are numbers or dates."""
-    if column.is_prose or not len(column.words) or guess_dates.are_seasons(column.words):
+    if column.is_prose or not column.has_digits or guess_dates.are_seasons(column.words):
         return ()
     words, counts = column.sample
     found = guess_numbers(words, counts, column.options.decimal)
@@ -443,5 +444,6 @@ _OF_TEXTS: tuple[_Rule, ...] = (
     _as_numbers,
     _as_flag,
 )
+_OF_WORDS: tuple[_Rule, ...] = (_as_boolean, _as_flag)
 _OF_INTEGERS: tuple[_Rule, ...] = (_as_flag, _as_code, _as_days)
 _OF_FLOATS: tuple[_Rule, ...] = (_as_flag, _as_thousands)

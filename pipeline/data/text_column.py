@@ -21,8 +21,8 @@ NAMED = 5
 """So many rows or cells are named in a sentence."""
 SAMPLE = 1000
 """So many cells tell which guesses are worth a look at all cells."""
-_MARK = 16
-"""No mark of a missing value has as many characters."""
+_MAY_BE_MARK = r"^(?:\D{0,19}|#.{1,9}|.*(?:0000|9999).*)$"
+"""What all marks of missing values look like."""
 _LONG = 45
 """Characters beyond which cells are prose, on average."""
 
@@ -80,9 +80,14 @@ class TextColumn:
         return self.distinct[0] if self.is_prose else tidy(self.distinct[0])
 
     @cached_property
+    def has_digits(self) -> bool:
+        """Whether a word holds a digit."""
+        return bool(pc.any(pc.match_substring_regex(self.words, r"\d")).as_py())
+
+    @cached_property
     def marks(self) -> tuple[str, ...]:
         """The tidy cells that stand for no value, among numbers or dates."""
-        short = self.tidied.filter(pc.less(pc.utf8_length(self.tidied), _MARK)).to_pylist()
+        short = self.tidied.filter(pc.match_substring_regex(self.tidied, _MAY_BE_MARK)).to_pylist()
         found = (each for each in short if stands_for_none(each, among_words=False))
         return tuple(dict.fromkeys(found))
 
