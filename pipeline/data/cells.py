@@ -49,6 +49,28 @@ _UNITS = {
 }
 _DIGITS = r"\d+(?:\.\d+)?"
 _ISO = rf"^[+-]?P(?:{_DIGITS}W)?(?:{_DIGITS}D)?(?:T(?:{_DIGITS}H)?(?:{_DIGITS}M)?(?:{_DIGITS}S)?)?$"
+_MONTHS = {
+    "Jan": "januar|jänner|janvier|janv|enero|ene|gennaio|gen|januari|janeiro",
+    "Feb": "februar|février|fevrier|févr|fevr|febrero|febbraio|februari|fevereiro|fev",
+    "Mar": "märz|maerz|mär|mrz|mars|marzo|maart|mrt|março|marco",
+    "Apr": "avril|avr|abril|abr|aprile",
+    "May": "mai|mayo|maggio|mag|mei|maio",
+    "Jun": "juni|juin|junio|giugno|giu|junho",
+    "Jul": "juli|juillet|juil|julio|luglio|lug|julho",
+    "Aug": "août|aout|agosto|ago|augustus",
+    "Sep": "sept|septembre|septiembre|setiembre|settembre|set|setembro",
+    "Oct": "oktober|okt|octobre|octubre|ottobre|ott|outubro|out",
+    "Nov": "novembre|noviembre|novembro",
+    "Dec": "dezember|dez|décembre|decembre|déc|diciembre|dic|dicembre|dezembro",
+}
+"""German, French, Spanish, Italian, Dutch and Portuguese; `strptime` knows English alone."""
+_SPELLINGS = (
+    (r"(?i)\b(\d{1,2})(?:st|nd|rd|th|er)\b", r"\1"),
+    (r"(?i)(\d) de (\pL+) de (\d)", r"\1 \2 \3"),
+    (r"(?i)\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\.", r"\1"),
+    (r"(?i)\b(\d{1,2}) ?([ap])\.? ?m\b\.?", r"\1 \2m"),
+    (r"(?i)(\d) ?(?:utc|gmt|z)$", r"\1Z"),
+)
 _PART = r"\d+(?:\.\d*)? ?(?:W|D|h|min|s|ms|us|ns)"
 _CLOCK = r"[+-]?\d+:\d\d:\d\d(?:\.\d+)?"
 _LENGTH = rf"^[+-]?(?:{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)$"
@@ -314,16 +336,16 @@ def spell_dates(words: Cells) -> Cells:
 
     >>> spell_dates(pa.array(["1st Sept. 2018, 9:05 a.m.", "2018-02-01 10:00 UTC"])).to_pylist()
     ['1 Sep 2018, 9:05 am', '2018-02-01 10:00Z']
+    >>> spell_dates(pa.array(["1. März 2018", "3 de febrero de 2018"])).to_pylist()
+    ['1. Mar 2018', '3 Feb 2018']
     """
-    if not _holds(words, "[A-Za-z]"):
+    if not _holds(words, r"\pL"):
         return words
-    for written, meant in (
-        (r"(?i)\b(\d{1,2})(?:st|nd|rd|th)\b", r"\1"),
-        (r"(?i)\bsept\b", "Sep"),
-        (r"(?i)\b(jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec)\.", r"\1"),
-        (r"(?i)\b(\d{1,2}) ?([ap])\.? ?m\b\.?", r"\1 \2m"),
-        (r"(?i)(\d) ?(?:utc|gmt|z)$", r"\1Z"),
-    ):
+    if _holds(words, rf"(?i)(^|\PL)(?:{'|'.join(_MONTHS.values())})(\PL|$)"):
+        for month, names in _MONTHS.items():
+            pattern = rf"(?i)(^|\PL)(?:{names})(\PL|$)"
+            words = pc.replace_substring_regex(words, pattern, rf"\1{month}\2")
+    for written, meant in _SPELLINGS:
         words = pc.replace_substring_regex(words, written, meant)
     return words
 

@@ -91,6 +91,13 @@ READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
     "year first": (["2018/02/01", "2018/02/13"], Date(format="%Y/%m/%d"), ["0201", "0213"]),
     "month by name": (["01 Feb 2018", "2 Mar 2018"], Date(format="%d %b %Y"), ["0201", "0302"]),
     "month and comma": (["Feb 1, 2018", "May 2, 2018"], Date(format="%b %d, %Y"), ["0201", "0502"]),
+    "in German": (["1. Februar 2018", "2. März 2018"], Date(format="%d. %b %Y"), ["0201", "0302"]),
+    "in French": (["1er févr. 2018", "2 août 2018"], Date(format="%d %b %Y"), ["0201", "0802"]),
+    "in Spanish": (
+        ["1 de febrero de 2018", "2 de mayo de 2018"],
+        Date(format="%d %b %Y"),
+        ["0201", "0502"],
+    ),
     "short year": (["1-Feb-18", "13-Mar-18"], Date(format="%d-%b-%y"), ["0201", "0313"]),
     "of SAS": (["01FEB2018", "13MAR2018"], Date(format="%d%b%Y"), ["0201", "0313"]),
     "AM and PM": (
@@ -324,7 +331,7 @@ CAUTIONS = {
     "infinite numbers": (["1.5", "inf", "2"], "infinite numbers: rows 1, 4"),
     "units": (["12 kg", "500 g"], "numbers with 'kg', 'g' beside them"),
     "millions": (["$1.2M", "$3.5M"], "numbers with '$ M' beside them"),
-    "months of Germany": (["1. Februar 2018", "2. März 2018"], "write them as 2018-02-01 10:30"),
+    "other months": (["1 лютого 2018", "2 лютого 2018"], "write them as 2018-02-01 10:30"),
     "quarters": (["2018 Q1", "2018 Q2"], "look like dates or times, such as '2018 Q1'"),
     "minutes": (["75:30", "80:10", "3:20"], "look like dates or times, such as '75:30'"),
     "two decimal marks": (["1,5", "2.5"], "look like numbers, such as '1,5'"),
