@@ -20,8 +20,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import pipeline
 from pipeline import Accelerated, CalendarFeatures, predict_file
-from pipeline.data.convert import from_arrow
-from pipeline.data.read import read_table
 from pipeline.data.table_format import Boolean, Date, Duration, Number, TableFormat, Text, Time
 from pipeline.errors import DataError
 from pipeline.serving.save import About
@@ -113,7 +111,7 @@ FORMATS: dict[str, tuple[Callable[[Path], Any], dict[str, Any]]] = {
 def model_of(format: TableFormat, folder: Path) -> tuple[Path, np.ndarray]:
     """Return a saved model, and what it says of the table that it has learnt from."""
     as_csv()(folder / "fit.csv")
-    X = from_arrow(read_table(folder / "fit.csv", structs.replace(FORMAT, delimiter=";")))
+    X = pipeline.read_table(folder / "fit.csv", structs.replace(FORMAT, delimiter=";"))
     model = Accelerated(make_pipeline(STEPS, LogisticRegression()), device="cpu").fit(X, TARGET)
     return pipeline.save(model, folder / "model", About(format=format)), model.predict_proba(X)
 

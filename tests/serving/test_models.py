@@ -62,6 +62,8 @@ def test_a_model_remembers_how_its_table_was_read(tmp_path: Path) -> None:
     assert first.table_format_ == FORMAT
     again = pipeline.load(pipeline.save(first, tmp_path / "b"), "cpu")
     assert again.table_format_ == FORMAT
+    fitted.table_format_ = FORMAT
+    assert pipeline.load(pipeline.save(fitted, tmp_path / "e"), "cpu").table_format_ == FORMAT
     other = pipeline.save(first, tmp_path / "c", About(format=TableFormat(delimiter="|")))
     assert pipeline.load(other, "cpu").table_format_ == TableFormat(delimiter="|")
     assert again.fit(X, X["width"]).table_format_ is None, "fitted on other rows"
