@@ -29,11 +29,15 @@ from pipeline.benchmark.dependence import (
     named_group,
     words_of,
 )  # fmt: skip
-from pipeline.benchmark.leaks import NEARLY, Answer, Coded, alone, coded, same, summed
+from pipeline.benchmark.leaks import NEARLY, Answer, Coded, alone, coded, same, stands_out, summed
 from pipeline.data.drift import count_rows, drift, fit_profiles
+from pipeline.data.schema import kind_of
 
 MOST_ROWS, MOST_CELLS = 100_000, 10_000_000
 """Of the sample."""
+MOST_COLUMNS = 2_000
+MOST_KEYS = 50
+"""Columns among which those are looked for that tell rows apart."""
 NAMED = 5
 """Columns or rows that a sentence names."""
 FEW_ROWS = 400
@@ -95,8 +99,9 @@ def _every(table: _Table, by_time: str, groups: str) -> Iterator[str]:
         yield from _target(table)
         yield from _leaks(table)
         yield from _repeats(table)
-        yield from [] if groups else _groups(table)
-        yield from [] if by_time else _times(table)
+        grouped = [] if groups else [*_groups(table)]
+        yield from grouped
+        yield from [] if by_time else _times(table, together=bool(groups or grouped))
         yield from _ids(table)
     yield from _columns(table)
     yield from _size(table)
@@ -108,9 +113,10 @@ class _Table:
     def __init__(
         self, table: Any, target: str, kind: str, features: Sequence[str], test: np.ndarray | None
     ) -> None:
-        self.whole, self.name, self.kind, self.features = table, target, kind, features
-        self.all_rows = len(table)
-        known = sampled(table, target, features)
+        self.whole, self.name, self.kind = table, target, kind
+        self.features = features[:MOST_COLUMNS]
+        self.all_rows, self.all_columns = len(table), len(features)
+        known = sampled(table, target, self.features)
         known[target] = _typed(known[target])
         answers: Any = coded(known[target])
         self.missing = answers.gaps / max(len(known), 1)
@@ -150,7 +156,8 @@ class _Table:
     @cached_property
     def every(self) -> list[Coded]:
         """The same of all columns of the table but the target."""
-        names = [name for name in map(str, self.frame.columns) if name != self.name]
+        others = (name for name in map(str, self.frame.columns) if name != self.name)
+        names = [*dict.fromkeys([*self.features, *others])][:MOST_COLUMNS]
         return [found for name in names if (found := self[name]) is not None]
 
     @cached_property
@@ -174,19 +181,22 @@ def sampled(table: pa.Table | pd.DataFrame, target: str, features: Sequence[str]
     target : str
     features : sequence of str
     """
-    most = max(min(MOST_ROWS, MOST_CELLS // max(len(features), 1)), 1_000)
-    parts = -(-len(table) // most)
+    parts = -(-len(table) // _most_rows(len(features)))
     if parts <= 1:
         return _pandas(table)
-    head = _pandas(_first(table, 10_000))
-    names = [name for name in dict.fromkeys(features) if name in head]
-    distinct = {name: head[name].astype(str).nunique() for name in names}
-    by = sorted(names, key=lambda name: -distinct[name])[:3] or [target]
+    head = _pandas(_first(table, 2_000))
+    names = [name for name in dict.fromkeys(features) if name in head][:MOST_KEYS]
+    distinct = {name: found.distinct for name in names if (found := coded(head[name]))}
+    by = sorted(distinct, key=lambda name: -distinct[name])[:3] or [target]
     keys = _pandas(table.select(by) if isinstance(table, pa.Table) else table[by])
     rows = np.flatnonzero(hashes(keys) % parts == 0)
     if isinstance(table, pa.Table):
         return _pandas(table.take(rows)).set_axis(rows)
     return _pandas(table.iloc[rows]).set_axis(rows)
+
+
+def _most_rows(columns: int) -> int:
+    return max(min(MOST_ROWS, MOST_CELLS // max(columns, 1)), 1_000)
 
 
 def _first(table: Any, rows: int) -> Any:
@@ -208,7 +218,7 @@ def _plain(field: pa.Field) -> pa.Field:
 
 def hashes(frame: pd.DataFrame) -> np.ndarray:
     """Return a number for each row, the same for rows that are the same."""
-    plain = [name for name in frame.columns if coded(frame[name].iloc[:1_000]) is not None]
+    plain = [name for name in frame.columns if kind_of(frame[name].infer_objects()) != "other"]
     return np.asarray(pd.util.hash_pandas_object(frame[plain], index=False))
 
 
@@ -285,7 +295,10 @@ def _leaks(table: _Table) -> Iterator[str]:
     """Yield which columns tell the target, alone or together."""
     twins = {c.name: how for c in table.columns if (how := same(c, table.target, table.kind))}
     scores = {c.name: alone(c, table.answer) for c in table.columns if c.name not in twins}
-    found = {n: score for n, score in scores.items() if score >= NEARLY[table.answer.measure]}
+    least = NEARLY[table.answer.measure]
+    if table.kind != "regression" and stands_out(scores, table.answer):
+        least = max(scores.values())
+    found = {n: score for n, score in scores.items() if score >= least}
     table.leaking = {*twins, *found}
     yield from (f"{n!r} {how}: leave it out (IGNORE={n})." for n, how in twins.items())
     best = sorted(found, key=lambda name: -found[name])[:NAMED]
@@ -352,7 +365,8 @@ def _counted(table: Any, name: str) -> tuple[int, int]:
     )
 
 
-def _times(table: _Table) -> Iterator[str]:
+def _times(table: _Table, *, together: bool) -> Iterator[str]:
+    """Yield how the target changes with time; rows that belong together are alike anyway."""
     if len(table.frame) < 100 or table.later(table.rows):
         return
     times = [column for column in table.every if is_time(column)]
@@ -366,7 +380,7 @@ def _times(table: _Table) -> Iterator[str]:
                 f"to come; to judge that: SPLIT=time BY={column.name}."
             )
             return
-    if in_order(table.answer, table.target, table.columns):
+    if not together and in_order(table.answer, table.target, table.every):
         yield (
             f"Neighbouring rows have alike values of {table.name!r}: if the rows are in order of "
             "time or place, scores of a random split are too good for new ones; split by a column "
@@ -427,9 +441,11 @@ def _size(table: _Table) -> Iterator[str]:
         width = f": an accuracy is known to ±{0.98 / max(n // 4, 1) ** 0.5:.2f} at worst"
         rest = "" if table.kind == "regression" else width
         yield f"{n} rows: a quarter of them are {n // 4} to judge by{rest}."
-    if len(table.features) >= n:
+    if table.all_columns > MOST_COLUMNS:
+        yield f"Only the first {MOST_COLUMNS:,} columns were looked through."
+    if table.all_columns >= n:
         yield (
-            f"{len(table.features):,} columns and {n:,} rows: a model can fit anything; take fewer "
+            f"{table.all_columns:,} columns and {n:,} rows: a model can fit anything; take fewer "
             "columns (FEATURES=…) or a strong penalty."
         )
 
@@ -457,7 +473,8 @@ def of_split(
         return []
     train, test = _pandas(train), _pandas(test)
     train[target], test[target] = _typed(train[target]), _typed(test[target])
-    names = [n for n in map(str, features) if n != target and coded(train[n]) is not None]
+    names = [str(name) for name in features if name != target][:MOST_COLUMNS]
+    names = [name for name in names if kind_of(train[name].infer_objects()) != "other"]
     with np.errstate(all="ignore"):
         return [
             *_answers(train[target], test[target], kind),
@@ -520,6 +537,8 @@ def _shared(train: pd.DataFrame, test: pd.DataFrame) -> Iterator[str]:
 
 
 def _drifted(train: pd.DataFrame, test: pd.DataFrame) -> Iterator[str]:
+    most = _most_rows(len(train.columns))
+    train, test = (part.iloc[:: -(-len(part) // most)] for part in (train, test))
     profile = fit_profiles(train)
     counted = count_rows(test, profile)
     rows = 1 / max(len(train), 1) + 1 / max(len(test), 1)

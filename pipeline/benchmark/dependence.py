@@ -21,12 +21,15 @@ GROUPS = {
     "vehicle", "visitor", "well", "writer",
 }  # fmt: skip
 TIMES = {
-    "date", "day", "epoch", "hour", "minute", "month", "period", "quarter", "season", "t", "time",
-    "timestamp", "week", "year",
+    "created", "date", "datetime", "day", "epoch", "hour", "minute", "month", "period", "quarter",
+    "season", "t", "time", "timestamp", "ts", "week", "year",
 }  # fmt: skip
+CALENDAR = {"date", "datetime", "epoch", "period", "timestamp", "ts", "year"}
+"""Names of numbers that say when, in whatever order the rows are."""
 BORN = {"birth", "birthday", "born", "dob"}
 LEAST_DIFFERENT = 0.05
 """Share of the rows that differ, below which all are of a few kinds."""
+LEAST_TIMES = 8
 MANY_KINDS, MOST_ROWS_OF_ONE = 10, 200
 """Of a group that is known by its name alone: values at least, rows of one at most."""
 
@@ -96,11 +99,13 @@ def _alike(column: Coded, y: np.ndarray, bins: int = 0) -> float:
 def is_time(column: Coded) -> bool:
     """Tell whether a column says when: a date, or a number of that name that rises."""
     words = words_of(column.name)
-    if column.distinct < 10 or words & BORN:
+    if column.distinct < LEAST_TIMES or words & BORN:
         return False
     if column.kind == "date":
         return bool(np.nanmax(column.numbers) - np.nanmin(column.numbers) > 86_400)
-    return column.kind == "number" and bool(words & TIMES) and _rises(column.numbers)
+    if column.kind != "number" or not words & TIMES:
+        return False
+    return column.name.lower() in CALENDAR or _rises(column.numbers)
 
 
 def _rises(values: np.ndarray) -> bool:
@@ -140,6 +145,10 @@ def in_order(answer: Answer, target: Coded, columns: Sequence[Coded]) -> bool:
 
 
 def _sorted(columns: Sequence[Coded]) -> bool:
+    """Tell whether a column rises or falls down the rows, or has each value in one place."""
+    few = [c.codes for c in columns if 1 < c.distinct <= len(c.codes) / 2]
+    if any((np.diff(codes) != 0).sum() < codes.max() + 1 for codes in few):
+        return True
     numbers = [c.numbers for c in columns if c.distinct > 1 and not c.gaps]
     return any(_rises(values) or _rises(-values) for values in numbers)
 

@@ -1,12 +1,12 @@
 """How much of a target a single column tells, or a few columns together.
 
 Each column alone predicts rows that it did not learn from: by the mean of the target in each of its
-values, or in each of its quantiles, of two halves crosswise. That costs a sort a column.
+values, or in each range of as many of them, of two halves crosswise. That costs a sort a column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +16,12 @@ from scipy.stats import rankdata
 from pipeline.data.schema import kind_of
 
 BINS = 128
-"""Quantiles of a number, at most."""
+"""Ranges of a number, at most."""
 PER_BIN = 10
 NEARLY = {"AUC": 0.99, "accuracy beyond guessing": 0.97, "R²": 0.97}
 """Held-out scores of one column that deserve a question."""
+ALONE = {"AUC": (0.95, 0.7), "accuracy beyond guessing": (0.9, 0.3)}
+"""The best column's score, if the next one has no more than the second."""
 EXACT = 1e-9
 MOST_SUMMED, ROWS_SUMMED = 200, 5_000
 
@@ -143,6 +145,20 @@ def alone(column: Coded, answer: Answer) -> float:
     return float(1 - ((answer.y - guess) ** 2).mean() / max(answer.y.var(), EXACT))
 
 
+def stands_out(scores: Mapping[str, float], answer: Answer) -> bool:
+    """Tell whether one column says nearly all, and each other little.
+
+    Parameters
+    ----------
+    scores : mapping of str to float
+        Of the columns, from `alone`.
+    answer : Answer
+    """
+    most, least = ALONE[answer.measure]
+    best, *others = sorted(scores.values(), reverse=True) or [0.0]
+    return best >= most and len(others) > 1 and others[0] <= least
+
+
 def _bins(column: Coded) -> np.ndarray:
     """Return the bin of each row, that of the missing ones last."""
     n = len(column.codes)
@@ -150,8 +166,7 @@ def _bins(column: Coded) -> np.ndarray:
     missing = column.codes < 0
     if column.kind == "text" or column.distinct <= most:
         return np.where(missing, column.distinct, column.codes)
-    edges = np.unique(np.nanquantile(column.numbers, np.linspace(0, 1, most + 1)[1:-1]))
-    return np.where(missing, len(edges) + 1, np.searchsorted(edges, column.numbers, side="right"))
+    return np.where(missing, most, column.codes * most // column.distinct)
 
 
 def _means(bins: np.ndarray, y: np.ndarray, count: int) -> np.ndarray:
@@ -176,9 +191,10 @@ def same(column: Coded, target: Coded, kind: str) -> str:
         return ""
     if kind == "regression":
         return _scaled(column, target)
-    pairs = np.unique(np.stack([column.codes, target.codes]), axis=1).shape[1]
-    is_it = pairs == column.distinct == len(np.unique(target.codes))
-    return "is the target under another name" if is_it else ""
+    if column.distinct != target.distinct:
+        return ""
+    pairs = np.unique(column.codes * target.distinct + target.codes)
+    return "is the target under another name" if len(pairs) == target.distinct else ""
 
 
 def _scaled(column: Coded, target: Coded) -> str:

@@ -77,6 +77,11 @@ LEAKS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
         GOOD,
         "'score' (AUC 0.99",
     ),
+    "the classes but for some": (
+        lambda: table(score=is_yes(table()) ^ (draw().random(N) < 0.04)).drop(columns="size"),
+        GOOD,
+        "'score' (AUC 0.9",
+    ),
     "a date that only some have": (
         lambda: table(
             closed=pd.date_range("2020", periods=N).where(pd.Series(is_yes(table())).to_numpy())
@@ -144,6 +149,11 @@ ROWS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
         lambda: of_time().drop(columns="sold").assign(hour=np.arange(N) * 2.0),
         PRICE,
         "SPLIT=time BY=hour",
+    ),
+    "years in any order": (
+        lambda: table(year=np.arange(N) % 9 + 2010, price=np.arange(N) % 9 + draw().normal(size=N)),
+        PRICE,
+        "SPLIT=time BY=year",
     ),
     "a walk": (
         lambda: table(price=draw().normal(size=N).cumsum()),
@@ -322,6 +332,14 @@ def test_a_long_table_is_sampled_with_its_copies_together(monkeypatch: pytest.Mo
     assert "88.9 % of the rows repeat an earlier one" in said(frame, *PRICE)
 
 
+def test_of_a_wide_table_the_first_columns_are_looked_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cautions, "MOST_COLUMNS", 3)
+    assert said(table(), *GOOD) == ""
+    assert said(table(x=1), *GOOD) == "Only the first 3 columns were looked through."
+
+
 SPLITS: dict[str, tuple[pd.DataFrame, pd.DataFrame, tuple[str, str], str]] = {
     "shared rows": (table(600), table(600)[300:], PRICE, "100.0 % of the test rows are among"),
     "another range": (
@@ -415,3 +433,11 @@ def test_any_column_of_any_length_can_be_looked_at(rows: int, target: str) -> No
     for kind in kinds:
         of_table(frame, target, kind, list(frame))
         of_split(frame[: rows // 2], frame[rows // 2 :], target, list(frame), kind)
+
+
+def test_rows_sorted_by_a_column_are_in_no_order_of_time() -> None:
+    frame = of_groups().drop(columns="weight")
+    for by in (["who"], ["town", "price"], ["price"]):
+        found = said(frame.sort_values(by, ignore_index=True).drop(columns="who"), *PRICE)
+        assert ("Neighbouring" in found) == (by == ["who"])
+        assert "Neighbouring" not in said(frame.sort_values(by, ignore_index=True), *PRICE)
