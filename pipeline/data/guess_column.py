@@ -280,7 +280,7 @@ def _as_numbers(column: TextColumn) -> Guess | None:
     return guess._replace(
         notes=(*filter(None, said), *_caution_of_values(column, guess.values)),
         decimal=found.format.decimal if tells else None,
-        open=found.open,
+        open=found.open and column.options.decimal is None,
     )
 
 
@@ -299,7 +299,11 @@ def _say_numbers(column: TextColumn, found: Numbers, values: pa.Array) -> str:
         return ""
     example, value = cells.filter(odd)[0].as_py(), values.filter(odd)[0].as_py()
     said = f"{column.name!r} holds numbers such as {example!r}, read as {value:.15g}"
-    if not found.open or found.format.thousands != ",":
+    if not found.open:
+        return said
+    if column.options.decimal:
+        return f"{said}, as asked or as other columns say"
+    if found.format.thousands != ",":
         return said
     return (
         f"{said}: a guess, since no cell tells whether its comma is one of thousands or of "
@@ -348,7 +352,16 @@ def _as_thousands(column: TextColumn) -> Guess | None:
         return None
     if column.options.decimal == ",":
         return _as_numbers(column)
-    return _plain_numbers(column)._replace(decimal=None, open=not column.last)
+    guess = _plain_numbers(column)._replace(decimal=None, open=not column.last)
+    if column.options.decimal or not column.last:
+        return guess
+    example = column.words.filter(pointed)[0].as_py()
+    said = (
+        f"{column.name!r}: all points are followed by three digits, as in {example!r}, and are "
+        "read as decimal points; DECIMAL=, (on the command line --decimal ,) reads them as "
+        "thousands"
+    )
+    return guess._replace(notes=(said, *guess.notes))
 
 
 def _caution_of_values(column: TextColumn, values: pa.Array) -> tuple[str, ...]:
@@ -358,10 +371,11 @@ def _caution_of_values(column: TextColumn, values: pa.Array) -> tuple[str, ...]:
         rows = column.rows(cells.filter(infinite))
         notes.append(f"{column.name!r} holds infinite numbers: {say_rows(rows)} infinite")
     if (far := far_value(values, counts)) is not None:
-        n = column.rows(cells.filter(pc.equal(values, far)))
+        spelled = cells.filter(pc.equal(values, far))
         notes.append(
-            f"{column.name!r} holds {far:g} in {len(n)} rows, far from all other values; if it "
-            f"stands for a missing value, write Number(missing=('{far:g}',)) for this column"
+            f"{column.name!r} holds {far:g} in {len(column.rows(spelled))} rows, far from all "
+            "other values; if it stands for a missing value, write "
+            f"Number(missing={tuple(spelled.to_pylist())}) for this column"
         )
     return tuple(notes)
 

@@ -35,7 +35,7 @@ _STYLES: tuple[tuple[Decimal, str], ...] = (
     (",", "'"),
 )
 """Marks of decimals and thousands; of those that fit as well, the first counts."""
-_NO_NUMBERS = {".": r"^[12]?\d?\d(\.[012]\d\d){3}$", " ": r"^\d{3} \d{3} \d{3}$"}
+_NO_NUMBERS = {".": r"^[12]?\d?\d(\.[012]\d\d){3}$", " ": r"^(\d{3} \d{3} \d{3}|\+.*)$"}
 """Addresses of machines, phone numbers: what parts their groups -> what all cells look like."""
 _MANY = 20
 
@@ -49,7 +49,7 @@ class Numbers(NamedTuple):
     fits : float
         Share of the cells.
     open : bool
-        Whether each comma or point may be one of decimals or one of thousands.
+        Whether no cell tells if the comma or the point is one of decimals or of thousands.
     """
 
     format: Number
@@ -72,6 +72,8 @@ def guess_numbers(words: pa.Array, counts: np.ndarray, decimal: Decimal | None =
     >>> guess_numbers(pa.array(["1.234,5 €", "7 €"]), np.ones(2)).format
     Number(decimal=',', thousands='.', unit='€', missing=(), stray='error')
     """
+    if pc.all(pc.match_substring_regex(words, r"^\(\d+\)$")).as_py():
+        return Numbers(Number(), 0.0)
     unit = _unit(words, counts)
     digits = bare(words, unit)
     seen = {mark for mark in ",. '" if pc.any(pc.match_substring(digits, mark)).as_py()}
@@ -84,7 +86,7 @@ def guess_numbers(words: pa.Array, counts: np.ndarray, decimal: Decimal | None =
         style = _resolve(mark, digits, decimal)
     if not _is_grouped_number(digits, style[1]):
         return Numbers(Number(), 0.0)
-    is_open = bool(mark) and decimal is None and not _tells(mark, digits)
+    is_open = bool(mark) and not _tells(mark, digits)
     return Numbers(Number(decimal=style[0], thousands=style[1], unit=unit), fits[best], is_open)
 
 

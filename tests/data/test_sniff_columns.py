@@ -156,6 +156,8 @@ TEXTS = {
     "prose": ["It was a bright cold day in April", "and the clocks were striking 13", "and so on"],
     "phone numbers": ["555-1234", "555-9876"],
     "phone numbers with blanks": ["600 123 456", "601 555 777"],
+    "phone numbers abroad": ["+49 170 123 456", "+33 612 345 678"],
+    "area codes": ["(212)", "(646)"],
     "versions": ["1.2.3", "1.10.2", "3.0.1"],
     "addresses of machines": ["192.168.0.1", "10.0.0.17"],
     "long addresses of machines": ["192.168.100.101", "192.168.100.102"],
@@ -190,7 +192,7 @@ def test_what_only_looks_like_numbers_or_dates_stays_text(case: str):
 PLAIN = {
     "integers": ["1", "2", None],
     "decimals": ["1.5", "-2", "1e3"],
-    "three decimals": ["1.234", "2.345"],
+    "three decimals": ["0.234", "2.345"],
     "dates": ["2018-02-01", None],
     "dates with a time": ["2018-02-01 10:00:00", "2018-02-01"],
     "truth values": ["True", "False"],
@@ -328,6 +330,8 @@ def test_names_of_classes_stay_words(cells: list[str], same: dict[str, str] | No
 CAUTIONS = {
     "a far number": (["1", "2", "3", "-999"], "-999 in 10 rows"),
     "one below zero": ([*map(str, range(0, 2700, 135)), *["-999"] * 10], "-999 in 10 rows"),
+    "far numbers as written": (["1.5", "2.5", "3.5", "-999.0"], "Number(missing=('-999.0',))"),
+    "points of either kind": (["1.234", "23.456"], "read as decimal points; DECIMAL=,"),
     "infinite numbers": (["1.5", "inf", "2"], "infinite numbers: rows 1, 4"),
     "units": (["12 kg", "500 g"], "numbers with 'kg', 'g' beside them"),
     "millions": (["$1.2M", "$3.5M"], "numbers with '$ M' beside them"),
