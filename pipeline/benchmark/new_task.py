@@ -26,9 +26,10 @@ from pipeline.benchmark import cautions
 from pipeline.benchmark.own_program import Call, Name, write_program
 from pipeline.benchmark.own_table import FOLDS, SPLITS, OwnTable, cut_of
 from pipeline.benchmark.own_target import FEWEST, Class, Target, choose_positive, read_target
-from pipeline.benchmark.roles import Roles, assign_roles, meanings, role_of_type, told
+from pipeline.benchmark.roles import FEW, Roles, assign_roles, meanings, role_of_type, told
 from pipeline.benchmark.task import FOLDER, pick
 from pipeline.data.guess_numbers import Decimal
+from pipeline.data.plain_texts import formats_of_texts
 from pipeline.data.read import read_table
 from pipeline.data.sniff import sniff
 from pipeline.data.table_format import TableFormat, Text
@@ -197,28 +198,33 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     choices = choices or Choices()
     name = _free(choices.name or _own_name(source), home)
     file = source if isinstance(source, Path) else home / name / f"{name}-as-given.parquet"
-    read, notes = _read(source, label, choices)
-    table = read_table(source, read)
-    names = table.column_names
-    pick(label, names, "column")
+    read, notes, table = _read(source, label, choices)
     asked = read_target(label, table[label], choices.kind, min_rows=choices.min_rows)
     own = _own_table(name, file, label, read, table, asked.kind, choices)
     rows, target = own.stored(table)
     target = _with_positive(target, choices)
     columns = _columns(table, rows[own.row], own, choices)
-    own = replace(own, read=_with_texts(own.read, columns.texts))
     _check(file, len(rows), columns)
-    data = own.path(home)
-    if file is not source:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(read_table(source), file)
-    own.store(rows, data)
+    if columns.texts:
+        own = replace(own, read=_with_texts(own.read, columns.texts))
+        rows, _ = own.stored(read_table(source, own.read))
+    _write_data(source, own, rows, home)
     new = NewTask(
         name, str(file), label, len(rows), len(table), columns, target, _about_split(own, rows),
-        (*notes, *asked.notes), _cautions(table, rows, own, columns), data, FOLDER / f"{name}.py",
+        (*notes, *asked.notes), _cautions(table, rows, own, columns), own.path(home),
+        FOLDER / f"{name}.py",
     )  # fmt: skip
     atomic.write_text(new.task, _program(own, new, rows[label]))
     return new
+
+
+def _write_data(source: Path | Table, own: OwnTable, rows: pa.Table, home: Path) -> None:
+    """Write the rows, and a table that comes from no file."""
+    if not isinstance(source, Path):
+        file = Path(own.file)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(read_table(source), file)
+    own.store(rows, own.path(home))
 
 
 def _own_name(source: Path | Table) -> str:
@@ -229,14 +235,22 @@ def _own_name(source: Path | Table) -> str:
 
 def _read(
     source: Path | Table, label: str, choices: Choices
-) -> tuple[TableFormat, tuple[str, ...]]:
-    """Return how a table is read, and what of it was guessed."""
+) -> tuple[TableFormat, tuple[str, ...], pa.Table]:
+    """Return how a table is read, what of it was guessed, and the table."""
     found = sniff(
         source, encoding=choices.encoding or None, delimiter=choices.delimiter or None,
         day_first=choices.day_first, decimal=choices.decimal, missing=choices.missing,
         stray=choices.stray, labels=() if choices.kind == "regression" else (label,),
     )  # fmt: skip
-    return found.format, found.notes
+    read, table = found.format, read_table(source, found.format)
+    answers = table[pick(label, table.column_names, "column")]
+    classes = {label} if len(answers.unique()) <= FEW else {}
+    more = list(formats_of_texts(table, {*read.columns, *classes}))
+    if more:
+        columns = {**read.columns, **{name: format for name, format, _ in more}}
+        read = msgspec.structs.replace(read, columns=columns)
+        table = read_table(source, read)
+    return read, (*found.notes, *(note for _, _, note in more)), table
 
 
 def _identifier(text: str) -> str:

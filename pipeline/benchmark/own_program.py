@@ -93,7 +93,8 @@ def code(value: Any, before: str = "", after: str = "") -> str:
     if not items:
         return _too_long(before, _flat(value), after, indent)
     lines = [code(item, f"{indent}    {key}", ",") for key, item in items]
-    return "\n".join([before + opening, *lines, indent + closing + after])
+    head = before + opening
+    return "\n".join([head + _NOQA * (len(head) > WIDTH), *lines, indent + closing + after])
 
 
 def _too_long(before: str, text: str, after: str, indent: str) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import explain
+from pipeline import Accelerated, explain
 from pipeline.benchmark import new_task
 from pipeline.benchmark.own_target import choose_positive, read_target
 from pipeline.benchmark.roles import assign_roles
@@ -445,6 +445,7 @@ def test_a_table_of_a_script_is_kept(workspace, library) -> None:
     assert task_of(made).data(workspace / "data") == made.data
     assert age(made.data) == first
     assert pq.read_table(task_of(made).source).num_rows == ROWS
+    assert made.columns.dates == ["sold on"]  # which the frame has as texts
     with pytest.raises(ConfigError, match="takes name="):
         new_task.create(kinds[library], "price", workspace / "data")
 
@@ -489,21 +490,44 @@ def test_a_target_that_became_something_else_is_told(workspace) -> None:
         task_of(made).data(workspace / "data")
 
 
-@pytest.mark.parametrize("label", ["price", "grade", "kind"])
-@pytest.mark.parametrize("odd", [False, True])
-def test_the_file_that_is_written_is_as_one_would_write_it(workspace, label, odd) -> None:
-    table = houses().assign(text=[f"some words about house {i}" for i in range(ROWS)])
-    if odd:
-        names = {
-            "size [m²] <new>": "s" * 99,
-            "street": 'it\'s "so" \\',
-            label: '"' + label + '"""' * 9,
-        }
-        table = table.rename(columns=names).assign(
-            **{f"number {i} of many": table["price"] for i in range(9)}
-        )
-    table.to_csv(workspace / "odd.csv", index=False)
-    made = create(workspace, names[label] if odd else label, "odd.csv")
+def varied() -> pd.DataFrame:
+    """Return a table with columns of every kind."""
+    table = houses().drop(columns=["", "price"])
+    rows = np.arange(ROWS)
+    table["cost"] = [f"€ {row * 37 % 1000 + 1000:,}.50" for row in rows]
+    table["seen"] = [f"{8 + row % 9:02d}:{row % 60:02d}" for row in rows]
+    table["from"] = pd.date_range("2021-01-30", periods=ROWS).strftime("%d/%m/%Y")
+    table["text"] = [None if row % 9 == 0 else f"some words about house {row}" for row in rows]
+    table["flag"] = np.where(rows % 3 == 0, "X", "")
+    table["n"] = rows % 7
+    return table
+
+
+QUOTES = """it's "so" \\"""
+WRITTEN: list[tuple[str, dict[str, Any]]] = [
+    ("grade", {}),
+    ("kind", {}),
+    ("cost", {}),
+    ("n", {}),
+    ("grade", {"features": ["text"]}),
+    ("cost", {"features": ["from"]}),
+    ("cost", {"features": ["seen", "flag"]}),
+    ("kind", {"features": ["town, where\nit is"]}),
+    ("grade", {"ignore": ["text", "seen", "from", "sold on"]}),
+    ("grade", {"split": "time", "by": "sold on"}),
+    ("kind", {"split": "groups", "by": "street", "weight": "n"}),
+    ("grade", {"positive": "cheap", "min_rows": 30}),
+    ("cost", {"rename": {"n": "n" * 99, "street": QUOTES, "cost": '"""' + "cost" * 21}}),
+    ("grade", {"rename": {"grade": "g" * 90, "new?": "é" * 80, "kind": "k\t'\""}}),
+    ("kind", {"rename": {f"{name}": f"{name} of a house" for name in varied()}}),
+]
+
+
+@pytest.mark.parametrize(("label", "choices"), WRITTEN, ids=[f"{n}" for n in range(len(WRITTEN))])
+def test_the_file_that_is_written_is_as_one_would_write_it(workspace, label, choices) -> None:
+    names = choices.pop("rename", {}) if (choices := dict(choices)) else {}
+    varied().rename(columns=names).to_csv(workspace / "odd.csv", index=False)
+    made = create(workspace, names.get(label, label), "odd.csv", **choices)
     for command in ("check", "format --check --diff"):
         done = subprocess.run(
             [sys.executable, "-m", "ruff", *command.split(), "--config",
@@ -513,5 +537,9 @@ def test_the_file_that_is_written_is_as_one_would_write_it(workspace, label, odd
         assert done.returncode == 0, done.stdout + done.stderr
     written = task_of(made)
     rows = pd.read_parquet(written.data(workspace / "data"))
+    y = np.unique(rows[written.target], return_inverse=True)[1]
     for name in written.pipelines:
-        assert "error" not in str(explain(written.pipeline(name, 0), "cpu", rows[written.columns]))
+        said = explain(written.pipeline(name, 0), "cpu", rows[written.columns])
+        assert all(placement.device == "cpu" for placement in said.placements)
+        model = Accelerated(written.pipeline(name, 0), device="cpu")
+        assert len(model.fit(rows[written.columns], y).predict(rows[written.columns])) == made.rows
