@@ -15,7 +15,7 @@ _CELLS = (str, int, float, bool)
 
 
 def arrow_table(source: Any) -> pa.Table:
-    """Return a table as Arrow's, without an index.
+    """Return a table as Arrow's; of an index what has a name is a column.
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ def arrow_table(source: Any) -> pa.Table:
     if frames.is_frame(source):
         frame = frames.to_device(source, "cpu")
         _check(frame.columns)
+        if labels := [n for n in frame.index.names if n is not None and n not in frame.columns]:
+            frame = frame.reset_index(labels)
         return pa.table({str(name): _column(frame[name], name) for name in frame.columns})
     table = to_arrow(source)
     if table is None:

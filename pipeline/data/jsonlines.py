@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from pipeline.data.files import reading
+from pipeline.data.files import ending, reading
 from pipeline.data.text import TextFile
 from pipeline.errors import DataError
 
@@ -59,10 +59,10 @@ class JsonFile:
             for rows, row in enumerate(_rows(text), 1):  # noqa: B007
                 for name, value in row.items():
                     kinds.setdefault(name, _Kind()).add(value)
-        if rows == 1 and all(kind.kinds == {"nested"} for kind in kinds.values()):
-            raise DataError(f"{path}: is one object that holds {list(kinds)[:5]}; {_ORIENT}")
         schema = pa.schema([(name, kind.type) for name, kind in kinds.items()])
         nested = tuple(name for name, kind in kinds.items() if "nested" in kind.kinds)
+        if rows == 1 and nested and ending(path) != "jsonl":
+            raise DataError(f"{path}: is one object that holds {list(kinds)[:5]}; {_ORIENT}")
         return cls(path, text, schema, nested)
 
     @property

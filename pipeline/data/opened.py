@@ -134,7 +134,13 @@ def open_files(
     DataError
         A file cannot be opened, or has other columns than the first, or two of one name.
     """
-    files = [open_file(file, format, given) for file in table_files(path)]
+    paths = table_files(path)
+    if named := [part for part in paths[0].relative_to(path).parts[:-1] if "=" in part]:
+        raise DataError(
+            f"{path}: the names of its folders hold a column, as {named[0]!r}; write the column "
+            "into the files, or pass the table as a frame"
+        )
+    files = [open_file(file, format, given) for file in paths]
     first = files[0]
     for file in files:
         check_different(file.path, file.names)

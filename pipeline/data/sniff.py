@@ -116,5 +116,5 @@ def _of_csv(file: CsvFile) -> Iterator[str]:
             f"the names of the columns are {names}; if these are the first row, write a line of "
             "names above it"
         )
-    if len(file.names) == 1 and len(re.split(r"\s+|:", file.names[0].strip())) > 1:
+    if len(file.names) == 1 and re.search(r"\S[\s:,;|]+\S", file.names[0]):
         yield f"there is one column, {file.names[0]!r}; if it should be several, give a delimiter"

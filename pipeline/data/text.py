@@ -38,6 +38,7 @@ _WESTERN = ("cp1252", "latin-1")
 """What files that are not UTF-8 are taken for; the second has a character for every byte."""
 _CHUNK = 1 << 20
 _HEAD = 4096
+_WORD = re.compile(r"\w*[^\x00-\x7f]+\w*")
 _FEW, _MOST = 0.1, 0.5
 """Shares of zero bytes at even and odd places by which a text is UTF-16."""
 
@@ -127,10 +128,13 @@ class TextFile:
         """Say how the file is read, and where that is only likely, show a word of it."""
         if not self.guessed:
             return f"is read as {self.encoding}"
-        with self.lines() as lines:
-            decoded = (self.decode(line) for line in lines if not line.isascii())
-            words = re.findall(r"\w*[^\x00-\x7f]+\w*", next(decoded, ""))
-        return f"is not UTF-8 and is read as {self.encoding}, such as {(words or [''])[0]!r}"
+        odd: dict[bool, str] = {}
+        with open_bytes(self.path, self.compression) as raw:
+            for line in io.BufferedReader(raw):
+                if not line.isascii():
+                    odd.setdefault(_is_utf8(line), _WORD.findall(line.decode(self.encoding))[0])
+        said = f"is not UTF-8 and is read as {self.encoding}, such as {odd.get(False, '')!r}"
+        return f"{said}; in other lines it is UTF-8, such as {odd[True]!r}" if True in odd else said
 
     def _pass(self) -> _Pass:
         decoder = codecs.getincrementaldecoder(self.encoding)()
@@ -190,6 +194,14 @@ def read_head(path: Path) -> bytes:
     """Return the first bytes of what a file holds."""
     with open_bytes(path, compression_of(path)) as file:
         return bytes(file.read(_HEAD))
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def marked(head: bytes) -> str:

@@ -54,6 +54,9 @@ def archive(*names: str) -> bytes:
 READ = {
     "t.csv": CSV,
     "t.tsv": CSV.replace(b",", b"\t"),
+    "mac.csv": CSV.replace(b"\n", b"\r"),
+    "twice.csv": CSV.replace(b"\n", b"\r\r\n"),
+    "excel.txt": CSV.replace(b",", b"\t").decode().encode("utf-16"),
     "t.txt": CSV.replace(b",", b"|"),
     "t": CSV,
     "t.csv.gz": gzip.compress(CSV),
@@ -122,6 +125,11 @@ REFUSED = {
     "names.csv.gz": (gzip.compress("a,b\n".encode("utf-16")), "no rows"),
     "empty.jsonl": (b"", "no rows"),
     "empty.json": (b"[]", "no rows"),
+    "columns.json": (b'{"a": {"0": 1}, "b": {"0": 2}}', "one object .*one object for each row"),
+    "answer.json": (b'{"count": 1, "rows": [{"a": 1}]}', "one object .*one object for each row"),
+    "pretty.json": (b'{\n "a": 1\n}', "row 0 is no JSON.*one object for each row"),
+    "number.jsonl": (b'{"a": 1}\n5\n', "row 1 is '5', no object"),
+    "cut.jsonl": (b'{"a": 1}\n{"a": ', "row 1 is no JSON"),
     "gone.csv": (None, "no such file"),
     "gone.parquet": (None, "no such file"),
 }
@@ -172,15 +180,17 @@ def test_the_files_of_a_folder_are_one_table(names: tuple[str, str], tmp_path: P
         ({"a.csv": CSV, "b.csv": b"a,c\n1,2\n"}, r"b.csv: has not the columns of a.csv"),
         ({"a.csv": CSV, "b.jsonl": LINES}, "several kinds: a.csv and b.jsonl"),
         ({"a.jsonl": LINES, "b.jsonl": b'{"a": "z", "b": "x"}'}, "the files differ in types"),
+        ({"y=1/a.parquet": parquet(), "y=2/a.parquet": b""}, "folders hold a column, as 'y=1'"),
         ({"a.md": b"?"}, "holds no file whose name ends in .parquet, .csv"),
         ({"a.csv": CSV, "b.csv": archive("[Content_Types].xml", "xl/a")}, "b.csv: is an Excel"),
     ],
-    ids=["columns", "kinds", "types", "nothing", "excel"],
+    ids=["columns", "kinds", "types", "partitioned", "nothing", "excel"],
 )  # fmt: skip
 def test_a_folder_of_other_files_is_refused(
     files: dict[str, bytes], says: str, tmp_path: Path
 ) -> None:
     for name, data in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         written(tmp_path, name, data)
     with pytest.raises(DataError, match=says):
         read_table(tmp_path)

@@ -128,6 +128,12 @@ def test_frames_are_read_by_the_same_format() -> None:
             assert table[name].to_pylist() == values * 5, name
 
 
+def test_an_index_with_a_name_is_a_column() -> None:
+    frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="key"))
+    assert read_table(frame).to_pydict() == {"key": ["x", "y"], "a": [1, 2]}
+    assert read_table(frame.rename_axis(None)).to_pydict() == {"a": [1, 2]}
+
+
 @pytest.mark.parametrize(
     ("values", "says"),
     [

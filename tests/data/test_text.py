@@ -60,6 +60,11 @@ def test_one_byte_at_the_end_of_a_file_counts(
         assert read_table(path)["a"][-1].as_py() == text
 
 
+def test_lines_of_two_encodings_are_said(tmp_path: Path) -> None:
+    path = written(tmp_path, "a,b\nMüller,1\n".encode("cp1252") + "Zoë,2\n".encode())
+    assert "such as 'Müller'; in other lines it is UTF-8, such as 'Zo" in sniff(path).notes[0]
+
+
 @pytest.mark.parametrize("encoding", ["cp1250", "mac_roman", "shift_jis", "gbk", "koi8-r"])
 def test_an_encoding_that_is_given_counts(encoding: str, tmp_path: Path) -> None:
     text = {"shift_jis": "表示", "gbk": "数据", "koi8-r": "да", "cp1250": "Łódź"}.get(encoding, "é")
