@@ -1,0 +1,469 @@
+"""From a table of one's own to a task, its models and its predictions: what is said, and kept."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow.feather
+import pytest
+
+import pipeline
+from pipeline.errors import ConfigError, DataError
+from tests.benchmark.nasty import (
+    ROWS,
+    Own,
+    call,
+    predicted,
+    same,
+    take,
+    workspace,
+    written,
+)
+
+from tests.names import one_in
+
+__all__ = ["workspace"]
+
+ROOT = Path(__file__).parents[2]
+draw = np.random.default_rng(4)
+X = draw.normal(size=ROWS).round(3)
+NOISE = draw.normal(size=ROWS).round(3)
+TOWN = np.array(["Bern", "Thun", "Biel"])[draw.integers(0, 3, ROWS)]
+KIND = np.select([X > 0.4, X > -0.4], [2, 1], 0)
+"""Follows from x."""
+
+
+def simple(**more: object) -> dict[str, object]:
+    """Return a table whose y follows from x."""
+    return {"x": X, "town": TOWN, **more, "y": (X * 3 + NOISE / 5).round(3)}
+
+
+CLASSES = [
+    ("three species", ["setosa", "versicolor", "virginica"]),
+    ("umlauts and blanks", ["sehr gut", "mäßig", "ungenügend"]),
+    ("numbers that start at 3", ["3", "5", "8"]),
+    ("letters and digits", ["A1", "B 2", "c/3"]),
+    ("shouts", ["yes!", "no!", "maybe?"]),
+]
+PAIRS = [
+    ("good and bad", ["good", "bad"]), ("ja und nein", ["nein", "ja"]),
+    ("true and false", ["False", "True"]), ("1 and 2", ["1", "2"]), ("0 and 1", ["0", "1"]),
+    ("survived", ["died", "survived"]), ("N and Y", ["N", "Y"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("names", one_in(3, [case[1] for case in CLASSES]), ids=[c[0] for c in CLASSES])
+def test_a1_classes_keep_their_names_to_the_predictions(workspace, names) -> None:
+    truth = np.array(names)[KIND]
+    own = take(written({"x": X, "z": NOISE, "kind": truth}), "kind")
+    assert own.task.kind == "multiclass"
+    assert all(name in own.said for name in names)
+    assert [str(each) for each in own.fitted().classes_] == sorted(names)
+    found = predicted(own)
+    assert {f"probability_{name}" for name in names} <= set(found.columns)
+    best = found[[f"probability_{name}" for name in names]].idxmax(axis=1)
+    assert np.mean(best.str.removeprefix("probability_") == truth) > 0.9
+    kept = pd.read_parquet("ran/boosting.predictions.parquet")
+    assert set(kept["truth"].astype(str)) == set(names)
+    assert set(kept["prediction"].astype(str)) <= set(names)
+
+
+@pytest.mark.parametrize("names", one_in(3, [case[1] for case in PAIRS]), ids=[c[0] for c in PAIRS])
+def test_a1_two_classes_keep_their_names_and_one_is_positive(workspace, names) -> None:
+    truth = np.array(names)[(X > 0.3).astype(int)]
+    file = written({"x": X, "z": NOISE, "state": truth})
+    own = take(file, "state")
+    assert own.task.kind == "binary"
+    for name in names:
+        assert name in own.said
+    for name in names:
+        chosen = take(file, "state", name=f"other_{names.index(name)}", positive=name)
+        place = names[1] if chosen.task.positive is None else str(chosen.task.positive)
+        assert place == name
+        model, (rows, answers) = chosen.fitted(), chosen.part(train=False)
+        column = [str(each) for each in model.classes_].index(name)
+        score = model.predict_proba(rows)[:, column]
+        is_it = np.asarray(answers).astype(str) == name
+        assert score[is_it].mean() > score[~is_it].mean() + 0.5
+
+
+def test_a1_a_positive_class_that_is_none_is_refused_with_those_there_are(workspace) -> None:
+    file = written({"x": X, "state": np.where(X > 0, "good", "bad")})
+    with pytest.raises((ConfigError, DataError), match=r"(?s)goood.*'good'"):
+        take(file, "state", positive="goood")
+
+
+def test_a7_a_column_that_tells_the_answer_is_named(workspace) -> None:
+    answer = np.where(X + NOISE / 2 > 0, "late", "early")
+    for number, leak in enumerate([answer == "late", np.where(answer == "late", "L", "E")]):
+        own = take(written({"x": X, "status": leak, "y": answer}), name=f"leak_{number}")
+        assert re.search(r"'status'[^.]*(target|alone)[^.]*: leave it out", own.said), own.said
+
+
+def test_a7_a_number_that_is_the_answer_in_another_unit_is_named(workspace) -> None:
+    table = simple()
+    own = take(written({"y in cents": np.asarray(table["y"]) * 100, **table}))
+    assert re.search(r"'y in cents'[^.]*(target|alone)[^.]*: leave it out", own.said), own.said
+
+
+def test_a7_rows_of_one_person_are_told(workspace) -> None:
+    person = np.repeat(np.arange(ROWS // 10), 10)
+    level = draw.normal(size=ROWS // 10)[person]
+    table = {"patient": [f"P{p:03d}" for p in person], "x": X, "y": (level + NOISE / 9).round(3)}
+    own = take(written(table))
+    assert "patient" in own.said
+    assert re.search(r"(?i)group", own.said), own.said
+    parted = take(own.file, name="parted", split="groups", by="patient")
+    (_, rule), whole = parted.task.split(None), parted.stored
+    train, test = (pd.read_parquet(parted.task.data(Path("data")), filters=list(part))
+                   for part in (rule.train, rule.test))  # fmt: skip
+    assert not set(train["patient"]) & set(test["patient"])
+    assert len(train) + len(test) == len(whole)
+    assert 0.15 < len(test) / len(whole) < 0.35
+
+
+def test_a7_rows_in_order_of_time_are_told(workspace) -> None:
+    days = pd.date_range("2019-01-01", periods=ROWS, freq="D")
+    walk = np.cumsum(NOISE).round(3)
+    file = written({"day": days.strftime("%d.%m.%Y"), "x": X, "y": walk})
+    own = take(file)
+    assert re.search(r"(?i)\btime\b", own.said), own.said
+    parted = take(file, name="parted", split="time", by="day", cut="2019-10-01")
+    _, rule = parted.task.split(None)
+    train, test = (pd.read_parquet(parted.task.data(Path("data")), filters=list(part))
+                   for part in (rule.train, rule.test))  # fmt: skip
+    assert train["day"].max() < pd.Timestamp("2019-10-01") <= test["day"].min()
+
+
+@pytest.mark.parametrize("times", [2, 5])
+def test_a7_rows_that_are_there_many_times_are_told(workspace, times) -> None:
+    part = pd.DataFrame({"x": X, "z": NOISE, "y": draw.normal(size=ROWS).round(4)})
+    file = Path("twice.csv")
+    pd.concat([part] * times).sample(frac=1, random_state=0).to_csv(file, index=False)
+    own = take(file)
+    assert re.search(
+        r"(?i)(twice|duplicate|more than once|several times|repeat|same row)", own.said
+    )
+
+
+def test_a7_what_cannot_be_learnt_is_worse_than_a_dummy_and_told(workspace) -> None:
+    own = take(written({"x": X, "z": NOISE, "y": draw.normal(size=ROWS)}))
+    done = call("run", own.made.name, "--device", "cpu", "--out", "ran")
+    assert done.code == 0, done.err
+    told = done.out + done.err
+    assert re.search(r"(?i)(worse|no better) than", told), told
+    assert "r2" in told
+
+
+def test_a7_a_perfect_score_is_told(workspace) -> None:
+    own = take(written({"x": X, "z": NOISE, "y": np.where(X > 0, "up", "down")}))
+    done = call("run", own.made.name, "--device", "cpu", "--out", "ran")
+    assert re.search(r"(?i)perfect|too good", own.said + done.out + done.err)
+
+
+def test_a9_counts_are_classes_or_numbers_as_asked(workspace) -> None:
+    counts = draw.poisson(np.exp(X / 3 + 1))
+    file = written({"x": X, "z": NOISE, "visits": counts})
+    own = take(file, "visits", kind="regression")
+    assert own.task.kind == "regression"
+    assert len(own.stored) == ROWS
+    guessed = take(file, "visits", name="guessed")
+    assert guessed.task.kind == "regression" or "kind" in guessed.said.lower()
+
+
+def test_a9_codes_are_classes_if_asked(workspace) -> None:
+    codes = 1000 + 7 * (np.arange(1640) % 41)
+    file = written({"x": codes + draw.normal(size=1640) / 9, "code": codes})
+    own = take(file, "code", kind="multiclass")
+    assert own.task.kind == "multiclass"
+    assert list(own.fitted().classes_) == sorted(set(codes))
+    guessed = take(file, "code", name="guessed")
+    assert guessed.task.kind == "multiclass" or "kind" in guessed.said.lower()
+
+
+def test_a9_features_are_chosen_or_left_out(workspace) -> None:
+    file = written(simple(z=NOISE, **{"a, b": NOISE}))
+    assert set(take(file, name="a", features=["x", "a, b"]).task.columns) == {"x", "a, b"}
+    assert not {"town", "z"} & set(take(file, name="b", ignore=["town", "z"]).task.columns)
+    with pytest.raises(ConfigError, match="did you mean 'town'"):
+        take(file, name="c", ignore=["twon"])
+
+
+def test_a9_rows_of_rare_classes_stay_if_asked(workspace) -> None:
+    kinds = np.where(np.arange(ROWS) < 9, "rare", np.where(X > 0, "up", "down"))
+    file = written({"x": X, "z": NOISE, "kind": kinds})
+    own = take(file, "kind")
+    assert "'rare'" in own.said
+    assert len(own.stored) == ROWS - 9
+    kept = take(file, "kind", name="kept", min_rows=5)
+    assert len(kept.stored) == ROWS
+    assert "rare" in kept.fitted().classes_
+
+
+def frame() -> pd.DataFrame:
+    table = pd.DataFrame(simple())
+    table["day"] = pd.date_range("2021-03-01", periods=ROWS, freq="9h").astype("datetime64[ms]")
+    return table
+
+
+def gz(path: Path) -> Path:
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        frame().to_csv(file, index=False)
+    return path
+
+
+def packed(path: Path) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("table.csv", frame().to_csv(index=False))
+    return path
+
+
+def saved(path: Path, how: str, **options: object) -> Path:
+    getattr(frame(), how)(path, **options)
+    return path
+
+
+FORMS = {
+    "own.csv": lambda p: saved(p, "to_csv", index=False),
+    "own.tsv": lambda p: saved(p, "to_csv", index=False, sep="\t"),
+    "own.txt": lambda p: saved(p, "to_csv", index=False, sep="|"),
+    "own.csv.gz": gz,
+    "own.jsonl": lambda p: saved(p, "to_json", orient="records", lines=True, date_format="iso"),
+    "own.ndjson": lambda p: saved(p, "to_json", orient="records", lines=True, date_format="iso"),
+    "own.parquet": lambda p: saved(p, "to_parquet"),
+    "own.feather": lambda p: (pyarrow.feather.write_feather(frame(), p), p)[1],
+    "own.arrow": lambda p: (pyarrow.feather.write_feather(frame(), p, "uncompressed"), p)[1],
+    "utf16.csv": lambda p: saved(p, "to_csv", index=False, encoding="utf-16"),
+    "utf16.tsv": lambda p: saved(p, "to_csv", index=False, sep="\t", encoding="utf-16"),
+    "crlf.csv": lambda p: saved(p, "to_csv", index=False, lineterminator="\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a11_forms_of_files(workspace, name) -> None:
+    own = take(FORMS[name](Path(name)))
+    for column in frame():
+        same(own.stored[column], frame()[column])
+    same(own.read["day"], frame()["day"])
+    assert own.score() > 0.9
+
+
+@pytest.mark.parametrize(
+    "name", one_in(5, ["own.jsonl", "own.csv.gz", "own.feather", "utf16.csv", "own.txt"])
+)
+def test_a11_forms_of_files_are_predicted_as_they_came(workspace, name) -> None:
+    assert len(predicted(take(FORMS[name](Path(name))))) == ROWS
+
+
+@pytest.mark.parametrize("above", [
+    ["Sales of 2023"], ["Report;;", "", "made on 3.4.2023"], ["# a comment", "# another"],
+], ids=["title", "title, blank, date", "comments"])  # fmt: skip
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_a11_lines_above_the_names_are_left_out_and_told(workspace, above, delimiter) -> None:
+    own = take(written(simple(), above=above, delimiter=delimiter))
+    assert list(own.read.columns)[:2] == ["x", "town"]
+    same(own.read["x"], X)
+    assert len(own.stored) == ROWS
+    assert re.search(r"(?i)line", own.said)
+
+
+BINARY = {
+    "own.xlsx": (b"PK\x03\x04" + b"\0" * 40 + b"xl/workbook.xml", "Excel"),
+    "old.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 90, "Excel"),
+    "page.html": (b"<!DOCTYPE html><html><table><tr><td>1</td></tr></table></html>", "HTML"),
+    "named.csv": (b"PK\x03\x04" + b"\0" * 40 + b"xl/workbook.xml", "Excel|zip"),
+    "doc.pdf": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n" + bytes(range(256)), "PDF|pdf|CSV"),
+    "img.png": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "picture|CSV"),
+    "db.sqlite": (b"SQLite format 3\0" + bytes(range(256)), "SQL|CSV"),
+}
+
+
+@pytest.mark.parametrize("name", [*BINARY, "own.zip"])
+def test_a11_what_is_no_table_is_refused_in_one_readable_sentence(workspace, name) -> None:
+    data, word = BINARY.get(name, (b"", "zip"))
+    path = packed(Path(name)) if name == "own.zip" else Path(name)
+    if data:
+        path.write_bytes(data)
+    with pytest.raises(DataError, match=word) as error:
+        take(path)
+    assert str(error.value).isprintable()
+    assert name in str(error.value)
+    assert re.search("CSV|gzip|pandas", str(error.value))  # a way out
+
+
+@pytest.mark.parametrize("rows", [178, 401, 1000])
+@pytest.mark.parametrize("share", [0.5, 0.15], ids=["even", "uneven"])
+def test_a12_a_quarter_is_a_quarter_of_every_class(workspace, rows, share) -> None:
+    kinds = np.where(draw.random(rows) < share, "b", "a")
+    file = written({"x": draw.normal(size=rows), "z": np.arange(rows) % 7, "kind": kinds})
+    own = take(file, "kind")
+    (_, train), (_, test) = own.part(train=True), own.part(train=False)
+    assert abs(len(test) - rows / 4) <= 1
+    assert len(train) + len(test) == rows
+    assert abs(np.sum(np.asarray(test) == "b") - np.sum(kinds == "b") / 4) <= 1
+
+
+def test_a12_a_quarter_of_numbers_is_a_quarter(workspace) -> None:
+    for rows in (103, 178, 599):
+        table = {"x": draw.normal(size=rows), "y": draw.normal(size=rows)}
+        own = take(written(table, name=f"n{rows}.csv"))
+        assert abs(len(own.part(train=False)[1]) - rows / 4) <= 1
+
+
+@pytest.mark.parametrize("name", ["own", "flights", "class", "2024 sales (final)", "Größen"])
+def test_a14_a_file_of_any_name_and_a_second_time(workspace, name) -> None:
+    own = take(written(simple(), name=f"{name}.csv"))
+    program = Path("tasks", f"{own.made.name}.py")
+    before = program.read_text()
+    with pytest.raises(ConfigError, match="(?i)name") as error:
+        take(own.file)
+    assert "NAME=" in str(error.value) or "name=" in str(error.value)
+    assert program.read_text() == before
+    assert take(own.file, name="second").score() > 0.9
+
+
+@pytest.mark.parametrize("out", ["p.csv", "p.CSV", "p.parquet", "p.tsv", "p"])
+def test_a15_predictions_are_in_the_form_that_their_name_says(workspace, out) -> None:
+    own = take(written(simple()))
+    if out in ("p.CSV", "p.tsv", "p"):
+        call("run", own.made.name, "--device", "cpu", "--pipelines", "boosting", "--out", "ran")
+        done = call("predict", "ran/boosting.model", own.file, out, "--device", "cpu")
+        head = Path(out).read_bytes()[:4] if Path(out).exists() else b""
+        assert (head == b"PAR1") == (out == "p") or done.code != 0
+        return
+    found = predicted(own, out)
+    assert len(found) == ROWS
+    assert np.corrcoef(found["prediction"], np.asarray(simple()["y"]))[0, 1] > 0.95
+
+
+def test_a15_a_prediction_is_found_again_by_its_row(workspace) -> None:
+    own = take(written(simple(number=[f"K{i:04d}" for i in range(ROWS)])))
+    found = predicted(own)
+    assert {"row", "row_id", "number"} & set(found.columns)
+
+
+SCRIPT = """
+import pipeline
+made = pipeline.new_task("own.csv", target="y")
+print(made)
+{guard}found = pipeline.report(made.name, device="cpu", repeats=3)
+"""
+
+
+def script(text: str) -> subprocess.CompletedProcess[str]:
+    Path("script.py").write_text(text)
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "script.py"], capture_output=True, text=True, timeout=300,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a16_a_script_without_its_main_guard_is_told_so_once(workspace) -> None:
+    written(simple())
+    done = script(SCRIPT.format(guard=""))
+    told = done.stdout + done.stderr
+    assert told.count("Traceback") <= 1, told
+    assert "__main__" in told or Path("reports/own/index.html").exists()
+
+
+@pytest.mark.slow
+def test_a17_a_report_of_a_script_says_how_to_make_it_again(workspace) -> None:
+    written(simple())
+    done = script(SCRIPT.format(guard='if __name__ == "__main__":\n    '))
+    assert done.returncode == 0, done.stderr
+    page = Path("reports/own/report.md").read_text()
+    assert "script.py" in page or "python -m pipeline report own" in page or "TASK=own" in page
+    assert "baseline" in page.lower() or "dummy" in page.lower()
+
+
+def test_a18_what_a_notebook_shows_is_a_page(workspace) -> None:
+    own = take(written(simple()))
+    model = own.fitted()
+    for shown in (own.made, model.execution_log_, model.plan_):
+        text = shown._repr_html_()
+        assert "<" in text
+        assert "Struct(" not in text
+    assert "x" in own.made._repr_html_()
+
+
+NAMES = ["it's", 'a "quote"', "cost $USER", "back`tick`", "semi;colon", "50 %"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a19_any_name_of_a_target_by_make(workspace, name) -> None:
+    file = written({"x": X, "z": NOISE, name: (X * 2 + NOISE / 9).round(3)})
+    done = subprocess.run(
+        ["make", "-f", str(ROOT / "Makefile"), "-s", "new-task",
+         f"PYTHON={sys.executable}", f"FILE={file}"],
+        env={"PYTHONPATH": f"{workspace}:{ROOT}", "PATH": "/usr/bin:/bin", "TARGET": name},
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert Own(file, SimpleNamespace(name="own")).task.target == name
+
+
+ODD = {
+    "quotes": {"it's": X, 'the "best"': NOISE, "y": X},
+    "long": {f"a column with a rather long name, number {i}": X + i * NOISE for i in range(12)}
+    | {"y": X},
+    "unicode": {"größe": X, "цена": NOISE, "價格": X * NOISE, "y": X},
+    "back\\slash {braces}": {"a\\nb": X, "{{ c }}": NOISE, "%s": NOISE * X, "y": X},
+}
+
+
+@pytest.mark.parametrize("case", one_in(2, ODD))
+@pytest.mark.parametrize("kind", one_in(3, ["multiclass", "regression", "binary"]))
+def test_a20_the_file_that_is_written_passes_the_checks(workspace, case, kind) -> None:
+    answer = {"regression": X, "binary": np.where(X > 0, "it's", 'no "way"'),
+              "multiclass": np.array(["a", "b'", 'c"'])[KIND]}[kind]  # fmt: skip
+    table = ODD[case] | {"when": ["03.04.2021", "25.12.2020"] * (ROWS // 2), "y": answer}
+    own = take(written(table))
+    program = Path("tasks", f"{own.made.name}.py")
+    config = ["--config", str(ROOT / "pyproject.toml")]
+    for command in (["check"], ["format", "--check", "--diff"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, *config, program],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert own.score() > 0.9
+
+
+def test_a24_predict_says_what_is_missing_and_which_models_there_are(workspace) -> None:
+    own = take(written(simple()))
+    assert call("run", own.made.name, "--device", "cpu").code == 0
+    for words in ((), ("runs", "own.csv", "p.csv"), ("runs/own", "own.csv", "p.csv")):
+        done = call("predict", *words)
+        told = done.err + done.out
+        assert done.code != 0
+        assert "boosting.model" in told, (words, told)
+        assert "Traceback" not in told
+    assert "IN, OUT" in call("predict", "runs/own/boosting.model").err
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_a_table_of_a_script_is_a_task_too(workspace, kind) -> None:
+    import polars
+    import pyarrow as pa
+
+    table = frame()
+    given = {
+        "pandas": table,
+        "polars": polars.from_pandas(table),
+        "arrow": pa.Table.from_pandas(table),
+    }
+    own = take(given[kind], name="mine")
+    same(own.stored["day"], table["day"])
+    assert own.score() > 0.9
+    with pytest.raises((ConfigError, TypeError), match="name"):
+        pipeline.new_task(given[kind], target="y")
