@@ -130,7 +130,7 @@ def measured() -> str:
 def tasks() -> str:
     """Return the table of tasks, from what their files say of themselves."""
     rows = []
-    for name in task.names():
+    for name in task.published():
         facts = task.facts(name)
         needs = "bundled" if facts.needs == "-" else facts.needs
         link = f"[`{name}`](../tasks/{name}.py)"

@@ -277,6 +277,18 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
 
 
+def published() -> list[str]:
+    """Return the names of the project's tasks: those of a dataset, and no one's own."""
+    return [name for name in names() if _states_dataset(name)]
+
+
+def _states_dataset(name: str) -> bool:
+    try:
+        return bool(facts(name).folder)
+    except ConfigError:  # The file cannot be read, so it is someone's work.
+        return False
+
+
 def summary(name: str) -> str:
     """Return the first line of a task's docstring, without importing it.
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from pipeline.planning import classify, explain
 from tests.names import one_in
 
 ROOT = Path(__file__).parents[2]
-FILES = sorted(ROOT.glob("tasks/[!_]*.py"))
+FILES = [ROOT / "tasks" / f"{name}.py" for name in task.published()]
 NAMES = [path.stem for path in FILES]
 TASKS = {name: importlib.import_module(f"tasks.{name}").TASK for name in NAMES}
 SPECS = [(name, pipeline) for name in NAMES for pipeline in TASKS[name].pipelines]
@@ -64,6 +65,18 @@ def data(small_homes: Path) -> dict[str, Path]:
         name: what.data(small_homes, rows=GENERATED if name in generated else None)
         for name, what in TASKS.items()
     }
+
+
+def test_all_tasks_of_the_project_are_tested_and_no_one_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {"flights", "taxi", "ranking", "segments", "newsgroups"} <= set(NAMES)
+    shutil.copytree(ROOT / "tasks", tmp_path / "tasks")
+    own = {"mine": "TASK = Task(kind='binary')", "broken": "def (", "odd": "Task(dataset='nosuch')"}
+    for name, text in own.items():
+        (tmp_path / "tasks" / f"{name}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert task.published() == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
