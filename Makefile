@@ -308,5 +308,5 @@ clean-venv: ## Remove the environment .venv
 	rm -rf $(VENV)
 
 .PHONY: clean-data
-clean-data: ## Remove the data that was fetched, copied or generated; nothing else
+clean-data: ## Remove the data that the tasks make anew: fetched, generated or of your table
 	@tools/clean data

@@ -24,7 +24,6 @@ MADE = "tasks/houses.py"
 """What the guide to your own data makes."""
 BLOCK = r"^```\w*\n(.*?)^```"
 BARE = re.compile(r"(?<![/\w])python3? -m (?:pipeline|datasets|tools|tests)\b")
-NEW_TASKS = {"tasks.md", "saving.md", "new_task.py"}
 OF_PIP = {"--no-deps", "--require-hashes"}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(docs.DOCS.glob("*.md"))]
 
@@ -114,8 +113,6 @@ def lines_of_code(page: Path) -> list[str]:
 
 @each_page
 def test_commands_are_of_a_form_that_works_in_a_fresh_clone(page: Path) -> None:
-    if page.name in NEW_TASKS:
-        pytest.skip("written together with new tasks")
     assert BARE.findall(page.read_text("utf-8")) == [], "write .venv/bin/python -m, or make"
     words = [line.split()[0] for line in lines_of_code(page) if line.startswith("python")]
     assert words == []
@@ -142,7 +139,7 @@ def test_variables_of_make_exist(page: Path) -> None:
 def test_commands_in_messages_are_of_a_form_that_works(folder: str) -> None:
     files = [path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".j2", ".toml"}]
     found = [path.name for path in files if BARE.search(path.read_text("utf-8"))]
-    assert set(found) - NEW_TASKS == set()
+    assert found == []
 
 
 @each_page

@@ -261,6 +261,36 @@ def test_clean_never_removes_what_it_did_not_make(used, tmp_path_factory) -> Non
     assert ours - {"runs/link/record.json"} == set(FOREIGN) - {"my-venv/bin/python"}
 
 
+def own_task(root: Path, name: str, file: str) -> Path:
+    """Return the data of a task that was made of a file."""
+    (root / "tasks").mkdir(exist_ok=True)
+    text = f'TABLE = OwnTable(\n    name="{name}",\n    file="{file}",\n)\n'
+    (root / "tasks" / f"{name}.py").write_text(text)
+    path = root / "data" / name / f"{name}.parquet"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    return path
+
+
+def test_data_of_ones_own_table_go_if_the_table_is_there_to_make_them_anew(used) -> None:
+    (used / "my $HOME.csv").write_text("mine")
+    made = own_task(used, "houses", "my $HOME.csv")
+    lost = own_task(used, "lost", "gone.csv")
+    itself = own_task(used, "itself", "data/itself/itself.parquet")
+    frame = own_task(used, "frame", "data/frame/given.parquet")
+    (frame.parent / "given.parquet").write_text("mine")
+    done = make("clean-data", root=used)
+    assert done.returncode == 0
+    assert not made.parent.exists()
+    assert not frame.exists()
+    assert lost.exists()
+    assert itself.exists()
+    assert (used / "my $HOME.csv").read_text() == "mine"
+    kept = {"data/lost/lost.parquet", "data/itself/itself.parquet", "data/frame/given.parquet"}
+    assert set(done.stdout.splitlines()[1:]) == kept
+    assert done.stdout.startswith("kept, as nothing here makes it anew:")
+
+
 @pytest.mark.parametrize(
     ("failing", "called", "code"),
     [
