@@ -20,7 +20,7 @@ from tests.commands import parse
 from tools import docs
 
 ROOT = docs.ROOT
-MADE = "tasks/houses.py"
+MADE = "tasks/planes.py"
 """What the guide to your own data makes."""
 BLOCK = r"^```\w*\n(.*?)^```"
 BARE = re.compile(r"(?<![/\w])python3? -m (?:pipeline|datasets|tools|tests)\b")

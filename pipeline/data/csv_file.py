@@ -55,6 +55,8 @@ class CsvFile:
         As pandas calls them: ``Unnamed: 0``, where the first has no name.
     skip_rows : int
         Lines above the line of names.
+    strip_names : bool
+        Whether there were blanks around names, which are left out.
     titles : tuple of str
         What these say, where they were found and not told.
     lines, start : int
@@ -78,6 +80,7 @@ class CsvFile:
     missing: tuple[str, ...] = ()
     raw: tuple[str, ...] = ()
     titles: tuple[str, ...] = ()
+    strip_names: bool = False
 
     @classmethod
     def open(
@@ -123,7 +126,9 @@ class CsvFile:
         if skip == 0 and not found.titles:
             skip = found.skip_rows
         titles = found.titles if given.skip_rows is None else ()
-        return replace(cls._cut(text, found.delimiter, skip), titles=titles)
+        file = replace(cls._cut(text, found.delimiter, skip), titles=titles)
+        names = tuple(name.strip() for name in file.names) if given.strip_names else file.names
+        return replace(file, names=names, strip_names=names != file.names)
 
     @classmethod
     def _cut(cls, text: TextFile, delimiter: str, skip: int) -> CsvFile:

@@ -60,13 +60,14 @@ class Given(NamedTuple):
     encoding: str | None = None
     delimiter: str | None = None
     skip_rows: int | None = None
+    strip_names: bool = False
 
 
 def given_by(format: TableFormat | None) -> Given:
     """Return what a format says."""
     if format is None:
         return Given()
-    return Given(format.encoding, format.delimiter, format.skip_rows)
+    return Given(format.encoding, format.delimiter, format.skip_rows, format.strip_names)
 
 
 class Records:

@@ -74,7 +74,7 @@ def sniff(
     format, notes, what = TableFormat(), [], "the table"
     files: list[OpenedFile] = []
     if isinstance(source, str | Path):
-        files = open_files(Path(source), given=Given(encoding, delimiter, skip_rows))
+        files = open_files(Path(source), given=Given(encoding, delimiter, skip_rows, True))
         format, what = _format(files), Path(source).name
         notes = [note for file in files for note in _notes(file)]
         cells = read_cells_of(files, files[0].names)
@@ -95,7 +95,10 @@ def _format(files: list[OpenedFile]) -> TableFormat:
     if not isinstance(files[0], CsvFile):
         return TableFormat(encoding=encoding)
     first = files[0]
-    return TableFormat(encoding=encoding, delimiter=first.delimiter, skip_rows=first.skip_rows)
+    return TableFormat(
+        encoding=encoding, delimiter=first.delimiter, skip_rows=first.skip_rows,
+        strip_names=first.strip_names,
+    )  # fmt: skip
 
 
 def _notes(file: OpenedFile) -> Iterator[str]:
@@ -110,6 +113,8 @@ def _notes(file: OpenedFile) -> Iterator[str]:
 def _of_csv(file: CsvFile) -> Iterator[str]:
     if file.titles:
         yield file.skipped
+    if file.strip_names:
+        yield "blanks around the names of the columns are left out"
     if looks_like_data(file.names):
         names = ", ".join(map(repr, file.names[:5]))
         yield (

@@ -141,6 +141,8 @@ class TableFormat(_Struct, frozen=True, kw_only=True):
         Of CSV files.
     skip_rows : int
         Lines above the line of names.
+    strip_names : bool
+        Whether blanks around the names of CSV are left out.
     missing : tuple of str
         Cells that stand for no value in any column, beside those of `pandas.read_csv`.
     columns : dict of str to ColumnFormat
@@ -150,5 +152,6 @@ class TableFormat(_Struct, frozen=True, kw_only=True):
     encoding: str = "utf-8"
     delimiter: str = ","
     skip_rows: int = 0
+    strip_names: bool = False
     missing: tuple[str, ...] = ()
     columns: dict[str, ColumnFormat] = {}
