@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -353,7 +354,7 @@ def _groups(table: _Table) -> Iterator[str]:
             yield (
                 f"{column.name!r} has {values:,} values in {rows:,} rows: in a random split, rows "
                 "of the same one are in both parts, and scores are too good for new ones; to judge "
-                f"those: SPLIT=groups BY={column.name}."
+                f"those: SPLIT=groups BY={quote(column.name)}."
             )
             return
 
@@ -377,7 +378,7 @@ def _times(table: _Table, *, together: bool) -> Iterator[str]:
             yield (
                 f"{table.name!r} changes with {column.name!r}: in a random split, training has "
                 "rows that are later than those of the test, and scores are too good for what is "
-                f"to come; to judge that: SPLIT=time BY={column.name}."
+                f"to come; to judge that: SPLIT=time BY={quote(column.name)}."
             )
             return
     if not together and in_order(table.answer, table.target, table.every):
@@ -553,7 +554,8 @@ def _drifted(train: pd.DataFrame, test: pd.DataFrame) -> Iterator[str]:
             f"Training and test rows differ in {said}{_rest(len(far))} (population stability "
             f"index, {DRIFTED} is much): the test asks for what training does not show."
         )
-    shares = {each.name: (each.unseen or 0) / len(test) for each in every}
+    again = [each for each in every if 2 * len(profile[each.name].values or ()) <= len(train)]
+    shares = {each.name: (each.unseen or 0) / len(test) for each in again}
     new = {name: share for name, share in shares.items() if share > UNSEEN}
     if new:
         said = ", ".join(f"{name!r} ({_share(share)})" for name, share in [*new.items()][:NAMED])

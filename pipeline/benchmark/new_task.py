@@ -204,7 +204,7 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     rows, target = own.stored(table)
     target = _with_positive(target, choices)
     columns = _columns(table, rows[own.row], own, choices)
-    _check(file, len(rows), columns)
+    _check(file, len(rows), columns, notes)
     if columns.texts:
         own = replace(own, read=_with_texts(own.read, columns.texts))
         rows, _ = own.stored(read_table(source, own.read))
@@ -341,11 +341,12 @@ def _with_texts(read: TableFormat, names: Sequence[str]) -> TableFormat:
     return msgspec.structs.replace(read, columns={**read.columns, **texts})
 
 
-def _check(file: Path, rows: int, columns: Roles) -> None:
+def _check(file: Path, rows: int, columns: Roles, notes: Sequence[str]) -> None:
     if rows < LEAST_ROWS:
         raise DataError(f"{file}: {rows} rows with a known target; at least {LEAST_ROWS} it takes")
     if not columns.used:
-        why = "; ".join(f"{name!r} {reason}" for name, reason in columns.unused.items())
+        unused = [f"{name!r} {reason}" for name, reason in columns.unused.items()]
+        why = "; ".join([*unused, *notes]) or "there is none but the target"
         raise DataError(f"{file}: no column to learn from: {why}")
 
 

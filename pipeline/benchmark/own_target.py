@@ -192,9 +192,12 @@ def _check_classes(
     if 2 <= len(kept) <= MOST_CLASSES:
         return
     _check_no_numbers(name, values)
+    largest = sorted(counts, key=counts.__getitem__, reverse=True)[:3]
+    held = ", ".join(f"{each!r} ({counts[each]:,} rows)" for each in largest)
     raise DataError(
-        f"target {name!r}: {len(kept)} classes of {min_rows} rows or more, of {len(counts)} in "
-        f"all; it takes 2 to {MOST_CLASSES} of them (MIN_ROWS= sets how many rows), or numbers"
+        f"target {name!r}: {len(kept)} of {len(counts)} classes have {min_rows} rows or more: "
+        f"{held}{', …' if len(counts) > 3 else ''}; it takes 2 to {MOST_CLASSES} of them "
+        "(MIN_ROWS= sets how many rows), or numbers"
     )
 
 
