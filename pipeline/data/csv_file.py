@@ -55,8 +55,6 @@ class CsvFile:
         As pandas calls them: ``Unnamed: 0``, where the first has no name.
     skip_rows : int
         Lines above the line of names.
-    strip_names : bool
-        Whether there were blanks around names, which are left out.
     titles : tuple of str
         What these say, where they were found and not told.
     lines, start : int
@@ -67,6 +65,8 @@ class CsvFile:
         Cells that stand for no value, beside `MISSING`.
     raw : tuple of str
         Columns whose cells are left as they are written, also those that stand for no value.
+    strip_names : bool
+        Whether there were blanks around names, which are left out.
     """
 
     path: Path

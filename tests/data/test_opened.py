@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.data.read import read_table
+from pipeline.data.sniff import sniff
 from pipeline.data.stream import TableFile
 from pipeline.data.table_format import Boolean, Date, Duration, Number, TableFormat, Text, Time
 from pipeline.errors import DataError
@@ -176,3 +177,15 @@ def test_memory_does_not_grow_with_a_compressed_file(tmp_path: Path) -> None:
         most = max(most, pa.total_allocated_bytes())
         del table
     assert most < 150e6 < 3_000_000 * 60
+
+
+@pytest.mark.parametrize("text", ["a, b ,c\n1,2,x\n3,4,y\n", "a | b | c\n1 | 2 | x\n3 | 4 | y\n"])
+def test_blanks_around_names_are_left_out_and_said(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "spaced.csv"
+    path.write_text(text)
+    found = sniff(path)
+    assert any("blanks around the names" in note for note in found.notes)
+    assert read_table(path, found.format).column_names == ["a", "b", "c"]
+    whole = pa.concat_tables(TableFile(path, None, {}, found.format).tables(1))
+    assert whole.select(["a", "b"]).to_pydict() == {"a": [1, 3], "b": [2, 4]}
+    assert read_table(path).column_names != ["a", "b", "c"]
