@@ -19,8 +19,9 @@ from pipeline.backends.base import Placement
 from pipeline.backends.cpu import HOST
 from pipeline.benchmark import metrics, truth
 from pipeline.benchmark.task import Job, Split, Task
-from pipeline.data import parquet
+from pipeline.data import frames, parquet
 from pipeline.data.files import parquet_files
+from pipeline.data.partitioned import compute
 from pipeline.data.read import Preflight, preflight, read
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError
@@ -150,10 +151,11 @@ def _accelerated(
         with outcome.stage("read"):
             if active() is None and _in_one_process(task):
                 return parquet.read_parquet(path, task.features, _others(task), rows, device)
-            outcome.reading = preflight(path, [*_table(task), task.target], device=device)
-            X, y = read(path, _table(task), task.target, rows=rows, device=device)
-            more = [task.weight] if task.weight else []
-            return X, {task.target: y, **parquet.read_parquet(path, [], more, rows, "cpu")[1]}
+            features, more = _table(task), [task.weight] if task.weight else []
+            outcome.reading = preflight(path, [*features, *more, task.target], device=device)
+            X, y = read(path, [*features, *more], task.target, rows=rows, device=device)
+            # The files of a folder may come in another order by another reader.
+            return X[features], {task.target: y, **{name: _on_host(X[name]) for name in more}}
 
     _learn_and_answer(task, model, split, read_rows, outcome)
     outcome.model = model
@@ -165,6 +167,12 @@ def _accelerated(
         if entry.step == last and entry.call in _WHOLE:
             stage = "fit"
         outcome.stages[stage] = outcome.stages.get(stage, 0.0) + entry.seconds
+
+
+def _on_host(column: Any) -> np.ndarray:
+    """Return a column as an array of the host, whole."""
+    whole = compute([column])[0] if frames.is_partitioned(column) else column
+    return np.asarray(frames.to_device(whole, "cpu").to_numpy())
 
 
 def _learn_and_answer(

@@ -36,7 +36,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import LabelEncoder, StandardScaler
-from xgboost import XGBClassifier
+from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline.benchmark import measure, rounds, variants, worker
 from pipeline.benchmark import task as task_module
@@ -404,6 +404,31 @@ def test_numbers_are_weighted_too(variant: str, write: Callable[..., Path]) -> N
     plain = LinearRegression().fit(X[~test], (A + B**2)[~test], sample_weight=WEIGHT[~test])
     said = mean_squared_error((A + B**2)[test], plain.predict(X[test]), sample_weight=WEIGHT[test])
     assert measure.judge_outcome(task, found) == pytest.approx({"mse": said})
+
+
+@pytest.mark.parametrize("room", [0, 2**40], ids=["streaming", "in memory"])
+def test_weights_stay_with_their_rows_whatever_the_order_of_files(
+    room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers do not agree whether 10 or a comes before 2."""
+    for number, name in enumerate(["2", "10", "1", "a-b/1", "a/1", "a/10", "a/2", "a.c"]):
+        path = tmp_path / "own" / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = np.arange(20.0) + 100 * number
+        table = {"a": rows % 7, "b": rows % 5, "y": rows, "fold": rows % 4, "w": rows + 1}
+        pq.write_table(pa.table(table), path)
+    monkeypatch.setattr(partitioned, "room", lambda device: room)
+    task = replace(
+        REGRESSION,
+        weight="w",
+        pipelines={
+            "boosting": lambda seed: make_pipeline(StandardScaler(), XGBRegressor(n_jobs=1))
+        },
+    )
+    job = Job("own", "boosting", "cpu", tmp_path / "own")
+    found = measure.measure_once(task, task.pipeline("boosting", 0), job)
+    assert len(found.y_true) == 40
+    np.testing.assert_array_equal(found.y_true["weight"], found.y_true["target"] + 1)
 
 
 def test_large_codes_are_classes(write: Callable[..., Path]) -> None:
