@@ -275,7 +275,8 @@ def _as_numbers(column: TextColumn) -> Guess | None:
     guess = _fit(column, found.format) if found.fits >= 1 - _STRAYS else None
     if not guess:
         return None
-    said = _say_numbers(column, found, guess.values), _say_unit(column, found), *guess.notes
+    said = [_say_numbers(column, found, guess.values), _say_unit(column, found), *guess.notes]
+    said += [_say_open(column, found.format)] * found.open
     tells = not found.open and (found.format.thousands or _has_decimals(guess.values))
     return guess._replace(
         notes=(*filter(None, said), *_caution_of_values(column, guess.values)),
@@ -299,15 +300,19 @@ def _say_numbers(column: TextColumn, found: Numbers, values: pa.Array) -> str:
         return ""
     example, value = cells.filter(odd)[0].as_py(), values.filter(odd)[0].as_py()
     said = f"{column.name!r} holds numbers such as {example!r}, read as {value:.15g}"
-    if not found.open:
-        return said
-    if column.options.decimal:
-        return f"{said}, as asked or as other columns say"
-    if found.format.thousands != ",":
-        return said
+    by = ", as asked or as other columns say" if found.open and column.options.decimal else ""
+    return said + by
+
+
+def _say_open(column: TextColumn, format: Number) -> str:
+    """Say that a mark may be one of thousands or of decimals."""
+    if column.options.decimal or not column.last:
+        return ""
+    mark, read = ("comma", "thousands") if format.thousands else ("point", "decimals")
     return (
-        f"{said}: a guess, since no cell tells whether its comma is one of thousands or of "
-        "decimals; DECIMAL=, (on the command line --decimal ,) reads it the other way"
+        f"{column.name!r}: no cell tells whether its {mark} is one of thousands or of decimals; "
+        f"one of {read} is a guess, and DECIMAL=, (on the command line --decimal ,) reads it the "
+        "other way"
     )
 
 
@@ -353,15 +358,8 @@ def _as_thousands(column: TextColumn) -> Guess | None:
     if column.options.decimal == ",":
         return _as_numbers(column)
     guess = _plain_numbers(column)._replace(decimal=None, open=not column.last)
-    if column.options.decimal or not column.last:
-        return guess
-    example = column.words.filter(pointed)[0].as_py()
-    said = (
-        f"{column.name!r}: all points are followed by three digits, as in {example!r}, and are "
-        "read as decimal points; DECIMAL=, (on the command line --decimal ,) reads them as "
-        "thousands"
-    )
-    return guess._replace(notes=(said, *guess.notes))
+    said = (_say_open(column, Number()),)
+    return guess._replace(notes=(*filter(None, said), *guess.notes))
 
 
 def _caution_of_values(column: TextColumn, values: pa.Array) -> tuple[str, ...]:
