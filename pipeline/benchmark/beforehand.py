@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from pyarrow import dataset
 from pyarrow.parquet import filters_to_expression
@@ -12,9 +14,11 @@ from pyarrow.parquet import filters_to_expression
 from pipeline.benchmark import cautions, dummy, measure
 from pipeline.benchmark.task import Job, Task
 from pipeline.data.files import Filter, parquet_files
+from pipeline.data.schema import kind_of
 
 MOST_READ = 1_000_000
 """Rows of a task that are looked through; of more a share, at random."""
+FEWEST_GROUPS = 20
 _ROW = "\0row"
 
 
@@ -51,7 +55,21 @@ def of_task(task: Task, job: Job) -> list[str]:
         return found
     frame = cautions.sampled(table, task.target, task.columns)
     here, there = (frame[chosen[frame.index]] for chosen in (train, test))
-    return [*found, *cautions.of_split(here, there, task.target, task.columns, task.kind)]
+    split_by = next(filter(partial(_divides, here, there), map(str, frame.columns)), "")
+    return [
+        *found,
+        *cautions.of_split(here, there, task.target, task.columns, task.kind, groups=split_by),
+    ]
+
+
+def _divides(train: pd.DataFrame, test: pd.DataFrame, name: str) -> bool:
+    """Tell whether the rows of each of many values are all in the same part."""
+    if kind_of(train[name]) not in ("text", "number"):
+        return False
+    values = train[name].nunique() + test[name].nunique()
+    rows = len(train) + len(test)
+    many = FEWEST_GROUPS <= values <= rows / 2 and train[name].nunique() > 1
+    return bool(many and not test[name].isin(train[name].dropna()).any())
 
 
 def _read(path: Path) -> pa.Table:

@@ -452,7 +452,13 @@ def _size(table: _Table) -> Iterator[str]:
 
 
 def of_split(
-    train: pd.DataFrame, test: pd.DataFrame, target: str, features: Sequence[str], kind: str
+    train: pd.DataFrame,
+    test: pd.DataFrame,
+    target: str,
+    features: Sequence[str],
+    kind: str,
+    *,
+    groups: str = "",
 ) -> list[str]:
     """Return what to know of training and test rows before a score is believed.
 
@@ -463,6 +469,8 @@ def of_split(
     features : sequence of str
     kind : str
         See `of_table`.
+    groups : str
+        The column that the split goes by, if it does: rows of one group count as one.
 
     Examples
     --------
@@ -474,13 +482,15 @@ def of_split(
         return []
     train, test = _pandas(train), _pandas(test)
     train[target], test[target] = _typed(train[target]), _typed(test[target])
+    counts = [part[groups].nunique() if groups else len(part) for part in (train, test)]
     names = [str(name) for name in features if name != target][:MOST_COLUMNS]
     names = [name for name in names if kind_of(train[name].infer_objects()) != "other"]
+    inside = [name for name in names if name != groups]
     with np.errstate(all="ignore"):
         return [
             *_answers(train[target], test[target], kind),
             *_shared(train[names], test[names]),
-            *_drifted(train[names], test[names]),
+            *_drifted(train[inside], test[inside], sum(1 / max(count, 1) for count in counts)),
         ]
 
 
@@ -537,16 +547,16 @@ def _shared(train: pd.DataFrame, test: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _drifted(train: pd.DataFrame, test: pd.DataFrame) -> Iterator[str]:
+def _drifted(train: pd.DataFrame, test: pd.DataFrame, chance: float) -> Iterator[str]:
+    """Yield where the parts differ by much more than by chance, which is as large for each bin."""
     most = _most_rows(len(train.columns))
     train, test = (part.iloc[:: -(-len(part) // most)] for part in (train, test))
     profile = fit_profiles(train)
     counted = count_rows(test, profile)
-    rows = 1 / max(len(train), 1) + 1 / max(len(test), 1)
     every = drift(profile, counted)
     far = [
         each for each in every
-        if each.psi > max(DRIFTED, 3 * len(profile[each.name].counts) * rows)
+        if each.psi > max(DRIFTED, 3 * len(profile[each.name].counts) * chance)
     ]  # fmt: skip
     if far:
         said = ", ".join(f"{each.name!r} ({each.psi:.2f})" for each in far[:NAMED])

@@ -104,6 +104,17 @@ def test_a_split_by_time_is_not_told_to_be_one(tmp_path: Path) -> None:
     assert "SPLIT" not in "\n".join(before_runs(*task_of(frame, tmp_path, split=split))[0])
 
 
+def test_of_a_split_by_groups_each_group_counts_once(tmp_path: Path) -> None:
+    draw = np.random.default_rng(3)
+    who = draw.integers(0, 40, N)
+    frame = table(x=draw.normal(size=40)[who], patient=[f"p{i:02d}" for i in who])
+    split = Split([("patient", "<", "p30")], [("patient", ">=", "p30")], "")
+    assert before_runs(*task_of(frame, tmp_path, split=split))[0] == []
+    moved = frame.assign(x=frame["x"] + 9.0 * (frame["patient"] >= "p30"))
+    noted = before_runs(*task_of(moved, tmp_path, split=split))[0]
+    assert "differ in 'x'" in "\n".join(noted)
+
+
 def test_copies_in_both_parts_are_said_of_the_table_and_of_the_split(tmp_path: Path) -> None:
     frame = pd.concat([table()[:301]] * 3, ignore_index=True)
     noted = before_runs(*task_of(frame, tmp_path))[0]
