@@ -8,6 +8,7 @@ from typing import IO, Any, Final, Literal
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -73,26 +74,32 @@ def kind_of(target: Path) -> Kind:
     return kind
 
 
-def check_types(target: Path, schema: pa.Schema) -> None:
+def check_cells(target: Path, table: pa.Table) -> None:
     """Refuse columns that are no cells of text, where the file holds text.
 
     Raises
     ------
     ConfigError
-        A column holds lists, bytes or the like.
+        A column holds lists, bytes or the like; or infinite numbers, for JSON.
     """
-    if kind_of(target) == "parquet":
-        return
-    for field in schema:
-        if not any(fits(_decoded(field.type)) for fits in _CELLS):
+    kind = kind_of(target)
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if kind != "parquet" and not any(fits(_decoded(field.type)) for fits in _CELLS):
             raise ConfigError(
                 f"{target}: the column {field.name!r} holds {field.type}, which is no cell of "
                 "text; write a .parquet file, or do not copy the column"
             )
+        infinite = pa.types.is_floating(field.type) and pc.any(pc.is_inf(column)).as_py()
+        if kind == "jsonl" and infinite:
+            raise ConfigError(
+                f"{target}: the column {field.name!r} holds infinite numbers, which JSON does not "
+                "have; write a .csv or .parquet file"
+            )
 
 
 def _decoded(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_string_view(kind) else kind
 
 
 def write_file(draft: Path, target: Path, parts: Sequence[Path], name: str, record: bytes) -> None:

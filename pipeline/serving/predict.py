@@ -278,7 +278,7 @@ class Predictor:
                 f"{self.job.source}: {error} (rows are counted from row {start:,} of the file)"
             ) from error
         output = pa.table(unique([*self._identity(table, start), *answers.items()]))
-        outputs.check_types(self.job.target, output.schema)
+        outputs.check_cells(self.job.target, output)
         valued = [name for name in table.column_names if table[name].null_count < len(table)]
         part = OutputPart(
             rows=len(table), counted=counted, casts=casts, valued=valued, halved=max(pieces) > 1

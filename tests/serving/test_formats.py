@@ -36,6 +36,7 @@ def test_a_file_of_a_format_is_read(folder: Path) -> None:
         model = load(folder, "cpu")
     wanted = json.loads((folder.parent / "answers.json").read_text())[folder.name]
     np.testing.assert_allclose(answers(model, folder.name), wanted, rtol=1e-6)
+    assert (model.table_format_, model.target_names_) == (None, None), "not known then"
 
 
 @pytest.mark.parametrize("folder", REFUSED, ids=lambda path: path.name)

@@ -182,7 +182,7 @@ def test_several_targets_of_classes_have_a_column_for_each_class(tmp_path: Path)
     assert made["prediction_kind"].tolist() == model.predict(X)[:, 1].tolist()
 
 
-COPIED: dict[str, list[Any]] = {
+COPIED: dict[str, Any] = {
     "text": ["a", 'b,"c"', "tab\tline\nend", "", "é𝄞", "=1+1"],
     "integer": [2**62 + 1, -(2**62), 0, 1, 2, 3],
     "number": [0.1, 1e-300, 1 / 3, np.nan, 1e300, -0.0],
@@ -190,6 +190,9 @@ COPIED: dict[str, list[Any]] = {
     "moment": [datetime.datetime(2024, 2, 29, 1, 2, 3, 4)] * 6,
     "day": [datetime.date(2024, 2, 29), None] * 3,
     "decimal": [Decimal("1.10")] * 6,
+    "view": pa.array(["a", "b"] * 3, pa.string_view()),
+    "code": pa.array(["a", "b"] * 3).dictionary_encode(),
+    "half": np.array([0.5, 1.5, 0, 1, 2, 3], dtype="float16"),
 }
 
 
@@ -208,6 +211,8 @@ def test_columns_that_are_copied_come_back(kind: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(made["number"].astype(float), COPIED["number"])
     assert pd.to_datetime(made["moment"]).tolist() == COPIED["moment"]
     assert pd.to_datetime(made["day"]).dt.date.tolist()[::2] == COPIED["day"][::2]
+    assert made["view"].tolist() == made["code"].tolist() == ["a", "b"] * 3
+    assert made["half"].tolist() == COPIED["half"].tolist()
     assert made["decimal"].astype(float).tolist() == [1.1] * 6
 
 
@@ -254,6 +259,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str, type[Exception]]] = {
         r"'list' holds list<.*>, .*write a \.parquet file",
         ConfigError,
     ),
+    "bytes as JSON": (
+        {"kind": ".jsonl", "copy_columns": ["bytes"]},
+        r"'bytes' holds binary, which is no cell",
+        ConfigError,
+    ),
+    "infinite numbers as JSON": (
+        {"kind": ".jsonl.gz", "copy_columns": ["far"]},
+        "'far' holds infinite numbers, which JSON does not have",
+        ConfigError,
+    ),
     "a copy with the name of the prediction": (
         {"copy_columns": ["prediction"]},
         "two columns .* 'prediction'; rename",
@@ -272,7 +287,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, type[Exception]]] = {
 def test_what_cannot_be_written_is_refused(case: str, tmp_path: Path) -> None:
     options, says, error = REFUSED[case]
     saved(LogisticRegression(), np.resize(["a", "b"], 60), tmp_path)
-    table = X.assign(prediction=1, probability_b=2, list=[[1]] * 60)
+    table = X.assign(prediction=1, probability_b=2, list=[[1]] * 60, bytes=b"", far=np.inf)
     with pytest.raises(error, match=says):
         predicted(tmp_path, table, **options)
     assert not list(tmp_path.glob("out*"))
