@@ -24,9 +24,17 @@ import pyarrow.parquet as pq
 from pipeline import notebook
 from pipeline.benchmark import cautions
 from pipeline.benchmark.own_program import Call, Name, write_program
-from pipeline.benchmark.own_table import FOLDS, SPLITS, OwnTable, cut_of
+from pipeline.benchmark.own_table import FOLDS, SPLITS, OwnTable, cut_of, to_store
 from pipeline.benchmark.own_target import FEWEST, Class, Target, choose_positive, read_target
-from pipeline.benchmark.roles import FEW, Roles, assign_roles, meanings, role_of_type, told
+from pipeline.benchmark.roles import (
+    FEW,
+    NOT_ASKED,
+    Roles,
+    assign_roles,
+    meanings,
+    role_of_type,
+    told,
+)
 from pipeline.benchmark.task import FOLDER, pick
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.plain_texts import formats_of_texts
@@ -286,7 +294,7 @@ def _own_table(
     by, cut = choices.by, choices.cut
     if choices.split == "time":
         by = by or _only_date(table, read)
-        times = table[pick(by, table.column_names, "column")].drop_null().to_pandas()
+        times = to_store(table[pick(by, table.column_names, "column")]).drop_null().to_pandas()
         cut = str(cut_of(by, times, cut))
     return OwnTable(
         name=name, file=file.as_posix(), target=label, kind=kind, read=read, split=choices.split,
@@ -323,7 +331,7 @@ def _columns(table: pa.Table, rows: Any, own: OwnTable, choices: Choices) -> Rol
         pick(name, others, "column")
     why = dict.fromkeys(choices.ignore, "is ignored, as asked")
     if choices.features:
-        why |= {name: "is not among FEATURES" for name in others if name not in choices.features}
+        why |= {name: NOT_ASKED for name in others if name not in choices.features}
     if own.weight:
         why[own.weight] = "holds the weights"
     if own.split == "groups":

@@ -115,7 +115,7 @@ class OwnTable:
         if self.split != "random":
             known = pc.and_(known, pc.is_valid(self._by(table)))
         taken = [each.name for each in table.schema if self._is_taken(each)]
-        columns: dict[str, Any] = {name: _stored(table[name]) for name in taken}
+        columns: dict[str, Any] = {name: to_store(table[name]) for name in taken}
         columns[self.target] = target.values
         if self.weight:
             columns[self.weight] = _weights(self.weight, table, known)
@@ -233,7 +233,7 @@ def _numbered(splits: Any, rows: int) -> np.ndarray:
     return folds
 
 
-def _stored(values: pa.ChunkedArray) -> Any:
+def to_store(values: pa.ChunkedArray) -> Any:
     """Return a column as every reader of Parquet gives it alike.
 
     Numbers are finite, dates are moments, and texts that come again are coded.

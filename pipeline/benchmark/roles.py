@@ -16,6 +16,7 @@ FEW = 20
 """Distinct texts up to which each gets a column of its own."""
 OWN = 0.5
 """Share of distinct texts among the rows above which a column tells rows apart, no more."""
+NOT_ASKED = "is not among FEATURES"
 WORDS, LONG = 3, 6
 """Words of a text, on average, from which texts of one row each are read; and any texts."""
 _ID = re.compile(r"(?i)(^|[\W_])(id|ids|nr|no|number|index|idx|key|code|uuid|guid|rowid)[\W_]*$")
@@ -111,6 +112,8 @@ def _role(name: str, values: pa.ChunkedArray, read: TableFormat, asked: bool) ->
     if distinct is None:
         return "", f"is of type {kind}, which no program here takes"
     role = role_of_type(name, kind, read)
+    if role == "dates" and _is_time(values):
+        role = "times"
     if distinct == 1 and (role in ("dates", "times") or not values.null_count):
         return "", "has one value"
     if role == "texts":
@@ -118,6 +121,12 @@ def _role(name: str, values: pa.ChunkedArray, read: TableFormat, asked: bool) ->
     if not role:
         return "", f"is of type {kind}, which no program here takes"
     return ("few" if distinct == 1 else role), ""
+
+
+def _is_time(values: pa.ChunkedArray) -> bool:
+    """Return whether all dates are of the day that times of day are read as."""
+    days = values.cast("date32", safe=False)
+    return bool(pc.all(pc.equal(days, pa.scalar(0, "int32").cast("date32"))).as_py())
 
 
 def role_of_type(name: str, kind: pa.DataType, read: TableFormat) -> str:
@@ -207,4 +216,9 @@ def told(roles: Roles) -> Iterator[str]:
     meant = meanings(roles)
     for role, names in roles.by_name().items():
         yield f"{meant[role]}: {', '.join(map(repr, names))}"
-    yield from (f"not used: {name!r} {why}" for name, why in roles.unused.items())
+    left_out = [name for name, why in roles.unused.items() if why == NOT_ASKED]
+    if left_out:
+        yield f"not among FEATURES: {', '.join(map(repr, left_out))}"
+    for name, why in roles.unused.items():
+        if why != NOT_ASKED:
+            yield f"not used: {name!r} {why}"

@@ -6,6 +6,7 @@ import json
 import runpy
 import subprocess
 import sys
+from datetime import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pipeline.benchmark import new_task
 from pipeline.benchmark.own_target import choose_positive, read_target
 from pipeline.benchmark.roles import assign_roles
 from pipeline.benchmark.task import Task
+from pipeline.data.cells import plain_types
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 
@@ -135,13 +137,14 @@ def test_columns_are_taken_as_what_they_are_and_keep_their_names(workspace) -> N
 
 def role(values: Any, name: str = "x") -> str:
     """Return what a column becomes, or why nothing."""
-    table = pa.table({name: values})
+    table = plain_types(pa.table({name: values}))
     roles = assign_roles(table, [name], TableFormat(), pa.array(range(len(table))))
     return next(iter(roles.by_name()), roles.unused.get(name, ""))
 
 
 WORDS = ["red", "green", "apples", "pears", "sweet", "sour"]
 SHUFFLED = np.random.default_rng(0).permutation(200)
+DAYS = pa.array(range(200), "int32").cast("date32")
 COLUMNS = [
     ("numbers", SHUFFLED / 7, "numbers"),
     ("flags", SHUFFLED > 9, "numbers"),
@@ -160,6 +163,8 @@ COLUMNS = [
     ),
     ("one date", [pd.Timestamp("2024-01-01")] * 200, "one value"),
     ("dates", pd.date_range("2024-01-01", periods=200), "dates"),
+    ("days", DAYS, "dates"),
+    ("times of day", [time(i % 24, i % 60) for i in range(200)], "times"),
     ("lists", [[1], [2, 3]] * 100, "is of type list"),
 ]
 
@@ -211,7 +216,7 @@ def test_parquet_of_many_types_is_taken_or_named(workspace) -> None:
             "money": pa.array(draw.integers(1, 99, 200)).cast(pa.decimal128(21, 2)),
             "huge": draw.integers(2**63, 2**64, 200, "uint64"),
             "day": pa.array(range(200), "int32").cast(pa.date32()),
-            "moment": pa.array(range(200), "int64").cast(pa.timestamp("s", "UTC")),
+            "moment": pa.array(range(0, 2_000_000, 10_000)).cast(pa.timestamp("s", "UTC")),
             "list": pa.array([[1], [2, 3]] * 100),
             "code": pa.array(["a", "b"] * 100).dictionary_encode(),
         }
@@ -317,6 +322,9 @@ def test_a_split_by_time_is_cut_where_it_is_said_or_before_the_last_quarter(work
     cut = create(workspace, "grade", name="cut", split="time", by="sold on", cut="2021-01-01")
     assert (judged(cut) == (table["sold on"] >= "2021-01-01")).all()
     assert "from 2021-01-01 00:00:00 on by 'sold on'" in "".join(cut.lines())
+    pq.write_table(pa.table({"y": range(200), "on": DAYS}), "days.parquet")
+    days = create(workspace, "y", "days.parquet", split="time", cut="1970-05-01")
+    assert judged(days).sum() == 80
     size = create(workspace, "price", name="size", split="time", by="size [m²] <new>", cut="100")
     assert (judged(size) == (stored(size)["size [m²] <new>"] >= 100)).all()
     assert not stored(size)["size [m²] <new>"].isna().any()
