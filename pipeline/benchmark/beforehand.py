@@ -55,7 +55,9 @@ def of_task(task: Task, job: Job) -> list[str]:
         return found
     frame = cautions.sampled(table, task.target, task.columns)
     here, there = (frame[chosen[frame.index]] for chosen in (train, test))
-    split_by = next(filter(partial(_divides, here, there), map(str, frame.columns)), "")
+    # What is the same for all rows of a group divides them too; texts are names of groups sooner.
+    names = sorted(map(str, frame.columns), key=lambda name: kind_of(frame[name]) != "text")
+    split_by = next(filter(partial(_divides, here, there), names), "")
     return [
         *found,
         *cautions.of_split(here, there, task.target, task.columns, task.kind, groups=split_by),
