@@ -29,7 +29,7 @@ class Number(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="number")
         What parts groups of three digits: ``","``, ``"."``, ``" "``, ``"'"``; by default nothing.
     unit : str
         What stands before or behind the digits, as ``"$"``, ``"%"`` or ``"kg"``; the values are in
-        this unit, so 12 % is 12.
+        this unit, so 12 % is 12, and so is 12 alone.
     missing : tuple of str
         Cells that stand for no value, beside those of the table.
     stray : {"error", "missing"}
@@ -67,6 +67,7 @@ class Date(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="date"):
     ----------
     format : str
         As for `datetime.strptime`, ``"%d.%m.%Y"``; of several the first that fits a cell counts.
+        Months may have English names, or German, French, Spanish, Italian, Dutch or Portuguese.
     missing : tuple of str
     stray : {"error", "missing"}
     """
