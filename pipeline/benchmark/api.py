@@ -78,6 +78,7 @@ def new_task(
     """
     for choice in choices:
         pick(choice, [each.name for each in fields(Choices)], "choice")
+    choices |= {n: _listed(choices[n]) for n in ("features", "ignore", "missing") if n in choices}
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "__init__.py").touch()
     source = Path(table) if isinstance(table, str | Path) else table
@@ -87,7 +88,7 @@ def new_task(
 
 
 def report(
-    task: str,
+    task: str | NewTask,
     *,
     device: str = "auto",
     repeats: int = 5,
@@ -100,8 +101,8 @@ def report(
 
     Parameters
     ----------
-    task : str
-        Name of a file in the folder `tasks` of the working directory.
+    task : str or NewTask
+        Name of a file in the folder `tasks` of the working directory, or what `new_task` returned.
     device : {"auto", "cpu", "cuda"}
     repeats : int
         Timed runs of each pipeline by each variant.
@@ -112,7 +113,7 @@ def report(
     out : str or Path, optional
         Folder of the report; ``reports/<task>`` by default.
     **choices
-        ``seed``, ``split``, ``rows`` or ``years``, as on the command line.
+        ``seed``, ``split``, ``changes``, ``rows`` or ``years``, as on the command line.
 
     Returns
     -------
@@ -126,12 +127,15 @@ def report(
     DeviceUnavailable
         ``device="cuda"`` and there is no usable GPU.
     """
-    if repeats < 3:
-        raise ConfigError(f"repeats={repeats}: an interval takes 3 or more")
-    folder = Path(out) if out is not None else Path("reports") / task
-    names = pipelines if isinstance(pipelines, str) else ",".join(pipelines)
-    given = {"seed": 0, "split": None, "changes": ()} | choices
+    for choice in choices:
+        pick(choice, ["changes", "rows", "seed", "split", "years"], "choice")
+    choices["changes"] = _listed(choices.get("changes", ()))
+    _check_whole("repeats", repeats, 3, 1_000_000)
+    _check_whole("seed", choices.get("seed", 0), 0, 2**32 - 1)
+    task, names = task.name if isinstance(task, NewTask) else task, ",".join(_listed(pipelines))
+    given = {"seed": 0, "split": None} | choices
     what, job, chosen = prepare(task, device=device, pipelines=names, home=Path(home), **given)
+    folder = Path(out) if out is not None else Path("reports") / task
     words = as_command(
         "report", task,
         device=device, repeats=repeats, pipelines=names or None, data_home=home, out=out, **choices,
@@ -143,6 +147,16 @@ def report(
     )
     found = results.load(folder / "results.json")
     return Report(**structs.asdict(found), page=str(folder / "index.html"))
+
+
+def _listed(names: str | Sequence[str]) -> Sequence[str]:
+    """Return names as a list, one by itself as well."""
+    return [names] if isinstance(names, str) else names
+
+
+def _check_whole(name: str, value: object, least: int, most: int) -> None:
+    if not isinstance(value, int) or not least <= value <= most:
+        raise ConfigError(f"{name}={value!r} is not a whole number from {least} to {most:,}")
 
 
 _DEFAULTS = {"device": "auto", "repeats": "5", "data-home": "data", "seed": "0"}

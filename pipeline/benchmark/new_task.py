@@ -110,7 +110,7 @@ class Choices:
                 raise ConfigError(
                     f"{option.upper()}={getattr(self, option)}: choose from {', '.join(known)}"
                 )
-        if self.min_rows < FOLDS:
+        if not isinstance(self.min_rows, int) or self.min_rows < FOLDS:
             raise ConfigError(f"MIN_ROWS={self.min_rows}: a class takes {FOLDS} rows or more")
         if self.split == "random" and (self.by or self.cut):
             raise ConfigError("BY= and CUT= are for SPLIT=time, and BY= for SPLIT=groups")
@@ -237,7 +237,7 @@ def _write_data(source: Path | Table, own: OwnTable, rows: pa.Table, home: Path)
 
 def _own_name(source: Path | Table) -> str:
     if isinstance(source, Path):
-        return _identifier(Path(re.sub(r"\.(gz|bz2|xz|zst)$", "", source.name)).stem)
+        return _identifier(Path(re.sub(r"\.(gz|bz2|xz|zst)$", "", source.absolute().name)).stem)
     raise ConfigError("a table that comes from no file takes name=, for its task")
 
 

@@ -264,11 +264,11 @@ def pick(name: str, known: Any, what: str) -> str:
         ...
     pipeline.errors.ConfigError: unknown task 'taxy'; did you mean 'taxi'? There are: taxi
     """
-    if name in known:
+    if name in [*known]:
         return name
-    close = get_close_matches(name, known, n=1)
+    close = get_close_matches(str(name), map(str, known), n=1)
     guess = f" did you mean {close[0]!r}?" if close else ""
-    there_are = f" There are: {', '.join(sorted(known))}" if len(known) <= _LISTED else ""
+    there_are = f" There are: {', '.join(sorted(map(str, known)))}" if len(known) <= _LISTED else ""
     raise ConfigError(f"unknown {what} {name!r};{guess}{there_are}")
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from pipeline.benchmark import api, results
+from pipeline.errors import ConfigError
 from tests.benchmark import fixtures
 from tests.commands import parse
 
@@ -17,6 +21,7 @@ ASKED: list[dict[str, Any]] = [
     {"pipelines": ["linear", "boosting"], "home": Path("my data"), "out": "it's $HOME"},
     {"pipelines": "linear", "out": Path("reports") / "other"},
     {"changes": ["ridge__alpha=[1, 'x y']", "a__b=2"]},
+    {"changes": "ridge__alpha=2"},
     {"rows": 1000, "years": "2006-2019"},
 ]
 
@@ -39,5 +44,44 @@ def test_a_report_of_a_script_names_the_command_that_makes_it_again(
     if "out" in asked:
         wanted["out"] = Path(asked["out"])
     if "changes" in asked:
-        wanted["changes"] = tuple(asked["changes"])
+        changes = asked["changes"]
+        wanted["changes"] = (changes,) if isinstance(changes, str) else tuple(changes)
     assert made == usual | wanted
+
+
+TABLE = pd.DataFrame({"ab": np.arange(300.0) % 7, "b": np.arange(300) % 5})
+TABLE["y"] = np.where(TABLE["ab"] > TABLE["b"], "yes", "no")
+WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
+    "an option": ("report", {"sedd": 1}, "unknown choice 'sedd'; did you mean 'seed'?"),
+    "a seed": ("report", {"seed": -1}, "seed=-1 is not a whole number from 0"),
+    "too few repeats": ("report", {"repeats": 2}, "repeats=2 is not a whole number from 3"),
+    "repeats as text": ("report", {"repeats": "5"}, "repeats='5' is not a whole number"),
+    "no task": ("report", {"task": None}, "unknown task None"),
+    "a target by number": ("new_task", {"target": 2}, "unknown column 2"),
+    "a list of targets": ("new_task", {"target": ["y"]}, "unknown column"),
+    "a name of a choice": ("new_task", {"ingore": ["b"]}, "did you mean 'ignore'?"),
+    "one column by name": ("new_task", {"features": "ba"}, "unknown column 'ba'"),
+    "rows as text": ("new_task", {"min_rows": "many"}, "MIN_ROWS=many"),
+    "no name": ("new_task", {"name": ""}, "takes name="),
+    "a task that is there": ("new_task", {"name": "mine"}, "as NAME=mine_2"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_use_is_told_in_words(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "mine.py").touch()
+    function, given, words = WRONG[case]
+    usual = {"task": "mine"} if function == "report" else {"table": TABLE, "target": "y"}
+    usual |= {"name": "other"} if function == "new_task" else {}
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        getattr(api, function)(**usual | given)
+
+
+def test_a_column_by_itself_is_one_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = api.new_task(TABLE, "y", name="one", features="ab")
+    assert made.columns.used == ["ab"]
