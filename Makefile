@@ -113,13 +113,16 @@ help: ## List the targets and variables
 
 .PHONY: setup
 .PHONY: setup-bench
+.PHONY: setup-tables
 ifeq ($(PYTHON),$(VENV)/bin/python)
 setup: ## Make the environment .venv, or bring it up to date
 	@$(SETUP) --venv $(VENV) --extra '$(GPU)'
 setup-bench: setup ## Add what the preprocessing is measured against to .venv
 	@$(SETUP) --venv $(VENV) --extra '$(GPU)' --with bench
+setup-tables: setup ## Add packages with real tables to .venv
+	@$(SETUP) --venv $(VENV) --extra '$(GPU)' --with tables
 else
-setup-bench: setup
+setup-bench setup-tables: setup
 setup:
 	@echo "[setup] using $(PYTHON) as it is"
 endif
@@ -223,6 +226,10 @@ bench-scaling: setup ## Measure how fits from the disk grow with the rows
 	$(call BENCH,scaling)
 	$(PYTHON) -m tools.docs
 
+.PHONY: bench-tables
+bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs written by hand
+	$(PYTHON) -m tools.own_tables $(if $(OUT),--out '$(OUT)')$(if $(OPTIONS), $(OPTIONS))
+
 .PHONY: gpu-proof
 gpu-proof: setup ## Show on a GPU what only a GPU can show, in STAGES, within MINUTES; go on from before
 	$(PYTHON) -m tools.gpu_proof $(if $(STAGES),--stages '$(STAGES)') \
@@ -296,8 +303,9 @@ lock: ## Hold requirements/*.txt to pyproject.toml (needs uv); UPGRADE=1 takes t
 	$(COMPILE_ALL) --python-version 3.12 --extra cu13 -o requirements/cu13.txt
 	$(COMPILE_ALL) --python-version 3.11 --extra cpu $(LIKE_CUDA) -o requirements/cpu.txt
 	$(COMPILE_ALL) --python-version 3.12 --extra cu12 -c requirements/cpu.txt -o requirements/cu12.txt
-	$(COMPILE) --python-version 3.11 --group bench $(LIKE_CUDA) -c requirements/cpu.txt \
-		-o requirements/bench.txt
+	for group in bench tables; do \
+		$(COMPILE) --python-version 3.11 --group $$group $(LIKE_CUDA) -c requirements/cpu.txt \
+			-o requirements/$$group.txt; done
 
 .PHONY: clean
 clean: ## Remove what was made: environments, caches, runs and reports; nothing else

@@ -12,6 +12,7 @@ from tests.tools.test_setup import ALL, Checkout, checkout
 from tools import setup
 
 __all__ = ["checkout"]
+GROUPS = ["bench", "tables"]
 
 
 def add(checkout: Checkout, group: str = "bench") -> list[str]:
@@ -55,23 +56,26 @@ def test_a_group_that_was_interrupted_does_not_count(with_lock) -> None:
     assert add(with_lock) == ["bench.txt"]
 
 
+@pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize(("extra", "python"), PLACES)
-def test_the_shared_packages_have_the_same_versions(extra, python) -> None:
-    bench, other = versions("bench", python), versions(extra, python)
-    assert {name: v for name, v in bench.items() if other.get(name, v) != v} == {}
-    assert {"numpy", "pandas", "scikit-learn"} <= set(bench) & set(other)
+def test_the_shared_packages_have_the_same_versions(extra, python, group) -> None:
+    added, other = versions(group, python), versions(extra, python)
+    assert {name: v for name, v in added.items() if other.get(name, v) != v} == {}
+    assert {"numpy", "pandas"} <= set(added) & set(other)
 
 
-def test_the_lock_has_what_the_group_declares() -> None:
-    names = {re.match(r"[\w-]+", text)[0] for text in PROJECT["dependency-groups"]["bench"]}
-    assert names == {"matplotlib", "polars", "skrub"}
-    assert names <= set(versions("bench", "3.12"))
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_lock_has_what_the_group_declares(group) -> None:
+    names = {re.match(r"[\w-]+", text)[0] for text in PROJECT["dependency-groups"][group]}
+    assert names
+    assert names <= set(versions(group, "3.12"))
 
 
-def test_every_pin_is_exact_and_hashed_and_no_index_is_named() -> None:
-    found = pins("bench")
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_pin_is_exact_and_hashed_and_no_index_is_named(group) -> None:
+    found = pins(group)
     assert all(hashes and str(pin.specifier).startswith("==") for pin, hashes in found.items())
-    text = (ROOT / "requirements" / "bench.txt").read_text()
+    text = (ROOT / "requirements" / f"{group}.txt").read_text()
     assert re.findall(r"://|^-.*| @ |file:|^[./].*", text, re.MULTILINE) == []
 
 
@@ -82,6 +86,12 @@ def test_make_adds_the_group_before_it_measures(target) -> None:
     measured = lines.index(".venv/bin/python -m tools.bench preprocessing --seed '5' --repeats '3'")
     assert added < measured
     assert lines[-1] == ".venv/bin/python -m tools.docs"
+
+
+def test_make_adds_the_real_tables_before_they_are_compared() -> None:
+    lines = commands("bench-tables", "OUT=there")
+    assert lines[-2].endswith("--with tables")
+    assert lines[-1] == ".venv/bin/python -m tools.own_tables --out 'there'"
 
 
 def test_only_the_benchmark_adds_the_group() -> None:
