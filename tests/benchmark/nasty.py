@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
@@ -152,10 +152,16 @@ def predicted(own: Own, out: str = "predicted.csv", name: str = "boosting") -> p
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty folder to work in, which the modules of tasks are imported from."""
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Yield an empty folder to work in, which the modules of tasks are imported from."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    for name in [n for n in sys.modules if n == "tasks" or n.startswith("tasks.")]:
+    for name in _tasks():
         monkeypatch.delitem(sys.modules, name)
-    return tmp_path
+    yield tmp_path
+    for name in _tasks():
+        del sys.modules[name]
+
+
+def _tasks() -> list[str]:
+    return [name for name in sys.modules if name.partition(".")[0] == "tasks"]
