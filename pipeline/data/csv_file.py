@@ -117,8 +117,9 @@ class CsvFile:
     @classmethod
     def _find(cls, path: Path, given: Given) -> CsvFile:
         """Cut a file as is given, but for a delimiter that parts nothing, and else as is found."""
-        if given.delimiter is not None and len(given.delimiter) != 1:
-            raise DataError(f"{path}: delimiter={given.delimiter!r} is not one character")
+        mark = given.delimiter
+        if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
+            raise DataError(f"{path}: delimiter={mark!r} is not one character of ASCII")
         text = TextFile.find(path, given.encoding, (given.skip_rows or 0) + 1)
         found = find_dialect(text, given.delimiter or DELIMITERS)
         found = found if found.width > 1 else find_dialect(text)

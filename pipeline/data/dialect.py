@@ -20,7 +20,7 @@ DELIMITERS = ",;\t|"
 _LINES = 200
 """Lines that are looked at."""
 _MARK = "\ufeff".encode().decode("latin-1")
-_SAID = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
+_SAID = re.compile(r"sep=([^\w\s\"]|\t| )\r?\n?", re.IGNORECASE | re.ASCII)
 """What Excel writes above the names."""
 _PLAIN = re.compile(
     r"\s*[^\w\s,;|]{0,2}\s*\d[\d.,' \u00a0\u202f]*[^\s\d,;|]{0,3}\s*"

@@ -86,7 +86,10 @@ class ArrowFile:
             else:
                 with _ipc(self.path) as reader:
                     for batch in _ipc_batches(reader):
-                        yield batch.select(list(columns))
+                        read = batch.select(list(columns))
+                        # Where a text ends is taken from the file as it is, damaged or not.
+                        read.validate(full=True)
+                        yield read
 
 
 def _ipc(path: Path) -> Any:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -362,8 +363,10 @@ def agree(files: Sequence[Path], names: Sequence[str]) -> list[int]:
 
 def metadata(file: Path) -> Any:
     """Return what a Parquet file says of itself; `DataError` where it is damaged."""
-    with reading(file, MemoryError):
-        return pq.read_metadata(file)
+    with reading(file, MemoryError, ValueError):
+        about = pq.read_metadata(file)
+        json.loads((about.metadata or {}).get(b"pandas", "{}"))  # Later no one would name the file.
+        return about
 
 
 def _kind(kind: Any) -> Any:

@@ -10,6 +10,7 @@ import pickle
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -156,6 +157,17 @@ def test_what_is_no_table_is_named_with_the_way_out(name: str, tmp_path: Path) -
     with pytest.raises(DataError, match=rf"{name}: .*{says}") as caught:
         read_table(written(tmp_path, name, data))
     assert str(caught.value).isprintable(), "no bytes of the file"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_damaged_ends_of_texts_are_no_crash(stream: bool, tmp_path: Path) -> None:
+    data = feather(stream=stream)
+    ends = np.array([0, 1, 2], "int64").tobytes()  # of the texts of a large_string column
+    before, _, after = data.rpartition(ends)
+    damaged = before + np.array([0, 9**9, 2]).tobytes() + after
+    path = written(tmp_path, "t.feather", damaged)
+    with pytest.raises(DataError, match="t.feather: cannot be read"):
+        read_table(path)
 
 
 @pytest.mark.parametrize(

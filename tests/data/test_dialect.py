@@ -143,6 +143,13 @@ def test_a_given_delimiter_that_parts_nothing_gives_way(given: str, tmp_path: Pa
     assert read_table(path, TableFormat(delimiter=given)).column_names == ["a", "b"]
 
 
-def test_a_delimiter_is_one_character(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="delimiter='::' is not one character"):
-        read_table(written(tmp_path, b"a::b\n1::2\n"), TableFormat(delimiter="::"))
+@pytest.mark.parametrize("delimiter", ["::", "", "ä", '"', "\n"])
+def test_a_delimiter_is_one_character(delimiter: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="delimiter=.* is not one character of ASCII"):
+        read_table(written(tmp_path, b"a::b\n1::2\n"), TableFormat(delimiter=delimiter))
+
+
+def test_a_delimiter_that_is_none_is_not_said(tmp_path: Path) -> None:
+    for said in ("sep=ä", 'sep="', "sep=a", "sep=é"):
+        with pytest.raises(DataError, match="row 0 has 2 cells"):
+            read_table(written(tmp_path, f"{said}\na,b\n1,2\n".encode()))

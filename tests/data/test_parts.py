@@ -214,3 +214,12 @@ def test_nobody_is_told_to_make_the_file_that_is_theirs(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="mine.parquet: cannot be read: .*CRC") as caught:
         pipeline.read(path, ["a"], "y")
     assert "`" not in str(caught.value)
+
+
+def test_damaged_words_of_pandas_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"a": [1], "y": [1]}).to_parquet(path)
+    path.write_bytes(path.read_bytes().replace(b'{"index_columns"', b'{"index_columns\x01'))
+    for read in (pipeline.scan, pipeline.read):
+        with pytest.raises(DataError, match="t.parquet: cannot be read"):
+            read(path, ["a"], "y")
