@@ -279,12 +279,22 @@ def convert(words: pa.Array, format: Typed) -> pa.Array:
     return _on_first_day(dates) if isinstance(format, Time) else dates
 
 
+def without_cents(words: pa.Array) -> pa.Array:
+    """Return prices without a dash in place of their decimals.
+
+    >>> without_cents(pa.array(["5,-", "€5.--", "5-"])).to_pylist()
+    ['5', '€5', '5-']
+    """
+    return pc.replace_substring_regex(words, r"(\d)[.,] ?[-–—]{1,2}", r"\1")
+
+
 def bare(words: pa.Array, unit: str) -> pa.Array:
     """Return tidy cells without a unit, and with their sign in front.
 
     >>> bare(pa.array(["-$5", "($ 5)", "5-", "5 $", "(5"]), "$").to_pylist()
     ['-5', '-5', '-5', '5', '(5']
     """
+    words = without_cents(words)
     if unit:
         name = re.escape(tidy(pa.array([unit]))[0].as_py())
         words = pc.replace_substring_regex(words, rf"^([(+-]? ?){name} ?", r"\1")

@@ -154,7 +154,7 @@ def _as_boolean(column: TextColumn) -> Guess | None:
 
 def _as_code(column: TextColumn) -> Guess | None:
     """Guess that digits name something."""
-    digits = pc.match_substring_regex(column.words, r"^\d+$")
+    digits = pc.match_substring_regex(column.words, r"^-?\d+$")
     if column.counts[digits.to_numpy(False)].sum() < (1 - _STRAYS) * column.counts.sum():
         return None
     if not (why := _why_code(column, column.words.filter(digits))):
@@ -172,7 +172,7 @@ def _why_code(column: TextColumn, digits: pa.Array) -> str:
     if _ID.search(column.name) or _CODE.search(column.name):
         return "holds numbers that name something, as its name says"
     longest = digits.filter(pc.greater_equal(pc.utf8_length(digits), 16)).to_pylist()
-    big = next((each for each in longest if int(each) > _EXACT), "")
+    big = next((each for each in longest if abs(int(each)) > _EXACT), "")
     return f"holds whole numbers such as {big}, which float64 would round" if big else ""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.cells import bare, number_pattern
+from pipeline.data.cells import bare, number_pattern, without_cents
 from pipeline.data.table_format import Number
 
 Decimal = Literal[".", ","]
@@ -92,7 +92,7 @@ def guess_numbers(words: pa.Array, counts: np.ndarray, decimal: Decimal | None =
 
 def _unit(words: pa.Array, counts: np.ndarray) -> str:
     """Return what stands beside the digits of most cells."""
-    found = pc.extract_regex(words, _UNIT)
+    found = pc.extract_regex(without_cents(words), _UNIT)
     before, after = (pc.fill_null(pc.struct_field(found, each), "") for each in ("before", "after"))
     units = pc.utf8_trim_whitespace(pc.if_else(pc.equal(before, ""), after, before))
     encoded = units.dictionary_encode()
@@ -154,7 +154,7 @@ def guess_units(words: pa.Array) -> list[str]:
     >>> guess_units(pa.array(["12 kg", "500 g"])), guess_units(pa.array(["12 kg", "some"]))
     (['kg', 'g'], [])
     """
-    found = pc.extract_regex(words, _UNIT)
+    found = pc.extract_regex(without_cents(words), _UNIT)
     sides = (pc.struct_field(found, each) for each in ("before", "after"))
     units = pc.unique(pc.utf8_trim_whitespace(pc.binary_join_element_wise(*sides, " ")))
     return [] if units.null_count else units.to_pylist()

@@ -137,5 +137,7 @@ def _is_sum_below(values: Cells) -> bool:
         return False
     numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     above = numbers[:-1][np.isfinite(numbers[:-1])]
-    several = np.count_nonzero(above) >= _ROWS - 1
-    return bool(several and above.sum() and np.isclose(numbers[-1], above.sum(), rtol=1e-9))
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = above.sum()
+        close = np.isclose(numbers[-1], total, rtol=1e-9)
+    return bool(np.count_nonzero(above) >= _ROWS - 1 and total and close)

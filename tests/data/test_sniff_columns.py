@@ -56,6 +56,7 @@ READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
         [1234.5, 7],
     ),
     "francs": (["CHF 1'000", "CHF 12"], Number(thousands="'", unit="CHF"), [1000, 12]),
+    "prices without cents": (["5,- €", "7,50 €"], Number(decimal=",", unit="€"), [5, 7.5]),
     "krona": (["12 kr", "13 kr"], Number(unit="kr"), [12, 13]),
     "accounts": (["(1,234.50)", "5.00"], Number(thousands=","), [-1234.5, 5]),
     "minus behind": (["5-", "7"], Number(), [-5, 7]),
@@ -125,6 +126,7 @@ READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
     "codes": (["00123", "90210"], Text(), ["00123", "90210"]),
     "long codes": (["9007199254740993", "1"], Text(), ["9007199254740993", "1"]),
     "beyond 64 bits": (["18446744073709551617", "1"], Text(), ["18446744073709551617", "1"]),
+    "below 64 bits": (["-9223372036854775809", "1"], Text(), ["-9223372036854775809", "1"]),
     "capitals": (["Zürich", "ZÜRICH", "Zürich"], Text(same={"ZÜRICH": "Zürich"}), ["Zürich"] * 3),
     "blanks around words": (["red", "red ", "blue"], Text(strip=True), ["red", "red", "blue"]),
     "composed letters": (["Jos\u00e9", "Jose\u0301"], Text(strip=True), ["Jos\u00e9"] * 2),
@@ -330,6 +332,7 @@ def test_names_of_classes_stay_words(cells: list[str], same: dict[str, str] | No
 CAUTIONS = {
     "a far number": (["1", "2", "3", "-999"], "-999 in 10 rows"),
     "one below zero": ([*map(str, range(0, 2700, 135)), *["-999"] * 10], "-999 in 10 rows"),
+    "numbers without a sum": (["1e308", "1e309", "5"], "infinite numbers"),
     "far numbers as written": (["1.5", "2.5", "3.5", "-999.0"], "Number(missing=('-999.0',))"),
     "points of either kind": (["1.234", "23.456"], "one of decimals is a guess, and DECIMAL=,"),
     "points beside a mark": (["1.234", "23.456", "?"], "one of decimals is a guess"),
