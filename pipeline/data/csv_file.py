@@ -267,6 +267,8 @@ class CsvFile:
         if len(cells) == wide + 1:
             way += f"; if all rows have that many, add the {'first' if cells[-1] else 'last'} name"
         counted = f"{len(cells)} cell{'s' * (len(cells) != 1)}"
+        if wide == 1:
+            way += "; if the line of names is further below, give skip_rows"
         names = "is 1 name" if wide == 1 else f"are {wide} names"
         return f"row {row} has {counted}, {shown!r}, and there {names}; {way}"
 

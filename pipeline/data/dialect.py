@@ -167,11 +167,16 @@ def _without_titles(delimiter: str, records: Sequence[tuple[int, list[str]]]) ->
     first = next(full, 0)
     above, below = records[:first], records[first:]
     alike = sum(len(cells) == width for _, cells in below)
+    # Names are one line, and rows follow at once.
+    surely = below[0][0] > 1 and not any(map(_NUMBER.fullmatch, below[0][1])) if below else False
     if (
         not above
         or width < 2
         or alike < max(2, _MOST * len(below))
-        or not all(_title(cells) or len(cells) < width - 1 for _, cells in above)
+        or not all(
+            _title(cells) or len(cells) < width - 1 or (surely and len(cells) == 1)
+            for _, cells in above
+        )
         or _NUMBER.fullmatch(below[0][1][0])
     ):
         return Dialect(delimiter, width=width)

@@ -41,6 +41,8 @@ TITLES = {
     "in two columns": b"Prices;\na;b\n1;2\n4;5\n",
     "comments": b"# by x\n# of, 2024\na,b,c,d\n1,2,3,4\n4,5,6,7\n",
     "with another delimiter": b"Prices, all\nBy us.\na;b;c\n1;2,5;3\n4;5,5;6\n",
+    "in front of two columns": b"Station: X\nUnit: mm\na;b\n1;1,5\n4;2,5\n",
+    "with a blank line in front of two columns": b"Station X\n\na,b\n1,5\n4,5\n",
     "in quotes": b'"Prices,\nall of 2024"\na,b,c\n1,2,3\n4,5,6\n',
 }
 
@@ -51,6 +53,8 @@ NAMES = {
     ),
     "a last delimiter in rows": (b"a,b\n1,2,\n3,4,\n", "row 0 has 3 cells.* add the last name"),
     "one long row": (b"a,b\n1,2\n\n3,4,5\n", "row 1 has 3 cells, '3,4,5'"),
+    "a title that may be a name": (b"Title\na,b\nx,1\ny,2\n", "row 0 has 2 cells.*give skip_rows"),
+    "names in front of a blank line": (b"n\n\nx,1\ny,2\n", "row 0 has 2 cells, 'x,1'"),
     "one short row": (b"a;b\n1;2\n3\n", "row 1 has 1 cell, '3'.*hold a semicolon"),
     "a footer": (b"a,b\n1,2\n3,4\nSource: us\n", "row 2 has 1 cell, 'Source: us'"),
     "after cells of two lines": (b'a,b\n"x\ny",2\n3,4,5\n', "row 1 has 3 cells"),
