@@ -217,10 +217,12 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
         own = replace(own, read=_with_texts(own.read, columns.texts))
         rows, _ = own.stored(read_table(source, own.read))
     _write_data(source, own, rows, home)
+    doubts = _cautions(table, rows, own, columns)
+    if not any("KIND=" in doubt for doubt in doubts):
+        notes = (*notes, *asked.notes)
     new = NewTask(
         name, str(file), label, len(rows), len(table), columns, target, _about_split(own, rows),
-        (*notes, *asked.notes), _cautions(table, rows, own, columns), own.path(home),
-        FOLDER / f"{name}.py",
+        notes, doubts, own.path(home), FOLDER / f"{name}.py",
     )  # fmt: skip
     atomic.write_text(new.task, _program(own, new, rows[label]))
     return new
@@ -351,7 +353,7 @@ def _with_texts(read: TableFormat, names: Sequence[str]) -> TableFormat:
 
 def _check(file: Path, rows: int, columns: Roles, notes: Sequence[str]) -> None:
     if rows < LEAST_ROWS:
-        raise DataError(f"{file}: {rows} rows with a known target; at least {LEAST_ROWS} it takes")
+        raise DataError(f"{file}: {rows} rows with a known target; it takes {LEAST_ROWS}")
     if not columns.used:
         unused = [f"{name!r} {reason}" for name, reason in columns.unused.items()]
         why = "; ".join([*unused, *notes]) or "there is none but the target"

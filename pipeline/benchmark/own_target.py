@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.benchmark.roles import is_date
 from pipeline.benchmark.task import Kind, pick
 from pipeline.errors import ConfigError, DataError
 
@@ -118,7 +119,11 @@ def _plain(name: str, values: pa.ChunkedArray) -> pa.Array:
         return values.combine_chunks()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return values.cast("string").combine_chunks()
-    raise DataError(f"target {name!r}: is of type {kind}, which is neither a class nor a number")
+    what = "dates or times" if is_date(kind) else str(kind)
+    raise DataError(
+        f"target {name!r}: holds {what}, which are neither classes nor numbers; name another "
+        "TARGET, or add a column with what of them is to be predicted, as a number of days"
+    )
 
 
 def _plain_number(name: str, values: pa.ChunkedArray) -> pa.Array:
@@ -213,7 +218,7 @@ def _check_no_numbers(name: str, values: pa.Array) -> None:
     told = ", ".join(f"{row} ({values[row].as_py()!r})" for row in rows[:5])
     raise DataError(
         f"target {name!r}: {share:.0%} of its cells look like numbers, and others do not: rows "
-        f"{told}; correct them, or empty them to leave these rows out"
+        f"{told}; correct them, or leave these rows out: MISSING={values[rows[0]].as_py()}"
     )
 
 

@@ -266,7 +266,8 @@ def pick(name: str, known: Any, what: str) -> str:
     """
     if name in [*known]:
         return name
-    close = get_close_matches(str(name), map(str, known), n=1)
+    close = [str(each) for each in known if str(each).lower() == str(name).lower()]
+    close = close or get_close_matches(str(name), map(str, known), n=1)
     guess = f" did you mean {close[0]!r}?" if close else ""
     there_are = f" There are: {', '.join(sorted(map(str, known)))}" if len(known) <= _LISTED else ""
     raise ConfigError(f"unknown {what} {name!r};{guess}{there_are}")
