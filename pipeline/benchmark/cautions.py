@@ -257,7 +257,7 @@ def _classes(table: _Table) -> Iterator[str]:
 def _one_hill(counts: np.ndarray) -> bool:
     """Tell whether counts rise, then fall, as those of grades do and those of codes do not."""
     top = int(counts.argmax())
-    chance = 2 * np.sqrt(counts[:-1] + counts[1:])
+    chance = 4 * np.sqrt(counts[:-1] + counts[1:])
     rises = np.diff(counts) * np.where(np.arange(len(counts) - 1) < top, 1, -1)
     return bool((rises >= -chance).all() and counts.max() >= 3 * counts.min())
 

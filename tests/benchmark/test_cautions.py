@@ -435,6 +435,12 @@ def test_any_column_of_any_length_can_be_looked_at(rows: int, target: str) -> No
         of_split(frame[: rows // 2], frame[rows // 2 :], target, list(frame), kind)
 
 
+def test_many_counts_are_no_codes_of_classes() -> None:
+    for seed in range(9):
+        frame = table(1_200, price=draw(seed).poisson(130, 1_200))
+        assert "KIND" not in said(frame, *PRICE)
+
+
 def test_rows_sorted_by_a_column_are_in_no_order_of_time() -> None:
     frame = of_groups().drop(columns="weight")
     for by in (["who"], ["town", "price"], ["price"]):
