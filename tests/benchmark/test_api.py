@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import tasks
 from pipeline.benchmark import api, results
 from pipeline.errors import ConfigError
 from tests.benchmark import fixtures
@@ -85,3 +86,6 @@ def test_a_column_by_itself_is_one_column(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     made = api.new_task(TABLE, "y", name="one", features="ab")
     assert made.columns.used == ["ab"]
+    monkeypatch.setattr(tasks, "__path__", [str(tmp_path / "tasks")])
+    with pytest.raises(ConfigError, match="unknown pipeline 'forest'"):
+        api.report(made, pipelines="forest")

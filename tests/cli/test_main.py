@@ -221,6 +221,7 @@ def test_an_unforeseen_error_shows_where_it_was_and_ends_with_70(
         ["compare", "flights", "--repeats", "2"],
         ["report", "flights", "--repeat"],
         ["run", "flights", "surplus"],
+        ["data", "synthetic", "--rows", "inf"],
     ],
 )
 def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
