@@ -313,3 +313,20 @@ def test_the_checks_run_all_parts_and_fail_with_any(tmp_path, failing, called, c
     )
     assert done.returncode == code
     assert (tmp_path / "called").read_text().split() == called.split()
+
+
+@pytest.mark.parametrize("value", [*ODD, "-x", "$$a", '"', "a,b"])
+@pytest.mark.parametrize("by", ["word", "environment"])
+def test_any_column_reaches_new_task(tmp_path: Path, value: str, by: str) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    fake = tmp_path / "fake"
+    fake.write_text('#!/bin/sh\nprintf \'<%s>\' "$NEW_TASK_TARGET" "$NEW_TASK_IGNORE"\n')
+    fake.chmod(0o755)
+    given = {"TARGET": value, "IGNORE": value}
+    words = [f"{name}={text}" for name, text in given.items()] if by == "word" else []
+    more = given if by == "environment" else {}
+    done = make("--silent", "new-task", "PYTHON=./fake", *words, root=tmp_path, **more)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(f"<{value}><{value}>")
+    assert "warning" not in done.stderr
+    assert [*tmp_path.rglob("pwned")] == []

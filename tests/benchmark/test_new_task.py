@@ -21,6 +21,7 @@ from pipeline.benchmark import new_task
 from pipeline.benchmark.own_target import choose_positive, read_target
 from pipeline.benchmark.roles import assign_roles
 from pipeline.benchmark.task import Task
+from pipeline.cli.main import commands
 from pipeline.data.cells import plain_types
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
@@ -445,6 +446,27 @@ def test_a_task_that_is_there_is_never_written_over(workspace) -> None:
     with pytest.raises(ConfigError, match="NAME="):
         create(workspace, "price", "flights.csv")
     assert (workspace / "tasks" / "flights.py").read_text() == "# mine"
+
+
+def test_the_command_takes_every_choice_from_its_words_or_the_environment(workspace) -> None:
+    words = ["new-task", "My houses.csv", "--name", "words", "--target", "grade"]
+    words += ["--ignore", 'price,"town, where\nit is"', "--positive", "cheap", "--min-rows", "30"]
+    options = {"FILE": "My houses.csv", "NAME": "words", "TARGET": "grade", "POSITIVE": "cheap"}
+    options |= {"IGNORE": 'price,"town, where\nit is"', "MIN_ROWS": "30", "DATES": "day-first"}
+    programs = []
+    for given, more in ((words, {}), (words[:1], options)):
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in more.items():
+                patch.setenv(f"NEW_TASK_{name}", value)
+            commands(given, standalone_mode=False)
+        programs.append((workspace / "tasks" / "words.py").read_text())
+        (workspace / "tasks" / "words.py").unlink()
+        (workspace / "data" / "words" / "words.parquet").unlink()
+        (workspace / "data" / "words").rmdir()
+    assert programs[0] == programs[1]
+    assert 'positive="cheap"' in programs[0]
+    assert "min_rows=30" in programs[0]
+    assert '"price"' not in programs[0]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
