@@ -46,6 +46,8 @@ _CODE = re.compile(
     r"(?i)(^|[^a-z])(phone|telephone|tel|fax|zip|zip[ _-]?code|postcode|postal[ _-]?code|plz|iban|"
     r"isbn|ean|ssn|sku|barcode)([ _-]?(number|no|nr))?$"
 )
+_SCALE = re.compile(r"(?i)[kmb]|bn|mn|mio\.?|mrd\.?|tsd\.?|thousand|million|billion")
+_ORDINALS = {"st", "nd", "rd", "th"}
 _DATED = re.compile(r"(?i)(^|[^a-z])(date|datum|day|dt|dob)([^a-z]|$)|[a-z]Date$")
 
 
@@ -273,7 +275,7 @@ def _as_numbers(column: TextColumn) -> Guess | None:
         return None
     found = guess_numbers(column.words, column.counts, column.options.decimal)
     guess = _fit(column, found.format) if found.fits >= 1 - _STRAYS else None
-    if not guess:
+    if not guess or _is_scaled(column, found):
         return None
     said = [_say_numbers(column, found, guess.values), _say_unit(column, found), *guess.notes]
     said += [_say_open(column, found.format)] * found.open
@@ -283,6 +285,17 @@ def _as_numbers(column: TextColumn) -> Guess | None:
         decimal=found.format.decimal if tells else None,
         open=found.open and column.options.decimal is None,
     )
+
+
+def _is_scaled(column: TextColumn, found: Numbers) -> bool:
+    """Return whether a unit such as k makes some cells a thousand times what they say."""
+    return bool(_SCALE.fullmatch(found.format.unit)) and _bare(column) > 0
+
+
+def _bare(column: TextColumn) -> int:
+    """Return how many cells are numbers without a unit."""
+    bare = pc.match_substring_regex(column.words, r"^[\d.,' +-]+$").to_numpy(False)
+    return int(column.counts[bare].sum())
 
 
 def _has_decimals(values: pa.Array) -> bool:
@@ -319,8 +332,7 @@ def _say_open(column: TextColumn, format: Number) -> str:
 def _say_unit(column: TextColumn, found: Numbers) -> str:
     """Say that some cells lack the unit of the others."""
     unit = found.format.unit
-    bare = pc.match_substring_regex(column.words, r"^[\d.,' +-]+$").to_numpy(False)
-    n = int(column.counts[bare].sum())
+    n = _bare(column)
     return f"{column.name!r}: {say_cells(n)} without {unit!r}, read alike" if unit and n else ""
 
 
@@ -429,7 +441,8 @@ def _say_mostly(column: TextColumn) -> tuple[str, ...]:
     words, counts = column.sample
     found = guess_numbers(words, counts, column.options.decimal)
     units = [unit for unit in guess_units(words) if unit]
-    if 0 < len(units) <= NAMED and found.fits < 1:
+    odd = found.fits < 1 or _is_scaled(column, found)
+    if 0 < len(units) <= NAMED and odd and not _ORDINALS.issuperset(units):
         shown = ", ".join(map(repr, units))
         return (
             f"{column.name!r} holds numbers with {shown} beside them, which are read as text: "

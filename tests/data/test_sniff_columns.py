@@ -479,3 +479,14 @@ def test_where_columns_have_types_text_that_holds_values_is_told(case: str):
     found, notes = guess(*cells, typed=True)
     assert found == format
     assert said in "".join(notes)
+
+
+def test_a_unit_that_is_a_factor_is_not_left_out_of_some_cells_only():
+    some = guess("1.2k", "900", "3.4k")
+    assert some[0] is None
+    assert "write all in one unit, or without" in some[1][0]
+    assert guess("1.2k", "0.9k")[0] == Number(unit="k")
+
+
+def test_places_are_no_numbers_of_several_units():
+    assert guess("1st", "2nd", "3rd") == (None, [])
