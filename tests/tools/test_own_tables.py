@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pipeline import records
 from tests.benchmark.nasty import workspace
-from tools.own_tables.__main__ import Compared, compare
+from tools.own_tables.__main__ import OUT, SCHEMA, Compared, Results, compare, page
 from tools.own_tables.real import TABLES, RealTable
 
 __all__ = ["workspace"]
@@ -78,3 +79,9 @@ def test_there_are_twenty_tables_of_several_packages_and_all_kinds() -> None:
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     listed = {re.match(r"[\w-]+", each)[0] for each in groups["tables"] + groups["tasks"]}
     assert {real.package for real in TABLES} == listed
+
+
+def test_the_published_page_follows_from_the_record() -> None:
+    found = records.load(ROOT / OUT / "results.json", Results, schema=SCHEMA, command="make")
+    assert [each.name for each in found.tables] == [real.name for real in TABLES]
+    assert (ROOT / OUT / "report.md").read_text(encoding="utf-8") == page(found)
