@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -314,11 +315,22 @@ def _drop_unsaid() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+@contextmanager
+def _cautioning() -> Iterator[None]:
+    """Say what Python warns of without the line of code that warns."""
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"caution: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
+
+
 def main() -> None:
     """Run a command; every error that was meant to be read ends in one message and its code."""
     keep_freed_memory()
     try:
-        with _terminable(), _speaking():
+        with _terminable(), _speaking(), _cautioning():
             commands(prog_name=f"{PYTHON} -m pipeline", standalone_mode=False)
             sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
