@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from pipeline.benchmark.own_target import FEWEST, Target, read_target
-from pipeline.benchmark.roles import is_date, is_number, is_text, role_of_type
+from pipeline.benchmark.roles import is_date, is_numeric, role_of_type
 from pipeline.benchmark.task import Split, pick
 from pipeline.data import files
+from pipeline.data.cells import is_text
 from pipeline.data.read import read_table
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
@@ -241,7 +242,7 @@ def to_store(values: pa.ChunkedArray) -> Any:
     kind = values.type
     if pa.types.is_boolean(kind) and not values.null_count:
         return values
-    if is_number(kind):
+    if is_numeric(kind):
         real = values.cast("float64", safe=False)
         finite = pc.if_else(pc.is_finite(real), real, pa.scalar(None, "float64"))
         exact = pa.types.is_integer(kind) or pa.types.is_floating(kind)
@@ -263,7 +264,7 @@ def _coded(values: pa.ChunkedArray) -> Any:
 
 def _weights(name: str, table: pa.Table, known: Any) -> Any:
     values = table[pick(name, table.column_names, "column")]
-    if not is_number(values.type):
+    if not is_numeric(values.type):
         raise DataError(f"WEIGHT={name}: takes numbers; the column holds {values.type}")
     real = values.cast("float64", safe=False).combine_chunks()
     fine = pc.and_(pc.is_finite(real), pc.greater_equal(real, 0)).fill_null(False)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.data.cells import is_text
 from pipeline.data.table_format import TableFormat, Time
 
 FEW = 20
@@ -133,7 +134,7 @@ def role_of_type(name: str, kind: pa.DataType, read: TableFormat) -> str:
     """Return what values of a type may be: numbers, dates, times or texts; else nothing."""
     if is_date(kind):
         return "times" if isinstance(read.columns.get(name), Time) else "dates"
-    return "numbers" if is_number(kind) else "texts" if is_text(kind) else ""
+    return "numbers" if is_numeric(kind) else "texts" if is_text(kind) else ""
 
 
 def _numbers_rows(name: str, values: pa.ChunkedArray) -> str:
@@ -180,22 +181,13 @@ def is_date(kind: pa.DataType) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-def is_number(kind: pa.DataType) -> bool:
+def is_numeric(kind: pa.DataType) -> bool:
     """Return whether values are numbers, or booleans."""
     return bool(
         pa.types.is_boolean(kind)
         or pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
         or pa.types.is_decimal(kind)
-    )
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Return whether values are texts, coded or not."""
-    if pa.types.is_dictionary(kind):
-        return is_text(kind.value_type)
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )
 
 

@@ -20,7 +20,6 @@ from tests.benchmark.nasty import (
     workspace,
     written,
 )
-
 from tests.names import one_in
 
 __all__ = ["workspace"]
@@ -215,7 +214,9 @@ def test_a5_a_few_stray_cells_are_missing_and_named(workspace, word) -> None:
         take(file, name="again", stray="error")
 
 
-@pytest.mark.parametrize("mark", ["?", "-", "--", "k.A.", "missing", "#N/A", "#DIV/0!", "-999", "."])
+@pytest.mark.parametrize(
+    "mark", ["?", "-", "--", "k.A.", "missing", "#N/A", "#DIV/0!", "-999", "."]
+)
 def test_a5_marks_of_what_is_missing(workspace, mark) -> None:
     truth = pd.Series(AMOUNTS).mask(draw.random(ROWS) < 0.3)
     cells = [mark if pd.isna(v) else f"{v:.2f}" for v in truth]

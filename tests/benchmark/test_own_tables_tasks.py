@@ -27,7 +27,6 @@ from tests.benchmark.nasty import (
     workspace,
     written,
 )
-
 from tests.names import one_in
 
 __all__ = ["workspace"]
@@ -60,7 +59,9 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("names", one_in(3, [case[1] for case in CLASSES]), ids=[c[0] for c in CLASSES])
+@pytest.mark.parametrize(
+    "names", one_in(3, [case[1] for case in CLASSES]), ids=[c[0] for c in CLASSES]
+)
 def test_a1_classes_keep_their_names_to_the_predictions(workspace, names) -> None:
     truth = np.array(names)[KIND]
     own = take(written({"x": X, "z": NOISE, "kind": truth}), "kind")
