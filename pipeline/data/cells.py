@@ -218,9 +218,13 @@ def read_distinct(distinct: pa.Array, format: ColumnFormat) -> tuple[pa.Array, p
 
 
 def _stand_for_none(distinct: pa.Array, words: pa.Array, format: ColumnFormat) -> pa.Array:
-    marks = {*format.missing, *(() if isinstance(format, Text) else MISSING)}
+    values: set[str] = set()
     if isinstance(format, Boolean):
-        marks -= {*format.true, *format.false}
+        values = {*format.true, *format.false}
+    if isinstance(format, Text):
+        values = {*format.values}
+    usual = MISSING if values or not isinstance(format, Text) else ()
+    marks = {*format.missing, *usual} - values
     named = pa.array(sorted(marks), pa.string())
     found = pc.or_(pc.is_in(distinct, value_set=named), pc.is_in(words, value_set=named))
     return pc.or_(found, pc.is_null(words))

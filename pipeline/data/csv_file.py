@@ -28,7 +28,7 @@ from pipeline.data.dialect import (
     looks_like_data,
 )
 from pipeline.data.files import RENAME, check_columns, check_different, reading
-from pipeline.data.table_format import Boolean, ColumnFormat, TableFormat
+from pipeline.data.table_format import Boolean, ColumnFormat, TableFormat, Text
 from pipeline.data.text import TextFile
 from pipeline.errors import DataError
 
@@ -112,7 +112,7 @@ class CsvFile:
         file._check_quotes()
         if format is None:
             return file
-        return replace(file, missing=format.missing, raw=_with_blanks(format))
+        return replace(file, missing=format.missing, raw=_with_marks(format))
 
     @classmethod
     def _find(cls, path: Path, given: Given) -> CsvFile:
@@ -307,11 +307,13 @@ class CsvFile:
         )  # fmt: skip
 
 
-def _with_blanks(format: TableFormat) -> tuple[str, ...]:
-    """Return the columns in which an empty cell is a value, which one without a value is not."""
-    return tuple(name for name, each in format.columns.items() if blank_counts(each))
+def _with_marks(format: TableFormat) -> tuple[str, ...]:
+    """Return the columns in which a cell that commonly stands for no value is one."""
+    return tuple(name for name, each in format.columns.items() if mark_counts(each))
 
 
-def blank_counts(format: ColumnFormat) -> bool:
-    """Whether an empty cell is a value."""
+def mark_counts(format: ColumnFormat) -> bool:
+    """Whether an empty cell, or another that commonly stands for no value, is a value."""
+    if isinstance(format, Text):
+        return bool(format.values)
     return isinstance(format, Boolean) and "" in format.true + format.false

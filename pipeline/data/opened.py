@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pipeline.data.cells import is_text, read_cells
 from pipeline.data.containers import Container, container_of
 from pipeline.data.csv import without
-from pipeline.data.csv_file import CsvFile, blank_counts
+from pipeline.data.csv_file import CsvFile, mark_counts
 from pipeline.data.dialect import Given, given_by
 from pipeline.data.files import check_different, reading, table_files
 from pipeline.data.jsonlines import JsonFile
@@ -214,7 +214,7 @@ def as_formatted(
     if format is None:
         return cells
     of_column = format.columns.get(name)
-    if format.missing and is_text(cells.type) and not (of_column and blank_counts(of_column)):
+    if format.missing and is_text(cells.type) and not (of_column and mark_counts(of_column)):
         cells = without(cells.cast(pa.string()), format.missing)
     if of_column is None:
         return cells

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import structs
 
 from pipeline.data.arrow_tables import arrow_table
+from pipeline.data.csv import MISSING, infer, without
 from pipeline.data.csv_file import CsvFile
 from pipeline.data.dialect import Given, looks_like_data
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.jsonlines import JsonFile
 from pipeline.data.opened import OpenedFile, open_files, read_cells_of
 from pipeline.data.sniff_columns import sniff_columns
-from pipeline.data.table_format import TableFormat
+from pipeline.data.table_format import ColumnFormat, TableFormat, Text
 from pipeline.data.text_column import Stray
 
 
@@ -77,7 +80,7 @@ def sniff(
         files = open_files(Path(source), given=Given(encoding, delimiter, skip_rows, True))
         format, what = _format(files), Path(source).name
         notes = [note for file in files for note in _notes(file)]
-        cells = read_cells_of(files, files[0].names)
+        cells = read_cells_of([_as_written(file) for file in files], files[0].names)
     else:
         cells = arrow_table(source)
     columns, more = sniff_columns(
@@ -85,7 +88,30 @@ def sniff(
         source=what, typed=not isinstance(files[0] if files else None, CsvFile),
     )  # fmt: skip
     whole = structs.replace(format, missing=tuple(missing), columns=columns)
+    if files and isinstance(files[0], CsvFile):
+        more += _of_marks(cells, columns)
     return Sniffed(whole, (*notes, *more))
+
+
+def _as_written(file: OpenedFile) -> OpenedFile:
+    return replace(file, raw=file.names) if isinstance(file, CsvFile) else file
+
+
+def _of_marks(cells: pa.Table, formats: Mapping[str, ColumnFormat]) -> Iterator[str]:
+    """Say which words among texts are read as missing, as they might be values."""
+    marks = [mark for mark in MISSING if mark]
+    for name in cells.column_names:
+        words = without(cells[name], [""])
+        format = formats.get(name, Text())
+        is_mark = pc.is_in(words, value_set=pa.array(marks))
+        if not isinstance(format, Text) or not pc.any(is_mark).as_py():
+            continue
+        if name not in formats and infer(without(words, marks)).type != pa.string():
+            continue
+        counts = pc.value_counts(words.filter(is_mark)).to_pylist()
+        told = ", ".join(f"{each['values']!r} ({each['counts']:,} cells)" for each in counts)
+        kept = tuple(each["values"] for each in counts)
+        yield f"{name!r}: {told} is read as missing; Text(values={kept!r}) keeps it as a value"
 
 
 def _format(files: list[OpenedFile]) -> TableFormat:

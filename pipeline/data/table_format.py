@@ -114,6 +114,8 @@ class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
     Parameters
     ----------
     missing : tuple of str
+    values : tuple of str
+        Cells of CSV that are values, though `pandas.read_csv` takes them for missing, as ``"NA"``.
     same : dict of str to str
         Spellings of a value -> the value, whatever blanks are around.
     strip : bool
@@ -123,6 +125,7 @@ class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
     """
 
     missing: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
     same: dict[str, str] = {}
     strip: bool = False
     empty: bool = False

@@ -189,3 +189,20 @@ def test_blanks_around_names_are_left_out_and_said(tmp_path: Path, text: str) ->
     whole = pa.concat_tables(TableFile(path, None, {}, found.format).tables(1))
     assert whole.select(["a", "b"]).to_pydict() == {"a": [1, 3], "b": [2, 4]}
     assert read_table(path).column_names != ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("word", ["NA", "None", "null"])
+def test_a_word_that_is_read_as_missing_is_told_and_may_be_a_value(
+    tmp_path: Path, word: str
+) -> None:
+    path = tmp_path / "lands.csv"
+    path.write_text("land,size\n" + f"DE,1\n{word},NA\n,3\nFR,4\n" * 9)
+    found = sniff(path)
+    (note,) = found.notes
+    assert f"'land': {word!r} (9 cells) is read as missing" in note
+    assert read_table(path, found.format)["land"].null_count == 18
+    kept = TableFormat(columns={"land": Text(values=(word,))})
+    whole = pa.concat_tables(TableFile(path, None, {}, kept).tables(5))
+    for table in (read_table(path, kept), whole):
+        assert table["land"].to_pylist()[:4] == ["DE", word, None, "FR"]
+        assert table["size"].null_count == 9
