@@ -128,8 +128,10 @@ class CsvFile:
             skip = found.skip_rows
         titles = found.titles if given.skip_rows is None else ()
         file = replace(cls._cut(text, found.delimiter, skip), titles=titles)
-        names = tuple(name.strip() for name in file.names) if given.strip_names else file.names
-        return replace(file, names=names, strip_names=names != file.names)
+        names = tuple(name.strip() for name in file.names)
+        if not given.strip_names or names == file.names or len({*names}) < len({*file.names}):
+            return file
+        return replace(file, names=names, strip_names=True)
 
     @classmethod
     def _cut(cls, text: TextFile, delimiter: str, skip: int) -> CsvFile:
