@@ -356,7 +356,7 @@ class Answers(Lifts):
 
     def _own_classes(self) -> Any:
         """Return the labels that the model was told after `fit`; None where it learnt its own."""
-        classes, worker = getattr(self, "classes_", None), self.plan_.steps[-1].worker
+        classes, worker = vars(self).get("classes_"), self.plan_.steps[-1].worker
         if not isinstance(classes, np.ndarray) or not isinstance(worker, _NATIVE):
             return None
         learnt = getattr(worker.native, "classes_", classes)
