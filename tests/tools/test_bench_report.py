@@ -137,7 +137,9 @@ def test_the_document_follows_the_record(tmp_path, monkeypatch) -> None:
     folder.mkdir(parents=True)
     monkeypatch.setattr(docs, "ROOT", tmp_path)
     empty = "<!-- wrapper -->\nold\n<!-- /wrapper -->"
-    assert "`.venv/bin/python -m tools.bench wrapper` does it" in docs.updated("benchmarks.md", empty)
+    assert "`.venv/bin/python -m tools.bench wrapper` does it" in docs.updated(
+        "benchmarks.md", empty
+    )
     times = {"fit": [1.0] * 3, "predict": [1.0] * 3, "predict one row": [1e-3] * 3}
     made = results(cell("bare", times), cell("wrapped", {**times, "fit": [1.5] * 3}))
     (folder / "results.json").write_bytes(docs.records.dumps(made))
