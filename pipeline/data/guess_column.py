@@ -166,7 +166,8 @@ def _as_code(column: TextColumn) -> Guess | None:
 
 
 def _why_code(column: TextColumn, digits: pa.Array) -> str:
-    zeros = digits.filter(pc.match_substring_regex(digits, r"^0\d\d+$"))
+    least = 1 if column.is_label else 2
+    zeros = digits.filter(pc.match_substring_regex(digits, rf"^0\d{{{least},}}$"))
     if len(zeros):
         return f"holds codes with leading zeros, such as {zeros[0].as_py()!r}"
     if column.is_label:

@@ -9,6 +9,7 @@ import pandas as pd
 from pipeline.data import read
 from pipeline.data.parts import to_frame
 from pipeline.data.table_format import TableFormat
+from pipeline.errors import ConfigError
 
 
 def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
@@ -32,6 +33,8 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
 
     Raises
     ------
+    ConfigError
+        `format` is something else.
     DataError
         A file is missing, damaged or of no kind that is read, has no rows, or a cell does not fit
         the format; what to do is said.
@@ -47,4 +50,8 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
     0  München    3.0
     1     Köln    NaN
     """
+    if not isinstance(format, TableFormat | None):
+        raise ConfigError(
+            f"format={format!r} is not a TableFormat; pass table_format_ of a model, or leave it out"
+        )
     return to_frame(read.read_table(source, format))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -223,3 +224,8 @@ def test_damaged_words_of_pandas_are_named(tmp_path: Path) -> None:
     for read in (pipeline.scan, pipeline.read):
         with pytest.raises(DataError, match="t.parquet: cannot be read"):
             read(path, ["a"], "y")
+
+
+def test_a_format_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="format='csv' is not a TableFormat"):
+        pipeline.read_table(tmp_path / "a.csv", cast(Any, "csv"))

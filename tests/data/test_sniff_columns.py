@@ -322,6 +322,8 @@ def test_eight_digits_are_dates_by_name_or_by_many():
         (["yes", "no", "yes ", "YES"], {"YES": "yes"}),
         (["y", "n", "Y"], {"Y": "y"}),
         (["yes", "no"], None),
+        (["07", "08", "10"], {}),
+        (["7", "8", "10"], None),
     ],
 )
 def test_names_of_classes_stay_words(cells: list[str], same: dict[str, str] | None):
