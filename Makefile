@@ -20,7 +20,7 @@ PIPELINES :=
 FROM :=
 # Of `make new-task`: as they are in the environment too, where no shell and no make reads them.
 TABLE_OPTIONS := FILE TARGET KIND FEATURES IGNORE POSITIVE SPLIT BY CUT WEIGHT MIN_ROWS ENCODING \
-	DELIMITER DECIMAL MISSING DATES STRAY
+	DELIMITER DECIMAL MISSING KEEP DATES STRAY
 FILE ?=
 TARGET ?=
 KIND ?=
@@ -36,6 +36,7 @@ ENCODING ?=
 DELIMITER ?=
 DECIMAL ?=
 MISSING ?=
+KEEP ?=
 DATES ?=
 STRAY ?=
 unexport $(TABLE_OPTIONS)
@@ -98,7 +99,7 @@ help: ## List the targets and variables
 	@echo '  FROM=            what was downloaded by hand for `make data`: a file or a folder'
 	@echo '  FILE= TARGET=    a table of your own and its column to predict, for `make new-task`'
 	@echo '  NAME= KIND= FEATURES= IGNORE= POSITIVE= SPLIT= BY= CUT= WEIGHT= MIN_ROWS= ENCODING='
-	@echo '  DELIMITER= DECIMAL= MISSING= DATES= STRAY='
+	@echo '  DELIMITER= DECIMAL= MISSING= KEEP= DATES= STRAY='
 	@echo '                   of `make new-task`, as `python -m pipeline new-task --help` has them'
 	@echo '  REPEATS=         timed runs of each; empty for the usual number'
 	@echo '  PROGRAMS=        of `make bench-programs`, with commas; empty for all'

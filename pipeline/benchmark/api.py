@@ -38,6 +38,9 @@ class Report(results.Results, frozen=True, kw_only=True):
         return notebook.render(self.task.title, link, *self.shown())
 
 
+_LISTS = ("features", "ignore", "missing", "keep")
+
+
 def new_task(
     table: str | Path | Table,
     target: str,
@@ -62,7 +65,8 @@ def new_task(
     **choices
         See `pipeline.benchmark.new_task.Choices`: ``kind``, ``features``, ``ignore``,
         ``positive``, ``split``, ``by``, ``cut``, ``weight``, ``min_rows``, ``encoding``,
-        ``delimiter``, ``decimal``, ``missing``, ``day_first``, ``stray``.
+        ``delimiter``, ``decimal``, ``missing``, ``keep``, ``day_first``,
+        ``stray``.
 
     Returns
     -------
@@ -78,7 +82,7 @@ def new_task(
     """
     for choice in choices:
         pick(choice, [each.name for each in fields(Choices)], "choice")
-    choices |= {n: _listed(choices[n]) for n in ("features", "ignore", "missing") if n in choices}
+    choices |= {n: _listed(choices[n]) for n in _LISTS if n in choices}
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "__init__.py").touch()
     source = Path(table) if isinstance(table, str | Path) else table

@@ -81,6 +81,8 @@ class Choices:
         What the mark in 1,234 is, where the table does not tell.
     missing : sequence of str
         Cells that stand for no value, beside those of `pandas.read_csv`.
+    keep : sequence of str
+        Words of a CSV file that are values, though `pandas.read_csv` takes them for missing.
     day_first : bool, optional
         Whether dates such as 02/01/2018 begin with the day.
     stray : {"missing", "error"}
@@ -101,6 +103,7 @@ class Choices:
     delimiter: str = ""
     decimal: Decimal | None = None
     missing: Sequence[str] = ()
+    keep: Sequence[str] = ()
     day_first: bool | None = None
     stray: Stray = "missing"
 
@@ -250,7 +253,8 @@ def _read(
     found = sniff(
         source, encoding=choices.encoding or None, delimiter=choices.delimiter or None,
         day_first=choices.day_first, decimal=choices.decimal, missing=choices.missing,
-        stray=choices.stray, labels=() if choices.kind == "regression" else (label,),
+        keep=choices.keep, stray=choices.stray,
+        labels=() if choices.kind == "regression" else (label,),
     )  # fmt: skip
     read, table = found.format, read_table(source, found.format)
     answers = table[pick(label, table.column_names, "column")]

@@ -201,6 +201,7 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 @click.option("--delimiter", default="", help="Of FILE: a character, or tab.")
 @click.option("--decimal", help="What the mark in 1,234 is: . or ,")
 @click.option("--missing", type=Names(), multiple=True, help="Cells that stand for no value.")
+@click.option("--keep", type=Names(), multiple=True, help="Words that are values, as NA.")
 @click.option("--dates", default="", help="day-first or month-first, where both can be read.")
 @click.option("--stray", default="missing", show_default=True,
               help="missing or error: what is no number among numbers.")  # fmt: skip
@@ -219,7 +220,7 @@ def new_task(file: Path, target: str, home: Path, dates: str, **options: Any) ->
     orders = {"": None, "day-first": True, "month-first": False}
     if dates not in orders:
         raise ConfigError(f"DATES={dates}: choose from day-first, month-first")
-    for name in ("features", "ignore", "missing"):
+    for name in ("features", "ignore", "missing", "keep"):
         options[name] = [each for names in options[name] for each in names]
     made = new_task(file, target, home=home, day_first=orders[dates], **options)
     click.echo("\n".join(made.lines()))

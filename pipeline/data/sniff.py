@@ -46,6 +46,7 @@ def sniff(
     delimiter: str | None = None,
     skip_rows: int | None = None,
     missing: Collection[str] = (),
+    keep: Collection[str] = (),
     day_first: bool | None = None,
     decimal: Decimal | None = None,
     stray: Stray = "missing",
@@ -59,6 +60,8 @@ def sniff(
         As for `pipeline.data.read.read_table`.
     encoding, delimiter, skip_rows : optional
         Where they are known, as in `TableFormat`.
+    keep : collection of str, optional
+        Words of CSV that are values where texts are, though `pandas.read_csv` drops them.
     missing, day_first, decimal, stray, labels : optional
         See `pipeline.data.sniff_columns.sniff_columns`.
 
@@ -89,7 +92,7 @@ def sniff(
     )  # fmt: skip
     whole = structs.replace(format, missing=tuple(missing), columns=columns)
     if files and isinstance(files[0], CsvFile):
-        more += _of_marks(cells, columns)
+        more += _judge_marks(cells, columns, keep)
     return Sniffed(whole, (*notes, *more))
 
 
@@ -97,21 +100,33 @@ def _as_written(file: OpenedFile) -> OpenedFile:
     return replace(file, raw=file.names) if isinstance(file, CsvFile) else file
 
 
-def _of_marks(cells: pa.Table, formats: Mapping[str, ColumnFormat]) -> Iterator[str]:
-    """Say which words among texts are read as missing, as they might be values."""
+def _judge_marks(
+    cells: pa.Table, columns: dict[str, ColumnFormat], keep: Collection[str]
+) -> list[str]:
+    """Let words that are to be kept be values; say of the others that they are missing."""
+    notes = []
+    for name, marks in _marks(cells, columns).items():
+        if kept := tuple(mark for mark in marks if mark in keep):
+            columns[name] = structs.replace(columns.get(name, Text()), values=kept)
+        told = ", ".join(f"{m!r} ({n:,} cells)" for m, n in marks.items() if m not in keep)
+        if told:
+            notes.append(f"{name!r}: {told} read as missing; KEEP= names words that are values")
+    return notes
+
+
+def _marks(cells: pa.Table, formats: Mapping[str, ColumnFormat]) -> dict[str, dict[str, int]]:
+    """Return which words among the texts of columns stand for no value, and how often."""
     marks = [mark for mark in MISSING if mark]
+    found: dict[str, dict[str, int]] = {}
     for name in cells.column_names:
         words = without(cells[name], [""])
-        format = formats.get(name, Text())
         is_mark = pc.is_in(words, value_set=pa.array(marks))
-        if not isinstance(format, Text) or not pc.any(is_mark).as_py():
+        if not isinstance(formats.get(name, Text()), Text) or not pc.any(is_mark).as_py():
             continue
-        if name not in formats and infer(without(words, marks)).type != pa.string():
-            continue
-        counts = pc.value_counts(words.filter(is_mark)).to_pylist()
-        told = ", ".join(f"{each['values']!r} ({each['counts']:,} cells)" for each in counts)
-        kept = tuple(each["values"] for each in counts)
-        yield f"{name!r}: {told} is read as missing; Text(values={kept!r}) keeps it as a value"
+        if name in formats or infer(without(words, marks)).type == pa.string():
+            counts = pc.value_counts(words.filter(is_mark)).to_pylist()
+            found[name] = {each["values"]: each["counts"] for each in counts}
+    return found
 
 
 def _format(files: list[OpenedFile]) -> TableFormat:

@@ -52,6 +52,6 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
     """
     if not isinstance(format, TableFormat | None):
         raise ConfigError(
-            f"format={format!r} is not a TableFormat; pass table_format_ of a model, or leave it out"
+            f"format={format!r} is not a TableFormat; pass a model's table_format_, or none"
         )
     return to_frame(read.read_table(source, format))

@@ -199,9 +199,10 @@ def test_a_word_that_is_read_as_missing_is_told_and_may_be_a_value(
     path.write_text("land,size\n" + f"DE,1\n{word},NA\n,3\nFR,4\n" * 9)
     found = sniff(path)
     (note,) = found.notes
-    assert f"'land': {word!r} (9 cells) is read as missing" in note
+    assert note.startswith(f"'land': {word!r} (9 cells) read as missing; KEEP= ")
     assert read_table(path, found.format)["land"].null_count == 18
-    kept = TableFormat(columns={"land": Text(values=(word,))})
+    kept = sniff(path, keep=[word]).format
+    assert kept == TableFormat(columns={"land": Text(values=(word,))})
     whole = pa.concat_tables(TableFile(path, None, {}, kept).tables(5))
     for table in (read_table(path, kept), whole):
         assert table["land"].to_pylist()[:4] == ["DE", word, None, "FR"]
