@@ -76,7 +76,6 @@ OF_MODEL: dict[str, tuple[Callable[[Any], Any], str]] = {
 OF_FOLDER = {
     "new task": (made, "positive class"),
     "report": (reported, "report: a folder/<i>/index.html"),
-    "results": (lambda folder: fixtures.normal(), "Quality parity"),
 }
 
 

@@ -17,7 +17,9 @@ from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.new_task import Choices, NewTask, create
 from pipeline.benchmark.prepare import prepare
 from pipeline.benchmark.publish import PublishOptions, publish
+from pipeline.benchmark.report.terminal import as_texts
 from pipeline.benchmark.task import FOLDER, pick
+from pipeline.benchmark.verdict import verdict
 from pipeline.errors import ConfigError
 from pipeline.typing import Table
 
@@ -28,14 +30,25 @@ class Report(results.Results, frozen=True, kw_only=True):
     page: str
 
     def __repr__(self) -> str:
-        """Return the verdict, and where the page is."""
-        return f"{super().__repr__()}\nreport: {self.page}"
+        """Return the scores, the cautions, the verdict, and where the page is."""
+        found = verdict(self)
+        cautions = (f"caution: {each}" for each in found.cautions)
+        said = (each.text for each in found.headlines)
+        lines = (self.task.title, *found.scores, *cautions, found.badge, *said, found.parity)
+        return "\n".join([*lines, f"report: {self.page}"])
 
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        link = notebook.Link("Report:", self.page, quote(self.page))
-        return notebook.render(self.task.title, link, *self.shown())
+        found, (head, rows) = verdict(self), as_texts(self)
+        return notebook.render(
+            self.task.title,
+            notebook.Link("Report:", self.page, quote(self.page)),
+            notebook.Lines(found.scores),
+            notebook.Lines(found.cautions, "Before a score is believed:", "caution"),
+            notebook.Table(head, rows, found.badge, numbers=head[2:6]),
+            notebook.Lines([found.parity, found.gpu]),
+        )
 
 
 _LISTS = ("features", "ignore", "missing", "keep")

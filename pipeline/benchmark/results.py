@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from pipeline import notebook, records
+from pipeline import records
 from pipeline.benchmark.task import Kind
 from pipeline.records import DataInfo, Machine, Movement, Placement, Source, Trace
 from pipeline.records import dumps as dumps
@@ -225,34 +225,6 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     classes, or the mean of the number. Empty for rankings and clusters."""
     fingerprint: str = ""
     """Of code, data, versions, machine and protocol: what is the same need not be measured anew."""
-
-    def __repr__(self) -> str:
-        """Return the scores, the cautions and the verdict as text."""
-        from pipeline.benchmark.verdict import verdict
-
-        found = verdict(self)
-        cautions = (f"caution: {each}" for each in found.cautions)
-        said = (each.text for each in found.headlines)
-        lines = (self.task.title, *found.scores, *cautions, found.badge, *said, found.parity)
-        return "\n".join(lines)
-
-    __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        return notebook.render(self.task.title, *self.shown())
-
-    def shown(self) -> list[notebook.Lines | notebook.Table]:
-        """Return what a notebook shows."""
-        from pipeline.benchmark.report.terminal import as_texts
-        from pipeline.benchmark.verdict import verdict
-
-        found, (head, rows) = verdict(self), as_texts(self)
-        return [
-            notebook.Lines(found.scores),
-            notebook.Lines(found.cautions, "Before a score is believed:", "caution"),
-            notebook.Table(head, rows, found.badge, numbers=head[2:6]),
-            notebook.Lines([found.parity, found.gpu]),
-        ]
 
     def cell(self, pipeline: str, variant: str) -> Cell | None:
         """Return the cell of a pipeline and a variant, or None."""

@@ -253,7 +253,8 @@ def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | No
     from json import dumps
 
     from pipeline.benchmark.task import load
-    from pipeline.planning.explain import explain, render_page
+    from pipeline.planning.explain import explain
+    from pipeline.planning.places import render_page
     from pipeline.system import atomic
 
     what = load(task)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
@@ -15,13 +14,11 @@ from pipeline.data.convert import why_no_table
 from pipeline.planning.choose import choose_for, describe_sizes
 from pipeline.planning.classify import DEVICES, Node, classify, rows_of
 from pipeline.planning.forecast import forecast
-from pipeline.planning.plan import describe_places, make_host_step, run_as_given
+from pipeline.planning.places import describe_places, render_page, render_places
+from pipeline.planning.plan import make_host_step, run_as_given
 from pipeline.system import devices
 from pipeline.system.devices import Choice
 from pipeline.typing import Table
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,36 +80,6 @@ class Explanation:
     def _repr_html_(self) -> str:
         why = "; ".join(filter(None, [self.why, self.advice]))
         return render_places(f"device={self.device!r}: {why}", self.placements)
-
-
-def render_places(title: str, placements: Sequence[Placement]) -> str:
-    """Return a table of where steps run, in which each has a badge."""
-    table = _environment().get_template("explanation.html.j2")
-    return table.render(title=title, placements=placements, kind=_kind)
-
-
-def render_page(tables: Sequence[tuple[str, str]]) -> str:
-    """Return a page of tables below their headings, light and dark."""
-    return _environment().get_template("page.html.j2").render(tables=tables)
-
-
-def _kind(place: Placement) -> str:
-    if not place.implementation:
-        return "none"
-    return "host" if place.reasons else place.device
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("pipeline.planning"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 def explain(

@@ -20,6 +20,7 @@ from pipeline.data.convert import as_passed
 from pipeline.errors import OutOfMemory, Reason, Unsupported
 from pipeline.planning import verbose
 from pipeline.planning.classify import Node, named_steps, place_on_host
+from pipeline.planning.places import describe_places, render_places
 from pipeline.preprocessing.engine.build import leaves
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.workers import HostWorker
@@ -234,8 +235,6 @@ class Plan:
         return "\n".join(describe_places(self.placements))
 
     def _repr_html_(self) -> str:
-        from pipeline.planning.explain import render_places
-
         return render_places("Where each step runs", self.placements)
 
     def bring(self, X: Table) -> Any:
@@ -322,16 +321,6 @@ class Plan:
             return None
         maker = self.steps[-2].worker if len(self.steps) > 1 else None
         return taker.cast() or (maker.cast() if isinstance(maker, Program) else None)
-
-
-def describe_places(placements: Sequence[Placement]) -> list[str]:
-    """Return lines that stand below each other: step, device, what runs it, and remarks."""
-    width = max((len(p.step) for p in placements), default=0)
-    return [
-        f"{p.step:{width}}  {p.device or '-':4}  {p.implementation or 'no equivalent'}"
-        + (f"  ({p.remarks})" if p.remarks else "")
-        for p in placements
-    ]
 
 
 def placement_records(placements: Sequence[Placement]) -> list[records.Placement]:
