@@ -203,7 +203,11 @@ def test_what_fails_or_is_killed_is_recorded_and_the_rest_runs(
         ),
         "waiting/cpu": ("", 3),
         "narrow/reference": ("", 3),
-        "narrow/cpu": ("ValueError: a plan is too narrow for me", 0),
+        "narrow/cpu": (
+            'tasks/odd.py, line 17: `raise ValueError("a plan is too narrow for me")`: '
+            "ValueError: a plan is too narrow for me",
+            0,
+        ),
     }
     assert [cell.status for cell in cells.values()] == ["failed", "ok", "ok", "failed"]
 

@@ -60,7 +60,9 @@ def test_both_sides_have_the_same_score(
     ]
     plain, ours = (made.values["score"] for made in reports)
     assert plain == pytest.approx(ours, abs=programs_report.SAME_SCORE)
-    assert all(made.run.bytes["peak"] >= made.run.bytes["before"] > 0 for made in reports)
+    # Linux counts the resident pages on each processor, and adds them up in batches.
+    held = [(made.run.bytes["before"], made.run.bytes["peak"]) for made in reports]
+    assert all(0 < before <= peak + 2**20 for before, peak in held)
 
 
 @pytest.mark.slow
