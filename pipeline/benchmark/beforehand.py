@@ -12,6 +12,7 @@ from pyarrow import dataset
 from pyarrow.parquet import filters_to_expression
 
 from pipeline.benchmark import cautions, dummy, measure
+from pipeline.benchmark.split_cautions import of_split
 from pipeline.benchmark.task import Job, Task
 from pipeline.data.files import Filter, parquet_files
 from pipeline.data.schema import kind_of
@@ -60,7 +61,7 @@ def of_task(task: Task, job: Job) -> list[str]:
     split_by = next(filter(partial(_divides, here, there), names), "")
     return [
         *found,
-        *cautions.of_split(here, there, task.target, task.columns, task.kind, groups=split_by),
+        *of_split(here, there, task.target, task.columns, task.kind, groups=split_by),
     ]
 
 

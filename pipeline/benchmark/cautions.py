@@ -1,4 +1,4 @@
-"""Cautions: what to know of a table, and of its split, before a score is believed.
+"""Cautions: what to know of a table before a score is believed; `split_cautions` has the rest.
 
 Each is a sentence that names columns and numbers, and a way out. They look at a sample of the
 rows, the same one each time, and cost some seconds at most.
@@ -31,7 +31,6 @@ from pipeline.benchmark.dependence import (
     words_of,
 )  # fmt: skip
 from pipeline.benchmark.leaks import NEARLY, Answer, Coded, alone, coded, same, stands_out, summed
-from pipeline.data.drift import count_rows, drift, fit_profiles
 from pipeline.data.schema import kind_of
 
 MOST_ROWS, MOST_CELLS = 100_000, 10_000_000
@@ -42,15 +41,12 @@ MOST_KEYS = 50
 NAMED = 5
 """Columns or rows that a sentence names."""
 FEW_ROWS = 400
-RARE, FEWEST, FEWEST_JUDGED = 0.05, 20, 10
-"""Share, rows and test rows of a class below which it deserves a word."""
+RARE, FEWEST = 0.05, 20
+"""Share and rows of a class below which it deserves a word."""
 MOSTLY_MISSING = 0.5
 NEARLY_CONSTANT = 0.999
 REPEATED = 0.01
 """Share of repeated rows that deserves a word."""
-DRIFTED = 0.25
-"""Population stability index; see `pipeline.data.drift`."""
-UNSEEN = 0.05
 
 
 def of_table(
@@ -118,7 +114,7 @@ class _Table:
         self.features = features[:MOST_COLUMNS]
         self.all_rows, self.all_columns = len(table), len(features)
         known = sampled(table, target, self.features)
-        known[target] = _typed(known[target])
+        known[target] = typed(known[target])
         answers: Any = coded(known[target])
         self.missing = answers.gaps / max(len(known), 1)
         self.target: Coded = answers.at(answers.codes >= 0)
@@ -167,7 +163,7 @@ class _Table:
         return Answer.of(self.target, self.kind)
 
 
-def _typed(column: pd.Series) -> pd.Series:
+def typed(column: pd.Series) -> pd.Series:
     """Return a column of mixed objects as their texts."""
     mixed = coded(column) is None
     return column.astype("str").where(column.notna()) if mixed else column
@@ -182,21 +178,22 @@ def sampled(table: pa.Table | pd.DataFrame, target: str, features: Sequence[str]
     target : str
     features : sequence of str
     """
-    parts = -(-len(table) // _most_rows(len(features)))
+    parts = -(-len(table) // most_rows(len(features)))
     if parts <= 1:
-        return _pandas(table)
-    head = _pandas(_first(table, 2_000))
+        return to_pandas(table)
+    head = to_pandas(_first(table, 2_000))
     names = [name for name in dict.fromkeys(features) if name in head][:MOST_KEYS]
     distinct = {name: found.distinct for name in names if (found := coded(head[name]))}
     by = sorted(distinct, key=lambda name: -distinct[name])[:3] or [target]
-    keys = _pandas(table.select(by) if isinstance(table, pa.Table) else table[by])
+    keys = to_pandas(table.select(by) if isinstance(table, pa.Table) else table[by])
     rows = np.flatnonzero(hashes(keys) % parts == 0)
     if isinstance(table, pa.Table):
-        return _pandas(table.take(rows)).set_axis(rows)
-    return _pandas(table.iloc[rows]).set_axis(rows)
+        return to_pandas(table.take(rows)).set_axis(rows)
+    return to_pandas(table.iloc[rows]).set_axis(rows)
 
 
-def _most_rows(columns: int) -> int:
+def most_rows(columns: int) -> int:
+    """Return the rows of a sample of so many columns."""
     return max(min(MOST_ROWS, MOST_CELLS // max(columns, 1)), 1_000)
 
 
@@ -204,7 +201,8 @@ def _first(table: Any, rows: int) -> Any:
     return table.slice(0, rows) if isinstance(table, pa.Table) else table.iloc[:rows]
 
 
-def _pandas(table: Any) -> pd.DataFrame:
+def to_pandas(table: Any) -> pd.DataFrame:
+    """Return a table as a frame of pandas."""
     if isinstance(table, pd.DataFrame):
         return table.set_axis(table.columns.astype(str), axis=1).reset_index(drop=True)
     return table.cast(pa.schema(map(_plain, table.schema))).to_pandas(date_as_object=False)
@@ -226,7 +224,7 @@ def hashes(frame: pd.DataFrame) -> np.ndarray:
 def _target(table: _Table) -> Iterator[str]:
     if table.missing:
         yield (
-            f"{_share(table.missing)} of the rows have no {table.name!r}: they are neither learnt "
+            f"{percent(table.missing)} of the rows have no {table.name!r}: they are neither learnt "
             "from nor judged."
         )
     yield from _number(table) if table.kind == "regression" else _classes(table)
@@ -244,7 +242,7 @@ def _classes(table: _Table) -> Iterator[str]:
         )
     if len(counts) and counts.min() < RARE * counts.sum() and counts.min() >= FEWEST:
         yield (
-            f"{table.name!r} is {counts.idxmin()!s} in {_share(counts.min() / counts.sum())} of "
+            f"{table.name!r} is {counts.idxmin()!s} in {percent(counts.min() / counts.sum())} of "
             "the rows: accuracy says little; look at average precision, or weights."
         )
     if table.target.whole and len(counts) >= 5 and _one_hill(counts.to_numpy()):
@@ -282,7 +280,9 @@ def _tail(name: str, y: np.ndarray) -> Iterator[str]:
     held = away[-top:].sum() / max(away.sum(), 1e-300)
     if held < 0.5 or len(y) < 100:
         return
-    said = f"1 % of the rows hold {_share(held)} of the variance of {name!r}: R² is decided by them"
+    said = (
+        f"1 % of the rows hold {percent(held)} of the variance of {name!r}: R² is decided by them"
+    )
     if y.min() > -1 and abs(skew(np.log1p(y))) < abs(skew(y)) / 2:
         yield (
             f"{said}; the scale is logarithmic, try TransformedTargetRegressor(func=np.log1p, "
@@ -308,7 +308,7 @@ def _leaks(table: _Table) -> Iterator[str]:
         said = ", ".join(f"{name!r} ({measure} {_cut(found[name])})" for name in best)
         yield (
             f"{said} alone {'tells' if len(found) == 1 else 'tell'} {table.name!r} almost "
-            f"perfectly{_rest(len(found))}: if it is not known before the target is, leave it out "
+            f"perfectly{rest(len(found))}: if it is not known before the target is, leave it out "
             f"(IGNORE={','.join(best)})."
         )
     elif table.kind == "regression" and not twins:
@@ -325,18 +325,19 @@ def _repeats(table: _Table) -> Iterator[str]:
     if len(table.frame) < 2 or not names:
         return
     keys = hashes(table.frame[[*names, table.name]])
-    again = _again(keys)
+    again = occur_again(keys)
     share = again.mean()
     if share < REPEATED or again.sum() < 3 or by_chance([*table.columns, table.target], again):
         return
     rows = ", ".join(str(row) for row in table.rows[again][:3])
     yield (
-        f"{_share(share)} of the rows repeat an earlier one (rows {rows}, …): the same row in "
+        f"{percent(share)} of the rows repeat an earlier one (rows {rows}, …): the same row in "
         "training and test makes scores too good; remove the copies."
     )
 
 
-def _again(keys: np.ndarray) -> np.ndarray:
+def occur_again(keys: np.ndarray) -> np.ndarray:
+    """Return which keys equal one before them."""
     return np.asarray(pd.Series(keys).duplicated())
 
 
@@ -419,7 +420,7 @@ def _columns(table: _Table) -> Iterator[str]:
     if nearly:
         yield (
             f"{_names(nearly)} {'has' if len(nearly) == 1 else 'have'} the same value in more than "
-            f"{_share(NEARLY_CONSTANT)} of the rows."
+            f"{percent(NEARLY_CONSTANT)} of the rows."
         )
     n = max(len(table.frame), 1)
     lost = {
@@ -428,8 +429,8 @@ def _columns(table: _Table) -> Iterator[str]:
         if n > c.gaps > MOSTLY_MISSING * n and c.distinct > 1
     }
     if lost:
-        said = ", ".join(f"{name!r} ({_share(share)})" for name, share in [*lost.items()][:NAMED])
-        yield f"Mostly missing: {said}{_rest(len(lost))}."
+        said = ", ".join(f"{name!r} ({percent(share)})" for name, share in [*lost.items()][:NAMED])
+        yield f"Mostly missing: {said}{rest(len(lost))}."
 
 
 def _most_common(column: Coded) -> float:
@@ -440,8 +441,8 @@ def _size(table: _Table) -> Iterator[str]:
     n = len(table.frame)
     if n < FEW_ROWS:
         width = f": an accuracy is known to ±{0.98 / max(n // 4, 1) ** 0.5:.2f} at worst"
-        rest = "" if table.kind == "regression" else width
-        yield f"{n} rows: a quarter of them are {n // 4} to judge by{rest}."
+        known = "" if table.kind == "regression" else width
+        yield f"{n} rows: a quarter of them are {n // 4} to judge by{known}."
     if table.all_columns > MOST_COLUMNS:
         yield f"Only the first {MOST_COLUMNS:,} columns were looked through."
     if table.all_columns >= n:
@@ -451,132 +452,12 @@ def _size(table: _Table) -> Iterator[str]:
         )
 
 
-def of_split(
-    train: pd.DataFrame,
-    test: pd.DataFrame,
-    target: str,
-    features: Sequence[str],
-    kind: str,
-    *,
-    groups: str = "",
-) -> list[str]:
-    """Return what to know of training and test rows before a score is believed.
-
-    Parameters
-    ----------
-    train, test : pandas.DataFrame
-    target : str
-    features : sequence of str
-    kind : str
-        See `of_table`.
-    groups : str
-        The column that the split goes by, if it does: rows of one group count as one.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame(np.random.default_rng(0).random((400, 3)), columns=["x", "z", "y"])
-    >>> of_split(rows[:300], rows[200:], "y", ["x", "z"], "regression")
-    ['50.0 % of the test rows are among the training rows: scores are too good; remove the copies.']
-    """
-    if kind in ("ranking", "clusters") or not len(train) or not len(test):
-        return []
-    train, test = _pandas(train), _pandas(test)
-    train[target], test[target] = _typed(train[target]), _typed(test[target])
-    counts = [part[groups].nunique() if groups else len(part) for part in (train, test)]
-    names = [str(name) for name in features if name != target][:MOST_COLUMNS]
-    names = [name for name in names if kind_of(train[name].infer_objects()) != "other"]
-    inside = [name for name in names if name != groups]
-    with np.errstate(all="ignore"):
-        return [
-            *_answers(train[target], test[target], kind),
-            *_shared(train[names], test[names]),
-            *_drifted(train[inside], test[inside], sum(1 / max(count, 1) for count in counts)),
-        ]
-
-
-def _answers(train: pd.Series, test: pd.Series, kind: str) -> Iterator[str]:
-    if kind == "regression":
-        yield from _moved(train, test)
-        return
-    here, there = train.value_counts(), test.value_counts()
-    here, there = here[here > 0], there[there > 0]
-    for part, found, others in (("training", here, there), ("test", there, here)):
-        if lost := [str(name) for name in others.index if name not in found.index]:
-            said = ", ".join(sorted(lost)[:NAMED]) + _rest(len(lost))
-            yield f"No {part} row is of the class {said}."
-    few = there[there < FEWEST_JUDGED]
-    if len(few):
-        said = ", ".join(f"{name!s} ({n})" for name, n in few.sort_index().iloc[:NAMED].items())
-        yield f"Fewer than {FEWEST_JUDGED} test rows are of the class {said}: too few to judge it."
-    for name in here.index.intersection(there.index)[:10]:
-        p, q = here[name] / here.sum(), there[name] / there.sum()
-        error = (p * (1 - p) * (1 / here.sum() + 1 / there.sum())) ** 0.5
-        if abs(p - q) > max(6 * error, 0.2 * p):
-            yield (
-                f"{train.name!r} is {name!s} in {_share(p)} of the training rows and {_share(q)} "
-                "of the test rows."
-            )
-            return
-
-
-def _moved(train: pd.Series, test: pd.Series) -> Iterator[str]:
-    here, there = (part.to_numpy("float64", na_value=np.nan) for part in (train, test))
-    here, there = here[np.isfinite(here)], there[np.isfinite(there)]
-    if len(here) < 2 or len(there) < 2:
-        return
-    spread = here.std()
-    error = spread * (1 / len(here) + 1 / len(there)) ** 0.5
-    if abs(here.mean() - there.mean()) > max(6 * error, 0.25 * spread) > 0:
-        yield (
-            f"{train.name!r} is {here.mean():.4g} on average in the training rows and "
-            f"{there.mean():.4g} in the test rows."
-        )
-
-
-def _shared(train: pd.DataFrame, test: pd.DataFrame) -> Iterator[str]:
-    if not len(train.columns):
-        return
-    both = pd.concat([train, test], ignore_index=True)
-    keys = hashes(both)
-    share, again = np.isin(keys[len(train) :], keys[: len(train)]).mean(), _again(keys)
-    columns = [found for name in both if (found := coded(both[name])) is not None]
-    if share >= REPEATED and share * len(test) >= 3 and not by_chance(columns, again):
-        yield (
-            f"{_share(share)} of the test rows are among the training rows: scores are too good; "
-            "remove the copies."
-        )
-
-
-def _drifted(train: pd.DataFrame, test: pd.DataFrame, chance: float) -> Iterator[str]:
-    """Yield where the parts differ by much more than by chance, which is as large for each bin."""
-    most = _most_rows(len(train.columns))
-    train, test = (part.iloc[:: -(-len(part) // most)] for part in (train, test))
-    profile = fit_profiles(train)
-    counted = count_rows(test, profile)
-    every = drift(profile, counted)
-    far = [
-        each for each in every
-        if each.psi > max(DRIFTED, 3 * len(profile[each.name].counts) * chance)
-    ]  # fmt: skip
-    if far:
-        said = ", ".join(f"{each.name!r} ({each.psi:.2f})" for each in far[:NAMED])
-        yield (
-            f"Training and test rows differ in {said}{_rest(len(far))} (population stability "
-            f"index, {DRIFTED} is much): the test asks for what training does not show."
-        )
-    again = [each for each in every if 2 * len(profile[each.name].values or ()) <= len(train)]
-    shares = {each.name: (each.unseen or 0) / len(test) for each in again}
-    new = {name: share for name, share in shares.items() if share > UNSEEN}
-    if new:
-        said = ", ".join(f"{name!r} ({_share(share)})" for name, share in [*new.items()][:NAMED])
-        yield f"Test rows with a value that no training row has: {said}{_rest(len(new))}."
-
-
 def _names(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:NAMED])) + _rest(len(names))
+    return ", ".join(map(repr, names[:NAMED])) + rest(len(names))
 
 
-def _rest(count: int) -> str:
+def rest(count: int) -> str:
+    """Return how many there are beside those that a sentence names."""
     return f" and {count - NAMED} more" if count > NAMED else ""
 
 
@@ -584,7 +465,8 @@ def _more(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 'es'}"
 
 
-def _share(value: float) -> str:
+def percent(value: float) -> str:
+    """Write a share in percent."""
     decimals = 1 if value >= 0.001 else 3
     return f"{100 * value:.{decimals}f} %"
 

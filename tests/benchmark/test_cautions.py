@@ -11,7 +11,8 @@ import pytest
 from sklearn import datasets
 
 from pipeline.benchmark import cautions
-from pipeline.benchmark.cautions import of_split, of_table
+from pipeline.benchmark.cautions import of_table
+from pipeline.benchmark.split_cautions import of_split
 
 N = 800
 
