@@ -54,7 +54,7 @@ def of_task(task: Task, job: Job) -> list[str]:
     found = cautions.of_table(table, *what, task.columns, test=test & ~train)
     if task.kind in dummy.WITHOUT:
         return found
-    frame = cautions.sampled(table, task.target, task.columns)
+    frame = cautions.sample(table, task.target, task.columns)
     here, there = (frame[chosen[frame.index]] for chosen in (train, test))
     # What is the same for all rows of a group divides them too; texts are names of groups sooner.
     names = sorted(map(str, frame.columns), key=lambda name: kind_of(frame[name]) != "text")

@@ -26,11 +26,20 @@ from pipeline.benchmark.dependence import (
     is_code,
     is_group,
     is_id,
-    is_time,
     named_group,
+    says_when,
     words_of,
 )  # fmt: skip
-from pipeline.benchmark.leaks import NEARLY, Answer, Coded, alone, coded, same, stands_out, summed
+from pipeline.benchmark.leaks import (
+    NEARLY,
+    Answer,
+    CodedColumn,
+    code_column,
+    same_as_target,
+    score_alone,
+    stands_out,
+    summed,
+)
 from pipeline.data.schema import kind_of
 
 MOST_ROWS, MOST_CELLS = 100_000, 10_000_000
@@ -113,24 +122,24 @@ class _Table:
         self.whole, self.name, self.kind = table, target, kind
         self.features = features[:MOST_COLUMNS]
         self.all_rows, self.all_columns = len(table), len(features)
-        known = sampled(table, target, self.features)
-        known[target] = typed(known[target])
-        answers: Any = coded(known[target])
+        known = sample(table, target, self.features)
+        known[target] = as_texts_if_mixed(known[target])
+        answers: Any = code_column(known[target])
         self.missing = answers.gaps / max(len(known), 1)
-        self.target: Coded = answers.at(answers.codes >= 0)
+        self.target: CodedColumn = answers.at(answers.codes >= 0)
         self.frame = known[answers.codes >= 0]
         self.rows = self.frame.index.to_numpy()
         self.test = None if test is None else test[self.rows]
         self.leaking: set[str] = set()
-        self._coded: dict[str, Coded | None] = {}
+        self._coded: dict[str, CodedColumn | None] = {}
 
-    def __getitem__(self, name: str) -> Coded | None:
+    def __getitem__(self, name: str) -> CodedColumn | None:
         """Return a column as numbers; None where it cannot be."""
         if name not in self._coded:
-            self._coded[name] = coded(self.frame[name])
+            self._coded[name] = code_column(self.frame[name])
         return self._coded[name]
 
-    def apart(self, column: Coded) -> bool:
+    def apart(self, column: CodedColumn) -> bool:
         """Tell whether most values of a column are in one part of the split alone."""
         here, there = self._parts(column.codes, column.codes >= 0)
         return len(there) > 0 and bool(np.isin(np.unique(there), here).mean() < 0.5)
@@ -146,12 +155,12 @@ class _Table:
         return values[known & ~test], values[known & test]
 
     @cached_property
-    def columns(self) -> list[Coded]:
+    def columns(self) -> list[CodedColumn]:
         """The features that are numbers, texts or dates."""
         return [found for name in self.features if (found := self[name]) is not None]
 
     @cached_property
-    def every(self) -> list[Coded]:
+    def every(self) -> list[CodedColumn]:
         """The same of all columns of the table but the target."""
         others = (name for name in map(str, self.frame.columns) if name != self.name)
         names = [*dict.fromkeys([*self.features, *others])][:MOST_COLUMNS]
@@ -163,13 +172,13 @@ class _Table:
         return Answer.of(self.target, self.kind)
 
 
-def typed(column: pd.Series) -> pd.Series:
+def as_texts_if_mixed(column: pd.Series) -> pd.Series:
     """Return a column of mixed objects as their texts."""
-    mixed = coded(column) is None
+    mixed = code_column(column) is None
     return column.astype("str").where(column.notna()) if mixed else column
 
 
-def sampled(table: pa.Table | pd.DataFrame, target: str, features: Sequence[str]) -> pd.DataFrame:
+def sample(table: pa.Table | pd.DataFrame, target: str, features: Sequence[str]) -> pd.DataFrame:
     """Return rows in their order, numbered as in the table; rows that are the same stay together.
 
     Parameters
@@ -183,7 +192,7 @@ def sampled(table: pa.Table | pd.DataFrame, target: str, features: Sequence[str]
         return to_pandas(table)
     head = to_pandas(_first(table, 2_000))
     names = [name for name in dict.fromkeys(features) if name in head][:MOST_KEYS]
-    distinct = {name: found.distinct for name in names if (found := coded(head[name]))}
+    distinct = {name: found.distinct for name in names if (found := code_column(head[name]))}
     by = sorted(distinct, key=lambda name: -distinct[name])[:3] or [target]
     keys = to_pandas(table.select(by) if isinstance(table, pa.Table) else table[by])
     rows = np.flatnonzero(hashes(keys) % parts == 0)
@@ -294,8 +303,9 @@ def _tail(name: str, y: np.ndarray) -> Iterator[str]:
 
 def _leaks(table: _Table) -> Iterator[str]:
     """Yield which columns tell the target, alone or together."""
-    twins = {c.name: how for c in table.columns if (how := same(c, table.target, table.kind))}
-    scores = {c.name: alone(c, table.answer) for c in table.columns if c.name not in twins}
+    every = {c.name: same_as_target(c, table.target, table.kind) for c in table.columns}
+    twins = {name: how for name, how in every.items() if how}
+    scores = {c.name: score_alone(c, table.answer) for c in table.columns if c.name not in twins}
     least = NEARLY[table.answer.measure]
     if table.kind != "regression" and stands_out(scores, table.answer):
         least = max(scores.values())
@@ -371,7 +381,7 @@ def _times(table: _Table, *, together: bool) -> Iterator[str]:
     """Yield how the target changes with time; rows that belong together are alike anyway."""
     if len(table.frame) < 100 or table.later(table.rows):
         return
-    times = [column for column in table.every if is_time(column)]
+    times = [column for column in table.every if says_when(column)]
     if any(table.later(column.numbers) for column in times):
         return
     for column in times:
@@ -433,7 +443,7 @@ def _columns(table: _Table) -> Iterator[str]:
         yield f"Mostly missing: {said}{rest(len(lost))}."
 
 
-def _most_common(column: Coded) -> float:
+def _most_common(column: CodedColumn) -> float:
     return float(np.bincount(column.codes + 1).max() / max(len(column.codes), 1))
 
 

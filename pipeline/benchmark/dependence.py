@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import f_oneway
 
-from pipeline.benchmark.leaks import Answer, Coded
+from pipeline.benchmark.leaks import Answer, CodedColumn
 
 CODES = {"zip", "zipcode", "postal", "postcode", "plz", "code", "id", "ids"}
 GROUP_ID = {"id", "ids", "uuid", "guid"}
@@ -34,7 +34,7 @@ MANY_KINDS, MOST_ROWS_OF_ONE = 10, 200
 """Of a group that is known by its name alone: values at least, rows of one at most."""
 
 
-def by_chance(columns: Sequence[Coded], again: np.ndarray) -> bool:
+def by_chance(columns: Sequence[CodedColumn], again: np.ndarray) -> bool:
     """Tell whether rows would repeat if the columns knew nothing of each other.
 
     Parameters
@@ -53,7 +53,7 @@ def by_chance(columns: Sequence[Coded], again: np.ndarray) -> bool:
     return bool(pairs > 0.01 * n)
 
 
-def named_group(column: Coded, rows: int, values: int) -> bool:
+def named_group(column: CodedColumn, rows: int, values: int) -> bool:
     """Tell by its name whether a column says to whom or what a row belongs."""
     words = words_of(column.name)
     if words & GROUP_ID:
@@ -61,7 +61,7 @@ def named_group(column: Coded, rows: int, values: int) -> bool:
     return bool(words & GROUPS) and values >= MANY_KINDS and rows <= MOST_ROWS_OF_ONE * values
 
 
-def is_group(column: Coded, columns: Sequence[Coded], answer: Answer) -> bool:
+def is_group(column: CodedColumn, columns: Sequence[CodedColumn], answer: Answer) -> bool:
     """Tell whether the rows of a value are alike, in the target and in another column."""
     n = len(column.codes) - column.gaps
     if not (20 <= column.distinct <= n / 2 and n / column.distinct <= 100):
@@ -73,13 +73,13 @@ def is_group(column: Coded, columns: Sequence[Coded], answer: Answer) -> bool:
     return any(_alike(column, a.y) > 0.9 and not _follows(column, a) for a in answers)
 
 
-def _follows(column: Coded, answer: Answer) -> bool:
+def _follows(column: CodedColumn, answer: Answer) -> bool:
     """Tell whether a number explains another by its size, which the numbers of a group do not."""
     explained = _alike(column.at(np.arange(len(column.codes))), answer.y, bins=16)
     return column.kind == "number" and explained > 0.5 * _alike(column, answer.y)
 
 
-def _alike(column: Coded, y: np.ndarray, bins: int = 0) -> float:
+def _alike(column: CodedColumn, y: np.ndarray, bins: int = 0) -> float:
     """Return the share of the variance between the values of a column, less that by chance."""
     codes = column.codes
     if bins and column.distinct > bins:
@@ -96,7 +96,7 @@ def _alike(column: Coded, y: np.ndarray, bins: int = 0) -> float:
     return float(1 - (within / (n - k)) / max(total / (n - 1), 1e-300))
 
 
-def is_time(column: Coded) -> bool:
+def says_when(column: CodedColumn) -> bool:
     """Tell whether a column says when: a date, or a number of that name that rises."""
     words = words_of(column.name)
     if column.distinct < LEAST_TIMES or words & BORN:
@@ -136,7 +136,7 @@ def _follow_each_other(y: np.ndarray) -> float:
     return float((away[1:] * away[:-1]).sum() / max((away**2).sum(), 1e-300))
 
 
-def in_order(answer: Answer, target: Coded, columns: Sequence[Coded]) -> bool:
+def in_order(answer: Answer, target: CodedColumn, columns: Sequence[CodedColumn]) -> bool:
     """Tell whether neighbouring rows have alike targets, and are not merely sorted by a column."""
     if _follow_each_other(answer.y) < 0.3 or _sorted([target, *columns]):
         return False
@@ -144,7 +144,7 @@ def in_order(answer: Answer, target: Coded, columns: Sequence[Coded]) -> bool:
     return changes > 5 * target.distinct or answer.kind == "regression"
 
 
-def _sorted(columns: Sequence[Coded]) -> bool:
+def _sorted(columns: Sequence[CodedColumn]) -> bool:
     """Tell whether a column rises or falls down the rows, or has each value in one place."""
     few = [c.codes for c in columns if 1 < c.distinct <= len(c.codes) / 2]
     if any((np.diff(codes) != 0).sum() < codes.max() + 1 for codes in few):
@@ -153,7 +153,7 @@ def _sorted(columns: Sequence[Coded]) -> bool:
     return any(_rises(values) or _rises(-values) for values in numbers)
 
 
-def is_id(column: Coded) -> bool:
+def is_id(column: CodedColumn) -> bool:
     """Tell whether a column numbers or names each row."""
     n, words = len(column.codes), words_of(column.name)
     if column.gaps or column.distinct < max(0.99 * n, 50) or column.kind not in ("number", "text"):
@@ -166,7 +166,7 @@ def is_id(column: Coded) -> bool:
     return dense or bool(words & ROW_ID) or _rises(column.numbers)
 
 
-def is_code(column: Coded) -> bool:
+def is_code(column: CodedColumn) -> bool:
     """Tell by its name whether whole numbers are codes."""
     return column.whole and column.distinct > 2 and bool(words_of(column.name) & CODES)
 

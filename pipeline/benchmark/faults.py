@@ -33,7 +33,7 @@ def blamed_on(what: str) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         if hasattr(error, "exit_code"):
             raise
-        raise ConfigError(f"{what}: {describe(error)}") from error
+        raise ConfigError(f"{what}: {describe_fault(error)}") from error
 
 
 @contextmanager
@@ -53,13 +53,13 @@ def explained(what: str) -> Iterator[None]:
         if hasattr(error, "exit_code"):
             raise
         if _own_frames(error):
-            raise ConfigError(f"{what}: {describe(error)}") from error
+            raise ConfigError(f"{what}: {describe_fault(error)}") from error
         if not _is_objection(error):
             raise
-        raise DataError(f"{what}: {describe(error)}") from error
+        raise DataError(f"{what}: {describe_fault(error)}") from error
 
 
-def describe(error: BaseException) -> str:
+def describe_fault(error: BaseException) -> str:
     """Return an error in words, after the line of a task's file that it comes from."""
     if isinstance(error, SyntaxError):
         where = _place(error.filename or "", error.lineno, error.text)

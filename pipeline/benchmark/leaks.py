@@ -7,7 +7,7 @@ values, or in each range of as many of them, of two halves crosswise. That costs
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ MOST_SUMMED, ROWS_SUMMED = 200, 5_000
 
 
 @dataclass(frozen=True)
-class Coded:
+class CodedColumn:
     """A column as numbers.
 
     Attributes
@@ -59,15 +59,15 @@ class Coded:
         """Number of missing values."""
         return int((self.codes < 0).sum())
 
-    def at(self, rows: np.ndarray) -> Coded:
+    def at(self, rows: np.ndarray) -> CodedColumn:
         """Return some of the rows."""
-        return Coded(self.name, self.kind, self.numbers[rows], self.codes[rows], self.distinct)
+        return replace(self, numbers=self.numbers[rows], codes=self.codes[rows])
 
 
-def coded(column: pd.Series) -> Coded | None:
+def code_column(column: pd.Series) -> CodedColumn | None:
     """Return a column as numbers; None where it holds what no step takes.
 
-    >>> found = coded(pd.Series(["b", None, "a", "b"], name="letter"))
+    >>> found = code_column(pd.Series(["b", None, "a", "b"], name="letter"))
     >>> found.kind, found.codes.tolist(), found.distinct
     ('text', [0, -1, 1, 0], 2)
     """
@@ -77,11 +77,11 @@ def coded(column: pd.Series) -> Coded | None:
         return None
     if kind == "text":
         codes, values = pd.factorize(column)
-        return Coded(name, kind, np.where(codes < 0, np.nan, codes), codes, len(values))
+        return CodedColumn(name, kind, np.where(codes < 0, np.nan, codes), codes, len(values))
     numbers = _numbers(column, kind)
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     codes, levels = pd.factorize(numbers, sort=True)
-    return Coded(name, "number" if kind == "boolean" else kind, numbers, codes, len(levels))
+    return CodedColumn(name, "number" if kind == "boolean" else kind, numbers, codes, len(levels))
 
 
 def _numbers(column: pd.Series, kind: str) -> np.ndarray:
@@ -110,7 +110,7 @@ class Answer:
     kind: str
 
     @classmethod
-    def of(cls, target: Coded, kind: str) -> Answer:
+    def of(cls, target: CodedColumn, kind: str) -> Answer:
         """Make it of a target without gaps."""
         if kind == "regression":
             return cls(rankdata(target.numbers)[:, None] / len(target.numbers), kind)
@@ -121,11 +121,11 @@ class Answer:
 
     @property
     def measure(self) -> str:
-        """Name of what `alone` returns."""
+        """Name of what `score_alone` returns."""
         return {"binary": "AUC", "multiclass": "accuracy beyond guessing"}.get(self.kind, "R²")
 
 
-def alone(column: Coded, answer: Answer) -> float:
+def score_alone(column: CodedColumn, answer: Answer) -> float:
     """Return how well a column alone predicts rows that it did not learn from.
 
     AUC of two classes; of more the share of the errors of the largest class that it avoids; R² of
@@ -151,7 +151,7 @@ def stands_out(scores: Mapping[str, float], answer: Answer) -> bool:
     Parameters
     ----------
     scores : mapping of str to float
-        Of the columns, from `alone`.
+        Of the columns, from `score_alone`.
     answer : Answer
     """
     most, least = ALONE[answer.measure]
@@ -159,7 +159,7 @@ def stands_out(scores: Mapping[str, float], answer: Answer) -> bool:
     return best >= most and len(others) > 1 and others[0] <= least
 
 
-def _bins(column: Coded) -> np.ndarray:
+def _bins(column: CodedColumn) -> np.ndarray:
     """Return the bin of each row, that of the missing ones last."""
     n = len(column.codes)
     most = int(np.clip(n // (2 * PER_BIN), 2, BINS))
@@ -185,7 +185,7 @@ def _auc(score: np.ndarray, y: np.ndarray) -> float:
     return float(above / (positive * negative))
 
 
-def same(column: Coded, target: Coded, kind: str) -> str:
+def same_as_target(column: CodedColumn, target: CodedColumn, kind: str) -> str:
     """Say in which way a column is the target itself, or nothing."""
     if column.gaps or column.distinct < 2:
         return ""
@@ -197,7 +197,7 @@ def same(column: Coded, target: Coded, kind: str) -> str:
     return "is the target under another name" if len(pairs) == target.distinct else ""
 
 
-def _scaled(column: Coded, target: Coded) -> str:
+def _scaled(column: CodedColumn, target: CodedColumn) -> str:
     if column.kind == "text" or column.distinct < 3:
         return ""
     if np.array_equal(column.numbers, target.numbers):
@@ -208,11 +208,11 @@ def _scaled(column: Coded, target: Coded) -> str:
     return ""
 
 
-def summed(columns: Sequence[Coded], target: Coded) -> tuple[str, list[str]]:
+def summed(columns: Sequence[CodedColumn], target: CodedColumn) -> tuple[str, list[str]]:
     """Return how numbers make the target exactly, and which: as a sum or as a product.
 
     >>> a, b = pd.Series([1.0, 5, 2, 8, 3] * 9, name="a"), pd.Series(range(45), name="b")
-    >>> summed([coded(a), coded(b)], coded((a + b).rename("y")))
+    >>> summed([code_column(a), code_column(b)], code_column((a + b).rename("y")))
     ('sum', ['a', 'b'])
     """
     numbers = [each for each in columns if each.kind == "number" and not each.gaps]

@@ -99,7 +99,7 @@ def measure_once(task: Task, pipeline: Estimator, job: Job) -> Outcome:
     if task.kind == "clusters":
         outcome.y_true = _with_rows(task, split, job.path, outcome.y_true)
     elif outcome.classes is not None:
-        outcome.classes, outcome.y_true = truth.coded(task, outcome.classes, outcome.y_true)
+        outcome.classes, outcome.y_true = truth.encode_truth(task, outcome.classes, outcome.y_true)
     if outcome.weights is not None:
         outcome.y_true = metrics.fields(target=outcome.y_true, weight=outcome.weights)
     return outcome
@@ -123,7 +123,7 @@ def check(task: Task, job: Job, pipelines: Sequence[str]) -> None:
         for rows, part in ((split.train, "training"), (split.test, "test"))
     )
     if task.kind in ("binary", "multiclass"):
-        truth.coded(task, truth.classes_of(task, train), test)
+        truth.encode_truth(task, truth.classes_of(task, train), test)
 
 
 def _read_others(task: Task, path: Path, rows: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.benchmark.faults import describe
+from pipeline.benchmark.faults import describe_fault
 from pipeline.benchmark.task import Kind, Task
 from pipeline.benchmark.truth import decides_otherwise, places_of
 from pipeline.errors import ConfigError, DataError
@@ -264,7 +264,7 @@ def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> f
     except ValueError as error:
         raise DataError(f"{what}: {error}") from error
     except Exception as error:
-        raise ConfigError(f"{what}: {describe(error)}") from error
+        raise ConfigError(f"{what}: {describe_fault(error)}") from error
     if not math.isfinite(value):
         raise DataError(f"{what} is {value}; does the target vary among them?")
     return value

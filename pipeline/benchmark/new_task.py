@@ -38,7 +38,7 @@ from pipeline.benchmark.roles import (
 from pipeline.benchmark.task import FOLDER, pick
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.plain_texts import formats_of_texts
-from pipeline.data.read import read_table
+from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
 from pipeline.data.table_format import TableFormat, Text
 from pipeline.data.text_column import Stray
@@ -218,7 +218,7 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     _check(file, len(rows), columns, notes)
     if columns.texts:
         own = replace(own, read=_with_texts(own.read, columns.texts))
-        rows, _ = own.stored(read_table(source, own.read))
+        rows, _ = own.stored(read_arrow(source, own.read))
     _write_data(source, own, rows, home)
     doubts = _cautions(table, rows, own, columns)
     if not any("KIND=" in doubt for doubt in doubts):
@@ -236,7 +236,7 @@ def _write_data(source: Path | Table, own: OwnTable, rows: pa.Table, home: Path)
     if not isinstance(source, Path):
         file = Path(own.file)
         file.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(read_table(source), file)
+        pq.write_table(read_arrow(source), file)
     own.store(rows, own.path(home))
 
 
@@ -256,14 +256,14 @@ def _read(
         keep=choices.keep, stray=choices.stray,
         labels=() if choices.kind == "regression" else (label,),
     )  # fmt: skip
-    read, table = found.format, read_table(source, found.format)
+    read, table = found.format, read_arrow(source, found.format)
     answers = table[pick(label, table.column_names, "column")]
     classes = {label} if len(answers.unique()) <= FEW else {}
     more = list(formats_of_texts(table, {*read.columns, *classes}))
     if more:
         columns = {**read.columns, **{name: format for name, format, _ in more}}
         read = msgspec.structs.replace(read, columns=columns)
-        table = read_table(source, read)
+        table = read_arrow(source, read)
     return read, (*found.notes, *(note for _, _, note in more)), table
 
 

@@ -55,7 +55,7 @@ def write_program(**values: Any) -> str:
         loader=PackageLoader("pipeline.benchmark"), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.filters["code"] = code
+    environment.filters["code"] = format_code
     body = environment.get_template("task.py.j2").render(**values)
     about = "".join(each if each.isprintable() else " " for each in values["about"])
     about = about.replace("\\", " ").replace('"', "'")
@@ -74,10 +74,10 @@ def _imports(body: str) -> str:
     return "\n".join("\n".join(lines) + "\n" for lines in sections if lines)
 
 
-def code(value: Any, before: str = "", after: str = "") -> str:
+def format_code(value: Any, before: str = "", after: str = "") -> str:
     """Return an expression in the lines that it takes behind and before other text.
 
-    >>> print(code(["a" * 50, "it's", 'the "b"', "c" * 40], "NAMES = "))
+    >>> print(format_code(["a" * 50, "it's", 'the "b"', "c" * 40], "NAMES = "))
     NAMES = [
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         "it's",
@@ -92,7 +92,7 @@ def code(value: Any, before: str = "", after: str = "") -> str:
     opening, items, closing = _parts(value)
     if not items:
         return _too_long(before, _flat(value), after, indent)
-    lines = [code(item, f"{indent}    {key}", ",") for key, item in items]
+    lines = [format_code(item, f"{indent}    {key}", ",") for key, item in items]
     head = before + opening
     return "\n".join([head + _NOQA * (len(head) > WIDTH), *lines, indent + closing + after])
 

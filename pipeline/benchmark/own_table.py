@@ -23,7 +23,7 @@ from pipeline.benchmark.roles import is_date, is_numeric, role_of_type
 from pipeline.benchmark.task import Split, pick
 from pipeline.data import files
 from pipeline.data.cells import is_text
-from pipeline.data.read import read_table
+from pipeline.data.read import read_arrow
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
@@ -97,7 +97,7 @@ class OwnTable:
                 "put the file back, or write where it is into the task"
             )
         if kept != self._fingerprint(file, kept):
-            self.store(self.stored(read_table(file, self.read))[0], path)
+            self.store(self.stored(read_arrow(file, self.read))[0], path)
         return path
 
     def stored(self, table: pa.Table) -> tuple[pa.Table, Target]:

@@ -11,16 +11,16 @@ from pipeline.benchmark.cautions import (
     MOST_COLUMNS,
     NAMED,
     REPEATED,
+    as_texts_if_mixed,
     hashes,
     most_rows,
     occur_again,
     percent,
     rest,
     to_pandas,
-    typed,
 )
 from pipeline.benchmark.dependence import by_chance
-from pipeline.benchmark.leaks import coded
+from pipeline.benchmark.leaks import code_column
 from pipeline.data.drift import count_rows, drift, fit_profiles
 from pipeline.data.schema import kind_of
 
@@ -62,7 +62,7 @@ def of_split(
     if kind in ("ranking", "clusters") or not len(train) or not len(test):
         return []
     train, test = to_pandas(train), to_pandas(test)
-    train[target], test[target] = typed(train[target]), typed(test[target])
+    train[target], test[target] = as_texts_if_mixed(train[target]), as_texts_if_mixed(test[target])
     counts = [part[groups].nunique() if groups else len(part) for part in (train, test)]
     names = [str(name) for name in features if name != target][:MOST_COLUMNS]
     names = [name for name in names if kind_of(train[name].infer_objects()) != "other"]
@@ -120,7 +120,7 @@ def _shared(train: pd.DataFrame, test: pd.DataFrame) -> Iterator[str]:
     both = pd.concat([train, test], ignore_index=True)
     keys = hashes(both)
     share, again = np.isin(keys[len(train) :], keys[: len(train)]).mean(), occur_again(keys)
-    columns = [found for name in both if (found := coded(both[name])) is not None]
+    columns = [found for name in both if (found := code_column(both[name])) is not None]
     if share >= REPEATED and share * len(test) >= 3 and not by_chance(columns, again):
         yield (
             f"{percent(share)} of the test rows are among the training rows: scores are too good; "

@@ -273,14 +273,14 @@ def pick(name: str, known: Any, what: str) -> str:
     raise ConfigError(f"unknown {what} {name!r};{guess}{there_are}")
 
 
-def names() -> list[str]:
+def task_names() -> list[str]:
     """Return the names of the tasks in the folder, importing none."""
     return sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
 
 
 def published() -> list[str]:
     """Return the names of the project's tasks: those of a dataset, and no one's own."""
-    return [name for name in names() if _states_dataset(name)]
+    return [name for name in task_names() if _states_dataset(name)]
 
 
 def _states_dataset(name: str) -> bool:
@@ -370,7 +370,7 @@ def _check_package() -> None:
         )
 
 
-def load(name: str) -> Task:
+def load_task(name: str) -> Task:
     """Import a task by name.
 
     Raises
@@ -380,7 +380,7 @@ def load(name: str) -> Task:
     """
     if not FOLDER.is_dir():
         raise ConfigError("no folder `tasks` here; run from the root of the repository")
-    pick(name, names(), "task")
+    pick(name, task_names(), "task")
     with blamed_on(f"the task {name!r} cannot be loaded"):
         _check_package()
         found = getattr(importlib.import_module(f"tasks.{name}"), "TASK", None)

@@ -176,7 +176,7 @@ def positive_of(task: Task, classes: Any) -> Any:
     return classes.tolist()[place_of_positive(task, classes)]
 
 
-def coded(task: Task, classes: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def encode_truth(task: Task, classes: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes as an array without objects, and of each row what is judged.
 
     Of a binary task that is 1 for the positive class and 0 for the other, else the place among

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from pipeline.backends.base import Placement
 from pipeline.benchmark.entry import enter
-from pipeline.benchmark.faults import describe
+from pipeline.benchmark.faults import describe_fault
 from pipeline.benchmark.task import ON_GPU, Job
 from pipeline.records import Trace
 from pipeline.system.profiler import sampled
@@ -208,7 +208,7 @@ def _try(answer: Answer, job: Any, request: object) -> object:
     try:
         return answer(job, request)
     except Exception as error:
-        return describe(error)
+        return describe_fault(error)
 
 
 def report_run(job: Job, request: tuple[int | None, Path | None]) -> Report:
@@ -233,7 +233,7 @@ def once(job: Job) -> Report:
     from pipeline.system import environment
     from pipeline.system.monitor import watching
 
-    what = task.load(job.task)
+    what = task.load_task(job.task)
     start = time.process_time()
     with watching(gpu=job.variant in ON_GPU) as seen:
         outcome = measure.measure_once(

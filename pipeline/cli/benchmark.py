@@ -50,30 +50,30 @@ def compare(
     from pipeline.benchmark import results
     from pipeline.benchmark.baseline import show
 
-    then = results.load(baseline) if baseline else None
+    then = results.load_results(baseline) if baseline else None
     if not from_results:
         _compare(task, out, **options)
     if then is not None:
-        now = results.load((out or Path("reports") / task) / "results.json")
+        now = results.load_results((out or Path("reports") / task) / "results.json")
         show(now, then)
     elif from_results:
         raise ConfigError("--from-results measures nothing, so it needs --baseline")
 
 
-@click.command()
+@click.command("report")
 @shared
 @_measuring
 @click.option("--from-results", is_flag=True, help="Only write the pages anew from results.json.")
 @click.option("--if-changed", is_flag=True,
               help="Measure nothing if code, data and versions are as before.")  # fmt: skip
-def report(task: str, out: Path | None, from_results: bool, **options: Any) -> None:
+def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> None:
     """Compare, then write the report as HTML and Markdown."""
     from pipeline.benchmark import results
     from pipeline.benchmark.publish import render
 
     folder = out or Path("reports") / task
     if from_results:
-        render(results.load(folder / "results.json"), folder)
+        render(results.load_results(folder / "results.json"), folder)
     else:
         _compare(task, out, pages=True, **options)
     click.echo(f"report: {(folder / 'index.html').resolve().as_uri()}")

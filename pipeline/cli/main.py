@@ -22,7 +22,7 @@ import click
 
 from pipeline import __version__
 from pipeline.benchmark.prepare import choose_pipelines, prepare
-from pipeline.cli.benchmark import compare, gallery, report
+from pipeline.cli.benchmark import compare, gallery, report_
 from pipeline.cli.options import Names, check_named, count, on_cluster, shared
 from pipeline.errors import ConfigError, OutputError
 from pipeline.optional import PYTHON, why_not_here
@@ -51,7 +51,7 @@ def commands() -> None:
     """Run scikit-learn pipelines for tables on the CPU or on an NVIDIA GPU."""
 
 
-@commands.command()
+@commands.command("run")
 @shared
 @on_cluster
 @click.option("--profile", is_flag=True, help="Keep a page of where the time goes.")
@@ -61,7 +61,7 @@ def commands() -> None:
     metavar="FOLDER",
     help="Keep the trees of XGBoost there while it trains, and go on from them.",
 )
-def run(
+def run_(
     task: str, out: Path | None, cluster: str | None, workers: int | None, profile: bool,
     checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
@@ -87,7 +87,7 @@ def run(
     click.echo(f"results: {folder}")
 
 
-for _command in (compare, report, gallery):
+for _command in (compare, report_, gallery):
     commands.add_command(_command)
 
 
@@ -178,13 +178,13 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
     """Fetch, convert and verify the data of TASK."""
     import logging
 
-    from pipeline.benchmark.task import load
+    from pipeline.benchmark.task import load_task
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    click.echo(f"data: {load(task).data(home, given, **asked)}")
+    click.echo(f"data: {load_task(task).data(home, given, **asked)}")
 
 
-@commands.command(context_settings={"auto_envvar_prefix": "NEW_TASK"})
+@commands.command("new-task", context_settings={"auto_envvar_prefix": "NEW_TASK"})
 @click.argument("file", type=click.Path(path_type=Path), envvar="NEW_TASK_FILE")
 @click.option("--target", required=True, help="The column to predict.")
 @click.option("--name", default="", help="Of the task; by default after the file.")
@@ -213,7 +213,7 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
     help="Folder of the data.",
     show_default=True,
 )
-def new_task(file: Path, target: str, home: Path, dates: str, **options: Any) -> None:
+def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -> None:
     """Make a task of your own table in FILE; say what each column becomes."""
     from pipeline.benchmark.api import new_task
 
@@ -231,7 +231,7 @@ def list_() -> None:
     """List the tasks."""
     from pipeline.benchmark import task
 
-    for name in task.names():
+    for name in task.task_names():
         try:
             facts, summary = task.facts(name), task.summary(name)
         except ConfigError as error:
@@ -252,12 +252,12 @@ def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | No
     """Say where each step of TASK's pipelines would run, and why; run nothing."""
     from json import dumps
 
-    from pipeline.benchmark.task import load
+    from pipeline.benchmark.task import load_task
     from pipeline.planning.explain import explain
     from pipeline.planning.places import render_page
     from pipeline.system import atomic
 
-    what = load(task)
+    what = load_task(task)
     explained = {
         name: explain(what.pipeline(name, 0), device)
         for name in choose_pipelines(pipelines, what.pipelines)

@@ -213,7 +213,7 @@ def read_distinct(distinct: pa.Array, format: ColumnFormat) -> tuple[pa.Array, p
     missing = _stand_for_none(distinct, words, format)
     if isinstance(format, Text):
         return _texts(distinct, words, missing, format), pa.array([False] * len(words))
-    values = pc.if_else(missing, None, convert(words, format))
+    values = pc.if_else(missing, None, convert_cells(words, format))
     return values, pc.and_not(pc.is_null(values), missing)
 
 
@@ -270,7 +270,7 @@ def _texts(distinct: pa.Array, words: pa.Array, missing: pa.Array, format: Text)
     return pc.fill_null(values, "") if format.empty else values
 
 
-def convert(words: pa.Array, format: Typed) -> pa.Array:
+def convert_cells(words: pa.Array, format: Typed) -> pa.Array:
     """Return the values of tidy cells, null where one does not fit."""
     if isinstance(format, Number):
         return _numbers(bare(words, format.unit), format)

@@ -187,7 +187,7 @@ def _dates(cells: Cells) -> Cells:
         return cells.cast(utc)
 
 
-def to_frame(cells: Mapping[str, Cells], types: Mapping[str, ColumnType]) -> pd.DataFrame:
+def frame_of_cells(cells: Mapping[str, Cells], types: Mapping[str, ColumnType]) -> pd.DataFrame:
     """Return cells of text, or values, as a frame, with the same types for each part of a file."""
     columns = {
         name: each.values(cells[name]).to_pandas(types_mapper=NULLABLE.get).astype(each.dtype)

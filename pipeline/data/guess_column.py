@@ -15,7 +15,7 @@ from pipeline.data import guess_dates
 from pipeline.data.cells import NOUNS, Typed, is_number, read_distinct, strip
 from pipeline.data.csv import infer
 from pipeline.data.guess_dates import Order
-from pipeline.data.guess_numbers import Decimal, Numbers, far_value, guess_numbers, guess_units
+from pipeline.data.guess_numbers import Decimal, NumberGuess, far_value, guess_numbers, guess_units
 from pipeline.data.guess_words import (
     Spellings,
     denies,
@@ -184,14 +184,14 @@ def _as_dates(column: TextColumn) -> Guess | None:
     if not guess_dates.forms(*column.sample):
         return None
     found = guess_dates.forms(column.words, column.counts)
-    times = [form for form in found if guess_dates.is_time(next(iter(form.formats.values())))]
+    times = [form for form in found if guess_dates.is_clock(next(iter(form.formats.values())))]
     if times:
-        return _as_times(column, guess_dates.choose(column.words, times, "d"))
+        return _as_times(column, guess_dates.choose_formats(column.words, times, "d"))
     if not found or guess_dates.are_seasons(column.words):
         return None
     order = guess_dates.weigh(column.words, column.counts, found)
     first, why = _choose_order(column, order)
-    formats = guess_dates.choose(column.words, found, first or "d")
+    formats = guess_dates.choose_formats(column.words, found, first or "d")
     if any(each.startswith("%y") for each in formats):
         first, why = "y", "year first, which changes least"
     said = _say_dates(column, formats, why)
@@ -288,7 +288,7 @@ def _as_numbers(column: TextColumn) -> Guess | None:
     )
 
 
-def _is_scaled(column: TextColumn, found: Numbers) -> bool:
+def _is_scaled(column: TextColumn, found: NumberGuess) -> bool:
     """Return whether a unit such as k makes some cells a thousand times what they say."""
     return bool(_SCALE.fullmatch(found.format.unit)) and _bare(column) > 0
 
@@ -303,7 +303,7 @@ def _has_decimals(values: pa.Array) -> bool:
     return bool(pc.any(pc.not_equal(values, pc.trunc(values))).as_py())
 
 
-def _say_numbers(column: TextColumn, found: Numbers, values: pa.Array) -> str:
+def _say_numbers(column: TextColumn, found: NumberGuess, values: pa.Array) -> str:
     """Return what to say of numbers that are not written plainly."""
     cells = column.distinct[0][:SAMPLE]
     values = values[:SAMPLE]
@@ -330,7 +330,7 @@ def _say_open(column: TextColumn, format: Number) -> str:
     )
 
 
-def _say_unit(column: TextColumn, found: Numbers) -> str:
+def _say_unit(column: TextColumn, found: NumberGuess) -> str:
     """Say that some cells lack the unit of the others."""
     unit = found.format.unit
     n = _bare(column)
@@ -449,7 +449,7 @@ def _say_mostly(column: TextColumn) -> tuple[str, ...]:
             f"{column.name!r} holds numbers with {shown} beside them, which are read as text: "
             "write all in one unit, or without",
         )
-    share = guess_dates.share(words, counts)
+    share = guess_dates.share_of_dates(words, counts)
     what = "dates or times" if share >= _MOST else "numbers" if found.fits >= _MOST else ""
     if not what:
         return ()

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.cells import convert, spell_dates
+from pipeline.data.cells import convert_cells, spell_dates
 from pipeline.data.table_format import Date, Duration, Time
 
 _MONTHS = "january|february|march|april|june|july|august|september|october|november|december"
@@ -149,7 +149,7 @@ def _fill(shape: str, order: str) -> str:
     return shape
 
 
-def is_time(format: str) -> bool:
+def is_clock(format: str) -> bool:
     """Whether a format is of times of day alone."""
     return format.startswith(("%H", "%I"))
 
@@ -181,10 +181,10 @@ def _without_time(words: pa.Array) -> pa.Array:
 
 def _read(words: pa.Array, formats: dict[str, str], first: str) -> pa.Array:
     format = next(f for order, f in formats.items() if order.startswith(first))
-    return convert(words, Date(format=re.sub(r"(?:T| |, | - )%[HI].*$", "", format)))
+    return convert_cells(words, Date(format=re.sub(r"(?:T| |, | - )%[HI].*$", "", format)))
 
 
-def choose(words: pa.Array, found: Iterable[Form], first: str) -> tuple[str, ...]:
+def choose_formats(words: pa.Array, found: Iterable[Form], first: str) -> tuple[str, ...]:
     """Return the formats of dates; day or month, ``"d"`` or ``"m"``, comes first."""
     chosen = [
         next(f for o, f in form.formats.items() if o.startswith(first) or not o)
@@ -203,7 +203,7 @@ def _year_first(words: pa.Array, form: Form) -> bool:
     if "ymd" not in form.formats:
         return False
     cells = words.filter(pa.array(form.cells))
-    fits = {o: convert(cells, Date(format=f)).null_count for o, f in form.formats.items()}
+    fits = {o: convert_cells(cells, Date(format=f)).null_count for o, f in form.formats.items()}
     if fits["ymd"] != min(fits.values()):
         return False
     parts = [re.findall(r"\d+", cell)[:3:2] for cell in cells[:_LOOKED_AT].to_pylist()]
@@ -218,14 +218,14 @@ def _needed(words: pa.Array, formats: list[str]) -> list[str]:
     if len(formats) == 1:
         return formats
     for format in formats:
-        kind = Time if is_time(format) else Date
-        unread = convert(missing, kind(format=format)).is_null()
+        kind = Time if is_clock(format) else Date
+        unread = convert_cells(missing, kind(format=format)).is_null()
         if not pc.all(unread).as_py():
             needed, missing = [*needed, format], missing.filter(unread)
     return needed
 
 
-def share(words: pa.Array, counts: np.ndarray) -> float:
+def share_of_dates(words: pa.Array, counts: np.ndarray) -> float:
     """Return the share of cells that look like dates or times, be they of a known form or not."""
     look = pc.match_substring_regex(words, _LOOK).to_numpy(False)
     return float(counts[look].sum() / counts.sum())
@@ -241,7 +241,7 @@ def are_seasons(words: pa.Array) -> bool:
 
 def are_durations(words: pa.Array) -> bool:
     """Whether cells look like lengths of time, and not like numbers of one short unit."""
-    if convert(words, Duration()).null_count > len(words) / 2:
+    if convert_cells(words, Duration()).null_count > len(words) / 2:
         return False
     units = pc.unique(pc.replace_substring_regex(words, r"^[+-]?[\d.]+ ?([a-zA-Z])$", r"\1"))
     return len(units) > 1 or len(units[0].as_py()) > 1

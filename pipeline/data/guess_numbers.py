@@ -40,7 +40,7 @@ _NO_NUMBERS = {".": r"^[12]?\d?\d(\.[012]\d\d){3}$", " ": r"^(\d{3} \d{3} \d{3}|
 _MANY = 20
 
 
-class Numbers(NamedTuple):
+class NumberGuess(NamedTuple):
     """A guess of how numbers are written.
 
     Parameters
@@ -57,7 +57,9 @@ class Numbers(NamedTuple):
     open: bool = False
 
 
-def guess_numbers(words: pa.Array, counts: np.ndarray, decimal: Decimal | None = None) -> Numbers:
+def guess_numbers(
+    words: pa.Array, counts: np.ndarray, decimal: Decimal | None = None
+) -> NumberGuess:
     """Return how numbers are written.
 
     Parameters
@@ -73,7 +75,7 @@ def guess_numbers(words: pa.Array, counts: np.ndarray, decimal: Decimal | None =
     Number(decimal=',', thousands='.', unit='€', missing=(), stray='error')
     """
     if pc.all(pc.match_substring_regex(words, r"^\(\d+\)$")).as_py():
-        return Numbers(Number(), 0.0)
+        return NumberGuess(Number(), 0.0)
     unit = _unit(words, counts)
     digits = bare(words, unit)
     seen = {mark for mark in ",. '" if pc.any(pc.match_substring(digits, mark)).as_py()}
@@ -85,9 +87,9 @@ def guess_numbers(words: pa.Array, counts: np.ndarray, decimal: Decimal | None =
     if mark:
         style = _resolve(mark, digits, decimal)
     if not _is_grouped_number(digits, style[1]):
-        return Numbers(Number(), 0.0)
+        return NumberGuess(Number(), 0.0)
     is_open = bool(mark) and not _tells(mark, digits)
-    return Numbers(Number(decimal=style[0], thousands=style[1], unit=unit), fits[best], is_open)
+    return NumberGuess(Number(decimal=style[0], thousands=style[1], unit=unit), fits[best], is_open)
 
 
 def _unit(words: pa.Array, counts: np.ndarray) -> str:

@@ -83,7 +83,7 @@ def _size(path: Path) -> int:
         return sum(map(len, iter(lambda: file.read(_CHUNK), b"")))
 
 
-class Part(NamedTuple):
+class _Part(NamedTuple):
     """Rows of a file: of a span of bytes, or all."""
 
     file: OpenedFile
@@ -142,7 +142,7 @@ def scan_files(
     """Return the features as a Dask frame, and the target; see `pipeline.data.read.scan`."""
     files = open_files(path, format)
     names = _check(files, [*features, target])
-    parts = [Part(file, span) for file in files for span in _spans(file, size)]
+    parts = [_Part(file, span) for file in files for span in _spans(file, size)]
     look = load("dask.delayed")(_look, pure=False)
     seen = compute([look(part, names, target, format) for part in parts])
     types = csv.merge_types(each for each, _ in seen)
@@ -161,7 +161,7 @@ def _spans(file: OpenedFile, size: int) -> list[Span]:
 
 
 def _look(
-    part: Part, names: Sequence[str], target: str, format: TableFormat | None
+    part: _Part, names: Sequence[str], target: str, format: TableFormat | None
 ) -> tuple[dict[str, csv.ColumnType], csv.Cells]:
     """Return the types of columns in a part, and the target's values."""
     values = part.values(names, format)
@@ -180,14 +180,14 @@ class _Reader:
     format: TableFormat | None
     device: str
 
-    def __call__(self, part: Part | None, columns: Sequence[str] | None = None) -> Table:
+    def __call__(self, part: _Part | None, columns: Sequence[str] | None = None) -> Table:
         """Return the rows of a part, on the device; none of no part."""
         types = {name: self.types[name] for name in columns or self.types}
         if part is None:
             values = {name: pa.chunked_array([], each.type) for name, each in types.items()}
         else:
             values = part.values(list(types), self.format)
-        return frames.to_device(csv.to_frame(values, types), self.device)
+        return frames.to_device(csv.frame_of_cells(values, types), self.device)
 
 
 def format_partitions(frame: Table, format: TableFormat, path: Path, device: str) -> Table:

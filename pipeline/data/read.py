@@ -164,7 +164,7 @@ def _is_parquet(path: Path) -> bool:
     return {container_of(file) for file in table_files(path)} == {"parquet"}
 
 
-def read_table(source: Any, format: TableFormat | None = None) -> pa.Table:
+def read_arrow(source: Any, format: TableFormat | None = None) -> pa.Table:
     """Return a whole table as Arrow has it: what a format reads, and else what the cells are.
 
     Parameters

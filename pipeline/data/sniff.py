@@ -57,7 +57,7 @@ def sniff(
     Parameters
     ----------
     source : str, Path, frame or table
-        As for `pipeline.data.read.read_table`.
+        As for `pipeline.data.read.read_arrow`.
     encoding, delimiter, skip_rows : optional
         Where they are known, as in `TableFormat`.
     keep : collection of str, optional

@@ -54,4 +54,4 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
         raise ConfigError(
             f"format={format!r} is not a TableFormat; pass a model's table_format_, or none"
         )
-    return to_frame(read.read_table(source, format))
+    return to_frame(read.read_arrow(source, format))

@@ -326,7 +326,7 @@ def test_of_ranks_and_clusters_only_the_columns_are_looked_at(kind: str) -> None
 def test_a_long_table_is_sampled_with_its_copies_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cautions, "MOST_ROWS", 1_000)
     frame = pd.concat([table(1_000)] * 9, ignore_index=True)
-    rows = cautions.sampled(frame, "price", ["size", "age", "town"])
+    rows = cautions.sample(frame, "price", ["size", "age", "town"])
     assert 300 < len(rows) < 3_000
     assert (rows["size"].value_counts() == 9).all()
     pd.testing.assert_frame_equal(rows, frame.loc[rows.index])

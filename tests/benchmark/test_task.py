@@ -83,7 +83,7 @@ def test_names_are_the_files_without_underscore_and_none_is_imported(folder: Pat
     (folder / "b.py").write_text('"""Second.\n\nMore."""\nraise RuntimeError("imported")\n')
     (folder / "a.py").write_text('raise RuntimeError("imported")\n')
     (folder / "_c.py").touch()
-    assert task.names() == ["a", "b"]
+    assert task.task_names() == ["a", "b"]
     assert task.summary("b") == "Second."
     assert task.summary("a") == ""
 
@@ -93,7 +93,7 @@ def test_a_name_is_not_a_path(folder: Path, name: str) -> None:
     (folder / "flights.py").touch()
     (folder.parent / "secret.py").touch()
     with pytest.raises(ConfigError, match="unknown task"):
-        task.load(name)
+        task.load_task(name)
 
 
 def test_without_a_folder_of_tasks_the_way_out_is_told(
@@ -101,7 +101,7 @@ def test_without_a_folder_of_tasks_the_way_out_is_told(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="run from the root of the repository"):
-        task.load("flights")
+        task.load_task("flights")
 
 
 def test_a_ranking_names_its_query_and_nothing_else_does(toy: Task) -> None:

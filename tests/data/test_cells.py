@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from msgspec import structs
 
-from pipeline.data.cells import convert, kind_of_format, plain_types, read_cells
+from pipeline.data.cells import convert_cells, kind_of_format, plain_types, read_cells
 from pipeline.data.table_format import (
     Boolean,
     ColumnFormat,
@@ -194,7 +194,7 @@ def test_durations_are_seconds():
 
 @pytest.mark.parametrize("code", ["P102", "P1", "P", "PT", "P001", "PM10", "P1T", "PH7"])
 def test_a_code_with_a_letter_is_no_duration(code: str):
-    assert convert(pa.array([code, "P3W"]), Duration()).to_pylist() == [None, 1814400]
+    assert convert_cells(pa.array([code, "P3W"]), Duration()).to_pylist() == [None, 1814400]
 
 
 BOOLEANS: list[tuple[Boolean, list[str | None], list[bool | None]]] = [

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pipeline.data.read import read_table
+from pipeline.data.read import read_arrow
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import DataError
 
@@ -147,7 +147,7 @@ def written(folder: Path, name: str, data: bytes | None) -> Path:
 def test_a_table_is_read_from_its_container(
     name: str, format: TableFormat | None, tmp_path: Path
 ) -> None:
-    table = read_table(written(tmp_path, name, READ[name]), format)
+    table = read_arrow(written(tmp_path, name, READ[name]), format)
     assert table.to_pylist() == FRAME.to_dict("records")
 
 
@@ -155,7 +155,7 @@ def test_a_table_is_read_from_its_container(
 def test_what_is_no_table_is_named_with_the_way_out(name: str, tmp_path: Path) -> None:
     data, says = REFUSED[name]
     with pytest.raises(DataError, match=rf"{name}: .*{says}") as caught:
-        read_table(written(tmp_path, name, data))
+        read_arrow(written(tmp_path, name, data))
     assert str(caught.value).isprintable(), "no bytes of the file"
 
 
@@ -167,7 +167,7 @@ def test_damaged_ends_of_texts_are_no_crash(stream: bool, tmp_path: Path) -> Non
     damaged = before + np.array([0, 9**9, 2]).tobytes() + after
     path = written(tmp_path, "t.feather", damaged)
     with pytest.raises(DataError, match="t.feather: cannot be read"):
-        read_table(path)
+        read_arrow(path)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_the_files_of_a_folder_are_one_table(names: tuple[str, str], tmp_path: P
         written(tmp_path, name, data[name.rpartition(".")[2]])
     for name in ("_done", ".hidden.csv", "README.md", "notes.txt"):
         written(tmp_path, name, b"?")
-    assert read_table(tmp_path).to_pylist() == FRAME.to_dict("records") * 2
+    assert read_arrow(tmp_path).to_pylist() == FRAME.to_dict("records") * 2
 
 
 @pytest.mark.parametrize(
@@ -205,4 +205,4 @@ def test_a_folder_of_other_files_is_refused(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         written(tmp_path, name, data)
     with pytest.raises(DataError, match=says):
-        read_table(tmp_path)
+        read_arrow(tmp_path)

@@ -170,7 +170,7 @@ def predict(path: Path, known: pd.DataFrame) -> pd.DataFrame:
 
 
 def start_a_task(path: Path, known: pd.DataFrame) -> pd.DataFrame:
-    return from_arrow(read.read_table(path))
+    return from_arrow(read.read_arrow(path))
 
 
 WAYS = [train, train_on_partitions, predict, start_a_task]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from pipeline.data.read import read_table
+from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import DataError
@@ -79,21 +79,21 @@ def test_lines_agree_on_a_delimiter(case: str, tmp_path: Path) -> None:
     found = sniff(path).format
     assert delimiter in (None, found.delimiter)
     if data.count(b"\n") > 1:
-        table = read_table(path, structs.replace(found, columns={}))
+        table = read_arrow(path, structs.replace(found, columns={}))
         assert table.num_columns == width
-        assert table.equals(read_table(path))
+        assert table.equals(read_arrow(path))
 
 
 @pytest.mark.parametrize("case", TITLES)
 def test_lines_above_the_names_are_skipped_and_said(case: str, tmp_path: Path) -> None:
     path = written(tmp_path, TITLES[case])
     found = sniff(path)
-    table = read_table(path, structs.replace(found.format, columns={}))
+    table = read_arrow(path, structs.replace(found.format, columns={}))
     assert table.column_names[:2] == ["a", "b"]
     assert table["a"].to_pylist() == [1, 4]
     assert re.search("above the names (is|are) not read: '", found.notes[0])
     with pytest.warns(UserWarning, match="above the names (is|are) not read: '"):
-        assert table.equals(read_table(path))
+        assert table.equals(read_arrow(path))
 
 
 @pytest.mark.parametrize("case", NAMES)
@@ -102,12 +102,12 @@ def test_rows_that_do_not_fit_the_names_are_named(case: str, tmp_path: Path) -> 
     path = written(tmp_path, data)
     for format in (None, TableFormat(delimiter=";" if b";" in data else ",")):
         with pytest.raises(DataError, match=rf"(?s)t.csv: .*{says}"):
-            read_table(path, format)
+            read_arrow(path, format)
 
 
 @pytest.mark.parametrize("data", [b'a,b\n1,5" pipe\n2,y\n', b'a,b\n1,"5"" pipe"\n2,x"\n'])
 def test_inches_are_no_open_quote(data: bytes, tmp_path: Path) -> None:
-    assert read_table(written(tmp_path, data))["b"][0].as_py() == '5" pipe'
+    assert read_arrow(written(tmp_path, data))["b"][0].as_py() == '5" pipe'
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_inches_are_no_open_quote(data: bytes, tmp_path: Path) -> None:
 def test_blank_lines_and_names_are_taken_as_pandas_does(
     data: bytes, names: list[str], tmp_path: Path
 ) -> None:
-    assert read_table(written(tmp_path, data)).column_names == names
+    assert read_arrow(written(tmp_path, data)).column_names == names
 
 
 @pytest.mark.parametrize(
@@ -144,16 +144,16 @@ def test_names_that_look_like_a_row_are_said(names: str, said: bool, tmp_path: P
 @pytest.mark.parametrize("given", [",", ";", "\t"])
 def test_a_given_delimiter_that_parts_nothing_gives_way(given: str, tmp_path: Path) -> None:
     path = written(tmp_path, b"a|b\n1|2\n")
-    assert read_table(path, TableFormat(delimiter=given)).column_names == ["a", "b"]
+    assert read_arrow(path, TableFormat(delimiter=given)).column_names == ["a", "b"]
 
 
 @pytest.mark.parametrize("delimiter", ["::", "", "ä", '"', "\n"])
 def test_a_delimiter_is_one_character(delimiter: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="delimiter=.* is not one character of ASCII"):
-        read_table(written(tmp_path, b"a::b\n1::2\n"), TableFormat(delimiter=delimiter))
+        read_arrow(written(tmp_path, b"a::b\n1::2\n"), TableFormat(delimiter=delimiter))
 
 
 def test_a_delimiter_that_is_none_is_not_said(tmp_path: Path) -> None:
     for said in ("sep=ä", 'sep="', "sep=a", "sep=é"):
         with pytest.raises(DataError, match="row 0 has 2 cells"):
-            read_table(written(tmp_path, f"{said}\na,b\n1,2\n".encode()))
+            read_arrow(written(tmp_path, f"{said}\na,b\n1,2\n".encode()))

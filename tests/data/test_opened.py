@@ -13,7 +13,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.data.read import read_table
+from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
 from pipeline.data.stream import TableFile
 from pipeline.data.table_format import Boolean, Date, Duration, Number, TableFormat, Text, Time
@@ -90,7 +90,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_a_format_reads_each_container_to_the_same_values(path: Path) -> None:
-    table = read_table(path, FORMAT)
+    table = read_arrow(path, FORMAT)
     for name, values in WANTED.items():
         assert table[name].to_pylist() == values * 5, name
     assert table["word"].to_pylist()[:4] == ["a;b", "007", None, "x\ny"]
@@ -98,7 +98,7 @@ def test_a_format_reads_each_container_to_the_same_values(path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 6, 99])
 def test_batches_have_the_values_of_the_whole_table(path: Path, size: int) -> None:
-    whole = read_table(path, FORMAT)
+    whole = read_arrow(path, FORMAT)
     file = TableFile(path, None, KINDS, FORMAT)
     for skip in (0, 5):
         batches = pa.concat_tables(file.tables(size, skip), promote_options="permissive")
@@ -115,7 +115,7 @@ def test_a_cell_that_does_not_fit_is_named_with_its_row_in_the_file(
     price = Number(decimal=",", thousands=".", unit="€")
     strict = TableFormat(delimiter=";", columns={"price": price}, missing=("?",))
     with pytest.raises(DataError, match="column 'price' holds 'oops' in row 3"):
-        read_table(tmp_path / name, strict)
+        read_arrow(tmp_path / name, strict)
     with pytest.raises(DataError, match="column 'price' holds 'oops' in row 19"):
         list(TableFile(tmp_path / name, ["price"], KINDS, strict).tables(2, skip=16))
 
@@ -124,15 +124,15 @@ def test_frames_are_read_by_the_same_format() -> None:
     import polars
 
     for frame in (CELLS, pa.table(CELLS), polars.DataFrame(CELLS.to_dict("list"))):
-        table = read_table(frame, FORMAT)
+        table = read_arrow(frame, FORMAT)
         for name, values in WANTED.items():
             assert table[name].to_pylist() == values * 5, name
 
 
 def test_an_index_with_a_name_is_a_column() -> None:
     frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="key"))
-    assert read_table(frame).to_pydict() == {"key": ["x", "y"], "a": [1, 2]}
-    assert read_table(frame.rename_axis(None)).to_pydict() == {"a": [1, 2]}
+    assert read_arrow(frame).to_pydict() == {"key": ["x", "y"], "a": [1, 2]}
+    assert read_arrow(frame.rename_axis(None)).to_pydict() == {"a": [1, 2]}
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_an_index_with_a_name_is_a_column() -> None:
 )
 def test_what_is_no_table_is_refused(values: object, says: str) -> None:
     with pytest.raises(DataError, match=says):
-        read_table(values)
+        read_arrow(values)
 
 
 def test_columns_of_json_have_one_type_in_all_batches(tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ def test_columns_of_json_have_one_type_in_all_batches(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, rows)))
     tables = list(TableFile(path, None, {}).tables(1))
     assert [str(each.type) for each in tables[0].schema] == ["uint64", "double", "string", "bool"]
-    assert pa.concat_tables(tables).equals(read_table(path))
-    assert read_table(path)["m"].to_pylist() == ["1", "n.a.", None]
+    assert pa.concat_tables(tables).equals(read_arrow(path))
+    assert read_arrow(path)["m"].to_pylist() == ["1", "n.a.", None]
 
 
 @pytest.mark.parametrize("written", ['{"when": "2024-01-31", "n": "5"}', "when,n\n2024-01-31,5\n"])
@@ -185,10 +185,10 @@ def test_blanks_around_names_are_left_out_and_said(tmp_path: Path, text: str) ->
     path.write_text(text)
     found = sniff(path)
     assert any("blanks around the names" in note for note in found.notes)
-    assert read_table(path, found.format).column_names == ["a", "b", "c"]
+    assert read_arrow(path, found.format).column_names == ["a", "b", "c"]
     whole = pa.concat_tables(TableFile(path, None, {}, found.format).tables(1))
     assert whole.select(["a", "b"]).to_pydict() == {"a": [1, 3], "b": [2, 4]}
-    assert read_table(path).column_names != ["a", "b", "c"]
+    assert read_arrow(path).column_names != ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("word", ["NA", "None", "null"])
@@ -200,10 +200,10 @@ def test_a_word_that_is_read_as_missing_is_told_and_may_be_a_value(
     found = sniff(path)
     (note,) = found.notes
     assert note.startswith(f"'land': {word!r} (9 cells) read as missing; KEEP= ")
-    assert read_table(path, found.format)["land"].null_count == 18
+    assert read_arrow(path, found.format)["land"].null_count == 18
     kept = sniff(path, keep=[word]).format
     assert kept == TableFormat(columns={"land": Text(values=(word,))})
     whole = pa.concat_tables(TableFile(path, None, {}, kept).tables(5))
-    for table in (read_table(path, kept), whole):
+    for table in (read_arrow(path, kept), whole):
         assert table["land"].to_pylist()[:4] == ["DE", word, None, "FR"]
         assert table["size"].null_count == 9

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.data.plain_texts import formats_of_texts
-from pipeline.data.read import read_table
+from pipeline.data.read import read_arrow
 from pipeline.data.table_format import TableFormat
 
 COLUMNS = {
@@ -30,9 +30,9 @@ COLUMNS = {
 def test_a_text_is_read_as_in_csv(name: str, tmp_path: Path) -> None:
     table = pa.table({name: pa.array(COLUMNS[name], pa.string()), "n": [1, 2, 3]})
     formats = {each: format for each, format, _ in formats_of_texts(table, ["n"])}
-    found = read_table(table, TableFormat(columns=formats)).to_pandas()
+    found = read_arrow(table, TableFormat(columns=formats)).to_pandas()
     table.to_pandas().to_csv(tmp_path / "a.csv", index=False)
-    expected = read_table(tmp_path / "a.csv").to_pandas()
+    expected = read_arrow(tmp_path / "a.csv").to_pandas()
     pd.testing.assert_series_equal(found[name], expected[name], check_dtype=name != "whole numbers")
 
 

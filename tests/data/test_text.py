@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.data.read import read_table
+from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import DataError
@@ -36,9 +36,9 @@ def says_of_cp1252() -> AbstractContextManager[object]:
 def test_an_encoding_is_found_and_said(encoding: str, name: str, tmp_path: Path) -> None:
     path = written(tmp_path, TEXT.encode(encoding), name)
     found = sniff(path)
-    assert read_table(path, found.format).to_pylist() == ROWS
+    assert read_arrow(path, found.format).to_pylist() == ROWS
     with says_of_cp1252() if encoding == "cp1252" else nullcontext():
-        assert read_table(path).to_pylist() == ROWS
+        assert read_arrow(path).to_pylist() == ROWS
     assert found.format.encoding == encoding.removesuffix("-sig")
     said = " ".join(found.notes)
     assert ("cp1252, such as 'größe'" in said) == (encoding == "cp1252")
@@ -57,7 +57,7 @@ def test_one_byte_at_the_end_of_a_file_counts(
     path = written(tmp_path, b"a;b\n" + b"x;1\n" * DEEP + tail + b";1\n")
     assert sniff(path).format.encoding == encoding
     with nullcontext() if encoding == "utf-8" else says_of_cp1252():
-        assert read_table(path)["a"][-1].as_py() == text
+        assert read_arrow(path)["a"][-1].as_py() == text
 
 
 def test_lines_of_two_encodings_are_said(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_lines_of_two_encodings_are_said(tmp_path: Path) -> None:
 def test_an_encoding_that_is_given_counts(encoding: str, tmp_path: Path) -> None:
     text = {"shift_jis": "表示", "gbk": "数据", "koi8-r": "да", "cp1250": "Łódź"}.get(encoding, "é")
     path = written(tmp_path, f"a,b\n{text},1\n".encode(encoding))
-    assert read_table(path, TableFormat(encoding=encoding))["a"].to_pylist() == [text]
+    assert read_arrow(path, TableFormat(encoding=encoding))["a"].to_pylist() == [text]
 
 
 @pytest.mark.parametrize("given", ["cp1252", "latin-1", "utf-16", "cp1250"])
@@ -78,7 +78,7 @@ def test_what_a_file_tells_without_doubt_counts_more(
     encoding: str, given: str, tmp_path: Path
 ) -> None:
     path = written(tmp_path, TEXT.encode(encoding))
-    assert read_table(path, TableFormat(encoding=given, delimiter=";")).to_pylist() == ROWS
+    assert read_arrow(path, TableFormat(encoding=given, delimiter=";")).to_pylist() == ROWS
 
 
 @pytest.mark.parametrize(
@@ -97,12 +97,12 @@ def test_what_does_not_fit_a_given_encoding_is_named(
     data: bytes, format: TableFormat, says: str, tmp_path: Path
 ) -> None:
     with pytest.raises(DataError, match=f"t.csv: .*{says}"):
-        read_table(written(tmp_path, data), format)
+        read_arrow(written(tmp_path, data), format)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
 def test_json_lines_are_decoded_too(encoding: str, tmp_path: Path) -> None:
     path = written(tmp_path, '{"größe": "é"}\n{"größe": "x"}\n'.encode(encoding), "t.jsonl")
     with says_of_cp1252() if encoding == "cp1252" else nullcontext():
-        assert read_table(path).to_pylist() == [{"größe": "é"}, {"größe": "x"}]
-    assert read_table(path, sniff(path).format).num_rows == 2
+        assert read_arrow(path).to_pylist() == [{"größe": "é"}, {"größe": "x"}]
+    assert read_arrow(path, sniff(path).format).num_rows == 2

@@ -28,7 +28,7 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
         Measure nothing; only write the index of the reports that are there.
     """
     entries = []
-    for name in task.names():
+    for name in task.task_names():
         why = broken(name) or missing(name, home)
         if not why and not from_results:
             why = _report(name, [*options, "--data-home", str(home), "--out", str(out / name)])
@@ -74,6 +74,6 @@ def _entry(name: str, out: Path, why: str) -> Entry:
     if why or not path.exists():
         return Entry(name, summary, None, why or "No report has been made.")
     try:
-        return Entry(name, summary, results.load(path))
+        return Entry(name, summary, results.load_results(path))
     except PipelineError as error:
         return Entry(name, summary, None, str(error))
