@@ -79,7 +79,8 @@ def agreement(ours: np.ndarray, reference: np.ndarray, kind: Kind) -> Agreement:
         same = part(ours, "prediction") == part(reference, "prediction")
         gaps = part(ours, "probability"), part(reference, "probability")
     elif kind == "binary":
-        same = (ours > 0.5) == (reference > 0.5)
+        gaps = part(ours, "prediction"), part(reference, "prediction")
+        same = (gaps[0] > 0.5) == (gaps[1] > 0.5)
     apart = None if gaps[0] is None or gaps[1] is None else np.abs(gaps[0] - gaps[1])
     return Agreement(
         max_difference=None if apart is None else float(apart.max()),

@@ -7,9 +7,11 @@ have none.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import UndefinedMetricWarning
 
 from pipeline.benchmark import measure
 from pipeline.benchmark.task import Job, Task
@@ -39,7 +41,9 @@ def baseline(task: Task, job: Job) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, metric in task.metrics.items():
         try:
-            found |= measure.judge_outcome(replace(narrow, metrics={name: metric}), outcome)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UndefinedMetricWarning)
+                found |= measure.judge_outcome(replace(narrow, metrics={name: metric}), outcome)
         except DataError:
             continue  # A metric that has no value for it.
     return found

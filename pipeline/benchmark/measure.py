@@ -196,7 +196,8 @@ def _learn_and_answer(
     outcome.weights = more.get("sample_weight")
     if task.query:
         outcome.y_true = metrics.fields(target=outcome.y_true, query=known[task.query])
-    outcome.predicted = metrics.answer(model, X, task.kind, outcome.classes, place)
+    decide = metrics.wants_decisions(task)
+    outcome.predicted = metrics.answer(model, X, task.kind, outcome.classes, place, decide=decide)
 
 
 def fit(model: Estimator, X: Table, y: Target, classes: Any, **params: Any) -> None:

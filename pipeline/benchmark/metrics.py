@@ -2,8 +2,9 @@
 
 Both are arrays with one entry a row, so that rows can be left out of both alike. Where a
 row has more than one thing to say they have fields: of the truth ``target``, ``query``,
-``weight`` and ``row``; of the answer ``prediction``, ``probability`` and ``embedding``. Classes
-stand there by their places among all of them, those of a binary task by 1 and 0.
+``weight`` and ``row``; of the answer ``prediction``, ``decision``, ``probability`` and
+``embedding``. Classes stand there by their places among all of them, those of a binary task by 1
+and 0; the prediction of a binary task is the probability of 1, its decision the class.
 """
 
 from __future__ import annotations
@@ -11,20 +12,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_outlier_detector
 
 from pipeline.benchmark.faults import describe_fault
+from pipeline.benchmark.responses import function_of, response_of
 from pipeline.benchmark.task import Kind, Task
-from pipeline.benchmark.truth import decides_otherwise, places_of
+from pipeline.benchmark.truth import decides_otherwise, places_of, positive_of
 from pipeline.errors import ConfigError, DataError
 from pipeline.typing import Estimator, Table
 
 Score = Callable[[Any, Any], float]
 PLAIN = ("target", "prediction")
 """What an array without fields holds."""
+_READ = {("binary", "decision"): "decision", ("multiclass", "chance"): "probability"}
+"""Kind of task and what a function of `sklearn.metrics` reads -> a field but the prediction."""
 SAMPLE = 2_000
 """Rows of which all pairs of distances are taken."""
 
@@ -112,18 +118,20 @@ class Metric:
 
     def _takes_places(self) -> bool:
         """Return whether a metric is the same whatever the classes are called; text is slow."""
-        function = getattr(self.metric, "func", self.metric)
-        known = getattr(function, "__module__", "") == "sklearn.metrics._classification"
-        plain = known and self.answer == "prediction" and self.classes.dtype.kind == "U"
-        return plain and not _given(self.metric) & {"labels", "pos_label", "weights"}
+        plain = response_of(self.metric) == "decision" and self.classes.dtype.kind == "U"
+        # Of two classes by any name there is no positive one here, so scikit-learn has to object.
+        named = (
+            self._takes("pos_label") and _given(self.metric).get("average", "binary") == "binary"
+        )
+        return plain and not named and not {*_given(self.metric)} & {"labels", "weights"}
 
     def applies(self, y_true: np.ndarray, answer: np.ndarray) -> bool:
         """Return whether there is what it reads."""
         return part(y_true, self.y_true) is not None and part(answer, self.answer) is not None
 
 
-def _given(metric: Score) -> set[str]:
-    return set(getattr(metric, "keywords", ()))
+def _given(metric: Score) -> dict[str, Any]:
+    return getattr(metric, "keywords", {})
 
 
 class Queries(Metric):
@@ -151,6 +159,11 @@ def probability_metric(metric: Score) -> Metric:
     return Metric(metric, answer="probability")
 
 
+def decision_metric(metric: Score) -> Metric:
+    """Return a metric of the classes that are decided for, of a binary task 1 and 0."""
+    return Metric(metric, answer="decision")
+
+
 def of_rows(metric: Score) -> Metric:
     """Return a metric of the rows and their clusters, as `silhouette_score`."""
     return Metric(metric, y_true="row", most=SAMPLE)
@@ -164,21 +177,47 @@ def of_embedding(metric: Score) -> Metric:
 def judges(task: Task, classes: Any = None) -> dict[str, Metric]:
     """Return the task's metrics; a plain function reads the target and the prediction.
 
+    One of `sklearn.metrics` reads what its parameters are called after.
+
     Parameters
     ----------
     task : Task
     classes : numpy.ndarray, optional
         For whose places truth and answer stand; those of a binary task are 1 and 0 to metrics.
     """
-    plain = Queries if task.kind == "ranking" else Metric
     names = classes if task.kind == "multiclass" else None
-    made = {n: m if isinstance(m, Metric) else plain(m) for n, m in task.metrics.items()}
-    return {n: replace(m, classes=names) for n, m in made.items()}
+    return {n: replace(_made(task, m, classes), classes=names) for n, m in task.metrics.items()}
+
+
+def _made(task: Task, metric: Any, classes: Any) -> Metric:
+    """Return a metric that reads what a task of this kind answers."""
+    if task.kind == "ranking":
+        return metric if isinstance(metric, Metric) else Queries(metric)
+    field = _READ.get((task.kind, response_of(metric)), "prediction")
+    wrapped = metric if isinstance(metric, Metric) else Metric(metric, answer=field)
+    if task.kind == "binary":
+        return replace(wrapped, metric=_of_one(task, wrapped.metric, classes))
+    decided = wrapped.answer == "decision"
+    return replace(wrapped, answer="prediction") if decided else wrapped
+
+
+def _of_one(task: Task, metric: Any, classes: Any) -> Any:
+    """Return a metric of two classes that is told the positive one as 1, as the answers have it."""
+    if classes is None or "pos_label" not in _given(metric):
+        return metric
+    asked, positive = _given(metric)["pos_label"], positive_of(task, classes)
+    if asked != positive:
+        raise ConfigError(
+            f"{task.name}: {function_of(metric).__name__} has pos_label={asked!r}, and the task is "
+            f"about {positive!r}; leave it out, or set positive= of the task"
+        )
+    return partial(metric, pos_label=1)
 
 
 def answer(
-    model: Estimator, X: Table, kind: Kind, classes: Any = None, positive: int = 1
-) -> np.ndarray:
+    model: Estimator, X: Table, kind: Kind, classes: Any = None, positive: int = 1, *,
+    decide: bool = False,
+) -> np.ndarray:  # fmt: skip
     """Return what is judged of a fitted model.
 
     Parameters
@@ -193,13 +232,17 @@ def answer(
         That the model has learnt.
     positive : int, default=1
         Which of them is positive, by place.
+    decide : bool, default=False
+        Whether the classes of a binary task are wanted too.
 
     Returns
     -------
     numpy.ndarray, shape (n_rows,)
     """
     if kind == "binary":
-        return _of_positive(model, X, positive)
+        chance = _of_positive(model, X, positive)
+        decided = _decided(model, X, chance, classes, positive) if decide else None
+        return chance if decided is None else fields(prediction=chance, decision=decided)
     if kind == "multiclass":
         return _of_classes(model, X, classes)
     return np.asarray(model.predict(X))
@@ -229,6 +272,27 @@ def _of_positive(model: Estimator, X: Table, positive: int) -> np.ndarray:
         return -np.asarray(model.score_samples(X))
     name = type(program_of(model)).__name__
     raise ConfigError(f"{name} gives neither probabilities nor scores of anomaly to judge")
+
+
+def _decided(
+    model: Estimator, X: Table, chance: np.ndarray, classes: Any, positive: int
+) -> np.ndarray | None:
+    """Return 1 where `predict` says the positive class, or an outlier; None if it says neither."""
+    program = program_of(model)
+    if is_outlier_detector(program):
+        return (np.asarray(model.predict(X)) == -1).astype("int8")
+    if not hasattr(model, "predict_proba"):
+        return None
+    if decides_otherwise(program):
+        places = places_of(np.asarray(model.predict(X)), classes)
+        return (places == positive).astype("int8")
+    # Of two that are as probable, scikit-learn takes the first.
+    return (chance > 0.5 if positive else chance >= 0.5).astype("int8")
+
+
+def wants_decisions(task: Task) -> bool:
+    """Tell whether a metric of a binary task reads classes."""
+    return any(each.answer == "decision" for each in judges(task).values())
 
 
 def fit_answer(model: Estimator, X: Table) -> np.ndarray:
@@ -262,7 +326,8 @@ def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> f
     try:
         value = each(y_true, answer)
     except ValueError as error:
-        raise DataError(f"{what}: {error}") from error
+        way = "; decision_metric(...) gives it classes" if "and continuous" in str(error) else ""
+        raise DataError(f"{what}: {error}{way}") from error
     except Exception as error:
         raise ConfigError(f"{what}: {describe_fault(error)}") from error
     if not math.isfinite(value):

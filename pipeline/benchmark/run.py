@@ -231,7 +231,8 @@ def answer_columns(task: Task, outcome: Outcome) -> dict[str, Any]:
 def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
     """Return the columns of a binary task: with the names of its classes where it says which."""
     target: Any = metrics.part(outcome.y_true, "target")
-    place, chance = truth.place_of_positive(task, outcome.classes), outcome.predicted
+    place = truth.place_of_positive(task, outcome.classes)
+    chance: Any = metrics.part(outcome.predicted, "prediction")
     other, positive = outcome.classes[[1 - place, place]]
     names = pa.array(outcome.classes[[1 - place, place]])
     columns = {"truth": names.take(pa.array(target))}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from pipeline.benchmark.faults import FOLDER as FOLDER
 from pipeline.benchmark.faults import blamed_on
+from pipeline.benchmark.responses import check_metric
 from pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -73,8 +74,9 @@ class Task:
     splits : mapping of str to Split
         The first one is the default.
     metrics : mapping of str to callable
-        ``metric(y_true, predicted)``, from :mod:`sklearn.metrics`; of a ranking, of matrices
-        with a query in each row. What reads something else is wrapped by a function of
+        ``metric(y_true, predicted)``, from :mod:`sklearn.metrics`, whose functions get the
+        classes or the probabilities that they read; of a ranking, of matrices with a query in
+        each row. What else reads something else is wrapped by a function of
         :mod:`pipeline.benchmark.metrics`.
     margins : mapping of str to float
         Largest absolute difference from the reference that counts as equal.
@@ -137,6 +139,8 @@ class Task:
         for name, function in {**self.pipelines, **self.metrics}.items():
             if not callable(function):
                 raise ConfigError(f"{self.name}: {name!r} is {function!r}, which is no function")
+        for name, metric in self.metrics.items():
+            check_metric(self.name, self.kind, name, metric)
 
     @property
     def columns(self) -> list[str]:
