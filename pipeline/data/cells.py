@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import pandas as pd
@@ -64,7 +65,34 @@ _MONTHS = {
     "Dec": "dezember|dez|décembre|decembre|déc|diciembre|dic|dicembre|dezembro",
 }
 """German, French, Spanish, Italian, Dutch and Portuguese; `strptime` knows English alone."""
+_YEAR = r"((?:19|20)\d\d)"
+_QUARTERS = {"1": "Jan", "2": "Apr", "3": "Jul", "4": "Oct"}
+_PERIODS = (
+    ("Q|T|Quartal|quarter", _YEAR, _QUARTERS),
+    ("Q", r"'?(\d\d)", _QUARTERS),
+    ("H|S|Halbjahr", _YEAR, {"1": "Jan", "2": "Jul"}),
+)
+"""What quarters and halves are called, how their years look, and their first months."""
 _SPELLINGS = (
+    (rf"(?i)^{_YEAR}[-/ ]?M(\d\d)$", r"\1-\2"),
+    (rf"(?i)^{_YEAR}[-/ ]?(?:W|KW|CW) ?(\d\d?)$", r"\1-W\2-1"),
+    (rf"(?i)^(?:W|KW|CW|week) ?(\d\d?)(?:, ?|[-/ ]){_YEAR}$", r"\2-W\1-1"),
+    (rf"(?i)^{_YEAR}W(\d\d)-?([1-7])$", r"\1-W\2-\3"),
+    (rf"^{_YEAR}年(\d\d?)月(?:1日)?$", r"\1-\2-1"),
+    (rf"^{_YEAR}年(\d\d?)月(\d\d?)日", r"\1-\2-\3"),
+    (
+        r"(?i)^(?:mo|di|mi|do|fr|sa|so|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch)[.,]* (\d)",
+        r"\1",
+    ),
+    (r"(?i)^(?:lun|mar|mercre|jeu|vendre|same)di,? (\d)|^dimanche,? (\d)", r"\1\2"),
+    (r"^(?:\pL{3} )?(\pL{3} \d\d?) ([\d:]{8})( [+-]\d{4})? (\d{4})$", r"\1 \4 \2\3"),
+    (r"(?i)(\d),? (?:at|um|à|alle|a las) (\d)", r"\1 \2"),
+    (r"(?i)(^|\d[ T])(\d\d?) ?h ?(\d\d)$", r"\1\2:\3"),
+    (r"(?i)^(\d\d?)[:.](\d\d) ?Uhr$", r"\1:\2"),
+    (r"(?i)^(\d\d?) ?Uhr$", r"\1:00"),
+    (r"(?i)^(\d\d?:\d\d) ?(?:h|hrs?)\.?$", r"\1"),
+    (r"(?i)(:\d\d) ?([ap])$", r"\1 \2m"),
+    (r"(?i)(^| )(\d\d?)\.(\d\d ?[ap]\.? ?m\b)", r"\1\2:\3"),
     (r"(?i)\b(\d{1,2})(?:st|nd|rd|th|er)\b", r"\1"),
     (r"(?i)(\d) de (\pL+) de (\d)", r"\1 \2 \3"),
     (r"(?i)\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\.", r"\1"),
@@ -350,8 +378,8 @@ def spell_dates(words: Cells) -> Cells:
 
     >>> spell_dates(pa.array(["1st Sept. 2018, 9:05 a.m.", "2018-02-01 10:00 UTC"])).to_pylist()
     ['1 Sep 2018, 9:05 am', '2018-02-01 10:00Z']
-    >>> spell_dates(pa.array(["1. März 2018", "3 de febrero de 2018"])).to_pylist()
-    ['1. Mar 2018', '3 Feb 2018']
+    >>> spell_dates(pa.array(["3 de febrero de 2018", "2018-Q3", "2018-W05", "7h30"])).to_pylist()
+    ['3 Feb 2018', 'Jul-2018', '2018-W05-1', '7:30']
     """
     if not _holds(words, r"\pL"):
         return words
@@ -359,9 +387,17 @@ def spell_dates(words: Cells) -> Cells:
         for month, names in _MONTHS.items():
             pattern = rf"(?i)(^|\PL)(?:{names})(\PL|$)"
             words = pc.replace_substring_regex(words, pattern, rf"\1{month}\2")
-    for written, meant in _SPELLINGS:
+    for written, meant in (*_spell_periods(), *_SPELLINGS):
         words = pc.replace_substring_regex(words, written, meant)
     return words
+
+
+def _spell_periods() -> Iterator[tuple[str, str]]:
+    """Yield how quarters and halves of a year are written, and their first months."""
+    for name, year, months in _PERIODS:
+        for n, month in months.items():
+            yield rf"(?i)^{year}[-/ ]?(?:{name}) ?{n}$", rf"{month}-\1"
+            yield rf"(?i)^(?:(?:{name}) ?{n}|{n}\.? ?(?:{name}))[-/ ]?{year}$", rf"{month}-\1"
 
 
 def _dates(words: pa.Array, format: str) -> pa.Array:
@@ -396,6 +432,7 @@ def _durations(words: pa.Array) -> pa.Array:
     for unit, spellings in _UNITS.items():
         pattern = rf"(?i)(\d) ?(?:{spellings})([^a-z]|$)"
         spelled = pc.replace_substring_regex(spelled, pattern, rf"\1 {unit}\2")
+    spelled = pc.replace_substring_regex(spelled, r"^(\d+) h ?(\d\d)$", r"\1 h \2 min")
     words = pc.if_else(iso, _spelled(words), spelled)
     # pandas also takes numbers without a unit, ranges, and decimal commas for nothing.
     words = pc.if_else(pc.match_substring_regex(words, _LENGTH), words, None)

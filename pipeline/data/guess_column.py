@@ -48,7 +48,9 @@ _CODE = re.compile(
 )
 _SCALE = re.compile(r"(?i)[kmb]|bn|mn|mio\.?|mrd\.?|tsd\.?|thousand|million|billion")
 _ORDINALS = {"st", "nd", "rd", "th"}
-_DATED = re.compile(r"(?i)(^|[^a-z])(date|datum|day|dt|dob)([^a-z]|$)|[a-z]Date$")
+_DATED = re.compile(
+    r"(?i)(^|[^a-z])(date|datum|day|dt|dob|month|monat|period)([^a-z]|$)|[a-z]Date$"
+)
 
 
 class Guess(NamedTuple):
@@ -223,7 +225,7 @@ def _say_dates(column: TextColumn, formats: tuple[str, ...], why: str) -> str:
     shown = " or ".join(formats)
     more = [why] * bool(why)
     more += ["years 69 to 99 are 1969 to 1999"] * ("%y" in shown)
-    more += ["a month is its first day"] * ("%d" not in shown)
+    more += ["a month, quarter or week is its first day"] * ("%d" not in shown)
     zones = {"%z" in each for each in formats}
     more += ["without an offset it is UTC"] * (len(zones) > 1)
     behind = f" ({'; '.join(more)})" if more else ""
@@ -345,21 +347,18 @@ def _plain_numbers(column: TextColumn) -> Guess:
 
 
 def _as_days(column: TextColumn) -> Guess | None:
-    """Guess that whole numbers of eight or fourteen digits are dates."""
-    lengths = pc.unique(pc.utf8_length(column.words)).to_pylist()
-    format = Date(format="%Y%m%d" if lengths == [8] else "%Y%m%d%H%M%S")
-    if column.is_label or lengths not in ([8], [14]):
+    """Guess that numbers such as 20180201, 201802 or 02.2018 are dates."""
+    looks = {look: f for look, f in guess_dates.NUMBERS.items() if column.all_look(look)}
+    if column.is_label or not looks:
         return None
+    format = Date(format=next(iter(looks.values())))
     days = read_distinct(column.words, format)[0].drop_null()
     years = pc.year(days).to_pylist()
     if len(years) < len(column.words) or not all(1900 <= each <= 2100 for each in years):
         return None
     if len(years) < _MANY and not _DATED.search(column.name):
         return None
-    example = column.words[0].as_py()
-    return _fit(
-        column, format, f"{column.name!r} holds dates such as {example!r}, read as {format.format}"
-    )
+    return _fit(column, format, _say_dates(column, (str(format.format),), ""))
 
 
 def _as_thousands(column: TextColumn) -> Guess | None:
@@ -472,4 +471,4 @@ _OF_TEXTS: tuple[_Rule, ...] = (
 )
 _OF_WORDS: tuple[_Rule, ...] = (_as_boolean, _as_flag)
 _OF_INTEGERS: tuple[_Rule, ...] = (_as_flag, _as_code, _as_days)
-_OF_FLOATS: tuple[_Rule, ...] = (_as_flag, _as_thousands)
+_OF_FLOATS: tuple[_Rule, ...] = (_as_flag, _as_days, _as_thousands)

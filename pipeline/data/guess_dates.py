@@ -15,6 +15,7 @@ from pipeline.data.table_format import Date, Duration, Time
 
 _MONTHS = "january|february|march|april|june|july|august|september|october|november|december"
 _PARTS = (
+    (r"^\d{4}-W\d\d?-\d$", "%G-W%V-%u"),
     (r"(:\d\d(?:[.,]\d{1,9})?)( ?)(?:Z|[+-]\d\d:?\d\d)$", r"\1\2%z"),
     (r"(?i)(^|[^a-z])(?:mon|tues|wednes|thurs|fri|satur|sun)day([^a-z]|$)", r"\1%A\2"),
     (r"(?i)(^|[^a-z])(?:mon|tue|wed|thu|fri|sat|sun)([^a-z]|$)", r"\1%a\2"),
@@ -31,6 +32,8 @@ _PARTS = (
     (r"(^|\D)\d{14}(\D|$)", r"\1%Y%m%d%H%M%S\2"),
     (r"(^|\D)\d{8}(\D|$)", r"\1%Y%m%d\2"),
     (r"(%dT)\d{6}($|\D)", r"\1%H%M%S\2"),
+    (r"(%dT)\d{4}($|\D)", r"\1%H%M\2"),
+    (r"(%dT[%HMS]+)(?:Z|[+-]\d\d:?\d\d)$", r"\1%z"),
     (r"(^|\D)\d{4}(\D|$)", r"\1%Y\2"),
     (r"(^|\D)\d{1,2}(\D|$)", r"\1#\2"),
     (r"(^|\D)\d{1,2}(\D|$)", r"\1#\2"),
@@ -44,13 +47,21 @@ _DATES = {
     r"#([-/ ]|)%[bB]\1#": ("dy",),
     r"%[bB][-/. ]#(?:, ?|[-/. ])%Y": ("d",),
     r"%Y([-/. ])%[bB]\1#": ("d",),
-    r"%[bB](?:[-/ ]|, )%Y": ("",),
-    r"%[bB][-']#": ("y",),
+    r"%[bB](?:[-/. ]|, |)%Y|%Y[-/. ]?%[bB]|%G-W%V-%u": ("",),
+    r"%[bB](?: ?'|-)#": ("y",),
     r"%Y[-/]#": ("m",),
     r"#[-/]%Y": ("m",),
     r"%Y%m%d(?:%H%M%S)?": ("",),
 }
 """How a date without a time is put together -> what each ``#`` may be."""
+NUMBERS = {
+    r"\d{8}": "%Y%m%d",
+    r"\d{14}": "%Y%m%d%H%M%S",
+    r"\d{6}": "%Y%m",
+    r"\d{4}\.\d\d": "%Y.%m",
+    r"\d\d?\.\d{4}": "%m.%Y",
+}
+"""What dates look like that are numbers, too."""
 _TIME = r"%[HI].*"
 _WHOLE = re.compile(rf"(?:%[aA],? )?(?P<date>.+?)(?:(?:T| |, | - ){_TIME})?")
 _LENGTH = re.compile(r"duration|elapsed|runtime|lap|pace|length|took|taken", re.IGNORECASE)
@@ -60,7 +71,8 @@ _LOOK = (
     r"(?i)^\D{0,12}(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?:\D|$)|"
     r"^\d{1,2}[:h]\d\d(?:\D|$)|"
     r"^\d{1,2}(?:\.|e|er|st|nd|rd|th)?[ -](?:de )?\pL{3,9}\.?,?[ -](?:de )?\d{4}(?:\D|$)|"
-    r"^(?:(?:19|20)\d\d[ -]?[QWKH]\d{1,2}|[QWKH][1-4][ -/]?(?:19|20)\d\d)$"
+    r"^(?:(?:19|20)\d\d[ -]?[QWKH]W?\d{1,2}|[QWKH]W?\d\d?[ -/](?:19|20)\d\d)$|"
+    r"^\d\d?/(?:19|20)\d\d$"
 )
 """What looks like a date or a time, as a person may write it."""
 _LOOKED_AT = 1000
@@ -161,7 +173,7 @@ def weigh(words: pa.Array, counts: np.ndarray, found: Iterable[Form]) -> Order:
     for form in found:
         if not {"dm", "dmy"} & {*form.formats}:
             continue
-        cells = _without_time(words.filter(pa.array(form.cells))).dictionary_encode()
+        cells = _without_time(spell_dates(words.filter(pa.array(form.cells)))).dictionary_encode()
         weights = np.bincount(cells.indices.to_numpy(), weights=counts[form.cells])
         first, second = (_read(cells.dictionary, form.formats, each) for each in "dm")
         valid = first.is_valid().to_numpy(False), second.is_valid().to_numpy(False)

@@ -67,7 +67,8 @@ class Date(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="date"):
     ----------
     format : str
         As for `datetime.strptime`, ``"%d.%m.%Y"``; of several the first that fits a cell counts.
-        Months may have English names, or German, French, Spanish, Italian, Dutch or Portuguese.
+        Months may have English names, or German, French, Spanish, Italian, Dutch or Portuguese. A
+        quarter such as 2018Q3 is read as ``Jul-2018``, a week such as 2018W05 as ``2018-W05-1``.
     missing : tuple of str
     stray : {"error", "missing"}
     """
@@ -83,7 +84,7 @@ class Time(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="time"):
     Parameters
     ----------
     format : str
-        As for `datetime.strptime`, ``"%H:%M"``.
+        As for `datetime.strptime`, ``"%H:%M"``, which also reads 7h30 and 7:30 Uhr.
     missing : tuple of str
     stray : {"error", "missing"}
     """

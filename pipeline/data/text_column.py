@@ -122,6 +122,10 @@ class TextColumn:
         """Whether the values are names of classes."""
         return self.name in self.options.labels
 
+    def all_look(self, pattern: str) -> bool:
+        """Whether all words match a regular expression as a whole."""
+        return bool(pc.all(pc.match_substring_regex(self.words, f"^(?:{pattern})$")).as_py())
+
     def rows(self, cells: pa.Array) -> list[int]:
         """Return the rows that hold one of some cells."""
         rows: list[int] = pc.indices_nonzero(pc.is_in(self.cells, value_set=cells)).to_pylist()

@@ -154,6 +154,72 @@ def test_a_column_is_read_as_a_person_would(case: str):
     assert values == (as_values(expected) if is_date else expected)
 
 
+PERIODS: dict[tuple[str, ...], list[str]] = {
+    ("2018Q1", "2018Q3"): ["0101", "0701"],
+    ("2018-Q2", "2018-Q4"): ["0401", "1001"],
+    ("Q3 2018", "q1 2018"): ["0701", "0101"],
+    ("Q3/18", "Q1/18"): ["0701", "0101"],
+    ("3Q18", "1Q18"): ["0701", "0101"],
+    ("Q3'18", "Q1'18"): ["0701", "0101"],
+    ("1. Quartal 2018", "4. Quartal 2018"): ["0101", "1001"],
+    ("1T2018", "4T2018"): ["0101", "1001"],
+    ("2018H2", "2018-H1"): ["0701", "0101"],
+    ("2018-W05", "2018-W10"): ["0129", "0305"],
+    ("2018W05", "2018W1"): ["0129", "0101"],
+    ("2018-W05-3", "2018-W01-1"): ["0131", "0101"],
+    ("KW 5/2018", "KW 10/2018"): ["0129", "0305"],
+    ("Week 5, 2018", "Week 10, 2018"): ["0129", "0305"],
+    ("2018-03", "2018-12"): ["0301", "1201"],
+    ("2018M03", "2018M12"): ["0301", "1201"],
+    ("03/2018", "12/2018"): ["0301", "1201"],
+    ("Mar 2018", "Dec 2018"): ["0301", "1201"],
+    ("Mar2018", "Dec2018"): ["0301", "1201"],
+    ("2018-Mar", "2018-Dec"): ["0301", "1201"],
+    ("März 2018", "Dezember 2018"): ["0301", "1201"],
+    ("Mar '18", "Dec '18"): ["0301", "1201"],
+    ("2018年3月", "2018年12月"): ["0301", "1201"],
+    ("2018年3月14日", "2018年12月1日"): ["0314", "1201"],
+    ("Montag, 12. März 2018", "Di, 13. März 2018"): ["0312", "0313"],
+    ("lundi 12 mars 2018", "mardi 13 mars 2018"): ["0312", "0313"],
+    ("Mon Mar 12 10:00:00 2018", "Tue Mar 13 10:00:05 2018"): ["0312 10:00", "0313 10:00:05"],
+    ("13.03.2018 um 19:35", "1.03.2018 um 7:05"): ["0313 19:35", "0301 07:05"],
+    ("03/13/2018 at 7:05 PM", "03/01/2018 at 7:05 AM"): ["0313 19:05", "0301 07:05"],
+    ("13/03/2018 19h35", "01/03/2018 7h05"): ["0313 19:35", "0301 07:05"],
+    ("19h35", "7h05"): ["1970-01-01 19:35", "1970-01-01 07:05"],
+    ("7:05 pm", "7:05 am"): ["1970-01-01 19:05", "1970-01-01 07:05"],
+    ("7.05 p.m.", "7.05 a.m."): ["1970-01-01 19:05", "1970-01-01 07:05"],
+    ("7:05p", "7:05a"): ["1970-01-01 19:05", "1970-01-01 07:05"],
+    ("12:30 Uhr", "7 Uhr"): ["1970-01-01 12:30", "1970-01-01 07:00"],
+    ("12.30 Uhr", "7.05 Uhr"): ["1970-01-01 12:30", "1970-01-01 07:05"],
+    ("12:30 h", "7:05 h"): ["1970-01-01 12:30", "1970-01-01 07:05"],
+}
+
+
+@pytest.mark.parametrize("cells", PERIODS, ids=" and ".join)
+def test_a_period_is_its_first_day_and_a_time_of_day_a_time(cells: tuple[str, ...]):
+    format, notes = guess(*cells)
+    assert isinstance(format, Date | Time)
+    assert read_cells(column(*cells), format, "x")[:2].to_pylist() == as_values([*PERIODS[cells]])
+    is_day = isinstance(format, Time) or "%d" in format.format or "-3" in cells[0]
+    assert is_day or "a month, quarter or week is its first day" in notes[0]
+
+
+def test_hours_and_minutes_may_be_a_length():
+    for cells, name in ((["1h30", "26h05"], "x"), (["1h30", "2h05"], "duration")):
+        format, _ = guess(*cells, name=name)
+        assert format == Duration()
+        assert read_cells(column(*cells), format, "x")[0].as_py() == 5400
+
+
+@pytest.mark.parametrize("form", ["%Y%m", "%Y.%m", "%m.%Y"])
+def test_months_that_are_numbers_are_dates_by_name_or_by_many(form: str):
+    months = [datetime(2017 + i // 12, i % 12 + 1, 1) for i in range(24)]
+    cells = [each.strftime(form) for each in months]
+    assert guess(*cells)[0] == guess(*cells[:3], name="month")[0] == Date(format=form)
+    assert guess(*cells[:3])[0] is None
+    assert guess(*cells, "201713", "2017.13", "13.2017")[0] != Date(format=form)
+
+
 TEXTS = {
     "prose": ["It was a bright cold day in April", "and the clocks were striking 13", "and so on"],
     "phone numbers": ["555-1234", "555-9876"],
@@ -342,7 +408,7 @@ CAUTIONS = {
     "units": (["12 kg", "500 g"], "numbers with 'kg', 'g' beside them"),
     "millions": (["$1.2M", "$3.5M"], "numbers with '$ M' beside them"),
     "other months": (["1 лютого 2018", "2 лютого 2018"], "write them as 2018-02-01 10:30"),
-    "quarters": (["2018 Q1", "2018 Q2"], "look like dates or times, such as '2018 Q1'"),
+    "weeks or months": (["12/2018", "40/2018"], "look like dates or times, such as '12/2018'"),
     "minutes": (["75:30", "80:10", "3:20"], "look like dates or times, such as '75:30'"),
     "two decimal marks": (["1,5", "2.5"], "look like numbers, such as '1,5'"),
     "both orders": (["13/02/2018", "02/13/2018"], "look like dates or times"),
