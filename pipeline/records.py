@@ -63,7 +63,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What reproduces this file; empty where no command does."""
 
 
-class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PlacementRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where one step ran and why."""
 
     step: str
@@ -122,7 +122,7 @@ def dumps(record: msgspec.Struct) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
-def load(path: Path, kind: type[R], *, schema: str, command: str) -> R:
+def load_record(path: Path, kind: type[R], *, schema: str, command: str) -> R:
     """Read and validate a record.
 
     Parameters

@@ -41,12 +41,12 @@ class Report(results.Results, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         found, (head, rows) = verdict(self), as_texts(self)
-        return notebook.render(
+        return notebook.render_html(
             self.task.title,
             notebook.Link("Report:", self.page, quote(self.page)),
             notebook.Lines(found.scores),
             notebook.Lines(found.cautions, "Before a score is believed:", "caution"),
-            notebook.Table(head, rows, found.badge, numbers=head[2:6]),
+            notebook.HtmlTable(head, rows, found.badge, numbers=head[2:6]),
             notebook.Lines([found.parity, found.gpu]),
         )
 

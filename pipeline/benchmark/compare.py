@@ -24,7 +24,7 @@ from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.rounds import CellRuns, Schedule, as_run
 from pipeline.benchmark.task import CLOCK, Job, Task
 from pipeline.benchmark.variants import variants
-from pipeline.benchmark.worker import Report
+from pipeline.benchmark.worker import RunReport
 from pipeline.data.files import digest, parquet_files
 from pipeline.errors import ConfigError, OutputError, PipelineError
 from pipeline.planning import source_code
@@ -166,7 +166,7 @@ class Comparison:
             cells=[runs.cell(references.get(runs.pipeline), self.task) for runs in cells],
         )
 
-    def _task(self, report: Report) -> results.TaskInfo:
+    def _task(self, report: RunReport) -> results.TaskInfo:
         kind, (name, split) = self.task.kind, self.task.split(self.job.split)
         target: Any = metrics.part(report.y_true, "target")
         positive = truth.positive_of(self.task, report.classes)

@@ -190,11 +190,11 @@ class NewTask:
         meant, used = meanings(self.columns), self.columns.by_name()
         rows = [(name, meant[role]) for role, names in used.items() for name in names]
         rows += [(name, f"not used: {why}") for name, why in self.columns.unused.items()]
-        return notebook.render(
+        return notebook.render_html(
             self._title,
             notebook.Lines([*self._of_target(), f"judged on: {self.split}", *self.notes]),
             notebook.Lines(self.cautions, "Before a score is believed:", "caution"),
-            notebook.Table(("Column", "Taken as"), rows),
+            notebook.HtmlTable(("Column", "Taken as"), rows),
             notebook.Lines([f"data: {self.data}", f"task: {self.task}, yours to change"]),
             notebook.Lines([f"pipeline.report({self.name!r})"], "Next:", "code"),
         )

@@ -17,7 +17,7 @@ from pipeline.benchmark.history import earlier
 from pipeline.benchmark.report import html, markdown
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.benchmark.resume import FinishedRuns
-from pipeline.benchmark.worker import Report
+from pipeline.benchmark.worker import RunReport
 from pipeline.errors import DataError
 from pipeline.system.atomic import publishing, write_text
 from pipeline.system.progress import progress
@@ -114,7 +114,11 @@ def kept(folder: Path) -> Path:
 
 
 def find_finished(
-    folder: Path, fingerprint: Mapping[str, str], *, resume: bool = True, kind: type[Any] = Report
+    folder: Path,
+    fingerprint: Mapping[str, str],
+    *,
+    resume: bool = True,
+    kind: type[Any] = RunReport,
 ) -> FinishedRuns:
     """Return the finished runs of a command, and say whether it resumes from them.
 

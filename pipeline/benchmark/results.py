@@ -15,7 +15,7 @@ import msgspec
 
 from pipeline import records
 from pipeline.benchmark.task import Kind
-from pipeline.records import DataInfo, Machine, Movement, Placement, Source, Trace
+from pipeline.records import DataInfo, Machine, Movement, PlacementRecord, Source, Trace
 from pipeline.records import dumps as dumps
 
 SCHEMA: Final = "pipeline.results/2"
@@ -135,7 +135,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     agreement: Agreement | None
     """Against the reference; None for the reference itself."""
     peak_rss_bytes: int
-    placement: list[Placement]
+    placement: list[PlacementRecord]
     execution_log: list[Movement]
     differences: dict[str, Interval] = {}
     """Metric -> interval of its difference from the reference, over the test rows."""
@@ -242,4 +242,4 @@ def load_results(path: Path) -> Results:
     DataError
         The file is missing, is not JSON, or does not have the schema.
     """
-    return records.load(path, Results, schema=SCHEMA, command="make report")
+    return records.load_record(path, Results, schema=SCHEMA, command="make report")

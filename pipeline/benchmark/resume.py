@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from pipeline.benchmark.worker import Report
+from pipeline.benchmark.worker import RunReport
 from pipeline.system.atomic import flush, sha256
 
 FINGERPRINT = "fingerprint.json"
@@ -50,7 +50,7 @@ class FinishedRuns:
         self,
         folder: Path | None = None,
         fingerprint: Mapping[str, str] | None = None,
-        kind: type[Any] = Report,
+        kind: type[Any] = RunReport,
     ) -> None:
         self.folder, self.fingerprint, self.kind = folder, dict(fingerprint or {}), kind
         self.refused: list[str] = []

@@ -20,7 +20,7 @@ from pipeline.benchmark.results import Profile
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.statistics import REFERENCE, differences
 from pipeline.benchmark.task import Job, Kind, Task
-from pipeline.benchmark.worker import Report, Worker, WorkerFailed, WorkerGone
+from pipeline.benchmark.worker import RunReport, WorkerFailed, WorkerGone, WorkerProcess
 from pipeline.planning.plan import placement_records
 from pipeline.system.profiler import why_not_sampled
 from pipeline.system.progress import Say
@@ -41,7 +41,7 @@ R_co = TypeVar("R_co", bound=HasTotal, covariant=True)
 
 
 class Runnable(Protocol[R_co]):
-    """What runs a variant again and again, such as a `Worker`."""
+    """What runs a variant again and again, such as a `WorkerProcess`."""
 
     def run(self, seed: int | None = None, profile: Path | None = None) -> R_co:
         """Run once; a `WorkerFailed` says why it cannot."""
@@ -102,7 +102,10 @@ class Schedule:
             runners = [
                 stack.enter_context(
                     VariantRunner(
-                        c, partial(Worker, replace(job, variant=c.variant)), self.finished, label
+                        c,
+                        partial(WorkerProcess, replace(job, variant=c.variant)),
+                        self.finished,
+                        label,
                     )
                 )
                 for c in cells
@@ -133,7 +136,7 @@ class Schedule:
                 runner.time(self.repeats, self.say)
         return order
 
-    def _profile(self, runner: VariantRunner[Report]) -> None:
+    def _profile(self, runner: VariantRunner[RunReport]) -> None:
         """Run once more for a page of where the time goes, if there is a folder for it."""
         if self.pages is None or runner.runs.why:
             return
@@ -144,7 +147,7 @@ class Schedule:
             Profile(pipeline=pipeline, variant=variant, file="" if why else name, why=why)
         )
 
-    def _reseed(self, runner: VariantRunner[Report], own: int) -> None:
+    def _reseed(self, runner: VariantRunner[RunReport], own: int) -> None:
         for seed in range(own + 1, own + 1 + self.seeds):
             if not runner.runs.why:
                 runner.reseed(seed, self.say)
@@ -284,7 +287,7 @@ class VariantRuns(Generic[R]):
 
 
 @dataclass
-class CellRuns(VariantRuns[Report]):
+class CellRuns(VariantRuns[RunReport]):
     """The runs of which a cell of the record is made."""
 
     kind: Kind = "binary"
@@ -294,7 +297,7 @@ class CellRuns(VariantRuns[Report]):
         """Whether the others can be held to it."""
         return self.variant == REFERENCE and bool(self.reports) and not self.why
 
-    def cell(self, reference: Report | None, task: Task) -> results.Cell:
+    def cell(self, reference: RunReport | None, task: Task) -> results.Cell:
         """Return the record of all runs; the last one's predictions are judged."""
         last = self.reports[-1] if self.reports else self.warmup
         ok = last is not None and not self.why
@@ -321,13 +324,15 @@ class CellRuns(VariantRuns[Report]):
         every = [report for report in (self.warmup, *self.reports) if report]
         return max((report.peak_rss_bytes for report in every), default=0)
 
-    def _agreement(self, report: Report, reference: Report | None) -> results.Agreement | None:
+    def _agreement(
+        self, report: RunReport, reference: RunReport | None
+    ) -> results.Agreement | None:
         if reference is None or report is reference:
             return None
         return agreement.agreement(report.predicted, reference.predicted, self.kind)
 
 
-def as_run(report: Report) -> results.Run:
+def as_run(report: RunReport) -> results.Run:
     """Return the record of a run."""
     return results.Run(total=report.total, stages=report.stages, cpu_seconds=report.cpu_seconds)
 
@@ -338,7 +343,7 @@ def _differences(task: Task, last: Estimator, reference: Estimator) -> Any:
     return differences(judged, last.y_true, last.predicted, reference.predicted)
 
 
-def _noise(reports: Sequence[Report]) -> dict[str, float]:
+def _noise(reports: Sequence[RunReport]) -> dict[str, float]:
     """Return how far each metric moves from seed to seed."""
     values = {name: [report.metrics[name] for report in reports] for name in reports[0].metrics}
     return {name: max(found) - min(found) for name, found in values.items()}

@@ -25,7 +25,7 @@ from pipeline.data.schema import Schema
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.planning import source_code
 from pipeline.planning.plan import placement_records
-from pipeline.records import DataInfo, Machine, Movement, Placement, Source
+from pipeline.records import DataInfo, Machine, Movement, PlacementRecord, Source
 from pipeline.serving import manifest
 from pipeline.serving.save import About, pack
 from pipeline.system import environment
@@ -54,7 +54,7 @@ class PipelineRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     total: float
     stages: dict[str, float]
     metrics: dict[str, float]
-    placement: list[Placement]
+    placement: list[PlacementRecord]
     execution_log: list[Movement]
     model: FilePart
     """The list of sums of the folder that `pipeline.load` and ``predict`` take."""

@@ -41,7 +41,7 @@ class WorkerGone(WorkerFailed):
 
 
 @dataclass(frozen=True)
-class Report:
+class RunReport:
     """What a worker sends back after a run: plain data and host arrays."""
 
     total: float
@@ -75,18 +75,18 @@ Answer = Callable[[Any, Any], object]
 """Gets a job and a request, and returns what the worker sends back."""
 
 
-class Worker:
+class WorkerProcess:
     """A spawned process that works on one job again and again.
 
     Parameters
     ----------
     job : Job
     answer : callable, optional
-        ``answer(job, request)`` returns what is sent back; by default a `Report` of a run.
+        ``answer(job, request)`` returns what is sent back; by default a `RunReport` of a run.
 
     Examples
     --------
-    ``with Worker(job) as worker: worker.run()`` returns a `Report` a call.
+    ``with WorkerProcess(job) as worker: worker.run()`` returns a `RunReport` a call.
     """
 
     def __init__(self, job: HasVariant, answer: Answer | None = None) -> None:
@@ -102,7 +102,7 @@ class Worker:
             self._process.start()
         other.close()
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> WorkerProcess:
         """Return the worker."""
         return self
 
@@ -211,7 +211,7 @@ def _try(answer: Answer, job: Any, request: object) -> object:
         return describe_fault(error)
 
 
-def report_run(job: Job, request: tuple[int | None, Path | None]) -> Report:
+def report_run(job: Job, request: tuple[int | None, Path | None]) -> RunReport:
     """Run a job once, with another seed or under a profiler where the request has one."""
     seed, profile = request
     with sampled(profile) if profile else nullcontext():
@@ -227,7 +227,7 @@ def _die_with_parent() -> None:
         raise SystemExit
 
 
-def once(job: Job) -> Report:
+def once(job: Job) -> RunReport:
     """Run a job in this process and return plain data."""
     from pipeline.benchmark import integrity, measure, task
     from pipeline.system import environment
@@ -240,7 +240,7 @@ def once(job: Job) -> Report:
             what, what.pipeline(job.pipeline, job.seed, job.changes), job
         )
     cpu_seconds = time.process_time() - start
-    return Report(
+    return RunReport(
         total=outcome.total,
         stages=outcome.stages,
         metrics=measure.judge_outcome(what, outcome),

@@ -62,11 +62,11 @@ def compute_each(function: Callable[..., Any], X: Table, *shared: Any) -> list[A
 
 def fits(X: Table) -> tuple[bool, str]:
     """Return whether one process can hold all partitions as one table, and the sizes in words."""
-    need, free = nbytes(X), room(frames.device_of(X))
+    need, free = total_nbytes(X), room(frames.device_of(X))
     return COPIES * need <= free, f"{need:,} bytes of rows, {free:,} free"
 
 
-def nbytes(X: Table) -> int:
+def total_nbytes(X: Table) -> int:
     """Return the bytes of all partitions; those of frames and of sparse rows are made for it."""
     if not (hasattr(X, "columns") or frames.is_sparse(X) or np.isnan(X.nbytes)):
         return int(X.nbytes)

@@ -62,7 +62,7 @@ def _learns_in_batches(model: Estimator) -> bool:
     return runs_on_blocks(model.estimator) or hasattr(model.estimator, "partial_fit")
 
 
-class Learnt(NamedTuple):
+class _Learnt(NamedTuple):
     """What a fit has made."""
 
     choice: Choice
@@ -294,7 +294,7 @@ class Accelerated(Answers):
 
     def _learn_lowered(
         self, choice: Choice, method: str, X: Table, y: Target, params: Params
-    ) -> Learnt:
+    ) -> _Learnt:
         """Learn from rows that our own policy accepts, by the plan for a device."""
         inputs.warn_of_labels(params, X)
         given = params
@@ -318,15 +318,15 @@ class Accelerated(Answers):
         y = target.check_target(y, X)
         target.check_classes(self.estimator, y)
         with hand_over(plan.programs, asked, X) if asked else nullcontext():
-            return Learnt(choice, plan, takes, X, y, self._train(plan, X, y, method, params))
+            return _Learnt(choice, plan, takes, X, y, self._train(plan, X, y, method, params))
 
     def _learn_as_given(
         self, method: str, X: Table, y: Target, params: Params, refused: Exception
-    ) -> Learnt:
+    ) -> _Learnt:
         """Let scikit-learn learn from the rows as they are."""
         plan, made = as_given.learn(self, method, X, y, params, refused)
         takes = as_given.GivenInput(plan.to_sklearn())
-        return Learnt(Choice("cpu", f"as it is: {refused}"), plan, takes, X, y, made)
+        return _Learnt(Choice("cpu", f"as it is: {refused}"), plan, takes, X, y, made)
 
     def _route_fit(self, method: str, params: Params) -> tuple[Sequence[Requested], dict[str, Any]]:
         """Return what transformers ask for, and what goes to the last step."""

@@ -27,7 +27,7 @@ from pipeline.distributed.retry import retry
 from pipeline.errors import DataError, Unsupported
 from pipeline.estimator import as_given
 from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, compare_answers
-from pipeline.estimator.inputs import DaskInput, Input, as_passed, is_a, refuse_partitions
+from pipeline.estimator.inputs import DaskInput, Input, is_a, refuse_partitions, rows_as_passed
 from pipeline.estimator.lifted import Lifts
 from pipeline.estimator.routing import METHODS as METADATA
 from pipeline.estimator.routing import WEIGHTS, as_sklearn_takes, route_to_last, runs_on_blocks
@@ -306,7 +306,7 @@ class Answers(Lifts):
         sample = frames.at(taken, rows)
         # Of XGBoost alone, the lifted model takes categories in the place of text.
         text = kind_of_step(self.estimator) is not Kind.XGBOOST
-        given, passed = as_passed(X, rows, sample, text=text)
+        given, passed = rows_as_passed(X, rows, sample, text=text)
         methods = [name for name in METHODS if hasattr(self, name)]
         device, left_out = self._answer_all(methods, sample)
         lifted = answer_all(self.to_sklearn(), device, given)

@@ -160,7 +160,7 @@ def refuse_partitions(X: Table, step: str) -> None:
         )
 
 
-def as_passed(X: Table, rows: np.ndarray, sample: Table, *, text: bool) -> tuple[Any, str]:
+def rows_as_passed(X: Table, rows: np.ndarray, sample: Table, *, text: bool) -> tuple[Any, str]:
     """Return rows as a user of the lifted model would pass them, on the host.
 
     Parameters

@@ -323,10 +323,10 @@ class Plan:
         return taker.cast() or (maker.cast() if isinstance(maker, Program) else None)
 
 
-def placement_records(placements: Sequence[Placement]) -> list[records.Placement]:
+def placement_records(placements: Sequence[Placement]) -> list[records.PlacementRecord]:
     """Return where the steps ran, as records."""
     return [
-        records.Placement(
+        records.PlacementRecord(
             step=p.step, implementation=p.implementation, device=p.device, note=p.note
         )
         for p in placements

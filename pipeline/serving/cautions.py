@@ -13,7 +13,7 @@ MORE_MISSING: Final = 0.2
 """What the share of missing values may grow by."""
 
 
-def cautions_of(
+def cautions_of_drift(
     columns: Iterable[Drift], rows: int, profile: Mapping[str, ColumnProfile]
 ) -> list[str]:
     """Return a sentence for all that is unlike the rows of the fit.

@@ -128,7 +128,7 @@ class PredictionJob:
         """
         if self.forests not in FORESTS:
             raise ConfigError(f"forests={self.forests!r} is not one of {', '.join(FORESTS)}")
-        outputs.kind_of(self.target)
+        outputs.output_kind(self.target)
         if not self.source.exists():
             raise DataError(f"{self.source}: no such file")
         target = self.target.resolve()
@@ -213,7 +213,7 @@ def check_empty(record: Record, job: PredictionJob, profile: Mapping[str, Column
 def warn_of_names(job: PredictionJob, classes: Sequence[str] | None) -> None:
     """Warn of classes that readers of CSV take for a missing value."""
     lost = sorted({*(classes or ())} & {*MISSING})
-    if lost and outputs.kind_of(job.target) == "csv":
+    if lost and outputs.output_kind(job.target) == "csv":
         warnings.warn(
             f"{job.target}: the classes {lost} stand for missing values in CSV, as "
             "pandas.read_csv reads it; choose a .parquet or .jsonl file",

@@ -19,7 +19,7 @@ import msgspec
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import DataError
 from pipeline.optional import version
-from pipeline.records import Placement
+from pipeline.records import PlacementRecord
 from pipeline.system.atomic import sha256
 
 MANIFEST: Final = "model.manifest.json"
@@ -70,7 +70,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     device_why: str
     columns: list[Field] | None
     """None where the training rows had no names."""
-    plan: list[Placement]
+    plan: list[PlacementRecord]
     metrics: dict[str, float]
     data_sha256: str | None
     certificate: dict[str, Any] | None

@@ -57,7 +57,7 @@ def is_zipped(target: Path) -> bool:
     return target.suffix.lower() == ".gz"
 
 
-def kind_of(target: Path) -> Kind:
+def output_kind(target: Path) -> Kind:
     """Return what is written to a file, by its name.
 
     Raises
@@ -82,7 +82,7 @@ def check_cells(target: Path, table: pa.Table) -> None:
     ConfigError
         A column holds lists, bytes or the like; or infinite numbers, for JSON.
     """
-    kind = kind_of(target)
+    kind = output_kind(target)
     for field, column in zip(table.schema, table.columns, strict=True):
         if kind != "parquet" and not any(fits(_decoded(field.type)) for fits in _CELLS):
             raise ConfigError(
@@ -116,13 +116,13 @@ def write_file(draft: Path, target: Path, parts: Sequence[Path], name: str, reco
     """
     schema = pq.read_schema(parts[0])
     tables = (pq.read_table(each, page_checksum_verification=True).cast(schema) for each in parts)
-    if kind_of(target) == "parquet":
+    if output_kind(target) == "parquet":
         schema = schema.with_metadata({**(schema.metadata or {}), name: record})
         with pq.ParquetWriter(draft, schema, write_page_checksum=True) as writer:
             for table in tables:
                 writer.write_table(table.replace_schema_metadata(schema.metadata))
         return
-    write = _write_csv if kind_of(target) == "csv" else _write_lines
+    write = _write_csv if output_kind(target) == "csv" else _write_lines
     compression = "gzip" if is_zipped(target) else None
     with pa.output_stream(draft, compression=compression) as stream:
         write(stream, (_as_cells(table) for table in tables), target)

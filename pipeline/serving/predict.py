@@ -36,7 +36,7 @@ from pipeline.estimator.as_given import GivenInput
 from pipeline.estimator.inputs import TextInput
 from pipeline.serving import outputs, parts
 from pipeline.serving.answers import METHODS, Question, unique
-from pipeline.serving.cautions import cautions_of
+from pipeline.serving.cautions import cautions_of_drift
 from pipeline.serving.job import (
     ROWS,
     SCHEMA,
@@ -235,7 +235,7 @@ class Predictor:
         taken = self.model.inputs_
         one = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
         kinds = one if taken.names is None else {**getattr(taken, "kinds", {})}
-        if whole.is_csv and outputs.kind_of(self.job.target) == "csv":
+        if whole.is_csv and outputs.output_kind(self.job.target) == "csv":
             return {**dict.fromkeys(self.copied, "text"), **kinds}  # keys stay as they are written
         return kinds
 
@@ -395,7 +395,7 @@ class Predictor:
             cluster=cluster.about if (cluster := active()) is not None else "",
             output=str(self.job.target),
             output_columns=pq.read_schema(folder / "00000000.parquet").names,
-            cautions=cautions_of(columns, rows, self.model.profile_),
+            cautions=cautions_of_drift(columns, rows, self.model.profile_),
         )
 
     def _empty(self, done: Sequence[OutputPart]) -> list[str]:

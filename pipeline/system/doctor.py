@@ -91,11 +91,11 @@ class Diagnosis:
     def _repr_html_(self) -> str:
         problems = [f"{each.kind}: {each.what}; to fix it: {each.fix}" for each in self.problems]
         rows = [(each.name, each.version or "missing", each.wants) for each in self.packages]
-        return notebook.render(
+        return notebook.render_html(
             f"auto would use {self.device} ({self.device_why})",
             notebook.Lines(problems or ["No problems found."], kind="caution" * bool(problems)),
-            notebook.Table(("This machine", ""), _facts(self)),
-            notebook.Table(("Package", "Version", "Wanted"), rows),
+            notebook.HtmlTable(("This machine", ""), _facts(self)),
+            notebook.HtmlTable(("Package", "Version", "Wanted"), rows),
         )
 
 
@@ -270,7 +270,7 @@ def _facts(report: Diagnosis) -> list[tuple[str, str]]:
         ("Device", f"auto would use {report.device} ({report.device_why})"),
         ("Packages", f"{report.extra_installed or 'none'} installed"),
         ("", f"{report.extra_fits} fits this machine ({report.extra_why})"),
-        ("GPU", gpu.describe(report.gpu).replace("\n", "\n" + " " * 11) or "none"),
+        ("GPU", gpu.describe_probe(report.gpu).replace("\n", "\n" + " " * 11) or "none"),
         ("GPU test", report.gpu_test),
         ("System", host.system),
         ("Python", report.python),

@@ -228,7 +228,7 @@ def _dotted(numbers: tuple[int, ...]) -> str:
     return ".".join(map(str, numbers))
 
 
-def describe(probe: Probe) -> str:
+def describe_probe(probe: Probe) -> str:
     """Return what the driver said, a line for each thing; empty where there is none."""
     lines = [f"driver {probe.driver}, CUDA {probe.cuda or 'unknown'}"] if probe.driver else []
     lines += [f"GPU {index}: {device}" for index, device in enumerate(probe.devices)]
@@ -247,7 +247,7 @@ def print_extra(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     print(extra)
-    details = [describe(found)] if arguments and found.driver else []
+    details = [describe_probe(found)] if arguments and found.driver else []
     print(*details, f"[gpu] {extra}: {why}", sep="\n", file=sys.stderr)
     return 0
 

@@ -59,12 +59,12 @@ def cell(pipeline: str, variant: str, totals: list[float]) -> Cell:
     )
 
 
-def placement(variant: str) -> list[records.Placement]:
+def placement(variant: str) -> list[records.PlacementRecord]:
     """Return where the steps of a variant ran; on a GPU, the first stays on the host."""
     library = {"reference": "sklearn", "cpu": "numpy", "cuda": "cuml"}[variant]
     device = "cuda" if variant == "cuda" else "cpu"
     return [
-        records.Placement(
+        records.PlacementRecord(
             step=step,
             implementation=f"{library} {name}",
             device="cpu" if index == 0 else device,

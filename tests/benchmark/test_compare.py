@@ -13,7 +13,7 @@ from pipeline.benchmark import compare, measure, rounds, variants
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.task import Job
-from pipeline.benchmark.worker import Report, WorkerFailed
+from pipeline.benchmark.worker import RunReport, WorkerFailed
 from pipeline.errors import DeviceUnavailable, PipelineError
 from pipeline.system import devices
 from tasks.flights import TASK
@@ -45,14 +45,14 @@ class FakeWorker:
     def __exit__(self, *exc: object) -> None:
         self.alive.remove(self.name)
 
-    def run(self, seed: int | None = None) -> Report:
+    def run(self, seed: int | None = None) -> RunReport:
         self.runs += 1
         if self.failures.get(self.name) == self.runs:
             raise WorkerFailed(f"{self.name} fails in run {self.runs}")
         probability = REFERENCE if self.job.variant == "reference" else OTHER
         if seed is not None:
             probability = probability[[0, 1, 3, 2]]
-        return Report(
+        return RunReport(
             total=float(self.runs),
             stages={"fit": self.runs / 2},
             metrics={"roc_auc": float(roc_auc_score(TRUTH, probability))},

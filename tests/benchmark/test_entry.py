@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.benchmark.entry import PATCHES
 from pipeline.benchmark.task import Job
-from pipeline.benchmark.worker import Worker, WorkerFailed
+from pipeline.benchmark.worker import WorkerFailed, WorkerProcess
 from pipeline.optional import available
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def test_nothing_is_imported_before_the_classes_are_replaced() -> None:
 
 
 def test_the_program_gets_the_other_classes(stand_in: Path, small_flights: Path) -> None:
-    with Worker(Job("flights", "logistic", "intelex", small_flights)) as worker:
+    with WorkerProcess(Job("flights", "logistic", "intelex", small_flights)) as worker:
         report = worker.run()
     assert set(report.predicted) == {0.5}
     assert report.placements[-1].implementation == "sklearnex.LogisticRegression"
@@ -51,7 +51,7 @@ def test_the_program_gets_the_other_classes(stand_in: Path, small_flights: Path)
 
 @pytest.mark.slow
 def test_other_variants_keep_scikit_learn(stand_in: Path, small_flights: Path) -> None:
-    with Worker(Job("flights", "logistic", "reference", small_flights)) as worker:
+    with WorkerProcess(Job("flights", "logistic", "reference", small_flights)) as worker:
         report = worker.run()
     assert len(set(report.predicted)) > 9
     assert report.placements[-1].implementation == "sklearn.LogisticRegression"
@@ -62,7 +62,7 @@ def test_classes_that_cannot_be_replaced_fail_the_variant(
     stand_in: Path, small_flights: Path
 ) -> None:
     (stand_in / "sklearnex.py").write_text("raise OSError('libtbb.so.12')")
-    with Worker(Job("flights", "logistic", "intelex", small_flights)) as worker:
+    with WorkerProcess(Job("flights", "logistic", "intelex", small_flights)) as worker:
         message = "sklearnex.patch_sklearn() failed: OSError: libtbb.so.12"
         for _ in range(2):
             with pytest.raises(WorkerFailed, match="failed") as caught:

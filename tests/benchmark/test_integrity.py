@@ -16,34 +16,36 @@ from pipeline.benchmark.integrity import objection
 from pipeline.benchmark.statistics import cell_parity, differences
 from pipeline.benchmark.task import Job
 from pipeline.benchmark.verdict import verdict
-from pipeline.benchmark.worker import Report
+from pipeline.benchmark.worker import RunReport
 from pipeline.estimator.accelerated import Accelerated
 from tasks.flights import TASK
 from tests.benchmark import fixtures
 
 
-def once(path: Path, variant: str, **changes: Any) -> Report:
+def once(path: Path, variant: str, **changes: Any) -> RunReport:
     return worker.once(Job("flights", "forest", variant, path, changes=changes))
 
 
 @pytest.fixture(scope="module")
-def reference(small_flights: Path) -> Report:
+def reference(small_flights: Path) -> RunReport:
     return once(small_flights, "reference")
 
 
 @pytest.fixture
-def honest(small_flights: Path, reference: Report) -> Iterator[Report]:
+def honest(small_flights: Path, reference: RunReport) -> Iterator[RunReport]:
     report = once(small_flights, "cpu")
     assert objection(report, reference) == ""
     return report
 
 
-def test_runs_of_the_same_work_are_compared(honest: Report, reference: Report) -> None:
+def test_runs_of_the_same_work_are_compared(honest: RunReport, reference: RunReport) -> None:
     assert honest.work["trees"] == reference.work["trees"] == "20"
     assert honest.cpu_seconds > 0
 
 
-def test_a_variant_that_trains_fewer_trees_is_found(small_flights: Path, reference: Report) -> None:
+def test_a_variant_that_trains_fewer_trees_is_found(
+    small_flights: Path, reference: RunReport
+) -> None:
     cheat = once(small_flights, "cpu", randomforestclassifier__n_estimators=5)
     name = "parameter n_estimators"
     assert objection(cheat, reference) == f"it did other work: {name} 5, the reference 20"
@@ -52,7 +54,7 @@ def test_a_variant_that_trains_fewer_trees_is_found(small_flights: Path, referen
 
 
 def test_a_variant_that_learns_from_a_few_rows_is_found(
-    small_flights: Path, reference: Report, monkeypatch: pytest.MonkeyPatch
+    small_flights: Path, reference: RunReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reads all rows, and says so."""
     fit = RandomForestClassifier.fit
@@ -65,7 +67,7 @@ def test_a_variant_that_learns_from_a_few_rows_is_found(
 
 
 def test_a_variant_that_does_not_fit_again_is_found(
-    small_flights: Path, reference: Report, monkeypatch: pytest.MonkeyPatch
+    small_flights: Path, reference: RunReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[Any] = []
     fit = Accelerated.fit
@@ -82,7 +84,7 @@ def test_a_variant_that_does_not_fit_again_is_found(
     assert objection(cheat, reference) == "it skipped work: no fit was recorded in its run"
 
 
-def test_a_variant_that_reads_other_rows_is_found(honest: Report, reference: Report) -> None:
+def test_a_variant_that_reads_other_rows_is_found(honest: RunReport, reference: RunReport) -> None:
     fewer = replace(honest, rows_train=honest.rows_train // 2)
     assert objection(fewer, reference).startswith("it read other data: ")
     other = replace(honest, y_true=np.roll(honest.y_true, 1))
@@ -90,7 +92,7 @@ def test_a_variant_that_reads_other_rows_is_found(honest: Report, reference: Rep
 
 
 def test_a_variant_that_predicts_constants_makes_no_claim(
-    honest: Report, reference: Report
+    honest: RunReport, reference: RunReport
 ) -> None:
     constant = np.full_like(honest.predicted, np.mean(honest.y_true))
     found = differences(TASK.metrics, honest.y_true, constant, reference.predicted)
@@ -127,7 +129,7 @@ def test_what_a_model_says_of_its_work_leaves_out_how_it_computes() -> None:
 
 
 def test_a_class_may_know_more_parameters_than_the_reference(
-    honest: Report, reference: Report
+    honest: RunReport, reference: RunReport
 ) -> None:
     more = replace(honest, work={**honest.work, "parameter max_bins": "256"})
     assert objection(more, reference) == ""

@@ -23,7 +23,7 @@ import tasks.flights
 from pipeline.backends import base
 from pipeline.benchmark import provenance
 from pipeline.planning import plan, source_code
-from pipeline.records import Gpu, Movement, Placement
+from pipeline.records import Gpu, Movement, PlacementRecord
 from pipeline.system import devices, environment, gpu
 from pipeline.trace import Event
 from tasks.flights import TASK
@@ -185,7 +185,9 @@ def test_code_has_what_differs_from_the_defaults(value: Any, text: str) -> None:
 
 def test_placements_and_movements_become_records() -> None:
     places = plan.placement_records([base.Placement("scaler", "numpy", "cpu", "why")])
-    assert places == [Placement(step="scaler", implementation="numpy", device="cpu", note="why")]
+    assert places == [
+        PlacementRecord(step="scaler", implementation="numpy", device="cpu", note="why")
+    ]
     assert provenance.movements([Event("scaler", "fit", "cuda", 0.5, 8, 16, "why")]) == [
         Movement(
             step="scaler",

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.backends.base import Placement
 from pipeline.benchmark.resume import FinishedRuns
-from pipeline.benchmark.worker import Report
+from pipeline.benchmark.worker import RunReport
 from pipeline.trace import Event
 from tests.benchmark import fixtures
 
@@ -27,8 +27,8 @@ ARRAYS = {
 }
 
 
-def report(values: np.ndarray = ARRAYS["numbers"]) -> Report:
-    return Report(
+def report(values: np.ndarray = ARRAYS["numbers"]) -> RunReport:
+    return RunReport(
         total=1.25,
         stages={"fit": 0.5},
         metrics={"roc_auc": 0.75},
@@ -62,7 +62,7 @@ def test_a_run_is_read_back_as_it_was(tmp_path: Path, name: str) -> None:
     given = report(ARRAYS[name])
     FinishedRuns(tmp_path / "runs", HERE).keep(given, "a", "b")
     found = FinishedRuns(tmp_path / "runs", HERE).find("a", "b")
-    assert isinstance(found, Report)
+    assert isinstance(found, RunReport)
     assert found.predicted.dtype == ARRAYS[name].dtype
     np.testing.assert_array_equal(found.predicted, given.predicted)
     np.testing.assert_array_equal(found.y_true, given.y_true)

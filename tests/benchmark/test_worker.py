@@ -16,7 +16,7 @@ import pytest
 from pipeline.benchmark import measure, worker
 from pipeline.benchmark.results import STAGES
 from pipeline.benchmark.task import Job
-from pipeline.benchmark.worker import Report, Worker, WorkerFailed
+from pipeline.benchmark.worker import RunReport, WorkerFailed, WorkerProcess
 from tasks.flights import TASK
 
 ROOT = Path(__file__).parents[2]
@@ -37,9 +37,9 @@ def job(small_flights: Path) -> Job:
 
 
 @pytest.fixture(scope="module")
-def reports(job: Job) -> Iterator[tuple[Report, Report, int]]:
+def reports(job: Job) -> Iterator[tuple[RunReport, RunReport, int]]:
     """Return two reports of one worker, and its process."""
-    with Worker(job) as running:
+    with WorkerProcess(job) as running:
         child = only_child()
         yield running.run(), running.run(), child.pid
 
@@ -59,7 +59,7 @@ def gone(pid: int, *, within: float = 120.0) -> bool:
 
 
 def test_it_reports_what_a_run_in_this_process_gives(
-    reports: tuple[Report, Report, int], job: Job
+    reports: tuple[RunReport, RunReport, int], job: Job
 ) -> None:
     here = measure.measure_once(TASK, TASK.pipeline("logistic", 0), job)
     report = reports[0]
@@ -73,14 +73,14 @@ def test_it_reports_what_a_run_in_this_process_gives(
     ]
 
 
-def test_it_times_each_run_by_itself(reports: tuple[Report, Report, int]) -> None:
+def test_it_times_each_run_by_itself(reports: tuple[RunReport, RunReport, int]) -> None:
     for report in reports[:2]:
         assert set(report.stages) <= set(STAGES)
         assert 0 < sum(report.stages.values()) <= report.total
     assert reports[0].total != reports[1].total
 
 
-def test_it_runs_in_a_process_of_its_own(reports: tuple[Report, Report, int]) -> None:
+def test_it_runs_in_a_process_of_its_own(reports: tuple[RunReport, RunReport, int]) -> None:
     report, _, pid = reports
     assert pid != os.getpid()
     assert report.threads, "thread pools are those of the worker"
@@ -89,7 +89,7 @@ def test_it_runs_in_a_process_of_its_own(reports: tuple[Report, Report, int]) ->
 
 def test_a_run_that_fails_is_told_and_can_be_repeated(job: Job) -> None:
     wrong = replace(job, changes={"logisticregression__C": -1})
-    with Worker(wrong) as running:
+    with WorkerProcess(wrong) as running:
         for _ in range(2):
             with pytest.raises(WorkerFailed, match=r"ConfigError: logisticregression.*'C'.*-1"):
                 running.run()
@@ -105,7 +105,7 @@ def test_a_run_that_fails_is_told_and_can_be_repeated(job: Job) -> None:
 def test_a_worker_that_is_gone_is_told_with_the_cause(
     job: Job, number: signal.Signals, words: str
 ) -> None:
-    with Worker(job) as running:
+    with WorkerProcess(job) as running:
         only_child().send_signal(number)
         with pytest.raises(WorkerFailed, match=words):
             running.run()
@@ -118,7 +118,7 @@ def test_an_exit_by_itself_is_told_with_its_code() -> None:
 
 
 def test_it_ends_with_its_block(job: Job) -> None:
-    with Worker(job):
+    with WorkerProcess(job):
         child = only_child()
         assert child.is_running()
     assert not psutil.pid_exists(child.pid)
@@ -128,7 +128,7 @@ def test_it_ends_when_the_block_fails(job: Job) -> None:
     children = []
 
     def fail() -> None:
-        with Worker(job):
+        with WorkerProcess(job):
             # A stopped process answers as little as one that is busy.
             children.append(only_child())
             children[0].suspend()
@@ -141,7 +141,7 @@ def test_it_ends_when_the_block_fails(job: Job) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_does_not_reach_it_from_its_first_moment_on(job: Job) -> None:
-    with Worker(job) as running:
+    with WorkerProcess(job) as running:
         child = only_child()
         for _ in range(2):
             child.send_signal(signal.SIGINT)
@@ -150,7 +150,7 @@ def test_ctrl_c_does_not_reach_it_from_its_first_moment_on(job: Job) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_reaches_us_after_a_worker_has_started(job: Job) -> None:
-    with Worker(job), pytest.raises(KeyboardInterrupt):
+    with WorkerProcess(job), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
 
 

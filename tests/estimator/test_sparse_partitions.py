@@ -199,9 +199,9 @@ def test_the_bytes_are_those_of_the_sparse_rows(monkeypatch: pytest.MonkeyPatch)
     made = Accelerated(clone(SPECS["one-hot"]), device="cpu").fit_transform(parts(X))
     rows = [part.compute() for part in made.to_delayed().ravel()]
     expected = sum(row.data.nbytes + row.indices.nbytes + row.indptr.nbytes for row in rows)
-    assert partitioned.nbytes(made) == expected
+    assert partitioned.total_nbytes(made) == expected
     monkeypatch.setattr(partitioned, "compute_each", None)  # they are counted once
-    assert partitioned.nbytes(made) == expected
+    assert partitioned.total_nbytes(made) == expected
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_what_is_said_of_sparse_rows_is_what_the_fit_finds() -> None:
     (node,) = classify(OneHotEncoder(), "cpu")
     expected = forecast._transform_rows(node, said[0], 2, "float64", sparse=True)
     ends = 4 * 3  # of each partition
-    assert partitioned.nbytes(made) == expected.width * ROWS + ends
+    assert partitioned.total_nbytes(made) == expected.width * ROWS + ends
     assert said[1].fits("cpu")[1].startswith("the number of cells is not known before the run")
 
 

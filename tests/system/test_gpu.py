@@ -113,7 +113,7 @@ def test_a_gpu_that_cannot_be_read_is_passed_over_and_named(driver: Driver) -> N
     driver("[Unknown Error], [GPU is lost], [GPU is lost], [GPU is lost]", H200)
     found = probe()
     assert [device.name for device in found.devices] == ["NVIDIA H200"]
-    assert "[GPU is lost]" in gpu.describe(found)
+    assert "[GPU is lost]" in gpu.describe_probe(found)
     assert gpu.choose_extra(found, {})[0] == "cu13"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline.benchmark.worker import Worker, WorkerFailed
+from pipeline.benchmark.worker import WorkerFailed, WorkerProcess
 from tests.tools.bench_records import MIB, cell, results
 from tools.bench import claim, preprocessing, report
 from tools.bench.claim import Ask
@@ -118,7 +118,7 @@ def test_polars_treats_missing_and_unseen_values_as_scikit_learn_does(made, monk
 
 
 def test_a_worker_runs_again_and_again_until_it_is_killed(true) -> None:
-    with Worker(msgspec.structs.replace(true, variant="ours"), work) as worker:
+    with WorkerProcess(msgspec.structs.replace(true, variant="ours"), work) as worker:
         assert worker.run().values["width"] == worker.run().values["width"]
         os.kill(worker._process.pid, signal.SIGKILL)
         with pytest.raises(WorkerFailed, match="killed"):

@@ -82,6 +82,6 @@ def test_there_are_twenty_tables_of_several_packages_and_all_kinds() -> None:
 
 
 def test_the_published_page_follows_from_the_record() -> None:
-    found = records.load(ROOT / OUT / "results.json", Results, schema=SCHEMA, command="make")
+    found = records.load_record(ROOT / OUT / "results.json", Results, schema=SCHEMA, command="make")
     assert [each.name for each in found.tables] == [real.name for real in TABLES]
     assert (ROOT / OUT / "report.md").read_text(encoding="utf-8") == page(found)

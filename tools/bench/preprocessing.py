@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from datasets import flights
 from pipeline.benchmark.report.format import MISSING, seconds, size
-from pipeline.benchmark.worker import Worker
+from pipeline.benchmark.worker import WorkerProcess
 from pipeline.data.files import digest
 from pipeline.planning import source_code
 from pipeline.records import DataInfo
@@ -205,7 +205,7 @@ def _cases(ask: Ask) -> Generator[Case, None, None]:
         table = tables(name, ask, ask.one("rows"))
         with tempfile.TemporaryDirectory(dir=ask.home) as folder:
             true = Job(variant=TRUTH, table=table, folder=str(Path(folder).resolve()))
-            with Worker(true, work) as worker:
+            with WorkerProcess(true, work) as worker:
                 made: Report = worker.run()
             yield Case(
                 _about(name, table, made),
@@ -215,8 +215,8 @@ def _cases(ask: Ask) -> Generator[Case, None, None]:
         yield _memory(ask, ask.one("memory_rows"))
 
 
-def _worker(true: Job, variant: str) -> Callable[[], AbstractContextManager[Worker]]:
-    return partial(Worker, msgspec.structs.replace(true, variant=variant), work)
+def _worker(true: Job, variant: str) -> Callable[[], AbstractContextManager[WorkerProcess]]:
+    return partial(WorkerProcess, msgspec.structs.replace(true, variant=variant), work)
 
 
 def _about(name: str, table: Rowset, made: Report) -> record.Case:

@@ -21,7 +21,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.preprocessing import OneHotEncoder
 
 from pipeline import Accelerated
-from pipeline.benchmark.worker import Worker, WorkerFailed, WorkerGone
+from pipeline.benchmark.worker import WorkerFailed, WorkerGone, WorkerProcess
 from pipeline.planning import source_code
 from pipeline.system import environment
 from tools.bench import apart, everyday, preprocessing, programs_report, record
@@ -151,7 +151,7 @@ class Pair:
 
     def __init__(self, program: str, folder: Path, budget: float) -> None:
         self._program, self._folder, self._budget = program, str(folder.resolve()), budget
-        self._workers: dict[str, tuple[Worker, ExitStack]] = {}
+        self._workers: dict[str, tuple[WorkerProcess, ExitStack]] = {}
         self._begun: set[tuple[str, int]] = set()
         self._over = ""
 
@@ -187,10 +187,10 @@ class Pair:
             raise WorkerFailed(self._over or f"over {budget:g} s") from None
         return done
 
-    def _worker(self, way: str) -> Worker:
+    def _worker(self, way: str) -> WorkerProcess:
         if way not in self._workers:
             job, stack = Job(variant=way, program=self._program, folder=self._folder), ExitStack()
-            self._workers[way] = stack.enter_context(Worker(job, work)), stack
+            self._workers[way] = stack.enter_context(WorkerProcess(job, work)), stack
         return self._workers[way][0]
 
     def _end(self, way: str) -> None:

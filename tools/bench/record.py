@@ -152,10 +152,10 @@ class Results(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def load(path: Path) -> Results:
-    """Read and validate a record; see `pipeline.records.load` for what is raised."""
+    """Read and validate a record; see `pipeline.records.load_record` for what is raised."""
     claim = path.parent.name.removesuffix("-cpu")
     command = f".venv/bin/python -m tools.bench {claim}"
-    return records.load(path, Results, schema=SCHEMA, command=command)
+    return records.load_record(path, Results, schema=SCHEMA, command=command)
 
 
 def fingerprint(module: str, load_before: float, threads: dict[str, str]) -> dict[str, Any]:

@@ -44,8 +44,8 @@ class Proof(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def load(path: Path) -> Proof:
-    """Read and validate a record; see `pipeline.records.load` for what is raised."""
-    return records.load(path, Proof, schema=SCHEMA, command="make gpu-proof")
+    """Read and validate a record; see `pipeline.records.load_record` for what is raised."""
+    return records.load_record(path, Proof, schema=SCHEMA, command="make gpu-proof")
 
 
 def earlier(ask: Ask, gpus: list[records.Gpu]) -> list[Ran]:

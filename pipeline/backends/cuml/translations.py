@@ -131,7 +131,9 @@ def load_frozen(path: Path = PATH) -> FrozenTranslations:
     DataError
         The file is missing, is not JSON, or does not have the schema.
     """
-    return records.load(path, FrozenTranslations, schema=SCHEMA, command="make contract-snapshot")
+    return records.load_record(
+        path, FrozenTranslations, schema=SCHEMA, command="make contract-snapshot"
+    )
 
 
 def translate_frozen(name: str, params: ReadParams) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def _batch_rows(X: Table, rows: int) -> int:
     XGBoost 3.2 holds `OVERHEAD` for every batch and about one batch's bytes: the sum is least where
     a batch is the geometric mean of `OVERHEAD` and of all rows.
     """
-    need = max(partitioned.nbytes(X), 1)
+    need = max(partitioned.total_nbytes(X), 1)
     return rows * math.isqrt(OVERHEAD * need) // need
 
 

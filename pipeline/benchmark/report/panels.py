@@ -12,7 +12,7 @@ from pipeline.benchmark.statistics import OTHER
 from pipeline.benchmark.verdict import verdict
 
 
-class Part(NamedTuple):
+class _Part(NamedTuple):
     """A piece of a panel.
 
     Parameters
@@ -38,27 +38,27 @@ class Panel(NamedTuple):
     """A title, and what is shown of a record."""
 
     title: str
-    parts: Callable[[Results], Iterable[Part]]
+    parts: Callable[[Results], Iterable[_Part]]
 
 
-def _verdict(results: Results) -> Iterator[Part]:
+def _verdict(results: Results) -> Iterator[_Part]:
     conclusion = verdict(results)
-    yield Part("scores", conclusion.scores)
-    yield Part("cautions", conclusion.cautions)
-    yield Part("badge", conclusion)
-    yield Part("headlines", conclusion.headlines)
+    yield _Part("scores", conclusion.scores)
+    yield _Part("cautions", conclusion.cautions)
+    yield _Part("badge", conclusion)
+    yield _Part("headlines", conclusion.headlines)
     facts = conclusion.parity, *tables.break_evens(results), *conclusion.places, conclusion.gpu
-    yield Part("items", facts)
-    yield Part("caveats", conclusion.caveats)
+    yield _Part("items", facts)
+    yield _Part("caveats", conclusion.caveats)
 
 
-def _speed(results: Results) -> Iterator[Part]:
-    yield Part("table", tables.speed_table(results), "speed-table", "speed")
+def _speed(results: Results) -> Iterator[_Part]:
+    yield _Part("table", tables.speed_table(results), "speed-table", "speed")
     if ratios := figures.ratio_figure(results):
         about = (
             "Logarithmic axis: left of the dashed line the variant is faster, right of it slower."
         )
-        yield Part("marks", ratios, "ratios", about)
+        yield _Part("marks", ratios, "ratios", about)
     about = (
         "A dot is one timed run, the thick tick the median, the line the range; the warm-up is "
         "left out."
@@ -66,88 +66,88 @@ def _speed(results: Results) -> Iterator[Part]:
     yield from _figures("marks", figures.run_figures(results), "runs", about)
 
 
-def _figures(kind: str, every: Iterable[figures.Figure], name: str, note: str) -> Iterator[Part]:
+def _figures(kind: str, every: Iterable[figures.Figure], name: str, note: str) -> Iterator[_Part]:
     """Yield numbered figures; the first has the note."""
     for number, figure in enumerate(every, 1):
-        yield Part(kind, figure, f"{name}-{number}", note if number == 1 else "")
+        yield _Part(kind, figure, f"{name}-{number}", note if number == 1 else "")
 
 
-def _stages(results: Results) -> Iterator[Part]:
-    yield Part("legend", (*STAGES, OTHER))
+def _stages(results: Results) -> Iterator[_Part]:
+    yield _Part("legend", (*STAGES, OTHER))
     yield from _figures("bars", figures.stage_figures(results), "stages", "")
-    yield Part("table", tables.stage_table(results), "stage-table")
+    yield _Part("table", tables.stage_table(results), "stage-table")
 
 
-def _scaling(results: Results) -> Iterator[Part]:
-    yield Part("text", tables.size_note(results), "soft")
+def _scaling(results: Results) -> Iterator[_Part]:
+    yield _Part("text", tables.size_note(results), "soft")
     about = (
         "Both axes are logarithmic. A dot is a median, the bar through it the range of the runs, "
         "the line the cost model, where one fits."
     )
     yield from _figures("lines", figures.size_figures(results), "sizes", about)
-    yield Part("table", tables.size_table(results), "size-table")
-    yield Part("table", tables.model_table(results), "model-table", "models")
+    yield _Part("table", tables.size_table(results), "size-table")
+    yield _Part("table", tables.model_table(results), "model-table", "models")
 
 
-def _placement(results: Results) -> Iterator[Part]:
-    yield Part("text", verdict(results).gpu)
+def _placement(results: Results) -> Iterator[_Part]:
+    yield _Part("text", verdict(results).gpu)
     placed = tables.placement_tables(results)
     for number, table in enumerate(placed, 1):
-        yield Part("table", table, f"placement-{number}", "wide")
+        yield _Part("table", table, f"placement-{number}", "wide")
     if not placed:
-        yield Part("text", tables.NO_PLACEMENT)
+        yield _Part("text", tables.NO_PLACEMENT)
     yield from _or_text(tables.movement_table(results), "movement-table", tables.NO_MOVEMENT)
     for number, table in enumerate(tables.log_tables(results), 1):
         summary = f"{table.caption}, {len(table.rows)} entries"
-        yield Part("details", [Part("table", table, f"log-{number}")], summary)
+        yield _Part("details", [_Part("table", table, f"log-{number}")], summary)
 
 
-def _or_text(table: ReportTable, name: str, why: str) -> Iterator[Part]:
+def _or_text(table: ReportTable, name: str, why: str) -> Iterator[_Part]:
     """Yield a table, or why it has no row."""
-    yield Part("table", table, name) if table.rows else Part("text", why)
+    yield _Part("table", table, name) if table.rows else _Part("text", why)
 
 
-def _quality(results: Results) -> Iterator[Part]:
+def _quality(results: Results) -> Iterator[_Part]:
     yield from _or_text(tables.quality_table(results), "quality-table", tables.NO_QUALITY)
-    yield Part("table", tables.agreement_table(results), "agreement-table")
+    yield _Part("table", tables.agreement_table(results), "agreement-table")
 
 
-def _memory(results: Results) -> Iterator[Part]:
-    yield Part("table", tables.memory_table(results), "memory-table")
-    yield Part("table", tables.resource_table(results), "resource-table")
+def _memory(results: Results) -> Iterator[_Part]:
+    yield _Part("table", tables.memory_table(results), "memory-table")
+    yield _Part("table", tables.resource_table(results), "resource-table")
     cost = tables.cost_table(results)
     yield from _or_text(cost, "cost-table", cost.note)
     used = [*_figures("lines", figures.use_figures(results), "use", "Of the last timed run.")]
     if used:
-        yield Part("details", used, f"Use over time, {len(used)} figures")
-    yield Part("text", tables.ALONE, "note")
+        yield _Part("details", used, f"Use over time, {len(used)} figures")
+    yield _Part("text", tables.ALONE, "note")
 
 
-def _machine(results: Results) -> Iterator[Part]:
-    yield Part("heading", "The same for all")
-    yield Part("card", tables.fairness(results))
-    yield Part("table", tables.variants_table(results), "variants-table")
-    yield Part("heading", "How the runs were made")
-    yield Part("card", tables.protocol(results))
-    yield Part("heading", "The machine")
-    yield Part("card", tables.machine_rows(results))
+def _machine(results: Results) -> Iterator[_Part]:
+    yield _Part("heading", "The same for all")
+    yield _Part("card", tables.fairness(results))
+    yield _Part("table", tables.variants_table(results), "variants-table")
+    yield _Part("heading", "How the runs were made")
+    yield _Part("card", tables.protocol(results))
+    yield _Part("heading", "The machine")
+    yield _Part("card", tables.machine_rows(results))
 
 
-def _history(results: Results) -> Iterable[Part]:
+def _history(results: Results) -> Iterable[_Part]:
     return _or_text(tables.history_table(results), "history-table", tables.NO_HISTORY)
 
 
-def _reproduce(results: Results) -> Iterator[Part]:
-    yield Part("code", results.source.command)
-    yield Part("card", tables.reproduction(results))
-    yield Part("profiles", tables.profiles(results))
-    yield Part("table", tables.packages_table(results), "packages-table")
+def _reproduce(results: Results) -> Iterator[_Part]:
+    yield _Part("code", results.source.command)
+    yield _Part("card", tables.reproduction(results))
+    yield _Part("profiles", tables.profiles(results))
+    yield _Part("table", tables.packages_table(results), "packages-table")
 
 
-def _code(results: Results) -> Iterator[Part]:
+def _code(results: Results) -> Iterator[_Part]:
     for pipeline in results.pipelines:
-        yield Part("heading", f"{pipeline.name}: {pipeline.title}")
-        yield Part("code", pipeline.code)
+        yield _Part("heading", f"{pipeline.name}: {pipeline.title}")
+        yield _Part("code", pipeline.code)
 
 
 PANELS = {

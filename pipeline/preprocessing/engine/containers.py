@@ -31,7 +31,7 @@ from pipeline.preprocessing.engine.blocks import (
     join,
     scale,
 )
-from pipeline.preprocessing.engine.csr import check_cells, count_cells, density, most_cells
+from pipeline.preprocessing.engine.csr import check_numbers, count_cells, density, most_cells
 from pipeline.preprocessing.engine.nodes import (
     BlockNode,
     Cells,
@@ -218,7 +218,7 @@ class ColumnTransformerNode(_SideBySide):
             makers[node.makes_sparse(given=False)].append(read)
         self.sparse = bool(makers[True]) and self._holds_few(table, makers[False], makers[True])
         if self.sparse:
-            check_cells(table, makers[False])
+            check_numbers(table, makers[False])
 
     def _holds_few(self, table: Data, dense: Sequence[Read], sparse: Sequence[Read]) -> bool:
         """Return whether few cells are not zero; they are counted if it is not sure before."""

@@ -295,7 +295,7 @@ class CellRows:
         return sparse.csr_matrix(held, shape=(self.n_rows, width))
 
 
-def check_cells(table: Any, reads: Sequence[Read]) -> None:
+def check_numbers(table: Any, reads: Sequence[Read]) -> None:
     """Check that what is no number can be made one, as it has to be beside sparse rows."""
     first = table.first()
     for block in [b for read in reads for b in blocks_to_write(read, first, beside=False)]:

@@ -38,7 +38,7 @@ PERIODS = {
 """Number of values of each feature that starts again; the year, for one, does not."""
 
 
-class Date(NamedTuple):
+class GregorianDate(NamedTuple):
     """Years, months (1 to 12) and days of the month (1 to 31), an array of integers each."""
 
     year: Any
@@ -46,7 +46,7 @@ class Date(NamedTuple):
     day: Any
 
 
-def date(days: Array) -> Date:
+def date(days: Array) -> GregorianDate:
     """Return the date in the Gregorian calendar, before its adoption too.
 
     Parameters
@@ -68,7 +68,7 @@ def date(days: Array) -> Date:
     day = day - (365 * year + year // 4 - year // 100)
     month = (5 * day + 2) // 153
     turned = month // 10
-    return Date(
+    return GregorianDate(
         year + era * 400 + turned,
         month + 3 - 12 * turned,
         day - (153 * month + 2) // 5 + 1,
@@ -126,7 +126,7 @@ class Fields:
         return self.nanoseconds - self.whole_days * DAY
 
     @cached_property
-    def date(self) -> Date:
+    def date(self) -> GregorianDate:
         """Year, month and day."""
         return date(self.days)
 

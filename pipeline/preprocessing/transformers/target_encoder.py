@@ -60,7 +60,7 @@ class TargetEncoderTwin(EncoderTwin):
         """Return the folds, and the target: centred, or as a number for class and fold."""
         if y is None:
             raise DataError("TargetEncoder requires y to be passed, but the target y is None")
-        target = read_target(self.estimator, np.asarray(y))
+        target = encode_target(self.estimator, np.asarray(y))
         self._kind, self._classes, self._centre = target.kind, target.classes, target.centre
         self.n_folds, self.n_counted = target.n_folds, target.n_counted
         return target.folds, target.values
@@ -300,7 +300,7 @@ def _alike(estimator: TargetEncoder, y: np.ndarray) -> Hashable:
     return None
 
 
-def read_target(estimator: TargetEncoder, y: np.ndarray) -> EncodedTarget:
+def encode_target(estimator: TargetEncoder, y: np.ndarray) -> EncodedTarget:
     """Return the target as numbers, and the folds that scikit-learn's encoder would make.
 
     Raises

@@ -27,7 +27,7 @@ from pipeline.data.target import encode_labels
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import target_encoder
-from pipeline.preprocessing.transformers.target_encoder import ahead, read_target, shrink
+from pipeline.preprocessing.transformers.target_encoder import ahead, encode_target, shrink
 from tests.names import one_in
 from tests.preprocessing.parity import (
     assert_both_refuse,
@@ -294,16 +294,16 @@ def test_folds_are_those_of_sklearn(
         expected = theirs._make_test_folds(None, y)
     except ValueError as error:
         with pytest.raises(DataError, match=str(error)):
-            read_target(TargetEncoder(cv=ours), y)
+            encode_target(TargetEncoder(cv=ours), y)
         return
-    np.testing.assert_array_equal(read_target(TargetEncoder(cv=ours), y).folds, expected)
+    np.testing.assert_array_equal(encode_target(TargetEncoder(cv=ours), y).folds, expected)
 
 
 @pytest.mark.parametrize("kind", [KFold, StratifiedKFold])
 def test_a_generator_is_left_where_sklearn_leaves_it(kind: Any) -> None:
     y = target(500, 3, 0)
     ours, theirs = np.random.RandomState(5), np.random.RandomState(5)
-    folds = read_target(TargetEncoder(cv=kind(4, shuffle=True, random_state=ours)), y).folds
+    folds = encode_target(TargetEncoder(cv=kind(4, shuffle=True, random_state=ours)), y).folds
     expected = kind(4, shuffle=True, random_state=theirs).split(y, y)
     for number, (_, held_out) in enumerate(expected):
         np.testing.assert_array_equal(np.flatnonzero(folds == number), held_out)
@@ -320,9 +320,9 @@ def test_folds_of_a_real_target_are_those_of_sklearn(
         expected = list(splitter.split(y))
     except ValueError as error:
         with pytest.raises(ValueError, match=str(error)):
-            read_target(TargetEncoder(cv=splitter), y)
+            encode_target(TargetEncoder(cv=splitter), y)
         return
-    folds = read_target(TargetEncoder(cv=splitter), y).folds
+    folds = encode_target(TargetEncoder(cv=splitter), y).folds
     for number, (_, held_out) in enumerate(expected):
         np.testing.assert_array_equal(np.flatnonzero(folds == number), held_out)
 
@@ -333,7 +333,7 @@ def test_nobody_asks_a_kfold_for_the_rows_to_train_on(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(KFold, "split", refuse)
     y = np.random.default_rng(0).normal(size=100)
-    assert read_target(TargetEncoder(cv=3), y).kind == "continuous"
+    assert encode_target(TargetEncoder(cv=3), y).kind == "continuous"
 
 
 def test_labels_that_are_numbers_are_not_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,7 +343,7 @@ def test_labels_that_are_numbers_are_not_sorted(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(np, "sort", refuse)
     monkeypatch.setattr(StratifiedKFold, "_make_test_folds", refuse)
     y = target(1000, 3, 0)
-    assert read_target(TargetEncoder(random_state=0), y).kind == "multiclass"
+    assert encode_target(TargetEncoder(random_state=0), y).kind == "multiclass"
 
 
 OTHERS: dict[str, np.ndarray] = {
@@ -367,7 +367,7 @@ def test_types_are_those_of_sklearn(name: str, monkeypatch: pytest.MonkeyPatch) 
 
     expected = type_of_target(y)
     monkeypatch.setattr(np, "unique", counted)
-    assert read_target(TargetEncoder(cv=2), y).kind == expected
+    assert encode_target(TargetEncoder(cv=2), y).kind == expected
     assert max(sizes, default=0) <= 3, "all rows are sorted"
 
 
@@ -388,7 +388,7 @@ def test_targets_without_a_type_are_refused(name: str) -> None:
     with pytest.raises((TypeError, ValueError)):
         TargetEncoder(cv=2).fit(np.zeros((len(MIXED[name]), 1)), MIXED[name])
     with pytest.raises((TypeError, ValueError)):
-        read_target(TargetEncoder(cv=2), MIXED[name])
+        encode_target(TargetEncoder(cv=2), MIXED[name])
 
 
 LABELS = {
@@ -408,7 +408,7 @@ def test_labels_are_those_of_sklearn(name: str) -> None:
     np.testing.assert_array_equal(codes, encoder.transform(y))
     np.testing.assert_array_equal(classes, encoder.classes_)
     assert classes.dtype == y.dtype
-    assert read_target(TargetEncoder(cv=2), np.repeat(y, 4)).kind == type_of_target(y)
+    assert encode_target(TargetEncoder(cv=2), np.repeat(y, 4)).kind == type_of_target(y)
 
 
 @pytest.mark.parametrize(
@@ -442,16 +442,16 @@ APART = {
 def test_encoders_that_read_a_target_alike_read_it_once(name: str) -> None:
     y = target(99, 2, 0)
     first, second = SEVERAL[name]
-    expected = read_target(first, y)
+    expected = encode_target(first, y)
     with ahead([first, StandardScaler(), second], y):
-        found = read_target(first, y)
-        assert read_target(second, y) is found
-        other = read_target(first, y.copy())
+        found = encode_target(first, y)
+        assert encode_target(second, y) is found
+        other = encode_target(first, y.copy())
     assert other is not found
     for one in (found, other):
         np.testing.assert_array_equal(one.folds, expected.folds)
         np.testing.assert_array_equal(one.values, expected.values)
-    assert read_target(first, y) is not found
+    assert encode_target(first, y) is not found
 
 
 @pytest.mark.parametrize("name", APART)
@@ -461,9 +461,9 @@ def test_encoders_that_do_not_read_a_target_alike_read_it_apart(name: str) -> No
     with ahead([first, StandardScaler(), second], y):
         if name == "listed":
             with pytest.raises(ConfigError, match="exactly once"):
-                read_target(first, y)
+                encode_target(first, y)
         else:
-            assert read_target(second, y) is not read_target(first, y)
+            assert encode_target(second, y) is not encode_target(first, y)
 
 
 def test_folds_are_drawn_while_the_caller_works(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -476,7 +476,7 @@ def test_folds_are_drawn_while_the_caller_works(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(target_encoder, "_drawn", patient)
     with ahead([TargetEncoder(random_state=0)], y):
         working.set()
-        assert read_target(TargetEncoder(random_state=0), y).kind == "binary"
+        assert encode_target(TargetEncoder(random_state=0), y).kind == "binary"
 
 
 def test_no_thread_and_no_folds_stay_when_a_fit_fails() -> None:
@@ -485,7 +485,7 @@ def test_no_thread_and_no_folds_stay_when_a_fit_fails() -> None:
 
     def fail() -> None:
         with ahead(estimators, y):
-            kept.append(weakref.ref(read_target(estimators[0], y).folds))
+            kept.append(weakref.ref(encode_target(estimators[0], y).folds))
             raise KeyError("another step")
 
     with pytest.raises(KeyError, match="another step"):
@@ -512,25 +512,25 @@ def test_errors_are_raised_where_the_target_is_needed(
     estimator: TargetEncoder, y: np.ndarray
 ) -> None:
     with pytest.raises((TypeError, ValueError)) as expected:
-        read_target(estimator, y)
+        encode_target(estimator, y)
     with ahead([estimator], y), pytest.raises(type(expected.value)) as found:
-        read_target(estimator, y)
+        encode_target(estimator, y)
     assert str(found.value) == str(expected.value)
 
 
 def test_warnings_reach_the_thread_that_needs_the_target() -> None:
     estimator, y = TargetEncoder(cv=5, random_state=0), np.array([0, 1] * 9 + [2] * 3)
     with ahead([estimator], y), pytest.warns(UserWarning, match="The least populated class"):
-        read_target(estimator, y)
+        encode_target(estimator, y)
 
 
 def test_what_others_draw_from_is_not_touched_ahead() -> None:
     y = target(99, 2, 0)
     np.random.seed(0)  # noqa: NPY002 - a part of what is tested
-    expected = [read_target(estimator, y).folds for estimator in APART["drawn"]]
+    expected = [encode_target(estimator, y).folds for estimator in APART["drawn"]]
     np.random.seed(0)  # noqa: NPY002
     with ahead(APART["drawn"], y):
-        found = [read_target(estimator, y).folds for estimator in APART["drawn"]]
+        found = [encode_target(estimator, y).folds for estimator in APART["drawn"]]
     np.testing.assert_array_equal(found, expected)
 
 
