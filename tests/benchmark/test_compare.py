@@ -80,7 +80,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[..., Results]:
     """Measure with fake workers; `failures` maps a cell to the run that fails in it."""
-    monkeypatch.setattr(rounds, "Worker", FakeWorker)
+    monkeypatch.setattr(rounds, "WorkerProcess", FakeWorker)
     monkeypatch.setattr(FakeWorker, "most_alive", [])
 
     def run(failures: dict[str, int] | None = None, seed: int = 0, **options: Any) -> Results:
@@ -250,7 +250,7 @@ def test_when_nothing_succeeds_there_is_no_record(measured) -> None:
 
 
 def test_each_run_is_announced(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> None:
-    monkeypatch.setattr(rounds, "Worker", FakeWorker)
+    monkeypatch.setattr(rounds, "WorkerProcess", FakeWorker)
     monkeypatch.setattr(FakeWorker, "failures", {"forest/cpu": 3})
     lines: list[str] = []
     contest = Comparison(TASK, Job("flights", "", "", small_flights), ["forest"], repeats=3)

@@ -95,7 +95,7 @@ lines_of: dict[int, int] = {}
 @pytest.fixture
 def swept(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[..., Results]:
     """Measure with fake workers; `failures` maps a cell to the run that fails in it."""
-    monkeypatch.setattr(rounds, "Worker", FakeWorker)
+    monkeypatch.setattr(rounds, "WorkerProcess", FakeWorker)
     monkeypatch.setattr(variants, "available", lambda package: False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
@@ -132,7 +132,7 @@ def test_what_fails_at_a_size_is_not_tried_at_larger_ones(swept: Callable[..., R
             return super().run(seed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rounds, "Worker", Small)
+        patch.setattr(rounds, "WorkerProcess", Small)
         points = swept({}, (0.1, 0.5, 0.7))
     found = {(p.size, p.variant): p for p in points.points}
     assert (found[0.5, "cpu"].status, found[0.5, "cpu"].runs) == ("failed", [])

@@ -254,7 +254,7 @@ def compare(
     def compare(task: Task, y: Any, pipelines: list[str]) -> Results:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
         monkeypatch.setattr(variants, "available", lambda package: False)
-        monkeypatch.setattr(rounds, "Worker", Here)
+        monkeypatch.setattr(rounds, "WorkerProcess", Here)
         monkeypatch.setattr(task_module, "load_task", lambda name: task)
         asked = Comparison(task, Job("own", "", "", write(y)), pipelines, repeats=1, seeds=0)
         for _ in range(2):  # the second time, of what the first has kept
@@ -340,7 +340,7 @@ class Never:
 def test_what_no_run_can_use_is_refused_before_any(
     task: Task, y: Any, write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "Worker", Never)
+    monkeypatch.setattr(rounds, "WorkerProcess", Never)
     near = {"near": lambda seed: KNeighborsClassifier(), **task.pipelines}
     task, job = replace(task, pipelines=near), Job("own", "", "cpu", write(y))
     lines: list[str] = []

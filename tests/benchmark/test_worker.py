@@ -24,8 +24,8 @@ PARENT = """
 import multiprocessing, sys, time
 from pathlib import Path
 from pipeline.benchmark.task import Job
-from pipeline.benchmark.worker import Worker
-worker = Worker(Job("flights", "logistic", "cpu", Path(sys.argv[1])))
+from pipeline.benchmark.worker import WorkerProcess
+worker = WorkerProcess(Job("flights", "logistic", "cpu", Path(sys.argv[1])))
 print(multiprocessing.active_children()[0].pid, flush=True)
 time.sleep(60)
 """
@@ -195,9 +195,9 @@ WITHOUT_GUARD = """
 import sys
 from pathlib import Path
 from pipeline.benchmark.task import Job
-from pipeline.benchmark.worker import Worker
+from pipeline.benchmark.worker import WorkerProcess
 print("the script runs", flush=True)
-with Worker(Job("flights", "logistic", "cpu", Path(sys.argv[1]))) as worker:
+with WorkerProcess(Job("flights", "logistic", "cpu", Path(sys.argv[1]))) as worker:
     print(worker.run().rows_train > 0, __name__)
 """
 

@@ -109,7 +109,7 @@ def test_a_comparison_profiles_each_cell_once_more(
     why: str, tmp_path: Path, small_flights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    monkeypatch.setattr(rounds, "Worker", Profiled)
+    monkeypatch.setattr(rounds, "WorkerProcess", Profiled)
     monkeypatch.setattr(rounds, "why_not_sampled", lambda: why)
     comparison = Comparison(
         TASK, Job("flights", "", "", small_flights), ["logistic", "forest"], repeats=3

@@ -104,7 +104,7 @@ class Side:
 def test_what_takes_too_long_is_not_run_nor_are_more_rows_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs, "Worker", Side)
+    monkeypatch.setattr(programs, "WorkerProcess", Side)
     with programs.Pair("scale", tmp_path, 2) as pair:
         assert [pair.run("plain", 10).total for _ in range(3)] == [2, 0, 0]
         assert pair.run("ours", 10).total == 2 * programs.PATIENCE
