@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,8 +22,20 @@ from pipeline.data import frames
 from pipeline.errors import ConfigError
 from pipeline.typing import Array, Table
 
-if TYPE_CHECKING:
-    from pipeline.preprocessing.engine.table import Part
+
+class Rows(Protocol):
+    """Some rows of a table, which reads its columns as blocks."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def xp(self) -> Any:
+        """NumPy or CuPy: where the table lives."""
+
+    def read(self, names: Sequence[Any], form: type) -> Any:
+        """Return the rows of some columns as a block."""
 
 
 class Block(Protocol):
@@ -306,7 +318,7 @@ def scale(block: Block, weight: float | None) -> Block:
     return Scaled(block, weight)
 
 
-def take_columns(block: Block, kept: np.ndarray, rows: Part) -> Joined:
+def take_columns(block: Block, kept: np.ndarray, rows: Rows) -> Joined:
     """Return some columns of a block, each as it is: those of the table stay unread.
 
     >>> take_columns(join([Unread(["a", "b"]), Unread(["c"])]), np.array([1, 2]), None)
@@ -322,7 +334,7 @@ def take_columns(block: Block, kept: np.ndarray, rows: Part) -> Joined:
     return Joined(chosen)
 
 
-def _pick(block: Block, here: np.ndarray, rows: Part) -> Block:
+def _pick(block: Block, here: np.ndarray, rows: Rows) -> Block:
     if isinstance(block, Unread):
         return Unread([block.names[j] for j in here])
     if isinstance(block, Objects):
@@ -368,7 +380,7 @@ def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
     return np.result_type(*known) if known else np.dtype("float64")
 
 
-def as_numbers(block: Block, rows: Part) -> Numbers:
+def as_numbers(block: Block, rows: Rows) -> Numbers:
     """Return a block as one matrix, in the type that its columns have together."""
     if isinstance(block, Numbers):
         return block
@@ -381,14 +393,14 @@ def as_numbers(block: Block, rows: Part) -> Numbers:
     return Numbers(values)
 
 
-def as_read(block: Block, rows: Part) -> Block:
+def as_read(block: Block, rows: Rows) -> Block:
     """Return a block with columns of the table read as numbers."""
     if isinstance(block, Joined):
         return Joined([as_read(part, rows) for part in block.blocks])
     return as_numbers(block, rows) if isinstance(block, Unread) else block
 
 
-def as_categories(block: Block, rows: Part) -> Categories:
+def as_categories(block: Block, rows: Rows) -> Categories:
     """Return a block as codes; each column of numbers is coded by its distinct values."""
     if isinstance(block, Categories):
         return block
@@ -402,7 +414,7 @@ def as_categories(block: Block, rows: Part) -> Categories:
     return Categories(frames.all_coded(values.T))
 
 
-def as_dates(block: Block, rows: Part) -> Dates:
+def as_dates(block: Block, rows: Rows) -> Dates:
     """Return a block of dates.
 
     Raises

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -45,7 +46,6 @@ from pipeline.typing import Array, Estimator, Target
 
 if TYPE_CHECKING:
     from pipeline.preprocessing.engine.dask import Data
-    from pipeline.preprocessing.engine.workers import WorkerNode
 
 T = TypeVar("T")
 
@@ -144,6 +144,8 @@ class BlockNode(ABC):
     estimator: Any = None
     children: Sequence[BlockNode] = ()
     """The nodes below, in the order of the estimator."""
+    own_forms: Sequence[type] = ()
+    """The forms of block that the twins in its own place read."""
 
     @abstractmethod
     def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
@@ -186,20 +188,20 @@ class BlockNode(ABC):
         """Return whether scikit-learn's rows would be sparse, of sparse rows or of dense ones."""
         return given
 
+    def ends(self) -> Iterator[BlockNode]:
+        """Yield the nodes below that hold no others, or itself, in the order of the estimator."""
+        for node in self.children:
+            yield from node.ends()
+        if not self.children:
+            yield self
+
     def leaves(self) -> Iterator[TransformerNode]:
         """Yield the transformers that twins run, in the order of the estimator."""
-        for node in self.children:
-            yield from node.leaves()
+        return (node for node in self.ends() if isinstance(node, TransformerNode))
 
     def forms(self) -> Iterator[type]:
         """Yield the form of block that each transformer reads that has a twin, in order."""
-        for node in self.children:
-            yield from node.forms()
-
-    def workers(self) -> Iterator[WorkerNode]:
-        """Yield the transformers that no twin runs, in the order of the estimator."""
-        for node in self.children:
-            yield from node.workers()
+        return chain.from_iterable(node.own_forms for node in self.ends())
 
     def suited(self, table: Data, source: NodeInput) -> BlockNode:
         """Return the node itself, or what stands in for it where it cannot read what comes in."""
@@ -246,7 +248,7 @@ class TransformerNode(BlockNode):
         keeps: Keeps = "none",
         float32: bool = False,
         weights: Array = None,
-        stand_in: Callable[[str], WorkerNode] | None = None,
+        stand_in: Callable[[str], BlockNode] | None = None,
         sparse: bool = False,
     ) -> None:
         self.stand_in, self.sparse = stand_in, sparse
@@ -437,13 +439,10 @@ class TransformerNode(BlockNode):
         # Where `set_output` asks for one it is a frame, which has no type of its own.
         return bool((made if hasattr(made, "dtype") else np.asarray(made)).dtype == "float32")
 
-    def leaves(self) -> Iterator[TransformerNode]:
-        """Yield itself."""
-        yield self
-
-    def forms(self) -> Iterator[type]:
-        """Yield that of the twin."""
-        yield self.form
+    @property
+    def own_forms(self) -> Sequence[type]:  # type: ignore[override]
+        """That of the twin."""
+        return (self.form,)
 
 
 def holds_rows(stats: Any) -> bool:

@@ -376,7 +376,8 @@ class Program:
     @property
     def workers(self) -> list[WorkerNode]:
         """What no twin runs, in the order of the estimator."""
-        return [] if self.node is None else list(self.node.workers())
+        nodes = () if self.node is None else self.node.ends()
+        return [node for node in nodes if isinstance(node, WorkerNode)]
 
     def trains_distributed(self, call: str, X: Any, y: Any, params: dict[str, Any]) -> str:
         """Return how it learns from partitions; nothing where it needs all rows at once."""

@@ -245,14 +245,6 @@ class WorkerNode(BlockNode):
         """Return the columns of the frame that was made, or none of a matrix."""
         return NodeInput(self.made, source.framed or self.made is not None, blocks)
 
-    def workers(self) -> Iterator[WorkerNode]:
-        """Yield itself."""
-        yield self
-
-    def forms(self) -> Iterator[type]:
-        """Yield those of the twins in whose place it is."""
-        yield from self.own_forms
-
     def to_sklearn(self) -> Any:
         """Return the worker's fitted scikit-learn transformer."""
         return self.worker.to_sklearn()
