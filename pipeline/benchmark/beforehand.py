@@ -12,7 +12,7 @@ from pyarrow import dataset
 from pyarrow.parquet import filters_to_expression
 
 from pipeline.benchmark import cautions, dummy, measure
-from pipeline.benchmark.split_cautions import of_split
+from pipeline.benchmark.split_cautions import ranked_of_split
 from pipeline.benchmark.task import Job, Task
 from pipeline.data.files import Filter, parquet_files
 from pipeline.data.schema import kind_of
@@ -30,12 +30,14 @@ def before_runs(task: Task, job: Job) -> tuple[list[str], dict[str, float]]:
     """
     noted: list[str] = []
     baseline: dict[str, float] = {}
+    lacking = "The table was not looked through"
     try:
         noted += of_task(task, job)
+        lacking = "No dummy was scored"
         baseline |= dummy.baseline(task, job)
     except Exception as error:
         why = " ".join(str(error).split())
-        noted.append(f"The table was not looked through: {type(error).__name__}: {why}")
+        noted.insert(0, f"{lacking}: {type(error).__name__}: {why}")
     return noted, baseline
 
 
@@ -51,18 +53,16 @@ def of_task(task: Task, job: Job) -> list[str]:
     table, split = _read(job.path), measure.typed_split(task.split(job.split)[1], job.path)
     train, test = (_chosen(table, rows) for rows in (split.train, split.test))
     what = task.target, task.kind
-    found = cautions.of_table(table, *what, task.columns, test=test & ~train)
+    found = cautions.ranked_of_table(table, *what, task.columns, test=test & ~train)
     if task.kind in dummy.WITHOUT:
-        return found
+        return cautions.in_rank([found])
     frame = cautions.sample(table, task.target, task.columns)
     here, there = (frame[chosen[frame.index]] for chosen in (train, test))
     # What is the same for all rows of a group divides them too; texts are names of groups sooner.
     names = sorted(map(str, frame.columns), key=lambda name: kind_of(frame[name]) != "text")
     split_by = next(filter(partial(_divides, here, there), names), "")
-    return [
-        *found,
-        *of_split(here, there, task.target, task.columns, task.kind, groups=split_by),
-    ]
+    parted = ranked_of_split(here, there, task.target, task.columns, task.kind, split_by)
+    return cautions.in_rank([found, parted])
 
 
 def _divides(train: pd.DataFrame, test: pd.DataFrame, name: str) -> bool:

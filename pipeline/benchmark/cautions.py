@@ -1,15 +1,17 @@
 """Cautions: what to know of a table before a score is believed; `split_cautions` has the rest.
 
-Each is a sentence that names columns and numbers, and a way out. They look at a sample of the
-rows, the same one each time, and cost some seconds at most.
+Each is a sentence that names columns and numbers, and a way out. First comes what makes a score
+worthless, then what costs quality, then remarks. They look at a sample of the rows, the same one
+each time, and cost some seconds at most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from shlex import quote
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -53,9 +55,11 @@ FEW_ROWS = 400
 RARE, FEWEST = 0.05, 20
 """Share and rows of a class below which it deserves a word."""
 MOSTLY_MISSING = 0.5
-NEARLY_CONSTANT = 0.999
 REPEATED = 0.01
 """Share of repeated rows that deserves a word."""
+
+Ranked: TypeAlias = tuple[list[str], list[str], list[str]]
+"""What makes a score worthless, what costs quality, and remarks."""
 
 
 def of_table(
@@ -91,26 +95,37 @@ def of_table(
     >>> of_table(rows, "y", "binary", ["x"])[0]
     "'x' is the target under another name: leave it out (IGNORE=x)."
     """
+    return in_rank([ranked_of_table(table, target, kind, features, by_time, groups, test)])
+
+
+def ranked_of_table(
+    table: pa.Table | pd.DataFrame, target: str, kind: str, features: Sequence[str],
+    by_time: str = "", groups: str = "", test: np.ndarray | None = None,
+) -> Ranked:  # fmt: skip
+    """Return the same by rank."""
     names = [str(name) for name in features if name != target]
     everything = _Table(table, target, kind, names, test)
     with np.errstate(all="ignore"):
-        return list(_every(everything, by_time, groups))
+        return _every(everything, by_time, groups)
 
 
-def _every(table: _Table, by_time: str, groups: str) -> Iterator[str]:
+def in_rank(found: Iterable[Ranked]) -> list[str]:
+    """Return all cautions, those of the first rank first."""
+    return [*chain.from_iterable(chain.from_iterable(zip(*found, strict=True)))]
+
+
+def _every(table: _Table, by_time: str, groups: str) -> Ranked:
     if table.kind in ("ranking", "clusters"):
-        yield from _columns(table)
-        return
+        return [], [], [*_columns(table)]
+    worthless: list[str] = []
+    costly: list[str] = []
     if len(table.frame) >= FEWEST and table.target.distinct > 1:
-        yield from _target(table)
-        yield from _leaks(table)
-        yield from _repeats(table)
+        worthless = [*_leaks(table), *_repeats(table)]
         grouped = [] if groups else [*_groups(table)]
-        yield from grouped
-        yield from [] if by_time else _times(table, together=bool(groups or grouped))
-        yield from _ids(table)
-    yield from _columns(table)
-    yield from _size(table)
+        worthless += grouped
+        worthless += [] if by_time else _times(table, together=bool(groups or grouped))
+        costly = [*_target(table), *_ids(table)]
+    return worthless, costly + [*_size(table)], [*_columns(table)]
 
 
 class _Table:
@@ -423,15 +438,6 @@ def _columns(table: _Table) -> Iterator[str]:
             f"{_names(constant)} {'has' if len(constant) == 1 else 'have'} one value or none: "
             "nothing can be learnt from it."
         )
-    flags = [c.name for c in table.columns if c.distinct == 1 and c.gaps]
-    if flags:
-        yield f"{_names(flags)}: one value or none in each row, which count as two values."
-    nearly = [c.name for c in table.columns if c.distinct > 1 and _most_common(c) > NEARLY_CONSTANT]
-    if nearly:
-        yield (
-            f"{_names(nearly)} {'has' if len(nearly) == 1 else 'have'} the same value in more than "
-            f"{percent(NEARLY_CONSTANT)} of the rows."
-        )
     n = max(len(table.frame), 1)
     lost = {
         c.name: c.gaps / n
@@ -443,16 +449,10 @@ def _columns(table: _Table) -> Iterator[str]:
         yield f"Mostly missing: {said}{rest(len(lost))}."
 
 
-def _most_common(column: CodedColumn) -> float:
-    return float(np.bincount(column.codes + 1).max() / max(len(column.codes), 1))
-
-
 def _size(table: _Table) -> Iterator[str]:
     n = len(table.frame)
     if n < FEW_ROWS:
-        width = f": an accuracy is known to ±{0.98 / max(n // 4, 1) ** 0.5:.2f} at worst"
-        known = "" if table.kind == "regression" else width
-        yield f"{n} rows: a quarter of them are {n // 4} to judge by{known}."
+        yield f"{n} rows: a quarter of them are {n // 4} to judge by."
     if table.all_columns > MOST_COLUMNS:
         yield f"Only the first {MOST_COLUMNS:,} columns were looked through."
     if table.all_columns >= n:

@@ -73,7 +73,8 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
         if options.pages:
             render(measured, draft)
     finished.drop()
-    Console().print(terminal_report(measured))
+    rest = folder / ("index.html" if options.pages else "results.json")
+    Console().print(terminal_report(measured, rest))
 
 
 def is_current(comparison: Comparison, folder: Path) -> bool:

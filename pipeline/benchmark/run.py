@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -81,9 +80,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 def cautions_of(record: RunRecord) -> list[str]:
     """Return what is to be known before a score is believed: of the table, and of the scores."""
-    runs = record.pipelines
-    doubts = (scores.doubts(r.pipeline, r.metrics, record.baseline, r.rows_test) for r in runs)
-    return [*record.cautions, *chain.from_iterable(doubts)]
+    runs = [(r.pipeline, r.metrics, record.baseline, r.rows_test) for r in record.pipelines]
+    return scores.with_doubts(record.cautions, runs)
 
 
 @dataclass(frozen=True)

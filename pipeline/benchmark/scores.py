@@ -5,7 +5,8 @@ Pure functions over records; see `pipeline.benchmark.dummy`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from math import isclose
 
 from pipeline.benchmark.report.format import beside_dummy, score
@@ -16,6 +17,8 @@ PERFECT = 0.999
 """Of a metric whose best value is 1."""
 _BEST_IS_ONE = {"accuracy", "auc", "f1", "kappa", "precision", "r2", "recall"}
 _BEST_IS_ZERO = {"brier", "deviance", "error", "loss", "mae", "mape", "mse", "rmse"}
+SHOWN = 8
+"""Cautions that a terminal shows."""
 BLURRED = 0.02
 """Half the interval of a metric beyond which the test rows are too few to say more."""
 
@@ -58,29 +61,56 @@ def smaller_is_better(metric: str) -> bool:
     return not _BEST_IS_ZERO.isdisjoint(metric.lower().split("_"))
 
 
-def every_doubt(results: Results) -> Iterator[str]:
-    """Yield what makes the scores of a comparison doubtful."""
-    for pipeline in results.pipelines:
-        cell = measured(results, pipeline.name, REFERENCE)
-        if cell is not None:
-            yield from doubts(pipeline.name, cell.metrics, results.baseline, results.task.rows_test)
+def every_caution(results: Results) -> list[str]:
+    """Return what is to be known before the scores of a comparison are believed."""
+    cells = {p.name: measured(results, p.name, REFERENCE) for p in results.pipelines}
+    found = [(name, cell.metrics) for name, cell in cells.items() if cell is not None]
+    rows = results.task.rows_test
+    return with_doubts(results.cautions, [(*each, results.baseline, rows) for each in found])
+
+
+def with_doubts(
+    cautions: Sequence[str],
+    runs: Sequence[tuple[str, Mapping[str, float], Mapping[str, float], int]],
+) -> list[str]:
+    """Return the cautions of a table among what the scores themselves tell, the worst first.
+
+    Parameters
+    ----------
+    cautions : sequence of str
+    runs : sequence of tuple
+        Of each pipeline, what `doubts` takes and the number of test rows.
+    """
+    told = chain.from_iterable(doubts(*run[:3]) for run in runs)
+    blurred = chain.from_iterable(_blurred(name, values, n) for name, values, _, n in runs)
+    return [*told, *cautions, *blurred]
+
+
+def in_terminal(cautions: Sequence[str], where: object) -> Iterator[str]:
+    """Yield the lines of the first cautions, and where the others are.
+
+    >>> [*in_terminal(["'x' is a copy of the target."], "record.json")]
+    ["caution: 'x' is a copy of the target."]
+    """
+    yield from (f"caution: {caution}" for caution in cautions[:SHOWN])
+    if len(cautions) > SHOWN:
+        yield f"{len(cautions) - SHOWN} more cautions: {where}"
 
 
 def doubts(
-    pipeline: str, metrics: Mapping[str, float], baseline: Mapping[str, float], rows_test: int
+    pipeline: str, metrics: Mapping[str, float], baseline: Mapping[str, float]
 ) -> Iterator[str]:
-    """Yield what makes the scores of a pipeline doubtful, a sentence each.
+    """Yield what makes the scores of a pipeline worthless, a sentence each.
 
     Parameters
     ----------
     pipeline : str
     metrics, baseline : mapping of str to float
         Its values, and the dummy's.
-    rows_test : int
 
     Examples
     --------
-    >>> [*doubts("linear", {"r2": -0.81}, {"r2": 0.0}, 5_000)]
+    >>> [*doubts("linear", {"r2": -0.81}, {"r2": 0.0})]
     ['linear is worse than a dummy that looks at no column: r2 -0.810, dummy 0.000.']
     """
     both = [name for name in metrics if name in baseline]
@@ -88,7 +118,7 @@ def doubts(
     worse = [n for n in both if n not in same and _better(n, baseline[n], metrics[n])]
     if same and (len(same) == len(both) or "roc_auc" in same):
         said = _beside(both, metrics, baseline)
-        yield f"{pipeline} answers alike for all rows, as a dummy does: {said}."
+        yield f"{pipeline} is no better than a dummy that answers alike for all rows: {said}."
     elif worse:
         said = _beside(worse, metrics, baseline)
         yield f"{pipeline} is worse than a dummy that looks at no column: {said}."
@@ -98,6 +128,9 @@ def doubts(
             f"{pipeline} is all but perfect ({said}): look for a column that is known only after "
             "the target is, and for the same rows in both parts."
         )
+
+
+def _blurred(pipeline: str, metrics: Mapping[str, float], rows_test: int) -> Iterator[str]:
     accuracy = metrics.get("accuracy", 1.0)
     if 0 <= accuracy <= 1 and rows_test:
         reach = 1.96 * (accuracy * (1 - accuracy) / rows_test) ** 0.5

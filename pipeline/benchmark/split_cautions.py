@@ -11,8 +11,10 @@ from pipeline.benchmark.cautions import (
     MOST_COLUMNS,
     NAMED,
     REPEATED,
+    Ranked,
     as_texts_if_mixed,
     hashes,
+    in_rank,
     most_rows,
     occur_again,
     percent,
@@ -59,8 +61,16 @@ def of_split(
     >>> of_split(rows[:300], rows[200:], "y", ["x", "z"], "regression")
     ['50.0 % of the test rows are among the training rows: scores are too good; remove the copies.']
     """
+    return in_rank([ranked_of_split(train, test, target, features, kind, groups)])
+
+
+def ranked_of_split(
+    train: pd.DataFrame, test: pd.DataFrame, target: str, features: Sequence[str], kind: str,
+    groups: str = "",
+) -> Ranked:  # fmt: skip
+    """Return the same by rank."""
     if kind in ("ranking", "clusters") or not len(train) or not len(test):
-        return []
+        return [], [], []
     train, test = to_pandas(train), to_pandas(test)
     train[target], test[target] = as_texts_if_mixed(train[target]), as_texts_if_mixed(test[target])
     counts = [part[groups].nunique() if groups else len(part) for part in (train, test)]
@@ -68,11 +78,9 @@ def of_split(
     names = [name for name in names if kind_of(train[name].infer_objects()) != "other"]
     inside = [name for name in names if name != groups]
     with np.errstate(all="ignore"):
-        return [
-            *_answers(train[target], test[target], kind),
-            *_shared(train[names], test[names]),
-            *_drifted(train[inside], test[inside], sum(1 / max(count, 1) for count in counts)),
-        ]
+        drifted = _drifted(train[inside], test[inside], sum(1 / max(n, 1) for n in counts))
+        answers = _answers(train[target], test[target], kind)
+        return [*_shared(train[names], test[names])], [*answers, *drifted], []
 
 
 def _answers(train: pd.Series, test: pd.Series, kind: str) -> Iterator[str]:

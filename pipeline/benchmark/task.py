@@ -76,7 +76,7 @@ class Task:
     metrics : mapping of str to callable
         ``metric(y_true, predicted)``, from :mod:`sklearn.metrics`, whose functions get the
         classes or the probabilities that they read; of a ranking, of matrices with a query in
-        each row. What else reads something else is wrapped by a function of
+        each row. One of your own that reads something else is wrapped by a function of
         :mod:`pipeline.benchmark.metrics`.
     margins : mapping of str to float
         Largest absolute difference from the reference that counts as equal.
@@ -362,6 +362,19 @@ def facts(name: str) -> Facts:
     generated = isinstance(rows, dict)
     download, folder = getattr(data, "DOWNLOAD", ""), getattr(data, "NAME", "")
     return Facts(kind, rows[kind] if generated else rows, download, folder, generated)
+
+
+def rows_of_own(name: str, home: Path) -> int:
+    """Return the rows of the data of a task of one's own; 0 if there are none."""
+    path = home / name / f"{name}.parquet"
+    if not path.is_file():
+        return 0
+    from pyarrow import ArrowException, parquet  # The list of the others does without.
+
+    try:
+        return int(parquet.read_metadata(path).num_rows)
+    except (OSError, ArrowException):
+        return 0
 
 
 def _check_package() -> None:

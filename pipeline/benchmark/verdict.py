@@ -70,7 +70,8 @@ class Verdict:
     scores : tuple of str
         The first metric of each pipeline, beside the dummy's.
     cautions : tuple of str
-        What is to be known before a score is believed, of the table and of the scores.
+        What is to be known before a score is believed, of the scores and of the table, the worst
+        first.
     kind : {"comparable", "CPU only", "not comparable"}
         What may be concluded at all.
     badge : str
@@ -104,7 +105,7 @@ def verdict(results: Results) -> Verdict:
     headlines = tuple(_headlines(results))
     return Verdict(
         scores=tuple(scores.lines(results)),
-        cautions=(*results.cautions, *scores.every_doubt(results)),
+        cautions=tuple(scores.every_caution(results)),
         kind=kind,
         badge=badge,
         headlines=headlines,

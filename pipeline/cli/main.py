@@ -67,6 +67,7 @@ def run_(
 ) -> None:  # fmt: skip
     """Train and judge each pipeline of TASK once; keep models and predictions."""
     from pipeline.benchmark.run import PredictedBatch, cautions_of
+    from pipeline.benchmark.scores import in_terminal
     from pipeline.distributed.cluster import optional_cluster
     from pipeline.system import profiler
     from pipeline.system.atomic import publishing
@@ -82,8 +83,8 @@ def run_(
         progress(task, batch.steps) as line,
     ):
         record = batch.run(draft, line)
-    for caution in cautions_of(record):
-        click.echo(f"caution: {caution}")
+    for line_ in in_terminal(cautions_of(record), folder / "record.json"):
+        click.echo(line_)
     click.echo(f"results: {folder}")
 
 
@@ -227,7 +228,10 @@ def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -
 
 
 @commands.command("list")
-def list_() -> None:
+@click.option(
+    "--data-home", "home", type=click.Path(path_type=Path), default=Path("data"), show_default=True
+)
+def list_(home: Path) -> None:
     """List the tasks."""
     from pipeline.benchmark import task
 
@@ -237,7 +241,8 @@ def list_() -> None:
         except ConfigError as error:
             click.echo(f"{name:18} not listed: {error}")
             continue
-        size = f"{facts.rows:,}" if facts.rows else "?"
+        rows = facts.rows or task.rows_of_own(name, home)
+        size = f"{rows:,}" if rows else "?"
         about = f"{facts.kind:10} {size:>10} rows  {facts.needs:29} {summary}"
         click.echo(f"{name:18} {about}")
 

@@ -452,6 +452,13 @@ def test_a24_predict_says_what_is_missing_and_which_models_there_are(workspace) 
     assert "IN, OUT" in call("predict", "runs/own/boosting.model").err
 
 
+def test_a_task_of_ones_own_is_listed_with_its_rows(workspace) -> None:
+    take(written(simple()))
+    assert re.search(rf"own +regression +{ROWS} rows", call("list").out)
+    Path("data/own/own.parquet").unlink()
+    assert re.search(r"own +regression +\? rows", call("list").out)
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
 def test_a_table_of_a_script_is_a_task_too(workspace, kind) -> None:
     import polars

@@ -178,8 +178,8 @@ def test_cautions_are_those_of_the_table_and_those_of_the_scores() -> None:
     assert verdict(results).cautions == tuple(results.cautions)
     worse = fixtures.with_cell(results, "forest", "reference", metrics={"log_loss": 0.6})
     assert verdict(worse).cautions == (
-        *results.cautions,
         "forest is worse than a dummy that looks at no column: log_loss 0.600, dummy 0.548.",
+        *results.cautions,
     )
 
 
@@ -206,9 +206,18 @@ def test_cautions_are_those_of_the_table_and_those_of_the_scores() -> None:
 def test_doubtful_scores_are_said(
     metrics: dict[str, float], baseline: dict[str, float], rows: int, said: list[str]
 ) -> None:
-    found = [*scores.doubts("p", metrics, baseline, rows)]
+    found = scores.with_doubts([], [("p", metrics, baseline, rows)])
     assert len(found) == len(said)
     assert all(words in sentence for words, sentence in zip(said, found, strict=True))
+
+
+def test_what_makes_scores_worthless_is_said_first_and_a_terminal_says_where_the_rest_is() -> None:
+    runs = [("p", {"accuracy": 0.4}, {"accuracy": 0.5}, 99)]
+    every = scores.with_doubts(list("abcdefgh"), runs)
+    assert [each[:4] for each in every] == ["p is", *"abcdefgh", "p: o"]
+    *first, last = scores.in_terminal(every, "record.json")
+    assert first == [f"caution: {each}" for each in every[:8]]
+    assert last == "2 more cautions: record.json"
 
 
 def test_the_best_pipeline_is_that_of_the_best_first_metric() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
@@ -10,16 +12,24 @@ from rich.text import Text
 from pipeline.benchmark.report.format import MISSING, clean, score, seconds
 from pipeline.benchmark.report.tables import TONES, absence, pairs, span
 from pipeline.benchmark.results import Results
+from pipeline.benchmark.scores import in_terminal
 from pipeline.benchmark.statistics import FEW, cell_parity, measured, speed
 from pipeline.benchmark.verdict import verdict
 
 _STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}
 
 
-def terminal_report(results: Results) -> Group:
-    """Return the table, and what is to be known before a score is believed."""
-    lines = [_text(f"caution: {caution}") for caution in verdict(results).cautions]
-    return Group(terminal_table(results), *lines)
+def terminal_report(results: Results, rest: Path = Path("results.json")) -> Group:
+    """Return the table, and the first of what is to be known before a score is believed.
+
+    Parameters
+    ----------
+    results : Results
+    rest : Path
+        The file that has all of it.
+    """
+    lines = in_terminal(verdict(results).cautions, rest)
+    return Group(terminal_table(results), *map(_text, lines))
 
 
 def terminal_table(results: Results) -> Table:
