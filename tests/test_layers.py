@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,18 @@ def test_an_import_to_the_left_is_found(tmp_path: Path) -> None:
         "def f():\n    from pipeline.planning.plan import Plan\n    import pipeline.errors\n"
     )
     assert leftward(file, "data") == ["pipeline.planning.plan.Plan"]
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Not for types nor within a function either; `pipeline` itself offers what is below it."""
+    files = [f for folder in ("pipeline", "datasets", "tasks", "tools") for f in modules(folder)]
+    known = {".".join(f.relative_to(ROOT).with_suffix("").parts): f for f in files}
+    known = {name.removesuffix(".__init__"): f for name, f in known.items()}
+    edges = {
+        name: {n if n in known else n.rpartition(".")[0] for n in imported(file)} & known.keys()
+        for name, file in known.items()
+    }
+    TopologicalSorter({name: every - {name, "pipeline"} for name, every in edges.items()}).prepare()
 
 
 def test_the_ground_imports_nothing_of_ours() -> None:

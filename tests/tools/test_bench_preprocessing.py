@@ -17,7 +17,8 @@ from tests.tools.bench_records import MIB, cell, results
 from tools.bench import claim, preprocessing, report
 from tools.bench.claim import Ask
 from tools.bench.preprocessing import Job, apart_by, work
-from tools.bench.variants import TRUTH, VARIANTS, WAYS, Rowset, read_object, read_text
+from tools.bench.rowset import Rowset
+from tools.bench.variants import TRUTH, VARIANTS, WAYS, read_object, read_text
 
 NEEDS = {"polars": "polars", "skrub": "skrub"}
 pytestmark = pytest.mark.slow
@@ -95,11 +96,11 @@ def test_objects_hold_the_texts_of_the_file(made) -> None:
 
 def test_polars_treats_missing_and_unseen_values_as_scikit_learn_does(made, monkeypatch) -> None:
     pl = pytest.importorskip("polars")
-    from tools.bench import variants
+    from tools.bench import rowset
     from tools.bench.by_hand import ByHand
 
-    names = variants.Columns(["number"], ["few"], ["many"], "target")
-    monkeypatch.setitem(variants.COLUMNS, "mixed", names)
+    names = rowset.Columns(["number"], ["few"], ["many"], "target")
+    monkeypatch.setitem(rowset.COLUMNS, "mixed", names)
     table = made("synthetic", 100)
     seen = {
         "number": [1.0, None, 3.0, 8.0] * 10,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from tasks.flights import folds
-from tools.bench.variants import Rowset
+from tools.bench.rowset import Rowset
 
 _FOLDS = 5
 Floats = npt.NDArray[np.float64]

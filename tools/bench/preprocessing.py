@@ -27,7 +27,8 @@ from pipeline.system import environment
 from tools.bench import apart, mixed, record, report
 from tools.bench.claim import Ask, Case, Claim, here
 from tools.bench.record import Cell, Report, Results, Run
-from tools.bench.variants import REFERENCE, TRUTH, VARIANTS, WAYS, Rowset
+from tools.bench.rowset import Rowset
+from tools.bench.variants import REFERENCE, TRUTH, VARIANTS, WAYS
 
 CHUNK = 65_536
 """Rows that are compared at a time."""
