@@ -97,10 +97,10 @@ class Link:
     href: str
 
 
-def render_html(title: str, *parts: Lines | HtmlTable | Link) -> str:
+def render_parts(title: str, *parts: Lines | HtmlTable | Link) -> str:
     """Return what ``_repr_html_`` returns.
 
-    >>> "<td>&lt;b&gt;</td>" in render_html("Steps", HtmlTable(["step"], [["<b>"]]))
+    >>> "<td>&lt;b&gt;</td>" in render_parts("Steps", HtmlTable(["step"], [["<b>"]]))
     True
     """
     return _template().render(title=title, parts=parts)

@@ -141,7 +141,7 @@ class ExecutionLog:
             for e in self.entries
         ]  # fmt: skip
         title = f"{len(rows)} calls in {self.seconds(*{e.call for e in self.entries}):.3f} s"
-        return notebook.render_html(title, notebook.HtmlTable(columns, rows, numbers=columns[3:6]))
+        return notebook.render_parts(title, notebook.HtmlTable(columns, rows, numbers=columns[3:6]))
 
 
 _within: ContextVar[str] = ContextVar("within", default="")

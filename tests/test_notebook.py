@@ -120,8 +120,8 @@ def test_what_differs_is_told_in_the_certificate(model: pipeline.Accelerated) ->
 
 def test_numbers_stand_to_the_right() -> None:
     table = notebook.HtmlTable(["a", "n"], [["x", 1]], numbers=["n"])
-    assert '<td class="number">1</td>' in notebook.render_html("title", table)
+    assert '<td class="number">1</td>' in notebook.render_parts("title", table)
 
 
 def test_what_is_empty_is_not_shown() -> None:
-    assert "Before" not in notebook.render_html("title", notebook.Lines([], "Before", "caution"))
+    assert "Before" not in notebook.render_parts("title", notebook.Lines([], "Before", "caution"))

@@ -41,7 +41,7 @@ class Report(results.Results, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         found, (head, rows) = verdict(self), as_texts(self)
-        return notebook.render_html(
+        return notebook.render_parts(
             self.task.title,
             notebook.Link("Report:", self.page, quote(self.page)),
             notebook.Lines(found.scores),

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table as Shown
 
 from pipeline.benchmark.report.format import MISSING, seconds
-from pipeline.benchmark.report.tables import ReportTable, Row, outcome, row, span
+from pipeline.benchmark.report.table import ReportTable, Row, row
+from pipeline.benchmark.report.tables import outcome, span
 from pipeline.benchmark.results import Cell, Results
 from pipeline.benchmark.statistics import ratio
 from pipeline.errors import DataError

@@ -190,7 +190,7 @@ class NewTask:
         meant, used = meanings(self.columns), self.columns.by_name()
         rows = [(name, meant[role]) for role, names in used.items() for name in names]
         rows += [(name, f"not used: {why}") for name, why in self.columns.unused.items()]
-        return notebook.render_html(
+        return notebook.render_parts(
             self._title,
             notebook.Lines([*self._of_target(), f"judged on: {self.split}", *self.notes]),
             notebook.Lines(self.cautions, "Before a score is believed:", "caution"),

@@ -120,7 +120,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         holds = "answers" if self.holds else "does not answer"
         about = f"{self.rows:,} rows, given as {self.passed}; at most {self.differing:.2%} may "
         about += f"differ by more than rtol={self.rtol:g}, atol={self.atol:g}"
-        return notebook.render_html(
+        return notebook.render_parts(
             f"The lifted model {holds} as the one on {self.device!r} does",
             notebook.Lines([about]),
             notebook.HtmlTable(columns, rows, numbers=columns[2:4]),

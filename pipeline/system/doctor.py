@@ -91,7 +91,7 @@ class Diagnosis:
     def _repr_html_(self) -> str:
         problems = [f"{each.kind}: {each.what}; to fix it: {each.fix}" for each in self.problems]
         rows = [(each.name, each.version or "missing", each.wants) for each in self.packages]
-        return notebook.render_html(
+        return notebook.render_parts(
             f"auto would use {self.device} ({self.device_why})",
             notebook.Lines(problems or ["No problems found."], kind="caution" * bool(problems)),
             notebook.HtmlTable(("This machine", ""), _facts(self)),

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from pipeline.benchmark.publish import render
-from pipeline.benchmark.report import html, markdown, tables
+from pipeline.benchmark.report import cards, html, markdown, table, tables
 from pipeline.benchmark.report.format import seconds
 from pipeline.benchmark.report.panels import PANELS
-from pipeline.benchmark.report.tables import ReportTable, row
+from pipeline.benchmark.report.table import ReportTable, row
 from pipeline.benchmark.report.terminal import terminal_report, terminal_table
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.statistics import speed, stages
@@ -179,7 +179,7 @@ def test_both_files_hold_the_derived_numbers_and_sentences(results: Results, sou
     for said in (found.badge, *(line.text for line in found.headlines), *found.caveats):
         assert " ".join(said.replace("\x1b", "\ufffd").split()) in page
         assert markdown.text(said) in plain
-    for pipeline, variant in tables.pairs(results):
+    for pipeline, variant in table.pairs(results):
         item = speed(results, pipeline, variant)
         parts = stages(results, pipeline, variant).values()
         values = [seconds(part) for part in parts]
@@ -270,7 +270,7 @@ def test_the_terminal_table_shows_each_cell_and_obeys_no_markup(results: Results
     with console.capture() as capture:
         console.print(terminal_table(results))
     shown = capture.get()
-    for pipeline, variant in tables.pairs(results):
+    for pipeline, variant in table.pairs(results):
         item = speed(results, pipeline, variant)
         if item:
             assert seconds(item.median) in shown
@@ -297,12 +297,12 @@ def test_the_terminal_shows_the_metric_the_dummy_and_the_cautions_in_80_columns(
 def test_the_classes_are_named_and_which_is_positive() -> None:
     results = fixtures.normal()
     known = replace(results.task, classes=["early", "late"], positive="late", test="month > 9")
-    card = dict(tables.fairness(replace(results, task=known)))
+    card = dict(cards.fairness(replace(results, task=known)))
     assert card["Classes"] == "early, late (positive)"
     assert card["Rows to test"] == "month > 9"
     many = replace(known, classes=[f"c{i}" for i in range(45)], positive="")
-    assert dict(tables.fairness(replace(results, task=many)))["Classes"].endswith("and 15 more")
-    assert "Classes" not in dict(tables.fairness(results))
+    assert dict(cards.fairness(replace(results, task=many)))["Classes"].endswith("and 15 more")
+    assert "Classes" not in dict(cards.fairness(results))
 
 
 def test_a_ragged_table_is_refused() -> None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from pipeline.benchmark.report.format import integer, seconds, short
-from pipeline.benchmark.report.tables import TONES, pairs
+from pipeline.benchmark.report.table import TONES, pairs
 from pipeline.benchmark.results import STAGES, Cell, Results
 from pipeline.benchmark.scaling import POOR, Curve, curve, model
 from pipeline.benchmark.statistics import OTHER, Ratio, Speed, measured, speed, stages

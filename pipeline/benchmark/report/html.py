@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from pipeline.benchmark.report.format import MISSING, clean, integer, score
 from pipeline.benchmark.report.panels import PANELS
-from pipeline.benchmark.report.tables import TONES, TableCell
+from pipeline.benchmark.report.table import TONES, TableCell
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.scores import best_pipeline, first_metric
 from pipeline.benchmark.statistics import cell_parity, speed

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pipeline.benchmark.report.cards import Card
 from pipeline.benchmark.report.format import clean
 from pipeline.benchmark.report.panels import PANELS
-from pipeline.benchmark.report.tables import Card, ReportTable
+from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.results import Results
 
 _RULES = {"l": ":---", "r": "---:"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from pipeline.benchmark.report import figures, tables
-from pipeline.benchmark.report.tables import ReportTable
+from pipeline.benchmark.report import cards, figures, tables
+from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.results import STAGES, Results
 from pipeline.benchmark.statistics import OTHER
 from pipeline.benchmark.verdict import verdict
@@ -125,12 +125,12 @@ def _memory(results: Results) -> Iterator[_Part]:
 
 def _machine(results: Results) -> Iterator[_Part]:
     yield _Part("heading", "The same for all")
-    yield _Part("card", tables.fairness(results))
+    yield _Part("card", cards.fairness(results))
     yield _Part("table", tables.variants_table(results), "variants-table")
     yield _Part("heading", "How the runs were made")
-    yield _Part("card", tables.protocol(results))
+    yield _Part("card", cards.protocol(results))
     yield _Part("heading", "The machine")
-    yield _Part("card", tables.machine_rows(results))
+    yield _Part("card", cards.machine_rows(results))
 
 
 def _history(results: Results) -> Iterable[_Part]:
@@ -139,7 +139,7 @@ def _history(results: Results) -> Iterable[_Part]:
 
 def _reproduce(results: Results) -> Iterator[_Part]:
     yield _Part("code", results.source.command)
-    yield _Part("card", tables.reproduction(results))
+    yield _Part("card", cards.reproduction(results))
     yield _Part("profiles", tables.profiles(results))
     yield _Part("table", tables.packages_table(results), "packages-table")
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import wraps
-from itertools import groupby
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -22,7 +18,17 @@ from pipeline.benchmark.report.format import (
     size,
     times,
 )
-from pipeline.benchmark.results import STAGES, Cell, Past, Results, TaskInfo
+from pipeline.benchmark.report.table import (
+    TONES,
+    ReportTable,
+    Row,
+    TableCell,
+    Values,
+    by_pair,
+    pairs,
+    row,
+)
+from pipeline.benchmark.results import STAGES, Cell, Past, Results
 from pipeline.benchmark.scaling import (
     FEWEST,
     FOR_POWER,
@@ -41,7 +47,6 @@ from pipeline.benchmark.statistics import (
     speed,
     stages,
 )
-from pipeline.records import Gpu
 
 NO_PLACEMENT = "No placement is recorded."
 NO_MOVEMENT = "No movement between host and device is recorded."
@@ -55,8 +60,6 @@ ALONE = (
     "One process on one machine ran at a time; no cluster took part, so no worker could be lost."
 )
 HOW_TO_SCALE = ".venv/bin/python -m pipeline compare {task} --sizes 0.1,0.3,1.0"
-MOST_CLASSES = 30
-"""Classes that are named."""
 EARLIER = 6
 """Earlier records that have a column."""
 _GAPS = {"max_difference": "Largest difference", "mean_difference": "Mean difference"}
@@ -77,100 +80,8 @@ _FORMATS: dict[str, Callable[[float], str]] = {
     "adjusted_rand": metric,
     "shared_neighbours": share,
 }
-TONES = {"faster": "good", "slower": "bad", "PASS": "good", "FAIL": "bad", "INCONCLUSIVE": "bad"}
 _PROFILE = re.compile(r"profile-\d+\.html")
 """What may be linked: a record is only data, and may come from anywhere."""
-
-
-class TableCell(NamedTuple):
-    """A text and its tone: "good", "bad", "quiet" or none. The text alone tells all."""
-
-    text: str
-    tone: str = ""
-
-
-Row = tuple[TableCell, ...]
-Values = Iterable[str | TableCell]
-Card = list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class ReportTable:
-    """Rows under a head, grouped by their first column.
-
-    Parameters
-    ----------
-    caption : str
-        What the table shows.
-    head : tuple of str
-        Names of the columns, with their units.
-    align : str
-        One letter per column: ``l`` for text, ``r`` for numbers.
-    rows : tuple of tuple of TableCell
-        As many cells per row as the head has.
-    note : str
-        How to read it; may be empty.
-    """
-
-    caption: str
-    head: tuple[str, ...]
-    align: str
-    rows: tuple[Row, ...]
-    note: str = ""
-
-    def __post_init__(self) -> None:
-        widths = {len(self.head), len(self.align), *map(len, self.rows)}
-        if len(widths) != 1:
-            raise ValueError(f"table {self.caption!r}: rows of {sorted(widths)} columns")
-
-    def groups(self) -> list[list[Row]]:
-        """Return the runs of rows that have the same first column."""
-        return [list(rows) for _, rows in groupby(self.rows, key=lambda row: row[0].text)]
-
-
-def row(*values: str | TableCell) -> Row:
-    """Make a row of texts and toned cells."""
-    return tuple(value if isinstance(value, TableCell) else TableCell(value) for value in values)
-
-
-def pairs(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield pipeline and variant of every cell that was to run, the reference included."""
-    for pipeline in results.pipelines:
-        for variant in results.variants:
-            if variant.status != "skipped":
-                yield pipeline.name, variant.name
-
-
-OfPair = Callable[[Results, str, str], Values | None]
-"""Values of a pipeline and a variant; None where they have no row."""
-
-
-def by_pair(
-    caption: str, head: Iterable[str], align: str, note: str = ""
-) -> Callable[[OfPair], Callable[[Results], ReportTable]]:
-    """Make a table with a row for each pipeline and variant that a function has values of.
-
-    Parameters
-    ----------
-    caption, note : str
-        As of `ReportTable`.
-    head : iterable of str
-        Columns after those of the pipeline and the variant.
-    align : str
-        Of these columns.
-    """
-    names = ("Pipeline", "Variant", *head)
-
-    def decorate(write: OfPair) -> Callable[[Results], ReportTable]:
-        @wraps(write)
-        def table(results: Results) -> ReportTable:
-            every = [(*pair, write(results, *pair)) for pair in pairs(results)]
-            rows = tuple(row(p, v, *values) for p, v, values in every if values is not None)
-            return ReportTable(caption, names, "ll" + align, rows, note)
-
-        return table
-
-    return decorate
 
 
 @by_pair(
@@ -494,101 +405,6 @@ def profiles(results: Results) -> list[tuple[str, str, str]]:
     return [
         (f"{p.variant} on {p.pipeline}", p.file if _PROFILE.fullmatch(p.file) else "", p.why)
         for p in results.profiles
-    ]
-
-
-def fairness(results: Results) -> Card:
-    """Return what is the same for every variant."""
-    task, data = results.task, results.data
-    return [
-        ("Task", f"{task.title} ({task.name}); target {task.target}"),
-        ("Data", f"{data.path}, {size(data.bytes)}; {data.source}; {data.licence}"),
-        ("SHA-256 of the data", data.sha256),
-        ("Split", task.split),
-        *([("Rows to train", task.train), ("Rows to test", task.test)] if task.test else []),
-        ("Rows", ", ".join(_rows(task))),
-        ("Columns", integer(task.columns)),
-        ("Target", _target(task)),
-        *([("Classes", _classes(task))] if task.classes else []),
-        *([("Weights of the rows", task.weight)] if task.weight else []),
-        ("Margins", ", ".join(f"{k} ±{v:g}" for k, v in task.margins.items()) or "none declared"),
-        ("Seed", str(results.protocol.seed)),
-    ]
-
-
-def _rows(task: TaskInfo) -> Iterator[str]:
-    """Yield how many rows each part has, and which."""
-    parts = {"train": (task.rows_train, task.train), "test": (task.rows_test, task.test)}
-    for part, (count, which) in parts.items():
-        yield f"{integer(count)} to {part}" + (f" ({which})" if which else "")
-
-
-def _target(task: TaskInfo) -> str:
-    """Describe the target; records of before there were kinds hold the share alone."""
-    if task.positive_rate is None or task.about_target:
-        weights = f"; rows are weighted by {task.weight!r}" if task.weight else ""
-        return f"{task.kind}: {task.about_target}{weights}"
-    return f"{task.kind}: class 1 is {share(task.positive_rate)} of the test rows"
-
-
-def _classes(task: TaskInfo) -> str:
-    named = [f"{name} (positive)" if name == task.positive else name for name in task.classes]
-    more = len(named) - MOST_CLASSES
-    return ", ".join(named[:MOST_CLASSES]) + (f" and {more} more" if more > 0 else "")
-
-
-def protocol(results: Results) -> Card:
-    """Return how the runs were made."""
-    plan = results.protocol
-    return [
-        ("Inside the clock", plan.clock),
-        ("Isolation", plan.isolation),
-        ("Warm-ups", f"{plan.warmups} per cell, not counted"),
-        ("Timed runs", f"{plan.repeats} per cell"),
-        ("Order", order(plan.order)),
-    ]
-
-
-def order(runs: list[str]) -> str:
-    """Write the order of the runs, with the longest streak of one cell first."""
-    if not runs:
-        return "not recorded"
-    streak = max(len(list(group)) for _, group in groupby(runs))
-    kind = "interleaved" if streak == 1 else f"up to {streak} of one cell in a row"
-    return f"{len(runs)} runs, {kind}: {', '.join(runs)}"
-
-
-def machine_rows(results: Results) -> Card:
-    """Return where the comparison ran."""
-    host = results.machine
-    threads = ", ".join(f"{name} = {value}" for name, value in host.threads.items())
-    return [
-        ("Processor", host.cpu),
-        ("Logical processors", str(host.cores)),
-        ("Threads", threads or "not recorded"),
-        ("Memory", size(host.memory_bytes)),
-        ("Load before the first run", f"{host.load_before:.2f} (one-minute average)"),
-        ("System", host.system),
-        ("Python", host.python),
-        ("GPU", "; ".join(map(_gpu, host.gpus)) or f"none used: {host.no_gpu_why or 'not said'}"),
-    ]
-
-
-def _gpu(gpu: Gpu) -> str:
-    return (
-        f"{gpu.name}, {size(gpu.memory_bytes)}, driver {gpu.driver}, "
-        f"compute capability {gpu.compute_capability}"
-    )
-
-
-def reproduction(results: Results) -> Card:
-    """Return which code ran, and when."""
-    source = results.source
-    state = "with changes that no commit holds" if source.dirty else "clean working tree"
-    return [
-        ("Commit", f"{source.commit}, {state}"),
-        ("Made", results.created),
-        ("Record", f"results.json, schema {results.schema}"),
     ]
 
 

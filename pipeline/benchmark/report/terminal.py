@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.benchmark.report.format import MISSING, clean, score, seconds
-from pipeline.benchmark.report.tables import TONES, absence, pairs, span
+from pipeline.benchmark.report.table import TONES, pairs
+from pipeline.benchmark.report.tables import absence, span
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.scores import in_terminal
 from pipeline.benchmark.statistics import FEW, cell_parity, measured, speed

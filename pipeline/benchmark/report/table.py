@@ -1,0 +1,103 @@
+"""A table of the report, as text: what every form of the report writes it from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from itertools import groupby
+from typing import NamedTuple
+
+from pipeline.benchmark.results import Results
+
+TONES = {"faster": "good", "slower": "bad", "PASS": "good", "FAIL": "bad", "INCONCLUSIVE": "bad"}
+
+
+class TableCell(NamedTuple):
+    """A text and its tone: "good", "bad", "quiet" or none. The text alone tells all."""
+
+    text: str
+    tone: str = ""
+
+
+Row = tuple[TableCell, ...]
+Values = Iterable[str | TableCell]
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """Rows under a head, grouped by their first column.
+
+    Parameters
+    ----------
+    caption : str
+        What the table shows.
+    head : tuple of str
+        Names of the columns, with their units.
+    align : str
+        One letter per column: ``l`` for text, ``r`` for numbers.
+    rows : tuple of tuple of TableCell
+        As many cells per row as the head has.
+    note : str
+        How to read it; may be empty.
+    """
+
+    caption: str
+    head: tuple[str, ...]
+    align: str
+    rows: tuple[Row, ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        widths = {len(self.head), len(self.align), *map(len, self.rows)}
+        if len(widths) != 1:
+            raise ValueError(f"table {self.caption!r}: rows of {sorted(widths)} columns")
+
+    def groups(self) -> list[list[Row]]:
+        """Return the runs of rows that have the same first column."""
+        return [list(rows) for _, rows in groupby(self.rows, key=lambda row: row[0].text)]
+
+
+def row(*values: str | TableCell) -> Row:
+    """Make a row of texts and toned cells."""
+    return tuple(value if isinstance(value, TableCell) else TableCell(value) for value in values)
+
+
+def pairs(results: Results) -> Iterator[tuple[str, str]]:
+    """Yield pipeline and variant of every cell that was to run, the reference included."""
+    for pipeline in results.pipelines:
+        for variant in results.variants:
+            if variant.status != "skipped":
+                yield pipeline.name, variant.name
+
+
+OfPair = Callable[[Results, str, str], Values | None]
+"""Values of a pipeline and a variant; None where they have no row."""
+
+
+def by_pair(
+    caption: str, head: Iterable[str], align: str, note: str = ""
+) -> Callable[[OfPair], Callable[[Results], ReportTable]]:
+    """Make a table with a row for each pipeline and variant that a function has values of.
+
+    Parameters
+    ----------
+    caption, note : str
+        As of `ReportTable`.
+    head : iterable of str
+        Columns after those of the pipeline and the variant.
+    align : str
+        Of these columns.
+    """
+    names = ("Pipeline", "Variant", *head)
+
+    def decorate(write: OfPair) -> Callable[[Results], ReportTable]:
+        @wraps(write)
+        def table(results: Results) -> ReportTable:
+            every = [(*pair, write(results, *pair)) for pair in pairs(results)]
+            rows = tuple(row(p, v, *values) for p, v, values in every if values is not None)
+            return ReportTable(caption, names, "ll" + align, rows, note)
+
+        return table
+
+    return decorate
