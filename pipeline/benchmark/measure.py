@@ -28,7 +28,7 @@ from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.planning.choose import choose_by_size
 from pipeline.planning.classify import named_steps
-from pipeline.preprocessing.engine.build import leaves
+from pipeline.preprocessing.engine.tree import leaves
 from pipeline.system.devices import choose, prepare_memory
 from pipeline.trace import Event
 from pipeline.typing import Estimator, Table, Target

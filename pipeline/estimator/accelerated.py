@@ -43,8 +43,8 @@ from pipeline.planning.classify import rows_of, takes_sparse
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import Plan
 from pipeline.planning.source_code import code
-from pipeline.preprocessing.engine.build import obstacles_to_batches
 from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.engine.unsupported import obstacles_to_batches
 from pipeline.preprocessing.transformers.target_encoder import ahead
 from pipeline.system.devices import Choice, prepare_memory
 from pipeline.trace import ExecutionLog, execution_log

@@ -24,7 +24,7 @@ from pipeline.data.schema import Schema, kind_of
 from pipeline.data.target import check_target, tell_order
 from pipeline.errors import DataError, in_words_of
 from pipeline.planning.classify import Kind, Node, Rows
-from pipeline.preprocessing.engine.build import columns_read
+from pipeline.preprocessing.engine.tree import columns_read
 from pipeline.typing import Estimator, Name, ReadParams, Table, Target
 
 

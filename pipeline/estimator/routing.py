@@ -18,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from pipeline.data import target
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.planning.classify import classify_step, named_steps
-from pipeline.preprocessing.engine import build
+from pipeline.preprocessing.engine import tree
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator, ReadParams, Table
@@ -96,7 +96,7 @@ def route_to_last(model: Estimator, method: str, params: ReadParams) -> dict[str
         asked, last = route(model, method, params)
         refuse_metadata(asked, f"transformers take X alone in {method}")
         return last
-    if method in BY_ROUTING and type(model.estimator) in build.CONTAINERS:
+    if method in BY_ROUTING and type(model.estimator) in tree.CONTAINERS:
         _raise_for_params(params, model.estimator, method)
     return dict(params)
 
@@ -172,7 +172,7 @@ def _check_taken(asked: Requested) -> None:
 
 
 def _has(program: Program, transformer: Estimator) -> bool:
-    return any(leaf is transformer for _, leaf in build.leaves(program.estimator, program.step))
+    return any(leaf is transformer for _, leaf in tree.leaves(program.estimator, program.step))
 
 
 def routes() -> bool:
@@ -235,7 +235,7 @@ def _asked(path: str, part: Any, params: ReadParams) -> Iterator[Requested]:
 def _inside(part: Any, params: ReadParams) -> list[Step]:
     if type(part) is Pipeline:
         return _steps(part, "fit_transform", params, bare=False)
-    held = build.parts(part)
+    held = tree.parts(part)
     if routes():
         routed = process_routing(part, "fit_transform", **params)
         return [(name, how, _joined(routed[name])) for name, how in held]

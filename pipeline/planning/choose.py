@@ -21,7 +21,7 @@ from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.text_input import reads_text
 from pipeline.data import frames
 from pipeline.planning.classify import Kind, classify, kind_of_step, named_steps, validate
-from pipeline.preprocessing.engine.build import makes_sparse
+from pipeline.preprocessing.engine.tree import makes_sparse
 from pipeline.system import devices, gpu
 from pipeline.system.devices import Choice
 from pipeline.typing import Table

@@ -27,7 +27,7 @@ from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost.estimator import find_bad_params
 from pipeline.data import frames
 from pipeline.errors import ConfigError, Reason, Unsupported
-from pipeline.preprocessing.engine import build
+from pipeline.preprocessing.engine import tree, unsupported
 from pipeline.typing import Estimator, Table
 
 DEVICES = ("cpu", "cuda")
@@ -153,7 +153,7 @@ def rows_of(estimator: BaseEstimator, X: Table) -> Rows:
     if not frames.holds_sparse(X):
         return "dense"
     frame = frames.is_frame(X)
-    read = build.columns_read(named_steps(estimator)[0][1], frames.head(X)) if frame else None
+    read = tree.columns_read(named_steps(estimator)[0][1], frames.head(X)) if frame else None
     return "sparse" if frames.holds_sparse(X, read) else "dense"
 
 
@@ -207,7 +207,7 @@ def kind_of_step(part: Any) -> Kind:
 
 def classify_step(part: Any, path: str, device: str, rows: Rows = "dense") -> Node:
     """Return one step, which is given such rows."""
-    return _classify(part, path, device, rows, build.leaves(part, path))
+    return _classify(part, path, device, rows, tree.leaves(part, path))
 
 
 def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> Node:
@@ -231,7 +231,7 @@ def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> 
 
 def _tell_rows(rule: Backend, part: Any, rows: Rows, before: Sequence[Node]) -> str:
     """Return what there is to say of the sparse rows that a model may be given."""
-    inside = [part for node in before for part in build.walk(node.estimator, node.path)]
+    inside = [part for node in before for part in tree.walk(node.estimator, node.path)]
     least = [how.sparse_threshold for _, how, _ in inside if type(how) is ColumnTransformer]
     few = f" where fewer than {least[-1]:g} of the cells are not zero" if least else ""
     given = f"is given CSR{few}" if least or (rows == "either" and before) else ""
@@ -272,7 +272,7 @@ def _place_on_blocks(
         what = "are" if rows == "sparse" else "may be"
         why = f"its rows {what} sparse, and blocks are dense"
         raise Unsupported(Reason(path, why, suggestion))
-    units = build.units(build.Inside(path, part, first=True))
+    units = unsupported.units(tree.Inside(path, part, first=True))
     placed = [_place_unit(*unit, device) for unit in units]
     against = [reason for _, reasons in placed for reason in reasons]
     if any(unit is part for (_, unit, _), reasons in units if reasons):
@@ -283,7 +283,7 @@ def _place_on_blocks(
 
 
 def _place_unit(
-    part: build.Inside, reasons: Sequence[Reason], device: str
+    part: tree.Inside, reasons: Sequence[Reason], device: str
 ) -> tuple[Placement, Sequence[Reason]]:
     """Return where a part runs, and why it cannot run on the device."""
     if not reasons:
@@ -313,11 +313,11 @@ def _is_text(part: Any) -> bool:
 def _rows_made(node: Node, rows: Rows) -> Rows:
     """Return what a step hands to the next one."""
     if node.kind is Kind.TEXT:
-        return "sparse" if build.makes_sparse(node.estimator) else "dense"
+        return "sparse" if tree.makes_sparse(node.estimator) else "dense"
     if meta.holds_estimators(node.estimator):  # a selector hands on what it is given
         return rows
     if node.runs_on_blocks or hasattr(node.estimator, "dense_output"):
-        sparse = build.makes_sparse(node.estimator, given=rows != "dense")
+        sparse = tree.makes_sparse(node.estimator, given=rows != "dense")
         return (rows if rows != "dense" else "either") if sparse else "dense"
     if _makes_dense(node) or (not node.reasons and rows == "dense"):
         return "dense"
@@ -345,10 +345,10 @@ def validate(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any, L
     """
     try:
         if type(estimator) is Pipeline:
-            build.check_names(estimator, estimator.steps, "pipeline")
+            tree.check_names(estimator, estimator.steps, "pipeline")
         steps = named_steps(estimator, path)
         inside: list[tuple[str, Any, Leaves]] = [
-            (name, part, build.leaves(part, name)) for name, part in steps
+            (name, part, tree.leaves(part, name)) for name, part in steps
         ]
     except TypeError as error:
         raise ConfigError(f"the steps are not lists of names and estimators: {error}") from error

@@ -20,7 +20,7 @@ from pipeline.data.output import container
 from pipeline.data.read import CODE, STRING
 from pipeline.distributed.cluster import active
 from pipeline.planning.classify import Kind, Node
-from pipeline.preprocessing.engine.build import columns_read, makes_sparse
+from pipeline.preprocessing.engine.tree import columns_read, makes_sparse
 from pipeline.system import devices
 from pipeline.typing import DType, Estimator, Table
 

@@ -17,8 +17,8 @@ from pipeline.errors import Reason, Unsupported
 from pipeline.planning import verbose
 from pipeline.planning.classify import Kind, Node, Rows, classify, classify_step
 from pipeline.planning.plan import Plan, Step, make_host_step
-from pipeline.preprocessing.engine.build import must_come_first
 from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.engine.tree import must_come_first
 from pipeline.preprocessing.engine.workers import HostWorker
 
 

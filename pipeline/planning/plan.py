@@ -21,8 +21,8 @@ from pipeline.errors import OutOfMemory, Reason, Unsupported
 from pipeline.planning import verbose
 from pipeline.planning.classify import Node, named_steps, place_on_host
 from pipeline.planning.places import describe_places, render_places
-from pipeline.preprocessing.engine.build import leaves
 from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.engine.tree import leaves
 from pipeline.preprocessing.engine.workers import HostWorker
 from pipeline.system.memory import raise_if_exhausted
 from pipeline.system.threads import halved

@@ -14,7 +14,7 @@ from pipeline.backends.text_input import documents, reads_text
 from pipeline.data import frames
 from pipeline.errors import Reason, Unsupported
 from pipeline.optional import load
-from pipeline.preprocessing.engine import build
+from pipeline.preprocessing.engine import tree
 from pipeline.typing import Estimator, Table, Target
 
 Find = Callable[[Estimator], Backend | None]
@@ -85,8 +85,8 @@ class DocumentsBackend(Backend):
 
 def _held(estimator: Estimator, step: str) -> list[tuple[str, str, Any]]:
     """Return names, paths and parts of a container; none of those that do nothing."""
-    held = build.parts(estimator)
-    build.check_names(estimator, held, step)
+    held = tree.parts(estimator)
+    tree.check_names(estimator, held, step)
     idle = "passthrough" if type(estimator) is Pipeline else "drop"
     return [(n, f"{step}.{n}", how) for n, how in held if not isinstance(how, str) or how != idle]
 
@@ -118,7 +118,7 @@ class DocumentsModel(Model):
 
     def resume(self, fitted: Estimator) -> None:
         """Take a fitted container over to the device."""
-        parts = dict(build.parts(fitted))
+        parts = dict(tree.parts(fitted))
         for name, model in self.models.items():
             model.resume(parts[name])  # type: ignore[attr-defined]
 

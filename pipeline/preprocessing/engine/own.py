@@ -16,21 +16,19 @@ from sklearn.preprocessing import SplineTransformer
 
 from pipeline.data import frames
 from pipeline.preprocessing.engine.blocks import Numbers, by_columns
-from pipeline.preprocessing.engine.build import (
+from pipeline.preprocessing.engine.table import Table
+from pipeline.preprocessing.engine.tree import (
     CONTAINERS,
-    WORDS,
     Inside,
     columns_read,
     held,
     join_path,
     leaves,
     left_out,
-    obstacles_to_batches,
-    reasons,
     twinned,
     walk,
 )
-from pipeline.preprocessing.engine.table import Table
+from pipeline.preprocessing.engine.unsupported import WORDS, obstacles_to_batches, reasons
 from pipeline.preprocessing.engine.workers import WorkerNode
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Array, Estimator

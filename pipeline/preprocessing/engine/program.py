@@ -23,20 +23,15 @@ from pipeline.data.output import container
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.preprocessing.engine import table as tables
 from pipeline.preprocessing.engine.blocks import Unread
-from pipeline.preprocessing.engine.build import (
-    BuildOptions,
-    Inside,
-    MakeWorker,
-    build,
-    obstacles_to_batches,
-    reasons,
-)
+from pipeline.preprocessing.engine.build import BuildOptions, MakeWorker, build
 from pipeline.preprocessing.engine.containers import storable
 from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.dask import Data, Partitions
 from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput
 from pipeline.preprocessing.engine.own import choose_own, keeps_no_more, recall
 from pipeline.preprocessing.engine.table import Read, Reading, Table
+from pipeline.preprocessing.engine.tree import Inside
+from pipeline.preprocessing.engine.unsupported import obstacles_to_batches, reasons
 from pipeline.preprocessing.engine.workers import WorkerNode
 from pipeline.typing import Estimator, Names
 

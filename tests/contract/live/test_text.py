@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
 from pipeline.backends.cuml import text
 from pipeline.optional import load
-from pipeline.preprocessing.engine import build
+from pipeline.preprocessing.engine import tree
 from tests.contract.test_text import each_spec
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -28,7 +28,7 @@ def test_twin_has_what_we_call(original: type) -> None:
 
 @each_spec
 def test_parameters_construct_the_class(estimator: Any) -> None:
-    for step in filter(text.is_vectorizer, dict(build.leaves(estimator, "")).values()):
+    for step in filter(text.is_vectorizer, dict(tree.leaves(estimator, "")).values()):
         params = text.parameters(step, "step", "float32")
         twin = load(text.CUML[type(step)])(**params)
         assert params.items() <= twin.get_params().items()

@@ -12,8 +12,10 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.preprocessing.engine.build import build, leaves, reasons, selected
+from pipeline.preprocessing.engine.build import build
 from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.engine.tree import leaves, selected
+from pipeline.preprocessing.engine.unsupported import reasons
 from tests.names import plain
 
 HEAD = pd.DataFrame({"a": [1.0], "b": [2], "t": ["x"]})

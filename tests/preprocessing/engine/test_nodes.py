@@ -30,8 +30,9 @@ from sklearn.preprocessing import (
 
 from pipeline import Accelerated
 from pipeline.errors import ConfigError, DataError, Unsupported
-from pipeline.preprocessing.engine.build import leaves, reasons
 from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.engine.tree import leaves
+from pipeline.preprocessing.engine.unsupported import reasons
 from tests.names import one_in
 from tests.preprocessing.parity import assert_parity, close, cut, quiet, sklearn_fit
 

@@ -1,0 +1,239 @@
+"""What is inside a scikit-learn transformer: its parts, their paths and the columns they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import chain
+from typing import Any, NamedTuple
+
+import pandas as pd
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.pipeline import FeatureUnion, Pipeline
+
+from pipeline.errors import ConfigError
+from pipeline.preprocessing.transformers import TWINS
+from pipeline.typing import Estimator
+
+CONTAINERS = (Pipeline, ColumnTransformer, FeatureUnion)
+
+
+def given_alone(estimator: ColumnTransformer) -> set[str]:
+    """Return the names of the transformers that get a column alone, as a series."""
+    return {
+        name for name, how, key in estimator.transformers if is_scalar(key) and hasattr(how, "fit")
+    }
+
+
+def join_path(step: str, name: str) -> str:
+    """Return the path of what a step holds under a name."""
+    return f"{step}.{name}" if step else name
+
+
+def held(
+    whole: Inside, head: pd.DataFrame | None, *, series: bool
+) -> list[tuple[str, Any, list[Any] | None]]:
+    """Return the names, transformers and columns of branches; None where all columns are read."""
+    if type(whole.estimator) is FeatureUnion:
+        return [(name, how, None) for name, how in whole.estimator.transformer_list]
+    assert head is not None
+    return [*_branches(whole.estimator, head, whole.path, series=series)]
+
+
+def _branches(
+    estimator: ColumnTransformer, head: pd.DataFrame, step: str, *, series: bool
+) -> list[tuple[str, Any, list[Any]]]:
+    """Return the names, transformers and columns of the branches, the remainder last.
+
+    With `series`, a key may be a column alone, which comes as a series.
+    """
+    chosen = []
+    for name, how, key in estimator.transformers:
+        alone = series and is_scalar(key) and not left_out(how)
+        chosen.append((name, how, selected(head, [key] if alone else key, join_path(step, name))))
+    used = {column for _, _, names in chosen for column in names}
+    rest = [column for column in head.columns if column not in used]
+    return [*chosen, ("remainder", estimator.remainder, rest)]
+
+
+def is_scalar(key: Any) -> bool:
+    """Return whether a key stands for a column alone, which a transformer gets as a series.
+
+    >>> is_scalar("text"), is_scalar(["text"])
+    (True, False)
+    """
+    return isinstance(key, str | int) and not isinstance(key, bool)
+
+
+def check_names(estimator: Estimator, parts: Sequence[Any], step: str) -> None:
+    """Raise `ConfigError` where a container names two steps alike."""
+    try:
+        estimator._validate_names([name for name, *_ in parts])
+    except ValueError as error:
+        raise ConfigError(f"{step}: {error}") from error
+
+
+def columns_read(estimator: Estimator, head: pd.DataFrame) -> list[Any] | None:
+    """Return the columns of a table that an estimator reads; None for all.
+
+    >>> from sklearn.compose import make_column_transformer
+    >>> estimator = make_column_transformer(("passthrough", ["a"]))
+    >>> columns_read(estimator, pd.DataFrame({"a": [1], "b": [2]}))
+    ['a']
+    """
+    if type(estimator) is Pipeline:
+        active = [how for _, how in estimator.steps if not left_out(how)]
+        return columns_read(active[0], head) if active else None
+    if type(estimator) is not ColumnTransformer or selecting_by_data(estimator):
+        return None
+    branches = _branches(estimator, head, "", series=True)
+    read = {name for _, how, names in branches if how != "drop" for name in names}
+    return [name for name in head.columns if name in read]
+
+
+def selecting_by_data(estimator: ColumnTransformer) -> list[str]:
+    """Return the names of the transformers whose key may be another one for other rows."""
+    keys = {name: key for name, _, key in estimator.transformers}
+    return [n for n, key in keys.items() if callable(key) and type(key) is not make_column_selector]
+
+
+def selected(head: pd.DataFrame, key: Any, step: str) -> list[Any]:
+    """Return the columns that a `ColumnTransformer` key selects.
+
+    >>> selected(pd.DataFrame({"a": [1], "b": [2]}), slice(1, None), "step")
+    ['b']
+
+    Raises
+    ------
+    ConfigError
+        A name or a position is not in the table, or there is no list of them.
+    """
+    key = key(head) if callable(key) else key
+    if isinstance(key, str | int | range):
+        listed = list(key) if isinstance(key, range) else [key]
+        raise ConfigError(f"{step}: the columns {key!r} are not a list; write {listed!r}")
+    columns = head.columns
+    try:
+        if isinstance(key, slice):
+            return list(columns[_by_position(key, list(columns))])
+        index = pd.Index(key)
+        if index.dtype.kind in "iub":
+            return list(columns[index.to_numpy()])
+        missing = [name for name in index if name not in columns]
+        if missing:
+            raise KeyError(f"there is no {missing}")
+    except (LookupError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{step}: the columns {key!r} cannot be selected ({error.args[0]}); the table has the "
+            f"columns {list(columns)}"
+        ) from error
+    return list(index)
+
+
+def _by_position(key: slice, columns: list[Any]) -> slice:
+    """Return a slice of positions for one of names, in which the last column is included."""
+    if not (isinstance(key.start, str) or isinstance(key.stop, str)):
+        return key
+    start, stop = (end if end is None else columns.index(end) for end in (key.start, key.stop))
+    return slice(start, None if stop is None else stop + 1, key.step)
+
+
+class Inside(NamedTuple):
+    """An estimator, or a word for one, within another.
+
+    Parameters
+    ----------
+    path : str
+        Its path in the whole estimator.
+    estimator : estimator, "passthrough", "drop" or None
+    first : bool
+        The table itself comes in, and not what another step has made of it.
+    """
+
+    path: str
+    estimator: Any
+    first: bool
+
+
+def walk(estimator: Estimator, step: str, *, first: bool = True) -> list[Inside]:
+    """Return an estimator and all inside it: a container, then what it holds, in order."""
+    whole = Inside(step, estimator, first)
+    inside = [walk(how, path, first=first) for path, how, first in children(whole)]
+    return [whole, *chain.from_iterable(inside)]
+
+
+def children(whole: Inside) -> list[Inside]:
+    """Return what a container holds, in order."""
+    step, estimator, first = whole
+    held, kind = [], type(estimator)
+    first = first or kind is ColumnTransformer
+    for name, how in parts(estimator):
+        held.append(Inside(join_path(step, name), how, first))
+        first = first and (kind is not Pipeline or left_out(how))
+    return held
+
+
+def parts(estimator: Estimator) -> list[tuple[str, Any]]:
+    """Return the names and transformers that a container holds; none for a transformer."""
+    kind = type(estimator)
+    if kind is Pipeline:
+        return [(name, how) for name, how in estimator.steps if how is not None]
+    if kind is ColumnTransformer:
+        held = [(name, how) for name, how, _ in estimator.transformers]
+        rest = estimator.remainder
+        return held if isinstance(rest, str) and rest == "drop" else [*held, ("remainder", rest)]
+    return list(estimator.transformer_list) if kind is FeatureUnion else []
+
+
+def leaves(estimator: Estimator, step: str) -> list[tuple[str, Any]]:
+    """Return the transformers inside an estimator with their paths, in order.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> [path for path, _ in leaves(make_pipeline(StandardScaler()), "numbers")]
+    ['numbers.standardscaler']
+    """
+    if type(estimator) not in CONTAINERS:
+        return [(step, estimator)]
+    inside = walk(estimator, step)
+    return [(path, how) for path, how, _ in inside if type(how) not in CONTAINERS]
+
+
+def twinned(estimator: Estimator, step: str) -> list[tuple[str, Any]]:
+    """Return the transformers inside an estimator of which there are twins, with their paths."""
+    return [(path, leaf) for path, leaf in leaves(estimator, step) if type(leaf) in TWINS]
+
+
+def must_come_first(estimator: Estimator) -> bool:
+    """Return whether a transformer selects columns, which only a table has."""
+    inside = walk(estimator, "", first=False)
+    return any(type(how) is ColumnTransformer and not first for _, how, first in inside)
+
+
+def makes_sparse(how: Any, *, given: bool = False) -> bool:
+    """Return whether a transformer may make sparse rows, of sparse or of dense ones.
+
+    Those of a `ColumnTransformer` are sparse only where few cells are not zero.
+
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> makes_sparse(OneHotEncoder()), makes_sparse(OneHotEncoder(sparse_output=False))
+    (True, False)
+    """
+    if left_out(how):
+        return given
+    kind, held = type(how), [each for _, each in parts(how)]
+    if kind is Pipeline:
+        return reduce(lambda before, each: makes_sparse(each, given=before), held, given)
+    if kind is ColumnTransformer:
+        return bool(how.sparse_threshold) and any(map(makes_sparse, held))
+    if kind is FeatureUnion:
+        return any(makes_sparse(each, given=given) for each in held)
+    if kind in TWINS:
+        return TWINS[kind](how).makes_sparse(given)
+    texts = kind.__module__.startswith("sklearn.feature_extraction.text")
+    return texts or (given and not getattr(how, "dense_output", True))
+
+
+def left_out(how: Any) -> bool:
+    """Return whether a step hands on what it is given."""
+    return how is None or (isinstance(how, str) and how == "passthrough")
