@@ -40,6 +40,25 @@ NOUNS: dict[type[Typed], str] = {
 _DATE = pa.timestamp("ns")
 _REACH = (pd.Timestamp("1677-09-22"), pd.Timestamp("2262-04-11"))
 _INVISIBLE = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
+_OF_SHEETS = r'^="(.*)"$|^[="\']([+-]?\d[\d.,]*)["\']?$'
+"""A cell that a spreadsheet is to take for text."""
+_ABOUT = (
+    r"(?i)^(?:[~～∼≈≃]|ca\.?|circa|c\.|approx\.?|approximately|about|around|roughly|etwa|"
+    r"ungefähr|rund|env\.?|environ|aprox\.?|unos) ?(\D{0,4}\d)"
+)
+_FOOTNOTE = (
+    r"([\d\pL\p{Sc}%°²³).]) ?"
+    r"(?:\*+|[†‡§]+|\[(?:\w{1,3}|[Nn]ote \d+)\]| ?\((?:[a-epr]|est\.?)\))+$"
+)
+SCALES = {
+    3: r"k|tsd\.?|thousand|tys\.?",
+    5: r"lakhs?|lacs?",
+    6: r"mm?|mn|mio\.?|mln\.?|millions?|millionen",
+    7: r"crores?|cr\.?",
+    9: r"b|bn|bln|mrd\.?|mld\.?|billions?|milliarden?|milliards?",
+    12: r"t|tn|trillions?",
+}
+"""Powers of ten -> what stands for them behind digits."""
 _INFINITE = r"(?i:inf|infinity|∞)"
 _UNITS = {
     "W": "weeks?|wks?|w",
@@ -259,16 +278,19 @@ def _stand_for_none(distinct: pa.Array, words: pa.Array, format: ColumnFormat) -
 
 
 def strip(cells: Cells) -> Cells:
-    r"""Return cells without blanks around and signs that one does not see.
+    r"""Return cells without blanks around, signs that one does not see, and marks of sheets.
 
-    >>> strip(pa.array(["\ufeff a\u202fb\u200b ", "e\u0301"])).to_pylist()
-    ['a b', 'é']
+    >>> strip(pa.array(["\ufeff a\u202fb\u200b ", "e\u0301", '="01"', "'12"])).to_pylist()
+    ['a b', 'é', '01', '12']
     """
     if _holds(cells, r"[^\x20-\x7e]|  "):
         cells = pc.replace_substring_regex(cells, _INVISIBLE, "")
         cells = pc.replace_substring_regex(cells, r"[\s\pZ]+", " ")
         cells = pc.utf8_normalize(cells, "NFC")
-    return pc.utf8_trim_whitespace(cells)
+    cells = pc.utf8_trim_whitespace(cells)
+    if not _holds(cells, _OF_SHEETS):
+        return cells
+    return pc.utf8_trim_whitespace(pc.replace_substring_regex(cells, _OF_SHEETS, r"\1\2"))
 
 
 def tidy(cells: Cells) -> Cells:
@@ -301,6 +323,8 @@ def _texts(distinct: pa.Array, words: pa.Array, missing: pa.Array, format: Text)
 def convert_cells(words: pa.Array, format: Typed) -> pa.Array:
     """Return the values of tidy cells, null where one does not fit."""
     if isinstance(format, Number):
+        words = without_marks(words) if format.marked else words
+        words = unscale(words) if format.scaled else words
         return _numbers(bare(words, format.unit), format)
     if isinstance(format, Boolean):
         return _booleans(words, format)
@@ -318,6 +342,33 @@ def without_cents(words: pa.Array) -> pa.Array:
     ['5', '€5', '5-']
     """
     return pc.replace_substring_regex(words, r"(\d)[.,] ?[-–—]{1,2}", r"\1")
+
+
+def without_marks(words: pa.Array) -> pa.Array:
+    """Return tidy cells without what says "about", and without marks of footnotes.
+
+    >>> without_marks(pa.array(["~12", "ca. 5 kg", "12*", "12[1]", "12 (a)"])).to_pylist()
+    ['12', '5 kg', '12', '12', '12']
+    """
+    words = pc.replace_substring_regex(words, _ABOUT, r"\1")
+    return pc.replace_substring_regex(words, _FOOTNOTE, r"\1")
+
+
+def unscale(words: pa.Array) -> pa.Array:
+    """Return tidy cells with powers of ten for their multipliers.
+
+    >>> unscale(pa.array(["1.2M", "$5k", "3 Mrd. €", "7"])).to_pylist()
+    ['1.2e6', '$5e3', '3e9 €', '7']
+    """
+    for power, names in SCALES.items():
+        words = pc.replace_substring_regex(words, scaled(names), rf"\1e{power}\3")
+    return words
+
+
+def scaled(names: str) -> str:
+    """Return the regular expression of digits with a multiplier, and perhaps a currency."""
+    digits, currency = r"\D{0,6}\d[\d.,']*(?: \d{3})*", r"(?: ?\p{Sc}| [A-Z]{3})?"
+    return rf"(?i)^(?P<digits>{digits}) ?(?P<scale>{names})(?P<unit>{currency}[ )-]*)$"
 
 
 def bare(words: pa.Array, unit: str) -> pa.Array:

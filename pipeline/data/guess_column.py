@@ -12,10 +12,17 @@ import pyarrow.compute as pc
 from msgspec import structs
 
 from pipeline.data import guess_dates
-from pipeline.data.cells import NOUNS, Typed, is_number, read_distinct, strip
+from pipeline.data.cells import NOUNS, Typed, is_number, read_distinct, strip, without_marks
 from pipeline.data.csv import infer
 from pipeline.data.guess_dates import Order
-from pipeline.data.guess_numbers import Decimal, NumberGuess, far_value, guess_numbers, guess_units
+from pipeline.data.guess_numbers import (
+    Decimal,
+    NumberGuess,
+    far_value,
+    guess_numbers,
+    guess_units,
+    scales,
+)
 from pipeline.data.guess_words import (
     Spellings,
     denies,
@@ -46,7 +53,14 @@ _CODE = re.compile(
     r"(?i)(^|[^a-z])(phone|telephone|tel|fax|zip|zip[ _-]?code|postcode|postal[ _-]?code|plz|iban|"
     r"isbn|ean|ssn|sku|barcode)([ _-]?(number|no|nr))?$"
 )
-_SCALE = re.compile(r"(?i)[kmb]|bn|mn|mio\.?|mrd\.?|tsd\.?|thousand|million|billion")
+_FACTORS = {"k", "m", "b"}
+"""Units that may be multipliers."""
+_BOUND = (
+    r"(?i)^(?:[<>≤≥]=?|(?:over|under|above|below|at least|at most|up to|more than|less than|"
+    r"min\.?|max\.?|bis|ab|über|unter|mehr als|weniger als|plus de|moins de) ?)\D{0,3}\d[\d.,' ]*"
+    r"\D{0,4}$|^\D{0,3}\d[\d.,' ]*(?:\+|(?:±|\+/-) ?\d[\d.,]*\D{0,4})$"
+)
+"""What says that a number is at least or at most so large, or how far off it may be."""
 _ORDINALS = {"st", "nd", "rd", "th"}
 _DATED = re.compile(
     r"(?i)(^|[^a-z])(date|datum|day|dt|dob|month|monat|period)([^a-z]|$)|[a-z]Date$"
@@ -164,7 +178,8 @@ def _as_code(column: TextColumn) -> Guess | None:
     if not (why := _why_code(column, column.words.filter(digits))):
         return None
     notes = f"{column.name!r} {why}: read as text", *say_marks(column, column.marks)
-    return Guess(Text(missing=column.marks), notes)
+    cells = column.distinct[0]
+    return Guess(Text(missing=column.marks, strip=not cells.equals(strip(cells))), notes)
 
 
 def _why_code(column: TextColumn, digits: pa.Array) -> str:
@@ -280,7 +295,8 @@ def _as_numbers(column: TextColumn) -> Guess | None:
     guess = _fit(column, found.format) if found.fits >= 1 - _STRAYS else None
     if not guess or _is_scaled(column, found):
         return None
-    said = [_say_numbers(column, found, guess.values), _say_unit(column, found), *guess.notes]
+    said = [_say_numbers(column, found, guess.values), _say_unit(column, found)]
+    said += [*_say_marked(column, found.format), *guess.notes]
     said += [_say_open(column, found.format)] * found.open
     tells = not found.open and (found.format.thousands or _has_decimals(guess.values))
     return guess._replace(
@@ -292,7 +308,7 @@ def _as_numbers(column: TextColumn) -> Guess | None:
 
 def _is_scaled(column: TextColumn, found: NumberGuess) -> bool:
     """Return whether a unit such as k makes some cells a thousand times what they say."""
-    return bool(_SCALE.fullmatch(found.format.unit)) and _bare(column) > 0
+    return found.format.unit.lower() in _FACTORS and _bare(column) > 0
 
 
 def _bare(column: TextColumn) -> int:
@@ -330,6 +346,28 @@ def _say_open(column: TextColumn, format: Number) -> str:
         f"one of {read} is a guess, and DECIMAL=, (on the command line --decimal ,) reads it the "
         "other way"
     )
+
+
+def _say_marked(column: TextColumn, format: Number) -> Iterator[str]:
+    """Say what is left out of cells, and what their multipliers are."""
+    unmarked = without_marks(column.words)
+    odd = pc.not_equal(unmarked, column.words)
+    if format.marked:
+        n = int(column.counts[odd.to_numpy(False)].sum())
+        example = column.words.filter(odd)[0].as_py()
+        yield (
+            f"{column.name!r}: {say_cells(n)} such as {example!r} with a mark of a footnote or of "
+            "about, which is left out"
+        )
+    if format.scaled:
+        found = scales(unmarked)
+        names = pc.unique(found.drop_null())
+        cells = unmarked.take(pc.index_in(names, value_set=found))
+        values = read_distinct(cells, format)[0].to_pylist()
+        shown = ", ".join(
+            f"{a!r} is {b:,.15g}" for a, b in zip(cells.to_pylist(), values, strict=True)
+        )
+        yield f"{column.name!r}: {names.to_pylist()} are read as multipliers: {shown}"
 
 
 def _say_unit(column: TextColumn, found: NumberGuess) -> str:
@@ -415,7 +453,10 @@ def _say_spellings(
     """Say which words are read as one, and which may be meant as one or as none."""
     name, same = repr(column.name), found.same
     if format.strip:
-        yield f"{name}: blanks around its words, and signs one does not see, are left out"
+        yield (
+            f'{name}: blanks around its words, signs one does not see, and ="" of a spreadsheet '
+            "are left out"
+        )
     shown = ", ".join(f"{a!r} as {b!r}" for a, b in [*same.items()][:NAMED])
     if shown and format.same:
         more = f" and {len(same) - NAMED} more" if len(same) > NAMED else ""
@@ -439,6 +480,13 @@ def _say_mostly(column: TextColumn) -> tuple[str, ...]:
     if column.is_prose or not column.has_digits or guess_dates.are_seasons(column.words):
         return ()
     words, counts = column.sample
+    bounds = pc.match_substring_regex(words, _BOUND).to_numpy(False)
+    if counts[bounds].sum() > _STRAYS * counts.sum():
+        example = words.filter(pa.array(bounds))[0].as_py()
+        return (
+            f"{column.name!r} holds bounds or errors such as {example!r}, which are no one number: "
+            "read as text; write a number or nothing in their place",
+        )
     found = guess_numbers(words, counts, column.options.decimal)
     units = [unit for unit in guess_units(words) if unit]
     odd = found.fits < 1 or _is_scaled(column, found)

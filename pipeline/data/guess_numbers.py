@@ -9,7 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.cells import bare, number_pattern, without_cents
+from pipeline.data.cells import (
+    SCALES,
+    bare,
+    number_pattern,
+    scaled,
+    unscale,
+    without_cents,
+    without_marks,
+)
 from pipeline.data.table_format import Number
 
 Decimal = Literal[".", ","]
@@ -18,7 +26,7 @@ _CODES = (
     "MXN|ARS|CLP|COP|ZAR|KRW|HKD|SGD|TWD|THB|IDR|MYR|PHP|VND|ILS|AED|SAR|EGP|NGN|KES|PKR|BDT"
 )
 _BEFORE = rf"(?:[A-Za-z]{{0,3}}\p{{Sc}}|(?i:{_CODES})|Rs\.?|[Kk]r\.?|S?Fr\.?|zł|Kč)"
-_AFTER = r"[^\d\s.,;:()+'\"/<>=_#*-][^\d()+;<>=*]{0,14}?[23]?"
+_AFTER = r"[^\d\s.,;:()+'\"/<>=_#*±-][^\d()+;<>=*]{0,14}?[23]?"
 _UNIT = (
     rf"^\(?[+-]? ?(?P<before>{_BEFORE})? ?[+-]?(?:\d[\d., ']*|[.,]\d+)(?:[eE][+-]?\d+)?"
     rf" ?(?P<after>{_AFTER})?[ )-]*$"
@@ -37,6 +45,9 @@ _STYLES: tuple[tuple[Decimal, str], ...] = (
 """Marks of decimals and thousands; of those that fit as well, the first counts."""
 _NO_NUMBERS = {".": r"^[12]?\d?\d(\.[012]\d\d){3}$", " ": r"^(\d{3} \d{3} \d{3}|\+.*)$"}
 """Addresses of machines, phone numbers: what parts their groups -> what all cells look like."""
+_LETTERS = {"K", "M", "B"}
+_UNITS = {"mm", "tn", "cr", "cr."}
+"""What is a multiplier where nothing speaks against it, and what only beside one."""
 _MANY = 20
 
 
@@ -71,11 +82,15 @@ def guess_numbers(
     decimal : {".", ","}, optional
         The mark of decimals, if it is open.
 
-    >>> guess_numbers(pa.array(["1.234,5 €", "7 €"]), np.ones(2)).format
-    Number(decimal=',', thousands='.', unit='€', missing=(), stray='error')
+    >>> found = guess_numbers(pa.array(["1.234,5 €", "7 €"]), np.ones(2)).format
+    >>> found.decimal, found.thousands, found.unit
+    (',', '.', '€')
     """
     if pc.all(pc.match_substring_regex(words, r"^\(\d+\)$")).as_py():
         return NumberGuess(Number(), 0.0)
+    unmarked = without_marks(words)
+    marked, is_scaled = not unmarked.equals(words), _are_scaled(unmarked)
+    words = unscale(unmarked) if is_scaled else unmarked
     unit = _unit(words, counts)
     digits = bare(words, unit)
     seen = {mark for mark in ",. '" if pc.any(pc.match_substring(digits, mark)).as_py()}
@@ -89,7 +104,36 @@ def guess_numbers(
     if not _is_grouped_number(digits, style[1]):
         return NumberGuess(Number(), 0.0)
     is_open = bool(mark) and not _tells(mark, digits)
-    return NumberGuess(Number(decimal=style[0], thousands=style[1], unit=unit), fits[best], is_open)
+    format = Number(
+        decimal=style[0], thousands=style[1], unit=unit, marked=marked, scaled=is_scaled
+    )
+    return NumberGuess(format, fits[best], is_open)
+
+
+def scales(words: pa.Array) -> pa.Array:
+    """Return the multiplier of each tidy cell, null where there is none.
+
+    >>> scales(pa.array(["5k", "1.2M", "12"])).to_pylist()
+    ['k', 'M', None]
+    """
+    found = pc.extract_regex(words, scaled("|".join(SCALES.values())))
+    return pc.struct_field(found, "scale")
+
+
+def _are_scaled(words: pa.Array) -> bool:
+    """Whether letters behind digits are multipliers, and no units such as metres.
+
+    What stands for nothing else tells; a K, M or B does if all have one, or beside large numbers.
+    A K behind a blank is one of temperature.
+    """
+    found = scales(words)
+    kelvin = pc.match_substring_regex(words, r"\d K( |$)")
+    names = set(pc.unique(found.filter(pc.invert(kelvin)).drop_null()).to_pylist())
+    if "k" in names or any(len(each) > 1 and each not in _UNITS for each in names):
+        return True
+    others = words.filter(found.is_null())
+    large = pc.match_substring_regex(others, r"\d{4}|\d[,. ']\d{3}")
+    return bool(names & _LETTERS) and (not len(others) or bool(pc.any(large).as_py()))
 
 
 def _unit(words: pa.Array, counts: np.ndarray) -> str:

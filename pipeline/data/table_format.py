@@ -30,6 +30,11 @@ class Number(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="number")
     unit : str
         What stands before or behind the digits, as ``"$"``, ``"%"`` or ``"kg"``; the values are in
         this unit, so 12 % is 12, and so is 12 alone.
+    marked : bool
+        Whether ``~`` or ``ca.`` before the digits, and marks of footnotes such as ``*`` or ``[1]``
+        behind them, are left out.
+    scaled : bool
+        Whether k, M, bn and the like behind the digits are multipliers, so 5k is 5000.
     missing : tuple of str
         Cells that stand for no value, beside those of the table.
     stray : {"error", "missing"}
@@ -39,6 +44,8 @@ class Number(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="number")
     decimal: Literal[".", ","] = "."
     thousands: str = ""
     unit: str = ""
+    marked: bool = False
+    scaled: bool = False
     missing: tuple[str, ...] = ()
     stray: Literal["error", "missing"] = "error"
 

@@ -406,7 +406,14 @@ CAUTIONS = {
     "points beside a mark": (["1.234", "23.456", "?"], "one of decimals is a guess"),
     "infinite numbers": (["1.5", "inf", "2"], "infinite numbers: rows 1, 4"),
     "units": (["12 kg", "500 g"], "numbers with 'kg', 'g' beside them"),
-    "millions": (["$1.2M", "$3.5M"], "numbers with '$ M' beside them"),
+    "kelvin": (["293 K", "1200"], "numbers with 'K' beside them"),
+    "few millions": (["38M", "39"], "numbers with 'M' beside them"),
+    "millions": (["$1.2M", "$3.5M"], "read as multipliers: '$1.2M' is 1,200,000"),
+    "marks": (["12*", "13", "14"], "14 cells such as '12*' with a mark of a footnote"),
+    "below": (["<5", "7", "8"], "bounds or errors such as '<5', which are no one number: read as"),
+    "at least": (["7", "8", "at least 9"], "bounds or errors such as 'at least 9'"),
+    "and more": (["65+", "70+"], "bounds or errors such as '65+'"),
+    "errors of numbers": (["138 ± 3", "139 ± 4"], "bounds or errors such as '138 ± 3'"),
     "other months": (["1 лютого 2018", "2 лютого 2018"], "write them as 2018-02-01 10:30"),
     "weeks or months": (["12/2018", "40/2018"], "look like dates or times, such as '12/2018'"),
     "minutes": (["75:30", "80:10", "3:20"], "look like dates or times, such as '75:30'"),
@@ -549,11 +556,56 @@ def test_where_columns_have_types_text_that_holds_values_is_told(case: str):
     assert said in "".join(notes)
 
 
-def test_a_unit_that_is_a_factor_is_not_left_out_of_some_cells_only():
-    some = guess("1.2k", "900", "3.4k")
-    assert some[0] is None
-    assert "write all in one unit, or without" in some[1][0]
-    assert guess("1.2k", "0.9k")[0] == Number(unit="k")
+LOOSE: dict[tuple[str, ...], tuple[Number, list[float]]] = {
+    ('="12"', '="7.5"'): (Number(), [12, 7.5]),
+    ('="12"', "13"): (Number(), [12, 13]),
+    ("=12", "'13", "'14'"): (Number(), [12, 13, 14]),
+    ('="1.234,5"', '="7"'): (Number(decimal=",", thousands="."), [1234.5, 7]),
+    ("~12", "13"): (Number(marked=True), [12, 13]),
+    ("ca. 12", "circa 13", "about -5"): (Number(marked=True), [12, 13, -5]),
+    ("≈ 12,5 kg", "13 kg"): (Number(decimal=",", unit="kg", marked=True), [12.5, 13]),
+    ("12*", "13**", "14"): (Number(marked=True), [12, 13, 14]),
+    ("1,234[1]", "13 [note 2]", "999"): (Number(thousands=",", marked=True), [1234, 13, 999]),
+    ("12 (a)", "13 †"): (Number(marked=True), [12, 13]),
+    ("12%(b)", "13%*[1]"): (Number(unit="%", marked=True), [12, 13]),
+    ("1.2M", "5k", "5K", "3bn", "12"): (Number(scaled=True), [1.2e6, 5e3, 5e3, 3e9, 12]),
+    ("1.2k", "900"): (Number(scaled=True), [1200, 900]),
+    ("1.2M", "900000"): (Number(scaled=True), [1.2e6, 9e5]),
+    ("1.2k", "0.9k"): (Number(scaled=True), [1200, 900]),
+    ("$1.2m", "-$5k"): (Number(unit="$", scaled=True), [1.2e6, -5e3]),
+    ("1,2 Mio. €", "3 Mrd. €"): (Number(decimal=",", unit="€", scaled=True), [1.2e6, 3e9]),
+    ("1.1 million", "~500 thousand"): (Number(marked=True, scaled=True), [1.1e6, 5e5]),
+    ("12 lakh", "1 crore"): (Number(scaled=True), [12e5, 1e7]),
+    ("5 m", "12 m"): (Number(unit="m"), [5, 12]),
+    ("5 mm", "12 mm"): (Number(unit="mm"), [5, 12]),
+    ("293 K", "301.5 K"): (Number(unit="K"), [293, 301.5]),
+    ("3 t", "4.5 t"): (Number(unit="t"), [3, 4.5]),
+}
+
+
+@pytest.mark.parametrize("cells", LOOSE, ids=" and ".join)
+def test_what_stands_around_numbers_is_read_or_left_out_and_said(cells: tuple[str, ...]):
+    format, expected = LOOSE[cells]
+    found, notes = guess(*cells)
+    assert found == format
+    assert notes
+    assert read_cells(column(*cells), found, "x")[: len(cells)].to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["M", "F"], ["3M", "6M", "1Y"], ["M1", "M2"], ["35 (M)", "28 (F)"], ["12 (3)", "13 (4)"]],
+    ids=" and ".join,
+)
+def test_letters_that_are_no_multipliers_and_no_footnotes_stay(cells: list[str]):
+    assert guess(*cells)[0] is None
+
+
+@pytest.mark.parametrize("cells", [['="00123"', '="90210"'], ["'00123", "90210"]])
+def test_codes_of_a_spreadsheet_are_text_without_what_is_around(cells: list[str]):
+    format, _ = guess(*cells)
+    assert format == Text(strip=True)
+    assert read_cells(column(*cells), format, "x")[:2].to_pylist() == ["00123", "90210"]
 
 
 def test_places_are_no_numbers_of_several_units():
