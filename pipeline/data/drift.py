@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from pipeline.data.frames import encode_text
+from pipeline.data.encode import encode_text
 from pipeline.data.schema import kind_of
 from pipeline.system.threads import each
 

@@ -1,33 +1,27 @@
 """The only place that knows pandas from cuDF and NumPy from CuPy.
 
 A library is recognised by the name of the module that defines an object's type, so nothing is
-imported to find out. Everything else works on arrays: numbers with NaN for missing, or integer
-codes with -1 for missing beside the distinct values they stand for; text gets its codes from
-Arrow, without a Python object a row. **NaN and null mean the same thing: missing.** Sparse rows
-are SciPy's on the host and CuPy's on a GPU.
+imported to find out. Everything else works on arrays: numbers with NaN for missing, or the codes
+of `pipeline.data.encode`. **NaN and null mean the same thing: missing.** Sparse rows are SciPy's
+on the host and CuPy's on a GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline import trace
 from pipeline.data.checks import (
-    as_floats,
-    as_seen,
     infinite_numbers,
-    missing_dates,
     no_numbers,
-    not_uniform,
 )
-from pipeline.data.datetimes import MISSING, dates_of, ticks, wall_clock
+from pipeline.data.datetimes import wall_clock
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.typing import Array, Column, Name, Names, Table
@@ -35,35 +29,11 @@ from pipeline.typing import Array, Column, Name, Names, Table
 FRAMES = ("pandas", "cudf")
 ARRAYS = ("numpy", "cupy")
 _DEVICE = {"pandas": "cpu", "numpy": "cpu", "cudf": "cuda", "cupy": "cuda", "cupyx": "cuda"}
-_TO_ARRAY = {"pandas": "to_numpy", "cudf": "to_cupy"}
-LARGE = 2**20
-"""Bytes whose copy from a GPU takes longer than the wait for it: they need not come with others."""
+TO_ARRAY = {"pandas": "to_numpy", "cudf": "to_cupy"}
 INT32 = 2**31 - 1
 """The largest index of cuML's sparse rows."""
 NULLABLE = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}
 """Kind of numbers -> pandas' type for those with missing values."""
-
-SAMPLE_ROWS = 2**17
-"""Rows that tell whether most numbers of a column are distinct."""
-
-
-class Coded(NamedTuple):
-    """A column of categories as integers.
-
-    Parameters
-    ----------
-    codes : array of int, shape (n_rows,)
-        Positions in `values`; -1 is missing. On the frame's device.
-    values : numpy.ndarray, shape (n_values,)
-        The distinct values, without missing; on the host.
-    """
-
-    codes: Any
-    values: np.ndarray
-
-
-class CodedObjects(Coded):
-    """A column of Python's objects: NaN alone is missing, and None is one of the values."""
 
 
 def library(obj: object) -> str:
@@ -184,7 +154,7 @@ def values_of(series: Column, name: Name) -> Any:
     """Return a column as `numbers` does, where some may be infinite."""
     if series.dtype.kind not in "iufb":
         series = _unpacked(series, name)
-    to_array = _TO_ARRAY.get(_LIBRARIES[type(series)])
+    to_array = TO_ARRAY.get(_LIBRARIES[type(series)])
     if to_array is None:
         return series
     # cuDF has no way from pandas' nullable types to CuPy.
@@ -220,146 +190,6 @@ def datetimes(X: Table, name: Name) -> Any:
         with suppress(pa.ArrowException, TypeError, ValueError):
             series = pa.array(series, from_pandas=True).to_pandas(date_as_object=False)
     return wall_clock(series, name, xp(X))
-
-
-def categories(X: Table, name: Name) -> Coded:
-    """Return any column as codes into its distinct values.
-
-    Raises
-    ------
-    DataError
-        Values are infinite; dates are missing; or integers would fall together as float64,
-        the type of integer columns with missing values.
-    """
-    series = column(X, name)
-    if series.dtype.kind in "iufb":
-        return _apart(series, name, coded(values_of(series, name)))
-    return _other_categories(series, name)
-
-
-def all_categories(X: Table, names: Names) -> list[Coded]:
-    """Return columns as `categories` does; distinct numbers on a GPU come together."""
-    numeric = {n: each for n in names if (each := column(X, n)).dtype.kind in "iufb"}
-    known = all_coded(values_of(series, name) for name, series in numeric.items())
-    pairs = zip(numeric.items(), known, strict=True)
-    of_numbers = {name: _apart(series, name, each) for (name, series), each in pairs}
-    return [of_numbers[n] if n in of_numbers else categories(X, n) for n in names]
-
-
-def _apart(series: Column, name: Name, known: Coded) -> Coded:
-    """Return the codes of a column of numbers, of which none is infinite and none have merged."""
-    if known.values.dtype.kind != "f":
-        return known
-    if np.isinf(known.values).any():
-        raise infinite_numbers(name, abs(values_of(series, name)) == np.inf)
-    if series.dtype.kind in "iu" and (abs(known.values) >= 2**53).any():
-        plain = "uint64" if series.dtype.kind == "u" else "int64"
-        exact = getattr(series.fillna(0).astype(plain), _TO_ARRAY[library(series)])()
-        as_floats(coded(exact).values, name)
-    return known
-
-
-def _other_categories(series: Column, name: Name) -> Coded:
-    """Return the codes of a column of anything but numbers."""
-    if series.dtype.kind in "mM":
-        return _dates(series, name)
-    kind = _LIBRARIES[type(series)]
-    if kind not in FRAMES:
-        return coded(series)
-    if isinstance(series.dtype, pd.StringDtype) and kind == "pandas":
-        return encode_text(series)
-    if series.dtype == object and kind == "pandas":
-        return encode_objects(series.to_numpy(), name)
-    declared = str(series.dtype) == "category"
-    if not declared and kind == "cudf":
-        # As categories, text in some rows of a table would have the nulls of its first rows.
-        codes, values = series.factorize()
-        return Coded(codes.astype("int32"), host_index(values))
-    series = series if declared else series.astype("category")
-    codes = getattr(series.cat.codes.fillna(-1), _TO_ARRAY[kind])()
-    values = host_index(series.cat.categories)
-    if not declared:
-        return Coded(codes, values.astype(object))
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        raise infinite_numbers(name, abs(values_of(series.astype("float64"), name)) == np.inf)
-    return Coded(codes, as_seen(values, name, has_missing=bool(series.hasnans)))
-
-
-def _dates(series: Column, name: Name) -> Coded:
-    counts, unit = ticks(series)
-    codes, values = coded(counts)
-    if len(values) and values[0] == MISSING:
-        raise missing_dates(name)
-    return Coded(codes, dates_of(values, unit, series.dtype))
-
-
-def coded(array: Array) -> Coded:
-    """Return a 1-D array as codes into its sorted distinct values; NaN is missing."""
-    return all_coded([array])[0]
-
-
-def all_coded(arrays: Iterable[Any]) -> list[Coded]:
-    """Return arrays as `coded` does; distinct numbers on a GPU come together."""
-    distinct = [_distinct(array) for array in arrays]
-    values = all_to_host([each.values for each in distinct])
-    return [_without_nan(each.codes, known) for each, known in zip(distinct, values, strict=True)]
-
-
-def _distinct(array: Array) -> Coded:
-    """Return codes and distinct values, NaN among them; few values are still on the device."""
-    if array.dtype.kind not in "iufb":
-        codes, values = pd.factorize(array, sort=True)
-        return Coded(codes, np.asarray(values, dtype=object))
-    if device_of(array) == "cpu":
-        return _hashed(array)
-    values, codes = xp(array).unique(sortable(array), return_inverse=True)
-    # Those of all columns are there at once, so they are as small as they can be.
-    codes = codes.astype(np.min_scalar_type(-1 - len(values)))
-    return Coded(codes, values if values.nbytes < LARGE else to_host(values))
-
-
-def _hashed(array: np.ndarray) -> Coded:
-    """Return the codes of numbers, found by their hashes: only the distinct ones are sorted.
-
-    Arrow's table grows with them, where that of pandas is as long as the array. Where most numbers
-    are distinct, to sort all of them is faster.
-    """
-    first = array[:SAMPLE_ROWS]
-    if array.dtype == "float16" or 2 * pc.count_distinct(pa.array(first)).as_py() > len(first):
-        return Coded(*np.unique(array, return_inverse=True)[::-1])
-    encoded = pa.array(array).dictionary_encode()
-    # Both zeros are one value, and so is whatever is no number.
-    values, ranks = np.unique(
-        encoded.dictionary.to_numpy(zero_copy_only=False), return_inverse=True
-    )
-    ranks = ranks.astype(np.min_scalar_type(-1 - len(values)))
-    return Coded(ranks[encoded.indices.to_numpy()], values)
-
-
-def _without_nan(codes: Array, values: np.ndarray) -> Coded:
-    if values.dtype.kind != "f" or not np.isnan(values[-1:]).any():
-        return Coded(codes, values)
-    known = xp(codes).where(codes == len(values) - 1, codes.dtype.type(-1), codes)
-    return Coded(known, values[:-1])
-
-
-def sortable(array: Array) -> Any:
-    """Return an array in which NaN will be sorted last, as NumPy does it.
-
-    CuPy sorts floats by their bits, so a NaN whose sign is set, such as 0/0 on x86, comes first.
-    """
-    if array.dtype.kind != "f" or (cupy := xp(array)) is np:
-        return array
-    return cupy.where(cupy.isnan(array), cupy.nan, array)
-
-
-def host_index(index: Column) -> np.ndarray:
-    """Return an index of category values as a NumPy array."""
-    if library(index) == "cudf":
-        index = index.to_pandas()
-        trace.record_transfer(to_host=int(index.memory_usage(deep=True)), state=True)
-    values = index.to_numpy()
-    return values if values.dtype.kind in "iufbmM" else values.astype(object)
 
 
 def same_labels(a: Array, b: Array) -> bool:
@@ -571,45 +401,3 @@ def csr_to_gpu(X: Table) -> Any:
     X = type(X)(narrow, shape=X.shape)
     trace.record_transfer(to_device=csr_nbytes(X))
     return load("cupyx.scipy.sparse.csr_matrix")(X)
-
-
-def encode_objects(cells: np.ndarray, name: Name) -> CodedObjects:
-    """Return the codes of Python's objects in the order in which they are met; NaN is missing.
-
-    Raises
-    ------
-    DataError
-        The objects cannot be told apart, or numbers are infinite.
-
-    Examples
-    --------
-    >>> codes, values = encode_objects(np.array(["b", None, np.nan], dtype=object), "t")
-    >>> codes.tolist(), values.tolist()
-    ([0, 1, -1], ['b', None])
-    """
-    try:
-        codes, values = pd.factorize(cells)
-    except TypeError as error:
-        raise not_uniform(cells, name) from error
-    holes = np.flatnonzero(codes < 0)
-    none = holes[[cell is None for cell in cells[holes]]]
-    if len(none):
-        codes[none] = len(values)
-        values = np.append(values, np.array([None], dtype=object))
-    return CodedObjects(codes.astype("int32"), values)
-
-
-def encode_text(series: pd.Series) -> Coded:
-    """Return the codes of a series of one of pandas' types for text.
-
-    The distinct values are in the order in which they are met.
-
-    >>> codes, values = encode_text(pd.Series(["b", None, "a", "b"], dtype="str"))
-    >>> codes.tolist(), values.tolist()
-    ([0, -1, 1, 0], ['b', 'a'])
-    """
-    coded = pa.array(series).dictionary_encode()
-    if isinstance(coded, pa.ChunkedArray):
-        coded = coded.unify_dictionaries().combine_chunks()
-    values = coded.dictionary.to_numpy(zero_copy_only=False)
-    return Coded(np.asarray(pc.fill_null(coded.indices, -1)), np.asarray(values, dtype=object))

@@ -33,7 +33,7 @@ from sklearn.preprocessing import (
 
 from pipeline import Accelerated
 from pipeline.backends.cuml.multi_gpu import has_missing
-from pipeline.data import frames
+from pipeline.data import encode, frames
 from pipeline.errors import BudgetExceeded, DataError
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import TWINS, power
@@ -300,9 +300,9 @@ def test_many_distinct_numbers_do_not_stay_on_the_device(
     X = frames.to_device(np.random.default_rng(0).normal(size=(10_000, MORE)), "cuda")
     peaks = []
     for large in (2**10, 2**30):
-        monkeypatch.setattr(frames, "LARGE", large)
+        monkeypatch.setattr(encode, "LARGE", large)
         with device.paused(), LIVE.counted() as live:
-            frames.all_categories(X, range(MORE))
+            encode.all_categories(X, range(MORE))
         peaks.append(live.peak / X.nbytes)
     # The table, its codes and what one column takes; or all values twice, to come together.
     assert peaks[0] < 2 < 3 < peaks[1]

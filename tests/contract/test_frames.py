@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from pipeline import Accelerated, trace
 from pipeline.backends.base import Model
 from pipeline.backends.xgboost.estimator import XGBoostModel
-from pipeline.data import frames, output, partitioned
+from pipeline.data import encode, frames, output, partitioned
 from pipeline.data import read as reading
 from pipeline.data.convert import convert
 from pipeline.data.frames import csr_nbytes, csr_to_gpu
@@ -56,7 +56,7 @@ def test_dates_are_the_same_numbers(kind: str) -> None:
 @pytest.mark.parametrize("kind", [*TIMES, "duration"])
 def test_dates_are_the_same_categories(kind: str) -> None:
     host, X = upload(d=(TIMES | {"duration": DATES - DATES[0]})[kind])
-    found, expected = frames.categories(X, "d"), frames.categories(host, "d")
+    found, expected = encode.categories(X, "d"), encode.categories(host, "d")
     assert frames.to_host(found.codes).tolist() == expected.codes.tolist()
     np.testing.assert_array_equal(found.values, expected.values)
     assert found.values.dtype == expected.values.dtype
@@ -66,10 +66,10 @@ def test_dates_are_the_same_categories(kind: str) -> None:
     ("column", "read"),
     [
         (pd.Series([1.0, np.inf]), frames.numbers),
-        (pd.Series([1.0, np.inf]), frames.categories),
-        (pd.Series(HUGE, dtype="Int64"), frames.categories),
+        (pd.Series([1.0, np.inf]), encode.categories),
+        (pd.Series(HUGE, dtype="Int64"), encode.categories),
         (DATES, frames.numbers),
-        (DATES.where([True, False, True]), frames.categories),
+        (DATES.where([True, False, True]), encode.categories),
         (pd.Series(["a"]), frames.datetimes),
         (pd.Series(np.array(["2020", "3000"], dtype="datetime64[s]")), frames.datetimes),
     ],
@@ -86,7 +86,7 @@ def test_the_same_columns_are_refused(column: pd.Series, read: Any) -> None:
 
 def test_huge_integers_without_holes_stay_apart() -> None:
     _, X = upload(x=np.array(HUGE[:2], dtype="int64"))
-    assert frames.categories(X, "x").values.tolist() == HUGE[:2]
+    assert encode.categories(X, "x").values.tolist() == HUGE[:2]
 
 
 def test_the_policy_holds_for_frames_of_the_device() -> None:

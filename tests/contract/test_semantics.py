@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline.data import frames
+from pipeline.data import encode, frames
 from pipeline.data.datetimes import MISSING
 from pipeline.data.output import categorize
 from pipeline.optional import load
@@ -55,13 +55,13 @@ def test_columns_without_nulls_keep_their_values(dtype: str) -> None:
     assert found.get().astype(int).tolist() == [1, 0, 1]
 
 
-def decoded(found: frames.Coded) -> list[object]:
+def decoded(found: encode.Coded) -> list[object]:
     return [None if code < 0 else found.values[code] for code in found.codes.get()]
 
 
 @pytest.mark.parametrize("dtype", ["str", "object"])
 def test_text_becomes_codes_into_its_distinct_values(dtype: str) -> None:
-    found = frames.categories(frame(x=pd.Series(TEXT, dtype=dtype)), "x")
+    found = encode.categories(frame(x=pd.Series(TEXT, dtype=dtype)), "x")
     assert decoded(found) == TEXT
     assert sorted(found.values) == ["Z", "a", "b", "é"]
 
@@ -70,8 +70,8 @@ def test_text_becomes_codes_into_its_distinct_values(dtype: str) -> None:
 @pytest.mark.parametrize("start", [0, 1, 2, 3, 40])
 def test_rows_of_a_table_have_their_own_nulls(start: int, dtype: str) -> None:
     X = frame(x=pd.Series(TEXT * 9, dtype=dtype))
-    assert decoded(frames.categories(X.iloc[start:], "x")) == (TEXT * 9)[start:]
-    assert decoded(frames.categories(X[start:50], "x")) == (TEXT * 9)[start:50]
+    assert decoded(encode.categories(X.iloc[start:], "x")) == (TEXT * 9)[start:]
+    assert decoded(encode.categories(X[start:50], "x")) == (TEXT * 9)[start:50]
     made = categorize(X.iloc[start:])["x"].to_pandas()
     assert made.astype(object).where(made.notna(), None).tolist() == (TEXT * 9)[start:]
 
@@ -93,7 +93,7 @@ def test_rows_of_text_take_the_memory_of_the_whole_column_and_a_copy_does_not() 
 
 def test_categories_keep_their_own_order_and_unused_values() -> None:
     column = pd.Series(["S", "M", None], dtype=pd.CategoricalDtype(["S", "M", "L"]))
-    codes, values = frames.categories(frame(x=column), "x")
+    codes, values = encode.categories(frame(x=column), "x")
     assert values.tolist() == ["S", "M", "L"]
     assert codes.get().tolist() == [0, 1, -1]
 
@@ -101,13 +101,13 @@ def test_categories_keep_their_own_order_and_unused_values() -> None:
 @pytest.mark.parametrize(("n_categories", "dtype"), [(3, "int8"), (200, "int16")])
 def test_codes_are_signed(n_categories: int, dtype: str) -> None:
     column = pd.Series([f"{number:03}" for number in range(n_categories)], dtype="category")
-    codes = frames.categories(frame(x=column), "x").codes
+    codes = encode.categories(frame(x=column), "x").codes
     assert codes.dtype == dtype
     assert codes.get().tolist() == list(range(n_categories))
 
 
 def test_unique_puts_one_nan_last() -> None:
-    codes, values = frames.coded(array(2.0, np.nan, 1.0, np.nan, 2.0))
+    codes, values = encode.coded(array(2.0, np.nan, 1.0, np.nan, 2.0))
     assert values.tolist() == [1.0, 2.0]
     assert codes.get().tolist() == [1, -1, 0, -1, 1]
 
@@ -120,7 +120,7 @@ def test_a_nan_with_its_sign_set_is_sorted_before_all_numbers() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_nan_with_its_sign_set_is_missing(dtype: str) -> None:
     values = array(2.0, -np.nan, 1.0, np.nan, 4.0, dtype=dtype)
-    codes, distinct = frames.coded(values)
+    codes, distinct = encode.coded(values)
     assert (codes.get().tolist(), distinct.tolist()) == ([1, -1, 0, -1, 2], [1.0, 2.0, 4.0])
     assert quantile(RowBlocks([values[:, None]]), [0.0, 0.5, 1.0]).ravel().tolist() == [
         1.0,
@@ -130,7 +130,7 @@ def test_a_nan_with_its_sign_set_is_missing(dtype: str) -> None:
 
 
 def test_unique_takes_bools() -> None:
-    codes, values = frames.coded(array(True, False, True))
+    codes, values = encode.coded(array(True, False, True))
     assert values.tolist() == [False, True]
     assert codes.get().tolist() == [1, 0, 1]
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pipeline.data import frames
+from pipeline.data import encode, frames
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of
 from pipeline.errors import DataError
@@ -134,7 +134,7 @@ def test_a_column_without_values_is_missing_values_of_its_kind(name: str, column
     assert found.isna().all()
     kind = kind_of(FITTED[name])
     assert kind_of(found) == kind or {kind, kind_of(found)} == {"number", "boolean"}
-    read = frames.datetimes if name in ("day", "moment") else frames.categories
+    read = frames.datetimes if name in ("day", "moment") else encode.categories
     if kind != "duration":
         read(found.to_frame(name), name)
 

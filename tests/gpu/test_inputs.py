@@ -15,7 +15,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import TargetEncoder
 
 from pipeline import Accelerated
-from pipeline.data import frames, parquet
+from pipeline.data import encode, frames, parquet
 from pipeline.data import read as reading
 from pipeline.data.convert import convert
 from pipeline.data.read import scan
@@ -50,7 +50,7 @@ def test_wall_clocks_agree_through_a_year(zone: str) -> None:
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 def test_dates_are_the_same_categories(zone: str | None) -> None:
     host, X = both(d=HOURS[::-1].dt.tz_convert(zone))
-    found, expected = frames.categories(X, "d"), frames.categories(host, "d")
+    found, expected = encode.categories(X, "d"), encode.categories(host, "d")
     np.testing.assert_array_equal(found.codes.get(), expected.codes)
     np.testing.assert_array_equal(found.values, expected.values)
 
@@ -59,7 +59,7 @@ def test_dates_are_the_same_categories(zone: str | None) -> None:
 def test_huge_integers_never_merge(values: list[int | None]) -> None:
     _, X = both(x=pd.Series(values, dtype="Int64"))
     with pytest.raises(DataError, match="which are one number as float64"):
-        frames.categories(X, "x")
+        encode.categories(X, "x")
 
 
 def test_the_first_infinite_row_is_told() -> None:
@@ -89,7 +89,7 @@ def test_a_column_without_values_is_missing_values_of_its_kind(kind: str, fitted
     host, _ = both(n=[1.0, 2.0], t=["a", "b"], d=pd.to_datetime(["2020-01-01", "2021-01-01"]))
     _, X = both(**{fitted: pd.Series([None, None]).astype(kind)})
     found = Schema.fit(host[[fitted]])[0].take(X)
-    read = {"n": frames.numbers, "t": frames.categories, "d": frames.datetimes}[fitted]
+    read = {"n": frames.numbers, "t": encode.categories, "d": frames.datetimes}[fitted]
     read(found, fitted)
     assert bool(found[fitted].isnull().all())
 
@@ -119,10 +119,10 @@ def test_a_csv_file_has_the_values_of_the_host(tmp_path: Path) -> None:
     path.write_text("t,n,b,id,y\n" + "NA,1,True,007,1\n,,NA,A1,0\nx, 2.5,false,01,1\n" * 30)
     columns = ["t", "n", "b", "id"]
     host = reading.read(path, columns, "y")[0]
-    wanted = [frames.categories(host, name) for name in columns]
+    wanted = [encode.categories(host, name) for name in columns]
     parts, _ = scan(path, columns, "y", device="cuda", partition_bytes=100)
     for X in (reading.read(path, columns, "y", device="cuda")[0], parts.compute()):
-        found = [frames.categories(X, name) for name in columns]
+        found = [encode.categories(X, name) for name in columns]
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(a.values[a.codes.get()], b.values[b.codes])
             np.testing.assert_array_equal(a.codes.get() < 0, b.codes < 0)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pipeline import Accelerated
-from pipeline.data import frames
+from pipeline.data import encode, frames
 from pipeline.optional import load
 from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 from pipeline.preprocessing.transformers.gregorian import FEATURES
@@ -18,7 +18,7 @@ from tests.contract.test_semantics import array, frame
 def test_nan_that_is_no_null_is_missing_too() -> None:
     X = load("cudf").DataFrame({"x": array(1.5, np.nan, 2.5)}, nan_as_null=False)
     np.testing.assert_array_equal(frames.numbers(X, "x").get(), [1.5, np.nan, 2.5])
-    assert frames.categories(X, "x").codes.get().tolist() == [0, -1, 1]
+    assert encode.categories(X, "x").codes.get().tolist() == [0, -1, 1]
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -35,7 +35,7 @@ def test_the_head_does_not_depend_on_what_the_first_row_lacks(first: int) -> Non
 def test_a_nan_that_the_device_makes_is_missing() -> None:
     cupy = load("cupy")
     made = cupy.log(array(-1.0, 1.0)) + array(0.0, 0.0) / array(0.0, 1.0)
-    assert frames.coded(made).codes.get().tolist() == [-1, 0]
+    assert encode.coded(made).codes.get().tolist() == [-1, 0]
 
 
 def test_index_out_of_bounds_wraps_without_an_error() -> None:

@@ -17,7 +17,7 @@ import pandas as pd
 from pipeline.backends import pool
 from pipeline.backends.incremental import Batch
 from pipeline.backends.xgboost import checkpoints, tracker, training
-from pipeline.data import frames, output, partitioned
+from pipeline.data import encode, frames, output, partitioned
 from pipeline.distributed.cluster import Cluster, active
 from pipeline.distributed.retry import watch
 from pipeline.optional import load
@@ -282,7 +282,7 @@ def share_categories(X: Table) -> Any:
 
 def _categories(X: Table, names: Names) -> dict[Any, np.ndarray]:
     coded = output.categorize(X[names])
-    return {name: frames.host_index(coded[name].cat.categories) for name in names}
+    return {name: encode.host_index(coded[name].cat.categories) for name in names}
 
 
 def _union(categories: Sequence[np.ndarray]) -> np.ndarray:

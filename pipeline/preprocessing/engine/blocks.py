@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pipeline.data import frames
+from pipeline.data import encode, frames
 from pipeline.errors import ConfigError
 from pipeline.typing import Array, Table
 
@@ -87,7 +87,7 @@ class Numbers(Matrix):
 class Categories:
     """Columns of codes; each with the distinct values its codes point to."""
 
-    columns: Sequence[frames.Coded]
+    columns: Sequence[encode.Coded]
 
     @property
     def width(self) -> int:
@@ -411,7 +411,7 @@ def as_categories(block: Block, rows: Rows) -> Categories:
         parts = [as_categories(part, rows) for part in block.blocks]
         return Categories([column for part in parts for column in part.columns])
     values = as_numbers(block, rows).values
-    return Categories(frames.all_coded(values.T))
+    return Categories(encode.all_coded(values.T))
 
 
 def as_dates(block: Block, rows: Rows) -> Dates:

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pipeline.data import frames, output
+from pipeline.data import encode, frames, output
 from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
@@ -138,8 +138,8 @@ class Table:
                 frames.numbers(self.X, names[j])
             return [column for column, _ in pairs]
         if form is Categories and self.device == "cuda":
-            return map(_small, frames.all_categories(self.X, names))
-        read = frames.categories if form is Categories else frames.datetimes
+            return map(_small, encode.all_categories(self.X, names))
+        read = encode.categories if form is Categories else frames.datetimes
         return apply(partial(read, self.X), names)
 
     def _number(self, name: Any) -> tuple[Any, Any]:
@@ -271,7 +271,7 @@ Reading = Callable[[Table], Read]
 """From a table to what reads its rows; a step that needs all of them takes them then."""
 
 
-def _small(column: frames.Coded) -> frames.Coded:
+def _small(column: encode.Coded) -> encode.Coded:
     """Return codes that take as little room as they can: they stay as long as the table does."""
     small = np.min_scalar_type(-1 - len(column.values))
     return column._replace(codes=column.codes.astype(small, copy=False))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pipeline.data import frames
+from pipeline.data import encode, frames
 from pipeline.typing import Array
 
 SPREAD = 2**14
@@ -86,17 +86,17 @@ def merge_columns(a: Sequence[CategorySums], b: Sequence[CategorySums]) -> list[
 
 
 def tally_columns(
-    columns: Sequence[frames.Coded], sums_of: Callable[[Any], Any]
+    columns: Sequence[encode.Coded], sums_of: Callable[[Any], Any]
 ) -> list[CategorySums]:
     """Return the sums of each column, which one copy brings to the host: each waits for a GPU."""
     sums = frames.all_to_host([sums_of(column) for column in columns])
     return [
-        CategorySums(column.values, each, objects=isinstance(column, frames.CodedObjects))
+        CategorySums(column.values, each, objects=isinstance(column, encode.CodedObjects))
         for column, each in zip(columns, sums, strict=True)
     ]
 
 
-def count_category_rows(column: frames.Coded) -> Any:
+def count_category_rows(column: encode.Coded) -> Any:
     """Return how many rows have each value, as the one row of sums."""
     xp = frames.xp(column.codes)
     return count_codes(column.codes, len(column.values), xp)[None].astype("float64")

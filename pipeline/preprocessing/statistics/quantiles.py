@@ -25,7 +25,7 @@ from sklearn.base import clone
 from sklearn.utils import resample
 
 from pipeline import trace
-from pipeline.data import frames
+from pipeline.data import encode, frames
 from pipeline.optional import load
 from pipeline.preprocessing.statistics.min_max import MinMax, min_maxes
 from pipeline.preprocessing.statistics.sketch import QuantileSketch, size_for, sketch
@@ -276,7 +276,7 @@ def _at_ranks(column: Column, wanted: np.ndarray) -> Any:
     distinct = np.unique(wanted)
     # CuPy would sort too, but for some sizes by a kernel that has no place for NaN.
     if len(distinct) > MANY or frames.device_of(column) == "cuda":
-        column = frames.sortable(column)
+        column = encode.sortable(column)
         column.sort()
     else:
         column.partition(distinct.tolist())

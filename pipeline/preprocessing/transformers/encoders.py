@@ -19,7 +19,7 @@ from pandas.api.types import infer_dtype
 from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from pipeline.data import frames
+from pipeline.data import encode, frames
 from pipeline.data.convert import Origin
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.blocks import Block, Categories, Indicators, Numbers
@@ -104,12 +104,12 @@ class Tables:
         self._learnt, self._make = learnt, make
         self._kept: dict[int, tuple[np.ndarray, Any]] = {}
 
-    def of(self, j: int, column: frames.Coded) -> Any:
+    def of(self, j: int, column: encode.Coded) -> Any:
         """Return the table of column `j` on its device."""
         kept = self._kept.get(j)
         if kept is not None and kept[0] is column.values:
             return kept[1]
-        objects = isinstance(column, frames.CodedObjects)
+        objects = isinstance(column, encode.CodedObjects)
         known = self._learnt[j].find(column.values, objects=objects)
         table = self._make(j, known)
         table = frames.to_device_of(table, column.codes)
@@ -194,7 +194,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
         for missing; `UNKNOWN` where the value was not there at fit.
         """
 
-    def look_up(self, columns: Sequence[frames.Coded], unknown: float | None = None) -> list[Any]:
+    def look_up(self, columns: Sequence[encode.Coded], unknown: float | None = None) -> list[Any]:
         """Return what each row becomes.
 
         Raises
@@ -209,7 +209,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
                 raise self._not_there(j, columns[j], int(bad[j].argmax()))
         return rows
 
-    def _not_there(self, j: int, column: frames.Coded, row: int) -> DataError:
+    def _not_there(self, j: int, column: encode.Coded, row: int) -> DataError:
         value = shown(column.values, int(column.codes[row]))
         return DataError(
             f"column {self.name(j)!r} holds {value}, which was not there at fit "
@@ -401,7 +401,7 @@ class OneHotEncoderTwin(EncoderTwin):
         widths = [int(places[:-1].max()) + 1 for places in self._places]
         return Indicators(places, widths, self.estimator.dtype)
 
-    def _warn(self, columns: Sequence[frames.Coded]) -> None:
+    def _warn(self, columns: Sequence[encode.Coded]) -> None:
         """Warn of columns with unknown values."""
         new = [j for j, c in enumerate(columns) if self._warned.get(j) is not c.values]
         marks = [self._unknown.of(j, columns[j])[columns[j].codes] for j in new]

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.impute._base import _safe_min
 
-from pipeline.data import frames
+from pipeline.data import encode, frames
 from pipeline.data.output import container
 from pipeline.preprocessing.engine.blocks import Categories, Numbers, fill_missing
 from pipeline.preprocessing.engine.twin import ANY, FEW, MANY, Twin
@@ -112,7 +112,7 @@ class SimpleImputerTwin(Twin[Seen]):
             return moments(floats(block.values), xp)
         if self.estimator.strategy == "median":
             return collect_values(block.values, self.rank_error)
-        return tally_columns(frames.all_coded(block.values.T), count_category_rows)
+        return tally_columns(encode.all_coded(block.values.T), count_category_rows)
 
     def merge(self, a: Seen, b: Seen) -> Seen:
         """Merge the statistics of two blocks."""
@@ -199,7 +199,7 @@ def _beside(block: Numbers | Categories, mask: Array) -> Numbers | Categories:
     """Return the block columns and the mask in one block, as scikit-learn stacks them."""
     if isinstance(block, Categories):
         flags = np.array([False, True], dtype=object)
-        columns = [frames.Coded(column.astype("int32"), flags) for column in mask.T]
+        columns = [encode.Coded(column.astype("int32"), flags) for column in mask.T]
         return Categories([*block.columns, *columns])
     xp = frames.xp(mask)
     values = block.values
@@ -223,7 +223,7 @@ def _most_frequent(column: CategorySums, marker: Any) -> np.ndarray:
     return found
 
 
-def _fill(column: frames.Coded, value: Any, marker: Any) -> frames.Coded:
+def _fill(column: encode.Coded, value: Any, marker: Any) -> encode.Coded:
     """Return a column of objects, as scikit-learn's array of all columns holds them."""
     values = pd.Series(column.values, dtype=column.values.dtype).astype(object).to_numpy()
     filled = np.empty(1, dtype=object)
@@ -233,10 +233,10 @@ def _fill(column: frames.Coded, value: Any, marker: Any) -> frames.Coded:
         position, values = len(values), np.append(values, filled)
     codes, none = column.codes.astype("int32"), missing_code(column.values, marker)
     missing = codes < 0 if none < 0 else (codes < 0) | (codes == none)
-    return frames.CodedObjects(frames.xp(codes).where(missing, position, codes), values)
+    return encode.CodedObjects(frames.xp(codes).where(missing, position, codes), values)
 
 
-def _as_framed(column: frames.Coded) -> frames.Coded:
+def _as_framed(column: encode.Coded) -> encode.Coded:
     """Return a column of objects as pandas has it in a frame that it makes of an array of them."""
     found, codes = frames.xp(column.codes).unique(column.codes, return_inverse=True)
     values = column.values[found[found >= 0]]
@@ -244,10 +244,10 @@ def _as_framed(column: frames.Coded) -> frames.Coded:
     kind = pd.DataFrame(values[:, None])[0].dtype
     if kind == "str":
         none = missing_code(values, None)
-        return frames.Coded(np.where(codes == none, -1, codes), values)
+        return encode.Coded(np.where(codes == none, -1, codes), values)
     if kind.kind != "M":
         return column
-    return frames.Coded(codes, pd.Index(values.tolist()).to_numpy())
+    return encode.Coded(codes, pd.Index(values.tolist()).to_numpy())
 
 
 def missing_code(values: np.ndarray, marker: Any) -> int:

@@ -26,7 +26,7 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
-from pipeline.data import frames
+from pipeline.data import encode, frames
 from pipeline.data.target import encode_labels
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.blocks import Categories, Numbers
@@ -69,7 +69,7 @@ class TargetEncoderTwin(EncoderTwin):
         """Sum the target by value and fold."""
         return tally_columns(block.columns, partial(self._sums, aligned))
 
-    def _sums(self, aligned: tuple[Any, ...], column: frames.Coded) -> Any:
+    def _sums(self, aligned: tuple[Any, ...], column: encode.Coded) -> Any:
         """Count rows; then per fold those of each class, or rows, sum and squares of the target."""
         folds, values = aligned
         xp = frames.xp(column.codes)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from pipeline.data.frames import Coded
+from pipeline.data.encode import Coded
 from pipeline.errors import ConfigError
 from pipeline.preprocessing.engine.blocks import (
     Block,
