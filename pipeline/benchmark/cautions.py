@@ -295,6 +295,16 @@ def _number(table: _Table) -> Iterator[str]:
             f"{table.name!r} is predicted as a number and has {len(values)} different ones, "
             f"{values[0]:g} to {values[-1]:g}: if they are codes of classes: KIND=multiclass."
         )
+    if is_id(table.target):
+        yield (
+            f"{table.name!r} has another whole number in each row, as a row number or an id has: "
+            "name another TARGET if it is one."
+        )
+    if counts.max() > len(y) / 2:
+        yield (
+            f"{table.name!r} is {values[counts.argmax()]:g} in {percent(counts.max() / len(y))} of "
+            "the rows: predict first whether it is, as a class, and the number of the others."
+        )
     yield from _tail(table.name, y)
 
 

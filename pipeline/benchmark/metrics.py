@@ -331,7 +331,8 @@ def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> f
     except Exception as error:
         raise ConfigError(f"{what}: {describe_fault(error)}") from error
     if not math.isfinite(value):
-        raise DataError(f"{what} is {value}; does the target vary among them?")
+        those = "them" if part(y_true, "weight") is None else "those of a weight above 0"
+        raise DataError(f"{what} is {value}; does the target vary among {those}?")
     return value
 
 

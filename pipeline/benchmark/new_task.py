@@ -36,11 +36,12 @@ from pipeline.benchmark.roles import (
     told,
 )
 from pipeline.benchmark.task import FOLDER, pick
+from pipeline.data.cells import read_cells
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.plain_texts import formats_of_texts
 from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
-from pipeline.data.table_format import TableFormat, Text
+from pipeline.data.table_format import Boolean, ColumnFormat, Date, TableFormat, Text
 from pipeline.data.text_column import Stray
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
@@ -224,8 +225,8 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     if not any("KIND=" in doubt for doubt in doubts):
         notes = (*notes, *asked.notes)
     new = NewTask(
-        name, str(file), label, len(rows), len(table), columns, target, _about_split(own, rows),
-        notes, doubts, own.path(home), FOLDER / f"{name}.py",
+        name, str(file), label, len(rows), len(table), columns, target,
+        _about_split(own, rows, table), notes, doubts, own.path(home), FOLDER / f"{name}.py",
     )  # fmt: skip
     atomic.write_text(new.task, _program(own, new, rows[label]))
     return new
@@ -256,7 +257,11 @@ def _read(
         keep=choices.keep, stray=choices.stray,
         labels=() if choices.kind == "regression" else (label,),
     )  # fmt: skip
-    read, table = found.format, read_arrow(source, found.format)
+    read = found.format
+    if isinstance(read.columns.get(choices.weight), Boolean):  # 1 or blank, and a gap is no 0
+        columns = {n: format for n, format in read.columns.items() if n != choices.weight}
+        read = msgspec.structs.replace(read, columns=columns)
+    table = read_arrow(source, read)
     answers = table[pick(label, table.column_names, "column")]
     classes = {label} if len(answers.unique()) <= FEW else {}
     more = list(formats_of_texts(table, {*read.columns, *classes}))
@@ -298,8 +303,12 @@ def _own_table(
     choices: Choices,
 ) -> OwnTable:  # fmt: skip
     by, cut = choices.by, choices.cut
+    for option, column in {"BY": by, "WEIGHT": choices.weight}.items():
+        if column == label:
+            raise ConfigError(f"{option}={column}: is the target; name another column")
     if choices.split == "time":
         by = by or _only_date(table, read)
+        cut = _as_iso(cut, read.columns.get(by))
         times = to_store(table[pick(by, table.column_names, "column")]).drop_null().to_pandas()
         cut = str(cut_of(by, times, cut))
     return OwnTable(
@@ -307,6 +316,15 @@ def _own_table(
         min_rows=choices.min_rows, by=by, cut=cut or None, weight=choices.weight,
         fold=_unlike("fold", table), row=_unlike("row", table),
     )  # fmt: skip
+
+
+def _as_iso(cut: str, format: ColumnFormat | None) -> str:
+    """Return a date that is written as its column writes them as ISO does; others as they are."""
+    if not cut or not isinstance(format, Date):
+        return cut
+    lenient = msgspec.structs.replace(format, stray="missing")
+    found = read_cells(pa.chunked_array([[cut]]), lenient, "CUT")[0].as_py()
+    return cut if found is None else str(found)
 
 
 def _only_date(table: pa.Table, read: TableFormat) -> str:
@@ -334,6 +352,8 @@ def _columns(table: pa.Table, rows: Any, own: OwnTable, choices: Choices) -> Rol
     """Return what each column becomes, but for those that are something else."""
     others = [name for name in table.column_names if name != own.target]
     for name in (*choices.features, *choices.ignore):
+        if name == own.target:
+            raise ConfigError(f"{name!r} is the target; leave it out of FEATURES= and IGNORE=")
         pick(name, others, "column")
     why = dict.fromkeys(choices.ignore, "is ignored, as asked")
     if choices.features:
@@ -370,14 +390,16 @@ def _cautions(table: pa.Table, rows: pa.Table, own: OwnTable, columns: Roles) ->
     return tuple(cautions.of_table(table, own.target, own.kind, columns.used, test=test))
 
 
-def _about_split(own: OwnTable, rows: pa.Table) -> str:
+def _about_split(own: OwnTable, rows: pa.Table, table: pa.Table) -> str:
+    gaps = table[own.by].null_count if own.by else 0
+    lost = f"; the {gaps:,} without {own.by!r} are left out" if gaps else ""
     judged = pc.sum(pc.equal(rows[own.fold], FOLDS - 1)).as_py()
     which = {
         "random": f"a random quarter{'' if own.kind == 'regression' else ' of each class'}",
         "time": f"those from {own.cut} on by {own.by!r}",
         "groups": f"those of about a quarter of the groups in {own.by!r}",
     }[own.split]
-    return f"{judged:,} rows, {which}"
+    return f"{judged:,} rows, {which}{lost}"
 
 
 def _program(own: OwnTable, new: NewTask, answers: pa.ChunkedArray) -> str:

@@ -200,13 +200,13 @@ class OwnTable:
             side = "before" if late.all() else "from"
             raise DataError(
                 f"SPLIT=time: no row is {side} CUT={self.cut} in {self.by!r}, which goes from "
-                f"{times.min()} to {times.max()}"
+                f"{times.min()} to {times.max()}; choose another CUT= or BY="
             )
         return np.where(late, FOLDS - 1, 0)
 
 
 def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
-    """Return where a column is cut: at a time or a number, or where its last quarter begins.
+    """Return where a column is cut: at a time as ISO writes it, a number, or its last quarter.
 
     Raises
     ------
@@ -219,11 +219,13 @@ def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
     if cut is None or cut == "":
         return times.sort_values().iloc[len(times) - len(times) // FOLDS]
     try:
-        found: Any = pd.Timestamp(cut) if dated else float(cut)
+        found: Any = pd.to_datetime(str(cut), format="ISO8601") if dated else float(cut)
     except ValueError as error:
         wanted = "a date, as 2024-01-31" if dated else "a number"
         raise ConfigError(f"CUT={cut}: {by!r} is cut at {wanted}") from error
     zone = getattr(times.dtype, "tz", None)
+    if dated and found.tzinfo and not zone:
+        raise ConfigError(f"CUT={cut}: {by!r} has no time zone; leave it out")
     return found.tz_localize(zone) if dated and zone and found.tzinfo is None else found
 
 
@@ -271,7 +273,10 @@ def _weights(name: str, table: pa.Table, known: Any) -> Any:
     wrong = pc.indices_nonzero(pc.and_(pc.invert(fine), known)).to_pylist()
     if wrong:
         cell = real[wrong[0]].as_py()
-        raise DataError(f"WEIGHT={name}: row {wrong[0]} holds {cell}; weights are 0 or more")
+        held = "no number" if cell is None else cell
+        raise DataError(f"WEIGHT={name}: row {wrong[0]} holds {held}; weights are 0 or more")
+    if not pc.any(pc.greater(real.filter(known), 0)).as_py():
+        raise DataError(f"WEIGHT={name}: is 0 in all rows; give some of them more")
     return real
 
 

@@ -97,6 +97,7 @@ def choose_positive(classes: dict[Class, int], asked: str = "") -> Class:
     """
     by_name = {str(each): each for each in classes}
     if asked:
+        by_name |= {str(each).lower(): each for each in classes if isinstance(each, bool)}
         return by_name[pick(asked, by_name, "class")]
     if not any(isinstance(each, str) for each in classes):
         return max(classes)
@@ -127,7 +128,7 @@ def _plain(name: str, values: pa.ChunkedArray) -> pa.Array:
 
 
 def _plain_number(name: str, values: pa.ChunkedArray) -> pa.Array:
-    """Return int64 where all numbers are whole, as those with gaps in a CSV; else float64."""
+    """Return integers where all numbers are whole, as those with gaps in a CSV; else float64."""
     numbers = values.combine_chunks()
     real = numbers.cast("float64", safe=False)
     odd = pc.indices_nonzero(pc.or_kleene(pc.is_inf(real), pc.is_nan(real)).fill_null(False))
@@ -142,6 +143,8 @@ def _plain_number(name: str, values: pa.ChunkedArray) -> pa.Array:
     try:
         return numbers.cast("int64")
     except pa.ArrowInvalid:
+        if pa.types.is_integer(numbers.type):  # beyond int64
+            return numbers
         return pc.if_else(pc.is_nan(real), pa.scalar(None, "float64"), real)
 
 
@@ -166,15 +169,16 @@ def _number(name: str, values: pa.Array, *, asked: bool) -> Target:
     whole = pa.types.is_integer(values.type) and distinct <= MOST_CLASSES and not asked
     note = f"{name!r} holds {distinct} different whole numbers, taken as a number; if they stand "
     notes = (note + "for classes: KIND=multiclass",) if whole else ()
-    return Target("regression", values.cast("float64"), notes=notes)
+    return Target("regression", values.cast("float64", safe=False), notes=notes)
 
 
 def _classes(name: str, values: pa.Array, kind: str, min_rows: int) -> Target:
+    number = _is_number(values.type)
     if pa.types.is_floating(values.type):
         values = values.cast("string")
     counts = _counts(values)
     kept = {each: counts[each] for each in sorted(counts, key=_order) if counts[each] >= min_rows}
-    _check_classes(name, values, kept, counts, kind, min_rows)
+    _check_classes(name, values, kept, counts, kind, min_rows, number=number)
     left_out = {each: counts[each] for each in sorted(counts, key=_order) if each not in kept}
     of_these = pc.is_in(values, value_set=pa.array(list(kept), values.type))
     stored = pc.if_else(of_these, values, pa.scalar(None, values.type))
@@ -187,7 +191,7 @@ def _classes(name: str, values: pa.Array, kind: str, min_rows: int) -> Target:
 
 def _check_classes(
     name: str, values: pa.Array, kept: dict[Class, int], counts: dict[Class, int], kind: str,
-    min_rows: int,
+    min_rows: int, *, number: bool,
 ) -> None:  # fmt: skip
     if kind == "binary" and len(kept) > 2:
         raise ConfigError(f"target {name!r}: KIND=binary takes two classes, here are {len(kept)}")
@@ -196,13 +200,14 @@ def _check_classes(
         raise DataError(f"target {name!r}: all rows are {only!r}; there is nothing to learn")
     if 2 <= len(kept) <= MOST_CLASSES:
         return
-    _check_no_numbers(name, values)
+    if not number:
+        _check_no_numbers(name, values)
     largest = sorted(counts, key=counts.__getitem__, reverse=True)[:3]
     held = ", ".join(f"{each!r} ({counts[each]:,} rows)" for each in largest)
     raise DataError(
         f"target {name!r}: {len(kept)} of {len(counts)} classes have {min_rows} rows or more: "
         f"{held}{', …' if len(counts) > 3 else ''}; it takes 2 to {MOST_CLASSES} of them "
-        "(MIN_ROWS= sets how many rows), or numbers"
+        f"(MIN_ROWS= sets how many rows), or {'KIND=regression' if number else 'numbers'}"
     )
 
 
@@ -215,6 +220,8 @@ def _check_no_numbers(name: str, values: pa.Array) -> None:
     if share < 0.5:
         return
     rows = pc.indices_nonzero(pc.invert(number).fill_null(False)).to_pylist()
+    if not rows:
+        return
     told = ", ".join(f"{row} ({values[row].as_py()!r})" for row in rows[:5])
     raise DataError(
         f"target {name!r}: {share:.0%} of its cells look like numbers, and others do not: rows "

@@ -21,7 +21,7 @@ from pipeline.benchmark.cautions import (
     rest,
     to_pandas,
 )
-from pipeline.benchmark.dependence import by_chance
+from pipeline.benchmark.dependence import by_chance, says_when
 from pipeline.benchmark.leaks import code_column
 from pipeline.data.drift import count_rows, drift, fit_profiles
 from pipeline.data.schema import kind_of
@@ -76,11 +76,23 @@ def ranked_of_split(
     counts = [part[groups].nunique() if groups else len(part) for part in (train, test)]
     names = [str(name) for name in features if name != target][:MOST_COLUMNS]
     names = [name for name in names if kind_of(train[name].infer_objects()) != "other"]
-    inside = [name for name in names if name != groups]
+    inside = [n for n in names if n != groups and not _goes_by(train[n], test[n])]
     with np.errstate(all="ignore"):
         drifted = _drifted(train[inside], test[inside], sum(1 / max(n, 1) for n in counts))
         answers = _answers(train[target], test[target], kind)
         return [*_shared(train[names], test[names])], [*answers, *drifted], []
+
+
+def _goes_by(train: pd.Series, test: pd.Series) -> bool:
+    """Tell whether all test rows are later by a column, as in a split by time."""
+    here, there = code_column(train), code_column(test)
+    return bool(
+        here
+        and there
+        and here.distinct
+        and says_when(there)
+        and np.nanmin(there.numbers) > np.nanmax(here.numbers)
+    )
 
 
 def _answers(train: pd.Series, test: pd.Series, kind: str) -> Iterator[str]:

@@ -318,6 +318,8 @@ def _bare(column: TextColumn) -> int:
 
 
 def _has_decimals(values: pa.Array) -> bool:
+    if pa.types.is_integer(values.type):
+        return False
     return bool(pc.any(pc.not_equal(values, pc.trunc(values))).as_py())
 
 

@@ -207,6 +207,16 @@ ANSWERS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
         PRICE,
         "KIND=multiclass",
     ),
+    "mostly one number": (
+        lambda: table(price=np.where(np.arange(N) % 10 > 0, 0, draw().normal(size=N))),
+        PRICE,
+        "'price' is 0 in 90.0 % of the rows",
+    ),
+    "a row number": (
+        lambda: table(price=np.arange(N)).sample(frac=1, random_state=0),
+        PRICE,
+        "'price' has another whole number in each row",
+    ),
     "a long tail": (
         lambda: table(price=np.exp(2 * draw().normal(size=N))),
         PRICE,

@@ -280,6 +280,8 @@ def test_a_target_is_classes_or_a_number(values, kind, expected) -> None:
             r"98% .* rows 90 \('oops'\), 91 .*: MISSING=oops",
         ),
         ([f"t{i}" for i in range(90)], "", DataError, "0 of 90 classes have 20 rows or more"),
+        ([0.5] * 90 + [1.5], "", DataError, "1 of 2 classes .* or KIND=regression"),
+        ([i / 7 for i in range(90)], "multiclass", DataError, "0 of 90 .* or KIND=regression"),
         (["a", "b", "c"] * 30, "binary", ConfigError, "takes two classes, here are 3"),
         (["a", "b"] * 30, "regression", ConfigError, "takes numbers; row 0 holds 'a'"),
         (["a", "b"] * 30, "ranking", ConfigError, "choose from binary, multiclass, regression"),
@@ -304,6 +306,10 @@ def test_the_positive_class_is_a_yes_the_larger_number_or_the_rarer(classes, pos
     assert choose_positive(classes, str(next(iter(classes)))) is next(iter(classes))
     with pytest.raises(ConfigError, match="unknown class 'neither'"):
         choose_positive(classes, "neither")
+
+
+def test_a_positive_class_is_named_as_the_file_writes_it() -> None:
+    assert choose_positive({False: 9, True: 9}, "false") is False
 
 
 def judged(made: new_task.NewTask) -> pd.Series:
@@ -355,7 +361,7 @@ def test_weights_are_no_feature_and_are_checked(workspace) -> None:
     made = create(workspace, "price", weight="Unnamed: 0")
     assert made.columns.unused["Unnamed: 0"] == "holds the weights"
     assert task_of(made).weight == "Unnamed: 0"
-    with pytest.raises(DataError, match="WEIGHT=price: row 5 holds None"):
+    with pytest.raises(DataError, match="WEIGHT=price: row 5 holds no number"):
         create(workspace, "kind", weight="price", name="other")
 
 
@@ -363,7 +369,12 @@ def test_weights_are_no_feature_and_are_checked(workspace) -> None:
     ("choices", "told"),
     [
         ({"ignore": ["stret"]}, "unknown column 'stret'; did you mean 'street'"),
-        ({"features": ["price"]}, "unknown column 'price'"),
+        ({"features": ["price"]}, "'price' is the target; leave it out"),
+        ({"ignore": ["price"]}, "'price' is the target; leave it out"),
+        ({"split": "time", "by": "price"}, "BY=price: is the target"),
+        ({"weight": "price"}, "WEIGHT=price: is the target"),
+        ({"split": "time", "by": "sold on", "cut": "03/10/2021"}, "cut at a date, as 2024-01-31"),
+        ({"split": "time", "by": "sold on", "cut": "2021-01-01T00:00Z"}, "has no time zone"),
         ({"split": "groups"}, "SPLIT=groups takes BY="),
         ({"split": "groups", "by": "stret"}, "did you mean 'street'"),
         ({"split": "time", "by": "street"}, "takes dates or numbers"),

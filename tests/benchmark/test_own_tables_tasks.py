@@ -144,6 +144,42 @@ def test_a7_rows_in_order_of_time_are_told(workspace) -> None:
     assert train["day"].max() < pd.Timestamp("2019-10-01") <= test["day"].min()
 
 
+@pytest.mark.parametrize(("form", "cut"), [
+    ("%d.%m.%Y", "03.10.2019"), ("%m/%d/%Y", "10/03/2019"), ("%d %b %Y", "03 Oct 2019"),
+    ("%d.%m.%Y", "2019-10-03"), ("%Y-%m-%d", "2019-10-03"),
+])  # fmt: skip
+def test_a7_a_cut_is_read_as_its_column_is(workspace, form, cut) -> None:
+    days = pd.date_range("2019-01-01", periods=ROWS, freq="D")
+    parted = take(written(simple(day=days.strftime(form))), split="time", by="day", cut=cut)
+    late = parted.stored["fold"] == 3
+    assert parted.stored["day"][late].min() == pd.Timestamp("2019-10-03")
+    assert late.sum() == (days >= "2019-10-03").sum()
+
+
+def test_a7_rows_without_a_time_or_a_group_are_counted(workspace) -> None:
+    group = ["" if i % 8 == 0 else f"g{i % 9}" for i in range(ROWS)]
+    own = take(written(simple(group=group)), split="groups", by="group")
+    assert f"the {ROWS // 8} without 'group' are left out" in own.said
+
+
+@pytest.mark.parametrize(("weight", "told"), [
+    (["1.0", "", "1.0", "1.0"], "row 1 holds no number"), (["1", "1", "", "1"], "row 2 holds no"),
+    (["2", "?", "1", "3"], "row 1 holds no number"), (["0", "0", "0", "0"], "is 0 in all rows"),
+    (["1", "1", "-2", "1"], "row 2 holds -2"), (["a", "b", "a", "b"], "takes numbers"),
+], ids=["gap", "gap of one", "mark", "zeros", "negative", "texts"])  # fmt: skip
+def test_weights_that_are_none_are_refused(workspace, weight, told) -> None:
+    with pytest.raises(DataError, match=told):
+        take(written(simple(w=weight * (ROWS // 4))), weight="w")
+
+
+@pytest.mark.parametrize("start", [2**53, 2**60, 2**63])
+def test_large_codes_are_classes_and_columns(workspace, start) -> None:
+    codes = [start + int(each) for each in KIND]
+    own = take(written({"x": X, "code": codes, "y": codes}))
+    assert own.task.kind == "multiclass"
+    assert sorted(map(int, own.made.target.classes)) == [start, start + 1, start + 2]
+
+
 @pytest.mark.parametrize("times", [2, 5])
 def test_a7_rows_that_are_there_many_times_are_told(workspace, times) -> None:
     part = pd.DataFrame({"x": X, "z": NOISE, "y": draw.normal(size=ROWS).round(4)})
